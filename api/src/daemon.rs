@@ -1,0 +1,339 @@
+//! Bodies of the daemon's HTTP API.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `GET /v1/status` | [`Status`] |
+//! | `GET /v1/ports` | `Vec<`[`Port`]`>` |
+//! | `GET /v1/queues` | `Vec<`[`Queue`]`>` |
+//! | `GET /v1/pfc` | `Vec<`[`Pfc`]`>` |
+//! | `GET /v1/deadlocks` | [`Deadlocks`] |
+//! | `GET /v1/events?after=SEQUENCE&wait_seconds=S` | [`EventPage`]; waits up to `S` seconds for a first event |
+//! | `GET /v1/history?after=SEQUENCE` | [`History`] |
+//!
+//! An error answers with a 4xx or 5xx status and an [`Error`].
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What went wrong, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Error {
+    /// One sentence for people.
+    pub error: String,
+}
+
+/// `GET /v1/status`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The switch's name from its configuration.
+    pub name: String,
+    /// Version of the daemon.
+    pub version: String,
+    /// Process id of the daemon.
+    pub pid: u32,
+    /// `running` or `draining`.
+    pub state: String,
+    /// Seconds since the daemon began to forward.
+    pub uptime_seconds: f64,
+    /// What is done about deadlocks: `off` or `breaker`.
+    pub deadlock_policy: String,
+    /// Number of ports.
+    pub port_count: usize,
+    /// (egress, priority) pairs that are suspected of a deadlock now.
+    pub suspected_count: usize,
+    /// Frames that are inside the switch now.
+    pub held_frames: u64,
+    /// Frames admitted since the start.
+    pub admitted_frames_total: u64,
+    /// Frames handed to a transmitter since the start; a flooded frame counts once for each port.
+    pub transmitted_frames_total: u64,
+    /// Frames dropped since the start, by reason; reasons that never happened are left out.
+    pub drops_total: BTreeMap<String, u64>,
+    /// Frames that the kernel lost before the switch saw them (see [`KernelLosses`]), all ports.
+    pub kernel_losses_total: u64,
+    /// UMEM frames in all, and how many of them are free.
+    pub umem_frames: u64,
+    /// Free UMEM frames.
+    pub umem_frames_free: u64,
+    /// The dataplane thread's own figures.
+    pub dataplane: Dataplane,
+    /// CLCM messages sent, found loops and ordered releases.
+    pub clcm: Clcm,
+}
+
+/// The dataplane thread's own figures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Dataplane {
+    /// Rounds of the polling loop.
+    pub rounds_total: u64,
+    /// Rounds that found something to do.
+    pub busy_rounds_total: u64,
+    /// Times that the thread slept in poll(2).
+    pub sleeps_total: u64,
+    /// Longest time from the end of one round to the end of the next, sleep left out.
+    pub round_seconds_max: f64,
+    /// Events that found the queue to the control plane full.
+    pub events_lost_total: u64,
+}
+
+/// What the Deadlock Breaker did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clcm {
+    /// CLCM frames sent, own and forwarded.
+    pub sent_total: u64,
+    /// CLCM frames received and understood.
+    pub received_total: u64,
+    /// Loops that this switch found.
+    pub loops_found_total: u64,
+    /// Releases that this switch ordered of its dataplane.
+    pub releases_total: u64,
+}
+
+/// One port, `GET /v1/ports`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Port {
+    /// Name from the configuration.
+    pub name: String,
+    /// Network device.
+    pub device: String,
+    /// `fabric` or `edge`.
+    pub role: String,
+    /// The port's own MAC address.
+    pub address: String,
+    /// Configured line rate.
+    pub rate_bits_per_second: u64,
+    /// True when the device is up and has carrier.
+    pub link_up: bool,
+    /// `native` or `generic` XDP.
+    pub xdp_mode: String,
+    /// True when the driver shares memory with the socket.
+    pub zero_copy: bool,
+    /// Frames admitted.
+    pub rx_frames_total: u64,
+    /// Bytes admitted.
+    pub rx_bytes_total: u64,
+    /// Frames sent.
+    pub tx_frames_total: u64,
+    /// Bytes sent.
+    pub tx_bytes_total: u64,
+    /// Frames from this port that were dropped, by reason; reasons that never happened are left out.
+    pub drops_total: BTreeMap<String, u64>,
+    /// What the kernel lost at this port.
+    pub kernel_losses: KernelLosses,
+    /// What the XDP program saw, by class: `data`, `mac_control`, `lldp`, `clcm`.
+    pub xdp_frames_total: BTreeMap<String, u64>,
+    /// CLCM frames sent.
+    pub clcm_sent_total: u64,
+    /// CLCM frames received and understood.
+    pub clcm_received_total: u64,
+}
+
+/// XDP socket statistics that mean loss (`XDP_STATISTICS`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelLosses {
+    /// Dropped for other reasons than a full ring.
+    pub rx_dropped_total: u64,
+    /// Dropped because the RX ring was full.
+    pub rx_ring_full_total: u64,
+    /// Failed to take a frame from the fill ring.
+    pub rx_fill_ring_empty_total: u64,
+    /// RX descriptors that were not valid.
+    pub rx_invalid_descs_total: u64,
+    /// TX descriptors that were not valid.
+    pub tx_invalid_descs_total: u64,
+}
+
+impl KernelLosses {
+    /// Frames lost, each counted once: an empty fill ring shows as `rx_dropped` as well or not at
+    /// all depending on the driver, so the larger of the two counts.
+    pub fn total(&self) -> u64 {
+        self.rx_dropped_total.max(self.rx_fill_ring_empty_total)
+            + self.rx_ring_full_total
+            + self.rx_invalid_descs_total
+            + self.tx_invalid_descs_total
+    }
+}
+
+/// One (port, priority) as a queue, `GET /v1/queues`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Queue {
+    /// The port.
+    pub port: String,
+    /// The priority, 0 to 7.
+    pub priority: u8,
+    /// The class's name from the configuration.
+    pub class: String,
+    /// `lossy` or `pfc`.
+    pub mode: String,
+    /// Charged to the ingress buffer of this port now, in whole cells.
+    pub ingress_bytes: u64,
+    /// The most that was ever charged.
+    pub ingress_bytes_max: u64,
+    /// Waiting to leave by this port now.
+    pub egress_bytes: u64,
+    /// The most that ever waited.
+    pub egress_bytes_max: u64,
+    /// Frames waiting to leave by this port now.
+    pub egress_frames: u64,
+    /// Frames admitted.
+    pub rx_frames_total: u64,
+    /// Frames sent.
+    pub tx_frames_total: u64,
+    /// Bytes admitted.
+    pub rx_bytes_total: u64,
+    /// Bytes sent.
+    pub tx_bytes_total: u64,
+}
+
+/// One (port, priority) of a lossless class, `GET /v1/pfc`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pfc {
+    /// The port.
+    pub port: String,
+    /// The priority, 0 to 7.
+    pub priority: u8,
+    /// Ingress occupancy.
+    pub ingress_bytes: u64,
+    /// Threshold in force now for pausing the neighbour.
+    pub xoff_bytes: u64,
+    /// Threshold in force now for letting it resume.
+    pub xon_bytes: u64,
+    /// Room above xoff.
+    pub headroom_bytes: u64,
+    /// The most of the headroom that was ever used.
+    pub headroom_used_bytes_max: u64,
+    /// True while we hold the neighbour.
+    pub pausing: bool,
+    /// True while the neighbour holds us.
+    pub paused: bool,
+    /// XOFF sent, refreshes included.
+    pub xoff_sent_total: u64,
+    /// XON sent.
+    pub xon_sent_total: u64,
+    /// Pauses received for this priority (PFC and 802.3x).
+    pub pause_received_total: u64,
+    /// Resumes received for this priority.
+    pub resume_received_total: u64,
+    /// For how long the neighbour has held us in all.
+    pub paused_seconds_total: f64,
+    /// True while this egress is suspected of a deadlock.
+    pub suspected: bool,
+    /// While a release is in force at this egress: the only ingress port that may send.
+    pub release_ingress: Option<String>,
+}
+
+/// `GET /v1/deadlocks`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Deadlocks {
+    /// Suspicions that last.
+    pub current: Vec<Deadlock>,
+    /// Suspicions that are over, newest first, bounded.
+    pub past: Vec<Deadlock>,
+}
+
+/// One suspicion: an egress with frames to send and no throughput.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Deadlock {
+    /// Number of the suspicion since the daemon started, from 1.
+    pub id: u64,
+    /// The egress port.
+    pub port: String,
+    /// The priority.
+    pub priority: u8,
+    /// `paused`, `release_rule`, `transmitter_stuck`.
+    pub reason: String,
+    /// When it began, on the machine's monotonic clock.
+    pub began_monotonic_nanos: u64,
+    /// For how long nothing had left when it began.
+    pub idle_seconds: f64,
+    /// What waited there when it began.
+    pub queued_bytes: u64,
+    /// The identifier that CLCM carried for it, hexadecimal.
+    pub spuid: Option<String>,
+    /// Loops found at this egress while it lasted.
+    pub loops_found: u64,
+    /// Releases ordered at this egress while it lasted.
+    pub releases: u64,
+    /// Time from its beginning to the first release at this egress.
+    pub first_release_seconds: Option<f64>,
+    /// How long it lasted; absent while it lasts.
+    pub lasted_seconds: Option<f64>,
+}
+
+/// `GET /v1/events`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventPage {
+    /// Oldest first.
+    pub events: Vec<Event>,
+    /// Ask with this as `after` for what comes next.
+    pub next: u64,
+    /// Events after the asked sequence that the bounded log no longer has.
+    pub missed: u64,
+}
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Number since the daemon started, from 1.
+    pub sequence: u64,
+    /// When, on the machine's monotonic clock.
+    pub monotonic_nanos: u64,
+    /// When, by the machine's wall clock, RFC 3339 in UTC.
+    pub time: String,
+    /// `suspected`, `suspicion_ended`, `loop_found`, `release_started`, `release_ended`, `clcm_sent`,
+    /// `clcm_received`, `clcm_ignored`, `headroom_exceeded`, `link_up`, `link_down`, `started`, `draining` …
+    pub kind: String,
+    /// The port it concerns, if one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
+    /// The priority it concerns, if one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
+    /// Further fields by name, as text with units.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub details: BTreeMap<String, String>,
+}
+
+/// `GET /v1/history`: samples at the configured interval, bounded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct History {
+    /// Interval between samples.
+    pub interval_seconds: f64,
+    /// Oldest first.
+    pub samples: Vec<Sample>,
+    /// Ask with this as `after` for what comes next.
+    pub next: u64,
+}
+
+/// One sample of the whole switch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Number since the daemon started, from 1.
+    pub sequence: u64,
+    /// When the dataplane took it.
+    pub monotonic_nanos: u64,
+    /// Frames inside the switch.
+    pub held_frames: u64,
+    /// Of each lossless (port, priority).
+    pub queues: Vec<QueueSample>,
+}
+
+/// One lossless (port, priority) in a [`Sample`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueSample {
+    /// The port.
+    pub port: String,
+    /// The priority.
+    pub priority: u8,
+    /// Charged to the ingress buffer of this port.
+    pub ingress_bytes: u64,
+    /// Waiting to leave by this port.
+    pub egress_bytes: u64,
+    /// Bytes sent so far.
+    pub tx_bytes_total: u64,
+    /// True while the neighbour holds us.
+    pub paused: bool,
+    /// True while suspected.
+    pub suspected: bool,
+}

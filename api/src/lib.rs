@@ -1,0 +1,8 @@
+//! JSON types shared by the daemon, `switchctl`, the lab and the simulator.
+//!
+//! [`daemon`] holds what the daemon answers on its Unix socket, [`run`] the versioned
+//! result of one experiment. Units stand last in every name.
+#![forbid(unsafe_code)]
+
+pub mod daemon;
+pub mod run;

@@ -1,0 +1,118 @@
+//! The result of one experiment, the same from the lab and from the simulator.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The version that [`RunResult::format`] carries.
+pub const RUN_FORMAT: u32 = 1;
+
+/// Result of running one scenario once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// [`RUN_FORMAT`].
+    pub format: u32,
+    /// The scenario's name.
+    pub scenario: String,
+    /// `lab` or `sim`.
+    pub runner: String,
+    /// Deadlock policy: `off` or `breaker`.
+    pub policy: String,
+    /// Mode of the class that the flows use.
+    pub mode: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// For how long traffic was offered.
+    pub duration_seconds: f64,
+    /// The verdict on the network: no loop flow made progress in the last third of the run while
+    /// frames were held. Computed from what hosts and switches counted, not from the detector.
+    pub deadlocked: bool,
+    /// The most (switch, egress, priority) triples that were suspected at one time.
+    pub suspected_peak: usize,
+    /// From the last frame that any flow through the later loop delivered before the standstill to the moment when the last
+    /// port of the loop became suspected. Absent when nothing was suspected.
+    pub detect_seconds: Option<f64>,
+    /// From that moment to the first release. Absent when nothing was released.
+    pub first_release_seconds: Option<f64>,
+    /// Releases started, all switches.
+    pub releases: u64,
+    /// Each flow.
+    pub flows: Vec<FlowResult>,
+    /// Frames dropped by switches and by the kernel under them, by reason; only what happened.
+    pub drops: BTreeMap<String, u64>,
+    /// Events of all switches in time order.
+    pub events: Vec<RunEvent>,
+    /// Curves over time.
+    pub series: Series,
+    /// What the scenario expected and whether it held.
+    pub expectations: Vec<Expectation>,
+}
+
+/// One flow of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowResult {
+    /// The flow's name.
+    pub name: String,
+    /// Frames that the sender handed to its transmitter.
+    pub sent: u64,
+    /// Frames that arrived whole.
+    pub received: u64,
+    /// Frames still inside the network at the end.
+    pub in_flight: u64,
+    /// Frames neither received nor in flight.
+    pub lost: u64,
+    /// Frames that arrived after one with a higher number.
+    pub reordered: u64,
+    /// Frames whose content was not what the sender wrote.
+    pub corrupted: u64,
+    /// Frames that arrived more than once.
+    pub duplicated: u64,
+    /// Mean rate over the whole run, frame bytes without FCS.
+    pub bits_per_second: f64,
+    /// Mean rate over the last third of the run.
+    pub bits_per_second_last_third: f64,
+    /// Longest time without an arrival, from the first arrival (or the start) to the end of the run.
+    pub longest_stall_seconds: f64,
+}
+
+/// One event of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunEvent {
+    /// Since traffic began.
+    pub seconds: f64,
+    /// The switch.
+    pub switch: String,
+    /// The event's kind, as in the daemon's API.
+    pub kind: String,
+    /// The port, if one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
+    /// The priority, if one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
+    /// Further fields.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub details: BTreeMap<String, String>,
+}
+
+/// Curves over time, all with one interval, from the moment traffic began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Interval between two values.
+    pub interval_seconds: f64,
+    /// By flow: bits per second received in the interval.
+    pub throughput: BTreeMap<String, Vec<f64>>,
+    /// By `switch:ingress-port:priority`: bytes charged to the ingress buffer.
+    pub occupancy: BTreeMap<String, Vec<u64>>,
+}
+
+/// One expectation of the scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expectation {
+    /// For people: `lost = 0`.
+    pub what: String,
+    /// Whether it held.
+    pub held: bool,
+    /// What was seen, for people.
+    pub seen: String,
+}

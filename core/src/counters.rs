@@ -1,0 +1,153 @@
+//! What a port counts. Plain numbers that only grow; the caller reads them and takes differences.
+
+use crate::units::PRIORITY_COUNT;
+
+/// Why a frame was not forwarded. Every drop has exactly one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(usize)]
+pub enum DropReason {
+    /// The ingress buffer's headroom is used up: the neighbour did not obey our pause.
+    HeadroomExceeded,
+    /// A lossy class's ingress buffer is full.
+    BufferFull,
+    /// No forwarding entry for the destination, and flooding is off.
+    NoRoute,
+    /// The only way out is the port that the frame came in by.
+    Hairpin,
+    /// Shorter than an Ethernet header or longer than the port's MTU allows.
+    BadLength,
+    /// The source address is a group address.
+    BadSource,
+    /// The destination is a reserved link-local address (01-80-C2-00-00-0X) that no one here speaks.
+    ReservedDestination,
+    /// A MAC control frame that cannot be read, or with an opcode that is not known.
+    BadMacControl,
+    /// A CLCM frame that cannot be read.
+    BadClcm,
+    /// CLCM that came in by an edge port.
+    ClcmFromEdge,
+    /// The tables of the switch core are full.
+    TableFull,
+    /// The switch is shutting down and admits nothing more.
+    Draining,
+    /// The port is administratively or physically down.
+    PortDown,
+}
+
+impl DropReason {
+    /// All reasons in declaration order.
+    pub const ALL: [Self; 13] = [
+        Self::HeadroomExceeded,
+        Self::BufferFull,
+        Self::NoRoute,
+        Self::Hairpin,
+        Self::BadLength,
+        Self::BadSource,
+        Self::ReservedDestination,
+        Self::BadMacControl,
+        Self::BadClcm,
+        Self::ClcmFromEdge,
+        Self::TableFull,
+        Self::Draining,
+        Self::PortDown,
+    ];
+
+    /// How many reasons there are.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// As an index into [`PortCounters::drops`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The reason's name in metrics, JSON and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::HeadroomExceeded => "headroom_exceeded",
+            Self::BufferFull => "buffer_full",
+            Self::NoRoute => "no_route",
+            Self::Hairpin => "hairpin",
+            Self::BadLength => "bad_length",
+            Self::BadSource => "bad_source",
+            Self::ReservedDestination => "reserved_destination",
+            Self::BadMacControl => "bad_mac_control",
+            Self::BadClcm => "bad_clcm",
+            Self::ClcmFromEdge => "clcm_from_edge",
+            Self::TableFull => "table_full",
+            Self::Draining => "draining",
+            Self::PortDown => "port_down",
+        }
+    }
+}
+
+/// Counters of one (port, priority).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PriorityCounters {
+    /// Frames admitted from this port.
+    pub rx_frames: u64,
+    /// Bytes admitted from this port.
+    pub rx_bytes: u64,
+    /// Frames handed to this port's transmitter.
+    pub tx_frames: u64,
+    /// Bytes handed to this port's transmitter.
+    pub tx_bytes: u64,
+    /// XOFF that we sent to the neighbour, refreshes included.
+    pub xoff_sent: u64,
+    /// XON that we sent to the neighbour.
+    pub xon_sent: u64,
+    /// Pauses (time above zero) that the neighbour sent for this priority.
+    pub pause_received: u64,
+    /// Resumes (time zero) that the neighbour sent for this priority.
+    pub resume_received: u64,
+    /// Nanoseconds for which the neighbour held this priority, closed spans only.
+    pub paused_nanos: u64,
+    /// Times this egress became deadlock-suspected.
+    pub suspicions: u64,
+    /// Releases that started with this port as the loop's egress.
+    pub releases: u64,
+}
+
+/// Counters of one port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    /// By priority.
+    pub priority: [PriorityCounters; PRIORITY_COUNT],
+    /// Frames from this port that were dropped, by [`DropReason::index`].
+    pub drops: [u64; DropReason::COUNT],
+    /// PFC frames sent.
+    pub pfc_sent: u64,
+    /// PFC frames received.
+    pub pfc_received: u64,
+    /// 802.3x PAUSE frames received.
+    pub pause_received: u64,
+    /// CLCM frames sent.
+    pub clcm_sent: u64,
+    /// CLCM frames received on a fabric port and understood.
+    pub clcm_received: u64,
+    /// Control frames that found the port's control queue full.
+    pub control_overflow: u64,
+}
+
+impl PortCounters {
+    /// Counts one drop.
+    pub fn drop_frame(&mut self, reason: DropReason) {
+        self.drops[reason.index()] += 1;
+    }
+
+    /// Frames dropped for any reason.
+    pub fn drops_total(&self) -> u64 {
+        self.drops.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_index_their_own_place() {
+        for (index, reason) in DropReason::ALL.iter().enumerate() {
+            assert_eq!(reason.index(), index);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What the dataplane tells the control plane.
+
+use crate::port_set::PortSet;
+use crate::units::{Bytes, Duration, Instant, PortId, Priority};
+use crate::wire::clcm::Clcm;
+
+/// Why an egress with frames to send sends none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SuspicionReason {
+    /// The neighbour pauses this priority (PFC or 802.3x).
+    Paused,
+    /// A release lets only another ingress port's frames out.
+    ReleaseRule,
+    /// The transmitter takes nothing: its ring or its link is stuck.
+    TransmitterStuck,
+}
+
+impl SuspicionReason {
+    /// The reason's name in metrics, JSON and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Paused => "paused",
+            Self::ReleaseRule => "release_rule",
+            Self::TransmitterStuck => "transmitter_stuck",
+        }
+    }
+}
+
+/// One thing that happened in the dataplane, with the moment it happened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event {
+    /// When.
+    pub at: Instant,
+    /// What.
+    pub kind: EventKind,
+}
+
+/// The kinds of [`Event`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant)] // events are few and live in one bounded queue
+pub enum EventKind {
+    /// `egress` has had frames of `priority` and zero throughput for the detection time
+    /// (CLCM paper, section 3.2.1).
+    Suspected {
+        /// The blocked port.
+        egress: PortId,
+        /// The blocked priority.
+        priority: Priority,
+        /// Why nothing leaves.
+        reason: SuspicionReason,
+        /// What waits there.
+        queued: Bytes,
+        /// For how long nothing has left.
+        idle: Duration,
+    },
+    /// `egress` sends again, or has nothing left to send.
+    SuspicionEnded {
+        /// The port.
+        egress: PortId,
+        /// The priority.
+        priority: Priority,
+        /// For how long it was suspected.
+        lasted: Duration,
+    },
+    /// A CLCM came in by a fabric port.
+    ClcmReceived {
+        /// Where it came in.
+        ingress: PortId,
+        /// The message.
+        message: Clcm,
+        /// Egress ports at which frames of the message's priority that came in by `ingress` wait now.
+        toward: PortSet,
+    },
+    /// A release began: only frames from `ingress` leave by `egress`, and `ingress` has more buffer.
+    ReleaseStarted {
+        /// The loop's ingress port.
+        ingress: PortId,
+        /// The loop's egress port.
+        egress: PortId,
+        /// The loop's priority.
+        priority: Priority,
+    },
+    /// A release ended: its time is over.
+    ReleaseEnded {
+        /// The loop's ingress port.
+        ingress: PortId,
+        /// The loop's egress port.
+        egress: PortId,
+        /// The loop's priority.
+        priority: Priority,
+        /// Bytes that left by `egress` under the rule.
+        released: Bytes,
+    },
+    /// Frames were dropped because a neighbour did not obey our pause. Reported once for each
+    /// span of overload; the counter has every frame.
+    HeadroomExceeded {
+        /// The port that the frames came in by.
+        ingress: PortId,
+        /// Their priority.
+        priority: Priority,
+    },
+}

@@ -1,0 +1,36 @@
+//! A frame as the switch core sees it: a handle into the caller's pool and what the
+//! classifier already read from the bytes.
+
+use crate::units::{Bytes, MacAddress, Priority};
+
+/// Index of a frame's memory in the caller's pool.
+///
+/// Must be below [`SwitchConfig::frame_count`](crate::SwitchConfig::frame_count). From
+/// [`Switch::receive`](crate::Switch::receive) until the switch hands the frame back, the
+/// caller must not use the same handle for another frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FrameHandle(pub u32);
+
+impl FrameHandle {
+    /// As an index into arrays with one entry for each frame of the pool.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One data frame on its way through the switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Where its bytes are.
+    pub handle: FrameHandle,
+    /// Length from the destination address to the last payload byte, without FCS.
+    pub length: Bytes,
+    /// Priority that the classifier gave it.
+    pub priority: Priority,
+    /// Destination address.
+    pub destination: MacAddress,
+    /// Source address.
+    pub source: MacAddress,
+    /// Hash over the fields that ECMP spreads by; equal for all frames of one flow.
+    pub flow_hash: u32,
+}

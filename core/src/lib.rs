@@ -1,0 +1,36 @@
+//! `weir-core`: the Weir switch as a pure state machine.
+//!
+//! Nothing in this crate does I/O, reads a clock, starts a thread or draws from
+//! the operating system's randomness. The caller owns time (an [`Instant`] goes
+//! into every call that needs one) and memory (a frame is a [`FrameHandle`] into
+//! the caller's pool; its bytes never pass through here). The daemon drives one
+//! [`Switch`] from its AF_XDP loop, the simulator drives thousands in virtual
+//! time, and both run exactly this code.
+//!
+//! Two state machines live here and share nothing but values:
+//!
+//! * [`Switch`], the dataplane: charging, pause, forwarding, scheduling, shaping,
+//!   deadlock detection. See its documentation for the polling contract.
+//! * [`control::ControlPlane`], the slow path: it sees only [`Event`]s and answers
+//!   with [`Command`]s, so that a simulator can put latency and loss between the two.
+#![forbid(unsafe_code)]
+
+pub mod command;
+pub mod config;
+pub mod control;
+pub mod counters;
+pub mod event;
+pub mod frame;
+pub mod port_set;
+pub mod switch;
+pub mod units;
+pub mod wire;
+
+pub use command::{Command, CommandError};
+pub use config::{ClassConfig, ClassMode, ConfigError, PortConfig, PortRole, SwitchConfig};
+pub use counters::DropReason;
+pub use event::{Event, SuspicionReason};
+pub use frame::{Frame, FrameHandle};
+pub use port_set::PortSet;
+pub use switch::{Switch, Transmission};
+pub use units::{BitRate, Bytes, Duration, Instant, MacAddress, PortId, Priority, Quanta, Spuid};

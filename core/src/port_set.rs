@@ -1,0 +1,88 @@
+//! A set of ports as a bitmap, so that scans go in port order and cost no allocation.
+
+use crate::units::{PortId, PORT_COUNT_MAX};
+
+const WORD_COUNT: usize = PORT_COUNT_MAX / 64;
+
+/// A set of ports of one switch. All operations are O(1) or O(ports ÷ 64).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortSet {
+    words: [u64; WORD_COUNT],
+}
+
+impl PortSet {
+    /// The empty set.
+    pub const EMPTY: Self = Self {
+        words: [0; WORD_COUNT],
+    };
+
+    /// Adds `port`.
+    pub fn insert(&mut self, port: PortId) {
+        self.words[port.index() / 64] |= 1 << (port.index() % 64);
+    }
+
+    /// Takes `port` out.
+    pub fn remove(&mut self, port: PortId) {
+        self.words[port.index() / 64] &= !(1 << (port.index() % 64));
+    }
+
+    /// True when `port` is in the set.
+    pub fn contains(&self, port: PortId) -> bool {
+        self.words[port.index() / 64] & (1 << (port.index() % 64)) != 0
+    }
+
+    /// True when no port is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.words == [0; WORD_COUNT]
+    }
+
+    /// How many ports are in the set.
+    pub fn count(&self) -> usize {
+        self.words
+            .iter()
+            .map(|word| word.count_ones() as usize)
+            .sum()
+    }
+
+    /// The ports in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = PortId> + '_ {
+        self.words.iter().enumerate().flat_map(|(index, word)| {
+            let mut rest = *word;
+            core::iter::from_fn(move || {
+                if rest == 0 {
+                    return None;
+                }
+                let bit = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                PortId::from_index(index * 64 + bit)
+            })
+        })
+    }
+}
+
+impl FromIterator<PortId> for PortSet {
+    fn from_iter<I: IntoIterator<Item = PortId>>(ports: I) -> Self {
+        let mut set = Self::EMPTY;
+        for port in ports {
+            set.insert(port);
+        }
+        set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn iterates_in_port_order() {
+        let numbers = [255u8, 0, 63, 64, 130];
+        let mut set: PortSet = numbers.iter().map(|n| PortId::new(*n)).collect();
+        let seen: Vec<u8> = set.iter().map(PortId::get).collect();
+        assert_eq!(seen, [0, 63, 64, 130, 255]);
+        assert_eq!(set.count(), 5);
+        set.remove(PortId::new(64));
+        assert!(!set.contains(PortId::new(64)));
+        assert!(set.contains(PortId::new(63)));
+    }
+}

@@ -1,0 +1,219 @@
+//! One (egress, priority): what waits there, whether it moves, and who may leave.
+
+use crate::event::SuspicionReason;
+use crate::units::{Bytes, Duration, Instant, PortId};
+
+/// State of one (egress, priority) beside its virtual queues.
+#[derive(Debug, Default)]
+pub(super) struct EgressState {
+    backlog: Bytes,
+    backlog_max: Bytes,
+    frame_count: u64,
+    watch: Watch,
+    release: Option<ReleaseRule>,
+}
+
+/// The deadlock detector's view: for how long frames have waited without any leaving.
+#[derive(Debug, Default)]
+struct Watch {
+    moved: bool,
+    idle: Duration,
+    suspected_since: Option<Instant>,
+}
+
+/// The arbitration rule of the CLCM paper's section 3.3: only frames from the loop's ingress leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReleaseRule {
+    pub(super) ingress: PortId,
+    pub(super) until: Instant,
+    pub(super) released: Bytes,
+}
+
+/// What the detector found out at a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WatchChange {
+    None,
+    Suspected { idle: Duration },
+    Ended { lasted: Duration },
+}
+
+impl EgressState {
+    pub(super) fn backlog(&self) -> Bytes {
+        self.backlog
+    }
+
+    pub(super) fn backlog_max(&self) -> Bytes {
+        self.backlog_max
+    }
+
+    pub(super) fn frame_count(&self) -> u64 {
+        self.frame_count
+    }
+
+    pub(super) fn is_suspected(&self) -> bool {
+        self.watch.suspected_since.is_some()
+    }
+
+    pub(super) fn release(&self) -> Option<&ReleaseRule> {
+        self.release.as_ref()
+    }
+
+    /// The only ingress port whose frames may leave, if a release says so.
+    pub(super) fn only_from(&self) -> Option<PortId> {
+        self.release.map(|rule| rule.ingress)
+    }
+
+    /// A frame begins to wait. True when it is the only one.
+    pub(super) fn note_arrival(&mut self, length: Bytes) -> bool {
+        self.backlog += length;
+        self.backlog_max = self.backlog_max.max(self.backlog);
+        self.frame_count += 1;
+        if self.frame_count == 1 {
+            self.watch.idle = Duration::ZERO;
+        }
+        self.frame_count == 1
+    }
+
+    /// A frame leaves. True when none is left.
+    pub(super) fn note_departure(&mut self, length: Bytes) -> bool {
+        self.backlog -= length;
+        self.frame_count -= 1;
+        self.watch.moved = true;
+        if let Some(rule) = &mut self.release {
+            rule.released += length;
+        }
+        self.frame_count == 0
+    }
+
+    /// Samples for a deadlock: `elapsed` is the time since the sample before, cut to what the
+    /// sampler answers for (a sampler that was itself held up has not seen the egress stand still).
+    pub(super) fn sample(
+        &mut self,
+        now: Instant,
+        elapsed: Duration,
+        detect: Duration,
+    ) -> WatchChange {
+        let moved = core::mem::take(&mut self.watch.moved);
+        if moved || self.frame_count == 0 {
+            self.watch.idle = Duration::ZERO;
+            return match self.watch.suspected_since.take() {
+                Some(since) => WatchChange::Ended {
+                    lasted: now.saturating_since(since),
+                },
+                None => WatchChange::None,
+            };
+        }
+        self.watch.idle += elapsed;
+        if self.watch.suspected_since.is_none() && self.watch.idle >= detect {
+            self.watch.suspected_since = Some(now);
+            return WatchChange::Suspected {
+                idle: self.watch.idle,
+            };
+        }
+        WatchChange::None
+    }
+
+    /// Why nothing leaves, for people.
+    pub(super) fn reason(&self, paused: bool, ingress_waits: bool) -> SuspicionReason {
+        if paused {
+            SuspicionReason::Paused
+        } else if self.release.is_some() && !ingress_waits {
+            SuspicionReason::ReleaseRule
+        } else {
+            SuspicionReason::TransmitterStuck
+        }
+    }
+
+    /// Installs or prolongs the rule. `Err` names the ingress port that holds this egress already;
+    /// `Ok(true)` says that the rule is new.
+    pub(super) fn install_release(
+        &mut self,
+        ingress: PortId,
+        until: Instant,
+    ) -> Result<bool, PortId> {
+        match &mut self.release {
+            Some(rule) if rule.ingress != ingress => Err(rule.ingress),
+            Some(rule) => {
+                rule.until = rule.until.max(until);
+                Ok(false)
+            }
+            None => {
+                self.release = Some(ReleaseRule {
+                    ingress,
+                    until,
+                    released: Bytes::ZERO,
+                });
+                Ok(true)
+            }
+        }
+    }
+
+    /// Removes a rule whose time is over.
+    pub(super) fn expire_release(&mut self, now: Instant) -> Option<ReleaseRule> {
+        self.release.take_if(|rule| rule.until <= now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICK: Duration = Duration::from_millis(5);
+    const DETECT: Duration = Duration::from_millis(20);
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_queue_that_stands_still_is_suspected_once_and_until_it_moves() {
+        let mut egress = EgressState::default();
+        assert!(egress.note_arrival(Bytes::new(100)));
+        assert!(!egress.note_arrival(Bytes::new(100)));
+        for n in 1..4 {
+            assert_eq!(egress.sample(at(5 * n), TICK, DETECT), WatchChange::None);
+        }
+        assert_eq!(
+            egress.sample(at(20), TICK, DETECT),
+            WatchChange::Suspected { idle: DETECT }
+        );
+        assert_eq!(egress.sample(at(25), TICK, DETECT), WatchChange::None);
+        assert!(!egress.note_departure(Bytes::new(100)));
+        assert_eq!(
+            egress.sample(at(30), TICK, DETECT),
+            WatchChange::Ended {
+                lasted: Duration::from_millis(10)
+            }
+        );
+    }
+
+    #[test]
+    fn movement_and_emptiness_start_the_clock_anew() {
+        let mut egress = EgressState::default();
+        egress.note_arrival(Bytes::new(100));
+        egress.note_arrival(Bytes::new(100));
+        for n in 0..3 {
+            egress.sample(at(n), TICK, DETECT);
+        }
+        egress.note_departure(Bytes::new(100));
+        for n in 3..7 {
+            assert_eq!(egress.sample(at(n), TICK, DETECT), WatchChange::None);
+        }
+        assert!(egress.note_departure(Bytes::new(100)));
+        for n in 7..20 {
+            assert_eq!(egress.sample(at(n), TICK, DETECT), WatchChange::None);
+        }
+    }
+
+    #[test]
+    fn a_rule_belongs_to_one_ingress_until_it_ends() {
+        let mut egress = EgressState::default();
+        let (one, two) = (PortId::new(1), PortId::new(2));
+        assert_eq!(egress.install_release(one, at(10)), Ok(true));
+        assert_eq!(egress.install_release(two, at(10)), Err(one));
+        assert_eq!(egress.install_release(one, at(20)), Ok(false));
+        assert_eq!(egress.expire_release(at(19)), None);
+        assert_eq!(egress.expire_release(at(20)).map(|r| r.ingress), Some(one));
+        assert_eq!(egress.install_release(two, at(30)), Ok(true));
+    }
+}

@@ -1,0 +1,130 @@
+//! Frames waiting, as intrusive lists over one slab: no allocation per frame.
+
+use crate::frame::FrameHandle;
+
+/// "No node": ends lists and marks empty ones.
+const NIL: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    handle: FrameHandle,
+    length_bytes: u32,
+    next: u32,
+}
+
+/// A slab of list nodes, allocated once. A frame that is flooded has one node for each port.
+#[derive(Debug)]
+pub(super) struct NodeSlab {
+    nodes: Vec<Node>,
+    free: u32,
+    free_count: usize,
+}
+
+/// A first-in-first-out list of frames in a [`NodeSlab`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fifo {
+    head: u32,
+    tail: u32,
+}
+
+impl Fifo {
+    pub(super) const EMPTY: Self = Self {
+        head: NIL,
+        tail: NIL,
+    };
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.head == NIL
+    }
+}
+
+impl NodeSlab {
+    pub(super) fn new(capacity: usize) -> Self {
+        let capacity = capacity.min(NIL as usize - 1);
+        let nodes = (0..capacity)
+            .map(|index| Node {
+                handle: FrameHandle(0),
+                length_bytes: 0,
+                next: if index + 1 < capacity {
+                    index as u32 + 1
+                } else {
+                    NIL
+                },
+            })
+            .collect();
+        Self {
+            nodes,
+            free: if capacity == 0 { NIL } else { 0 },
+            free_count: capacity,
+        }
+    }
+
+    pub(super) fn free_count(&self) -> usize {
+        self.free_count
+    }
+
+    /// Appends a frame; false when the slab is used up.
+    pub(super) fn push(&mut self, fifo: &mut Fifo, handle: FrameHandle, length_bytes: u32) -> bool {
+        let index = self.free;
+        let Some(node) = self.nodes.get_mut(index as usize) else {
+            return false;
+        };
+        self.free = node.next;
+        self.free_count -= 1;
+        *node = Node {
+            handle,
+            length_bytes,
+            next: NIL,
+        };
+        match self.nodes.get_mut(fifo.tail as usize) {
+            Some(tail) => tail.next = index,
+            None => fifo.head = index,
+        }
+        fifo.tail = index;
+        true
+    }
+
+    /// Length in bytes of the first frame.
+    pub(super) fn front_length(&self, fifo: &Fifo) -> Option<u32> {
+        self.nodes
+            .get(fifo.head as usize)
+            .map(|node| node.length_bytes)
+    }
+
+    /// Takes the first frame out.
+    pub(super) fn pop(&mut self, fifo: &mut Fifo) -> Option<(FrameHandle, u32)> {
+        let index = fifo.head;
+        let node = self.nodes.get_mut(index as usize)?;
+        let out = (node.handle, node.length_bytes);
+        fifo.head = node.next;
+        if fifo.head == NIL {
+            fifo.tail = NIL;
+        }
+        node.next = self.free;
+        self.free = index;
+        self.free_count += 1;
+        Some(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_order_and_returns_every_node() {
+        let mut slab = NodeSlab::new(3);
+        let (mut a, mut b) = (Fifo::EMPTY, Fifo::EMPTY);
+        assert!(slab.push(&mut a, FrameHandle(7), 60));
+        assert!(slab.push(&mut b, FrameHandle(8), 61));
+        assert!(slab.push(&mut a, FrameHandle(9), 62));
+        assert!(!slab.push(&mut a, FrameHandle(10), 63), "slab is used up");
+        assert_eq!(slab.front_length(&a), Some(60));
+        assert_eq!(slab.pop(&mut a), Some((FrameHandle(7), 60)));
+        assert_eq!(slab.pop(&mut a), Some((FrameHandle(9), 62)));
+        assert_eq!(slab.pop(&mut a), None);
+        assert!(a.is_empty());
+        assert_eq!(slab.pop(&mut b), Some((FrameHandle(8), 61)));
+        assert_eq!(slab.free_count(), 3);
+    }
+}

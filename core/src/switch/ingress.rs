@@ -1,0 +1,343 @@
+//! The ingress buffer of one (port, priority): charging, and when to hold the neighbour.
+//!
+//! A frame is charged in whole cells from admission to completion. A lossless buffer pauses its
+//! neighbour at `xoff` and lets it resume at `xon`; what arrives in between lives in the headroom.
+//! A release (CLCM paper, section 3.3) moves the three thresholds up for a while.
+
+use crate::config::ClassMode;
+use crate::counters::DropReason;
+use crate::units::{Bytes, Duration, Instant};
+
+#[derive(Debug)]
+pub(super) struct IngressBuffer {
+    mode: ClassMode,
+    occupancy: Bytes,
+    occupancy_max: Bytes,
+    headroom_used_max: Bytes,
+    pausing: bool,
+    refresh_at: Instant,
+    raise: Raise,
+    overrun: bool,
+}
+
+/// How far a release has moved the thresholds.
+#[derive(Clone, Copy, Debug)]
+enum Raise {
+    /// Not at all.
+    None,
+    /// To these values, until a moment.
+    Active {
+        xoff: Bytes,
+        xon: Bytes,
+        until: Instant,
+    },
+    /// The release is over, but what it admitted may still stand above the normal limit: `xoff` counts
+    /// only for the limit until the occupancy is below the normal xoff.
+    Draining { xoff: Bytes },
+}
+
+/// What a change of occupancy asks us to tell the neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PauseChange {
+    None,
+    Xoff,
+    Xon,
+}
+
+/// Why a frame was not admitted, and whether this is the first of its span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) reason: DropReason,
+    pub(super) first: bool,
+}
+
+impl IngressBuffer {
+    pub(super) fn new(mode: ClassMode) -> Self {
+        Self {
+            mode,
+            occupancy: Bytes::ZERO,
+            occupancy_max: Bytes::ZERO,
+            headroom_used_max: Bytes::ZERO,
+            pausing: false,
+            refresh_at: Instant::FAR_FUTURE,
+            raise: Raise::None,
+            overrun: false,
+        }
+    }
+
+    pub(super) fn occupancy(&self) -> Bytes {
+        self.occupancy
+    }
+
+    pub(super) fn occupancy_max(&self) -> Bytes {
+        self.occupancy_max
+    }
+
+    pub(super) fn headroom_used_max(&self) -> Bytes {
+        self.headroom_used_max
+    }
+
+    pub(super) fn is_pausing(&self) -> bool {
+        self.pausing
+    }
+
+    /// When the pause that we asked for must be asked for again.
+    pub(super) fn refresh_at(&self) -> Option<Instant> {
+        (self.pausing && self.refresh_at != Instant::FAR_FUTURE).then_some(self.refresh_at)
+    }
+
+    /// True once for each refresh that is due.
+    pub(super) fn take_refresh(&mut self, now: Instant) -> bool {
+        let due = self.refresh_at().is_some_and(|at| at <= now);
+        if due {
+            self.refresh_at = Instant::FAR_FUTURE;
+        }
+        due
+    }
+
+    /// The pause (or its refresh) goes out now and holds the neighbour for twice `refresh`.
+    pub(super) fn note_pause_sent(&mut self, now: Instant, refresh: Duration) {
+        self.refresh_at = now + refresh;
+    }
+
+    /// Thresholds in force, (xoff, xon); zero for a lossy class.
+    pub(super) fn thresholds(&self) -> (Bytes, Bytes) {
+        match (self.mode, self.raise) {
+            (ClassMode::Lossy { .. }, _) => (Bytes::ZERO, Bytes::ZERO),
+            (ClassMode::Pfc { .. }, Raise::Active { xoff, xon, .. }) => (xoff, xon),
+            (ClassMode::Pfc { xoff, xon, .. }, _) => (xoff, xon),
+        }
+    }
+
+    /// The most that may be charged now.
+    pub(super) fn limit(&self) -> Bytes {
+        match (self.mode, self.raise) {
+            (ClassMode::Lossy { buffer }, _) => buffer,
+            (ClassMode::Pfc { xoff, headroom, .. }, Raise::None) => xoff + headroom,
+            (
+                ClassMode::Pfc { headroom, .. },
+                Raise::Active { xoff, .. } | Raise::Draining { xoff },
+            ) => xoff + headroom,
+        }
+    }
+
+    /// Charges `cells` bytes (whole cells), or says why not.
+    pub(super) fn admit(&mut self, cells: Bytes) -> Result<PauseChange, Refusal> {
+        if self.occupancy + cells > self.limit() {
+            let first = !self.overrun;
+            self.overrun = true;
+            let reason = match self.mode {
+                ClassMode::Lossy { .. } => DropReason::BufferFull,
+                ClassMode::Pfc { .. } => DropReason::HeadroomExceeded,
+            };
+            return Err(Refusal { reason, first });
+        }
+        self.occupancy += cells;
+        self.occupancy_max = self.occupancy_max.max(self.occupancy);
+        if let ClassMode::Pfc { xoff, .. } = self.mode {
+            self.headroom_used_max = self
+                .headroom_used_max
+                .max(self.occupancy.saturating_sub(xoff));
+        }
+        Ok(self.reconsider())
+    }
+
+    /// Takes `cells` bytes off again.
+    pub(super) fn discharge(&mut self, cells: Bytes) -> PauseChange {
+        self.occupancy -= cells;
+        if let (ClassMode::Pfc { xoff, .. }, Raise::Draining { .. }) = (self.mode, self.raise) {
+            if self.occupancy <= xoff {
+                self.raise = Raise::None;
+            }
+        }
+        let change = self.reconsider();
+        if change == PauseChange::Xon || !self.mode.is_lossless() {
+            self.overrun = false;
+        }
+        change
+    }
+
+    /// Makes room for at least `extra` more than is there now, until `until`, so that the neighbour
+    /// can send into a full buffer. The raised xoff never passes xoff + headroom, so the memory behind
+    /// this buffer is bounded by [`ClassMode::memory_bound`].
+    ///
+    /// `extra` counts from the occupancy found, not from xoff: frames that were under way when the
+    /// pause went out have already used part of the headroom.
+    pub(super) fn raise(&mut self, extra: Bytes, until: Instant) -> PauseChange {
+        let ClassMode::Pfc {
+            xoff,
+            xon,
+            headroom,
+        } = self.mode
+        else {
+            return PauseChange::None;
+        };
+        let raised_xoff = (self.occupancy + extra).min(xoff + headroom).max(xoff);
+        let raised_xon = raised_xoff.saturating_sub(extra).max(xon);
+        let until = match self.raise {
+            Raise::Active { until: earlier, .. } => earlier.max(until),
+            _ => until,
+        };
+        self.raise = Raise::Active {
+            xoff: raised_xoff,
+            xon: raised_xon,
+            until,
+        };
+        self.reconsider()
+    }
+
+    /// When the raised thresholds fall back.
+    pub(super) fn raised_until(&self) -> Option<Instant> {
+        match self.raise {
+            Raise::Active { until, .. } => Some(until),
+            _ => None,
+        }
+    }
+
+    /// Ends a raise whose time is over.
+    pub(super) fn expire_raise(&mut self, now: Instant) -> PauseChange {
+        match (self.mode, self.raise) {
+            (ClassMode::Pfc { xoff: normal, .. }, Raise::Active { xoff, until, .. })
+                if until <= now =>
+            {
+                self.raise = if self.occupancy > normal {
+                    Raise::Draining { xoff }
+                } else {
+                    Raise::None
+                };
+                self.reconsider()
+            }
+            _ => PauseChange::None,
+        }
+    }
+
+    /// Holds the neighbour whatever the occupancy, from now on: the switch is shutting down.
+    pub(super) fn close(&mut self) -> PauseChange {
+        if let ClassMode::Pfc { headroom, .. } = self.mode {
+            self.raise = Raise::None;
+            self.mode = ClassMode::Pfc {
+                xoff: Bytes::ZERO,
+                xon: Bytes::ZERO,
+                headroom: self.limit().max(headroom),
+            };
+        }
+        self.reconsider()
+    }
+
+    fn reconsider(&mut self) -> PauseChange {
+        if !self.mode.is_lossless() {
+            return PauseChange::None;
+        }
+        let (xoff, xon) = self.thresholds();
+        if !self.pausing && self.occupancy >= xoff {
+            self.pausing = true;
+            self.refresh_at = Instant::FAR_FUTURE;
+            PauseChange::Xoff
+        } else if self.pausing && self.occupancy <= xon && xoff > xon {
+            self.pausing = false;
+            PauseChange::Xon
+        } else {
+            PauseChange::None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODE: ClassMode = ClassMode::Pfc {
+        xoff: Bytes::new(1000),
+        xon: Bytes::new(600),
+        headroom: Bytes::new(500),
+    };
+
+    #[test]
+    fn pauses_at_xoff_and_resumes_at_xon() {
+        let mut buffer = IngressBuffer::new(MODE);
+        assert_eq!(buffer.admit(Bytes::new(999)), Ok(PauseChange::None));
+        assert_eq!(buffer.admit(Bytes::new(1)), Ok(PauseChange::Xoff));
+        assert_eq!(buffer.discharge(Bytes::new(399)), PauseChange::None);
+        assert_eq!(buffer.discharge(Bytes::new(1)), PauseChange::Xon);
+        assert!(!buffer.is_pausing());
+    }
+
+    #[test]
+    fn headroom_is_the_end_and_is_reported_once() {
+        let mut buffer = IngressBuffer::new(MODE);
+        buffer.admit(Bytes::new(1500)).unwrap();
+        let refusal = |first| Refusal {
+            reason: DropReason::HeadroomExceeded,
+            first,
+        };
+        assert_eq!(buffer.admit(Bytes::new(1)), Err(refusal(true)));
+        assert_eq!(buffer.admit(Bytes::new(1)), Err(refusal(false)));
+        assert_eq!(buffer.headroom_used_max(), Bytes::new(500));
+        assert_eq!(buffer.discharge(Bytes::new(900)), PauseChange::Xon);
+        buffer.admit(Bytes::new(900)).unwrap();
+        assert_eq!(buffer.admit(Bytes::new(1)), Err(refusal(true)));
+    }
+
+    #[test]
+    fn a_raise_resumes_a_full_buffer_by_the_extra_and_falls_back() {
+        let mut buffer = IngressBuffer::new(MODE);
+        buffer.admit(Bytes::new(1100)).unwrap();
+        let until = Instant::from_nanos(50);
+        assert_eq!(buffer.raise(Bytes::new(200), until), PauseChange::Xon);
+        assert_eq!(buffer.thresholds(), (Bytes::new(1300), Bytes::new(1100)));
+        assert_eq!(buffer.admit(Bytes::new(200)), Ok(PauseChange::Xoff));
+        assert_eq!(buffer.limit(), Bytes::new(1800));
+        assert_eq!(
+            buffer.expire_raise(Instant::from_nanos(49)),
+            PauseChange::None
+        );
+        assert_eq!(buffer.raised_until(), Some(until));
+        buffer.expire_raise(until);
+        assert_eq!(buffer.thresholds(), (Bytes::new(1000), Bytes::new(600)));
+        assert_eq!(buffer.limit(), Bytes::new(1800), "until it has drained");
+        buffer.discharge(Bytes::new(300));
+        assert_eq!(buffer.limit(), Bytes::new(1500));
+    }
+
+    #[test]
+    fn the_end_of_a_raise_pauses_what_it_let_in() {
+        let mut buffer = IngressBuffer::new(MODE);
+        buffer.admit(Bytes::new(1100)).unwrap();
+        buffer.raise(Bytes::new(200), Instant::from_nanos(50));
+        assert_eq!(
+            buffer.expire_raise(Instant::from_nanos(50)),
+            PauseChange::Xoff
+        );
+    }
+
+    #[test]
+    fn no_raise_passes_the_memory_bound() {
+        let mut buffer = IngressBuffer::new(MODE);
+        for _ in 0..10 {
+            buffer.raise(Bytes::new(300), Instant::from_nanos(1));
+            while buffer.admit(Bytes::new(100)).is_ok() {}
+            assert!(buffer.occupancy() <= MODE.memory_bound());
+        }
+        assert_eq!(buffer.limit(), Bytes::new(2000));
+    }
+
+    #[test]
+    fn closing_holds_the_neighbour_but_still_takes_what_is_under_way() {
+        let mut buffer = IngressBuffer::new(MODE);
+        assert_eq!(buffer.close(), PauseChange::Xoff);
+        assert!(buffer.admit(Bytes::new(400)).is_ok());
+        assert_eq!(buffer.discharge(Bytes::new(400)), PauseChange::None);
+        assert!(buffer.is_pausing());
+    }
+
+    #[test]
+    fn lossy_buffers_drop_and_never_pause() {
+        let mut buffer = IngressBuffer::new(ClassMode::Lossy {
+            buffer: Bytes::new(100),
+        });
+        assert_eq!(buffer.admit(Bytes::new(100)), Ok(PauseChange::None));
+        let refusal = buffer.admit(Bytes::new(1)).unwrap_err();
+        assert_eq!(refusal.reason, DropReason::BufferFull);
+        assert_eq!(buffer.discharge(Bytes::new(100)), PauseChange::None);
+    }
+}

@@ -1,0 +1,339 @@
+//! The switch's dataplane as a state machine.
+
+mod charges;
+mod egress;
+mod fifo;
+mod forwarding;
+mod gauges;
+mod hash;
+mod ingress;
+mod pause_received;
+mod port;
+mod receive;
+mod shaper;
+mod timers;
+mod transmit;
+mod virtual_queues;
+
+use std::collections::VecDeque;
+
+use charges::Charges;
+use forwarding::Forwarding;
+use ingress::PauseChange;
+use port::{Port, PrioritySet};
+use virtual_queues::VirtualQueues;
+
+use crate::command::{Command, CommandError};
+use crate::config::{ConfigError, SwitchConfig};
+use crate::counters::{DropReason, PortCounters};
+use crate::event::{Event, EventKind};
+use crate::frame::FrameHandle;
+use crate::units::{Bytes, Duration, Instant, PortId, Priority};
+use crate::wire::ControlFrame;
+
+pub use gauges::PriorityGauges;
+pub use shaper::LINE_OVERHEAD;
+
+/// Events that wait to be polled at most; more are counted in [`Switch::events_lost`].
+pub const EVENT_CAPACITY: usize = 1024;
+
+/// Samples of the deadlock detector in one detection time.
+const SAMPLES_PER_DETECT: u64 = 8;
+
+/// Something to send.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use = "a transmission that is not sent is lost"]
+#[allow(clippy::large_enum_variant)] // lives on the stack for the moment of sending
+pub enum Transmission {
+    /// A data frame. Its handle stays with the switch until [`Switch::complete`].
+    Data {
+        /// Where its bytes are.
+        handle: FrameHandle,
+        /// How many.
+        length: Bytes,
+    },
+    /// A control frame; its bytes come from [`ControlFrame::emit`], in memory of the caller's own.
+    Control(ControlFrame),
+}
+
+/// A lossless switch without I/O.
+///
+/// # The polling contract
+///
+/// The caller owns time and memory. It calls the mutating methods in any order; after each of them
+///
+/// * [`poll_event`](Self::poll_event) is called until it gives `None`,
+/// * [`transmit`](Self::transmit) is called for each port that can take a frame, until it gives `None`.
+///   What it gives may change with every other call, and with time;
+/// * [`next_timeout`](Self::next_timeout) is asked anew, and [`handle_timeout`](Self::handle_timeout) is
+///   called at that moment or later. Calling it too early or too often does nothing.
+///
+/// `now` never goes back; the switch reads no clock, draws no randomness, and given the same calls
+/// gives the same answers. Nothing allocates after [`new`](Self::new).
+///
+/// # Memory
+///
+/// A [`FrameHandle`] belongs to the caller until [`receive`](Self::receive) takes it, and again after
+/// [`complete`](Self::complete) gave it back. One data frame of [`transmit`](Self::transmit) means one
+/// call of `complete`, in any order; a flooded frame comes out of several ports and returns with the
+/// last of them.
+#[derive(Debug)]
+pub struct Switch {
+    config: SwitchConfig,
+    ports: Vec<Port>,
+    forwarding: Forwarding,
+    queues: VirtualQueues,
+    charges: Charges,
+    events: VecDeque<Event>,
+    events_lost: u64,
+    lossless: PrioritySet,
+    detector: Detector,
+    draining: bool,
+}
+
+/// When the ports are sampled for deadlocks.
+#[derive(Debug)]
+struct Detector {
+    /// Lossless (egress, priority) pairs with frames.
+    backlogged: usize,
+    /// (egress, priority) pairs that are suspected.
+    suspected: usize,
+    last: Instant,
+    next: Instant,
+}
+
+impl Switch {
+    /// A switch with empty buffers and all links up.
+    ///
+    /// # Errors
+    ///
+    /// Names what in `config` cannot work, with the numbers.
+    pub fn new(config: SwitchConfig) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let mut lossless = PrioritySet::default();
+        for priority in Priority::ALL {
+            if config.classes[priority.index()].mode.is_lossless() {
+                lossless.insert(priority);
+            }
+        }
+        let port_count = config.ports.len();
+        Ok(Self {
+            ports: config
+                .ports
+                .iter()
+                .map(|port| Port::new(&config, port))
+                .collect(),
+            forwarding: Forwarding::new(&config),
+            queues: VirtualQueues::new(
+                port_count,
+                waiting_capacity(&config),
+                config.frame_length_max.get(),
+            ),
+            charges: Charges::new(config.frame_count),
+            events: VecDeque::with_capacity(EVENT_CAPACITY),
+            events_lost: 0,
+            lossless,
+            detector: Detector {
+                backlogged: 0,
+                suspected: 0,
+                last: Instant::ZERO,
+                next: Instant::FAR_FUTURE,
+            },
+            draining: false,
+            config,
+        })
+    }
+
+    /// The configuration that the switch runs.
+    pub fn config(&self) -> &SwitchConfig {
+        &self.config
+    }
+
+    /// Does what the control plane asks.
+    ///
+    /// # Errors
+    ///
+    /// Says why the command was refused; the switch is then as it was.
+    pub fn apply(&mut self, now: Instant, command: Command) -> Result<(), CommandError> {
+        match command {
+            Command::SendClcm { port, message } => {
+                let state = self.port_mut(port)?;
+                if state.clcm_queue.len() >= port::CONTROL_QUEUE_CAPACITY {
+                    state.counters.control_overflow += 1;
+                    return Err(CommandError::ControlQueueFull(port));
+                }
+                state.clcm_queue.push_back(message);
+                Ok(())
+            }
+            Command::Release {
+                ingress,
+                egress,
+                priority,
+                period,
+                extra,
+            } => self.release(now, ingress, egress, priority, period, extra),
+            Command::SetLink { port, up } => {
+                self.port_mut(port)?.up = up;
+                Ok(())
+            }
+            Command::Drain => {
+                self.drain();
+                Ok(())
+            }
+        }
+    }
+
+    /// The next event, oldest first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Events that found [`EVENT_CAPACITY`] others waiting.
+    pub fn events_lost(&self) -> u64 {
+        self.events_lost
+    }
+
+    /// Frames admitted and not yet completed.
+    pub fn held_frames(&self) -> usize {
+        self.charges.held()
+    }
+
+    /// (egress, priority) pairs that are suspected of a deadlock now.
+    pub fn suspected_count(&self) -> usize {
+        self.detector.suspected
+    }
+
+    /// A port's counters.
+    ///
+    /// # Panics
+    ///
+    /// When the configuration has no such port.
+    pub fn counters(&self, port: PortId) -> &PortCounters {
+        &self.ports[port.index()].counters
+    }
+
+    /// Counts a frame that the caller itself refused.
+    pub fn count_drop(&mut self, port: PortId, reason: DropReason) {
+        if let Some(port) = self.ports.get_mut(port.index()) {
+            port.counters.drop_frame(reason);
+        }
+    }
+
+    /// The state of one (port, priority) at `now`; all zero for a port that does not exist.
+    pub fn gauges(&self, now: Instant, port: PortId, priority: Priority) -> PriorityGauges {
+        let Some(port) = self.ports.get(port.index()) else {
+            return PriorityGauges::default();
+        };
+        let ingress = &port.ingress[priority.index()];
+        let egress = &port.egress[priority.index()];
+        let (xoff, xon) = ingress.thresholds();
+        PriorityGauges {
+            ingress: ingress.occupancy(),
+            ingress_max: ingress.occupancy_max(),
+            egress: egress.backlog(),
+            egress_max: egress.backlog_max(),
+            egress_frames: egress.frame_count(),
+            xoff,
+            xon,
+            headroom_used_max: ingress.headroom_used_max(),
+            pausing: ingress.is_pausing(),
+            paused: port.pause_received.is_paused(now, priority),
+            paused_total: port.pause_received.paused_total(now, priority),
+            suspected: egress.is_suspected(),
+            release_ingress: egress.only_from(),
+        }
+    }
+
+    fn port_mut(&mut self, port: PortId) -> Result<&mut Port, CommandError> {
+        self.ports
+            .get_mut(port.index())
+            .ok_or(CommandError::NoSuchPort(port))
+    }
+
+    fn release(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        egress: PortId,
+        priority: Priority,
+        period: Duration,
+        extra: Bytes,
+    ) -> Result<(), CommandError> {
+        if !self.lossless.contains(priority) {
+            return Err(CommandError::NotLossless(priority));
+        }
+        self.port_mut(ingress)?;
+        let until = now + period;
+        let out = self.port_mut(egress)?;
+        let is_new = out.egress[priority.index()]
+            .install_release(ingress, until)
+            .map_err(|holder| CommandError::ReleaseConflict {
+                egress,
+                priority,
+                holder,
+            })?;
+        if is_new {
+            out.counters.priority[priority.index()].releases += 1;
+            self.push_event(
+                now,
+                EventKind::ReleaseStarted {
+                    ingress,
+                    egress,
+                    priority,
+                },
+            );
+        }
+        let extra = extra
+            .max(self.config.frame_length_max)
+            .round_up_to(self.config.cell);
+        let change = self.ports[ingress.index()].ingress[priority.index()].raise(extra, until);
+        self.note_pause_change(ingress, priority, change);
+        Ok(())
+    }
+
+    /// Holds every neighbour. What they had under way is still admitted (the headroom is there for
+    /// it), so that a lossless class loses nothing by a shutdown that has time to drain.
+    fn drain(&mut self) {
+        self.draining = true;
+        for index in 0..self.ports.len() {
+            let Some(port) = PortId::from_index(index) else {
+                return;
+            };
+            for priority in self.lossless.iter() {
+                let change = self.ports[index].ingress[priority.index()].close();
+                self.note_pause_change(port, priority, change);
+            }
+        }
+    }
+
+    fn note_pause_change(&mut self, port: PortId, priority: Priority, change: PauseChange) {
+        if change != PauseChange::None {
+            if let Some(port) = self.ports.get_mut(port.index()) {
+                port.pfc_due.insert(priority);
+            }
+        }
+    }
+
+    fn push_event(&mut self, at: Instant, kind: EventKind) {
+        if self.events.len() < EVENT_CAPACITY {
+            self.events.push_back(Event { at, kind });
+        } else {
+            self.events_lost += 1;
+        }
+    }
+}
+
+/// How many frames can wait at once. Without learning a frame waits in one place; a flooded one waits
+/// at every port, and what floods beyond this bound is dropped and counted.
+fn waiting_capacity(config: &SwitchConfig) -> usize {
+    const FLOOD_COPIES_MAX: usize = 1 << 20;
+    let copies = if config.learning_capacity == 0 {
+        0
+    } else {
+        config
+            .frame_count
+            .saturating_mul(config.ports.len().saturating_sub(2))
+            .min(FLOOD_COPIES_MAX)
+    };
+    config.frame_count + copies
+}

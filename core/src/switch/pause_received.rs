@@ -1,0 +1,126 @@
+//! What the neighbour on a port holds: PFC by priority (802.1Qbb) and 802.3x PAUSE for all.
+
+use crate::units::{BitRate, Duration, Instant, Priority, Quanta, PRIORITY_COUNT};
+
+/// Pauses in force at one port. Both kinds gate independently and expire by themselves.
+#[derive(Debug)]
+pub(super) struct PauseReceived {
+    rate: BitRate,
+    all_until: Instant,
+    until: [Instant; PRIORITY_COUNT],
+    /// Start of the span that is still open, by priority.
+    since: [Option<Instant>; PRIORITY_COUNT],
+    total: [Duration; PRIORITY_COUNT],
+}
+
+impl PauseReceived {
+    pub(super) fn new(rate: BitRate) -> Self {
+        Self {
+            rate,
+            all_until: Instant::ZERO,
+            until: [Instant::ZERO; PRIORITY_COUNT],
+            since: [None; PRIORITY_COUNT],
+            total: [Duration::ZERO; PRIORITY_COUNT],
+        }
+    }
+
+    /// 802.3x PAUSE: the newest frame counts, zero lets everything go.
+    pub(super) fn receive_pause(&mut self, now: Instant, quanta: Quanta) {
+        self.settle(now);
+        self.all_until = now + quanta.at(self.rate);
+        self.open(now);
+    }
+
+    /// One enabled entry of a PFC frame.
+    pub(super) fn receive_pfc(&mut self, now: Instant, priority: Priority, quanta: Quanta) {
+        self.settle(now);
+        self.until[priority.index()] = now + quanta.at(self.rate);
+        self.open(now);
+    }
+
+    /// True while `priority` must not start another frame.
+    pub(super) fn is_paused(&self, now: Instant, priority: Priority) -> bool {
+        self.resumes_at(priority) > now
+    }
+
+    /// When `priority` may send again if nothing else comes in; in the past when it may already.
+    pub(super) fn resumes_at(&self, priority: Priority) -> Instant {
+        self.all_until.max(self.until[priority.index()])
+    }
+
+    /// For how long `priority` has been held in all, up to `now`.
+    pub(super) fn paused_total(&self, now: Instant, priority: Priority) -> Duration {
+        let open = self.since[priority.index()].map_or(Duration::ZERO, |since| {
+            self.resumes_at(priority).min(now).saturating_since(since)
+        });
+        self.total[priority.index()] + open
+    }
+
+    /// Closes every span: its length is known now that the pauses change.
+    fn settle(&mut self, now: Instant) {
+        for priority in Priority::ALL {
+            self.total[priority.index()] = self.paused_total(now, priority);
+            self.since[priority.index()] = None;
+        }
+    }
+
+    fn open(&mut self, now: Instant) {
+        for priority in Priority::ALL {
+            if self.is_paused(now, priority) {
+                self.since[priority.index()] = Some(now);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(micros)
+    }
+
+    #[test]
+    fn pfc_gates_what_it_names_and_expires() {
+        // 1 Gbit/s: one quantum is 512 ns
+        let mut pause = PauseReceived::new(BitRate::from_mbit(1000));
+        let three = Priority::new(3).unwrap();
+        pause.receive_pfc(at(10), three, Quanta(1000));
+        assert!(pause.is_paused(at(10), three));
+        assert!(!pause.is_paused(at(10), Priority::new(4).unwrap()));
+        assert!(pause.is_paused(at(10 + 511), three));
+        assert!(!pause.is_paused(at(10 + 512), three));
+        assert_eq!(
+            pause.paused_total(at(2000), three),
+            Duration::from_micros(512)
+        );
+    }
+
+    #[test]
+    fn a_refresh_prolongs_and_zero_resumes() {
+        let mut pause = PauseReceived::new(BitRate::from_mbit(1000));
+        let zero = Priority::new(0).unwrap();
+        pause.receive_pfc(at(0), zero, Quanta(1000));
+        pause.receive_pfc(at(400), zero, Quanta(1000));
+        assert!(pause.is_paused(at(900), zero));
+        pause.receive_pfc(at(900), zero, Quanta::ZERO);
+        assert!(!pause.is_paused(at(900), zero));
+        assert_eq!(
+            pause.paused_total(at(5000), zero),
+            Duration::from_micros(900)
+        );
+    }
+
+    #[test]
+    fn pause_holds_all_and_leaves_pfc_alone() {
+        let mut pause = PauseReceived::new(BitRate::from_mbit(1000));
+        let seven = Priority::new(7).unwrap();
+        pause.receive_pfc(at(0), seven, Quanta(1000));
+        pause.receive_pause(at(0), Quanta(10));
+        assert!(Priority::ALL.iter().all(|p| pause.is_paused(at(1), *p)));
+        pause.receive_pause(at(1), Quanta::ZERO);
+        assert!(pause.is_paused(at(1), seven), "PFC's own pause goes on");
+        assert!(!pause.is_paused(at(1), Priority::new(0).unwrap()));
+    }
+}

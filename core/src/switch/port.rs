@@ -1,0 +1,163 @@
+//! One port's share of the switch: everything that belongs to no other port.
+
+use std::collections::VecDeque;
+
+use super::egress::EgressState;
+use super::ingress::IngressBuffer;
+use super::pause_received::PauseReceived;
+use super::shaper::Shaper;
+use crate::config::{PortConfig, PortRole, SwitchConfig};
+use crate::counters::PortCounters;
+use crate::units::{Instant, Priority, PRIORITY_COUNT};
+use crate::wire::clcm::Clcm;
+
+/// CLCM messages that wait for one port's transmitter at most.
+pub(super) const CONTROL_QUEUE_CAPACITY: usize = 16;
+
+/// A set of priorities as a bitmap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PrioritySet(u8);
+
+impl PrioritySet {
+    pub(super) fn insert(&mut self, priority: Priority) {
+        self.0 |= 1 << priority.get();
+    }
+
+    pub(super) fn remove(&mut self, priority: Priority) {
+        self.0 &= !(1 << priority.get());
+    }
+
+    pub(super) fn contains(self, priority: Priority) -> bool {
+        self.0 & (1 << priority.get()) != 0
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = Priority> {
+        Priority::ALL
+            .into_iter()
+            .filter(move |priority| self.contains(*priority))
+    }
+}
+
+/// State of one port.
+#[derive(Debug)]
+pub(super) struct Port {
+    pub(super) role: PortRole,
+    pub(super) up: bool,
+    pub(super) ingress: [IngressBuffer; PRIORITY_COUNT],
+    pub(super) egress: [EgressState; PRIORITY_COUNT],
+    pub(super) pause_received: PauseReceived,
+    pub(super) shaper: Shaper,
+    pub(super) counters: PortCounters,
+    /// Messages to send outside the data priorities; never more than [`CONTROL_QUEUE_CAPACITY`].
+    pub(super) clcm_queue: VecDeque<Clcm>,
+    /// Priorities whose pause state the neighbour must be told.
+    pub(super) pfc_due: PrioritySet,
+    /// Priorities with frames to send.
+    pub(super) waiting: PrioritySet,
+    pub(super) turn: PriorityTurn,
+}
+
+/// Deficit round robin between the priorities of one port.
+#[derive(Debug, Default)]
+pub(super) struct PriorityTurn {
+    current: usize,
+    deficits: [u64; PRIORITY_COUNT],
+}
+
+impl Port {
+    pub(super) fn new(config: &SwitchConfig, port: &PortConfig) -> Self {
+        Self {
+            role: port.role,
+            up: true,
+            ingress: core::array::from_fn(|index| IngressBuffer::new(config.classes[index].mode)),
+            egress: core::array::from_fn(|_| EgressState::default()),
+            pause_received: PauseReceived::new(port.rate),
+            shaper: Shaper::new(port.rate, config.shaper_burst),
+            counters: PortCounters::default(),
+            clcm_queue: VecDeque::with_capacity(CONTROL_QUEUE_CAPACITY),
+            pfc_due: PrioritySet::default(),
+            waiting: PrioritySet::default(),
+            turn: PriorityTurn::default(),
+        }
+    }
+
+    /// Priorities that have frames and are not held by the neighbour.
+    pub(super) fn sendable(&self, now: Instant) -> PrioritySet {
+        let mut set = self.waiting;
+        for priority in self.waiting.iter() {
+            if self.pause_received.is_paused(now, priority) {
+                set.remove(priority);
+            }
+        }
+        set
+    }
+}
+
+impl PriorityTurn {
+    /// Chooses a priority whose next frame may leave. `length_of` gives the next frame's length in
+    /// bytes, `None` where nothing may leave. O(priorities).
+    pub(super) fn choose(
+        &mut self,
+        quantum_of: impl Fn(Priority) -> u64,
+        length_of: impl Fn(Priority) -> Option<u32>,
+    ) -> Option<Priority> {
+        for step in 0..PRIORITY_COUNT {
+            let index = (self.current + step) % PRIORITY_COUNT;
+            let priority = Priority::ALL[index];
+            let Some(length) = length_of(priority).map(u64::from) else {
+                continue;
+            };
+            let deficit = &mut self.deficits[index];
+            if step == 0 && *deficit >= length {
+                *deficit -= length;
+                return Some(priority);
+            }
+            if step == 0 {
+                continue;
+            }
+            self.current = index;
+            *deficit = (*deficit).min(quantum_of(priority)) + quantum_of(priority) - length;
+            return Some(priority);
+        }
+        // Only the current one has something to send: a new turn for it.
+        let priority = Priority::ALL[self.current];
+        let length = u64::from(length_of(priority)?);
+        self.deficits[self.current] = quantum_of(priority).saturating_sub(length);
+        Some(priority)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn priorities_share_by_weight_in_bytes() {
+        let mut turn = PriorityTurn::default();
+        let weights = [1u64, 0, 0, 3, 0, 0, 0, 0];
+        let lengths = [Some(1500u32), None, None, Some(500), None, None, None, None];
+        let mut bytes = [0u64; PRIORITY_COUNT];
+        for _ in 0..5000 {
+            let priority = turn
+                .choose(|p| weights[p.index()] * 1500, |p| lengths[p.index()])
+                .unwrap();
+            bytes[priority.index()] += u64::from(lengths[priority.index()].unwrap());
+        }
+        let ratio = bytes[3] as f64 / bytes[0] as f64;
+        assert!((2.9..3.1).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn one_priority_alone_always_sends() {
+        let mut turn = PriorityTurn::default();
+        for _ in 0..10 {
+            let choice = turn.choose(|_| 1500, |p| (p.get() == 5).then_some(1400));
+            assert_eq!(choice, Priority::new(5));
+        }
+        assert_eq!(turn.choose(|_| 1500, |_| None), None);
+    }
+}

@@ -1,0 +1,237 @@
+//! Frames in: admission, forwarding, and what neighbours tell us.
+
+use super::forwarding::Decision;
+use super::Switch;
+use crate::config::PortRole;
+use crate::counters::DropReason;
+use crate::event::EventKind;
+use crate::frame::Frame;
+use crate::port_set::PortSet;
+use crate::units::{Bytes, Instant, PortId, Priority, Quanta};
+use crate::wire::clcm::Clcm;
+use crate::wire::mac_control::MacControl;
+
+impl Switch {
+    /// A data frame came in by `port`. `Ok` means that the switch owns its handle now.
+    ///
+    /// O(1), but for a flood: O(ports).
+    ///
+    /// # Errors
+    ///
+    /// The reason for which the frame was dropped and counted; the handle is still the caller's.
+    pub fn receive(&mut self, now: Instant, port: PortId, frame: Frame) -> Result<(), DropReason> {
+        let outcome = self.admit(now, port, frame);
+        if let Err(reason) = outcome {
+            self.count_drop(port, reason);
+        }
+        outcome
+    }
+
+    /// A MAC control frame came in by `port`: 802.3x PAUSE or PFC. `bytes` is the whole frame.
+    ///
+    /// # Errors
+    ///
+    /// [`DropReason::BadMacControl`], counted, for a frame that cannot be read.
+    pub fn receive_mac_control(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        bytes: &[u8],
+    ) -> Result<(), DropReason> {
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return Err(DropReason::PortDown);
+        };
+        match MacControl::parse(bytes) {
+            Ok(MacControl::Pause { quanta }) => {
+                state.counters.pause_received += 1;
+                for priority in Priority::ALL {
+                    state.count_pause(priority, quanta);
+                }
+                state.pause_received.receive_pause(now, quanta);
+            }
+            Ok(MacControl::Pfc { times }) => {
+                state.counters.pfc_received += 1;
+                for (priority, quanta) in Priority::ALL.into_iter().zip(times) {
+                    if let Some(quanta) = quanta {
+                        state.count_pause(priority, quanta);
+                        state.pause_received.receive_pfc(now, priority, quanta);
+                    }
+                }
+            }
+            Err(_) => {
+                state.counters.drop_frame(DropReason::BadMacControl);
+                return Err(DropReason::BadMacControl);
+            }
+        }
+        Ok(())
+    }
+
+    /// A CLCM frame came in by `port`; from a fabric port it becomes
+    /// [`EventKind::ClcmReceived`]. `bytes` is the whole frame.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which it was ignored and counted.
+    pub fn receive_clcm(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        bytes: &[u8],
+    ) -> Result<(), DropReason> {
+        let role = self.ports.get(port.index()).map(|state| state.role);
+        let outcome = match (role, Clcm::parse(bytes)) {
+            (None, _) => return Err(DropReason::PortDown),
+            (Some(PortRole::Edge), _) => Err(DropReason::ClcmFromEdge),
+            (Some(PortRole::Fabric), Err(_)) => Err(DropReason::BadClcm),
+            (Some(PortRole::Fabric), Ok(message)) => Ok(message),
+        };
+        match outcome {
+            Ok(message) => {
+                self.ports[port.index()].counters.clcm_received += 1;
+                let toward = self.waiting_from(port, message.priority());
+                self.push_event(
+                    now,
+                    EventKind::ClcmReceived {
+                        ingress: port,
+                        message,
+                        toward,
+                    },
+                );
+                Ok(())
+            }
+            Err(reason) => {
+                self.count_drop(port, reason);
+                Err(reason)
+            }
+        }
+    }
+
+    /// Egress ports at which frames of `priority` that came in by `ingress` wait. O(ports).
+    pub fn waiting_from(&self, ingress: PortId, priority: Priority) -> PortSet {
+        (0..self.ports.len())
+            .filter_map(PortId::from_index)
+            .filter(|egress| self.queues.has_frames_from(*egress, priority, ingress))
+            .collect()
+    }
+
+    fn admit(&mut self, now: Instant, port: PortId, frame: Frame) -> Result<(), DropReason> {
+        let up = self.ports.get(port.index()).is_some_and(|state| state.up);
+        if !up {
+            return Err(DropReason::PortDown);
+        }
+        if frame.length == Bytes::ZERO || frame.length > self.config.frame_length_max {
+            return Err(DropReason::BadLength);
+        }
+        if frame.source.is_group() {
+            return Err(DropReason::BadSource);
+        }
+        if self.draining && !self.lossless.contains(frame.priority) {
+            return Err(DropReason::Draining);
+        }
+        self.forwarding.learn(now, frame.source, port);
+        let egresses = self.egresses(now, port, &frame)?;
+        let copies = egresses.count();
+        if self.queues.room() < copies || !self.charges.is_free(frame.handle) {
+            return Err(DropReason::TableFull);
+        }
+        self.charge(now, port, &frame, copies as u16)?;
+        for egress in egresses.iter() {
+            self.enqueue(now, port, egress, &frame);
+        }
+        Ok(())
+    }
+
+    fn egresses(
+        &self,
+        now: Instant,
+        ingress: PortId,
+        frame: &Frame,
+    ) -> Result<PortSet, DropReason> {
+        let mut egresses = PortSet::EMPTY;
+        match self
+            .forwarding
+            .decide(now, frame.destination, frame.flow_hash)
+        {
+            Decision::Port(egress) if egress == ingress => return Err(DropReason::Hairpin),
+            Decision::Port(egress) => egresses.insert(egress),
+            Decision::NoRoute => return Err(DropReason::NoRoute),
+            Decision::Flood => {
+                for (index, state) in self.ports.iter().enumerate() {
+                    if let Some(egress) = PortId::from_index(index) {
+                        if egress != ingress && state.up {
+                            egresses.insert(egress);
+                        }
+                    }
+                }
+                if egresses.is_empty() {
+                    return Err(DropReason::NoRoute);
+                }
+            }
+        }
+        Ok(egresses)
+    }
+
+    fn charge(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        frame: &Frame,
+        copies: u16,
+    ) -> Result<(), DropReason> {
+        let cells = frame.length.round_up_to(self.config.cell);
+        let state = &mut self.ports[port.index()];
+        match state.ingress[frame.priority.index()].admit(cells) {
+            Ok(change) => {
+                let counters = &mut state.counters.priority[frame.priority.index()];
+                counters.rx_frames += 1;
+                counters.rx_bytes += frame.length.get();
+                self.charges
+                    .open(frame.handle, port, frame.priority, cells, copies);
+                self.note_pause_change(port, frame.priority, change);
+                Ok(())
+            }
+            Err(refusal) => {
+                if refusal.first && refusal.reason == DropReason::HeadroomExceeded {
+                    self.push_event(
+                        now,
+                        EventKind::HeadroomExceeded {
+                            ingress: port,
+                            priority: frame.priority,
+                        },
+                    );
+                }
+                Err(refusal.reason)
+            }
+        }
+    }
+
+    fn enqueue(&mut self, now: Instant, ingress: PortId, egress: PortId, frame: &Frame) {
+        let queued = self.queues.push(
+            egress,
+            frame.priority,
+            ingress,
+            frame.destination.to_u64(),
+            frame.handle,
+            frame.length.get() as u32,
+        );
+        debug_assert!(queued, "room was checked");
+        let state = &mut self.ports[egress.index()];
+        if state.egress[frame.priority.index()].note_arrival(frame.length) {
+            state.waiting.insert(frame.priority);
+            if self.lossless.contains(frame.priority) {
+                self.note_backlog(now);
+            }
+        }
+    }
+}
+
+impl super::port::Port {
+    fn count_pause(&mut self, priority: Priority, quanta: Quanta) {
+        let counters = &mut self.counters.priority[priority.index()];
+        if quanta == Quanta::ZERO {
+            counters.resume_received += 1;
+        } else {
+            counters.pause_received += 1;
+        }
+    }
+}

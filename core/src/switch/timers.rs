@@ -1,0 +1,181 @@
+//! What happens by the clock: pause refresh, the end of releases, and the deadlock detector.
+
+use super::egress::WatchChange;
+use super::{Switch, SAMPLES_PER_DETECT};
+use crate::event::EventKind;
+use crate::units::{Duration, Instant, PortId, Priority};
+
+impl Switch {
+    /// Does what is due at `now`. O(ports × lossless priorities).
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for index in 0..self.ports.len() {
+            let Some(port) = PortId::from_index(index) else {
+                return;
+            };
+            for priority in self.lossless.iter() {
+                self.refresh_pause(now, port, priority);
+                self.end_release(now, port, priority);
+            }
+        }
+        self.sample_for_deadlocks(now);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) or [`transmit`](Self::transmit) may next have
+    /// something to do without any other call. `None`: not before the next frame or command. A moment
+    /// that is past means that a port could send at once.
+    /// O(ports × priorities).
+    pub fn next_timeout(&self) -> Option<Instant> {
+        let mut next = Instant::FAR_FUTURE;
+        if self.detector_runs() {
+            next = self.detector.next;
+        }
+        for (index, port) in self.ports.iter().enumerate() {
+            for priority in self.lossless.iter() {
+                let ingress = &port.ingress[priority.index()];
+                let release = port.egress[priority.index()].release();
+                for due in [
+                    ingress.refresh_at(),
+                    ingress.raised_until(),
+                    release.map(|rule| rule.until),
+                ]
+                .into_iter()
+                .flatten()
+                {
+                    next = next.min(due);
+                }
+            }
+            if !port.up {
+                continue;
+            }
+            for priority in port.waiting.iter() {
+                // A rule that lets nothing out must not make the caller spin; its end is counted above.
+                let only_from = port.egress[priority.index()].only_from();
+                let may_send = PortId::from_index(index).is_some_and(|egress| {
+                    only_from.is_none_or(|ingress| {
+                        self.queues.has_frames_from(egress, priority, ingress)
+                    })
+                });
+                if may_send {
+                    let resumes = port.pause_received.resumes_at(priority);
+                    next = next.min(resumes.max(port.shaper.free_at()));
+                }
+            }
+        }
+        (next != Instant::FAR_FUTURE).then_some(next)
+    }
+
+    /// A lossless egress has begun to hold frames: the detector has something to watch.
+    pub(super) fn note_backlog(&mut self, now: Instant) {
+        if self.detector.backlogged == 0 && self.detector.suspected == 0 {
+            self.detector.last = now;
+            self.detector.next = now + self.sample_interval();
+        }
+        self.detector.backlogged += 1;
+    }
+
+    fn refresh_pause(&mut self, now: Instant, port: PortId, priority: Priority) {
+        let state = &mut self.ports[port.index()];
+        if state.ingress[priority.index()].take_refresh(now) {
+            state.pfc_due.insert(priority);
+        }
+    }
+
+    fn end_release(&mut self, now: Instant, port: PortId, priority: Priority) {
+        let state = &mut self.ports[port.index()];
+        let ended = state.egress[priority.index()].expire_release(now);
+        let change = state.ingress[priority.index()].expire_raise(now);
+        self.note_pause_change(port, priority, change);
+        if let Some(rule) = ended {
+            self.push_event(
+                now,
+                EventKind::ReleaseEnded {
+                    ingress: rule.ingress,
+                    egress: port,
+                    priority,
+                    released: rule.released,
+                },
+            );
+        }
+    }
+
+    fn detector_runs(&self) -> bool {
+        self.config.detector.is_some()
+            && (self.detector.backlogged > 0 || self.detector.suspected > 0)
+    }
+
+    fn sample_interval(&self) -> Duration {
+        self.config.detector.map_or(Duration::ZERO, |detector| {
+            detector
+                .detect
+                .divided_by(SAMPLES_PER_DETECT)
+                .max(Duration::from_nanos(1))
+        })
+    }
+
+    fn sample_for_deadlocks(&mut self, now: Instant) {
+        let Some(detector) = self.config.detector else {
+            return;
+        };
+        if !self.detector_runs() || self.detector.next > now {
+            return;
+        }
+        let interval = self.sample_interval();
+        // A sampler that was held up must not take its own delay for the egress's.
+        let elapsed = now
+            .saturating_since(self.detector.last)
+            .min(interval.saturating_mul(2));
+        self.detector.last = now;
+        self.detector.next = now + interval;
+        for index in 0..self.ports.len() {
+            let Some(egress) = PortId::from_index(index) else {
+                return;
+            };
+            for priority in self.lossless.iter() {
+                let change = self.ports[index].egress[priority.index()].sample(
+                    now,
+                    elapsed,
+                    detector.detect,
+                );
+                self.note_watch_change(now, egress, priority, change);
+            }
+        }
+    }
+
+    fn note_watch_change(
+        &mut self,
+        now: Instant,
+        egress: PortId,
+        priority: Priority,
+        change: WatchChange,
+    ) {
+        let kind = match change {
+            WatchChange::None => return,
+            WatchChange::Suspected { idle } => {
+                self.detector.suspected += 1;
+                let state = &mut self.ports[egress.index()];
+                state.counters.priority[priority.index()].suspicions += 1;
+                let paused = state.pause_received.is_paused(now, priority);
+                let waiting = &state.egress[priority.index()];
+                let loop_waits = waiting
+                    .only_from()
+                    .is_some_and(|ingress| self.queues.has_frames_from(egress, priority, ingress));
+                EventKind::Suspected {
+                    egress,
+                    priority,
+                    reason: waiting.reason(paused, loop_waits),
+                    queued: waiting.backlog(),
+                    idle,
+                }
+            }
+            WatchChange::Ended { lasted } => {
+                self.detector.suspected -= 1;
+                EventKind::SuspicionEnded {
+                    egress,
+                    priority,
+                    lasted,
+                }
+            }
+        };
+        self.push_event(now, kind);
+    }
+}

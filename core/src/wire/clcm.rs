@@ -1,0 +1,262 @@
+//! Credit Loop Control Message (CLCM paper, sections 3.2.1 and 3.3, Figure 3).
+//!
+//! | offset | length | field |
+//! |---|---|---|
+//! | 0 | 6 | destination 01-80-C2-00-00-0E |
+//! | 6 | 6 | source |
+//! | 12 | 2 | EtherType 0x88B5 |
+//! | 14 | 2 | subtype 0x5743 ("WC") |
+//! | 16 | 1 | version 1 |
+//! | 17 | 1 | kind: 2 Deadlock Breaker |
+//! | 18 | 1 | priority, 0 to 7 |
+//! | 19 | 1 | CurPhase: 1 detection, 2 release |
+//! | 20 | 1 | CurIndex |
+//! | 21 | 1 | number of hops, 0 to 64 |
+//! | 22 | 2 | reserved, zero |
+//! | 24 | 4 | SPUID of the switch that began this message |
+//! | 28 | 8 × hops | for each hop SPUIDs\[i\] (4) and EgressPorts\[i\] (2), reserved, zero (2) |
+
+use super::ethernet::{
+    start_frame, EthernetView, ETHERTYPE_CLCM, HEADER_LENGTH, NEAREST_BRIDGE_ADDRESS,
+};
+use super::WireError;
+use crate::units::{MacAddress, PortId, Priority, Spuid};
+
+/// Hops that one message can record.
+pub const HOPS_MAX: usize = 64;
+/// Length in bytes of a frame with [`HOPS_MAX`] hops.
+pub const FRAME_LENGTH_MAX: usize = HEADER_LENGTH + FIXED_LENGTH + HOPS_MAX * HOP_LENGTH;
+
+const SUBTYPE: u16 = 0x5743;
+const VERSION: u8 = 1;
+const KIND_DEADLOCK_BREAKER: u8 = 2;
+const PHASE_DETECTION: u8 = 1;
+const PHASE_RELEASE: u8 = 2;
+const FIXED_LENGTH: usize = 14;
+const HOP_LENGTH: usize = 8;
+
+/// One switch on the way of a message: the identifier it gave its suspected egress port, and the port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hop {
+    /// SPUIDs\[i\].
+    pub spuid: Spuid,
+    /// EgressPorts\[i\]: a number that means something to that switch alone.
+    pub egress: PortId,
+}
+
+/// What a message is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It looks for a loop; every hop adds itself at the end.
+    Detection,
+    /// It goes round the loop that was found; the next switch is hop `current`.
+    Release {
+        /// CurIndex.
+        current: u8,
+    },
+}
+
+/// A Deadlock Breaker message. CurIndex is the number of hops in the detection phase and names an
+/// existing hop in the release phase; no other value can be built.
+#[derive(Clone, Copy, Debug)]
+pub struct Clcm {
+    priority: Priority,
+    origin: Spuid,
+    phase: Phase,
+    length: u8,
+    hops: [Hop; HOPS_MAX],
+}
+
+impl PartialEq for Clcm {
+    fn eq(&self, other: &Self) -> bool {
+        (self.priority, self.origin, self.phase) == (other.priority, other.origin, other.phase)
+            && self.hops() == other.hops()
+    }
+}
+
+impl Eq for Clcm {}
+
+/// The message has [`HOPS_MAX`] hops already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the message holds {HOPS_MAX} hops already")]
+pub struct HopsFull;
+
+impl Clcm {
+    /// A new message of the switch that gave `first.egress` the identifier `first.spuid`: detection
+    /// phase, with the sender itself as the first hop.
+    pub fn begin(priority: Priority, first: Hop) -> Self {
+        let mut hops = [Hop::default(); HOPS_MAX];
+        hops[0] = first;
+        Self {
+            priority,
+            origin: first.spuid,
+            phase: Phase::Detection,
+            length: 1,
+            hops,
+        }
+    }
+
+    /// The priority that is locked.
+    pub fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    /// The identifier of the egress port that this message began at.
+    pub fn origin(&self) -> Spuid {
+        self.origin
+    }
+
+    /// What the message is doing.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// SPUIDs\[\] and EgressPorts\[\].
+    pub fn hops(&self) -> &[Hop] {
+        &self.hops[..usize::from(self.length)]
+    }
+
+    /// Adds a hop in the detection phase.
+    ///
+    /// # Errors
+    ///
+    /// [`HopsFull`].
+    pub fn push(&mut self, hop: Hop) -> Result<(), HopsFull> {
+        let place = self
+            .hops
+            .get_mut(usize::from(self.length))
+            .ok_or(HopsFull)?;
+        *place = hop;
+        self.length += 1;
+        Ok(())
+    }
+
+    /// The same message in the release phase, to be handled by hop `index` next; `None` when there is
+    /// no such hop.
+    pub fn released_at(&self, index: usize) -> Option<Self> {
+        (index < self.hops().len()).then_some(Self {
+            phase: Phase::Release {
+                current: index as u8,
+            },
+            ..*self
+        })
+    }
+
+    /// Reads a whole frame. Bytes after the last hop are padding and ignored.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit.
+    pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
+        ClcmView::new_checked(frame)?.to_repr()
+    }
+
+    /// Writes the whole frame and gives its length in bytes; `None` when `buffer` is too small.
+    pub fn emit(&self, source: MacAddress, buffer: &mut [u8]) -> Option<usize> {
+        let length = HEADER_LENGTH + FIXED_LENGTH + self.hops().len() * HOP_LENGTH;
+        let frame = start_frame(
+            buffer,
+            length,
+            NEAREST_BRIDGE_ADDRESS,
+            source,
+            ETHERTYPE_CLCM,
+        )?;
+        let (phase, current) = match self.phase {
+            Phase::Detection => (PHASE_DETECTION, self.length),
+            Phase::Release { current } => (PHASE_RELEASE, current),
+        };
+        let body = &mut frame[HEADER_LENGTH..];
+        body[..2].copy_from_slice(&SUBTYPE.to_be_bytes());
+        body[2] = VERSION;
+        body[3] = KIND_DEADLOCK_BREAKER;
+        body[4] = self.priority.get();
+        body[5] = phase;
+        body[6] = current;
+        body[7] = self.length;
+        body[10..14].copy_from_slice(&self.origin.0.to_be_bytes());
+        for (hop, bytes) in self
+            .hops()
+            .iter()
+            .zip(body[FIXED_LENGTH..].chunks_exact_mut(HOP_LENGTH))
+        {
+            bytes[..4].copy_from_slice(&hop.spuid.0.to_be_bytes());
+            bytes[4..6].copy_from_slice(&u16::from(hop.egress.get()).to_be_bytes());
+        }
+        Some(frame.len())
+    }
+}
+
+/// The bytes of a CLCM frame whose fixed part and hops are all there.
+#[derive(Clone, Copy, Debug)]
+pub struct ClcmView<'a> {
+    fixed: &'a [u8; FIXED_LENGTH],
+    hops: &'a [u8],
+}
+
+impl<'a> ClcmView<'a> {
+    /// Checks protocol, subtype, version and length of a whole frame.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit.
+    pub fn new_checked(frame: &'a [u8]) -> Result<Self, WireError> {
+        let ethernet = EthernetView::new_checked(frame)?;
+        if ethernet.ethertype() != ETHERTYPE_CLCM
+            || ethernet.destination() != NEAREST_BRIDGE_ADDRESS
+        {
+            return Err(WireError::WrongProtocol);
+        }
+        let (fixed, rest) = ethernet
+            .payload()
+            .split_first_chunk::<FIXED_LENGTH>()
+            .ok_or(WireError::TooShort)?;
+        if u16::from_be_bytes([fixed[0], fixed[1]]) != SUBTYPE
+            || fixed[2] != VERSION
+            || fixed[3] != KIND_DEADLOCK_BREAKER
+        {
+            return Err(WireError::UnknownVersion);
+        }
+        let count = usize::from(fixed[7]);
+        if count > HOPS_MAX {
+            return Err(WireError::BadField("number of hops"));
+        }
+        let hops = rest.get(..count * HOP_LENGTH).ok_or(WireError::TooShort)?;
+        Ok(Self { fixed, hops })
+    }
+
+    fn to_repr(self) -> Result<Clcm, WireError> {
+        let priority = Priority::new(self.fixed[4]).ok_or(WireError::BadField("priority"))?;
+        let (current, length) = (self.fixed[6], self.fixed[7]);
+        let phase = match self.fixed[5] {
+            PHASE_DETECTION if current == length && length > 0 => Phase::Detection,
+            PHASE_RELEASE if current < length => Phase::Release { current },
+            PHASE_DETECTION | PHASE_RELEASE => return Err(WireError::BadField("CurIndex")),
+            _ => return Err(WireError::BadField("CurPhase")),
+        };
+        if self.fixed[8..10] != [0, 0] {
+            return Err(WireError::BadField("reserved"));
+        }
+        let mut hops = [Hop::default(); HOPS_MAX];
+        for (hop, bytes) in hops.iter_mut().zip(self.hops.chunks_exact(HOP_LENGTH)) {
+            if bytes[6..8] != [0, 0] {
+                return Err(WireError::BadField("reserved"));
+            }
+            let egress = u16::from_be_bytes([bytes[4], bytes[5]]);
+            *hop = Hop {
+                spuid: Spuid(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])),
+                egress: PortId::from_index(usize::from(egress))
+                    .ok_or(WireError::BadField("EgressPorts"))?,
+            };
+        }
+        let origin = &self.fixed[10..14];
+        Ok(Clcm {
+            priority,
+            origin: Spuid(u32::from_be_bytes([
+                origin[0], origin[1], origin[2], origin[3],
+            ])),
+            phase,
+            length,
+            hops,
+        })
+    }
+}

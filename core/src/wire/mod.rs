@@ -1,0 +1,53 @@
+//! Wire formats: a checked view of bytes, and a representation that holds only legal states.
+//!
+//! No parser here panics, whatever the bytes.
+
+pub mod clcm;
+pub mod ethernet;
+pub mod mac_control;
+
+use crate::units::MacAddress;
+
+/// Length in bytes of the longest control frame that [`ControlFrame::emit`] writes.
+pub const CONTROL_FRAME_LENGTH_MAX: usize = clcm::FRAME_LENGTH_MAX;
+
+/// Why bytes are not the frame that they were taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// Fewer bytes than the format's fixed part, or than its own length field says.
+    #[error("frame too short")]
+    TooShort,
+    /// Another protocol.
+    #[error("not this protocol's EtherType or destination")]
+    WrongProtocol,
+    /// A MAC control opcode other than PAUSE and PFC.
+    #[error("unknown MAC control opcode {0:#06x}")]
+    UnknownOpcode(u16),
+    /// A version, subtype or kind that this implementation does not speak.
+    #[error("unknown version, subtype or kind")]
+    UnknownVersion,
+    /// A field with a value that has no meaning.
+    #[error("field {0} holds a value without a meaning")]
+    BadField(&'static str),
+}
+
+/// A control frame that a switch sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // Copy values that live in bounded queues
+pub enum ControlFrame {
+    /// PAUSE or PFC.
+    Mac(mac_control::MacControl),
+    /// Credit Loop Control Message.
+    Clcm(clcm::Clcm),
+}
+
+impl ControlFrame {
+    /// Writes the whole frame with `source` as its source address, padded to 60 B, and gives its
+    /// length in bytes. `None` when `buffer` is too small ([`CONTROL_FRAME_LENGTH_MAX`] always does).
+    pub fn emit(&self, source: MacAddress, buffer: &mut [u8]) -> Option<usize> {
+        match self {
+            Self::Mac(frame) => frame.emit(source, buffer),
+            Self::Clcm(message) => message.emit(source, buffer),
+        }
+    }
+}
