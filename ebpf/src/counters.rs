@@ -1,0 +1,95 @@
+//! What the program counts, summed over CPUs.
+
+use crate::abi;
+use crate::meta::FrameClass;
+
+/// Frames and bytes of one (class, priority).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Frames seen.
+    pub frames: u64,
+    /// Their bytes, without FCS.
+    pub bytes: u64,
+}
+
+/// Frames and bytes by class and priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassCounters {
+    by_class: [[Traffic; abi::WEIR_PRIORITIES as usize]; abi::WEIR_CLASSES as usize],
+}
+
+impl ClassCounters {
+    /// Counts of one class and priority (0 to 7; the low three bits are looked at).
+    pub fn get(&self, class: FrameClass, priority: u8) -> Traffic {
+        self.by_class[class as usize][usize::from(priority & 7)]
+    }
+
+    /// Counts of one class, all priorities.
+    pub fn of_class(&self, class: FrameClass) -> Traffic {
+        self.by_class[class as usize]
+            .iter()
+            .fold(Traffic::default(), |sum, traffic| Traffic {
+                frames: sum.frames + traffic.frames,
+                bytes: sum.bytes + traffic.bytes,
+            })
+    }
+
+    pub(crate) fn add(&mut self, index: usize, traffic: Traffic) {
+        let priorities = abi::WEIR_PRIORITIES as usize;
+        if let Some(entry) = self.by_class.as_flattened_mut().get_mut(index) {
+            entry.frames += traffic.frames;
+            entry.bytes += traffic.bytes;
+        }
+        debug_assert!(index < self.by_class.len() * priorities);
+    }
+}
+
+/// What became of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// It went to the queue's socket.
+    Redirected,
+    /// No socket: the kernel got it.
+    Passed,
+    /// No socket: nobody got it.
+    Dropped,
+    /// No whole Ethernet header.
+    TooShort,
+    /// The driver left no room for the metadata.
+    NoMeta,
+}
+
+impl Verdict {
+    /// All verdicts in the order of `enum weir_verdict`.
+    pub const ALL: [Self; abi::WEIR_VERDICTS as usize] = [
+        Self::Redirected,
+        Self::Passed,
+        Self::Dropped,
+        Self::TooShort,
+        Self::NoMeta,
+    ];
+
+    /// The name in metrics and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Redirected => "redirected",
+            Self::Passed => "passed",
+            Self::Dropped => "dropped",
+            Self::TooShort => "too_short",
+            Self::NoMeta => "no_meta",
+        }
+    }
+}
+
+/// Frames by verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VerdictCounters {
+    pub(crate) frames: [u64; abi::WEIR_VERDICTS as usize],
+}
+
+impl VerdictCounters {
+    /// Frames with this verdict.
+    pub fn get(&self, verdict: Verdict) -> u64 {
+        self.frames[verdict as usize]
+    }
+}

@@ -1,0 +1,123 @@
+//! The record in front of each redirected frame.
+
+use std::mem::{offset_of, size_of};
+
+use crate::abi::{self, weir_meta};
+
+/// Length in bytes of the record.
+pub const META_LENGTH: usize = size_of::<weir_meta>();
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FrameClass {
+    /// Anything that is not a control protocol of this switch.
+    Data,
+    /// PAUSE, PFC and other MAC control.
+    MacControl,
+    /// LLDP.
+    Lldp,
+    /// Credit Loop Control Message.
+    Clcm,
+}
+
+impl FrameClass {
+    /// All classes in the order of `enum weir_class`.
+    pub const ALL: [Self; abi::WEIR_CLASSES as usize] =
+        [Self::Data, Self::MacControl, Self::Lldp, Self::Clcm];
+
+    /// The name in metrics and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::MacControl => "mac_control",
+            Self::Lldp => "lldp",
+            Self::Clcm => "clcm",
+        }
+    }
+}
+
+/// What the XDP program read from a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// What the frame is.
+    pub class: FrameClass,
+    /// Its priority, 0 to 7.
+    pub priority: u8,
+    /// TCI of the outermost VLAN tag, if tagged.
+    pub vlan_tci: Option<u16>,
+    /// Equal for all frames of one flow.
+    pub flow_hash: u32,
+    /// Index of the device that received it.
+    pub ifindex: u32,
+    /// When, on `CLOCK_MONOTONIC`, in nanoseconds.
+    pub arrival_nanos: u64,
+    /// Where the network header begins, from the frame's first byte.
+    pub l3_offset: u16,
+    /// True when an IPv4 header is at `l3_offset`.
+    pub is_ipv4: bool,
+    /// True when an IPv6 header is at `l3_offset`.
+    pub is_ipv6: bool,
+}
+
+impl Meta {
+    /// Reads the record; `None` when magic, version, class or priority are not ours: then nothing in it
+    /// can be trusted.
+    pub fn read(record: &[u8; META_LENGTH]) -> Option<Self> {
+        let u16_at = |at: usize| u16::from_ne_bytes([record[at], record[at + 1]]);
+        let u32_at = |at: usize| {
+            u32::from_ne_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
+        };
+        if u32::from(u16_at(offset_of!(weir_meta, magic))) != abi::WEIR_ABI_MAGIC
+            || u32::from(record[offset_of!(weir_meta, version)]) != abi::WEIR_ABI_VERSION
+        {
+            return None;
+        }
+        let class =
+            *FrameClass::ALL.get(usize::from(record[offset_of!(weir_meta, frame_class)]))?;
+        let priority = record[offset_of!(weir_meta, priority)];
+        if u32::from(priority) >= abi::WEIR_PRIORITIES {
+            return None;
+        }
+        let flags = u32::from(record[offset_of!(weir_meta, flags)]);
+        let arrival = offset_of!(weir_meta, arrival_nanos);
+        Some(Self {
+            class,
+            priority,
+            vlan_tci: (flags & abi::WEIR_META_TAGGED != 0)
+                .then(|| u16_at(offset_of!(weir_meta, vlan_tci))),
+            flow_hash: u32_at(offset_of!(weir_meta, flow_hash)),
+            ifindex: u32_at(offset_of!(weir_meta, ifindex)),
+            arrival_nanos: record[arrival..]
+                .first_chunk()
+                .map_or(0, |bytes| u64::from_ne_bytes(*bytes)),
+            l3_offset: u16_at(offset_of!(weir_meta, l3_offset)),
+            is_ipv4: flags & abi::WEIR_META_IPV4 != 0,
+            is_ipv6: flags & abi::WEIR_META_IPV6 != 0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(record: [u8; META_LENGTH]) {
+            if let Some(meta) = Meta::read(&record) {
+                prop_assert!(meta.priority < 8);
+            }
+        }
+    }
+
+    #[test]
+    fn another_version_is_refused() {
+        let mut record = [0u8; META_LENGTH];
+        record[..2].copy_from_slice(&(abi::WEIR_ABI_MAGIC as u16).to_ne_bytes());
+        record[2] = abi::WEIR_ABI_VERSION as u8;
+        assert!(Meta::read(&record).is_some());
+        record[2] += 1;
+        assert!(Meta::read(&record).is_none());
+    }
+}

@@ -1,0 +1,366 @@
+//! One port's instance of the XDP program.
+
+use std::fs;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use libbpf_rs::libbpf_sys;
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject};
+use nix::errno::Errno;
+
+use crate::abi;
+use crate::bpffs::remove_stale;
+use crate::counters::{ClassCounters, Traffic, VerdictCounters};
+use crate::error::EbpfError;
+use crate::settings::PortSettings;
+
+#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
+mod skeleton {
+    include!(concat!(env!("OUT_DIR"), "/weir_xdp.skel.rs"));
+}
+
+/// How the program is to be attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachMode {
+    /// Native, or generic where the driver has no XDP.
+    Auto,
+    /// In the driver, or not at all.
+    Native,
+    /// In the network stack, after the driver: slower, works with every device.
+    Generic,
+}
+
+/// How the program was attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttachedMode {
+    /// In the driver.
+    Native,
+    /// In the network stack.
+    Generic,
+}
+
+impl AttachedMode {
+    /// The name in JSON and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Generic => "generic",
+        }
+    }
+
+    /// `XDP_FLAGS_DRV_MODE` or `XDP_FLAGS_SKB_MODE` of linux/if_link.h.
+    const fn flags(self) -> u32 {
+        match self {
+            Self::Native => 1 << 2,
+            Self::Generic => 1 << 1,
+        }
+    }
+}
+
+/// A loaded program with its maps. It stays attached for as long as this lives or its link is pinned.
+#[derive(Debug)]
+pub struct PortProgram {
+    program: OwnedFd,
+    xsks: MapHandle,
+    settings: MapHandle,
+    traffic: MapHandle,
+    verdicts: MapHandle,
+    link: Option<OwnedFd>,
+    pin_dir: Option<PathBuf>,
+}
+
+/// What a test run gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestRun {
+    /// The XDP action.
+    pub action: u32,
+    /// The metadata in front of the frame, empty when the program wrote none.
+    pub meta: Vec<u8>,
+    /// The frame.
+    pub data: Vec<u8>,
+}
+
+impl PortProgram {
+    /// Loads the program and its maps into the kernel.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Load`] when the kernel refuses.
+    pub fn load(settings: &PortSettings) -> Result<Self, EbpfError> {
+        let mut storage = MaybeUninit::<OpenObject>::uninit();
+        let open = skeleton::WeirXdpSkelBuilder::default()
+            .open(&mut storage)
+            .map_err(EbpfError::Load)?;
+        let loaded = open.load().map_err(EbpfError::Load)?;
+        let duplicate =
+            |map: &libbpf_rs::Map<'_>| MapHandle::try_from(map).map_err(EbpfError::Load);
+        let program = loaded
+            .progs
+            .weir_xdp
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(|error| EbpfError::Load(error.into()))?;
+        let port = Self {
+            program,
+            xsks: duplicate(&loaded.maps.weir_xsks)?,
+            settings: duplicate(&loaded.maps.weir_settings)?,
+            traffic: duplicate(&loaded.maps.weir_traffic)?,
+            verdicts: duplicate(&loaded.maps.weir_verdicts)?,
+            link: None,
+            pin_dir: None,
+        };
+        port.update_settings(settings)?;
+        Ok(port)
+    }
+
+    /// Changes the settings; frames from now on follow them.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Map`].
+    pub fn update_settings(&self, settings: &PortSettings) -> Result<(), EbpfError> {
+        self.settings
+            .update(&0u32.to_ne_bytes(), &settings.to_map_value(), MapFlags::ANY)
+            .map_err(map_error("weir_settings"))
+    }
+
+    /// Frames of receive queue `queue` go to this AF_XDP socket. The kernel forgets it by itself when
+    /// the socket is closed.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Map`], also for a queue from [`QUEUES_MAX`](crate::QUEUES_MAX) on.
+    pub fn set_socket(&self, queue: u32, socket: BorrowedFd<'_>) -> Result<(), EbpfError> {
+        self.xsks
+            .update(
+                &queue.to_ne_bytes(),
+                &socket.as_raw_fd().to_ne_bytes(),
+                MapFlags::ANY,
+            )
+            .map_err(map_error("weir_xsks"))
+    }
+
+    /// Attaches the program to a device by a link. With `pin_dir` (in a bpffs; what stands there is
+    /// removed) the link and the maps are pinned as `link`, `xsks`, `settings`, `traffic` and `verdicts`.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Busy`] when another program is there, [`EbpfError::Attach`] when the device refuses,
+    /// [`EbpfError::Pin`].
+    pub fn attach(
+        &mut self,
+        ifindex: u32,
+        mode: AttachMode,
+        pin_dir: Option<&Path>,
+    ) -> Result<AttachedMode, EbpfError> {
+        if let Some(dir) = pin_dir {
+            remove_stale(dir)?;
+        }
+        let (link, attached) = match mode {
+            AttachMode::Native => (
+                self.link(ifindex, AttachedMode::Native)?,
+                AttachedMode::Native,
+            ),
+            AttachMode::Generic => (
+                self.link(ifindex, AttachedMode::Generic)?,
+                AttachedMode::Generic,
+            ),
+            AttachMode::Auto => match self.link(ifindex, AttachedMode::Native) {
+                Ok(link) => (link, AttachedMode::Native),
+                Err(EbpfError::Attach { .. }) => (
+                    self.link(ifindex, AttachedMode::Generic)?,
+                    AttachedMode::Generic,
+                ),
+                Err(error) => return Err(error),
+            },
+        };
+        if let Some(dir) = pin_dir {
+            self.pin(dir, &link)?;
+            self.pin_dir = Some(dir.to_owned());
+        }
+        self.link = Some(link);
+        Ok(attached)
+    }
+
+    /// Takes the pins away and detaches the program.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Pin`]; the program may then stay attached.
+    pub fn detach(mut self) -> Result<(), EbpfError> {
+        self.link = None;
+        if let Some(dir) = self.pin_dir.take() {
+            remove_stale(&dir)?;
+        }
+        Ok(())
+    }
+
+    /// Frames and bytes that the program saw, by class and priority.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Map`].
+    pub fn class_counters(&self) -> Result<ClassCounters, EbpfError> {
+        let mut counters = ClassCounters::default();
+        for index in 0..abi::WEIR_TRAFFIC_ENTRIES {
+            for value in self.per_cpu(&self.traffic, "weir_traffic", index)? {
+                counters.add(
+                    index as usize,
+                    Traffic {
+                        frames: word(&value, 0),
+                        bytes: word(&value, 1),
+                    },
+                );
+            }
+        }
+        Ok(counters)
+    }
+
+    /// Frames by what became of them.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Map`].
+    pub fn verdict_counters(&self) -> Result<VerdictCounters, EbpfError> {
+        let mut counters = VerdictCounters::default();
+        for (index, frames) in counters.frames.iter_mut().enumerate() {
+            let values = self.per_cpu(&self.verdicts, "weir_verdicts", index as u32)?;
+            *frames = values.iter().map(|value| word(value, 0)).sum();
+        }
+        Ok(counters)
+    }
+
+    /// Runs the program on one frame without any device. The kernel wants at least 14 bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::TestRun`].
+    pub fn test_run(&self, frame: &[u8]) -> Result<TestRun, EbpfError> {
+        /// `struct xdp_md` of linux/bpf.h: data, data_end, data_meta, ingress_ifindex, rx_queue_index,
+        /// egress_ifindex.
+        const CONTEXT_WORDS: usize = 6;
+        const META_ROOM: usize = 256;
+        let mut context_in = [0u32; CONTEXT_WORDS];
+        context_in[1] = frame.len() as u32;
+        let mut context_out = [0u32; CONTEXT_WORDS];
+        let mut meta = vec![0u8; frame.len() + META_ROOM];
+        let mut options = libbpf_sys::bpf_test_run_opts {
+            sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
+            repeat: 1,
+            data_in: frame.as_ptr().cast(),
+            data_size_in: frame.len() as u32,
+            data_out: meta.as_mut_ptr().cast(),
+            data_size_out: meta.len() as u32,
+            ctx_in: context_in.as_mut_ptr().cast(),
+            ctx_size_in: size_of_val(&context_in) as u32,
+            ctx_out: context_out.as_mut_ptr().cast(),
+            ctx_size_out: size_of_val(&context_out) as u32,
+            ..Default::default()
+        };
+        // SAFETY: every pointer is that of a buffer that outlives the call, with its own length.
+        let result =
+            unsafe { libbpf_sys::bpf_prog_test_run_opts(self.program.as_raw_fd(), &mut options) };
+        if result < 0 {
+            return Err(EbpfError::TestRun(libbpf_rs::Error::from_raw_os_error(
+                -result,
+            )));
+        }
+        meta.truncate(options.data_size_out as usize);
+        let data = meta.split_off(meta.len().min(context_out[0] as usize));
+        Ok(TestRun {
+            action: options.retval,
+            meta,
+            data,
+        })
+    }
+
+    fn link(&self, ifindex: u32, mode: AttachedMode) -> Result<OwnedFd, EbpfError> {
+        let options = libbpf_sys::bpf_link_create_opts {
+            sz: size_of::<libbpf_sys::bpf_link_create_opts>() as _,
+            flags: mode.flags(),
+            ..Default::default()
+        };
+        // SAFETY: the program's descriptor is open, the options live through the call and say their
+        // own size.
+        let fd = unsafe {
+            libbpf_sys::bpf_link_create(
+                self.program.as_raw_fd(),
+                ifindex as i32,
+                libbpf_sys::BPF_XDP,
+                &options,
+            )
+        };
+        if fd >= 0 {
+            // SAFETY: the kernel just gave us this descriptor; nobody else knows it.
+            return Ok(unsafe { OwnedFd::from_raw_fd(fd) });
+        }
+        let source = io::Error::from_raw_os_error(-fd);
+        Err(match source.raw_os_error() {
+            Some(code) if code == Errno::EBUSY as i32 => EbpfError::Busy { ifindex },
+            _ => EbpfError::Attach {
+                ifindex,
+                mode: mode.name(),
+                source,
+            },
+        })
+    }
+
+    fn pin(&self, dir: &Path, link: &OwnedFd) -> Result<(), EbpfError> {
+        fs::create_dir_all(dir).map_err(|source| EbpfError::Pin {
+            path: dir.to_owned(),
+            source,
+        })?;
+        for (name, fd) in [
+            ("link", link.as_fd()),
+            ("xsks", self.xsks.as_fd()),
+            ("settings", self.settings.as_fd()),
+            ("traffic", self.traffic.as_fd()),
+            ("verdicts", self.verdicts.as_fd()),
+        ] {
+            pin_one(&dir.join(name), fd)?;
+        }
+        Ok(())
+    }
+
+    fn per_cpu(
+        &self,
+        map: &MapHandle,
+        name: &'static str,
+        index: u32,
+    ) -> Result<Vec<Vec<u8>>, EbpfError> {
+        let values = map
+            .lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY)
+            .map_err(map_error(name))?;
+        Ok(values.unwrap_or_default())
+    }
+}
+
+fn pin_one(path: &Path, fd: BorrowedFd<'_>) -> Result<(), EbpfError> {
+    let failed = |source| EbpfError::Pin {
+        path: path.to_owned(),
+        source,
+    };
+    let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())
+        .map_err(|_| failed(io::ErrorKind::InvalidInput.into()))?;
+    // SAFETY: the descriptor is open and the path a C string; the kernel keeps neither.
+    let result = unsafe { libbpf_sys::bpf_obj_pin(fd.as_raw_fd(), name.as_ptr()) };
+    if result < 0 {
+        return Err(failed(io::Error::from_raw_os_error(-result)));
+    }
+    Ok(())
+}
+
+fn map_error(map: &'static str) -> impl Fn(libbpf_rs::Error) -> EbpfError {
+    move |source| EbpfError::Map { map, source }
+}
+
+/// The `index`th 64-bit word of a map value, zero beyond its end.
+fn word(value: &[u8], index: usize) -> u64 {
+    value
+        .get(8 * index..)
+        .and_then(|rest| rest.first_chunk())
+        .map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+}

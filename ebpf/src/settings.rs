@@ -1,0 +1,76 @@
+//! One port's settings, as the program reads them.
+
+use crate::abi;
+
+/// Where a frame's priority is looked for. Where nothing is found the port's default counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Trust {
+    /// The PCP of the outermost VLAN tag.
+    pub pcp: bool,
+    /// The DSCP of an IP header; the PCP counts before it.
+    pub dscp: bool,
+}
+
+/// What happens to a frame when its queue has no socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fallback {
+    /// The kernel gets it.
+    Pass,
+    /// Nobody gets it.
+    Drop,
+}
+
+/// One port's settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortSettings {
+    /// Priority of a frame that names none, 0 to 7.
+    pub default_priority: u8,
+    /// Where a frame's priority is looked for.
+    pub trust: Trust,
+    /// What happens to a frame when its queue has no socket.
+    pub fallback: Fallback,
+    /// Priority by PCP.
+    pub pcp_to_priority: [u8; abi::WEIR_PRIORITIES as usize],
+    /// Priority by DSCP.
+    pub dscp_to_priority: [u8; abi::WEIR_DSCPS as usize],
+}
+
+impl Default for PortSettings {
+    /// PCP is the priority; DSCP is not looked at; frames without a socket go to the kernel.
+    fn default() -> Self {
+        Self {
+            default_priority: 0,
+            trust: Trust {
+                pcp: true,
+                dscp: false,
+            },
+            fallback: Fallback::Pass,
+            pcp_to_priority: std::array::from_fn(|pcp| pcp as u8),
+            // The class selector: the three high bits (RFC 2474, section 4.2.2).
+            dscp_to_priority: std::array::from_fn(|dscp| (dscp >> 3) as u8),
+        }
+    }
+}
+
+impl PortSettings {
+    /// The map value, byte for byte.
+    pub(crate) fn to_map_value(self) -> Vec<u8> {
+        let trust = [
+            (self.trust.pcp, abi::WEIR_TRUST_PCP),
+            (self.trust.dscp, abi::WEIR_TRUST_DSCP),
+        ]
+        .into_iter()
+        .filter_map(|(on, bit)| on.then_some(bit as u8))
+        .sum();
+        let fallback = match self.fallback {
+            Fallback::Pass => abi::WEIR_FALLBACK_PASS,
+            Fallback::Drop => abi::WEIR_FALLBACK_DROP,
+        };
+        // The order of struct weir_settings, whose fields are all single bytes.
+        let mut value = vec![self.default_priority, trust, fallback as u8, 0];
+        value.extend(self.pcp_to_priority);
+        value.extend(self.dscp_to_priority);
+        debug_assert_eq!(value.len(), size_of::<abi::weir_settings>());
+        value
+    }
+}

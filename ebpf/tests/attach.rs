@@ -1,0 +1,143 @@
+//! Attaching to a real device, pinning, and cleaning up after a process that died. Needs root.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use weir_ebpf::{
+    ensure_bpffs, is_bpffs, remove_stale, unmount_bpffs, AttachMode, AttachedMode, EbpfError,
+    PortProgram, PortSettings,
+};
+
+/// A veth pair and a bpffs of the test's own, removed again also when the test fails.
+struct Bench {
+    device: String,
+    root: PathBuf,
+}
+
+impl Bench {
+    fn new(name: &str) -> Self {
+        let device = format!("wte{}{name}", std::process::id() % 100_000);
+        run(
+            "ip",
+            &[
+                "link",
+                "add",
+                &device,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                &format!("{device}p"),
+            ],
+        );
+        run("ip", &["link", "set", &device, "up"]);
+        let root = std::env::temp_dir().join(format!("weir-bpf-{device}"));
+        ensure_bpffs(&root).unwrap();
+        Self { device, root }
+    }
+
+    fn ifindex(&self) -> u32 {
+        nix::net::if_::if_nametoindex(self.device.as_str()).unwrap()
+    }
+
+    fn pins(&self) -> PathBuf {
+        self.root.join("port")
+    }
+
+    /// The id of the attached program, as ip(8) prints it.
+    fn has_program(&self) -> bool {
+        let output = Command::new("ip")
+            .args(["-details", "link", "show", &self.device])
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).contains("prog/xdp")
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = remove_stale(&self.pins());
+        let _ = unmount_bpffs(&self.root);
+        let _ = Command::new("ip")
+            .args(["link", "del", &self.device])
+            .status();
+    }
+}
+
+fn run(program: &str, arguments: &[&str]) {
+    let status = Command::new(program).args(arguments).status().unwrap();
+    assert!(
+        status.success(),
+        "{program} {arguments:?}: these tests need root"
+    );
+}
+
+#[test]
+fn veth_runs_it_natively_and_detaching_leaves_nothing() {
+    let bench = Bench::new("a");
+    let mut program = PortProgram::load(&PortSettings::default()).unwrap();
+    let mode = program
+        .attach(bench.ifindex(), AttachMode::Auto, Some(&bench.pins()))
+        .unwrap();
+    assert_eq!(mode, AttachedMode::Native);
+    assert!(bench.has_program());
+    for name in ["link", "xsks", "settings", "traffic", "verdicts"] {
+        assert!(bench.pins().join(name).exists(), "{name} is pinned");
+    }
+    program.detach().unwrap();
+    assert!(!bench.has_program());
+    assert!(!bench.pins().exists());
+}
+
+#[test]
+fn generic_mode_can_be_asked_for() {
+    let bench = Bench::new("b");
+    let mut program = PortProgram::load(&PortSettings::default()).unwrap();
+    let mode = program
+        .attach(bench.ifindex(), AttachMode::Generic, None)
+        .unwrap();
+    assert_eq!(mode, AttachedMode::Generic);
+    assert!(bench.has_program());
+    drop(program);
+    assert!(!bench.has_program(), "an unpinned link ends with its owner");
+}
+
+#[test]
+fn what_a_dead_process_left_is_taken_away() {
+    let bench = Bench::new("c");
+    let mut program = PortProgram::load(&PortSettings::default()).unwrap();
+    program
+        .attach(bench.ifindex(), AttachMode::Auto, Some(&bench.pins()))
+        .unwrap();
+    drop(program);
+    assert!(bench.has_program(), "a pinned link outlives its owner");
+
+    let mut second = PortProgram::load(&PortSettings::default()).unwrap();
+    let busy = second.attach(bench.ifindex(), AttachMode::Auto, None);
+    assert!(matches!(busy, Err(EbpfError::Busy { .. })), "{busy:?}");
+
+    second
+        .attach(bench.ifindex(), AttachMode::Auto, Some(&bench.pins()))
+        .expect("the stale link is in the pin directory that is taken over");
+    second.detach().unwrap();
+    assert!(!bench.has_program());
+    assert!(!remove_stale(&bench.pins()).unwrap(), "nothing is left");
+}
+
+#[test]
+fn a_missing_device_is_named() {
+    let mut program = PortProgram::load(&PortSettings::default()).unwrap();
+    let error = program.attach(999_999, AttachMode::Auto, None).unwrap_err();
+    assert!(error.to_string().contains("999999"), "{error}");
+}
+
+#[test]
+fn a_bpffs_is_mounted_once_and_unmounted() {
+    let root = std::env::temp_dir().join(format!("weir-bpf-mount-{}", std::process::id()));
+    ensure_bpffs(&root).unwrap();
+    ensure_bpffs(&root).unwrap();
+    assert!(is_bpffs(&root));
+    unmount_bpffs(&root).unwrap();
+    assert!(!root.exists());
+    unmount_bpffs(&root).unwrap();
+}
