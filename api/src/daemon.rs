@@ -142,6 +142,9 @@ pub struct KernelLosses {
     pub rx_invalid_descs_total: u64,
     /// TX descriptors that were not valid.
     pub tx_invalid_descs_total: u64,
+    /// Frames that the device took and dropped.
+    #[serde(default)]
+    pub tx_device_drops_total: u64,
 }
 
 impl KernelLosses {
@@ -152,6 +155,7 @@ impl KernelLosses {
             + self.rx_ring_full_total
             + self.rx_invalid_descs_total
             + self.tx_invalid_descs_total
+            + self.tx_device_drops_total
     }
 }
 

@@ -4,5 +4,7 @@
 //! result of one experiment. Units stand last in every name.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "client")]
+pub mod client;
 pub mod daemon;
 pub mod run;

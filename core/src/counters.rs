@@ -14,6 +14,8 @@ pub enum DropReason {
     NoRoute,
     /// The only way out is the port that the frame came in by.
     Hairpin,
+    /// The classifier left no record with the frame.
+    Unclassified,
     /// Shorter than an Ethernet header or longer than the port's MTU allows.
     BadLength,
     /// The source address is a group address.
@@ -36,11 +38,12 @@ pub enum DropReason {
 
 impl DropReason {
     /// All reasons in declaration order.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::HeadroomExceeded,
         Self::BufferFull,
         Self::NoRoute,
         Self::Hairpin,
+        Self::Unclassified,
         Self::BadLength,
         Self::BadSource,
         Self::ReservedDestination,
@@ -67,6 +70,7 @@ impl DropReason {
             Self::BufferFull => "buffer_full",
             Self::NoRoute => "no_route",
             Self::Hairpin => "hairpin",
+            Self::Unclassified => "unclassified",
             Self::BadLength => "bad_length",
             Self::BadSource => "bad_source",
             Self::ReservedDestination => "reserved_destination",

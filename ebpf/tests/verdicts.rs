@@ -198,8 +198,10 @@ fn priority_is_the_pcp_then_the_dscp_then_the_default() {
 
 #[test]
 fn maps_translate_pcp() {
-    let mut settings = PortSettings::default();
-    settings.pcp_to_priority = [7, 6, 5, 4, 3, 2, 1, 0];
+    let settings = PortSettings {
+        pcp_to_priority: [7, 6, 5, 4, 3, 2, 1, 0],
+        ..PortSettings::default()
+    };
     let port = Port::new(&settings);
     let meta = port.meta(&tagged(&[(0x8100, 5 << 13)], 0x0800, &[0; 46]));
     assert_eq!(meta.priority, 2);

@@ -217,7 +217,12 @@ impl ControlPlane {
             self.counters.loops_found += 1;
             let length = (message.hops().len() - index) as u8;
             let egress = hop.egress;
-            self.report(now, ingress, priority, ReportKind::LoopFound { egress, length });
+            self.report(
+                now,
+                ingress,
+                priority,
+                ReportKind::LoopFound { egress, length },
+            );
             self.release(now, ingress, message, index);
             return;
         }
@@ -271,7 +276,12 @@ impl ControlPlane {
                 period: self.config.release_period,
                 extra: self.config.release_extra,
             });
-            self.report(now, ingress, priority, ReportKind::ReleaseOrdered { egress });
+            self.report(
+                now,
+                ingress,
+                priority,
+                ReportKind::ReleaseOrdered { egress },
+            );
         }
         match message.released_at(index + 1) {
             Some(next) => self.forward(now, ingress, egress, next),

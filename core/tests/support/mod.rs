@@ -295,14 +295,14 @@ impl Network {
             {
                 let (_, packet) = self.lines[index].packets.pop_front().unwrap();
                 match self.lines[index].to {
-                    End::Switch(node, port) => self.into_switch(node, port, packet),
-                    End::Host(host) => self.into_host(host, packet),
+                    End::Switch(node, port) => self.arrive_at_switch(node, port, packet),
+                    End::Host(host) => self.arrive_at_host(host, packet),
                 }
             }
         }
     }
 
-    fn into_switch(&mut self, node: usize, port: PortId, packet: Packet) {
+    fn arrive_at_switch(&mut self, node: usize, port: PortId, packet: Packet) {
         let now = self.now;
         let node = &mut self.nodes[node];
         match packet {
@@ -330,7 +330,7 @@ impl Network {
         }
     }
 
-    fn into_host(&mut self, host: usize, packet: Packet) {
+    fn arrive_at_host(&mut self, host: usize, packet: Packet) {
         match packet {
             Packet::Data(data) => {
                 let flow = &mut self.flows[data.flow];

@@ -1,0 +1,411 @@
+//! The daemon's configuration.
+
+mod read;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+use weir_core::config::{DetectorConfig, RouteConfig};
+use weir_core::{
+    BitRate, Bytes, ClassConfig, ClassMode, Duration, MacAddress, PortConfig, PortId, PortRole,
+    Priority, Quanta, SwitchConfig,
+};
+
+use crate::reader::FileError;
+
+pub use read::KEYS;
+
+/// What scenarios read in the same way.
+pub(crate) mod read_parts {
+    pub(crate) use super::read::{class, deadlock_table, keys, within};
+}
+
+/// The implicit class of all priorities that no class names.
+pub const DEFAULT_CLASS: &str = "default";
+
+/// A checked configuration of one daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DaemonConfig {
+    /// The switch's name in metrics and logs.
+    pub name: String,
+    /// Where sockets and pins are.
+    pub run_dir: PathBuf,
+    /// `[log]`.
+    pub log: LogConfig,
+    /// The API's Unix socket.
+    pub api_socket: PathBuf,
+    /// Where `/metrics` is served, `None` for nowhere.
+    pub metrics_listen: Option<std::net::SocketAddr>,
+    /// `[dataplane]`.
+    pub dataplane: DataplaneConfig,
+    /// `[[class]]`, without the implicit one.
+    pub classes: Vec<Class>,
+    /// `[[port]]`; a [`PortId`] is an index into this list.
+    pub ports: Vec<Port>,
+    /// `[deadlock]`.
+    pub deadlock: DeadlockConfig,
+    /// `[forwarding]`.
+    pub forwarding: ForwardingConfig,
+    /// `[[route]]`.
+    pub routes: Vec<Route>,
+}
+
+/// `[log]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogConfig {
+    /// A `tracing` filter: `info`, or `info,weir_switchd::dataplane=debug`.
+    pub level: String,
+    /// How lines look.
+    pub format: LogFormat,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// `[dataplane]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataplaneConfig {
+    /// Buffers are charged in whole cells of this size.
+    pub cell: Bytes,
+    /// UMEM chunk: one frame with its metadata and headroom. 2 KiB or 4 KiB.
+    pub chunk: Bytes,
+    /// Longest payload of an Ethernet frame; header and two VLAN tags come on top.
+    pub mtu: Bytes,
+    /// Entries of each RX ring; a power of two.
+    pub rx_ring: u32,
+    /// Entries of each TX ring; a power of two.
+    pub tx_ring: u32,
+    /// For how long the thread looks for work before it sleeps.
+    pub spin: Duration,
+    /// CPU that the thread is bound to.
+    pub cpu: Option<usize>,
+    /// Pause time that XOFF asks for.
+    pub pause_time: Quanta,
+    /// What a shaped port may send back to back after an idle span.
+    pub shaper_burst: Bytes,
+    /// Whether sockets share memory with the driver.
+    pub zero_copy: ZeroCopy,
+    /// How the XDP program is attached.
+    pub xdp_mode: XdpMode,
+    /// Time between two samples of the history.
+    pub history_interval: Duration,
+    /// Samples that are kept.
+    pub history_length: usize,
+}
+
+/// Whether sockets share memory with the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZeroCopy {
+    /// Where the driver can.
+    Auto,
+    /// Never.
+    Off,
+    /// Or not at all.
+    Require,
+}
+
+/// How the XDP program is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XdpMode {
+    /// Native, or generic where the driver has no XDP.
+    Auto,
+    /// Native, or not at all.
+    Native,
+    /// Generic.
+    Generic,
+}
+
+/// `[[class]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// The priorities that it has; at least one.
+    pub priorities: Vec<Priority>,
+    /// What it does when buffers fill.
+    pub mode: ClassMode,
+    /// Share of the line relative to other priorities.
+    pub weight: u16,
+}
+
+/// `[[port]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// Its name.
+    pub name: String,
+    /// The network device.
+    pub device: String,
+    /// The device's receive queue.
+    pub queue: u32,
+    /// What it faces.
+    pub role: PortRole,
+    /// The line's rate.
+    pub rate: BitRate,
+    /// Our address there; `None` for the device's own.
+    pub address: Option<MacAddress>,
+    /// Priority of frames that name none.
+    pub default_priority: Priority,
+    /// Where the priority is looked for.
+    pub trust: Trust,
+    /// Priority by PCP.
+    pub pcp_map: [Priority; 8],
+    /// Priority by DSCP.
+    pub dscp_map: [Priority; 64],
+    /// What XDP does with frames while there is no daemon.
+    pub fallback: Fallback,
+}
+
+/// Where a frame's priority is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Nowhere: the port's default counts.
+    Port,
+    /// The outermost VLAN tag.
+    Pcp,
+    /// The IP header.
+    Dscp,
+    /// The VLAN tag, else the IP header.
+    PcpDscp,
+}
+
+/// What XDP does with frames while there is no daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fallback {
+    /// The kernel gets them.
+    Pass,
+    /// Nobody gets them.
+    Drop,
+}
+
+/// `[deadlock]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeadlockConfig {
+    /// What is done about a deadlock.
+    pub policy: weir_core::control::Policy,
+    /// Zero throughput with a non-empty queue for this long is suspect.
+    pub detect: Duration,
+    /// Time between two CLCM of one suspected port.
+    pub clcm_interval: Duration,
+    /// For how long a release holds.
+    pub release: Duration,
+    /// Additional buffer of the loop's ingress port while it is released.
+    pub release_buffer: Bytes,
+}
+
+/// `[forwarding]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForwardingConfig {
+    /// Whether addresses are learnt and unknown ones flooded.
+    pub learning: bool,
+    /// Addresses that are learnt at most.
+    pub capacity: usize,
+    /// A learnt address is forgotten after this long.
+    pub age: Duration,
+}
+
+/// `[[route]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Frames to this address …
+    pub destination: MacAddress,
+    /// … leave by one of these ports; at least one.
+    pub ports: Vec<PortId>,
+}
+
+/// Priority by DSCP where nothing else is said: the class selector (RFC 2474, section 4.2.2).
+pub fn default_dscp_map() -> [Priority; 64] {
+    std::array::from_fn(|dscp| Priority::from_low_bits((dscp >> 3) as u8))
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self {
+            level: "info".into(),
+            format: LogFormat::Text,
+        }
+    }
+}
+
+impl Default for DataplaneConfig {
+    fn default() -> Self {
+        Self {
+            cell: Bytes::new(256),
+            chunk: Bytes::new(2048),
+            mtu: Bytes::new(1500),
+            rx_ring: 2048,
+            tx_ring: 2048,
+            spin: Duration::from_micros(50),
+            cpu: None,
+            pause_time: Quanta::MAX,
+            shaper_burst: Bytes::new(3000),
+            zero_copy: ZeroCopy::Auto,
+            xdp_mode: XdpMode::Auto,
+            history_interval: Duration::from_secs(1),
+            history_length: 600,
+        }
+    }
+}
+
+impl Default for DeadlockConfig {
+    fn default() -> Self {
+        Self {
+            policy: weir_core::control::Policy::Off,
+            detect: Duration::from_millis(200),
+            clcm_interval: Duration::from_millis(20),
+            release: Duration::from_millis(50),
+            release_buffer: Bytes::new(3072),
+        }
+    }
+}
+
+impl Default for ForwardingConfig {
+    fn default() -> Self {
+        Self {
+            learning: false,
+            capacity: 4096,
+            age: Duration::from_secs(300),
+        }
+    }
+}
+
+impl DaemonConfig {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it.
+    pub fn load(path: &Path) -> Result<Self, FileError> {
+        let text = std::fs::read_to_string(path).map_err(|error| FileError {
+            path: path.to_owned(),
+            problems: vec![crate::Problem {
+                line: None,
+                key: String::new(),
+                message: error.to_string(),
+            }],
+        })?;
+        Self::parse(&text, path)
+    }
+
+    /// Reads and checks `text`, which stands in the file `path`.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, FileError> {
+        read::daemon(text).map_err(|problems| FileError {
+            path: path.to_owned(),
+            problems,
+        })
+    }
+
+    /// Writes a file that [`parse`](Self::parse) reads back to the same configuration.
+    pub fn to_toml(&self) -> String {
+        write::daemon(self)
+    }
+
+    /// The class of a priority; `None` for the implicit one.
+    pub fn class_of(&self, priority: Priority) -> Option<&Class> {
+        self.classes
+            .iter()
+            .find(|class| class.priorities.contains(&priority))
+    }
+
+    /// The class's name for a priority.
+    pub fn class_name(&self, priority: Priority) -> &str {
+        self.class_of(priority)
+            .map_or(DEFAULT_CLASS, |class| &class.name)
+    }
+
+    /// Longest frame from destination address to last payload byte.
+    pub fn frame_length_max(&self) -> Bytes {
+        const HEADER_AND_TWO_TAGS: Bytes = Bytes::new(14 + 2 * 4);
+        self.dataplane.mtu + HEADER_AND_TWO_TAGS
+    }
+
+    /// The core's configuration. `addresses` gives each port's address in port order; a port that
+    /// has an address of its own in the file keeps it.
+    pub fn core(&self, addresses: &[MacAddress]) -> SwitchConfig {
+        let classes = std::array::from_fn(|index| {
+            self.class_of(Priority::ALL[index]).map_or_else(
+                || self.default_class(),
+                |class| ClassConfig {
+                    mode: class.mode,
+                    weight: class.weight,
+                },
+            )
+        });
+        let ports = self
+            .ports
+            .iter()
+            .enumerate()
+            .map(|(index, port)| PortConfig {
+                role: port.role,
+                rate: port.rate,
+                address: port
+                    .address
+                    .or_else(|| addresses.get(index).copied())
+                    .unwrap_or_default(),
+            })
+            .collect();
+        let mut config = SwitchConfig {
+            ports,
+            classes,
+            cell: self.dataplane.cell,
+            frame_count: 0,
+            frame_length_max: self.frame_length_max(),
+            routes: self
+                .routes
+                .iter()
+                .map(|route| RouteConfig {
+                    destination: route.destination,
+                    ports: route.ports.clone(),
+                })
+                .collect(),
+            learning_capacity: if self.forwarding.learning {
+                self.forwarding.capacity
+            } else {
+                0
+            },
+            learning_age: self.forwarding.age,
+            detector: Some(DetectorConfig {
+                detect: self.deadlock.detect,
+            }),
+            pause_time: self.dataplane.pause_time,
+            shaper_burst: self.dataplane.shaper_burst,
+        };
+        config.frame_count = config.frames_needed() + self.ring_frames();
+        config
+    }
+
+    /// UMEM chunks: one for each cell of all buffers, what stands in the rings, and a reserve for control
+    /// frames.
+    pub fn umem_frames(&self) -> usize {
+        self.core(&[]).frame_count
+    }
+
+    /// Memory of the UMEM.
+    pub fn umem_size(&self) -> Bytes {
+        Bytes::new(self.umem_frames() as u64 * self.dataplane.chunk.get())
+    }
+
+    /// Chunks that the kernel has to receive into, and those for control frames.
+    fn ring_frames(&self) -> usize {
+        const CONTROL_RESERVE_PER_PORT: usize = 64;
+        self.ports.len() * (self.dataplane.rx_ring as usize + CONTROL_RESERVE_PER_PORT)
+    }
+
+    fn default_class(&self) -> ClassConfig {
+        ClassConfig {
+            mode: ClassMode::Lossy {
+                buffer: Bytes::new(256 * 1024),
+            },
+            weight: 1,
+        }
+    }
+}

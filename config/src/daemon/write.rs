@@ -1,0 +1,231 @@
+//! [`DaemonConfig`] to TOML.
+
+use std::fmt::Write as _;
+
+use weir_core::control::Policy;
+use weir_core::{ClassMode, PortRole, Priority};
+
+use super::{
+    default_dscp_map, Class, DaemonConfig, Fallback, LogFormat, Port, Trust, XdpMode, ZeroCopy,
+};
+use crate::units::{format_duration, format_rate, format_size};
+
+pub(super) fn daemon(config: &DaemonConfig) -> String {
+    let mut out = String::new();
+    let _ = write_all(&mut out, config); // writing to a String does not fail
+    out
+}
+
+fn write_all(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
+    writeln!(out, "name = {}", quoted(&config.name))?;
+    writeln!(
+        out,
+        "run-dir = {}",
+        quoted(&config.run_dir.to_string_lossy())
+    )?;
+    let format = match config.log.format {
+        LogFormat::Text => "text",
+        LogFormat::Json => "json",
+    };
+    writeln!(
+        out,
+        "\n[log]\nlevel = {}\nformat = \"{format}\"",
+        quoted(&config.log.level)
+    )?;
+    writeln!(
+        out,
+        "\n[api]\nsocket = {}",
+        quoted(&config.api_socket.to_string_lossy())
+    )?;
+    let listen = config
+        .metrics_listen
+        .map_or_else(|| "off".to_owned(), |address| address.to_string());
+    writeln!(out, "\n[metrics]\nlisten = \"{listen}\"")?;
+    dataplane(out, config)?;
+    for entry in &config.classes {
+        class(out, entry)?;
+    }
+    for entry in &config.ports {
+        port(out, entry)?;
+    }
+    deadlock(out, config)?;
+    let forwarding = &config.forwarding;
+    writeln!(
+        out,
+        "\n[forwarding]\nlearning = {}\ncapacity = {}\nage = \"{}\"",
+        forwarding.learning,
+        forwarding.capacity,
+        format_duration(forwarding.age)
+    )?;
+    for route in &config.routes {
+        let ports: Vec<String> = route
+            .ports
+            .iter()
+            .filter_map(|port| config.ports.get(port.index()))
+            .map(|port| quoted(&port.name))
+            .collect();
+        writeln!(
+            out,
+            "\n[[route]]\ndestination = \"{}\"\nports = [{}]",
+            route.destination,
+            ports.join(", ")
+        )?;
+    }
+    Ok(())
+}
+
+fn dataplane(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
+    let dataplane = &config.dataplane;
+    let zero_copy = match dataplane.zero_copy {
+        ZeroCopy::Auto => "auto",
+        ZeroCopy::Off => "off",
+        ZeroCopy::Require => "require",
+    };
+    let xdp_mode = match dataplane.xdp_mode {
+        XdpMode::Auto => "auto",
+        XdpMode::Native => "native",
+        XdpMode::Generic => "generic",
+    };
+    writeln!(out, "\n[dataplane]")?;
+    writeln!(out, "cell = \"{}\"", format_size(dataplane.cell))?;
+    writeln!(out, "chunk = \"{}\"", format_size(dataplane.chunk))?;
+    writeln!(out, "mtu = \"{}\"", format_size(dataplane.mtu))?;
+    writeln!(out, "rx-ring = {}", dataplane.rx_ring)?;
+    writeln!(out, "tx-ring = {}", dataplane.tx_ring)?;
+    writeln!(out, "spin = \"{}\"", format_duration(dataplane.spin))?;
+    if let Some(cpu) = dataplane.cpu {
+        writeln!(out, "cpu = {cpu}")?;
+    }
+    writeln!(out, "pause-time = {}", dataplane.pause_time.0)?;
+    writeln!(
+        out,
+        "shaper-burst = \"{}\"",
+        format_size(dataplane.shaper_burst)
+    )?;
+    writeln!(
+        out,
+        "zero-copy = \"{zero_copy}\"\nxdp-mode = \"{xdp_mode}\""
+    )?;
+    writeln!(
+        out,
+        "history-interval = \"{}\"",
+        format_duration(dataplane.history_interval)
+    )?;
+    writeln!(out, "history-length = {}", dataplane.history_length)
+}
+
+fn class(out: &mut String, class: &Class) -> std::fmt::Result {
+    writeln!(out, "\n[[class]]\nname = {}", quoted(&class.name))?;
+    writeln!(out, "priorities = {}", numbers(&class.priorities))?;
+    match class.mode {
+        ClassMode::Lossy { buffer } => {
+            writeln!(
+                out,
+                "mode = \"lossy\"\nbuffer = \"{}\"",
+                format_size(buffer)
+            )?;
+        }
+        ClassMode::Pfc {
+            xoff,
+            xon,
+            headroom,
+        } => writeln!(
+            out,
+            "mode = \"pfc\"\nxoff = \"{}\"\nxon = \"{}\"\nheadroom = \"{}\"",
+            format_size(xoff),
+            format_size(xon),
+            format_size(headroom)
+        )?,
+    }
+    writeln!(out, "weight = {}", class.weight)
+}
+
+fn port(out: &mut String, port: &Port) -> std::fmt::Result {
+    let role = match port.role {
+        PortRole::Fabric => "fabric",
+        PortRole::Edge => "edge",
+    };
+    let trust = match port.trust {
+        Trust::Port => "port",
+        Trust::Pcp => "pcp",
+        Trust::Dscp => "dscp",
+        Trust::PcpDscp => "pcp-dscp",
+    };
+    let fallback = match port.fallback {
+        Fallback::Pass => "pass",
+        Fallback::Drop => "drop",
+    };
+    writeln!(out, "\n[[port]]\nname = {}", quoted(&port.name))?;
+    writeln!(
+        out,
+        "device = {}\nqueue = {}",
+        quoted(&port.device),
+        port.queue
+    )?;
+    writeln!(
+        out,
+        "role = \"{role}\"\nrate = \"{}\"",
+        format_rate(port.rate)
+    )?;
+    if let Some(address) = port.address {
+        writeln!(out, "address = \"{address}\"")?;
+    }
+    writeln!(out, "default-priority = {}", port.default_priority)?;
+    writeln!(
+        out,
+        "trust = \"{trust}\"\npcp-map = {}",
+        numbers(&port.pcp_map)
+    )?;
+    let default = default_dscp_map();
+    let changed: Vec<String> = (0..64)
+        .filter(|dscp| port.dscp_map[*dscp] != default[*dscp])
+        .map(|dscp| format!("{dscp} = {}", port.dscp_map[dscp]))
+        .collect();
+    if !changed.is_empty() {
+        writeln!(out, "dscp-map = {{ {} }}", changed.join(", "))?;
+    }
+    writeln!(out, "fallback = \"{fallback}\"")
+}
+
+fn deadlock(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
+    let deadlock = &config.deadlock;
+    let policy = match deadlock.policy {
+        Policy::Off => "off",
+        Policy::Breaker => "breaker",
+    };
+    writeln!(out, "\n[deadlock]\npolicy = \"{policy}\"")?;
+    writeln!(out, "detect = \"{}\"", format_duration(deadlock.detect))?;
+    writeln!(
+        out,
+        "clcm-interval = \"{}\"",
+        format_duration(deadlock.clcm_interval)
+    )?;
+    writeln!(out, "release = \"{}\"", format_duration(deadlock.release))?;
+    writeln!(
+        out,
+        "release-buffer = \"{}\"",
+        format_size(deadlock.release_buffer)
+    )
+}
+
+fn numbers(priorities: &[Priority]) -> String {
+    let numbers: Vec<String> = priorities.iter().map(Priority::to_string).collect();
+    format!("[{}]", numbers.join(", "))
+}
+
+/// A TOML basic string.
+fn quoted(text: &str) -> String {
+    let mut out = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04X}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

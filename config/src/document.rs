@@ -1,0 +1,220 @@
+//! A TOML document as a tree that knows where each value stands, and can be overridden from the
+//! command line.
+
+use std::fmt;
+
+use toml::de::{DeTable, DeValue};
+use toml::Spanned;
+
+use crate::reader::Problem;
+
+/// Where a value was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// In this line of the file, from 1.
+    Line(usize),
+    /// On the command line.
+    Override,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) origin: Origin,
+    pub(crate) value: Value,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    Text(String),
+    Integer(i64),
+    Float,
+    Boolean(bool),
+    Array(Vec<Item>),
+    /// In the order of the file.
+    Table(Vec<(String, Item)>),
+    /// A date or time, which no file of ours uses.
+    Datetime,
+}
+
+impl Value {
+    /// What it is, for messages.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "text",
+            Self::Integer(_) => "an integer",
+            Self::Float => "a float",
+            Self::Boolean(_) => "a boolean",
+            Self::Array(_) => "an array",
+            Self::Table(_) => "a table",
+            Self::Datetime => "a date or time",
+        }
+    }
+}
+
+/// One `PATH=VALUE` of the command line: `deadlock.policy=breaker`, `class.lossless.xoff=64KiB`. In an
+/// array of tables the element is chosen by its `name`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    path: Vec<String>,
+    value: String,
+}
+
+impl std::str::FromStr for Override {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let malformed = || format!("`{text}` is not PATH=VALUE, such as deadlock.policy=breaker");
+        let (path, value) = text.split_once('=').ok_or_else(malformed)?;
+        let path: Vec<String> = path.split('.').map(|key| key.trim().to_owned()).collect();
+        if path.iter().any(String::is_empty) {
+            return Err(malformed());
+        }
+        Ok(Self {
+            path,
+            value: value.trim().to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.path.join("."), self.value)
+    }
+}
+
+/// Parses `text`; the complaint is about syntax.
+pub(crate) fn parse(text: &str) -> Result<Item, Vec<Problem>> {
+    let (document, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        return Err(errors
+            .into_iter()
+            .map(|error| Problem {
+                line: error.span().map(|span| line_of(text, span.start)),
+                key: String::new(),
+                message: error.message().to_owned(),
+            })
+            .collect());
+    }
+    Ok(Item {
+        origin: Origin::Line(1),
+        value: table(text, document.get_ref()),
+    })
+}
+
+/// Puts `change` in, making tables on the way where there are none. Whether the key is legal is for the
+/// reader to say.
+pub(crate) fn apply(root: &mut Item, change: &Override) -> Result<(), Problem> {
+    let refuse = |message: String| Problem {
+        line: None,
+        key: change.to_string(),
+        message,
+    };
+    let mut at = root;
+    for (depth, key) in change.path.iter().enumerate() {
+        let is_last = depth + 1 == change.path.len();
+        let kind = at.value.kind();
+        match &mut at.value {
+            Value::Table(entries) => {
+                let index = match entries.iter().position(|(name, _)| name == key) {
+                    Some(index) => index,
+                    None => {
+                        let value = Value::Table(Vec::new());
+                        entries.push((
+                            key.clone(),
+                            Item {
+                                origin: Origin::Override,
+                                value,
+                            },
+                        ));
+                        entries.len() - 1
+                    }
+                };
+                at = &mut entries[index].1;
+            }
+            Value::Array(elements) if !is_last => {
+                let names: Vec<String> = elements.iter().filter_map(name_of).collect();
+                let Some(index) = elements
+                    .iter()
+                    .position(|element| name_of(element).as_deref() == Some(key))
+                else {
+                    return Err(refuse(format!(
+                        "there is no `{key}`; there are: {}",
+                        names.join(", ")
+                    )));
+                };
+                at = &mut elements[index];
+            }
+            _ => return Err(refuse(format!("`{key}` cannot be set inside {kind}"))),
+        }
+    }
+    *at = Item {
+        origin: Origin::Override,
+        value: bare_value(&change.value),
+    };
+    Ok(())
+}
+
+fn name_of(item: &Item) -> Option<String> {
+    let Value::Table(entries) = &item.value else {
+        return None;
+    };
+    entries.iter().find_map(|(key, item)| match &item.value {
+        Value::Text(text) if key == "name" => Some(text.clone()),
+        _ => None,
+    })
+}
+
+/// Text needs no quotes on the command line; everything else is written as in TOML.
+fn bare_value(text: &str) -> Value {
+    let parsed = DeValue::parse(text)
+        .ok()
+        .map(|value| convert(text, &value).value);
+    match parsed {
+        Some(Value::Datetime) | None => Value::Text(text.to_owned()),
+        Some(value) => value,
+    }
+}
+
+fn table(text: &str, entries: &DeTable<'_>) -> Value {
+    let mut out: Vec<(usize, String, Item)> = entries
+        .iter()
+        .map(|(key, value)| {
+            let mut item = convert(text, value);
+            item.origin = Origin::Line(line_of(text, key.span().start));
+            (key.span().start, key.get_ref().to_string(), item)
+        })
+        .collect();
+    out.sort_by_key(|(start, ..)| *start);
+    Value::Table(out.into_iter().map(|(_, key, item)| (key, item)).collect())
+}
+
+fn convert(text: &str, value: &Spanned<DeValue<'_>>) -> Item {
+    let converted = match value.get_ref() {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .map_or(Value::Float, Value::Integer),
+        DeValue::Float(_) => Value::Float,
+        DeValue::Boolean(flag) => Value::Boolean(*flag),
+        DeValue::Datetime(_) => Value::Datetime,
+        DeValue::Array(elements) => Value::Array(
+            elements
+                .iter()
+                .map(|element| convert(text, element))
+                .collect(),
+        ),
+        DeValue::Table(entries) => table(text, entries),
+    };
+    Item {
+        origin: Origin::Line(line_of(text, value.span().start)),
+        value: converted,
+    }
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    1 + text
+        .as_bytes()
+        .iter()
+        .take(offset)
+        .filter(|byte| **byte == b'\n')
+        .count()
+}

@@ -1,0 +1,15 @@
+//! Weir's files: the daemon's configuration and the scenarios of the lab and the simulator.
+//!
+//! Both are TOML with units written as people write them (`"100Mbit"`, `"64KiB"`, `"20ms"`). Nothing is
+//! silently ignored: a file gives a checked structure, or all that is wrong with it, each complaint with
+//! file, line, key, and what would be legal.
+#![forbid(unsafe_code)]
+
+pub mod daemon;
+mod document;
+mod reader;
+pub mod scenario;
+pub mod units;
+
+pub use document::Override;
+pub use reader::{FileError, Problem};

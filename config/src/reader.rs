@@ -1,0 +1,400 @@
+//! Reading a document key by key, collecting everything that is wrong.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::path::PathBuf;
+
+use weir_core::{BitRate, Bytes, Duration, MacAddress};
+
+use crate::document::{Item, Origin, Value};
+use crate::units;
+
+/// One thing that is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Line in the file, from 1; `None` for what was said on the command line or is missing.
+    pub line: Option<usize>,
+    /// The key with its path, such as `class.lossless.xoff`; may be empty.
+    pub key: String,
+    /// What is wrong and what would be legal.
+    pub message: String,
+}
+
+/// All that is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct FileError {
+    /// The file.
+    pub path: PathBuf,
+    /// At least one, in the order of the file.
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{}", self.path.display())?;
+            if let Some(line) = problem.line {
+                write!(f, ":{line}")?;
+            }
+            write!(f, ": ")?;
+            if !problem.key.is_empty() {
+                write!(f, "{}: ", problem.key)?;
+            }
+            write!(f, "{}", problem.message)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where problems are collected.
+#[derive(Debug, Default)]
+pub(crate) struct Problems(RefCell<Vec<Problem>>);
+
+impl Problems {
+    pub(crate) fn add(
+        &self,
+        line: Option<usize>,
+        key: impl Into<String>,
+        message: impl Into<String>,
+    ) {
+        self.0.borrow_mut().push(Problem {
+            line,
+            key: key.into(),
+            message: message.into(),
+        });
+    }
+
+    pub(crate) fn push(&self, problem: Problem) {
+        self.0.borrow_mut().push(problem);
+    }
+
+    pub(crate) fn any(&self) -> bool {
+        !self.0.borrow().is_empty()
+    }
+
+    /// In the order of the file; what has no line comes last.
+    pub(crate) fn into_sorted(self) -> Vec<Problem> {
+        let mut problems = self.0.into_inner();
+        problems.sort_by_key(|problem| problem.line.unwrap_or(usize::MAX));
+        problems
+    }
+}
+
+/// A table that is being read. Every key it can have is named when it is opened; all others are
+/// refused then.
+pub(crate) struct Table<'a> {
+    entries: &'a [(String, Item)],
+    path: String,
+    line: Option<usize>,
+    problems: &'a Problems,
+}
+
+impl<'a> Table<'a> {
+    /// Opens `item`, which must be a table, and refuses keys that are not in `legal`.
+    pub(crate) fn open(
+        item: &'a Item,
+        path: impl Into<String>,
+        legal: &[&str],
+        problems: &'a Problems,
+    ) -> Option<Self> {
+        let path = path.into();
+        let line = line_of(item);
+        let Value::Table(entries) = &item.value else {
+            problems.add(
+                line,
+                path,
+                format!("a table is needed here, not {}", item.value.kind()),
+            );
+            return None;
+        };
+        let table = Self {
+            entries,
+            path,
+            line,
+            problems,
+        };
+        for (key, item) in entries {
+            if !legal.contains(&key.as_str()) {
+                problems.add(
+                    line_of(item),
+                    table.key_path(key),
+                    unknown("key", key, legal),
+                );
+            }
+        }
+        Some(table)
+    }
+
+    /// The line of the table's header.
+    pub(crate) fn line(&self) -> Option<usize> {
+        self.line
+    }
+
+    /// Its path in the document, such as `flow.a`.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(crate) fn problems(&self) -> &'a Problems {
+        self.problems
+    }
+
+    /// The path of a key of this table.
+    pub(crate) fn key_path(&self, key: &str) -> String {
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
+    }
+
+    /// The line of a key, or of the table where there is no such key.
+    pub(crate) fn line_of(&self, key: &str) -> Option<usize> {
+        self.item(key).map_or(self.line, line_of)
+    }
+
+    /// Complains about a key.
+    pub(crate) fn complain(&self, key: &str, message: impl Into<String>) {
+        self.problems
+            .add(self.line_of(key), self.key_path(key), message);
+    }
+
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.item(key).is_some()
+    }
+
+    /// The value of `key`; `None` when it is not there, or wrong (which is then noted).
+    pub(crate) fn get<T: FromItem>(&self, key: &str) -> Option<T> {
+        let item = self.item(key)?;
+        match T::from_item(item) {
+            Ok(value) => Some(value),
+            Err(message) => {
+                self.complain(key, message);
+                None
+            }
+        }
+    }
+
+    /// As [`get`](Self::get), with a complaint when the key is not there.
+    pub(crate) fn require<T: FromItem>(&self, key: &str) -> Option<T> {
+        if !self.has(key) {
+            self.problems.add(
+                self.line,
+                self.key_path(key),
+                format!("missing; write {}", T::EXAMPLE),
+            );
+        }
+        self.get(key)
+    }
+
+    /// As [`get`](Self::get), with `default` where the key is not there.
+    pub(crate) fn get_or<T: FromItem>(&self, key: &str, default: T) -> T {
+        self.get(key).unwrap_or(default)
+    }
+
+    /// A word out of a table of legal ones.
+    pub(crate) fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Option<T> {
+        let word: String = self.get(key)?;
+        let found = choices.iter().find(|(name, _)| *name == word);
+        if found.is_none() {
+            let legal: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+            self.complain(key, unknown("value", &word, &legal));
+        }
+        found.map(|(_, value)| *value)
+    }
+
+    /// A table under `key`.
+    pub(crate) fn table(&self, key: &str, legal: &[&str]) -> Option<Table<'a>> {
+        Table::open(self.item(key)?, self.key_path(key), legal, self.problems)
+    }
+
+    /// The tables of the array `key`, each under its name, or its number where it has none.
+    pub(crate) fn tables(&self, key: &str, legal: &[&str]) -> Vec<Table<'a>> {
+        let Some(item) = self.item(key) else {
+            return Vec::new();
+        };
+        let Value::Array(elements) = &item.value else {
+            self.complain(key, format!("write [[{key}]] for each one"));
+            return Vec::new();
+        };
+        elements
+            .iter()
+            .enumerate()
+            .filter_map(|(index, element)| {
+                let name = element_name(element).unwrap_or_else(|| index.to_string());
+                let path = format!("{}.{name}", self.key_path(key));
+                Table::open(element, path, legal, self.problems)
+            })
+            .collect()
+    }
+
+    /// Keys and lines of a table whose keys are free.
+    pub(crate) fn free_table(&self, key: &str) -> Vec<(&'a str, &'a Item)> {
+        match self.item(key).map(|item| &item.value) {
+            Some(Value::Table(entries)) => entries
+                .iter()
+                .map(|(key, item)| (key.as_str(), item))
+                .collect(),
+            Some(other) => {
+                self.complain(key, format!("a table is needed here, not {}", other.kind()));
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    fn item(&self, key: &str) -> Option<&'a Item> {
+        self.entries
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, item)| item)
+    }
+}
+
+/// "unknown key; did you mean …? legal here: …"
+pub(crate) fn unknown(what: &str, word: &str, legal: &[&str]) -> String {
+    let nearest = legal
+        .iter()
+        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
+        .filter(|(similarity, _)| *similarity > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    let hint = nearest.map_or(String::new(), |(_, name)| {
+        format!("; did you mean `{name}`?")
+    });
+    let subject = if what == "key" {
+        "unknown key".to_owned()
+    } else {
+        format!("unknown {what} `{word}`")
+    };
+    format!("{subject}{hint} (legal here: {})", legal.join(", "))
+}
+
+pub(crate) fn line_of(item: &Item) -> Option<usize> {
+    match item.origin {
+        Origin::Line(line) => Some(line),
+        Origin::Override => None,
+    }
+}
+
+fn element_name(item: &Item) -> Option<String> {
+    let Value::Table(entries) = &item.value else {
+        return None;
+    };
+    entries.iter().find_map(|(key, item)| match &item.value {
+        Value::Text(text) if key == "name" => Some(text.clone()),
+        _ => None,
+    })
+}
+
+/// A value that can stand behind a key. Errors say what is wrong and what would be legal.
+pub(crate) trait FromItem: Sized {
+    /// For "missing; write …".
+    const EXAMPLE: &'static str;
+    fn from_item(item: &Item) -> Result<Self, String>;
+}
+
+impl FromItem for String {
+    const EXAMPLE: &'static str = "text in quotes";
+    fn from_item(item: &Item) -> Result<Self, String> {
+        match &item.value {
+            Value::Text(text) => Ok(text.clone()),
+            other => Err(format!(
+                "text in quotes is needed here, not {}",
+                other.kind()
+            )),
+        }
+    }
+}
+
+impl FromItem for bool {
+    const EXAMPLE: &'static str = "true or false";
+    fn from_item(item: &Item) -> Result<Self, String> {
+        match &item.value {
+            Value::Boolean(flag) => Ok(*flag),
+            other => Err(format!(
+                "true or false is needed here, not {}",
+                other.kind()
+            )),
+        }
+    }
+}
+
+impl FromItem for u64 {
+    const EXAMPLE: &'static str = "a whole number";
+    fn from_item(item: &Item) -> Result<Self, String> {
+        match &item.value {
+            Value::Integer(number) => {
+                u64::try_from(*number).map_err(|_| format!("{number} is below zero"))
+            }
+            other => Err(format!(
+                "a whole number is needed here, not {}",
+                other.kind()
+            )),
+        }
+    }
+}
+
+impl<T: FromItem> FromItem for Vec<T> {
+    const EXAMPLE: &'static str = "an array such as [ … ]";
+    fn from_item(item: &Item) -> Result<Self, String> {
+        match &item.value {
+            Value::Array(elements) => elements.iter().map(T::from_item).collect(),
+            other => Err(format!(
+                "an array [ … ] is needed here, not {}",
+                other.kind()
+            )),
+        }
+    }
+}
+
+macro_rules! with_unit {
+    ($type:ty, $parse:path, $example:literal) => {
+        impl FromItem for $type {
+            const EXAMPLE: &'static str = concat!("text with a unit such as \"", $example, "\"");
+            fn from_item(item: &Item) -> Result<Self, String> {
+                match &item.value {
+                    Value::Text(text) => $parse(text).map_err(|error| error.to_string()),
+                    Value::Integer(number) => Err(format!(
+                        "{number} has no unit; write text such as \"{}\"",
+                        $example
+                    )),
+                    other => Err(format!(
+                        "text such as \"{}\" is needed here, not {}",
+                        $example,
+                        other.kind()
+                    )),
+                }
+            }
+        }
+    };
+}
+
+with_unit!(BitRate, units::parse_rate, "100Mbit");
+with_unit!(Bytes, units::parse_size, "64KiB");
+with_unit!(Duration, units::parse_duration, "20ms");
+with_unit!(MacAddress, str::parse::<MacAddress>, "02:00:00:00:00:01");
+
+/// Refuses a name that was given before. Bounded use: one for each kind of thing in a file.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    seen: RefCell<Vec<(String, Option<usize>)>>,
+}
+
+impl Names {
+    /// Notes `name`; complains when it was noted before.
+    pub(crate) fn note(&self, table: &Table<'_>, key: &str, name: &str) {
+        let mut seen = self.seen.borrow_mut();
+        if let Some((_, line)) = seen.iter().find(|(other, _)| other == name) {
+            let place = line.map_or(String::new(), |line| format!(" in line {line}"));
+            table.complain(
+                key,
+                format!("`{name}` is taken already{place}; names must differ"),
+            );
+            return;
+        }
+        seen.push((name.to_owned(), table.line_of(key)));
+    }
+}

@@ -1,0 +1,151 @@
+//! Scenario files: switches, hosts, links, routes, flows, and what is expected. The lab runs them with
+//! real frames, the simulator in virtual time.
+
+mod derive;
+mod read;
+
+use std::path::Path;
+
+use weir_core::{BitRate, Bytes, Duration, MacAddress};
+
+use crate::daemon::{Class, DeadlockConfig};
+use crate::reader::{FileError, Problem};
+use crate::Override;
+
+pub use derive::{PortPeer, SwitchPort};
+pub use read::KEYS;
+
+/// A checked scenario. Switches, hosts, links and flows are named by their index in these lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// Its name in results.
+    pub name: String,
+    /// One sentence for people.
+    pub description: String,
+    /// For how long traffic is offered.
+    pub duration: Duration,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// `[[class]]`.
+    pub classes: Vec<Class>,
+    /// `[deadlock]`.
+    pub deadlock: DeadlockConfig,
+    /// `[[switch]]`.
+    pub switches: Vec<String>,
+    /// `[[host]]`.
+    pub hosts: Vec<Host>,
+    /// `[[link]]` between switches.
+    pub links: Vec<Link>,
+    /// `[link-defaults]`, which links between hosts and switches have.
+    pub link_defaults: LinkProperties,
+    /// By switch, then by host: the next hop's port of that switch; `None` where no route goes.
+    pub next_hops: Vec<Vec<Option<usize>>>,
+    /// `[[flow]]`.
+    pub flows: Vec<Flow>,
+    /// `[expect]` with the tables for the policy in force on top.
+    pub expect: Expect,
+}
+
+/// One host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// The switch that it hangs on.
+    pub switch: usize,
+    /// Whether it obeys PFC.
+    pub obeys_pfc: bool,
+    /// Its address.
+    pub address: MacAddress,
+}
+
+/// Rate and delay of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkProperties {
+    /// In each direction.
+    pub rate: BitRate,
+    /// Propagation delay. The lab's veth pairs have none; the simulator obeys it.
+    pub delay: Duration,
+}
+
+/// One link between two switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The two switches.
+    pub ends: [usize; 2],
+    /// Rate and delay.
+    pub properties: LinkProperties,
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// Sending host.
+    pub from: usize,
+    /// Receiving host.
+    pub to: usize,
+    /// Its class; the flow uses the class's first priority.
+    pub class: usize,
+    /// `None`: as fast as the line.
+    pub rate: Option<BitRate>,
+    /// Frame length from destination address to last payload byte.
+    pub frame: Bytes,
+    /// First frame, after the beginning of traffic.
+    pub start: Duration,
+    /// No frame from here on.
+    pub stop: Duration,
+}
+
+/// What a run must show. `None`: not asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expect {
+    /// Whether the network is deadlocked at the end.
+    pub deadlock: Option<bool>,
+    /// Peak number of suspected (switch, egress, priority), exactly.
+    pub suspected: Option<u64>,
+    /// The same, at least.
+    pub suspected_at_least: Option<u64>,
+    /// Frames lost, at most.
+    pub lost: Option<u64>,
+    /// Frames reordered, at most.
+    pub reordered: Option<u64>,
+    /// Frames corrupted, at most.
+    pub corrupted: Option<u64>,
+    /// Whether every flow made progress in the last third.
+    pub progress: Option<bool>,
+    /// Time from detection to the first release, at most.
+    pub first_release_within: Option<Duration>,
+}
+
+impl Scenario {
+    /// Reads and checks a file, with keys of the command line put over it.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it.
+    pub fn load(path: &Path, overrides: &[Override]) -> Result<Self, FileError> {
+        let text = std::fs::read_to_string(path).map_err(|error| FileError {
+            path: path.to_owned(),
+            problems: vec![Problem {
+                line: None,
+                key: String::new(),
+                message: error.to_string(),
+            }],
+        })?;
+        Self::parse(&text, path, overrides)
+    }
+
+    /// Reads and checks `text`, which stands in the file `path`.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it.
+    pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Self, FileError> {
+        read::scenario(text, overrides).map_err(|problems| FileError {
+            path: path.to_owned(),
+            problems,
+        })
+    }
+}

@@ -1,0 +1,456 @@
+//! TOML to [`Scenario`].
+
+use weir_core::control::Policy;
+use weir_core::{BitRate, Bytes, Duration, MacAddress};
+
+use super::derive::{shortest_next_hops, Adjacency};
+use super::{Expect, Flow, Host, Link, LinkProperties, Scenario};
+use crate::daemon::read_parts::{class, deadlock_table, keys as daemon_keys, within};
+use crate::daemon::Class;
+use crate::document::{self, Override};
+use crate::reader::{unknown, Names, Problem, Problems, Table};
+
+const EXPECT_KEYS: &[&str] = &[
+    "deadlock",
+    "suspected",
+    "suspected-at-least",
+    "lost",
+    "reordered",
+    "corrupted",
+    "progress",
+    "first-release-within",
+];
+
+/// Every key by table, for the reader and for the documentation's test. `class` and `deadlock` have the
+/// keys of the daemon's configuration.
+pub const KEYS: &[(&str, &[&str])] = &[
+    (
+        "",
+        &[
+            "name",
+            "description",
+            "duration",
+            "seed",
+            "link-defaults",
+            "class",
+            "deadlock",
+            "switch",
+            "host",
+            "link",
+            "routing",
+            "route",
+            "flow",
+            "expect",
+        ],
+    ),
+    ("link-defaults", &["rate", "delay"]),
+    ("switch", &["name"]),
+    ("host", &["name", "switch", "obeys-pfc"]),
+    ("link", &["ends", "rate", "delay"]),
+    ("routing", &["mode"]),
+    ("route", &["to", "via"]),
+    (
+        "flow",
+        &[
+            "name", "from", "to", "class", "rate", "frame", "start", "stop",
+        ],
+    ),
+    (
+        "expect",
+        &[
+            "deadlock",
+            "suspected",
+            "suspected-at-least",
+            "lost",
+            "reordered",
+            "corrupted",
+            "progress",
+            "first-release-within",
+            "off",
+            "breaker",
+        ],
+    ),
+];
+
+fn keys(table: &str) -> &'static [&'static str] {
+    KEYS.iter()
+        .find(|(name, _)| *name == table)
+        .map_or(&[], |(_, keys)| keys)
+}
+
+pub(super) fn scenario(text: &str, overrides: &[Override]) -> Result<Scenario, Vec<Problem>> {
+    let mut root = document::parse(text)?;
+    let problems = Problems::default();
+    for change in overrides {
+        if let Err(problem) = document::apply(&mut root, change) {
+            problems.push(problem);
+        }
+    }
+    let scenario = Table::open(&root, "", keys(""), &problems).and_then(|table| read(&table));
+    match scenario {
+        Some(scenario) if !problems.any() => Ok(scenario),
+        _ => Err(problems.into_sorted()),
+    }
+}
+
+fn read(root: &Table<'_>) -> Option<Scenario> {
+    let name = root.require("name");
+    let duration: Option<Duration> = root.require("duration");
+    let link_defaults = link_defaults(root);
+    let classes = classes(root);
+    let deadlock = root
+        .table("deadlock", daemon_keys("deadlock"))
+        .map(|table| deadlock_table(&table))
+        .unwrap_or_default();
+    let nodes = Names::default();
+    let switches = switches(root, &nodes);
+    let hosts = hosts(root, &nodes, &switches);
+    let links = links(root, &switches, link_defaults);
+    let mode = routing_mode(root);
+    let host_names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
+    let adjacency = Adjacency::new(switches.len(), &hosts, &links);
+    let next_hops = match mode {
+        RoutingMode::Shortest => {
+            if root.has("route") {
+                root.complain(
+                    "route",
+                    "routes are written only with routing.mode = \"explicit\"",
+                );
+            }
+            shortest_next_hops(&adjacency, &hosts)
+        }
+        RoutingMode::Explicit => {
+            explicit_next_hops(root, &switches, &hosts, &host_names, &adjacency)
+        }
+    };
+    let duration = duration?;
+    let flows = flows(root, &host_names, &classes, duration);
+    let scenario = Scenario {
+        name: name?,
+        description: root.get_or("description", String::new()),
+        duration,
+        seed: root.get_or("seed", 1),
+        expect: expect(root, deadlock.policy),
+        classes,
+        deadlock,
+        switches,
+        hosts,
+        links,
+        link_defaults,
+        next_hops,
+        flows,
+    };
+    check_ways(root, &scenario, &adjacency);
+    Some(scenario)
+}
+
+fn link_defaults(root: &Table<'_>) -> LinkProperties {
+    let default = LinkProperties {
+        rate: BitRate::from_mbit(100),
+        delay: Duration::from_micros(10),
+    };
+    root.table("link-defaults", keys("link-defaults"))
+        .map_or(default, |table| LinkProperties {
+            rate: table.get_or("rate", default.rate),
+            delay: table.get_or("delay", default.delay),
+        })
+}
+
+fn classes(root: &Table<'_>) -> Vec<Class> {
+    let names = Names::default();
+    let mut owners: [Option<String>; 8] = Default::default();
+    root.tables("class", daemon_keys("class"))
+        .iter()
+        .filter_map(|table| class(table, &names, &mut owners))
+        .collect()
+}
+
+fn switches(root: &Table<'_>, nodes: &Names) -> Vec<String> {
+    let switches: Vec<String> = root
+        .tables("switch", keys("switch"))
+        .iter()
+        .filter_map(|table| node_name(table, nodes))
+        .collect();
+    if switches.is_empty() {
+        root.complain("switch", "a scenario needs at least one [[switch]]");
+    }
+    switches
+}
+
+/// Names become namespaces, devices and directories.
+fn node_name(table: &Table<'_>, nodes: &Names) -> Option<String> {
+    const LENGTH_MAX: usize = 11;
+    let name: String = table.require("name")?;
+    let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || name.len() > LENGTH_MAX || !name.chars().all(legal) {
+        table.complain(
+            "name",
+            format!(
+                "`{name}` becomes part of a device's name: 1 to {LENGTH_MAX} of a-z, 0-9 and -"
+            ),
+        );
+    }
+    nodes.note(table, "name", &name);
+    Some(name)
+}
+
+fn hosts(root: &Table<'_>, nodes: &Names, switches: &[String]) -> Vec<Host> {
+    root.tables("host", keys("host"))
+        .iter()
+        .enumerate()
+        .filter_map(|(index, table)| {
+            let name = node_name(table, nodes);
+            let switch = reference(table, "switch", "switch", switches);
+            let [high, low] = (index as u16 + 1).to_be_bytes();
+            Some(Host {
+                obeys_pfc: table.get_or("obeys-pfc", true),
+                name: name?,
+                switch: switch?,
+                address: MacAddress([0x02, 0x57, 0, 0, high, low]),
+            })
+        })
+        .collect()
+}
+
+fn reference(table: &Table<'_>, key: &str, what: &str, names: &[String]) -> Option<usize> {
+    let name: String = table.require(key)?;
+    find(table, key, what, &name, names)
+}
+
+fn find(table: &Table<'_>, key: &str, what: &str, name: &str, names: &[String]) -> Option<usize> {
+    let found = names.iter().position(|known| known == name);
+    if found.is_none() {
+        let known: Vec<&str> = names.iter().map(String::as_str).collect();
+        table.complain(key, unknown(what, name, &known));
+    }
+    found
+}
+
+fn links(root: &Table<'_>, switches: &[String], defaults: LinkProperties) -> Vec<Link> {
+    let pairs = Names::default();
+    root.tables("link", keys("link"))
+        .iter()
+        .filter_map(|table| {
+            let names: Vec<String> = table.require("ends")?;
+            let [a, b] = names.as_slice() else {
+                table.complain("ends", "a link has two ends: ends = [\"s1\", \"s2\"]");
+                return None;
+            };
+            let ends = [
+                find(table, "ends", "switch", a, switches)?,
+                find(table, "ends", "switch", b, switches)?,
+            ];
+            if ends[0] == ends[1] {
+                table.complain("ends", format!("`{a}` cannot be linked to itself"));
+                return None;
+            }
+            let mut sorted = [a.as_str(), b.as_str()];
+            sorted.sort_unstable();
+            pairs.note(table, "ends", &format!("{}-{}", sorted[0], sorted[1]));
+            Some(Link {
+                ends,
+                properties: LinkProperties {
+                    rate: table.get_or("rate", defaults.rate),
+                    delay: table.get_or("delay", defaults.delay),
+                },
+            })
+        })
+        .collect()
+}
+
+#[derive(Clone, Copy)]
+enum RoutingMode {
+    Shortest,
+    Explicit,
+}
+
+fn routing_mode(root: &Table<'_>) -> RoutingMode {
+    root.table("routing", keys("routing"))
+        .and_then(|table| {
+            table.choice(
+                "mode",
+                &[
+                    ("shortest", RoutingMode::Shortest),
+                    ("explicit", RoutingMode::Explicit),
+                ],
+            )
+        })
+        .unwrap_or(RoutingMode::Shortest)
+}
+
+/// Ways that are written out. A switch forwards by destination alone, so two ways to one host must agree
+/// wherever they meet.
+fn explicit_next_hops(
+    root: &Table<'_>,
+    switches: &[String],
+    hosts: &[Host],
+    host_names: &[String],
+    adjacency: &Adjacency,
+) -> Vec<Vec<Option<usize>>> {
+    let mut next_hops = vec![vec![None; hosts.len()]; switches.len()];
+    for (index, host) in hosts.iter().enumerate() {
+        if let Some(row) = next_hops.get_mut(host.switch) {
+            row[index] = adjacency.port_to_host(host.switch, index);
+        }
+    }
+    for table in root.tables("route", keys("route")) {
+        let to = reference(&table, "to", "host", host_names);
+        let Some(names) = table.require::<Vec<String>>("via") else {
+            continue;
+        };
+        let via: Vec<usize> = names
+            .iter()
+            .filter_map(|name| find(&table, "via", "switch", name, switches))
+            .collect();
+        let Some(to) = to else { continue };
+        if via.len() != names.len() {
+            continue;
+        }
+        let last = hosts[to].switch;
+        if via.last() != Some(&last) {
+            table.complain(
+                "via",
+                format!(
+                    "must end at `{}`, where `{}` is",
+                    switches[last], host_names[to]
+                ),
+            );
+            continue;
+        }
+        for pair in via.windows(2) {
+            let (here, next) = (pair[0], pair[1]);
+            let Some(port) = adjacency.port_to_switch(here, next) else {
+                table.complain(
+                    "via",
+                    format!(
+                        "there is no link from `{}` to `{}`",
+                        switches[here], switches[next]
+                    ),
+                );
+                continue;
+            };
+            let entry = &mut next_hops[here][to];
+            if entry.is_some_and(|known| known != port) {
+                table.complain(
+                    "via",
+                    format!(
+                        "another route to `{}` leaves `{}` by another link; a switch forwards by destination alone",
+                        host_names[to], switches[here]
+                    ),
+                );
+            }
+            *entry = Some(port);
+        }
+    }
+    next_hops
+}
+
+fn flows(root: &Table<'_>, hosts: &[String], classes: &[Class], duration: Duration) -> Vec<Flow> {
+    /// What the lab's frames need for their headers, and what fits a payload of 1500 B behind a tag.
+    const FRAME_MIN: u64 = 80;
+    const FRAME_MAX: u64 = 1518;
+    let names = Names::default();
+    let class_names: Vec<String> = classes.iter().map(|class| class.name.clone()).collect();
+    root.tables("flow", keys("flow"))
+        .iter()
+        .filter_map(|table| {
+            let name: Option<String> = table.require("name");
+            if let Some(name) = &name {
+                names.note(table, "name", name);
+            }
+            let from = reference(table, "from", "host", hosts);
+            let to = reference(table, "to", "host", hosts);
+            if from.is_some() && from == to {
+                table.complain("to", "a flow goes to another host");
+            }
+            let class = reference(table, "class", "class", &class_names);
+            let rate = match table.get::<String>("rate") {
+                Some(word) if word == "line" => None,
+                Some(_) => table.get::<BitRate>("rate"),
+                None => None,
+            };
+            let frame = table.get_or("frame", Bytes::new(1500));
+            if !(FRAME_MIN..=FRAME_MAX).contains(&frame.get()) {
+                table.complain(
+                    "frame",
+                    format!(
+                        "must be between {FRAME_MIN} B and {FRAME_MAX} B, header and tag included"
+                    ),
+                );
+            }
+            let start = table.get_or("start", Duration::ZERO);
+            let stop = table.get_or("stop", duration);
+            if start >= stop || stop > duration {
+                table.complain("stop", "start < stop ≤ duration must hold");
+            }
+            Some(Flow {
+                name: name?,
+                from: from?,
+                to: to?,
+                class: class?,
+                rate,
+                frame,
+                start,
+                stop,
+            })
+        })
+        .collect()
+}
+
+fn expect(root: &Table<'_>, policy: Policy) -> Expect {
+    let Some(table) = root.table("expect", keys("expect")) else {
+        return Expect::default();
+    };
+    let mut expect = Expect::default();
+    read_expect(&table, &mut expect);
+    for (name, of) in [("off", Policy::Off), ("breaker", Policy::Breaker)] {
+        if let Some(table) = table.table(name, EXPECT_KEYS) {
+            let mut special = expect.clone();
+            read_expect(&table, &mut special);
+            if of == policy {
+                expect = special;
+            }
+        }
+    }
+    expect
+}
+
+fn read_expect(table: &Table<'_>, expect: &mut Expect) {
+    const COUNT_MAX: u64 = i64::MAX as u64;
+    let count = |key: &str, known: Option<u64>| within(table, key, 0, COUNT_MAX).or(known);
+    expect.deadlock = table.get("deadlock").or(expect.deadlock);
+    expect.progress = table.get("progress").or(expect.progress);
+    expect.suspected = count("suspected", expect.suspected);
+    expect.suspected_at_least = count("suspected-at-least", expect.suspected_at_least);
+    expect.lost = count("lost", expect.lost);
+    expect.reordered = count("reordered", expect.reordered);
+    expect.corrupted = count("corrupted", expect.corrupted);
+    expect.first_release_within = table
+        .get("first-release-within")
+        .or(expect.first_release_within);
+}
+
+/// Every flow must have a way that arrives.
+fn check_ways(root: &Table<'_>, scenario: &Scenario, adjacency: &Adjacency) {
+    let tables = root.tables("flow", keys("flow"));
+    for flow in &scenario.flows {
+        let way = adjacency.way(
+            &scenario.next_hops,
+            scenario.hosts[flow.from].switch,
+            flow.to,
+        );
+        let Err(stuck) = way else { continue };
+        let message = format!(
+            "frames to `{}` get no further than `{}`: {}",
+            scenario.hosts[flow.to].name,
+            scenario.switches[stuck],
+            "write a [[route]] that leads them on, or a [[link]]"
+        );
+        let key = format!("flow.{}", flow.name);
+        let line = tables
+            .iter()
+            .find(|table| table.path() == key)
+            .and_then(Table::line);
+        root.problems().add(line, key, message);
+    }
+}

@@ -1,0 +1,188 @@
+//! Values as people write them.
+//!
+//! | kind | examples | units |
+//! |---|---|---|
+//! | rate | `"100Mbit"`, `"2.5Gbit/s"` | `bit`, `kbit`, `Mbit`, `Gbit`, `Tbit`: powers of 1000 |
+//! | size | `"64KiB"`, `"1500B"` | `B`; `kB`, `MB`, `GB`: powers of 1000; `KiB`, `MiB`, `GiB`: powers of 1024 |
+//! | duration | `"20ms"`, `"1.5s"` | `ns`, `us`, `ms`, `s`, `min`, `h` |
+//!
+//! A number without a unit is refused: nobody can tell what it meant.
+
+use weir_core::{BitRate, Bytes, Duration};
+
+type Unit = (&'static str, u64);
+
+const RATE_UNITS: [Unit; 5] = [
+    ("bit", 1),
+    ("kbit", 1_000),
+    ("Mbit", 1_000_000),
+    ("Gbit", 1_000_000_000),
+    ("Tbit", 1_000_000_000_000),
+];
+const SIZE_UNITS: [Unit; 7] = [
+    ("B", 1),
+    ("kB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+];
+const DURATION_UNITS: [Unit; 6] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+/// Why text is not a value with a unit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{text}` is not a {kind}; write a number and one of the units {units}, such as \"{example}\""
+)]
+pub struct UnitError {
+    text: String,
+    kind: &'static str,
+    units: String,
+    example: &'static str,
+}
+
+/// Reads a rate such as `100Mbit`, with or without `/s`.
+///
+/// # Errors
+///
+/// For anything else, zero included.
+pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
+    let bare = text.strip_suffix("/s").unwrap_or(text);
+    scaled(bare, &RATE_UNITS)
+        .and_then(BitRate::new)
+        .ok_or_else(|| refuse(text, "rate", &RATE_UNITS, "100Mbit"))
+}
+
+/// Reads a size such as `64KiB`.
+///
+/// # Errors
+///
+/// For anything else.
+pub fn parse_size(text: &str) -> Result<Bytes, UnitError> {
+    scaled(text, &SIZE_UNITS)
+        .map(Bytes::new)
+        .ok_or_else(|| refuse(text, "size", &SIZE_UNITS, "64KiB"))
+}
+
+/// Reads a duration such as `20ms`.
+///
+/// # Errors
+///
+/// For anything else.
+pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
+    scaled(text, &DURATION_UNITS)
+        .map(Duration::from_nanos)
+        .ok_or_else(|| refuse(text, "duration", &DURATION_UNITS, "20ms"))
+}
+
+/// Writes a rate so that [`parse_rate`] gives it back.
+pub fn format_rate(rate: BitRate) -> String {
+    format_scaled(rate.get(), &RATE_UNITS)
+}
+
+/// Writes a size so that [`parse_size`] gives it back, in powers of 1024 where they fit.
+pub fn format_size(size: Bytes) -> String {
+    let binary = [SIZE_UNITS[0], SIZE_UNITS[4], SIZE_UNITS[5], SIZE_UNITS[6]];
+    format_scaled(size.get(), &binary)
+}
+
+/// Writes a duration so that [`parse_duration`] gives it back.
+pub fn format_duration(duration: Duration) -> String {
+    format_scaled(duration.as_nanos(), &DURATION_UNITS[..4])
+}
+
+fn refuse(text: &str, kind: &'static str, units: &[Unit], example: &'static str) -> UnitError {
+    let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
+    UnitError {
+        text: text.to_owned(),
+        kind,
+        units: names.join(", "),
+        example,
+    }
+}
+
+/// Exact: `None` where the value is no whole number of the smallest unit, or does not fit 64 bits.
+fn scaled(text: &str, units: &[Unit]) -> Option<u64> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')?;
+    let (number, unit) = text.split_at(split);
+    let factor = units.iter().find(|(name, _)| *name == unit.trim())?.1;
+    let number = number.replace('_', "");
+    let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
+    if whole.is_empty() || (number.contains('.') && fraction.is_empty()) || fraction.len() > 18 {
+        return None;
+    }
+    let ten = 10u128.pow(fraction.len() as u32);
+    let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
+    let value = digits.checked_mul(u128::from(factor))?;
+    if value % ten != 0 {
+        return None;
+    }
+    u64::try_from(value / ten).ok()
+}
+
+fn format_scaled(value: u64, units: &[Unit]) -> String {
+    let (name, factor) = units
+        .iter()
+        .rev()
+        .find(|(_, factor)| value != 0 && value % factor == 0)
+        .unwrap_or(&units[0]);
+    format!("{}{name}", value / factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        assert_eq!(parse_rate("100Mbit"), Ok(BitRate::from_mbit(100)));
+        assert_eq!(parse_rate("2.5Gbit/s"), Ok(BitRate::from_mbit(2500)));
+        assert_eq!(parse_size("64KiB"), Ok(Bytes::new(65_536)));
+        assert_eq!(parse_size("9.5kB"), Ok(Bytes::new(9_500)));
+        assert_eq!(parse_size("1500 B"), Ok(Bytes::new(1_500)));
+        assert_eq!(parse_duration("20ms"), Ok(Duration::from_millis(20)));
+        assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_duration("5min"), Ok(Duration::from_secs(300)));
+    }
+
+    #[test]
+    fn refuses_what_nobody_can_tell() {
+        for bad in [
+            "", "100", "Mbit", "100mbit", "1e3Mbit", "-1Mbit", "0Mbit", "0.5bit", "1.Mbit",
+        ] {
+            assert!(parse_rate(bad).is_err(), "{bad}");
+        }
+        assert!(parse_size("1.5B").is_err());
+        assert!(parse_size("99999999999GiB").is_err());
+        assert_eq!(
+            parse_duration("20").unwrap_err().to_string(),
+            "`20` is not a duration; write a number and one of the units ns, us, ms, s, min, h, such as \"20ms\""
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(value in 1u64..) {
+            let rate = BitRate::new(value).unwrap();
+            prop_assert_eq!(parse_rate(&format_rate(rate)), Ok(rate));
+            prop_assert_eq!(parse_size(&format_size(Bytes::new(value))), Ok(Bytes::new(value)));
+            let duration = Duration::from_nanos(value);
+            prop_assert_eq!(parse_duration(&format_duration(duration)), Ok(duration));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text: String) {
+            let _ = (parse_rate(&text), parse_size(&text), parse_duration(&text));
+        }
+    }
+}

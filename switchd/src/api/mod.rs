@@ -1,0 +1,191 @@
+//! The HTTP API on the daemon's Unix socket; its bodies are in [`weir_api::daemon`].
+
+pub mod listener;
+pub mod views;
+
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde::Deserialize;
+use tokio::net::UnixListener;
+use weir_api::daemon::{Deadlocks, Error, EventPage, History, Pfc, Port, Queue, Status};
+
+use crate::control::Shared;
+use listener::{Bounded, CONNECTIONS_MAX, SILENCE_MAX};
+
+/// The longest wait for an event; a longer one asked for is cut to this.
+pub const WAIT_SECONDS_MAX: f64 = 60.0;
+
+/// All routes.
+pub fn router(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/v1/status", get(status))
+        .route("/v1/ports", get(ports))
+        .route("/v1/queues", get(queues))
+        .route("/v1/pfc", get(pfc))
+        .route("/v1/deadlocks", get(deadlocks))
+        .route("/v1/events", get(events))
+        .route("/v1/history", get(history))
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .with_state(shared)
+}
+
+/// Makes the socket at `path`, readable and writable for owner and group. A socket that is there
+/// already is taken away: the caller holds the run directory's lock, so nobody listens on it.
+///
+/// # Errors
+///
+/// When something else than a socket is at `path`, or the directory cannot be written.
+pub fn listen(path: &Path) -> io::Result<UnixListener> {
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.file_type().is_socket() => std::fs::remove_file(path)?,
+        Ok(_) => {
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "there is something else than a socket",
+            ))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, Permissions::from_mode(0o660))?;
+    Ok(listener)
+}
+
+/// Serves until the daemon ends and the last answer is out.
+///
+/// # Errors
+///
+/// When the listener fails for good.
+pub async fn serve(listener: UnixListener, shared: Arc<Shared>) -> io::Result<()> {
+    let bounded = Bounded::new(listener, CONNECTIONS_MAX, SILENCE_MAX);
+    let ending = Arc::clone(&shared);
+    axum::serve(bounded, router(shared))
+        .with_graceful_shutdown(async move { ending.ending().await })
+        .await
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct EventQuery {
+    after: u64,
+    wait_seconds: f64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct HistoryQuery {
+    after: u64,
+}
+
+async fn status(State(shared): State<Arc<Shared>>) -> Json<Status> {
+    let snapshot = shared.fresh_snapshot().await;
+    Json(views::status(&shared, &snapshot))
+}
+
+async fn ports(State(shared): State<Arc<Shared>>) -> Json<Vec<Port>> {
+    let snapshot = shared.fresh_snapshot().await;
+    Json(views::ports(&shared, &snapshot))
+}
+
+async fn queues(State(shared): State<Arc<Shared>>) -> Json<Vec<Queue>> {
+    let snapshot = shared.fresh_snapshot().await;
+    Json(views::queues(&shared.info, &snapshot))
+}
+
+async fn pfc(State(shared): State<Arc<Shared>>) -> Json<Vec<Pfc>> {
+    let snapshot = shared.fresh_snapshot().await;
+    Json(views::pfc(&shared.info, &snapshot))
+}
+
+async fn deadlocks(State(shared): State<Arc<Shared>>) -> Json<Deadlocks> {
+    Json(shared.deadlocks().to_api())
+}
+
+async fn events(
+    State(shared): State<Arc<Shared>>,
+    query: Result<Query<EventQuery>, QueryRejection>,
+) -> Result<Json<EventPage>, ApiError> {
+    let Query(EventQuery {
+        after,
+        wait_seconds,
+    }) = query?;
+    if wait_seconds.is_nan() || wait_seconds < 0.0 {
+        return Err(ApiError::bad_request(format!(
+            "wait_seconds must be a number from 0 to {WAIT_SECONDS_MAX}, not {wait_seconds}"
+        )));
+    }
+    let wait = Duration::from_secs_f64(wait_seconds.min(WAIT_SECONDS_MAX));
+    tokio::select! {
+        () = shared.events.wait_beyond(after) => {}
+        () = shared.ending() => {}
+        () = tokio::time::sleep(wait) => {}
+    }
+    Ok(Json(shared.events.page(after)))
+}
+
+async fn history(
+    State(shared): State<Arc<Shared>>,
+    query: Result<Query<HistoryQuery>, QueryRejection>,
+) -> Result<Json<History>, ApiError> {
+    let Query(HistoryQuery { after }) = query?;
+    Ok(Json(shared.history.to_api(&shared.info, after)))
+}
+
+async fn not_found(uri: Uri) -> ApiError {
+    ApiError {
+        status: StatusCode::NOT_FOUND,
+        error: format!(
+            "there is no {}; there are /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/deadlocks, \
+             /v1/events and /v1/history",
+            uri.path()
+        ),
+    }
+}
+
+async fn method_not_allowed(method: Method, uri: Uri) -> ApiError {
+    ApiError {
+        status: StatusCode::METHOD_NOT_ALLOWED,
+        error: format!("{} answers GET, not {method}", uri.path()),
+    }
+}
+
+/// An answer with a 4xx status.
+#[derive(Debug)]
+struct ApiError {
+    status: StatusCode,
+    error: String,
+}
+
+impl ApiError {
+    fn bad_request(error: String) -> Self {
+        Self {
+            status: StatusCode::BAD_REQUEST,
+            error,
+        }
+    }
+}
+
+impl From<QueryRejection> for ApiError {
+    fn from(rejection: QueryRejection) -> Self {
+        Self::bad_request(rejection.body_text())
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        (self.status, Json(Error { error: self.error })).into_response()
+    }
+}

@@ -1,0 +1,220 @@
+//! A snapshot as the API shows it.
+
+use std::collections::BTreeMap;
+
+use weir_api::daemon::{Clcm, Dataplane, KernelLosses, Pfc, Port, Queue, Status};
+use weir_core::units::NANOS_PER_SECOND;
+use weir_core::{ClassMode, DropReason, Priority};
+
+use crate::control::info::{mode_name, role_name, SwitchInfo};
+use crate::control::{Shared, Stage};
+use crate::dataplane::messages::{self, PortSnapshot, Snapshot};
+
+/// `GET /v1/status`.
+pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
+    let info = &shared.info;
+    let figures = shared.figures();
+    let sum = |of: fn(&PortSnapshot) -> u64| snapshot.ports.iter().map(of).sum();
+    let mut drops_total = BTreeMap::new();
+    for port in &snapshot.ports {
+        for (reason, count) in drops(port) {
+            *drops_total.entry(reason).or_default() += count;
+        }
+    }
+    let suspected_count = snapshot
+        .ports
+        .iter()
+        .flat_map(|port| &port.gauges)
+        .filter(|gauges| gauges.suspected)
+        .count();
+    Status {
+        name: info.name.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        state: match shared.stage() {
+            Stage::Running => "running",
+            Stage::Draining | Stage::Ending => "draining",
+        }
+        .to_owned(),
+        uptime_seconds: shared.uptime().as_secs_f64(),
+        deadlock_policy: info.deadlock_policy.to_owned(),
+        port_count: info.ports.len(),
+        suspected_count,
+        held_frames: snapshot.held_frames,
+        admitted_frames_total: sum(|port| totals(port).rx_frames),
+        transmitted_frames_total: sum(|port| totals(port).tx_frames),
+        drops_total,
+        kernel_losses_total: sum(|port| kernel_losses(&port.kernel).total()),
+        umem_frames: snapshot.umem_frames,
+        umem_frames_free: snapshot.umem_frames_free,
+        dataplane: Dataplane {
+            rounds_total: snapshot.rounds.rounds,
+            busy_rounds_total: snapshot.rounds.busy_rounds,
+            sleeps_total: snapshot.rounds.sleeps,
+            round_seconds_max: snapshot.rounds.round_max.as_secs_f64(),
+            events_lost_total: snapshot.rounds.events_lost,
+        },
+        clcm: Clcm {
+            sent_total: sum(|port| port.counters.clcm_sent),
+            received_total: sum(|port| port.counters.clcm_received),
+            loops_found_total: figures.clcm.loops_found,
+            releases_total: figures.clcm.releases_ordered,
+        },
+    }
+}
+
+/// `GET /v1/ports`.
+pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
+    shared
+        .info
+        .numbered_ports()
+        .zip(&snapshot.ports)
+        .map(|((id, info), state)| {
+            let totals = totals(state);
+            Port {
+                name: info.name.clone(),
+                device: info.device.clone(),
+                role: role_name(info.role).to_owned(),
+                address: info.address.to_string(),
+                rate_bits_per_second: info.rate.get(),
+                link_up: shared.link_up(id),
+                xdp_mode: info.xdp_mode.to_owned(),
+                zero_copy: info.zero_copy,
+                rx_frames_total: totals.rx_frames,
+                rx_bytes_total: totals.rx_bytes,
+                tx_frames_total: totals.tx_frames,
+                tx_bytes_total: totals.tx_bytes,
+                drops_total: drops(state).collect(),
+                kernel_losses: kernel_losses(&state.kernel),
+                xdp_frames_total: shared
+                    .xdp_frames(id)
+                    .into_iter()
+                    .map(|(class, frames)| (class.to_owned(), frames))
+                    .collect(),
+                clcm_sent_total: state.counters.clcm_sent,
+                clcm_received_total: state.counters.clcm_received,
+            }
+        })
+        .collect()
+}
+
+/// `GET /v1/queues`: of each port the priorities that are configured or were ever used.
+pub fn queues(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Queue> {
+    let mut queues = Vec::new();
+    for (port, state) in info.ports.iter().zip(&snapshot.ports) {
+        for priority in shown_priorities(info, state) {
+            let counters = &state.counters.priority[priority.index()];
+            let gauges = &state.gauges[priority.index()];
+            let class = info.class(priority);
+            queues.push(Queue {
+                port: port.name.clone(),
+                priority: priority.get(),
+                class: class.name.clone(),
+                mode: mode_name(class.mode).to_owned(),
+                ingress_bytes: gauges.ingress.get(),
+                ingress_bytes_max: gauges.ingress_max.get(),
+                egress_bytes: gauges.egress.get(),
+                egress_bytes_max: gauges.egress_max.get(),
+                egress_frames: gauges.egress_frames,
+                rx_frames_total: counters.rx_frames,
+                tx_frames_total: counters.tx_frames,
+                rx_bytes_total: counters.rx_bytes,
+                tx_bytes_total: counters.tx_bytes,
+            });
+        }
+    }
+    queues
+}
+
+/// `GET /v1/pfc`: the lossless (port, priority) pairs.
+pub fn pfc(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Pfc> {
+    let mut all = Vec::new();
+    for (port, state) in info.ports.iter().zip(&snapshot.ports) {
+        for priority in Priority::ALL {
+            let ClassMode::Pfc { headroom, .. } = info.class(priority).mode else {
+                continue;
+            };
+            let counters = &state.counters.priority[priority.index()];
+            let gauges = &state.gauges[priority.index()];
+            all.push(Pfc {
+                port: port.name.clone(),
+                priority: priority.get(),
+                ingress_bytes: gauges.ingress.get(),
+                xoff_bytes: gauges.xoff.get(),
+                xon_bytes: gauges.xon.get(),
+                headroom_bytes: headroom.get(),
+                headroom_used_bytes_max: gauges.headroom_used_max.get(),
+                pausing: gauges.pausing,
+                paused: gauges.paused,
+                xoff_sent_total: counters.xoff_sent,
+                xon_sent_total: counters.xon_sent,
+                pause_received_total: counters.pause_received,
+                resume_received_total: counters.resume_received,
+                paused_seconds_total: gauges.paused_total.as_nanos() as f64
+                    / NANOS_PER_SECOND as f64,
+                suspected: gauges.suspected,
+                release_ingress: gauges.release_ingress.map(|port| info.port_name(port)),
+            });
+        }
+    }
+    all
+}
+
+/// The priorities of a port that the configuration names or that something ever happened at: what is
+/// never used need not be shown eight times for each port.
+pub fn shown_priorities<'a>(
+    info: &'a SwitchInfo,
+    state: &'a PortSnapshot,
+) -> impl Iterator<Item = Priority> + 'a {
+    Priority::ALL.into_iter().filter(|priority| {
+        info.class(*priority).configured
+            || state.counters.priority[priority.index()] != Default::default()
+    })
+}
+
+/// Sums over a port's priorities.
+struct Totals {
+    rx_frames: u64,
+    rx_bytes: u64,
+    tx_frames: u64,
+    tx_bytes: u64,
+}
+
+fn totals(port: &PortSnapshot) -> Totals {
+    let mut totals = Totals {
+        rx_frames: 0,
+        rx_bytes: 0,
+        tx_frames: 0,
+        tx_bytes: 0,
+    };
+    for priority in &port.counters.priority {
+        totals.rx_frames += priority.rx_frames;
+        totals.rx_bytes += priority.rx_bytes;
+        totals.tx_frames += priority.tx_frames;
+        totals.tx_bytes += priority.tx_bytes;
+    }
+    totals
+}
+
+fn drops(port: &PortSnapshot) -> impl Iterator<Item = (String, u64)> + '_ {
+    DropReason::ALL
+        .into_iter()
+        .map(|reason| {
+            (
+                reason.name().to_owned(),
+                port.counters.drops[reason.index()],
+            )
+        })
+        .filter(|(_, count)| *count > 0)
+}
+
+fn kernel_losses(losses: &messages::KernelLosses) -> KernelLosses {
+    KernelLosses {
+        rx_dropped_total: losses.rx_dropped,
+        rx_ring_full_total: losses.rx_ring_full,
+        rx_fill_ring_empty_total: losses.rx_fill_ring_empty,
+        rx_invalid_descs_total: losses.rx_invalid_descs,
+        tx_invalid_descs_total: losses.tx_invalid_descs,
+        tx_device_drops_total: losses.tx_device_drops,
+    }
+}

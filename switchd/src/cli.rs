@@ -1,0 +1,118 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+
+/// Exit status when all went well.
+pub const EXIT_OK: u8 = 0;
+/// Exit status when the daemon could not start or failed while running.
+pub const EXIT_FAILURE: u8 = 1;
+/// Exit status for a command line or a configuration that is not legal.
+pub const EXIT_CONFIG: u8 = 2;
+/// Exit status when another daemon holds the run directory.
+pub const EXIT_IN_USE: u8 = 3;
+/// Exit status when a second signal cut the draining short.
+pub const EXIT_CUT_SHORT: u8 = 4;
+
+/// Run one lossless Ethernet switch over network devices of this network namespace.
+///
+/// Frames are received at XDP, switched in userspace and sent through AF_XDP sockets. While it runs,
+/// every frame that arrives at a port belongs to the switch and not to the kernel. The daemon stays in
+/// the foreground and logs to standard error.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "weir-switchd", version, max_term_width = 100, after_long_help = AFTER_HELP)]
+pub struct Cli {
+    /// Configuration file (TOML): ports, classes, routes, deadlock policy.
+    #[arg(long, short, value_name = "FILE")]
+    pub config: PathBuf,
+
+    /// Check the configuration, print what is wrong with file and line, and exit.
+    #[arg(long)]
+    pub check: bool,
+
+    /// What to log: error, warn, info, debug or trace, or a list such as `warn,weir_switchd=debug`.
+    /// Overrides the configuration.
+    #[arg(long, value_name = "LEVEL")]
+    pub log_level: Option<String>,
+
+    /// At the end, wait for this long at most until all buffered frames have left.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_time)]
+    pub drain_timeout: Duration,
+}
+
+const AFTER_HELP: &str = "\
+Signals:
+  SIGTERM, SIGINT   admit no more frames, send what is buffered, detach, clean up, exit 0
+  a second one      end at once, with what is buffered lost; exit 4
+
+Exit status:
+  0  ended as asked, or the configuration is good (--check)
+  1  could not start, or failed while running
+  2  the command line or the configuration is not legal
+  3  another weir-switchd holds the run directory
+  4  a second signal cut the draining short
+
+Examples:
+  weir-switchd --check --config /etc/weir/switch.toml
+  nsenter --net=/run/netns/s1 weir-switchd --config s1.toml
+  switchctl status          (asks a running daemon, over its Unix socket)
+
+The daemon needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_SYS_ADMIN (for its BPF file system) and
+CAP_IPC_LOCK (for packet memory); root has them all. Enter a network namespace with nsenter rather
+than `ip netns exec`, which hides mounted BPF file systems.";
+
+/// Reads a time with its unit: `1s`, `250ms`, `0s`.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let wrong =
+        || format!("`{text}` is not a time: write a number and a unit, such as 250ms or 1s");
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let nanos_per_unit: u64 = match unit {
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "min" => 60_000_000_000,
+        _ => return Err(wrong()),
+    };
+    number
+        .checked_mul(nanos_per_unit)
+        .map(Duration::from_nanos)
+        .ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn times_need_a_unit() {
+        assert_eq!(parse_time("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(parse_time("0s"), Ok(Duration::ZERO));
+        for bad in ["1", "s", "", "-1s", "1.5s", "1 s", "99999999999min"] {
+            assert!(parse_time(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_help_tells_every_exit_status() {
+        let help = Cli::command().render_long_help().to_string();
+        for status in [
+            EXIT_OK,
+            EXIT_FAILURE,
+            EXIT_CONFIG,
+            EXIT_IN_USE,
+            EXIT_CUT_SHORT,
+        ] {
+            assert!(help.contains(&format!("\n  {status}  ")), "{status}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Suspicions that last, and the last of those that are over.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use weir_api::daemon::{Deadlock, Deadlocks};
+use weir_core::control::{Report, ReportKind};
+use weir_core::event::EventKind;
+use weir_core::{Event, Instant, PortId, Priority};
+
+use super::info::SwitchInfo;
+
+/// Suspicions kept after they are over.
+pub const PAST_CAPACITY: usize = 256;
+
+type Place = (PortId, Priority);
+
+/// The log; at most one lasting suspicion for each (egress, priority).
+#[derive(Debug, Default)]
+pub struct DeadlockLog {
+    last_id: u64,
+    current: BTreeMap<Place, Deadlock>,
+    past: VecDeque<Deadlock>,
+    /// Where a release is in force: one that was there before the suspicion counts for it too.
+    released: BTreeSet<Place>,
+}
+
+impl DeadlockLog {
+    /// Takes note of what happened in the dataplane.
+    pub fn note_event(&mut self, info: &SwitchInfo, event: &Event) {
+        match event.kind {
+            EventKind::Suspected {
+                egress,
+                priority,
+                reason,
+                queued,
+                idle,
+            } => {
+                self.end((egress, priority), event.at);
+                self.last_id += 1;
+                let deadlock = Deadlock {
+                    id: self.last_id,
+                    port: info.port_name(egress),
+                    priority: priority.get(),
+                    reason: reason.name().to_owned(),
+                    began_monotonic_nanos: event.at.as_nanos(),
+                    idle_seconds: idle.as_secs_f64(),
+                    queued_bytes: queued.get(),
+                    spuid: None,
+                    loops_found: 0,
+                    releases: 0,
+                    first_release_seconds: None,
+                    lasted_seconds: None,
+                };
+                self.current.insert((egress, priority), deadlock);
+            }
+            EventKind::SuspicionEnded {
+                egress, priority, ..
+            } => self.end((egress, priority), event.at),
+            EventKind::ReleaseStarted {
+                egress, priority, ..
+            } => {
+                self.released.insert((egress, priority));
+                self.note_release((egress, priority), event.at);
+            }
+            EventKind::ReleaseEnded {
+                egress, priority, ..
+            } => {
+                self.released.remove(&(egress, priority));
+            }
+            EventKind::ClcmReceived { .. } | EventKind::HeadroomExceeded { .. } => {}
+        }
+    }
+
+    /// Takes note of what the control plane did.
+    pub fn note_report(&mut self, report: &Report) {
+        match report.kind {
+            ReportKind::SpuidAssigned { spuid } => {
+                if let Some(deadlock) = self.current.get_mut(&(report.port, report.priority)) {
+                    deadlock.spuid = Some(spuid.to_string());
+                }
+            }
+            ReportKind::LoopFound { egress, .. } => {
+                if let Some(deadlock) = self.current.get_mut(&(egress, report.priority)) {
+                    deadlock.loops_found += 1;
+                }
+            }
+            ReportKind::ReleaseOrdered { egress } => {
+                let place = (egress, report.priority);
+                if let Some(deadlock) = self.current.get_mut(&place) {
+                    deadlock.releases += 1;
+                }
+                if self.released.contains(&place) {
+                    self.note_release(place, report.at);
+                }
+            }
+            ReportKind::ClcmSent { .. }
+            | ReportKind::ClcmForwarded { .. }
+            | ReportKind::ClcmIgnored { .. } => {}
+        }
+    }
+
+    /// When the lasting suspicion of (egress, priority) began, if there is one.
+    pub fn began(&self, egress: PortId, priority: Priority) -> Option<Instant> {
+        self.current
+            .get(&(egress, priority))
+            .map(|deadlock| Instant::from_nanos(deadlock.began_monotonic_nanos))
+    }
+
+    /// How many suspicions last.
+    pub fn current_count(&self) -> usize {
+        self.current.len()
+    }
+
+    /// All of it, the past newest first.
+    pub fn to_api(&self) -> Deadlocks {
+        Deadlocks {
+            current: self.current.values().cloned().collect(),
+            past: self.past.iter().rev().cloned().collect(),
+        }
+    }
+
+    fn note_release(&mut self, place: Place, at: Instant) {
+        if let Some(deadlock) = self.current.get_mut(&place) {
+            deadlock
+                .first_release_seconds
+                .get_or_insert_with(|| since(deadlock.began_monotonic_nanos, at));
+        }
+    }
+
+    fn end(&mut self, place: Place, at: Instant) {
+        if let Some(mut deadlock) = self.current.remove(&place) {
+            deadlock.lasted_seconds = Some(since(deadlock.began_monotonic_nanos, at));
+            if self.past.len() >= PAST_CAPACITY {
+                self.past.pop_front();
+            }
+            self.past.push_back(deadlock);
+        }
+    }
+}
+
+fn since(began_nanos: u64, at: Instant) -> f64 {
+    at.saturating_since(Instant::from_nanos(began_nanos))
+        .as_secs_f64()
+}

@@ -1,0 +1,95 @@
+//! The dataplane's events and the control plane's reports as entries of the event log.
+
+use weir_core::control::{Report, ReportKind};
+use weir_core::event::EventKind;
+use weir_core::wire::clcm::{Clcm, Phase};
+use weir_core::{Event, PortId, Priority};
+
+use super::event_log::Draft;
+use super::info::SwitchInfo;
+
+/// What happened in the dataplane.
+pub fn event(info: &SwitchInfo, event: &Event) -> Draft {
+    let about = |kind, port: PortId, priority: Priority| Draft {
+        port: Some(info.port_name(port)),
+        priority: Some(priority.get()),
+        ..Draft::new(event.at, kind)
+    };
+    match event.kind {
+        EventKind::Suspected {
+            egress,
+            priority,
+            reason,
+            queued,
+            idle,
+        } => about("suspected", egress, priority)
+            .detail("reason", reason.name())
+            .detail("queued", queued)
+            .detail("idle", seconds(idle)),
+        EventKind::SuspicionEnded {
+            egress,
+            priority,
+            lasted,
+        } => about("suspicion_ended", egress, priority).detail("lasted", seconds(lasted)),
+        EventKind::ClcmReceived {
+            ingress, message, ..
+        } => clcm(
+            about("clcm_received", ingress, message.priority()),
+            &message,
+        ),
+        EventKind::ReleaseStarted {
+            ingress,
+            egress,
+            priority,
+        } => about("release_started", egress, priority).detail("ingress", info.port_name(ingress)),
+        EventKind::ReleaseEnded {
+            ingress,
+            egress,
+            priority,
+            released,
+        } => about("release_ended", egress, priority)
+            .detail("ingress", info.port_name(ingress))
+            .detail("released", released),
+        EventKind::HeadroomExceeded { ingress, priority } => {
+            about("headroom_exceeded", ingress, priority)
+        }
+    }
+}
+
+/// What the control plane did. Where a loop is named, the event's port is the loop's egress.
+pub fn report(info: &SwitchInfo, report: &Report) -> Draft {
+    let about = |port: PortId| Draft {
+        port: Some(info.port_name(port)),
+        priority: Some(report.priority.get()),
+        ..Draft::new(report.at, report.kind.name())
+    };
+    let ingress = || info.port_name(report.port);
+    match report.kind {
+        ReportKind::SpuidAssigned { spuid } | ReportKind::ClcmSent { spuid } => {
+            about(report.port).detail("spuid", spuid)
+        }
+        ReportKind::ClcmForwarded { egress, hops } => about(egress)
+            .detail("ingress", ingress())
+            .detail("hops", hops),
+        ReportKind::ClcmIgnored { reason } => about(report.port).detail("reason", reason.name()),
+        ReportKind::LoopFound { egress, length } => about(egress)
+            .detail("ingress", ingress())
+            .detail("switches", length),
+        ReportKind::ReleaseOrdered { egress } => about(egress).detail("ingress", ingress()),
+    }
+}
+
+fn clcm(draft: Draft, message: &Clcm) -> Draft {
+    let phase = match message.phase() {
+        Phase::Detection => "detection".to_owned(),
+        Phase::Release { current } => format!("release of hop {current}"),
+    };
+    draft
+        .detail("phase", phase)
+        .detail("origin", message.origin())
+        .detail("hops", message.hops().len())
+}
+
+fn seconds(span: weir_core::Duration) -> String {
+    format!("{:.6} s", span.as_secs_f64())
+}

@@ -1,0 +1,168 @@
+//! A bounded log of events with sequence numbers, and a way to wait for the next one.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+use weir_api::daemon::{Event, EventPage};
+use weir_core::Instant;
+
+use super::clock;
+
+/// Events kept at most.
+pub const EVENT_CAPACITY: usize = 8_192;
+
+/// An event before the log gives it a number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draft {
+    /// When.
+    pub at: Instant,
+    /// Its kind in the API.
+    pub kind: &'static str,
+    /// The port it concerns, if one.
+    pub port: Option<String>,
+    /// The priority it concerns, if one.
+    pub priority: Option<u8>,
+    /// Further fields, as text with units.
+    pub details: BTreeMap<String, String>,
+}
+
+impl Draft {
+    /// An event that concerns the whole switch.
+    pub fn new(at: Instant, kind: &'static str) -> Self {
+        Self {
+            at,
+            kind,
+            port: None,
+            priority: None,
+            details: BTreeMap::new(),
+        }
+    }
+
+    /// The same with one more field.
+    #[must_use]
+    pub fn detail(mut self, name: &str, value: impl ToString) -> Self {
+        self.details.insert(name.to_owned(), value.to_string());
+        self
+    }
+}
+
+/// The log. Writers and readers hold its lock only to move pointers.
+#[derive(Debug)]
+pub struct EventLog {
+    ring: Mutex<VecDeque<Arc<Event>>>,
+    capacity: usize,
+    last: watch::Sender<u64>,
+}
+
+impl EventLog {
+    /// An empty log that keeps `capacity` events.
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            ring: Mutex::new(VecDeque::with_capacity(capacity)),
+            capacity,
+            last: watch::Sender::new(0),
+        }
+    }
+
+    /// Adds an event; the oldest one goes when there is no room. Gives its number.
+    pub fn push(&self, draft: Draft) -> u64 {
+        let time = clock::wall_time(draft.at);
+        let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        let sequence = *self.last.borrow() + 1;
+        if ring.len() >= self.capacity {
+            ring.pop_front();
+        }
+        ring.push_back(Arc::new(Event {
+            sequence,
+            monotonic_nanos: draft.at.as_nanos(),
+            time,
+            kind: draft.kind.to_owned(),
+            port: draft.port,
+            priority: draft.priority,
+            details: draft.details,
+        }));
+        self.last.send_replace(sequence);
+        sequence
+    }
+
+    /// The events after number `after`. A number that was never given out, such as one from before a
+    /// restart, gets an empty page whose `next` is the last number.
+    pub fn page(&self, after: u64) -> EventPage {
+        let (last, events): (u64, Vec<Arc<Event>>) = {
+            let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+            let last = *self.last.borrow();
+            let oldest = last + 1 - ring.len() as u64;
+            let skip = after
+                .saturating_add(1)
+                .saturating_sub(oldest)
+                .min(ring.len() as u64);
+            (last, ring.iter().skip(skip as usize).cloned().collect())
+        };
+        let missed = match events.first() {
+            Some(first) => first.sequence - after.saturating_add(1).min(first.sequence),
+            None => 0,
+        };
+        EventPage {
+            events: events.iter().map(|event| (**event).clone()).collect(),
+            next: last,
+            missed,
+        }
+    }
+
+    /// Waits until the page after `after` is not empty, or `after` was never given out.
+    pub async fn wait_beyond(&self, after: u64) {
+        let mut last = self.last.subscribe();
+        // The sender lives as long as `self`, so that waiting cannot fail.
+        let _ = last.wait_for(|last| *last != after).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log_with(count: u64, capacity: usize) -> EventLog {
+        let log = EventLog::new(capacity);
+        for _ in 0..count {
+            log.push(Draft::new(clock::now(), "started"));
+        }
+        log
+    }
+
+    fn numbers(page: &EventPage) -> Vec<u64> {
+        page.events.iter().map(|event| event.sequence).collect()
+    }
+
+    #[test]
+    fn pages_follow_one_another_and_tell_what_was_lost() {
+        let log = log_with(5, 3);
+        let page = log.page(0);
+        assert_eq!(
+            (numbers(&page), page.next, page.missed),
+            (vec![3, 4, 5], 5, 2)
+        );
+        let page = log.page(4);
+        assert_eq!((numbers(&page), page.next, page.missed), (vec![5], 5, 0));
+        let page = log.page(5);
+        assert_eq!((numbers(&page), page.next, page.missed), (vec![], 5, 0));
+        let page = log.page(900);
+        assert_eq!((numbers(&page), page.next, page.missed), (vec![], 5, 0));
+        assert_eq!(log.page(u64::MAX - 1).next, 5);
+    }
+
+    #[tokio::test]
+    async fn waiting_ends_with_the_next_event() {
+        let log = Arc::new(log_with(2, 8));
+        let waiter = tokio::spawn({
+            let log = Arc::clone(&log);
+            async move {
+                log.wait_beyond(2).await;
+                log.page(2)
+            }
+        });
+        log.push(Draft::new(clock::now(), "draining"));
+        let page = waiter.await.unwrap();
+        assert_eq!(numbers(&page), [3]);
+    }
+}

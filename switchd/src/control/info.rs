@@ -1,0 +1,93 @@
+//! What does not change about a switch while it runs: names and settings.
+
+use weir_core::{BitRate, ClassMode, MacAddress, PortId, PortRole, Priority};
+
+/// One switch.
+#[derive(Clone, Debug)]
+pub struct SwitchInfo {
+    /// Its name from the configuration.
+    pub name: String,
+    /// `off` or `breaker`.
+    pub deadlock_policy: &'static str,
+    /// By [`PortId`].
+    pub ports: Vec<PortInfo>,
+    /// By [`Priority`].
+    pub classes: [ClassInfo; weir_core::units::PRIORITY_COUNT],
+}
+
+/// One port.
+#[derive(Clone, Debug)]
+pub struct PortInfo {
+    /// Its name from the configuration.
+    pub name: String,
+    /// Its network device.
+    pub device: String,
+    /// The device's index in the daemon's network namespace.
+    pub ifindex: u32,
+    /// What it faces.
+    pub role: PortRole,
+    /// Its own address.
+    pub address: MacAddress,
+    /// Its line's rate.
+    pub rate: BitRate,
+    /// `native` or `generic`.
+    pub xdp_mode: &'static str,
+    /// True when the driver shares memory with the socket.
+    pub zero_copy: bool,
+}
+
+/// One priority's class.
+#[derive(Clone, Debug)]
+pub struct ClassInfo {
+    /// Its name from the configuration, or `default`.
+    pub name: String,
+    /// What it does when buffers fill.
+    pub mode: ClassMode,
+    /// True when the configuration names this priority.
+    pub configured: bool,
+}
+
+impl SwitchInfo {
+    /// The port's name; its number when the configuration has no such port.
+    pub fn port_name(&self, port: PortId) -> String {
+        self.ports
+            .get(port.index())
+            .map_or_else(|| port.to_string(), |info| info.name.clone())
+    }
+
+    /// All ports with their numbers.
+    pub fn numbered_ports(&self) -> impl Iterator<Item = (PortId, &PortInfo)> {
+        self.ports
+            .iter()
+            .enumerate()
+            .filter_map(|(index, info)| Some((PortId::from_index(index)?, info)))
+    }
+
+    /// The class of a priority.
+    pub fn class(&self, priority: Priority) -> &ClassInfo {
+        &self.classes[priority.index()]
+    }
+
+    /// The priorities whose class is lossless.
+    pub fn lossless(&self) -> impl Iterator<Item = Priority> + '_ {
+        Priority::ALL
+            .into_iter()
+            .filter(|priority| self.class(*priority).mode.is_lossless())
+    }
+}
+
+/// A role's name in JSON and messages.
+pub const fn role_name(role: PortRole) -> &'static str {
+    match role {
+        PortRole::Fabric => "fabric",
+        PortRole::Edge => "edge",
+    }
+}
+
+/// A mode's name in JSON and messages.
+pub const fn mode_name(mode: ClassMode) -> &'static str {
+    match mode {
+        ClassMode::Lossy { .. } => "lossy",
+        ClassMode::Pfc { .. } => "pfc",
+    }
+}

@@ -1,0 +1,202 @@
+//! Watches the ports' devices by rtnetlink: it asks for the state of all at the start, and the kernel
+//! tells of every change from then on. sysfs would show another network namespace's devices.
+
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::socket::{
+    bind, send, socket, AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType,
+};
+
+use super::shared::Shared;
+use super::waitable::Waitable;
+
+/// Netlink's own limit for one message to userspace.
+const BUFFER_LENGTH: usize = 32 * 1024;
+const MESSAGE_HEADER: usize = 16;
+const LINK_HEADER: usize = 16;
+const RTMGRP_LINK: u32 = 1;
+/// `IFF_LOWER_UP` of linux/if.h: the carrier itself. `IFF_RUNNING` may follow it a second later.
+const IFF_LOWER_UP: u32 = 1 << 16;
+/// The kernel may hold back the news of a carrier for a second too, during which a port that is taken
+/// for down would drop frames: while a port is down it is asked about this often.
+const RECHECK: Duration = Duration::from_millis(100);
+
+/// A subscription to the link state of one network namespace.
+#[derive(Debug)]
+pub struct LinkMonitor {
+    socket: Waitable,
+}
+
+/// One device's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LinkState {
+    ifindex: u32,
+    up: bool,
+}
+
+impl LinkMonitor {
+    /// Subscribes in the calling thread's network namespace. Needs a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel has no rtnetlink for us.
+    pub fn new() -> std::io::Result<Self> {
+        let socket = socket(
+            AddressFamily::Netlink,
+            SockType::Raw,
+            SockFlag::SOCK_CLOEXEC,
+            SockProtocol::NetlinkRoute,
+        )?;
+        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, RTMGRP_LINK))?;
+        Ok(Self {
+            socket: Waitable::new(socket)?,
+        })
+    }
+
+    /// Keeps `shared` and the dataplane informed until the daemon ends.
+    ///
+    /// # Errors
+    ///
+    /// When the socket fails for good.
+    pub async fn run(self, shared: Arc<Shared>) -> std::io::Result<()> {
+        let mut buffer = vec![0u8; BUFFER_LENGTH];
+        self.ask_for_all()?;
+        loop {
+            let read = tokio::select! {
+                () = shared.ending() => return Ok(()),
+                () = tokio::time::sleep(RECHECK), if shared.any_link_down() => {
+                    self.ask_for_all()?;
+                    continue;
+                }
+                read = self.socket.read(&mut buffer) => read,
+            };
+            match read {
+                Ok(length) => self.take(&buffer[..length], &shared).await,
+                // Messages were lost: only a full answer tells the state now.
+                Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => {
+                    self.ask_for_all()?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn take(&self, datagram: &[u8], shared: &Shared) {
+        for state in link_states(datagram) {
+            let port = shared
+                .info
+                .numbered_ports()
+                .find(|(_, info)| info.ifindex == state.ifindex);
+            if let Some((port, _)) = port {
+                shared.set_link(port, state.up).await;
+            }
+        }
+    }
+
+    fn ask_for_all(&self) -> std::io::Result<()> {
+        let socket = self.socket.as_raw_fd();
+        match send(socket, &dump_request(), MsgFlags::empty()) {
+            // A dump that is under way answers just as well.
+            Ok(_) | Err(Errno::EBUSY) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// `RTM_GETLINK` for all devices (rtnetlink(7)).
+fn dump_request() -> [u8; MESSAGE_HEADER + LINK_HEADER] {
+    let mut request = [0u8; MESSAGE_HEADER + LINK_HEADER];
+    let flags = (nix::libc::NLM_F_REQUEST | nix::libc::NLM_F_DUMP) as u16;
+    request[..4].copy_from_slice(&((MESSAGE_HEADER + LINK_HEADER) as u32).to_ne_bytes());
+    request[4..6].copy_from_slice(&nix::libc::RTM_GETLINK.to_ne_bytes());
+    request[6..8].copy_from_slice(&flags.to_ne_bytes());
+    request
+}
+
+/// The devices that a datagram of one or more netlink messages tells of. What cannot be read ends it.
+fn link_states(datagram: &[u8]) -> impl Iterator<Item = LinkState> + '_ {
+    let mut rest = datagram;
+    std::iter::from_fn(move || loop {
+        let length = u32_at(rest, 0)? as usize;
+        let kind = u16::from_ne_bytes(rest.get(4..6)?.try_into().ok()?);
+        let message = rest.get(..length)?;
+        if length < MESSAGE_HEADER {
+            return None;
+        }
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        if kind != nix::libc::RTM_NEWLINK && kind != nix::libc::RTM_DELLINK {
+            continue;
+        }
+        let body = &message[MESSAGE_HEADER..];
+        let (Some(ifindex), Some(flags)) = (u32_at(body, 4), u32_at(body, 8)) else {
+            continue;
+        };
+        let wanted = nix::libc::IFF_UP as u32 | IFF_LOWER_UP;
+        return Some(LinkState {
+            ifindex,
+            up: kind == nix::libc::RTM_NEWLINK && flags & wanted == wanted,
+        });
+    })
+}
+
+fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
+    let bytes = bytes.get(offset..offset + 4)?;
+    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(kind: u16, ifindex: u32, flags: i32, extra: usize) -> Vec<u8> {
+        let length = MESSAGE_HEADER + LINK_HEADER + extra;
+        let mut bytes = vec![0u8; length.next_multiple_of(4)];
+        bytes[..4].copy_from_slice(&(length as u32).to_ne_bytes());
+        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+        bytes[20..24].copy_from_slice(&ifindex.to_ne_bytes());
+        bytes[24..28].copy_from_slice(&(flags as u32).to_ne_bytes());
+        bytes
+    }
+
+    #[test]
+    fn reads_every_device_of_a_datagram() {
+        let both = nix::libc::IFF_UP | IFF_LOWER_UP as i32;
+        let mut datagram = message(nix::libc::RTM_NEWLINK, 7, both, 5);
+        datagram.extend(message(nix::libc::NLMSG_DONE as u16, 0, 0, 0));
+        datagram.extend(message(nix::libc::RTM_NEWLINK, 8, nix::libc::IFF_UP, 0));
+        datagram.extend(message(nix::libc::RTM_DELLINK, 9, both, 0));
+        let states: Vec<_> = link_states(&datagram).collect();
+        let expected =
+            [(7, true), (8, false), (9, false)].map(|(ifindex, up)| LinkState { ifindex, up });
+        assert_eq!(states, expected);
+    }
+
+    #[test]
+    fn what_cannot_be_read_ends_it() {
+        let whole = message(nix::libc::RTM_NEWLINK, 7, 0, 0);
+        for length in 0..whole.len() {
+            assert_eq!(link_states(&whole[..length]).count(), 0, "{length} B");
+        }
+        assert_eq!(link_states(&[0; 64]).count(), 0);
+        let mut short = whole;
+        short[..4].copy_from_slice(&20u32.to_ne_bytes());
+        assert_eq!(link_states(&short).count(), 0);
+    }
+
+    /// Every network namespace has a loopback device.
+    #[tokio::test]
+    async fn the_kernel_answers_the_dump_request() {
+        let monitor = LinkMonitor::new().unwrap();
+        monitor.ask_for_all().unwrap();
+        let mut buffer = vec![0u8; BUFFER_LENGTH];
+        let answer = monitor.socket.read(&mut buffer);
+        let length = tokio::time::timeout(std::time::Duration::from_secs(30), answer)
+            .await
+            .unwrap()
+            .unwrap();
+        assert!(link_states(&buffer[..length]).any(|state| state.ifindex == 1));
+    }
+}

@@ -1,0 +1,121 @@
+//! The control plane: everything that is not on a frame's way.
+//!
+//! [`start`] runs the supervisor on a thread of its own; [`Shared`] is what others see of it.
+
+pub mod clock;
+pub mod deadlock_log;
+pub mod describe;
+pub mod event_log;
+pub mod history;
+pub mod info;
+pub mod link;
+pub mod link_monitor;
+mod log;
+pub mod shared;
+mod supervisor;
+mod waitable;
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use weir_core::control::{ControlConfig, ControlPlane};
+use weir_core::Duration;
+
+use event_log::Draft;
+use history::History;
+use info::SwitchInfo;
+use link::{DataplaneLink, XdpCounters};
+use supervisor::Supervisor;
+
+pub use shared::{Shared, Stage};
+pub use supervisor::SupervisorError;
+
+/// Requests that wait for the supervisor at most.
+const INBOX_CAPACITY: usize = 64;
+
+/// Settings of the control plane.
+#[derive(Clone, Debug)]
+pub struct ControlSettings {
+    /// Of the CLCM state machine.
+    pub plane: ControlConfig,
+    /// Its randomness.
+    pub seed: u64,
+    /// Time between two samples of the history.
+    pub history_interval: Duration,
+    /// Samples kept.
+    pub history_length: usize,
+}
+
+/// The running control plane.
+pub struct Control {
+    /// What others see of it.
+    pub shared: Arc<Shared>,
+    thread: std::thread::JoinHandle<()>,
+    outcome: oneshot::Receiver<Result<(), SupervisorError>>,
+}
+
+/// Starts the control thread.
+///
+/// # Errors
+///
+/// When the thread cannot be started.
+pub fn start(
+    info: SwitchInfo,
+    settings: &ControlSettings,
+    link: DataplaneLink,
+    xdp: Box<dyn XdpCounters>,
+) -> Result<Control, SupervisorError> {
+    let (sender, inbox) = mpsc::channel(INBOX_CAPACITY);
+    let history = History::new(settings.history_interval, settings.history_length);
+    let shared = Arc::new(Shared::new(info, history, xdp, sender));
+    shared.record(Draft::new(shared.began, "started"));
+    let plane = ControlPlane::new(settings.plane, settings.seed);
+    let supervisor = Supervisor::new(Arc::clone(&shared), plane, link, inbox);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(SupervisorError::Thread)?;
+    let (ended, outcome) = oneshot::channel();
+    let thread = std::thread::Builder::new()
+        .name("weir-control".to_owned())
+        .spawn(move || {
+            // Nobody listens any more when the daemon is on its way out.
+            let _ = ended.send(runtime.block_on(supervisor.run()));
+        })
+        .map_err(SupervisorError::Thread)?;
+    Ok(Control {
+        shared,
+        thread,
+        outcome,
+    })
+}
+
+impl Control {
+    /// Waits until the control thread ends by itself, which it does only when something is wrong.
+    pub async fn failed(&mut self) -> SupervisorError {
+        match (&mut self.outcome).await {
+            Ok(Err(error)) => error,
+            Ok(Ok(())) | Err(_) => SupervisorError::DataplaneGone,
+        }
+    }
+
+    /// Ends the control thread and all who wait for events.
+    pub fn stop(self) {
+        self.shared.set_stage(Stage::Ending);
+        if self.thread.join().is_err() {
+            tracing::error!("the control thread has panicked");
+        }
+    }
+}
+
+/// A seed from the operating system.
+///
+/// # Errors
+///
+/// When `/dev/urandom` cannot be read.
+pub fn random_seed() -> std::io::Result<u64> {
+    use std::io::Read;
+    let mut bytes = [0u8; 8];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(u64::from_ne_bytes(bytes))
+}

@@ -1,0 +1,214 @@
+//! What the supervisor writes and the API and the metrics read. No lock here is held for longer than it
+//! takes to move pointers or copy a few numbers, so that no reader delays the supervisor.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{mpsc, watch};
+use weir_core::control::ControlCounters;
+use weir_core::{Duration, Instant, PortId};
+
+use super::deadlock_log::DeadlockLog;
+use super::event_log::{Draft, EventLog, EVENT_CAPACITY};
+use super::history::History;
+use super::info::SwitchInfo;
+use super::link::XdpCounters;
+use super::supervisor::Message;
+use super::{clock, log};
+use crate::dataplane::messages::{PortSnapshot, Snapshot};
+
+/// How long a reader waits for a snapshot younger than its question.
+const FRESH_WAIT: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// What the daemon is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It forwards.
+    Running,
+    /// It admits no more frames and sends what is buffered.
+    Draining,
+    /// It ends: whoever waits for something stops waiting.
+    Ending,
+}
+
+/// The latest snapshot, shared by its readers.
+#[derive(Debug)]
+pub struct Published(pub(super) Box<Snapshot>);
+
+impl Deref for Published {
+    type Target = Snapshot;
+    fn deref(&self) -> &Snapshot {
+        &self.0
+    }
+}
+
+/// Figures of the control plane.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ControlFigures {
+    /// Of the CLCM state machine.
+    pub clcm: ControlCounters,
+    /// Commands that the dataplane could not take in time.
+    pub commands_lost: u64,
+}
+
+/// The control plane's state for its readers.
+pub struct Shared {
+    /// Names and settings.
+    pub info: SwitchInfo,
+    /// When forwarding began.
+    pub began: Instant,
+    /// What happened.
+    pub events: EventLog,
+    /// Samples.
+    pub history: History,
+    deadlocks: Mutex<DeadlockLog>,
+    figures: Mutex<ControlFigures>,
+    snapshot: watch::Sender<Arc<Published>>,
+    stage: watch::Sender<Stage>,
+    links: Vec<AtomicBool>,
+    xdp: Box<dyn XdpCounters>,
+    inbox: mpsc::Sender<Message>,
+}
+
+impl Shared {
+    pub(super) fn new(
+        info: SwitchInfo,
+        history: History,
+        xdp: Box<dyn XdpCounters>,
+        inbox: mpsc::Sender<Message>,
+    ) -> Self {
+        let empty = empty_snapshot(info.ports.len());
+        Self {
+            began: clock::now(),
+            events: EventLog::new(EVENT_CAPACITY),
+            history,
+            deadlocks: Mutex::default(),
+            figures: Mutex::default(),
+            snapshot: watch::Sender::new(Arc::new(Published(empty))),
+            stage: watch::Sender::new(Stage::Running),
+            links: info.ports.iter().map(|_| AtomicBool::new(true)).collect(),
+            info,
+            xdp,
+            inbox,
+        }
+    }
+
+    /// The latest snapshot.
+    pub fn snapshot(&self) -> Arc<Published> {
+        Arc::clone(&self.snapshot.borrow())
+    }
+
+    /// A snapshot taken after this call began; the latest one when the dataplane does not give one
+    /// within 100 ms.
+    pub async fn fresh_snapshot(&self) -> Arc<Published> {
+        let asked = clock::now();
+        let mut latest = self.snapshot.subscribe();
+        // A full inbox is woken by what fills it, and a closed one means that there is nothing newer.
+        let closed = matches!(
+            self.inbox.try_send(Message::Refresh { asked }),
+            Err(mpsc::error::TrySendError::Closed(_))
+        );
+        if !closed {
+            let fresh = latest.wait_for(|snapshot| snapshot.at >= asked);
+            if let Ok(Ok(snapshot)) = tokio::time::timeout(FRESH_WAIT, fresh).await {
+                return Arc::clone(&snapshot);
+            }
+        }
+        self.snapshot()
+    }
+
+    /// Puts `snapshot` in the place of the latest one, and gives that back unless someone reads it.
+    pub(super) fn publish(&self, snapshot: Box<Snapshot>) -> Option<Box<Snapshot>> {
+        let old = self.snapshot.send_replace(Arc::new(Published(snapshot)));
+        Arc::into_inner(old).map(|published| published.0)
+    }
+
+    /// Suspicions, lasting and past.
+    pub fn deadlocks(&self) -> MutexGuard<'_, DeadlockLog> {
+        lock(&self.deadlocks)
+    }
+
+    /// Figures of the control plane.
+    pub fn figures(&self) -> ControlFigures {
+        *lock(&self.figures)
+    }
+
+    pub(super) fn set_figures(&self, figures: ControlFigures) {
+        *lock(&self.figures) = figures;
+    }
+
+    /// What the daemon is doing.
+    pub fn stage(&self) -> Stage {
+        *self.stage.borrow()
+    }
+
+    /// Moves on to `stage`; draining is recorded as an event.
+    pub fn set_stage(&self, stage: Stage) {
+        self.stage.send_replace(stage);
+        if stage == Stage::Draining {
+            self.record(Draft::new(clock::now(), "draining"));
+        }
+    }
+
+    /// Waits until the daemon ends.
+    pub async fn ending(&self) {
+        let mut stage = self.stage.subscribe();
+        let _ = stage.wait_for(|stage| *stage == Stage::Ending).await;
+    }
+
+    /// True when the port's device is up and has carrier.
+    pub fn link_up(&self, port: PortId) -> bool {
+        self.links
+            .get(port.index())
+            .is_some_and(|up| up.load(Ordering::Relaxed))
+    }
+
+    /// True while a port's device is down or has no carrier.
+    pub fn any_link_down(&self) -> bool {
+        self.links.iter().any(|up| !up.load(Ordering::Relaxed))
+    }
+
+    /// Takes note of a link's state and tells the dataplane when it changed.
+    pub async fn set_link(&self, port: PortId, up: bool) {
+        let Some(known) = self.links.get(port.index()) else {
+            return;
+        };
+        if known.swap(up, Ordering::Relaxed) != up {
+            self.record(Draft {
+                port: Some(self.info.port_name(port)),
+                ..Draft::new(clock::now(), if up { "link_up" } else { "link_down" })
+            });
+            // Fails only once the supervisor has ended, and with it the dataplane.
+            let _ = self.inbox.send(Message::SetLink { port, up }).await;
+        }
+    }
+
+    /// What the XDP program has counted at `port`, by class.
+    pub fn xdp_frames(&self, port: PortId) -> Vec<(&'static str, u64)> {
+        self.xdp.frames(port)
+    }
+
+    /// Time since forwarding began.
+    pub fn uptime(&self) -> Duration {
+        clock::now().saturating_since(self.began)
+    }
+
+    /// Writes to the log and adds to the event log.
+    pub fn record(&self, draft: Draft) {
+        log::event(&draft);
+        self.events.push(draft);
+    }
+}
+
+/// A snapshot with room for `port_count` ports.
+pub(super) fn empty_snapshot(port_count: usize) -> Box<Snapshot> {
+    Box::new(Snapshot {
+        ports: vec![PortSnapshot::default(); port_count],
+        ..Snapshot::default()
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,330 @@
+//! The supervisor stands between the dataplane and everyone else: it drains what the dataplane reports,
+//! drives the CLCM state machine, and keeps what the API shows.
+//!
+//! It runs alone on its thread, so that no request of the API delays a CLCM, and does nothing that waits.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration as StdDuration;
+
+use crossbeam::channel::TryRecvError;
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+use weir_core::control::ControlPlane;
+use weir_core::event::EventKind;
+use weir_core::{Command, Duration, Event, Instant, PortId, Priority, SuspicionReason};
+
+use super::event_log::Draft;
+use super::link::DataplaneLink;
+use super::shared::{empty_snapshot, ControlFigures, Shared};
+use super::waitable::Waitable;
+use super::{clock, describe};
+use crate::dataplane::messages::{Request, Snapshot};
+
+/// Commands that wait for room in the queue to the dataplane at most.
+const PENDING_CAPACITY: usize = 1_024;
+/// Events taken in one go, so that timeouts and requests get their turn under a flood.
+const EVENTS_PER_ROUND: usize = 1_024;
+/// How soon a full queue to the dataplane is tried again.
+const RETRY: StdDuration = StdDuration::from_millis(1);
+/// Snapshots kept for reuse: one in flight, one published, one with a slow reader.
+const SPARE_SNAPSHOTS: usize = 3;
+
+/// What others ask of the supervisor.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// Publish a snapshot that is taken at `asked` or later.
+    Refresh {
+        /// When it was asked for.
+        asked: Instant,
+    },
+    /// Tell the dataplane about a link.
+    SetLink {
+        /// The port.
+        port: PortId,
+        /// Whether its link is up.
+        up: bool,
+    },
+}
+
+/// Why the supervisor ended.
+#[derive(Debug, thiserror::Error)]
+pub enum SupervisorError {
+    /// The eventfd cannot be waited for.
+    #[error("cannot wait for the dataplane's events: {0}")]
+    Notify(std::io::Error),
+    /// The runtime of the control thread cannot be made.
+    #[error("cannot start the control thread: {0}")]
+    Thread(std::io::Error),
+    /// The dataplane thread ended by itself.
+    #[error("the dataplane thread has ended by itself")]
+    DataplaneGone,
+}
+
+pub(super) struct Supervisor {
+    shared: Arc<Shared>,
+    plane: ControlPlane,
+    link: DataplaneLink,
+    inbox: mpsc::Receiver<Message>,
+    pending: VecDeque<Command>,
+    figures: ControlFigures,
+    #[allow(clippy::vec_box)] // the boxes themselves go to the dataplane and come back
+    spare: Vec<Box<Snapshot>>,
+    in_flight: bool,
+    refresh_asked: Option<Instant>,
+    sample_due: bool,
+    events_lost: u64,
+    more_events: bool,
+}
+
+impl Supervisor {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        plane: ControlPlane,
+        link: DataplaneLink,
+        inbox: mpsc::Receiver<Message>,
+    ) -> Self {
+        Self {
+            shared,
+            plane,
+            link,
+            inbox,
+            pending: VecDeque::with_capacity(PENDING_CAPACITY),
+            figures: ControlFigures::default(),
+            spare: Vec::with_capacity(SPARE_SNAPSHOTS),
+            in_flight: false,
+            refresh_asked: None,
+            sample_due: false,
+            events_lost: 0,
+            more_events: false,
+        }
+    }
+
+    /// Runs until the dataplane is gone or the daemon ends.
+    pub(super) async fn run(mut self) -> Result<(), SupervisorError> {
+        let notify = self
+            .link
+            .notify
+            .try_clone()
+            .map_err(SupervisorError::Notify)?;
+        let notify = Waitable::new(notify).map_err(SupervisorError::Notify)?;
+        let mut count = [0u8; 8];
+        let shared = Arc::clone(&self.shared);
+        let ending = shared.ending();
+        tokio::pin!(ending);
+        let interval = StdDuration::from_nanos(shared.history.interval().as_nanos().max(1_000_000));
+        let mut sampling = tokio::time::interval(interval);
+        sampling.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut inbox_open = true;
+        loop {
+            let wake = self.wake_after();
+            tokio::select! {
+                () = &mut ending => return Ok(()),
+                // Reading an eventfd sets it back to zero.
+                read = notify.read(&mut count) => {
+                    read.map_err(SupervisorError::Notify)?;
+                }
+                message = self.inbox.recv(), if inbox_open => match message {
+                    Some(message) => self.handle(message),
+                    None => inbox_open = false,
+                },
+                _ = sampling.tick() => {
+                    self.sample_due = true;
+                    self.request_snapshot();
+                }
+                () = sleep(wake), if wake.is_some() => {}
+            }
+            self.round()?;
+        }
+    }
+
+    fn handle(&mut self, message: Message) {
+        match message {
+            Message::Refresh { asked } => {
+                self.refresh_asked = self.refresh_asked.max(Some(asked));
+                self.request_snapshot();
+            }
+            Message::SetLink { port, up } => self.pend(Command::SetLink { port, up }),
+        }
+    }
+
+    /// Takes in all that is there, lets the state machine answer, and sends what it says.
+    fn round(&mut self) -> Result<(), SupervisorError> {
+        // The snapshot first: whatever happened before it was taken is in the event queue by now.
+        let snapshot = self.link.snapshots.try_recv();
+        self.more_events = true;
+        for _ in 0..EVENTS_PER_ROUND {
+            match self.link.events.try_recv() {
+                Ok(event) => self.take_event(&event),
+                Err(TryRecvError::Empty) => {
+                    self.more_events = false;
+                    break;
+                }
+                Err(TryRecvError::Disconnected) => return Err(SupervisorError::DataplaneGone),
+            }
+        }
+        match snapshot {
+            Ok(snapshot) => {
+                self.take_snapshot(snapshot);
+                self.more_events = true;
+            }
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => return Err(SupervisorError::DataplaneGone),
+        }
+        let now = clock::now();
+        if self.plane.next_timeout().is_some_and(|due| due <= now) {
+            self.plane.handle_timeout(now);
+            self.drain_plane();
+        }
+        self.send_pending();
+        self.figures.clcm = *self.plane.counters();
+        self.shared.set_figures(self.figures);
+        Ok(())
+    }
+
+    fn take_event(&mut self, event: &Event) {
+        self.shared.deadlocks().note_event(&self.shared.info, event);
+        self.shared
+            .record(describe::event(&self.shared.info, event));
+        self.plane.handle_event(event);
+        self.drain_plane();
+    }
+
+    fn drain_plane(&mut self) {
+        while let Some(command) = self.plane.poll_command() {
+            self.pend(command);
+        }
+        // The commands are on their way before anything is written down.
+        self.send_pending();
+        while let Some(report) = self.plane.poll_report() {
+            self.shared.deadlocks().note_report(&report);
+            self.shared
+                .record(describe::report(&self.shared.info, &report));
+        }
+    }
+
+    fn pend(&mut self, command: Command) {
+        if self.pending.len() < PENDING_CAPACITY {
+            self.pending.push_back(command);
+        } else {
+            self.figures.commands_lost += 1;
+        }
+    }
+
+    fn send_pending(&mut self) {
+        while let Some(command) = self.pending.front() {
+            if self
+                .link
+                .requests
+                .try_send(Request::Command(*command))
+                .is_err()
+            {
+                return;
+            }
+            self.pending.pop_front();
+        }
+    }
+
+    fn request_snapshot(&mut self) {
+        if self.in_flight {
+            return;
+        }
+        let snapshot = self
+            .spare
+            .pop()
+            .unwrap_or_else(|| empty_snapshot(self.shared.info.ports.len()));
+        self.in_flight = self
+            .link
+            .requests
+            .try_send(Request::Snapshot(snapshot))
+            .is_ok();
+    }
+
+    fn take_snapshot(&mut self, snapshot: Box<Snapshot>) {
+        self.in_flight = false;
+        let at = snapshot.at;
+        if self.sample_due {
+            self.sample_due = false;
+            self.shared.history.push(&self.shared.info, &snapshot);
+        }
+        if snapshot.rounds.events_lost > self.events_lost && !self.more_events {
+            let lost = snapshot.rounds.events_lost - self.events_lost;
+            self.events_lost = snapshot.rounds.events_lost;
+            self.shared
+                .record(Draft::new(at, "events_lost").detail("events", lost));
+            self.reconcile(&snapshot);
+        }
+        if let Some(old) = self.shared.publish(snapshot) {
+            if self.spare.len() < SPARE_SNAPSHOTS {
+                self.spare.push(old);
+            }
+        }
+        if self.refresh_asked.is_some_and(|asked| asked > at) {
+            self.request_snapshot();
+        } else {
+            self.refresh_asked = None;
+        }
+    }
+
+    /// Makes good for events that found the queue full: begins and ends suspicions as the snapshot has
+    /// them. What happened after it was taken is left as the events told it.
+    fn reconcile(&mut self, snapshot: &Snapshot) {
+        for index in 0..snapshot.ports.len() {
+            let Some(egress) = PortId::from_index(index) else {
+                return;
+            };
+            for priority in Priority::ALL {
+                let gauges = &snapshot.ports[index].gauges[priority.index()];
+                let began = self.shared.deadlocks().began(egress, priority);
+                let kind = match began {
+                    Some(began) if !gauges.suspected && began <= snapshot.at => {
+                        EventKind::SuspicionEnded {
+                            egress,
+                            priority,
+                            lasted: snapshot.at.saturating_since(began),
+                        }
+                    }
+                    None if gauges.suspected => EventKind::Suspected {
+                        egress,
+                        priority,
+                        reason: if gauges.release_ingress.is_some() {
+                            SuspicionReason::ReleaseRule
+                        } else if gauges.paused {
+                            SuspicionReason::Paused
+                        } else {
+                            SuspicionReason::TransmitterStuck
+                        },
+                        queued: gauges.egress,
+                        idle: Duration::ZERO,
+                    },
+                    _ => continue,
+                };
+                self.take_event(&Event {
+                    at: snapshot.at,
+                    kind,
+                });
+            }
+        }
+    }
+
+    /// After how long the next round is due without anything happening.
+    fn wake_after(&self) -> Option<StdDuration> {
+        if self.more_events {
+            return Some(StdDuration::ZERO);
+        }
+        let timeout = self
+            .plane
+            .next_timeout()
+            .map(|due| StdDuration::from_nanos(due.saturating_since(clock::now()).as_nanos()));
+        let retry = (!self.pending.is_empty()).then_some(RETRY);
+        [timeout, retry].into_iter().flatten().min()
+    }
+}
+
+async fn sleep(wake: Option<StdDuration>) {
+    match wake {
+        Some(StdDuration::ZERO) => tokio::task::yield_now().await,
+        Some(span) => tokio::time::sleep(span).await,
+        None => std::future::pending().await,
+    }
+}

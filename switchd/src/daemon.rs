@@ -1,0 +1,318 @@
+//! The daemon's life: start-up, running, draining, clean-up, in this order and back.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::{spawn_blocking, JoinHandle};
+use weir_core::{MacAddress, PortId};
+
+use crate::control::info::{PortInfo, SwitchInfo};
+use crate::control::link::{DataplaneLink, XdpCounters};
+use crate::control::link_monitor::LinkMonitor;
+use crate::control::{self, Control, ControlSettings, Shared, Stage, SupervisorError};
+use crate::run_dir::{RunDir, RunDirError};
+use crate::{api, metrics, service};
+
+/// How long answers that are on their way may take once the daemon ends.
+const ANSWERS_WAIT: Duration = Duration::from_secs(1);
+
+/// All that the daemon needs to know beside its dataplane.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The run directory.
+    pub run_dir: PathBuf,
+    /// Where the API's Unix socket will be.
+    pub api_socket: PathBuf,
+    /// Where the metrics are served; `None` for nowhere.
+    pub metrics: Option<SocketAddr>,
+    /// Names and settings; what is known only once the ports are attached is filled in then.
+    pub info: SwitchInfo,
+    /// Settings of the control plane.
+    pub control: ControlSettings,
+    /// How long buffered frames may take to leave at the end.
+    pub drain: Duration,
+}
+
+/// A running dataplane. The daemon's is [`crate::dataplane`]'s; tests have their own.
+pub trait RunningDataplane: Send + 'static {
+    /// The queues to and from it. Called once.
+    ///
+    /// # Errors
+    ///
+    /// When the eventfd cannot be duplicated.
+    fn link(&self) -> io::Result<DataplaneLink>;
+
+    /// What is known of each port only once it is attached, in the configuration's order.
+    fn attached(&self) -> Vec<AttachedPort>;
+
+    /// See [`XdpCounters::frames`].
+    fn xdp_frames(&self, port: PortId) -> Vec<(&'static str, u64)>;
+
+    /// Admits nothing more, sends what is buffered for `drain` at most, ends and detaches.
+    ///
+    /// # Errors
+    ///
+    /// What could not be put back as it was.
+    fn stop(self, drain: Duration) -> anyhow::Result<Stopped>;
+}
+
+/// One attached port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachedPort {
+    /// The device's index.
+    pub ifindex: u32,
+    /// The port's own address.
+    pub address: MacAddress,
+    /// `native` or `generic`.
+    pub xdp_mode: &'static str,
+    /// True when the driver shares memory with the socket.
+    pub zero_copy: bool,
+}
+
+/// How the dataplane ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// True when every buffered frame has left.
+    pub drained: bool,
+    /// Frames that were lost because they had not.
+    pub held_frames: u64,
+}
+
+/// How the daemon ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// As asked; frames may be lost all the same when the time for draining was too short.
+    Cleanly,
+    /// A second signal came while it drained.
+    CutShort,
+}
+
+/// Why the daemon could not start, or ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The run directory cannot be ours.
+    #[error(transparent)]
+    RunDir(#[from] RunDirError),
+    /// The API's socket cannot be made.
+    #[error("cannot make the API's socket {path}: {source}")]
+    Api {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The metrics' address cannot be taken.
+    #[error("cannot serve metrics at {address}: {source}")]
+    Metrics {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The dataplane did not start.
+    #[error("cannot start the dataplane: {0:#}")]
+    Dataplane(anyhow::Error),
+    /// The control plane did not start, or the dataplane has ended by itself.
+    #[error(transparent)]
+    Control(#[from] SupervisorError),
+    /// The devices' link state cannot be watched.
+    #[error("cannot watch the link state of devices: {0}")]
+    LinkMonitor(io::Error),
+}
+
+/// Runs until something arrives on `stops`. Everything that can be refused is tried before the first
+/// device is touched.
+///
+/// # Errors
+///
+/// See [`DaemonError`]; everything is cleaned up then.
+pub async fn run<D: RunningDataplane>(
+    plan: Plan,
+    start: impl FnOnce(&RunDir) -> anyhow::Result<D> + Send + 'static,
+    stops: mpsc::Receiver<&'static str>,
+) -> Result<Ended, DaemonError> {
+    let run_dir = Arc::new(RunDir::take(&plan.run_dir)?);
+    let api_socket = plan.api_socket.clone();
+    let outcome = run_in(plan, Arc::clone(&run_dir), start, stops).await;
+    // A start that was cut short may hold the directory still: then the process's end releases it.
+    if let Some(run_dir) = Arc::into_inner(run_dir) {
+        run_dir.release(&[&api_socket]);
+    }
+    outcome
+}
+
+async fn run_in<D: RunningDataplane>(
+    mut plan: Plan,
+    run_dir: Arc<RunDir>,
+    start: impl FnOnce(&RunDir) -> anyhow::Result<D> + Send + 'static,
+    mut stops: mpsc::Receiver<&'static str>,
+) -> Result<Ended, DaemonError> {
+    let api_listener = api::listen(&plan.api_socket).map_err(api_error(&plan.api_socket))?;
+    let metrics_listener = match plan.metrics {
+        Some(address) => Some(
+            metrics::listen(address)
+                .await
+                .map_err(|source| DaemonError::Metrics { address, source })?,
+        ),
+        None => None,
+    };
+    let monitor = LinkMonitor::new().map_err(DaemonError::LinkMonitor)?;
+
+    let dataplane = spawn_blocking(move || start(&run_dir))
+        .await
+        .unwrap_or_else(|panic| Err(panic.into()))
+        .map_err(DaemonError::Dataplane)?;
+    for (port, attached) in plan.info.ports.iter_mut().zip(dataplane.attached()) {
+        fill_in(port, attached);
+    }
+    let link = match dataplane.link() {
+        Ok(link) => link,
+        Err(error) => {
+            stop_dataplane(dataplane, Duration::ZERO).await;
+            return Err(SupervisorError::Notify(error).into());
+        }
+    };
+    let dataplane = Arc::new(Mutex::new(Some(dataplane)));
+    let xdp = Box::new(SharedDataplane(Arc::clone(&dataplane)));
+    let started = control::start(plan.info, &plan.control, link, xdp);
+    let mut control = match started {
+        Ok(control) => control,
+        Err(error) => {
+            stop_shared(&dataplane, Duration::ZERO).await;
+            return Err(error.into());
+        }
+    };
+    let shared = Arc::clone(&control.shared);
+    let mut tasks = vec![
+        watched("API", api::serve(api_listener, Arc::clone(&shared))),
+        watched("link monitor", monitor.run(Arc::clone(&shared))),
+    ];
+    if let Some(listener) = metrics_listener {
+        let serve = metrics::serve(listener, Arc::clone(&shared));
+        tasks.push(watched("metrics", serve));
+    }
+    log_ready(&shared, &plan.api_socket, plan.metrics);
+
+    let (drain, failure) = tokio::select! {
+        reason = stops.recv() => {
+            tracing::info!(reason, drain_timeout = ?plan.drain, "ending");
+            (plan.drain, None)
+        }
+        error = control.failed() => {
+            tracing::error!(%error, "ending");
+            (Duration::ZERO, Some(error))
+        }
+    };
+    shared.set_stage(Stage::Draining);
+    service::notify("STOPPING=1");
+    let ended = tokio::select! {
+        () = stop_shared(&dataplane, drain) => Ended::Cleanly,
+        Some(reason) = stops.recv() => {
+            tracing::warn!(reason, "ending at once: what is buffered is lost");
+            Ended::CutShort
+        }
+    };
+    stop_control(control, tasks).await;
+    match failure {
+        Some(error) => Err(error.into()),
+        None => Ok(ended),
+    }
+}
+
+fn fill_in(port: &mut PortInfo, attached: AttachedPort) {
+    port.ifindex = attached.ifindex;
+    port.address = attached.address;
+    port.xdp_mode = attached.xdp_mode;
+    port.zero_copy = attached.zero_copy;
+}
+
+fn api_error(path: &Path) -> impl FnOnce(io::Error) -> DaemonError {
+    let path = path.to_owned();
+    move |source| DaemonError::Api { path, source }
+}
+
+fn log_ready(shared: &Shared, api_socket: &Path, metrics: Option<SocketAddr>) {
+    for port in &shared.info.ports {
+        tracing::info!(
+            port = port.name,
+            device = port.device,
+            address = %port.address,
+            rate = %port.rate,
+            xdp_mode = port.xdp_mode,
+            zero_copy = port.zero_copy,
+            "port attached"
+        );
+    }
+    tracing::info!(
+        switch = shared.info.name,
+        ports = shared.info.ports.len(),
+        deadlock_policy = shared.info.deadlock_policy,
+        api = %api_socket.display(),
+        metrics = metrics.map_or_else(|| "off".to_owned(), |address| address.to_string()),
+        "ready"
+    );
+    service::notify("READY=1");
+}
+
+/// Spawns what may fail and leave the switch forwarding; the failure is logged.
+fn watched(
+    what: &'static str,
+    task: impl std::future::Future<Output = io::Result<()>> + Send + 'static,
+) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        if let Err(error) = task.await {
+            tracing::error!(%error, "the {what} has failed; the switch forwards all the same");
+        }
+    })
+}
+
+async fn stop_control(control: Control, tasks: Vec<JoinHandle<()>>) {
+    // It ends at once, but a thread's end must not be awaited on the runtime.
+    let _ = spawn_blocking(move || control.stop()).await;
+    let deadline = tokio::time::Instant::now() + ANSWERS_WAIT;
+    for mut task in tasks {
+        if tokio::time::timeout_at(deadline, &mut task).await.is_err() {
+            task.abort();
+        }
+    }
+}
+
+async fn stop_shared<D: RunningDataplane>(dataplane: &Mutex<Option<D>>, drain: Duration) {
+    let taken = dataplane
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    if let Some(dataplane) = taken {
+        stop_dataplane(dataplane, drain).await;
+    }
+}
+
+async fn stop_dataplane<D: RunningDataplane>(dataplane: D, drain: Duration) {
+    match spawn_blocking(move || dataplane.stop(drain)).await {
+        Ok(Ok(stopped)) if stopped.drained => tracing::info!("all buffered frames have left"),
+        Ok(Ok(stopped)) => tracing::warn!(
+            frames = stopped.held_frames,
+            "buffered frames are lost: draining took too long"
+        ),
+        Ok(Err(error)) => tracing::error!("the dataplane did not end as it should: {error:#}"),
+        Err(panic) => tracing::error!(%panic, "the dataplane has panicked"),
+    }
+}
+
+/// The dataplane as a source of counters, until it is taken out to be stopped.
+struct SharedDataplane<D>(Arc<Mutex<Option<D>>>);
+
+impl<D: RunningDataplane> XdpCounters for SharedDataplane<D> {
+    fn frames(&self, port: PortId) -> Vec<(&'static str, u64)> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_ref()
+            .map(|dataplane| dataplane.xdp_frames(port))
+            .unwrap_or_default()
+    }
+}

@@ -1,0 +1,402 @@
+//! The dataplane: AF_XDP sockets of all ports over one UMEM, and the one thread that polls them.
+//!
+//! [`Dataplane::start`] opens everything and starts the thread; from then on the two sides speak through
+//! the bounded queues of [`messages`].
+
+mod io;
+pub mod messages;
+mod pool;
+mod promiscuous;
+mod settings;
+mod socket;
+mod umem;
+mod wake;
+mod worker;
+mod xdp_io;
+
+use std::io as std_io;
+use std::path::Path;
+use std::thread::JoinHandle;
+
+use crossbeam::channel::{bounded, Receiver, Sender, TrySendError};
+use nix::net::if_::if_nametoindex;
+use weir_config::daemon::DaemonConfig;
+use weir_core::{BitRate, Bytes, ConfigError, Duration, Event, MacAddress, PortId, Switch};
+use weir_ebpf::{AttachedMode, EbpfError, FrameClass, PortProgram};
+
+use crate::control::clock;
+use crate::control::link::{Busy, DataplaneLink, Requests};
+use crate::daemon::{AttachedPort, RunningDataplane, Stopped};
+use messages::{Request, Snapshot};
+use pool::Pool;
+use promiscuous::Promiscuous;
+use socket::{SocketOptions, XdpSocket};
+use umem::Memory;
+use wake::Wake;
+use worker::{Ended, PortLimits, Queues, Worker};
+use xdp_io::XdpIo;
+
+/// Requests that wait for the dataplane at most.
+const REQUEST_CAPACITY: usize = 1024;
+/// Events that wait for the control plane at most.
+const EVENT_CAPACITY: usize = 4096;
+/// Snapshots that wait for the control plane at most.
+const SNAPSHOT_CAPACITY: usize = 8;
+/// Chunks kept back for the control frames of one port.
+const CONTROL_RESERVE_PER_PORT: usize = 32;
+
+/// Why the dataplane could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum DataplaneError {
+    /// No such device in this network namespace.
+    #[error("port {port}: there is no device `{device}` in this network namespace (`ip link` lists them)")]
+    NoDevice {
+        /// The port.
+        port: String,
+        /// The device.
+        device: String,
+    },
+    /// The device has no MAC address.
+    #[error("port {port}: device `{device}` has no MAC address; give the port one with `address`")]
+    NoAddress {
+        /// The port.
+        port: String,
+        /// The device.
+        device: String,
+    },
+    /// The shared memory could not be had.
+    #[error("mapping {mebibytes} MiB of UMEM: {reason}; smaller buffers (xoff, headroom, buffer) or a larger cell need less")]
+    Umem {
+        /// How much.
+        mebibytes: u64,
+        /// Why not.
+        reason: String,
+    },
+    /// A socket could not be opened.
+    #[error("AF_XDP socket on {device} queue {queue}: {reason}; it needs CAP_NET_RAW (or root), a queue that exists (`ethtool -l {device}`) and that no other socket has")]
+    Socket {
+        /// The device.
+        device: String,
+        /// The queue.
+        queue: u32,
+        /// Why not.
+        reason: String,
+    },
+    /// The XDP program could not be loaded or attached.
+    #[error("port {port}: {source}")]
+    Program {
+        /// The port.
+        port: String,
+        /// Why not.
+        source: EbpfError,
+    },
+    /// The switch core refuses the configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A thread or an eventfd could not be had.
+    #[error("{what}: {source}")]
+    System {
+        /// What.
+        what: &'static str,
+        /// Why not.
+        source: std_io::Error,
+    },
+}
+
+/// A running dataplane.
+#[derive(Debug)]
+pub struct Dataplane {
+    ports: Vec<AttachedProgram>,
+    requests: Sender<Request>,
+    events: Receiver<Event>,
+    snapshots: Receiver<Box<Snapshot>>,
+    wake: Wake,
+    notify: Wake,
+    thread: JoinHandle<Ended>,
+}
+
+/// One port's kernel side.
+#[derive(Debug)]
+struct AttachedProgram {
+    program: PortProgram,
+    facts: AttachedPort,
+    _promiscuous: Option<Promiscuous>,
+}
+
+impl Dataplane {
+    /// Opens the sockets, attaches the XDP programs with their pins under `pin_root`, and starts the
+    /// thread.
+    ///
+    /// # Errors
+    ///
+    /// What could not be had, and what to do about it. Nothing stays attached then.
+    pub fn start(config: &DaemonConfig, pin_root: &Path) -> Result<Self, DataplaneError> {
+        let devices = find_devices(config)?;
+        let addresses: Vec<MacAddress> = devices.iter().map(|(_, address)| *address).collect();
+        let core = config.core(&addresses);
+        let limits = core
+            .ports
+            .iter()
+            .map(|port| PortLimits {
+                address: port.address,
+                outstanding_max: outstanding_max(port.rate, config.dataplane.tx_ring),
+            })
+            .collect();
+        let memory = Memory::new(
+            core.frame_count as u32,
+            config.dataplane.chunk.get() as u32,
+            config.dataplane.rx_ring,
+            config.dataplane.tx_ring,
+        )?;
+        let mut sockets = Vec::with_capacity(config.ports.len());
+        for port in &config.ports {
+            sockets.push(XdpSocket::open(
+                &memory,
+                SocketOptions {
+                    device: &port.device,
+                    queue: port.queue,
+                    rx_ring: config.dataplane.rx_ring,
+                    tx_ring: config.dataplane.tx_ring,
+                    zero_copy: config.dataplane.zero_copy,
+                },
+            )?);
+        }
+        let frame_count = core.frame_count;
+        let switch = Switch::new(core)?;
+        let ports = attach(config, &devices, &sockets, pin_root)?;
+        let system = |what| move |source| DataplaneError::System { what, source };
+        let wake = Wake::new().map_err(system("eventfd"))?;
+        let notify = Wake::new().map_err(system("eventfd"))?;
+        let (requests, request_receiver) = bounded(REQUEST_CAPACITY);
+        let (event_sender, events) = bounded(EVENT_CAPACITY);
+        let (snapshot_sender, snapshots) = bounded(SNAPSHOT_CAPACITY);
+        let worker = Worker::new(
+            XdpIo::new(sockets, memory, &wake),
+            switch,
+            Pool::new(frame_count, config.ports.len() * CONTROL_RESERVE_PER_PORT),
+            limits,
+            Queues {
+                requests: request_receiver,
+                events: event_sender,
+                snapshots: snapshot_sender,
+                wake: wake.clone(),
+                notify: notify.clone(),
+            },
+            clock::now,
+            config.dataplane.spin,
+        );
+        let cpu = config.dataplane.cpu;
+        let thread = std::thread::Builder::new()
+            .name("weir-dataplane".into())
+            .spawn(move || {
+                prepare_thread(cpu);
+                worker.run()
+            })
+            .map_err(system("dataplane thread"))?;
+        Ok(Self {
+            ports,
+            requests,
+            events,
+            snapshots,
+            wake,
+            notify,
+            thread,
+        })
+    }
+
+    fn end_thread(&self, drain: Duration) {
+        // A full queue has been seen by the thread before this could have been sent: it takes
+        // requests every round, so that trying again ends.
+        let mut request = Request::Stop { drain };
+        while let Err(TrySendError::Full(back)) = self.requests.try_send(request) {
+            request = back;
+            self.wake.signal();
+            std::thread::yield_now();
+        }
+        self.wake.signal();
+    }
+}
+
+impl RunningDataplane for Dataplane {
+    fn link(&self) -> std_io::Result<DataplaneLink> {
+        Ok(DataplaneLink {
+            requests: Box::new(RequestSender {
+                requests: self.requests.clone(),
+                wake: self.wake.clone(),
+            }),
+            events: self.events.clone(),
+            snapshots: self.snapshots.clone(),
+            notify: self.notify.try_clone_fd()?,
+        })
+    }
+
+    fn attached(&self) -> Vec<AttachedPort> {
+        self.ports.iter().map(|port| port.facts.clone()).collect()
+    }
+
+    fn xdp_frames(&self, port: PortId) -> Vec<(&'static str, u64)> {
+        let counters = self
+            .ports
+            .get(port.index())
+            .and_then(|port| port.program.class_counters().ok());
+        counters.map_or_else(Vec::new, |counters| {
+            FrameClass::ALL
+                .into_iter()
+                .map(|class| (class.name(), counters.of_class(class).frames))
+                .collect()
+        })
+    }
+
+    fn stop(self, drain: std::time::Duration) -> anyhow::Result<Stopped> {
+        self.end_thread(Duration::from_nanos(drain.as_nanos() as u64));
+        let ended = self
+            .thread
+            .join()
+            .map_err(|_| anyhow::anyhow!("the dataplane thread has panicked"))?;
+        for port in self.ports {
+            port.program.detach()?;
+        }
+        Ok(Stopped {
+            drained: ended.held_frames == 0,
+            held_frames: ended.held_frames,
+        })
+    }
+}
+
+/// The control plane's way to ask.
+#[derive(Debug)]
+struct RequestSender {
+    requests: Sender<Request>,
+    wake: Wake,
+}
+
+impl Requests for RequestSender {
+    fn try_send(&self, request: Request) -> Result<(), Busy> {
+        self.requests.try_send(request).map_err(|_| Busy)?;
+        self.wake.signal();
+        Ok(())
+    }
+}
+
+/// Index and address of every port's device.
+fn find_devices(config: &DaemonConfig) -> Result<Vec<(u32, MacAddress)>, DataplaneError> {
+    config
+        .ports
+        .iter()
+        .map(|port| {
+            let index =
+                if_nametoindex(port.device.as_str()).map_err(|_| DataplaneError::NoDevice {
+                    port: port.name.clone(),
+                    device: port.device.clone(),
+                })?;
+            let address = port
+                .address
+                .or_else(|| address_of(&port.device))
+                .ok_or_else(|| DataplaneError::NoAddress {
+                    port: port.name.clone(),
+                    device: port.device.clone(),
+                })?;
+            Ok((index, address))
+        })
+        .collect()
+}
+
+fn address_of(device: &str) -> Option<MacAddress> {
+    nix::ifaddrs::getifaddrs()
+        .ok()?
+        .filter(|interface| interface.interface_name == device)
+        .find_map(|interface| interface.address?.as_link_addr()?.addr())
+        .map(MacAddress)
+}
+
+fn attach(
+    config: &DaemonConfig,
+    devices: &[(u32, MacAddress)],
+    sockets: &[XdpSocket],
+    pin_root: &Path,
+) -> Result<Vec<AttachedProgram>, DataplaneError> {
+    use std::os::fd::AsFd;
+    let mut attached = Vec::with_capacity(sockets.len());
+    for ((port, (ifindex, address)), socket) in config.ports.iter().zip(devices).zip(sockets) {
+        let failed = |source| DataplaneError::Program {
+            port: port.name.clone(),
+            source,
+        };
+        let mut program = PortProgram::load(&settings::program(port)).map_err(failed)?;
+        program
+            .set_socket(port.queue, socket.as_fd())
+            .map_err(failed)?;
+        let mode = program
+            .attach(
+                *ifindex,
+                settings::attach_mode(config.dataplane.xdp_mode),
+                Some(&pin_root.join(&port.name)),
+            )
+            .map_err(failed);
+        let mode = match mode {
+            Ok(mode) => mode,
+            Err(error) => {
+                detach_all(attached);
+                return Err(error);
+            }
+        };
+        if mode == AttachedMode::Generic {
+            tracing::warn!(
+                port = port.name,
+                device = port.device,
+                "generic XDP: the driver has no native support, forwarding will be slow"
+            );
+        }
+        let promiscuous = Promiscuous::new(*ifindex)
+            .inspect_err(|error| {
+                tracing::warn!(
+                    port = port.name,
+                    %error,
+                    "not promiscuous: a device that filters by address will not deliver frames for others"
+                );
+            })
+            .ok();
+        attached.push(AttachedProgram {
+            program,
+            facts: AttachedPort {
+                ifindex: *ifindex,
+                address: *address,
+                xdp_mode: mode.name(),
+                zero_copy: socket.is_zero_copy(),
+            },
+            _promiscuous: promiscuous,
+        });
+    }
+    Ok(attached)
+}
+
+fn detach_all(ports: Vec<AttachedProgram>) {
+    for port in ports {
+        if let Err(error) = port.program.detach() {
+            tracing::warn!(%error, "a program stays attached");
+        }
+    }
+}
+
+/// Short on slow lines, so that a pause acts soon; long enough on fast ones to cover a round.
+fn outstanding_max(rate: BitRate, tx_ring: u32) -> usize {
+    const LEAST: u64 = 16;
+    const ROUND: Duration = Duration::from_micros(200);
+    let full_frames = rate.bytes_in(ROUND).get() / Bytes::new(1500).get();
+    (full_frames.max(LEAST) as usize).min(tx_ring as usize / 2)
+}
+
+/// Sleeps end when they should, and on the CPU that was asked for.
+fn prepare_thread(cpu: Option<usize>) {
+    if let Err(error) = nix::sys::prctl::set_timerslack(1) {
+        tracing::warn!(%error, "timers of the dataplane thread stay coarse");
+    }
+    let Some(cpu) = cpu else { return };
+    let mut set = nix::sched::CpuSet::new();
+    let bound = set
+        .set(cpu)
+        .and_then(|()| nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), &set));
+    if let Err(error) = bound {
+        tracing::warn!(cpu, %error, "the dataplane thread is not bound to its CPU");
+    }
+}

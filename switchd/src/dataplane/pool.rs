@@ -1,0 +1,85 @@
+//! The UMEM chunks that are nowhere else: not in a ring, not in the switch.
+
+/// Number of a chunk: its place in the UMEM and, for the switch core, the frame's handle.
+pub(super) type Chunk = u32;
+
+/// A stack of free chunks: the one that was used last is warm in the cache.
+#[derive(Debug)]
+pub(super) struct Pool {
+    free: Vec<Chunk>,
+    /// True while the chunk is here; catches a chunk that comes back twice.
+    is_free: Vec<bool>,
+    reserve: usize,
+}
+
+impl Pool {
+    /// All of `count` chunks; the last `reserve` of them are for control frames alone.
+    pub(super) fn new(count: usize, reserve: usize) -> Self {
+        Self {
+            free: (0..count as Chunk).rev().collect(),
+            is_free: vec![true; count],
+            reserve,
+        }
+    }
+
+    pub(super) fn free_count(&self) -> usize {
+        self.free.len()
+    }
+
+    /// Chunks in all.
+    pub(super) fn count(&self) -> usize {
+        self.is_free.len()
+    }
+
+    /// A chunk to receive into; leaves the reserve alone.
+    pub(super) fn take_for_receive(&mut self) -> Option<Chunk> {
+        (self.free.len() > self.reserve)
+            .then(|| self.take())
+            .flatten()
+    }
+
+    /// A chunk for a control frame.
+    pub(super) fn take(&mut self) -> Option<Chunk> {
+        let chunk = self.free.pop()?;
+        if let Some(flag) = self.is_free.get_mut(chunk as usize) {
+            *flag = false;
+        }
+        Some(chunk)
+    }
+
+    /// Takes a chunk back.
+    pub(super) fn give_back(&mut self, chunk: Chunk) {
+        match self.is_free.get_mut(chunk as usize) {
+            Some(flag) if !*flag => {
+                *flag = true;
+                self.free.push(chunk);
+            }
+            _ => debug_assert!(false, "chunk {chunk} comes back twice or is not ours"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reserve_is_for_control_frames() {
+        let mut pool = Pool::new(4, 2);
+        assert!(pool.take_for_receive().is_some());
+        assert!(pool.take_for_receive().is_some());
+        assert_eq!(pool.take_for_receive(), None);
+        let control = pool.take().unwrap();
+        pool.give_back(control);
+        assert_eq!((pool.free_count(), pool.count()), (2, 4));
+    }
+
+    #[test]
+    #[should_panic(expected = "comes back twice")]
+    fn a_chunk_comes_back_once() {
+        let mut pool = Pool::new(2, 0);
+        let chunk = pool.take().unwrap();
+        pool.give_back(chunk);
+        pool.give_back(chunk);
+    }
+}

@@ -1,0 +1,30 @@
+//! Configuration into the XDP program's terms.
+
+use weir_config::daemon::{Fallback, Port, Trust, XdpMode};
+use weir_ebpf::{AttachMode, PortSettings};
+
+/// The program's settings of one port.
+pub(super) fn program(port: &Port) -> PortSettings {
+    PortSettings {
+        default_priority: port.default_priority.get(),
+        trust: weir_ebpf::Trust {
+            pcp: matches!(port.trust, Trust::Pcp | Trust::PcpDscp),
+            dscp: matches!(port.trust, Trust::Dscp | Trust::PcpDscp),
+        },
+        fallback: match port.fallback {
+            Fallback::Pass => weir_ebpf::Fallback::Pass,
+            Fallback::Drop => weir_ebpf::Fallback::Drop,
+        },
+        pcp_to_priority: port.pcp_map.map(|priority| priority.get()),
+        dscp_to_priority: port.dscp_map.map(|priority| priority.get()),
+    }
+}
+
+/// How the program is to be attached.
+pub(super) fn attach_mode(mode: XdpMode) -> AttachMode {
+    match mode {
+        XdpMode::Auto => AttachMode::Auto,
+        XdpMode::Native => AttachMode::Native,
+        XdpMode::Generic => AttachMode::Generic,
+    }
+}

@@ -1,0 +1,126 @@
+//! The memory that all ports share.
+
+use std::num::NonZeroU32;
+
+use weir_ebpf::{Meta, META_LENGTH};
+use xsk_rs::config::{FrameSize, QueueSize, UmemConfig};
+use xsk_rs::{FrameDesc, Umem};
+
+use super::pool::Chunk;
+use super::DataplaneError;
+
+/// One UMEM and, for each of its chunks, the descriptor that says where in it a frame begins and how
+/// long it is.
+#[derive(Debug)]
+pub(super) struct Memory {
+    umem: Umem,
+    descriptors: Vec<FrameDesc>,
+    chunk_size: usize,
+}
+
+impl Memory {
+    /// Maps `count` chunks of `chunk_size` bytes.
+    pub(super) fn new(
+        count: u32,
+        chunk_size: u32,
+        fill_ring: u32,
+        completion_ring: u32,
+    ) -> Result<Self, DataplaneError> {
+        let failed = |error: &dyn std::error::Error| DataplaneError::Umem {
+            mebibytes: (u64::from(count) * u64::from(chunk_size)) >> 20,
+            reason: with_cause(error),
+        };
+        let size = |entries| QueueSize::new(entries).map_err(|error| failed(&error));
+        let config = UmemConfig::builder()
+            .frame_size(FrameSize::new(chunk_size).map_err(|error| failed(&error))?)
+            .fill_queue_size(size(fill_ring)?)
+            .comp_queue_size(size(completion_ring)?)
+            .build()
+            .map_err(|error| failed(&error))?;
+        let count = NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN);
+        let (umem, descriptors) =
+            Umem::new(config, count, false).map_err(|error| failed(&error))?;
+        Ok(Self {
+            umem,
+            descriptors,
+            chunk_size: chunk_size as usize,
+        })
+    }
+
+    pub(super) fn umem(&self) -> &Umem {
+        &self.umem
+    }
+
+    pub(super) fn descriptor(&self, chunk: Chunk) -> Option<&FrameDesc> {
+        self.descriptors.get(chunk as usize)
+    }
+
+    /// Remembers what the kernel said of a received frame, and names its chunk.
+    pub(super) fn note_received(&mut self, descriptor: FrameDesc) -> Option<Chunk> {
+        let chunk = self.chunk_of(&descriptor)?;
+        *self.descriptors.get_mut(chunk as usize)? = descriptor;
+        Some(chunk)
+    }
+
+    /// The chunk that a descriptor of any ring points into.
+    pub(super) fn chunk_of(&self, descriptor: &FrameDesc) -> Option<Chunk> {
+        let index = descriptor.addr() / self.chunk_size;
+        (index < self.descriptors.len()).then_some(index as Chunk)
+    }
+
+    /// A held chunk's record and frame.
+    pub(super) fn frame(&self, chunk: Chunk) -> (Option<Meta>, &[u8]) {
+        let Some(descriptor) = self.descriptor(chunk) else {
+            return (None, &[]);
+        };
+        // SAFETY: the descriptor is of this UMEM. The caller holds the chunk (contract of `Io`), so
+        // neither the kernel nor anybody here writes to it while `self` is borrowed.
+        let data = unsafe { self.umem.data(descriptor) }.contents();
+        (self.read_meta(descriptor, data), data)
+    }
+
+    /// Lets `write` put a frame at the place where a received one would begin.
+    pub(super) fn write(
+        &mut self,
+        chunk: Chunk,
+        write: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
+    ) -> bool {
+        let Some(descriptor) = self.descriptors.get_mut(chunk as usize) else {
+            return false;
+        };
+        // SAFETY: the descriptor is of this UMEM and the caller holds the chunk, so this is the only
+        // reference to its bytes.
+        let mut data = unsafe { self.umem.data_mut(descriptor) };
+        let mut cursor = data.cursor();
+        let capacity = cursor.buf_len();
+        cursor.set_pos(capacity);
+        let length = write(data.contents_mut());
+        data.cursor().set_pos(length.unwrap_or(0));
+        length.is_some()
+    }
+
+    fn read_meta(&self, descriptor: &FrameDesc, data: &[u8]) -> Option<Meta> {
+        if descriptor.addr() % self.chunk_size < META_LENGTH {
+            return None;
+        }
+        let mut record = [0u8; META_LENGTH];
+        // SAFETY: the frame begins at least META_LENGTH bytes into its chunk, as was just checked, so
+        // the record lies in the same chunk of the same mapping; the caller holds the chunk.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                data.as_ptr().sub(META_LENGTH),
+                record.as_mut_ptr(),
+                META_LENGTH,
+            );
+        }
+        Meta::read(&record)
+    }
+}
+
+/// An error of xsk-rs with its cause, which its own text leaves out.
+pub(super) fn with_cause(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}

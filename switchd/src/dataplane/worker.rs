@@ -1,0 +1,441 @@
+//! The polling loop: one thread that drives the switch core over the rings of all ports.
+//!
+//! A round looks at requests, then at every port's RX ring (a bounded batch each), then at time, then
+//! sends what every port may send, then takes completions and fills up the fill rings. Neither receiving
+//! nor sending can starve the other: each has its bounded share of every round.
+//!
+//! The thread allocates nothing for a frame, takes no lock, and does no I/O but its rings'. It spins while
+//! there is work and for a moment longer, then sleeps until a frame comes, a request comes, or the switch
+//! core's next timeout.
+
+use crossbeam::channel::{Receiver, Sender};
+use weir_core::wire::ethernet::{is_link_local, EthernetView};
+use weir_core::{
+    Bytes, Command, DropReason, Duration, Event, Frame, FrameHandle, Instant, MacAddress, PortId,
+    Priority, Switch, Transmission,
+};
+use weir_ebpf::FrameClass;
+
+use super::io::{Batch, Io, BATCH};
+use super::messages::{PortSnapshot, Request, RoundStats, Snapshot};
+use super::pool::{Chunk, Pool};
+use super::wake::Wake;
+
+/// Requests that one round takes at most.
+const REQUESTS_PER_ROUND: usize = 32;
+/// A sleep shorter than this costs more than it saves.
+const SLEEP_MIN: Duration = Duration::from_micros(20);
+/// Completions come without a signal: while any is due, sleeps are no longer than this.
+const COMPLETION_WAIT: Duration = Duration::from_micros(200);
+/// The switch is taken for drained once nothing was admitted for this long: a neighbour that was just
+/// told to pause may still have frames on their way.
+const DRAIN_QUIET: Duration = Duration::from_millis(10);
+
+/// What the loop needs to know of a port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PortLimits {
+    pub(super) address: MacAddress,
+    /// Descriptors that may be with the transmitter at a time: few, so that a pause acts soon.
+    pub(super) outstanding_max: usize,
+}
+
+/// The loop's ends of the queues to the control plane.
+#[derive(Debug)]
+pub(super) struct Queues {
+    pub(super) requests: Receiver<Request>,
+    pub(super) events: Sender<Event>,
+    pub(super) snapshots: Sender<Box<Snapshot>>,
+    /// Wakes this thread.
+    pub(super) wake: Wake,
+    /// Tells the control plane that events or snapshots are there.
+    pub(super) notify: Wake,
+}
+
+/// How the loop ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub(super) held_frames: u64,
+}
+
+/// The loop and all that it owns.
+#[derive(Debug)]
+pub(super) struct Worker<I> {
+    io: I,
+    switch: Switch,
+    pool: Pool,
+    ports: Vec<PortState>,
+    /// By chunk: true while it carries a control frame of ours.
+    is_control: Vec<bool>,
+    queues: Queues,
+    clock: fn() -> Instant,
+    spin: Duration,
+    stats: RoundStats,
+    batch: Batch,
+    last_work: Instant,
+    last_admitted: Instant,
+    deadline: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct PortState {
+    limits: PortLimits,
+    outstanding: usize,
+}
+
+impl<I: Io> Worker<I> {
+    /// A loop over `io`; `pool` has every chunk of its memory.
+    pub(super) fn new(
+        io: I,
+        switch: Switch,
+        pool: Pool,
+        ports: Vec<PortLimits>,
+        queues: Queues,
+        clock: fn() -> Instant,
+        spin: Duration,
+    ) -> Self {
+        let now = clock();
+        Self {
+            io,
+            switch,
+            is_control: vec![false; pool.count()],
+            pool,
+            ports: ports
+                .into_iter()
+                .map(|limits| PortState {
+                    limits,
+                    outstanding: 0,
+                })
+                .collect(),
+            queues,
+            clock,
+            spin,
+            stats: RoundStats::default(),
+            batch: Batch::new(),
+            last_work: now,
+            last_admitted: now,
+            deadline: None,
+        }
+    }
+
+    /// Runs until a [`Request::Stop`] is done, or the control plane is gone.
+    pub(super) fn run(mut self) -> Ended {
+        self.fill_rings();
+        loop {
+            let began = (self.clock)();
+            let busy = self.round(began);
+            let now = (self.clock)();
+            self.note_round(began, now, busy);
+            if self.is_finished(now) {
+                return Ended {
+                    held_frames: self.switch.held_frames() as u64,
+                };
+            }
+            if now.saturating_since(self.last_work) >= self.spin {
+                self.sleep(now);
+            }
+        }
+    }
+
+    /// One round; true when there was anything to do.
+    fn round(&mut self, now: Instant) -> bool {
+        let mut busy = self.take_requests(now);
+        for port in 0..self.ports.len() {
+            busy |= self.receive(now, port);
+        }
+        if self.switch.next_timeout().is_some_and(|due| due <= now) {
+            self.switch.handle_timeout(now);
+        }
+        for port in 0..self.ports.len() {
+            busy |= self.transmit(now, port);
+        }
+        for port in 0..self.ports.len() {
+            busy |= self.complete(now, port);
+        }
+        self.fill_rings();
+        busy |= self.publish_events();
+        busy
+    }
+
+    fn take_requests(&mut self, now: Instant) -> bool {
+        let mut any = false;
+        for _ in 0..REQUESTS_PER_ROUND {
+            let Ok(request) = self.queues.requests.try_recv() else {
+                break;
+            };
+            any = true;
+            match request {
+                Request::Command(command) => {
+                    // What is refused has been counted by the core; the control plane asks again.
+                    let _ = self.switch.apply(now, command);
+                }
+                Request::Snapshot(snapshot) => self.fill_snapshot(now, snapshot),
+                Request::Stop { drain } => {
+                    let _ = self.switch.apply(now, Command::Drain);
+                    self.last_admitted = now;
+                    self.deadline = Some(now + drain);
+                }
+            }
+        }
+        any
+    }
+
+    fn receive(&mut self, now: Instant, port: usize) -> bool {
+        let mut batch = std::mem::replace(&mut self.batch, Batch::new());
+        batch.clear();
+        self.io.receive(port, &mut batch);
+        for chunk in batch.as_slice() {
+            self.stats.rx_frames += 1;
+            if !self.take_frame(now, port, *chunk) {
+                self.pool.give_back(*chunk);
+            }
+        }
+        let any = !batch.is_empty();
+        self.batch = batch;
+        any
+    }
+
+    /// True when the switch has taken the frame and its chunk.
+    fn take_frame(&mut self, now: Instant, port: usize, chunk: Chunk) -> bool {
+        let Some(id) = PortId::from_index(port) else {
+            return false;
+        };
+        let (meta, bytes) = self.io.frame(chunk);
+        let (Some(meta), Ok(ethernet)) = (meta, EthernetView::new_checked(bytes)) else {
+            self.switch.count_drop(id, DropReason::Unclassified);
+            return false;
+        };
+        match meta.class {
+            FrameClass::Data => {
+                let frame = Frame {
+                    handle: FrameHandle(chunk),
+                    length: Bytes::new(bytes.len() as u64),
+                    priority: Priority::from_low_bits(meta.priority),
+                    destination: ethernet.destination(),
+                    source: ethernet.source(),
+                    flow_hash: meta.flow_hash,
+                };
+                if is_link_local(frame.destination) {
+                    self.switch.count_drop(id, DropReason::ReservedDestination);
+                    return false;
+                }
+                let taken = self.switch.receive(now, id, frame).is_ok();
+                if taken {
+                    self.last_admitted = now;
+                }
+                return taken;
+            }
+            // What is wrong with them has been counted by the core.
+            FrameClass::MacControl => {
+                let _ = self.switch.receive_mac_control(now, id, bytes);
+            }
+            FrameClass::Clcm => {
+                let _ = self.switch.receive_clcm(now, id, bytes);
+            }
+            // Counted by the XDP program; nobody here speaks it.
+            FrameClass::Lldp => {}
+        }
+        false
+    }
+
+    fn transmit(&mut self, now: Instant, port: usize) -> bool {
+        let Some(id) = PortId::from_index(port) else {
+            return false;
+        };
+        let mut any = false;
+        while self.has_room(port) && self.pool.free_count() > 0 {
+            let Some(transmission) = self.switch.transmit(now, id) else {
+                break;
+            };
+            any = true;
+            self.send(now, port, id, &transmission);
+        }
+        self.io.flush(port);
+        any
+    }
+
+    fn has_room(&self, port: usize) -> bool {
+        self.ports
+            .get(port)
+            .is_some_and(|state| state.outstanding < state.limits.outstanding_max)
+    }
+
+    fn send(&mut self, now: Instant, port: usize, id: PortId, transmission: &Transmission) {
+        let chunk = match transmission {
+            Transmission::Data { handle, .. } => Some(handle.0),
+            Transmission::Control(frame) => {
+                let source = self
+                    .ports
+                    .get(port)
+                    .map_or_else(MacAddress::default, |state| state.limits.address);
+                let chunk = self.pool.take();
+                if let Some(chunk) = chunk {
+                    self.io
+                        .write(chunk, &mut |buffer| frame.emit(source, buffer));
+                    self.mark_control(chunk, true);
+                }
+                chunk
+            }
+        };
+        let Some(chunk) = chunk else { return };
+        if self.io.send(port, chunk) {
+            self.stats.tx_frames += 1;
+            if let Some(state) = self.ports.get_mut(port) {
+                state.outstanding += 1;
+            }
+        } else {
+            // The ring is longer than what may be outstanding: this is a device that is gone.
+            debug_assert!(false, "the TX ring is full");
+            self.take_back(now, id, chunk);
+        }
+    }
+
+    fn complete(&mut self, now: Instant, port: usize) -> bool {
+        let Some(id) = PortId::from_index(port) else {
+            return false;
+        };
+        let mut batch = std::mem::replace(&mut self.batch, Batch::new());
+        batch.clear();
+        self.io.completed(port, &mut batch);
+        for chunk in batch.as_slice() {
+            if let Some(state) = self.ports.get_mut(port) {
+                state.outstanding = state.outstanding.saturating_sub(1);
+            }
+            self.take_back(now, id, *chunk);
+        }
+        let any = !batch.is_empty();
+        self.batch = batch;
+        any
+    }
+
+    /// A transmitter is done with a chunk.
+    fn take_back(&mut self, now: Instant, id: PortId, chunk: Chunk) {
+        let control = self.is_control.get(chunk as usize).copied();
+        if control == Some(true) {
+            self.mark_control(chunk, false);
+            self.pool.give_back(chunk);
+        } else if let Some(handle) = self.switch.complete(now, id, FrameHandle(chunk)) {
+            self.pool.give_back(handle.0);
+        }
+    }
+
+    fn mark_control(&mut self, chunk: Chunk, control: bool) {
+        if let Some(flag) = self.is_control.get_mut(chunk as usize) {
+            *flag = control;
+        }
+    }
+
+    /// Tops up every fill ring, a bounded number of chunks at a time, in turns.
+    fn fill_rings(&mut self) {
+        for port in 0..self.ports.len() {
+            loop {
+                let room = self.io.fill_room(port).min(BATCH);
+                // Few at a time would cost a memory barrier each.
+                if room < BATCH / 2 {
+                    break;
+                }
+                self.batch.clear();
+                for _ in 0..room {
+                    let Some(chunk) = self.pool.take_for_receive() else {
+                        break;
+                    };
+                    self.batch.push(chunk);
+                }
+                if self.batch.is_empty() {
+                    break;
+                }
+                self.io.fill(port, self.batch.as_slice());
+            }
+        }
+    }
+
+    fn publish_events(&mut self) -> bool {
+        let mut any = false;
+        while let Some(event) = self.switch.poll_event() {
+            any = true;
+            if self.queues.events.try_send(event).is_err() {
+                self.stats.events_lost += 1;
+            }
+        }
+        if any {
+            self.queues.notify.signal();
+        }
+        any
+    }
+
+    fn fill_snapshot(&mut self, now: Instant, mut snapshot: Box<Snapshot>) {
+        snapshot.at = now;
+        snapshot.held_frames = self.switch.held_frames() as u64;
+        snapshot.umem_frames = self.pool.count() as u64;
+        snapshot.umem_frames_free = self.pool.free_count() as u64;
+        snapshot.rounds = self.stats;
+        snapshot.rounds.events_lost += self.switch.events_lost();
+        // Allocates the first time that a snapshot comes by, never again.
+        snapshot
+            .ports
+            .resize_with(self.ports.len(), PortSnapshot::default);
+        for (index, state) in snapshot.ports.iter_mut().enumerate() {
+            let Some(port) = PortId::from_index(index) else {
+                break;
+            };
+            state.counters = *self.switch.counters(port);
+            for priority in Priority::ALL {
+                state.gauges[priority.index()] = self.switch.gauges(now, port, priority);
+            }
+            state.kernel = self.io.losses(index);
+        }
+        // The control plane has at most one snapshot on its way; were it gone, the box is dropped.
+        let _ = self.queues.snapshots.try_send(snapshot);
+        self.queues.notify.signal();
+    }
+
+    fn note_round(&mut self, began: Instant, now: Instant, busy: bool) {
+        self.stats.rounds += 1;
+        if busy {
+            self.stats.busy_rounds += 1;
+            self.last_work = now;
+        }
+        self.stats.round_max = self.stats.round_max.max(now.saturating_since(began));
+    }
+
+    fn is_finished(&self, now: Instant) -> bool {
+        let Some(deadline) = self.deadline else {
+            return false;
+        };
+        let empty = self.switch.held_frames() == 0 && self.outstanding() == 0;
+        let quiet = now.saturating_since(self.last_admitted) >= DRAIN_QUIET;
+        (empty && quiet) || now >= deadline
+    }
+
+    fn outstanding(&self) -> usize {
+        self.ports.iter().map(|state| state.outstanding).sum()
+    }
+
+    fn sleep(&mut self, now: Instant) {
+        let mut timeout = self
+            .switch
+            .next_timeout()
+            .map(|due| due.saturating_since(now));
+        if self.outstanding() > 0 {
+            // A port that could send but whose transmitter is full has a timeout in the past.
+            let soonest = timeout.filter(|span| !span.is_zero());
+            timeout = Some(soonest.map_or(COMPLETION_WAIT, |span| span.min(COMPLETION_WAIT)));
+        }
+        if self.deadline.is_some() {
+            timeout = Some(timeout.map_or(DRAIN_QUIET, |span| span.min(DRAIN_QUIET)));
+        }
+        if timeout.is_some_and(|span| span < SLEEP_MIN) {
+            return;
+        }
+        self.queues.wake.clear();
+        if !self.queues.requests.is_empty() {
+            return;
+        }
+        self.stats.sleeps += 1;
+        self.io.wait(timeout);
+        self.stats.slept += (self.clock)().saturating_since(now);
+    }
+}
+
+#[cfg(test)]
+#[path = "worker_tests.rs"]
+mod tests;

@@ -1,0 +1,18 @@
+//! The Weir daemon: an AF_XDP dataplane thread that drives [`weir_core::Switch`], and a tokio
+//! control plane that never stands in its way.
+//!
+//! [`daemon::run`] is the whole life of one daemon. Between the dataplane and everything else stands
+//! the supervisor of [`control`]; [`api`] and [`metrics`] only read what it keeps.
+#![deny(unsafe_code)]
+
+pub mod api;
+pub mod cli;
+pub mod control;
+pub mod daemon;
+#[allow(unsafe_code)] // the edge to the kernel: shared memory and sockets
+pub mod dataplane;
+pub mod logging;
+pub mod metrics;
+pub mod run_dir;
+pub mod service;
+pub mod setup;

@@ -1,0 +1,118 @@
+//! The daemon's process: command line, configuration, log, signals, exit status.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use tokio::signal::unix::{signal, SignalKind};
+use tokio::sync::mpsc;
+use weir_config::daemon::DaemonConfig;
+use weir_switchd::cli::{self, Cli};
+use weir_switchd::daemon::{self, DaemonError, Ended};
+use weir_switchd::dataplane::Dataplane;
+use weir_switchd::logging::{self, LogGuard};
+use weir_switchd::run_dir::{RunDir, RunDirError};
+use weir_switchd::{control, setup};
+
+/// Threads for the API and the metrics; the dataplane and the control plane have their own.
+const WORKERS: usize = 2;
+/// Signals that wait to be seen at most; more than two say nothing new.
+const STOPS_CAPACITY: usize = 2;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let config = match DaemonConfig::load(&cli.config) {
+        Ok(config) => config,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(cli::EXIT_CONFIG);
+        }
+    };
+    if cli.check {
+        println!(
+            "{}: good: switch `{}`, {} ports, {} of packet memory",
+            cli.config.display(),
+            config.name,
+            config.ports.len(),
+            config.umem_size(),
+        );
+        return ExitCode::from(cli::EXIT_OK);
+    }
+    let level = cli.log_level.as_deref().unwrap_or(&config.log.level);
+    let log = match logging::start(level, setup::log_format(&config)) {
+        Ok(log) => log,
+        Err(error) => {
+            eprintln!("weir-switchd: {error}");
+            return ExitCode::from(cli::EXIT_CONFIG);
+        }
+    };
+    let status = run(&cli, config, &log);
+    log.flush();
+    ExitCode::from(status)
+}
+
+fn run(cli: &Cli, config: DaemonConfig, log: &LogGuard) -> u8 {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .thread_name("weir-api")
+        .enable_all()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            tracing::error!(%error, "cannot start the runtime");
+            return cli::EXIT_FAILURE;
+        }
+    };
+    let outcome = runtime.block_on(serve(cli, config));
+    let status = match outcome {
+        Ok(Ended::Cleanly) => {
+            tracing::info!("ended");
+            cli::EXIT_OK
+        }
+        Ok(Ended::CutShort) => {
+            // The dataplane's thread still drains: only the process's end stops it.
+            log.flush();
+            std::process::exit(cli::EXIT_CUT_SHORT.into());
+        }
+        Err(error) => {
+            tracing::error!("{error:#}");
+            match error.downcast_ref() {
+                Some(DaemonError::RunDir(RunDirError::InUse { .. })) => cli::EXIT_IN_USE,
+                _ => cli::EXIT_FAILURE,
+            }
+        }
+    };
+    runtime.shutdown_background();
+    status
+}
+
+async fn serve(cli: &Cli, config: DaemonConfig) -> anyhow::Result<Ended> {
+    let stops = signals()?;
+    let plan = setup::plan(&config, control::random_seed()?, cli.drain_timeout);
+    let start = move |run_dir: &RunDir| {
+        run_dir.mount_bpf()?;
+        Ok(Dataplane::start(&config, &run_dir.bpf_path())?)
+    };
+    Ok(daemon::run(plan, start, stops).await?)
+}
+
+/// Every SIGTERM and SIGINT from now on.
+fn signals() -> std::io::Result<mpsc::Receiver<&'static str>> {
+    let (sender, stops) = mpsc::channel(STOPS_CAPACITY);
+    for (kind, name) in [
+        (SignalKind::terminate(), "SIGTERM"),
+        (SignalKind::interrupt(), "SIGINT"),
+    ] {
+        let mut signal = signal(kind)?;
+        let sender = sender.clone();
+        tokio::spawn(async move {
+            while signal.recv().await.is_some() {
+                if sender.send(name).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    Ok(stops)
+}

@@ -1,0 +1,269 @@
+//! Turns one snapshot into metric families.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, MetricType};
+use weir_core::control::IgnoreReason;
+use weir_core::{ClassMode, DropReason, PortId};
+
+use super::definitions::{self as define, Definition, Kind};
+use crate::api::views::shown_priorities;
+use crate::control::info::PortInfo;
+use crate::control::shared::Published;
+use crate::control::{clock, Shared};
+use crate::dataplane::messages::PortSnapshot;
+
+/// Collects from the snapshot it was made with.
+pub struct SnapshotCollector {
+    shared: Arc<Shared>,
+    snapshot: Arc<Published>,
+    descriptions: Vec<Desc>,
+}
+
+impl SnapshotCollector {
+    /// A collector for one scrape.
+    ///
+    /// # Errors
+    ///
+    /// When a definition is not a legal metric, which a test rules out.
+    pub fn new(shared: Arc<Shared>, snapshot: Arc<Published>) -> prometheus::Result<Self> {
+        let descriptions = define::ALL
+            .iter()
+            .map(|metric| {
+                Desc::new(
+                    metric.name.to_owned(),
+                    metric.help.to_owned(),
+                    metric
+                        .labels
+                        .iter()
+                        .map(|label| label.to_string())
+                        .collect(),
+                    Default::default(),
+                )
+            })
+            .collect::<prometheus::Result<_>>()?;
+        Ok(Self {
+            shared,
+            snapshot,
+            descriptions,
+        })
+    }
+}
+
+impl Collector for SnapshotCollector {
+    fn desc(&self) -> Vec<&Desc> {
+        self.descriptions.iter().collect()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let mut families = Families::default();
+        self.collect_switch(&mut families);
+        let ports = self.shared.info.numbered_ports();
+        for ((id, info), state) in ports.zip(&self.snapshot.ports) {
+            self.collect_port(&mut families, id, info, state);
+            self.collect_priorities(&mut families, info, state);
+        }
+        families.finish()
+    }
+}
+
+impl SnapshotCollector {
+    fn collect_switch(&self, families: &mut Families) {
+        let (shared, snapshot) = (&self.shared, &self.snapshot);
+        let info = &shared.info;
+        let figures = shared.figures();
+        let rounds = &snapshot.rounds;
+        let version = env!("CARGO_PKG_VERSION");
+        let build = [version, &info.name, info.deadlock_policy];
+        families.add(&define::BUILD_INFO, &build, 1.0);
+        for (metric, value) in [
+            (&define::UPTIME, shared.uptime().as_secs_f64()),
+            (&define::LOOPS_FOUND, figures.clcm.loops_found as f64),
+            (&define::COMMANDS_LOST, figures.commands_lost as f64),
+            (&define::EVENTS_LOST, rounds.events_lost as f64),
+            (&define::HELD_FRAMES, snapshot.held_frames as f64),
+            (&define::UMEM_FRAMES, snapshot.umem_frames as f64),
+            (&define::UMEM_FRAMES_FREE, snapshot.umem_frames_free as f64),
+            (&define::ROUNDS, rounds.rounds as f64),
+            (&define::BUSY_ROUNDS, rounds.busy_rounds as f64),
+            (&define::SLEEPS, rounds.sleeps as f64),
+            (&define::SLEEP_SECONDS, rounds.slept.as_secs_f64()),
+            (&define::ROUND_MAX_SECONDS, rounds.round_max.as_secs_f64()),
+            (
+                &define::SNAPSHOT_AGE,
+                clock::now().saturating_since(snapshot.at).as_secs_f64(),
+            ),
+        ] {
+            families.add(metric, &[], value);
+        }
+        families.add(&define::DATAPLANE_FRAMES, &["rx"], rounds.rx_frames as f64);
+        families.add(&define::DATAPLANE_FRAMES, &["tx"], rounds.tx_frames as f64);
+        for (reason, count) in IgnoreReason::ALL.iter().zip(figures.clcm.clcm_ignored) {
+            families.add(&define::CLCM_IGNORED, &[reason.name()], count as f64);
+        }
+    }
+
+    fn collect_port(
+        &self,
+        families: &mut Families,
+        id: PortId,
+        info: &PortInfo,
+        state: &PortSnapshot,
+    ) {
+        let port = info.name.as_str();
+        let counters = &state.counters;
+        let up = f64::from(u8::from(self.shared.link_up(id)));
+        families.add(&define::LINK_UP, &[port], up);
+        for reason in DropReason::ALL {
+            let count = counters.drops[reason.index()];
+            families.add(&define::DROPS, &[port, reason.name()], count as f64);
+        }
+        for (kind, count) in [
+            ("rx_dropped", state.kernel.rx_dropped),
+            ("rx_ring_full", state.kernel.rx_ring_full),
+            ("rx_fill_ring_empty", state.kernel.rx_fill_ring_empty),
+            ("rx_invalid_descs", state.kernel.rx_invalid_descs),
+            ("tx_invalid_descs", state.kernel.tx_invalid_descs),
+            ("tx_device_drops", state.kernel.tx_device_drops),
+        ] {
+            families.add(&define::KERNEL_LOSSES, &[port, kind], count as f64);
+        }
+        for (class, count) in self.shared.xdp_frames(id) {
+            families.add(&define::XDP_FRAMES, &[port, class], count as f64);
+        }
+        for (labels, count) in [
+            ([port, "pfc", "tx"], counters.pfc_sent),
+            ([port, "pfc", "rx"], counters.pfc_received),
+            ([port, "pause", "rx"], counters.pause_received),
+        ] {
+            families.add(&define::PAUSE_FRAMES, &labels, count as f64);
+        }
+        let overflows = counters.control_overflow as f64;
+        families.add(&define::CONTROL_OVERFLOWS, &[port], overflows);
+        families.add(
+            &define::CLCM_FRAMES,
+            &[port, "tx"],
+            counters.clcm_sent as f64,
+        );
+        let received = counters.clcm_received as f64;
+        families.add(&define::CLCM_FRAMES, &[port, "rx"], received);
+    }
+
+    fn collect_priorities(&self, families: &mut Families, info: &PortInfo, state: &PortSnapshot) {
+        let port = info.name.as_str();
+        let switch = &self.shared.info;
+        for priority in shown_priorities(switch, state) {
+            let counters = &state.counters.priority[priority.index()];
+            let gauges = &state.gauges[priority.index()];
+            let number = priority.to_string();
+            let place = [port, number.as_str()];
+            for (direction, frames, bytes) in [
+                ("rx", counters.rx_frames, counters.rx_bytes),
+                ("tx", counters.tx_frames, counters.tx_bytes),
+            ] {
+                let labels = [port, &number, direction];
+                families.add(&define::PORT_FRAMES, &labels, frames as f64);
+                families.add(&define::PORT_BYTES, &labels, bytes as f64);
+            }
+            for (metric, value) in [
+                (&define::INGRESS_BYTES, gauges.ingress),
+                (&define::INGRESS_MAX_BYTES, gauges.ingress_max),
+                (&define::EGRESS_BYTES, gauges.egress),
+                (&define::EGRESS_MAX_BYTES, gauges.egress_max),
+            ] {
+                families.add(metric, &place, value.get() as f64);
+            }
+            // A neighbour may pause a lossy class too.
+            let paused = gauges.paused_total.as_secs_f64();
+            families.add(&define::PAUSE_SECONDS, &place, paused);
+            families.add(&define::PAUSED, &place, f64::from(u8::from(gauges.paused)));
+            for (direction, kind, count) in [
+                ("tx", "xoff", counters.xoff_sent),
+                ("tx", "xon", counters.xon_sent),
+                ("rx", "xoff", counters.pause_received),
+                ("rx", "xon", counters.resume_received),
+            ] {
+                let labels = [port, &number, direction, kind];
+                families.add(&define::PFC_FRAMES, &labels, count as f64);
+            }
+            let ClassMode::Pfc { headroom, .. } = switch.class(priority).mode else {
+                continue;
+            };
+            for (metric, value) in [
+                (&define::PAUSING, u64::from(gauges.pausing)),
+                (&define::XOFF_BYTES, gauges.xoff.get()),
+                (&define::HEADROOM_BYTES, headroom.get()),
+                (
+                    &define::HEADROOM_USED_MAX_BYTES,
+                    gauges.headroom_used_max.get(),
+                ),
+                (&define::SUSPECTED, u64::from(gauges.suspected)),
+                (&define::SUSPICIONS, counters.suspicions),
+                (&define::RELEASES, counters.releases),
+            ] {
+                families.add(metric, &place, value as f64);
+            }
+        }
+    }
+}
+
+/// Metric families by name.
+#[derive(Default)]
+struct Families {
+    by_name: BTreeMap<&'static str, (Definition, Vec<Metric>)>,
+}
+
+impl Families {
+    fn add(&mut self, definition: &Definition, labels: &[&str], value: f64) {
+        debug_assert_eq!(definition.labels.len(), labels.len(), "{}", definition.name);
+        let pairs = definition
+            .labels
+            .iter()
+            .zip(labels)
+            .map(|(name, value)| {
+                let mut pair = LabelPair::default();
+                pair.set_name((*name).to_owned());
+                pair.set_value((*value).to_owned());
+                pair
+            })
+            .collect();
+        let mut metric = Metric::default();
+        metric.set_label(pairs);
+        match definition.kind {
+            Kind::Counter => {
+                let mut counter = Counter::default();
+                counter.set_value(value);
+                metric.set_counter(counter);
+            }
+            Kind::Gauge => {
+                let mut gauge = Gauge::default();
+                gauge.set_value(value);
+                metric.set_gauge(gauge);
+            }
+        }
+        self.by_name
+            .entry(definition.name)
+            .or_insert_with(|| (*definition, Vec::new()))
+            .1
+            .push(metric);
+    }
+
+    fn finish(self) -> Vec<MetricFamily> {
+        self.by_name
+            .into_values()
+            .map(|(definition, metrics)| {
+                let mut family = MetricFamily::default();
+                family.set_name(definition.name.to_owned());
+                family.set_help(definition.help.to_owned());
+                family.set_field_type(match definition.kind {
+                    Kind::Counter => MetricType::COUNTER,
+                    Kind::Gauge => MetricType::GAUGE,
+                });
+                family.set_metric(metrics);
+                family
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,142 @@
+//! The name, kind, labels and meaning of every metric, in one place.
+
+/// Counter or gauge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Only grows while the daemon runs.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+}
+
+/// One metric.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: Kind,
+    /// The labels of each of its series.
+    pub labels: &'static [&'static str],
+    /// Its meaning.
+    pub help: &'static str,
+}
+
+macro_rules! metrics {
+    ($($constant:ident $kind:ident $name:literal [$($label:literal),*] $help:literal;)*) => {
+        $(
+            pub(super) const $constant: Definition = Definition {
+                name: $name,
+                kind: Kind::$kind,
+                labels: &[$($label),*],
+                help: $help,
+            };
+        )*
+        /// All metrics.
+        pub const ALL: &[Definition] = &[$($constant),*];
+    };
+}
+
+metrics! {
+    BUILD_INFO Gauge "weir_build_info" ["version", "switch", "deadlock_policy"]
+        "Always 1; the labels tell the version, the switch's name and its deadlock policy.";
+    UPTIME Gauge "weir_uptime_seconds" []
+        "Time since the daemon began to forward.";
+    LINK_UP Gauge "weir_link_up" ["port"]
+        "1 while the port's device is up and has carrier.";
+    PORT_FRAMES Counter "weir_port_frames_total" ["port", "priority", "direction"]
+        "Data frames admitted from (rx) and handed to the transmitter of (tx) the port.";
+    PORT_BYTES Counter "weir_port_bytes_total" ["port", "priority", "direction"]
+        "Bytes of data frames admitted from (rx) and handed to the transmitter of (tx) the port.";
+    DROPS Counter "weir_drops_total" ["port", "reason"]
+        "Frames from the port that were dropped; every drop has exactly one reason.";
+    KERNEL_LOSSES Counter "weir_kernel_losses_total" ["port", "kind"]
+        "Frames that the kernel or the device lost before or after the switch (XDP_STATISTICS of the port's socket, and refused transmissions).";
+    XDP_FRAMES Counter "weir_xdp_frames_total" ["port", "class"]
+        "Frames that the XDP program saw, by the class it gave them.";
+    PFC_FRAMES Counter "weir_pfc_frames_total" ["port", "priority", "direction", "kind"]
+        "Pauses (xoff) and resumes (xon) of the priority sent (tx) and received (rx); refreshes and 802.3x pauses count.";
+    PAUSE_FRAMES Counter "weir_pause_frames_total" ["port", "protocol", "direction"]
+        "MAC control frames by protocol: pfc (802.1Qbb) or pause (802.3x).";
+    PAUSE_SECONDS Counter "weir_pause_seconds_total" ["port", "priority"]
+        "For how long the neighbour has held the priority in all, a pause that lasts included.";
+    PAUSED Gauge "weir_paused" ["port", "priority"]
+        "1 while the neighbour holds the priority.";
+    PAUSING Gauge "weir_pausing" ["port", "priority"]
+        "1 while the switch holds the neighbour's priority.";
+    INGRESS_BYTES Gauge "weir_ingress_bytes" ["port", "priority"]
+        "Charged to the ingress buffer now, in whole cells.";
+    INGRESS_MAX_BYTES Gauge "weir_ingress_max_bytes" ["port", "priority"]
+        "The most that was ever charged to the ingress buffer.";
+    EGRESS_BYTES Gauge "weir_egress_bytes" ["port", "priority"]
+        "Waiting to leave by the port now.";
+    EGRESS_MAX_BYTES Gauge "weir_egress_max_bytes" ["port", "priority"]
+        "The most that ever waited to leave by the port.";
+    HEADROOM_USED_MAX_BYTES Gauge "weir_headroom_used_max_bytes" ["port", "priority"]
+        "The most of the headroom above xoff that was ever used.";
+    HEADROOM_BYTES Gauge "weir_headroom_bytes" ["port", "priority"]
+        "The configured headroom above xoff.";
+    XOFF_BYTES Gauge "weir_xoff_bytes" ["port", "priority"]
+        "Ingress occupancy from which the neighbour is paused, as in force now.";
+    SUSPECTED Gauge "weir_suspected" ["port", "priority"]
+        "1 while the egress is suspected of a deadlock.";
+    SUSPICIONS Counter "weir_suspicions_total" ["port", "priority"]
+        "Times that the egress became suspected of a deadlock.";
+    RELEASES Counter "weir_releases_total" ["port", "priority"]
+        "Deadlock releases that started with the port as the loop's egress.";
+    CLCM_FRAMES Counter "weir_clcm_frames_total" ["port", "direction"]
+        "CLCM frames sent (tx), and received and understood (rx).";
+    CLCM_IGNORED Counter "weir_clcm_ignored_total" ["reason"]
+        "CLCM messages that went no further, by reason.";
+    LOOPS_FOUND Counter "weir_loops_found_total" []
+        "Loops that this switch found: its own identifier came back.";
+    CONTROL_OVERFLOWS Counter "weir_control_overflows_total" ["port"]
+        "Control frames that found the port's control queue full.";
+    COMMANDS_LOST Counter "weir_commands_lost_total" []
+        "Commands of the control plane that the dataplane could not take in time.";
+    EVENTS_LOST Counter "weir_events_lost_total" []
+        "Events of the dataplane that found the queue to the control plane full.";
+    HELD_FRAMES Gauge "weir_held_frames" []
+        "Frames inside the switch: admitted and not yet sent.";
+    UMEM_FRAMES Gauge "weir_umem_frames" []
+        "Frames of packet memory in all.";
+    UMEM_FRAMES_FREE Gauge "weir_umem_frames_free" []
+        "Frames of packet memory in no ring and no queue.";
+    ROUNDS Counter "weir_dataplane_rounds_total" []
+        "Rounds of the dataplane's polling loop.";
+    BUSY_ROUNDS Counter "weir_dataplane_busy_rounds_total" []
+        "Rounds that found something to do.";
+    SLEEPS Counter "weir_dataplane_sleeps_total" []
+        "Times that the dataplane thread slept in poll(2).";
+    SLEEP_SECONDS Counter "weir_dataplane_sleep_seconds_total" []
+        "Time that the dataplane thread slept in poll(2).";
+    ROUND_MAX_SECONDS Gauge "weir_dataplane_round_max_seconds" []
+        "The longest round since the start, sleep left out.";
+    DATAPLANE_FRAMES Counter "weir_dataplane_frames_total" ["direction"]
+        "Frames received from and handed to all sockets, control frames included.";
+    SNAPSHOT_AGE Gauge "weir_snapshot_age_seconds" []
+        "Age of the dataplane's figures above; large when the dataplane does not answer.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_conventions() {
+        for (index, metric) in ALL.iter().enumerate() {
+            let Definition { name, kind, .. } = *metric;
+            assert!(name.starts_with("weir_"), "{name}");
+            assert!(
+                name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'),
+                "{name}"
+            );
+            assert_eq!(name.ends_with("_total"), kind == Kind::Counter, "{name}");
+            assert!(metric.help.ends_with('.'), "{name}");
+            assert!(
+                ALL[..index].iter().all(|other| other.name != name),
+                "{name}"
+            );
+        }
+    }
+}

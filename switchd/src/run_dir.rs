@@ -1,0 +1,248 @@
+//! The run directory: its lock, and the BPF file system mounted in it.
+//!
+//! A daemon that was killed leaves directory, lock file, socket and mount behind, but not the lock: the
+//! kernel released it. The next daemon takes all of it over.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use weir_ebpf::{ensure_bpffs, unmount_bpffs, EbpfError};
+
+/// Name of the lock file.
+pub const LOCK_NAME: &str = "lock";
+/// Name of the directory that the BPF file system is mounted at.
+pub const BPF_NAME: &str = "bpf";
+
+/// A run directory that belongs to this process until [`release`](Self::release).
+#[derive(Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    lock: Flock<File>,
+}
+
+/// Why the run directory cannot be ours.
+#[derive(Debug, thiserror::Error)]
+pub enum RunDirError {
+    /// Another daemon lives there.
+    #[error(
+        "{path} belongs to another weir-switchd, process {pid}: stop it, or give this one a run \
+         directory of its own"
+    )]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+        /// The other's process id, or `unknown`.
+        pid: String,
+    },
+    /// The BPF file system cannot be mounted or unmounted.
+    #[error(transparent)]
+    Bpf(#[from] EbpfError),
+    /// The operating system refuses something.
+    #[error("cannot {action} {path}: {source}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl RunDir {
+    /// Makes the directory (mode 0755) and locks it for this process.
+    ///
+    /// # Errors
+    ///
+    /// [`RunDirError::InUse`] while another process holds the lock.
+    pub fn take(path: &Path) -> Result<Self, RunDirError> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(path)
+            .map_err(failed("make the directory", path))?;
+        let lock_path = path.join(LOCK_NAME);
+        let mut lock = lock_file(path, &lock_path)?;
+        let write = failed("write", &lock_path);
+        let mut text = String::new();
+        // A lock file that is not text was not written by us: it tells nothing.
+        if lock.read_to_string(&mut text).is_ok() && !text.trim().is_empty() {
+            tracing::warn!(
+                run_dir = %path.display(),
+                pid = text.trim(),
+                "taking over from a daemon that ended without cleaning up"
+            );
+        }
+        lock.rewind()
+            .and_then(|()| lock.set_len(0))
+            .and_then(|()| writeln!(*lock, "{}", std::process::id()))
+            .map_err(write)?;
+        Ok(Self {
+            path: path.to_owned(),
+            lock,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the BPF file system is, or will be.
+    pub fn bpf_path(&self) -> PathBuf {
+        self.path.join(BPF_NAME)
+    }
+
+    /// Mounts a new BPF file system. What a killed daemon left there goes, and with it the pins that
+    /// kept its programs attached.
+    ///
+    /// # Errors
+    ///
+    /// Without CAP_SYS_ADMIN, or on a kernel without BPF.
+    pub fn mount_bpf(&self) -> Result<(), RunDirError> {
+        unmount_bpffs(&self.bpf_path())?;
+        Ok(ensure_bpffs(&self.bpf_path())?)
+    }
+
+    /// Unmounts and takes away all that is ours: the BPF file system, `leftovers`, the lock, and the
+    /// directory when nothing else is in it. What cannot be removed is logged and left.
+    pub fn release(self, leftovers: &[&Path]) {
+        let log = |error: RunDirError| tracing::warn!(%error, "the run directory is left behind");
+        let _ = unmount_bpffs(&self.bpf_path())
+            .map_err(RunDirError::from)
+            .map_err(log);
+        let _ = removed(std::fs::remove_dir(self.bpf_path()))
+            .map_err(failed("remove", &self.bpf_path()))
+            .map_err(log);
+        for path in leftovers {
+            let _ = removed(std::fs::remove_file(path))
+                .map_err(failed("remove", path))
+                .map_err(log);
+        }
+        let lock_path = self.path.join(LOCK_NAME);
+        let _ = removed(std::fs::remove_file(&lock_path))
+            .map_err(failed("remove", &lock_path))
+            .map_err(log);
+        // Others may keep files there.
+        let _ = std::fs::remove_dir(&self.path);
+        drop(self.lock);
+    }
+}
+
+/// Opens and locks the lock file; anew when another daemon removed it between the two.
+fn lock_file(directory: &Path, path: &Path) -> Result<Flock<File>, RunDirError> {
+    loop {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o644)
+            .open(path)
+            .map_err(failed("open", path))?;
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => {
+                let ours = lock.metadata().map_err(failed("look at", path))?;
+                if std::fs::metadata(path).is_ok_and(|there| there.ino() == ours.ino()) {
+                    return Ok(lock);
+                }
+            }
+            Err((mut file, Errno::EWOULDBLOCK)) => {
+                let mut pid = String::new();
+                let known = file.read_to_string(&mut pid).is_ok() && !pid.trim().is_empty();
+                return Err(RunDirError::InUse {
+                    path: directory.to_owned(),
+                    pid: if known { pid.trim() } else { "unknown" }.to_owned(),
+                });
+            }
+            Err((_, error)) => return Err(failed("lock", path)(error.into())),
+        }
+    }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) -> RunDirError {
+    let path = path.to_owned();
+    move |source| RunDirError::Io {
+        action,
+        path: path.clone(),
+        source,
+    }
+}
+
+/// What is not there needs no removing.
+fn removed(outcome: io::Result<()>) -> io::Result<()> {
+    match outcome {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        outcome => outcome,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_ebpf::is_bpffs;
+
+    #[test]
+    fn a_live_daemon_keeps_others_out_and_is_named() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("a/b");
+        let ours = RunDir::take(&path).unwrap();
+        match RunDir::take(&path) {
+            Err(RunDirError::InUse { pid, .. }) => {
+                assert_eq!(pid, std::process::id().to_string());
+            }
+            other => panic!("{other:?}"),
+        }
+        ours.release(&[]);
+        assert!(!path.exists());
+        RunDir::take(&path).unwrap().release(&[]);
+    }
+
+    #[test]
+    fn what_a_killed_daemon_left_is_taken_over() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("run");
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join(LOCK_NAME), "999999999999\n").unwrap();
+        let ours = RunDir::take(&path).unwrap();
+        let text = std::fs::read_to_string(path.join(LOCK_NAME)).unwrap();
+        assert_eq!(text, format!("{}\n", std::process::id()));
+        ours.release(&[]);
+    }
+
+    #[test]
+    fn foreign_files_stay() {
+        let parent = tempfile::tempdir().unwrap();
+        let ours = RunDir::take(parent.path()).unwrap();
+        let foreign = parent.path().join("foreign");
+        let leftover = parent.path().join("api.sock");
+        std::fs::write(&foreign, "").unwrap();
+        std::fs::write(&leftover, "").unwrap();
+        ours.release(&[&leftover, &parent.path().join("never-made")]);
+        assert!(foreign.exists() && !leftover.exists());
+        assert!(!parent.path().join(LOCK_NAME).exists());
+    }
+
+    /// Needs CAP_SYS_ADMIN; without it there is nothing to see but the error.
+    #[test]
+    fn a_bpf_file_system_comes_and_goes() {
+        let parent = tempfile::tempdir().unwrap();
+        let ours = RunDir::take(parent.path()).unwrap();
+        let target = ours.bpf_path();
+        match ours.mount_bpf() {
+            Ok(()) => {
+                assert!(is_bpffs(&target));
+                std::fs::create_dir(target.join("stale")).unwrap();
+                ours.mount_bpf().unwrap();
+                assert!(!target.join("stale").exists());
+            }
+            Err(error) => assert!(error.to_string().contains("mount"), "{error}"),
+        }
+        ours.release(&[]);
+        assert!(!target.exists());
+    }
+}

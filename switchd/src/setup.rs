@@ -1,0 +1,131 @@
+//! From the configuration file to what the daemon's parts want.
+
+use std::time::Duration;
+
+use weir_config::daemon::{DaemonConfig, LogFormat};
+use weir_core::control::{ControlConfig, Policy};
+use weir_core::{PortId, PortRole, PortSet, Priority};
+
+use crate::control::info::{ClassInfo, PortInfo, SwitchInfo};
+use crate::control::ControlSettings;
+use crate::daemon::Plan;
+use crate::logging;
+
+/// What [`crate::daemon::run`] needs to know. `seed` is the control plane's randomness.
+pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
+    Plan {
+        run_dir: config.run_dir.clone(),
+        api_socket: config.api_socket.clone(),
+        metrics: config.metrics_listen,
+        info: info(config),
+        control: ControlSettings {
+            plane: control(config),
+            seed,
+            history_interval: config.dataplane.history_interval,
+            history_length: config.dataplane.history_length,
+        },
+        drain,
+    }
+}
+
+/// How log lines look.
+pub fn log_format(config: &DaemonConfig) -> logging::LogFormat {
+    match config.log.format {
+        LogFormat::Text => logging::LogFormat::Text,
+        LogFormat::Json => logging::LogFormat::Json,
+    }
+}
+
+fn info(config: &DaemonConfig) -> SwitchInfo {
+    let core = config.core(&[]);
+    SwitchInfo {
+        name: config.name.clone(),
+        deadlock_policy: match config.deadlock.policy {
+            Policy::Off => "off",
+            Policy::Breaker => "breaker",
+        },
+        ports: config
+            .ports
+            .iter()
+            .map(|port| PortInfo {
+                name: port.name.clone(),
+                device: port.device.clone(),
+                ifindex: 0,
+                role: port.role,
+                address: port.address.unwrap_or_default(),
+                rate: port.rate,
+                xdp_mode: "detached",
+                zero_copy: false,
+            })
+            .collect(),
+        classes: Priority::ALL.map(|priority| ClassInfo {
+            name: config.class_name(priority).to_owned(),
+            mode: core.classes[priority.index()].mode,
+            configured: config.class_of(priority).is_some(),
+        }),
+    }
+}
+
+fn control(config: &DaemonConfig) -> ControlConfig {
+    let mut fabric_ports = PortSet::EMPTY;
+    for (index, port) in config.ports.iter().enumerate() {
+        if let (PortRole::Fabric, Some(id)) = (port.role, PortId::from_index(index)) {
+            fabric_ports.insert(id);
+        }
+    }
+    ControlConfig {
+        policy: config.deadlock.policy,
+        clcm_interval: config.deadlock.clcm_interval,
+        release_period: config.deadlock.release,
+        release_extra: config.deadlock.release_buffer,
+        port_count: config.ports.len(),
+        fabric_ports,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    const FILE: &str = r#"
+name = "s1"
+[[class]]
+name = "lossless"
+priority = 3
+mode = "pfc"
+xoff = "60KiB"
+xon = "52KiB"
+headroom = "64KiB"
+[[port]]
+name = "up"
+device = "eth0"
+role = "fabric"
+rate = "100Mbit"
+[[port]]
+name = "down"
+device = "eth1"
+role = "edge"
+rate = "100Mbit"
+[deadlock]
+policy = "breaker"
+release-buffer = "4KiB"
+"#;
+
+    #[test]
+    fn names_and_settings_arrive() {
+        let config = DaemonConfig::parse(FILE, Path::new("s1.toml")).unwrap();
+        let plan = plan(&config, 7, Duration::from_secs(2));
+        assert_eq!(plan.run_dir, Path::new("/run/weir/s1"));
+        assert_eq!(plan.control.seed, 7);
+        assert_eq!(plan.info.deadlock_policy, "breaker");
+        let fabric: Vec<_> = plan.control.plane.fabric_ports.iter().collect();
+        assert_eq!(fabric, [PortId::new(0)]);
+        assert_eq!(plan.control.plane.release_extra.get(), 4096);
+        let lossless: Vec<_> = plan.info.lossless().map(Priority::get).collect();
+        assert_eq!(lossless, [3]);
+        assert_eq!(plan.info.classes[3].name, "lossless");
+        assert!(plan.info.classes[3].configured && !plan.info.classes[0].configured);
+        assert_eq!(plan.info.classes[0].name, "default");
+    }
+}

@@ -1,0 +1,321 @@
+//! A dataplane made of queues, and a small HTTP client.
+#![allow(dead_code)] // each test file uses its own part
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration as StdDuration;
+
+use crossbeam::channel::{bounded, Receiver, Sender};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use weir_core::control::{ControlConfig, Policy};
+use weir_core::event::EventKind;
+use weir_core::{
+    BitRate, Bytes, ClassMode, Command, Duration, Event, Instant, MacAddress, PortId, PortRole,
+    PortSet, Priority, SuspicionReason,
+};
+use weir_switchd::control::clock;
+use weir_switchd::control::info::{ClassInfo, PortInfo, SwitchInfo};
+use weir_switchd::control::link::{Busy, DataplaneLink, Requests, XdpCounters};
+use weir_switchd::control::ControlSettings;
+use weir_switchd::daemon::{AttachedPort, RunningDataplane, Stopped};
+use weir_switchd::dataplane::messages::{Request, Snapshot};
+
+/// No test waits longer than this for what must happen.
+pub const LIMIT: StdDuration = StdDuration::from_secs(60);
+
+pub const LOSSLESS: u8 = 3;
+
+pub fn port(index: usize) -> PortId {
+    PortId::from_index(index).unwrap()
+}
+
+pub fn priority(value: u8) -> Priority {
+    Priority::new(value).unwrap()
+}
+
+/// Three ports `p0` to `p2`, the last an edge port; priority 3 lossless.
+pub fn info() -> SwitchInfo {
+    let ports = (0..3u8)
+        .map(|index| PortInfo {
+            name: format!("p{index}"),
+            device: format!("dev{index}"),
+            ifindex: 0,
+            role: if index == 2 {
+                PortRole::Edge
+            } else {
+                PortRole::Fabric
+            },
+            address: MacAddress::default(),
+            rate: BitRate::from_mbit(100),
+            xdp_mode: "native",
+            zero_copy: false,
+        })
+        .collect();
+    let classes = std::array::from_fn(|index| {
+        let lossless = index == usize::from(LOSSLESS);
+        ClassInfo {
+            name: if lossless { "lossless" } else { "default" }.to_owned(),
+            mode: if lossless {
+                ClassMode::Pfc {
+                    xoff: Bytes::new(61_440),
+                    xon: Bytes::new(53_248),
+                    headroom: Bytes::new(65_536),
+                }
+            } else {
+                ClassMode::Lossy {
+                    buffer: Bytes::new(65_536),
+                }
+            },
+            configured: lossless,
+        }
+    });
+    SwitchInfo {
+        name: "s1".to_owned(),
+        deadlock_policy: "breaker",
+        ports,
+        classes,
+    }
+}
+
+pub fn settings() -> ControlSettings {
+    let mut fabric_ports = PortSet::EMPTY;
+    fabric_ports.insert(port(0));
+    fabric_ports.insert(port(1));
+    ControlSettings {
+        plane: ControlConfig {
+            policy: Policy::Breaker,
+            clcm_interval: Duration::from_millis(5),
+            release_period: Duration::from_millis(50),
+            release_extra: Bytes::new(3_072),
+            port_count: 3,
+            fabric_ports,
+        },
+        seed: 1,
+        history_interval: Duration::from_millis(5),
+        history_length: 4,
+    }
+}
+
+/// The other ends of the queues. Its thread fills snapshots from `template` and keeps the commands.
+pub struct FakeDataplane {
+    requests: Sender<Request>,
+    request_queue: Receiver<Request>,
+    events: Option<Sender<Event>>,
+    event_queue: Receiver<Event>,
+    snapshots: Sender<Box<Snapshot>>,
+    snapshot_queue: Receiver<Box<Snapshot>>,
+    pub notify: Arc<EventFd>,
+    pub template: Arc<Mutex<Snapshot>>,
+    commands: Arc<Mutex<Vec<Command>>>,
+    /// Runs when the dataplane is told to stop.
+    pub at_stop: Option<Box<dyn FnOnce() + Send>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FakeDataplane {
+    pub fn start() -> Self {
+        let (requests, request_queue) = bounded(64);
+        let (events, event_queue) = bounded(4_096);
+        let (snapshots, snapshot_queue) = bounded(8);
+        let mut fake = Self {
+            requests,
+            request_queue,
+            events: Some(events),
+            event_queue,
+            snapshots,
+            snapshot_queue,
+            notify: Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC).unwrap()),
+            template: Arc::default(),
+            commands: Arc::default(),
+            at_stop: None,
+            thread: None,
+        };
+        fake.template.lock().unwrap().ports = vec![Default::default(); 3];
+        fake.thread = Some(fake.spawn());
+        fake
+    }
+
+    fn spawn(&self) -> JoinHandle<()> {
+        let requests = self.request_queue.clone();
+        let snapshots = self.snapshots.clone();
+        let template = Arc::clone(&self.template);
+        let commands = Arc::clone(&self.commands);
+        let notify = Arc::clone(&self.notify);
+        std::thread::spawn(move || {
+            for request in requests {
+                match request {
+                    Request::Command(command) => commands.lock().unwrap().push(command),
+                    Request::Snapshot(mut snapshot) => {
+                        *snapshot = template.lock().unwrap().clone();
+                        snapshot.at = clock::now();
+                        snapshots.try_send(snapshot).unwrap();
+                        notify.write(1).unwrap();
+                    }
+                    Request::Stop { .. } => return,
+                }
+            }
+        })
+    }
+
+    /// A handle that lets a test make things happen once the daemon owns the dataplane.
+    pub fn remote(&self) -> Remote {
+        Remote {
+            events: self.events.clone().unwrap(),
+            notify: Arc::clone(&self.notify),
+            commands: Arc::clone(&self.commands),
+        }
+    }
+
+    /// Ends like a thread that panicked: the queues close.
+    pub fn die(&mut self) {
+        self.events = None;
+    }
+}
+
+#[derive(Clone)]
+pub struct Remote {
+    events: Sender<Event>,
+    notify: Arc<EventFd>,
+    commands: Arc<Mutex<Vec<Command>>>,
+}
+
+impl Remote {
+    pub fn happen(&self, kind: EventKind) -> Instant {
+        let at = clock::now();
+        self.events.send(Event { at, kind }).unwrap();
+        self.notify.write(1).unwrap();
+        at
+    }
+
+    pub fn suspect(&self, egress: usize) -> Instant {
+        self.happen(EventKind::Suspected {
+            egress: port(egress),
+            priority: priority(LOSSLESS),
+            reason: SuspicionReason::Paused,
+            queued: Bytes::new(4_500),
+            idle: Duration::from_millis(20),
+        })
+    }
+
+    pub fn commands(&self) -> Vec<Command> {
+        self.commands.lock().unwrap().clone()
+    }
+}
+
+struct Sending(Sender<Request>);
+
+impl Requests for Sending {
+    fn try_send(&self, request: Request) -> Result<(), Busy> {
+        self.0.try_send(request).map_err(|_| Busy)
+    }
+}
+
+impl RunningDataplane for FakeDataplane {
+    fn link(&self) -> io::Result<DataplaneLink> {
+        let notify: OwnedFd = self.notify.as_fd().try_clone_to_owned()?;
+        Ok(DataplaneLink {
+            requests: Box::new(Sending(self.requests.clone())),
+            events: self.event_queue.clone(),
+            snapshots: self.snapshot_queue.clone(),
+            notify,
+        })
+    }
+
+    fn attached(&self) -> Vec<AttachedPort> {
+        (0..3u8)
+            .map(|index| AttachedPort {
+                ifindex: 1_000_000 + u32::from(index),
+                address: MacAddress([2, 0, 0, 0, 0, index]),
+                xdp_mode: "generic",
+                zero_copy: false,
+            })
+            .collect()
+    }
+
+    fn xdp_frames(&self, port: PortId) -> Vec<(&'static str, u64)> {
+        FakeXdp.frames(port)
+    }
+
+    fn stop(mut self, drain: StdDuration) -> anyhow::Result<Stopped> {
+        if let Some(at_stop) = self.at_stop.take() {
+            at_stop();
+        }
+        let drain = Duration::from_nanos(drain.as_nanos() as u64);
+        self.requests.send(Request::Stop { drain })?;
+        self.thread.take().unwrap().join().unwrap();
+        Ok(Stopped {
+            drained: true,
+            held_frames: 0,
+        })
+    }
+}
+
+pub struct FakeXdp;
+
+impl XdpCounters for FakeXdp {
+    fn frames(&self, port: PortId) -> Vec<(&'static str, u64)> {
+        vec![("data", 100 + u64::from(port.get())), ("mac_control", 7)]
+    }
+}
+
+/// One answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
+}
+
+impl Answer {
+    pub fn json<T: serde::de::DeserializeOwned>(&self) -> T {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+}
+
+pub async fn get(socket: &Path, path: &str) -> Answer {
+    request(socket, "GET", path).await
+}
+
+pub async fn request(socket: &Path, method: &str, path: &str) -> Answer {
+    let stream = tokio::net::UnixStream::connect(socket).await.unwrap();
+    exchange(stream, method, path).await
+}
+
+pub async fn exchange(
+    mut stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+    method: &str,
+    path: &str,
+) -> Answer {
+    let request = format!("{method} {path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    tokio::time::timeout(LIMIT, stream.read_to_string(&mut text))
+        .await
+        .expect("an answer in time")
+        .unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    Answer {
+        status: head.split(' ').nth(1).unwrap().parse().unwrap(),
+        head: head.to_owned(),
+        body: body.to_owned(),
+    }
+}
+
+/// Waits until `condition` gives something.
+pub async fn until<T>(mut condition: impl AsyncFnMut() -> Option<T>) -> T {
+    let waiting = async {
+        loop {
+            if let Some(value) = condition().await {
+                return value;
+            }
+            tokio::time::sleep(StdDuration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT, waiting)
+        .await
+        .expect("the condition in time")
+}

@@ -1,0 +1,50 @@
+//! `weir-endpoint`: the lab's host. See `weir_lab::endpoint`.
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use weir_lab::endpoint::run;
+
+/// Sends and receives numbered frames at one network device and verifies each on receipt.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Run until told to finish; works in the network namespace it is started in.
+    ///
+    /// Prints JSON lines: {"ready":true} once the socket is bound, then answers. Takes lines on
+    /// standard input: `stop-sending`, `snapshot`, `pause QUANTA`, `pfc PRIORITY QUANTA`, `finish`.
+    /// `finish`, the end of the input, SIGTERM and SIGINT make it write its report and exit.
+    Run {
+        /// What to send and what to expect, in JSON.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Read a configuration and say whether it is legal.
+    Check {
+        /// What to send and what to expect, in JSON.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().action {
+        Action::Run { config } => run::read_config(&config).and_then(run::run),
+        Action::Check { config } => run::read_config(&config).map(|_| ()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("weir-endpoint: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Runs scenarios with real frames.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args, Parser, Subcommand};
+use weir_api::run::RunResult;
+use weir_config::scenario::Scenario;
+use weir_config::{FileError, Override};
+use weir_lab::lab::interrupt::{self, Interrupted};
+use weir_lab::lab::names::Names;
+use weir_lab::lab::run::{run, Options};
+use weir_lab::lab::{plot, table, topology};
+
+const EXIT_EXPECTATION: u8 = 1;
+const EXIT_USAGE: u8 = 2;
+const EXIT_FAILURE: u8 = 3;
+const EXIT_INTERRUPTED: u8 = 130;
+
+/// Runs scenarios with real frames: every switch a weir-switchd, every host an AF_XDP endpoint, each in a
+/// network namespace of its own. Needs root.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    after_help = "Exit status: 0 all expectations held, 1 one did not, 2 the file or the command line is wrong, \
+                  3 the run failed, 130 interrupted."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run one scenario and judge its expectations.
+    ///
+    /// Example: weir-lab run scenarios/ring4.toml --set deadlock.policy=breaker --json ring4.json
+    Run {
+        /// The scenario file.
+        file: PathBuf,
+        /// Put a value over one of the file: deadlock.policy=breaker, class.lossless.xoff=30KiB.
+        #[arg(long = "set", value_name = "PATH=VALUE")]
+        overrides: Vec<Override>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Let the four-switch ring deadlock under plain PFC, then run it with the Deadlock Breaker.
+    Demo {
+        /// The scenario file.
+        #[arg(long, default_value = "scenarios/ring4.toml")]
+        scenario: PathBuf,
+        /// For how long each run offers traffic, such as 8s.
+        #[arg(long, value_name = "DURATION")]
+        duration: Option<String>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Print the plan of a scenario's topology for netns-scripts/lab-up.sh.
+    Plan {
+        /// The scenario file.
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Output {
+    /// Write the whole result as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write curves as SVG.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Leave logs and configurations behind.
+    #[arg(long)]
+    keep: bool,
+    /// Print nothing but the result.
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl Output {
+    fn options(&self) -> Options {
+        Options {
+            keep: self.keep,
+            quiet: self.quiet,
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = interrupt::catch()
+        .context("signal handler")
+        .and_then(|()| match &cli.command {
+            Command::Run {
+                file,
+                overrides,
+                output,
+            } => run_one(file, overrides, output),
+            Command::Demo {
+                scenario,
+                duration,
+                output,
+            } => demo(scenario, duration.as_deref(), output),
+            Command::Plan { file } => {
+                let scenario = Scenario::load(file, &[])?;
+                print!("{}", topology::plan(&scenario, &Names::new()));
+                Ok(true)
+            }
+        });
+    let status = match outcome {
+        Ok(true) => 0,
+        Ok(false) => EXIT_EXPECTATION,
+        Err(error) if error.is::<Interrupted>() => {
+            eprintln!("\ninterrupted; everything is cleaned up");
+            EXIT_INTERRUPTED
+        }
+        Err(error) => {
+            eprintln!("{error:#}");
+            if error.is::<FileError>() {
+                EXIT_USAGE
+            } else {
+                EXIT_FAILURE
+            }
+        }
+    };
+    ExitCode::from(status)
+}
+
+fn run_one(file: &Path, overrides: &[Override], output: &Output) -> Result<bool> {
+    let scenario = Scenario::load(file, overrides)?;
+    let result = run(&scenario, output.options())?;
+    print!("{}", table::run(&result));
+    if let Some(path) = &output.json {
+        write(path, &serde_json::to_string_pretty(&result)?)?;
+    }
+    if let Some(path) = &output.svg {
+        write(path, &plot::svg(&[(scenario.name.as_str(), &result)]))?;
+    }
+    Ok(result
+        .expectations
+        .iter()
+        .all(|expectation| expectation.held))
+}
+
+fn demo(file: &Path, duration: Option<&str>, output: &Output) -> Result<bool> {
+    let mut results: Vec<RunResult> = Vec::new();
+    for policy in ["off", "breaker"] {
+        let mut overrides = vec![parse_override(&format!("deadlock.policy={policy}"))?];
+        if let Some(duration) = duration {
+            overrides.push(parse_override(&format!("duration={duration}"))?);
+        }
+        let scenario = Scenario::load(file, &overrides)?;
+        results.push(run(&scenario, output.options())?);
+    }
+    let [plain, breaker] = results.as_slice() else {
+        unreachable!("two policies were run");
+    };
+    println!("\n{}", table::demo(&[plain, breaker]));
+    println!(
+        "before: mean rate until the standstill; after: mean rate of the last third of the run"
+    );
+    if let Some(path) = &output.svg {
+        write(
+            path,
+            &plot::svg(&[("plain PFC", plain), ("Deadlock Breaker", breaker)]),
+        )?;
+        println!("curves: {}", path.display());
+    }
+    if let Some(path) = &output.json {
+        let all = serde_json::json!({ "format": weir_api::run::RUN_FORMAT, "runs": results });
+        write(path, &serde_json::to_string_pretty(&all)?)?;
+        println!("result: {}", path.display());
+    }
+    let failed: Vec<String> = results
+        .iter()
+        .flat_map(|result| {
+            result
+                .expectations
+                .iter()
+                .filter(|expectation| !expectation.held)
+                .map(|expectation| {
+                    format!(
+                        "{}: {} (seen: {})",
+                        result.policy, expectation.what, expectation.seen
+                    )
+                })
+        })
+        .collect();
+    for failure in &failed {
+        println!("expectation failed: {failure}");
+    }
+    Ok(failed.is_empty())
+}
+
+fn parse_override(text: &str) -> Result<Override> {
+    text.parse().map_err(anyhow::Error::msg)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    }
+    std::fs::write(path, text).with_context(|| path.display().to_string())
+}

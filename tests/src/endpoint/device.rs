@@ -1,0 +1,111 @@
+//! The device under the socket: its XDP program and its drop counters.
+
+use std::os::fd::AsFd;
+
+use anyhow::{Context, Result};
+use weir_ebpf::{AttachMode, Fallback, PortProgram, PortSettings, Verdict};
+
+use super::socket::XdpPort;
+
+/// The program that redirects every frame of queue 0 into the socket. It stays at the device until
+/// this is dropped or the process ends.
+#[derive(Debug)]
+pub struct Redirect(PortProgram);
+
+impl Redirect {
+    /// Loads the program and attaches it to `device`. Frames of other queues are dropped: a host
+    /// whose kernel answers would disturb what is measured.
+    ///
+    /// # Errors
+    /// When the device is not there, has a program already, or rights are missing.
+    pub fn attach(device: &str, port: &XdpPort) -> Result<Self> {
+        let index = nix::net::if_::if_nametoindex(device)
+            .with_context(|| format!("{device}: no such device here"))?;
+        let mut program = PortProgram::load(&PortSettings {
+            fallback: Fallback::Drop,
+            ..PortSettings::default()
+        })?;
+        program.set_socket(0, port.as_fd())?;
+        program.attach(index, AttachMode::Auto, None)?;
+        Ok(Self(program))
+    }
+
+    /// Frames that the program did not redirect.
+    ///
+    /// # Errors
+    /// When its map cannot be read.
+    pub fn not_redirected(&self) -> Result<u64> {
+        let verdicts = self.0.verdict_counters()?;
+        let others = Verdict::ALL
+            .into_iter()
+            .filter(|verdict| *verdict != Verdict::Redirected);
+        Ok(others.map(|verdict| verdicts.get(verdict)).sum())
+    }
+}
+
+/// `drop` of both directions in `/proc/net/dev`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceDrops {
+    /// On receipt.
+    pub received: u64,
+    /// On transmission.
+    pub sent: u64,
+}
+
+/// Drop counters of `device` in the network namespace of this process.
+///
+/// # Errors
+/// When the device is not there.
+pub fn drops(device: &str) -> Result<DeviceDrops> {
+    // sysfs would show the namespace it was mounted in, procfs shows the process's own
+    let table = std::fs::read_to_string("/proc/self/net/dev").context("/proc/self/net/dev")?;
+    find_drops(&table, device).with_context(|| format!("{device}: no such device here"))
+}
+
+/// Fields after the name: 8 of receipt, 8 of transmission; the fourth of each is `drop`.
+fn find_drops(table: &str, device: &str) -> Option<DeviceDrops> {
+    let fields = table.lines().find_map(|line| {
+        let (name, fields) = line.split_once(':')?;
+        (name.trim() == device).then_some(fields)
+    })?;
+    let fields: Vec<u64> = fields
+        .split_whitespace()
+        .map_while(|field| field.parse().ok())
+        .collect();
+    Some(DeviceDrops {
+        received: *fields.get(3)?,
+        sent: *fields.get(11)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "\
+Inter-|   Receive                                                |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+    lo:       1       2    3    4    5     6          7         8        9      10   11   12   13    14      15         16
+ veth0: 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36
+";
+
+    #[test]
+    fn drops_are_found_by_device_and_column() {
+        assert_eq!(
+            find_drops(TABLE, "lo"),
+            Some(DeviceDrops {
+                received: 4,
+                sent: 12
+            })
+        );
+        assert_eq!(
+            find_drops(TABLE, "veth0"),
+            Some(DeviceDrops {
+                received: 24,
+                sent: 32
+            })
+        );
+        assert_eq!(find_drops(TABLE, "veth"), None);
+        assert_eq!(find_drops("", "lo"), None);
+    }
+}

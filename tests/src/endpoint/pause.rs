@@ -1,0 +1,185 @@
+//! What the switch at the other end holds: PFC by priority (802.1Qbb) and 802.3x PAUSE for all.
+
+use weir_core::units::{BitRate, Duration, Instant, Priority, Quanta, PRIORITY_COUNT};
+
+/// Which pauses a station obeys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Obedience {
+    /// PFC, by priority.
+    pub pfc: [bool; PRIORITY_COUNT],
+    /// 802.3x PAUSE.
+    pub pause: bool,
+}
+
+/// Pauses in force. They expire by themselves; the caller passes the time in.
+#[derive(Debug)]
+pub struct PauseClock {
+    rate: BitRate,
+    obey: Obedience,
+    all_until: Instant,
+    until: [Instant; PRIORITY_COUNT],
+    /// Paused spans by priority, without the part still ahead: `settled` up to `settled_at`.
+    settled_at: Instant,
+    settled: [Duration; PRIORITY_COUNT],
+}
+
+impl PauseClock {
+    /// Nothing paused. A quantum is 512 bit times of `rate` (IEEE 802.3 Annex 31B.2).
+    pub fn new(rate: BitRate, obey: Obedience) -> Self {
+        Self {
+            rate,
+            obey,
+            all_until: Instant::ZERO,
+            until: [Instant::ZERO; PRIORITY_COUNT],
+            settled_at: Instant::ZERO,
+            settled: [Duration::ZERO; PRIORITY_COUNT],
+        }
+    }
+
+    /// An 802.3x PAUSE arrived; zero quanta let everything go that PFC does not hold.
+    pub fn receive_pause(&mut self, now: Instant, quanta: Quanta) {
+        if self.obey.pause {
+            self.settle(now);
+            self.all_until = now + quanta.at(self.rate);
+        }
+    }
+
+    /// One enabled entry of a PFC frame arrived; zero quanta are XON.
+    pub fn receive_pfc(&mut self, now: Instant, priority: Priority, quanta: Quanta) {
+        if self.obey.pfc[priority.index()] {
+            self.settle(now);
+            self.until[priority.index()] = now + quanta.at(self.rate);
+        }
+    }
+
+    /// True while no frame of `priority` may be started.
+    pub fn is_paused(&self, now: Instant, priority: Priority) -> bool {
+        self.resumes_at(priority) > now
+    }
+
+    /// When `priority` may send again if nothing else arrives; not after `now` if it may already.
+    pub fn resumes_at(&self, priority: Priority) -> Instant {
+        self.all_until.max(self.until[priority.index()])
+    }
+
+    /// For how long `priority` has been held in all, up to `now`.
+    pub fn paused_total(&self, now: Instant, priority: Priority) -> Duration {
+        let open = self
+            .resumes_at(priority)
+            .min(now)
+            .saturating_since(self.settled_at);
+        self.settled[priority.index()] + open
+    }
+
+    /// Books what was held since the last change: its length is known now.
+    fn settle(&mut self, now: Instant) {
+        for priority in Priority::ALL {
+            self.settled[priority.index()] = self.paused_total(now, priority);
+        }
+        self.settled_at = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ALL: Obedience = Obedience {
+        pfc: [true; PRIORITY_COUNT],
+        pause: true,
+    };
+
+    fn at(micros: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(micros)
+    }
+
+    fn priority(value: u8) -> Priority {
+        Priority::from_low_bits(value)
+    }
+
+    /// 1 Gbit/s: one quantum is 512 ns.
+    fn gigabit(obey: Obedience) -> PauseClock {
+        PauseClock::new(BitRate::from_mbit(1000), obey)
+    }
+
+    #[test]
+    fn xoff_holds_what_it_names_for_its_quanta() {
+        let mut clock = gigabit(ALL);
+        clock.receive_pfc(at(10), priority(3), Quanta(1000));
+        assert!(clock.is_paused(at(10), priority(3)));
+        assert!(!clock.is_paused(at(10), priority(2)));
+        assert!(clock.is_paused(at(521), priority(3)));
+        assert!(
+            !clock.is_paused(at(522), priority(3)),
+            "512 microseconds are over"
+        );
+        assert_eq!(
+            clock.paused_total(at(9000), priority(3)),
+            Duration::from_micros(512)
+        );
+    }
+
+    #[test]
+    fn xon_ends_it_at_once_and_pause_is_apart() {
+        let mut clock = gigabit(ALL);
+        clock.receive_pfc(at(0), priority(3), Quanta::MAX);
+        clock.receive_pause(at(100), Quanta::MAX);
+        clock.receive_pfc(at(200), priority(3), Quanta::ZERO);
+        assert!(clock.is_paused(at(200), priority(3)), "PAUSE goes on");
+        clock.receive_pause(at(300), Quanta::ZERO);
+        assert!(!clock.is_paused(at(300), priority(3)));
+        assert_eq!(
+            clock.paused_total(at(900), priority(3)),
+            Duration::from_micros(300)
+        );
+        assert_eq!(
+            clock.paused_total(at(900), priority(0)),
+            Duration::from_micros(200)
+        );
+    }
+
+    #[test]
+    fn what_is_not_obeyed_holds_nothing() {
+        let mut clock = gigabit(Obedience {
+            pfc: [false; PRIORITY_COUNT],
+            pause: false,
+        });
+        clock.receive_pfc(at(0), priority(3), Quanta::MAX);
+        clock.receive_pause(at(0), Quanta::MAX);
+        assert!(!clock.is_paused(at(1), priority(3)));
+        assert_eq!(clock.paused_total(at(500), priority(3)), Duration::ZERO);
+    }
+
+    proptest! {
+        /// Time held, counted microsecond by microsecond, is the total.
+        #[test]
+        fn the_total_is_the_time_held(
+            changes in prop::collection::vec((0u64..300, prop::option::of(0u8..8), 0u16..500), 0..20)
+        ) {
+            // 512 Mbit/s: one quantum is one microsecond
+            let mut clock = PauseClock::new(BitRate::from_mbit(512), ALL);
+            let mut held = [0u64; PRIORITY_COUNT];
+            let mut now = 1;
+            for (wait, named, quanta) in changes {
+                for _ in 0..wait {
+                    for p in Priority::ALL {
+                        held[p.index()] += u64::from(clock.is_paused(at(now), p));
+                    }
+                    now += 1;
+                }
+                match named {
+                    Some(named) => clock.receive_pfc(at(now), priority(named), Quanta(quanta)),
+                    None => clock.receive_pause(at(now), Quanta(quanta)),
+                }
+            }
+            for p in Priority::ALL {
+                prop_assert_eq!(
+                    clock.paused_total(at(now), p),
+                    Duration::from_micros(held[p.index()])
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! The endpoint without its socket and its clock: frames and moments in, frames out.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use weir_core::units::{Instant, Priority, PRIORITY_COUNT};
+use weir_core::wire::mac_control::MacControl;
+
+use super::config::EndpointConfig;
+use super::frame::{self, Content, Whole};
+use super::pacer::Pacer;
+use super::pause::{Obedience, PauseClock};
+use super::receiver::FlowReceiver;
+use super::report::{ControlCounts, EndpointReport, KernelLosses, Snapshot, REPORT_FORMAT};
+use super::sender::FlowSender;
+
+/// Most MAC control frames that wait to be sent.
+pub const INJECTED_MAX: usize = 64;
+
+const ETHERTYPE_AT: usize = 12;
+/// IEEE 802.3 clause 31.4.1.3.
+const ETHERTYPE_MAC_CONTROL: [u8; 2] = [0x88, 0x08];
+/// 01-80-C2-00-00-0X: frames that no bridge forwards (IEEE 802.1Q table 8-1).
+const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
+
+/// A host on one link: what it has sent, what it has received, what holds it.
+#[derive(Debug)]
+pub struct Station {
+    config: EndpointConfig,
+    pauses: PauseClock,
+    pacer: Pacer,
+    senders: Vec<FlowSender>,
+    receivers: Vec<FlowReceiver>,
+    /// Index into `receivers` by flow number.
+    by_flow: BTreeMap<u32, usize>,
+    to_inject: VecDeque<MacControl>,
+    control: ControlCounts,
+    foreign: u64,
+    corrupted_unattributed: u64,
+    link_local: u64,
+}
+
+impl Station {
+    /// A station that has done nothing yet; `config` has passed [`EndpointConfig::check`].
+    pub fn new(config: EndpointConfig) -> Self {
+        let mut pfc = [false; PRIORITY_COUNT];
+        if config.obey_pfc {
+            for priority in &config.pfc_priorities {
+                pfc[Priority::from_low_bits(*priority).index()] = true;
+            }
+        }
+        let obey = Obedience {
+            pfc,
+            pause: config.obey_pause,
+        };
+        let paced = config
+            .send
+            .iter()
+            .map(|flow| FlowSender::paced(&config, flow))
+            .collect();
+        Self {
+            pauses: PauseClock::new(config.line_rate(), obey),
+            pacer: Pacer::new(config.line_rate(), config.catch_up_frames, paced),
+            senders: config
+                .send
+                .iter()
+                .map(|flow| FlowSender::new(&config, flow))
+                .collect(),
+            receivers: config
+                .expect
+                .iter()
+                .map(|flow| FlowReceiver::new(&config, flow))
+                .collect(),
+            by_flow: config
+                .expect
+                .iter()
+                .enumerate()
+                .map(|(at, flow)| (flow.id, at))
+                .collect(),
+            to_inject: VecDeque::with_capacity(INJECTED_MAX),
+            control: ControlCounts::default(),
+            foreign: 0,
+            corrupted_unattributed: 0,
+            link_local: 0,
+            config,
+        }
+    }
+
+    /// A frame arrived: all its bytes from the destination address on.
+    pub fn receive(&mut self, now: Instant, bytes: &[u8]) {
+        if bytes.get(ETHERTYPE_AT..ETHERTYPE_AT + 2) == Some(&ETHERTYPE_MAC_CONTROL[..]) {
+            self.receive_mac_control(now, bytes);
+        } else if bytes.starts_with(&LINK_LOCAL) {
+            self.link_local += 1;
+        } else {
+            self.receive_data(now, bytes);
+        }
+    }
+
+    /// Passes the time: call it before frames of this moment are handed in or asked for.
+    pub fn tick(&mut self, now: Instant) {
+        for sender in &mut self.senders {
+            sender.tick(now, &self.pauses);
+        }
+    }
+
+    /// Writes the frame that leaves now to `buffer` and returns its length. `None`: nothing may.
+    /// What is returned counts as sent.
+    pub fn next_frame(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
+        if let Some(control) = self.to_inject.pop_front() {
+            let length = control.emit(self.config.address, buffer)?;
+            self.control.injected += 1;
+            return Some(length);
+        }
+        let flow = self.pacer.next(now, &self.pauses)?;
+        self.senders[flow].write(now, buffer)
+    }
+
+    /// When [`next_frame`](Self::next_frame) or [`tick`](Self::tick) has something to do next, not
+    /// before `now`. `None`: not before something arrives.
+    pub fn next_moment(&self, now: Instant) -> Option<Instant> {
+        if !self.to_inject.is_empty() {
+            return Some(now);
+        }
+        let changes = self
+            .senders
+            .iter()
+            .filter_map(|sender| sender.next_change(now));
+        changes
+            .chain(self.pacer.next_moment(now, &self.pauses))
+            .min()
+    }
+
+    /// Queues a MAC control frame, sent before any data. False: too many wait already.
+    pub fn inject(&mut self, control: MacControl) -> bool {
+        let room = self.to_inject.len() < INJECTED_MAX;
+        if room {
+            self.to_inject.push_back(control);
+        }
+        room
+    }
+
+    /// No further data frame leaves.
+    pub fn stop_sending(&mut self, now: Instant) {
+        self.pacer.stop();
+        for sender in &mut self.senders {
+            sender.stop(now, &self.pauses);
+        }
+    }
+
+    /// Counters as of `now`.
+    pub fn snapshot(&self, now: Instant) -> Snapshot {
+        let paused = |priority: &&Priority| self.pauses.is_paused(now, **priority);
+        Snapshot {
+            nanos: now.saturating_since(self.config.moment(0)).as_nanos(),
+            sent: self.senders.iter().map(FlowSender::count).collect(),
+            received: self.receivers.iter().map(FlowReceiver::count).collect(),
+            paused: Priority::ALL
+                .iter()
+                .filter(paused)
+                .map(|priority| priority.get())
+                .collect(),
+            pfc_frames: self.control.pfc_frames,
+            pause_frames: self.control.pause_frames,
+        }
+    }
+
+    /// The final report as of `now`; `kernel` is what the socket knows.
+    pub fn report(&self, now: Instant, kernel: KernelLosses) -> EndpointReport {
+        let senders = self.senders.iter();
+        EndpointReport {
+            format: REPORT_FORMAT,
+            device: self.config.device.clone(),
+            finished_nanos: now.saturating_since(self.config.moment(0)).as_nanos(),
+            sample_nanos: self.config.sample_nanos,
+            sent: senders
+                .map(|sender| sender.report(now, &self.pauses))
+                .collect(),
+            received: self
+                .receivers
+                .iter()
+                .map(|receiver| receiver.report(now))
+                .collect(),
+            control: self.control.clone(),
+            paused_nanos: Priority::ALL
+                .map(|priority| self.pauses.paused_total(now, priority).as_nanos()),
+            foreign: self.foreign,
+            corrupted_unattributed: self.corrupted_unattributed,
+            link_local: self.link_local,
+            kernel,
+        }
+    }
+
+    fn receive_data(&mut self, now: Instant, bytes: &[u8]) {
+        match frame::verify(bytes) {
+            Content::Whole(whole) => self.receive_whole(now, &whole, bytes.len() as u64),
+            Content::Corrupted { flow, reason } => match self.by_flow.get(&flow) {
+                Some(index) => self.receivers[*index].receive_corrupted(reason),
+                None => self.corrupted_unattributed += 1,
+            },
+            Content::Foreign => self.foreign += 1,
+        }
+    }
+
+    fn receive_whole(&mut self, now: Instant, whole: &Whole, length: u64) {
+        match self.by_flow.get(&whole.flow) {
+            Some(index) if whole.destination == self.config.address => {
+                self.receivers[*index].receive(now, whole, length);
+            }
+            _ => self.foreign += 1,
+        }
+    }
+
+    fn receive_mac_control(&mut self, now: Instant, bytes: &[u8]) {
+        match MacControl::parse(bytes) {
+            Ok(MacControl::Pause { quanta }) => {
+                self.control.pause_frames += 1;
+                self.pauses.receive_pause(now, quanta);
+            }
+            Ok(MacControl::Pfc { times }) => {
+                self.control.pfc_frames += 1;
+                for (priority, quanta) in Priority::ALL.into_iter().zip(times) {
+                    let Some(quanta) = quanta else { continue };
+                    let counts = match quanta.0 {
+                        0 => &mut self.control.xon,
+                        _ => &mut self.control.xoff,
+                    };
+                    counts[priority.index()] += 1;
+                    self.pauses.receive_pfc(now, priority, quanta);
+                }
+            }
+            Err(_) => self.control.malformed += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_core::units::{Duration, Quanta};
+
+    use super::*;
+
+    /// One station that sends flow 1 (priority 3, 100 Mbit/s, 1000 B) to another that expects it.
+    fn pair() -> (Station, Station) {
+        let text = r#"{"device": "d", "address": "02:00:00:00:00:01", "report": "r",
+            "line_bits_per_second": 1000000000, "start_monotonic_nanos": 0,
+            "run_nanos": 100000000,
+            "send": [{"id": 1, "name": "a", "destination": "02:00:00:00:00:02", "priority": 3,
+                      "frame_bytes": 1000, "bits_per_second": 100000000, "stop_nanos": 8000000}]}"#;
+        let sender: EndpointConfig = serde_json::from_str(text).unwrap();
+        let mut receiver: EndpointConfig = serde_json::from_str(&text.replace(
+            "\"send\"",
+            "\"expect\": [{\"id\": 1, \"name\": \"a\"}], \"send\"",
+        ))
+        .unwrap();
+        receiver.address = sender.send[0].destination;
+        receiver.send.clear();
+        sender.check().unwrap();
+        receiver.check().unwrap();
+        (Station::new(sender), Station::new(receiver))
+    }
+
+    /// Carries everything that `from` sends before `until` to `to`, with no delay.
+    fn carry(from: &mut Station, to: &mut Station, mut now: Instant, until: Instant) -> u64 {
+        let mut frames = 0;
+        let mut buffer = [0; 2048];
+        while let Some(moment) = from.next_moment(now).filter(|moment| *moment < until) {
+            now = moment;
+            from.tick(now);
+            while let Some(length) = from.next_frame(now, &mut buffer) {
+                to.receive(now, &buffer[..length]);
+                frames += 1;
+            }
+        }
+        frames
+    }
+
+    fn at(micros: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(micros)
+    }
+
+    fn pfc(priority: usize, quanta: u16) -> MacControl {
+        let mut times = [None; PRIORITY_COUNT];
+        times[priority] = Some(Quanta(quanta));
+        MacControl::Pfc { times }
+    }
+
+    #[test]
+    fn a_whole_flow_arrives() {
+        let (mut a, mut b) = pair();
+        // 80 microseconds from frame to frame, for 8 ms
+        assert_eq!(carry(&mut a, &mut b, at(0), at(90_000)), 100);
+        let received = &b.report(at(100_000), KernelLosses::default()).received[0];
+        assert_eq!(
+            (received.frames, received.missing, received.corrupted),
+            (100, 0, 0)
+        );
+        assert_eq!(a.snapshot(at(9000)).sent[0].frames, 100);
+    }
+
+    #[test]
+    fn xoff_stops_the_sender_until_xon_and_the_report_tells_how_long() {
+        let (mut a, mut b) = pair();
+        let before = carry(&mut a, &mut b, at(0), at(1000));
+        assert!(b.inject(pfc(3, u16::MAX)));
+        assert_eq!(carry(&mut b, &mut a, at(1000), at(1001)), 1);
+        assert_eq!(a.snapshot(at(1001)).paused, [3]);
+        assert_eq!(carry(&mut a, &mut b, at(1001), at(3000)), 0);
+        assert!(b.inject(pfc(3, 0)));
+        assert_eq!(carry(&mut b, &mut a, at(3000), at(3001)), 1);
+        let after = carry(&mut a, &mut b, at(3001), at(90_000));
+        assert!(before > 10 && after > 60, "{before} {after}");
+        let report = a.report(at(100_000), KernelLosses::default());
+        assert_eq!(report.sent[0].paused_nanos, 2_000_000);
+        assert_eq!((report.control.xoff[3], report.control.xon[3]), (1, 1));
+        assert_eq!(report.control.pfc_frames, 2);
+        assert_eq!(
+            b.report(at(100_000), KernelLosses::default())
+                .control
+                .injected,
+            2
+        );
+    }
+
+    #[test]
+    fn a_pause_frame_holds_all() {
+        let (mut a, mut b) = pair();
+        b.inject(MacControl::Pause {
+            quanta: Quanta(1000),
+        });
+        carry(&mut b, &mut a, at(0), at(1));
+        assert_eq!(a.snapshot(at(1)).paused.len(), PRIORITY_COUNT);
+        assert_eq!(carry(&mut a, &mut b, at(1), at(512)), 0);
+        assert_eq!(carry(&mut a, &mut b, at(512), at(513)), 2);
+    }
+
+    #[test]
+    fn other_frames_are_counted_for_what_they_are() {
+        let (mut a, mut b) = pair();
+        let mut buffer = [0; 2048];
+        let length = a.next_frame(at(0), &mut buffer).unwrap();
+        a.receive(at(0), &buffer[..length]);
+        buffer[100] ^= 1;
+        b.receive(at(0), &buffer[..length]);
+        a.receive(at(0), &buffer[..length]);
+        let mut lldp = [0; 60];
+        lldp[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, 0x0e]);
+        lldp[12..14].copy_from_slice(&[0x88, 0xcc]);
+        a.receive(at(0), &lldp);
+        a.receive(at(0), &[0xff; 60]);
+        a.receive(at(0), &[]);
+        let mut control = [0; 60];
+        control[12..14].copy_from_slice(&ETHERTYPE_MAC_CONTROL);
+        a.receive(at(0), &control);
+        let report = a.report(at(1), KernelLosses::default());
+        assert_eq!(report.foreign, 3, "own frame back, garbage, nothing");
+        assert_eq!(report.corrupted_unattributed, 1);
+        assert_eq!((report.link_local, report.control.malformed), (1, 1));
+        assert_eq!(
+            b.report(at(1), KernelLosses::default()).received[0].corrupted,
+            1
+        );
+    }
+
+    #[test]
+    fn what_waits_to_be_injected_is_bounded_and_stopping_stops_data() {
+        let (mut a, mut b) = pair();
+        let accepted = (0..2 * INJECTED_MAX)
+            .filter(|_| a.inject(pfc(0, 1)))
+            .count();
+        assert_eq!(accepted, INJECTED_MAX);
+        a.stop_sending(at(0));
+        assert_eq!(
+            carry(&mut a, &mut b, at(0), at(90_000)),
+            INJECTED_MAX as u64
+        );
+        assert_eq!(a.snapshot(at(1)).sent[0].frames, 0);
+    }
+}

@@ -1,0 +1,14 @@
+//! Running a scenario with real frames: every switch a daemon, every host an endpoint, each in a network
+//! namespace of its own.
+
+pub mod interrupt;
+pub mod measure;
+pub mod names;
+pub mod plot;
+pub mod process;
+pub mod run;
+pub mod stage;
+pub mod switches;
+pub mod table;
+pub mod topology;
+pub mod verdict;

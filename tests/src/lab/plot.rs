@@ -1,0 +1,304 @@
+//! Curves of runs as SVG: throughput of each flow above, occupancy of the ring's ingress buffers below,
+//! like the CLCM paper's Figures 5 and 7. One column for each run.
+
+use std::fmt::Write as _;
+
+use weir_api::run::RunResult;
+
+/// Okabe and Ito's palette, which colour-blind readers can tell apart.
+const COLOURS: [&str; 8] = [
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c8c00",
+];
+const COLUMN_WIDTH: f64 = 560.0;
+const PANEL_HEIGHT: f64 = 240.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 16.0;
+const TOP: f64 = 56.0;
+const GAP: f64 = 76.0;
+const LEGEND: f64 = 26.0;
+/// Curves are drawn with at most this many points; each is the mean of the samples it stands for.
+const POINTS_MAX: usize = 400;
+
+/// One picture of several runs, each under its title.
+pub fn svg(columns: &[(&str, &RunResult)]) -> String {
+    let width = COLUMN_WIDTH * columns.len() as f64;
+    let height = TOP + 2.0 * PANEL_HEIGHT + GAP + 2.0 * LEGEND + 20.0;
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="sans-serif" font-size="12">
+<rect width="100%" height="100%" fill="#ffffff"/>"##
+    );
+    let most = |curves: &dyn Fn(&RunResult) -> f64| {
+        columns
+            .iter()
+            .map(|(_, result)| curves(result))
+            .fold(0.0, f64::max)
+    };
+    let throughput_max = most(&|result| {
+        thinned(throughput(result))
+            .iter()
+            .flat_map(|curve| curve.1.clone())
+            .fold(0.0, f64::max)
+    });
+    let occupancy_max = most(&|result| {
+        thinned(occupancy(result))
+            .iter()
+            .flat_map(|curve| curve.1.clone())
+            .fold(0.0, f64::max)
+    });
+    for (index, (title, result)) in columns.iter().enumerate() {
+        let x = COLUMN_WIDTH * index as f64;
+        let _ = writeln!(
+            out,
+            r#"<text x="{}" y="24" font-size="16" text-anchor="middle">{}</text>"#,
+            x + COLUMN_WIDTH / 2.0,
+            escaped(title)
+        );
+        let upper = Panel {
+            x: x + LEFT,
+            y: TOP,
+            label: "throughput, Mbit/s",
+            y_max: nice(throughput_max),
+            x_max: result.duration_seconds,
+        };
+        upper.draw(&mut out, &thinned(throughput(result)), result);
+        let lower = Panel {
+            x: x + LEFT,
+            y: TOP + PANEL_HEIGHT + GAP,
+            label: "ingress occupancy, KiB",
+            y_max: nice(occupancy_max),
+            x_max: result.duration_seconds,
+        };
+        lower.draw(&mut out, &thinned(occupancy(result)), result);
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+type Curve = (String, Vec<f64>);
+
+fn throughput(result: &RunResult) -> Vec<Curve> {
+    let name = |flow: &String| format!("flow {flow}");
+    result
+        .series
+        .throughput
+        .iter()
+        .map(|(flow, rates)| (name(flow), rates.iter().map(|rate| rate / 1e6).collect()))
+        .collect()
+}
+
+/// Ingress buffers that ever held something.
+fn occupancy(result: &RunResult) -> Vec<Curve> {
+    result
+        .series
+        .occupancy
+        .iter()
+        .filter(|(_, bytes)| bytes.iter().any(|value| *value > 0))
+        .map(|(key, bytes)| {
+            let mut parts = key.split(':');
+            let (switch, port) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+            let values = bytes.iter().map(|value| *value as f64 / 1024.0).collect();
+            (format!("{switch} from {port}"), values)
+        })
+        .collect()
+}
+
+fn thinned(curves: Vec<Curve>) -> Vec<Curve> {
+    curves
+        .into_iter()
+        .map(|(name, values)| {
+            let step = values.len().div_ceil(POINTS_MAX).max(1);
+            let means = values
+                .chunks(step)
+                .map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64)
+                .collect();
+            (name, means)
+        })
+        .collect()
+}
+
+struct Panel {
+    x: f64,
+    y: f64,
+    label: &'static str,
+    y_max: f64,
+    x_max: f64,
+}
+
+impl Panel {
+    fn width(&self) -> f64 {
+        COLUMN_WIDTH - LEFT - RIGHT
+    }
+
+    fn at(&self, x: f64, y: f64) -> (f64, f64) {
+        (
+            self.x + x / self.x_max * self.width(),
+            self.y + PANEL_HEIGHT - (y / self.y_max).min(1.0) * PANEL_HEIGHT,
+        )
+    }
+
+    fn draw(&self, out: &mut String, curves: &[Curve], result: &RunResult) {
+        self.axes(out);
+        self.releases(out, result);
+        for (index, (_, values)) in curves.iter().enumerate() {
+            let colour = COLOURS[index % COLOURS.len()];
+            let step = self.x_max / values.len().max(1) as f64;
+            let points: Vec<String> = values
+                .iter()
+                .enumerate()
+                .map(|(index, value)| {
+                    let (x, y) = self.at((index as f64 + 0.5) * step, *value);
+                    format!("{x:.1},{y:.1}")
+                })
+                .collect();
+            let _ = writeln!(
+                out,
+                r#"<polyline fill="none" stroke="{colour}" stroke-width="1.3" points="{}"/>"#,
+                points.join(" ")
+            );
+        }
+        self.legend(out, curves, result);
+    }
+
+    fn axes(&self, out: &mut String) {
+        const TICKS: usize = 5;
+        let (left, bottom) = self.at(0.0, 0.0);
+        let _ = writeln!(
+            out,
+            r##"<rect x="{left}" y="{}" width="{}" height="{PANEL_HEIGHT}" fill="none" stroke="#444444"/>"##,
+            self.y,
+            self.width()
+        );
+        for tick in 0..=TICKS {
+            let part = tick as f64 / TICKS as f64;
+            let (_, y) = self.at(0.0, part * self.y_max);
+            let _ = writeln!(
+                out,
+                r##"<line x1="{left}" x2="{}" y1="{y}" y2="{y}" stroke="#dddddd"/><text x="{}" y="{}" text-anchor="end">{}</text>"##,
+                left + self.width(),
+                left - 6.0,
+                y + 4.0,
+                number(part * self.y_max)
+            );
+            let (x, _) = self.at(part * self.x_max, 0.0);
+            let _ = writeln!(
+                out,
+                r#"<text x="{x}" y="{}" text-anchor="middle">{}</text>"#,
+                bottom + 16.0,
+                number(part * self.x_max)
+            );
+        }
+        let _ = writeln!(
+            out,
+            r#"<text x="{}" y="{}" text-anchor="middle">time, s</text><text transform="translate({},{}) rotate(-90)" text-anchor="middle">{}</text>"#,
+            left + self.width() / 2.0,
+            bottom + 31.0,
+            left - 44.0,
+            self.y + PANEL_HEIGHT / 2.0,
+            self.label
+        );
+    }
+
+    /// A mark at the top edge for the first suspicion and for each release.
+    fn releases(&self, out: &mut String, result: &RunResult) {
+        let mut seen_suspicion = false;
+        for event in &result.events {
+            let (x, _) = self.at(event.seconds.clamp(0.0, self.x_max), 0.0);
+            let top = self.y;
+            match event.kind.as_str() {
+                "suspected" if !seen_suspicion => {
+                    seen_suspicion = true;
+                    let _ = writeln!(
+                        out,
+                        r##"<line x1="{x:.1}" x2="{x:.1}" y1="{top}" y2="{}" stroke="#b00000" stroke-dasharray="4 3"/>"##,
+                        top + PANEL_HEIGHT
+                    );
+                }
+                "release_started" => {
+                    let _ = writeln!(
+                        out,
+                        r##"<path d="M{x:.1} {top} l-3 -6 h6 z" fill="#00704a"/>"##
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn legend(&self, out: &mut String, curves: &[Curve], result: &RunResult) {
+        let y = self.y + PANEL_HEIGHT + 50.0;
+        let mut x = self.x;
+        for (index, (name, _)) in curves.iter().enumerate() {
+            let colour = COLOURS[index % COLOURS.len()];
+            let _ = writeln!(
+                out,
+                r#"<line x1="{x}" x2="{}" y1="{}" y2="{}" stroke="{colour}" stroke-width="3"/><text x="{}" y="{y}">{}</text>"#,
+                x + 14.0,
+                y - 4.0,
+                y - 4.0,
+                x + 18.0,
+                escaped(name)
+            );
+            x += 30.0 + 6.4 * name.len() as f64;
+        }
+        if result.events.iter().any(|event| event.kind == "suspected") {
+            let releases = if result.releases > 0 {
+                "   ▾ release"
+            } else {
+                ""
+            };
+            let _ = writeln!(
+                out,
+                r##"<text x="{}" y="{}" text-anchor="end" font-size="11"><tspan fill="#b00000">┆ first suspicion</tspan><tspan fill="#00704a">{releases}</tspan></text>"##,
+                self.x + self.width(),
+                self.y - 10.0
+            );
+        }
+    }
+}
+
+/// The next of 1, 2, 2.5, 5 times a power of ten: round numbers at the axis.
+fn nice(value: f64) -> f64 {
+    if value <= 0.0 {
+        return 1.0;
+    }
+    let power = 10f64.powf(value.log10().floor());
+    [1.0, 1.25, 2.0, 2.5, 5.0, 10.0]
+        .into_iter()
+        .map(|factor| factor * power)
+        .find(|candidate| *candidate >= value)
+        .unwrap_or(10.0 * power)
+}
+
+fn number(value: f64) -> String {
+    if value.fract().abs() < 1e-9 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.1}")
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_end_at_round_numbers() {
+        for (value, end) in [
+            (0.0, 1.0),
+            (98.4, 100.0),
+            (101.0, 125.0),
+            (61.0, 100.0),
+            (2.1, 2.5),
+        ] {
+            assert!((nice(value) - end).abs() < 1e-9, "{value}");
+        }
+    }
+}

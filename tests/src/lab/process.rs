@@ -1,0 +1,159 @@
+//! Child processes in namespaces, with their output in files. None outlives its owner.
+
+use std::fs::File;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
+
+use super::interrupt::wait_for;
+
+/// The program `name` beside the running one, or in `WEIR_BIN_DIR`.
+///
+/// # Errors
+///
+/// When it has not been built.
+pub fn program(name: &str) -> Result<PathBuf> {
+    let here = std::env::current_exe().context("the running program has no path")?;
+    let mut candidates: Vec<PathBuf> = std::env::var_os("WEIR_BIN_DIR")
+        .map(PathBuf::from)
+        .into_iter()
+        .collect();
+    // A test runs in target/debug/deps.
+    candidates.extend(here.ancestors().skip(1).take(2).map(Path::to_owned));
+    candidates
+        .iter()
+        .map(|directory| directory.join(name))
+        .find(|path| path.is_file())
+        .with_context(|| {
+            format!("`{name}` is not built; run `cargo build --workspace`, or set WEIR_BIN_DIR")
+        })
+}
+
+/// `command` inside a network namespace. `nsenter` keeps the mounts, which `ip netns exec` would hide.
+pub fn inside(namespace: &str, command: &Path) -> Command {
+    let mut enter = Command::new("nsenter");
+    enter
+        .arg(format!("--net=/run/netns/{namespace}"))
+        .arg("--")
+        .arg(command);
+    enter
+}
+
+/// A child whose output goes to a file.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    child: Child,
+    log: PathBuf,
+    asked_to_end: bool,
+}
+
+impl Process {
+    /// Starts `command` with standard error in `log`. It is killed when this process dies.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started.
+    pub fn start(name: &str, mut command: Command, log: &Path) -> Result<Self> {
+        let file = File::options()
+            .create(true)
+            .append(true)
+            .open(log)
+            .with_context(|| log.display().to_string())?;
+        command.stderr(Stdio::from(file)).process_group(0);
+        let child = command
+            .spawn()
+            .with_context(|| format!("starting {name}: {}", command.get_program().display()))?;
+        Ok(Self {
+            name: name.to_owned(),
+            child,
+            log: log.to_owned(),
+            asked_to_end: false,
+        })
+    }
+
+    /// The child, for its pipes.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Fails with the end of its log when it has ended.
+    ///
+    /// # Errors
+    ///
+    /// Then.
+    pub fn check(&mut self) -> Result<()> {
+        if let Some(status) = self.child.try_wait()? {
+            bail!("{} has ended ({status}):\n{}", self.name, self.log_end());
+        }
+        Ok(())
+    }
+
+    /// Asks it to end, unless it was asked before.
+    pub fn ask_to_end(&mut self) {
+        if !self.asked_to_end {
+            self.asked_to_end = true;
+            self.signal(Signal::SIGTERM);
+        }
+    }
+
+    /// Asks it to end, waits, and kills it when it does not.
+    ///
+    /// # Errors
+    ///
+    /// When it had to be killed, or says that it failed.
+    pub fn end(mut self, limit: Duration) -> Result<()> {
+        self.ask_to_end();
+        match self.wait(limit)? {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => bail!("{} ended with {status}:\n{}", self.name, self.log_end()),
+            None => bail!(
+                "{} did not end within {} s and was killed:\n{}",
+                self.name,
+                limit.as_secs_f64(),
+                self.log_end()
+            ),
+        }
+    }
+
+    /// Waits for its end; `None` when it takes longer than `limit`.
+    ///
+    /// # Errors
+    ///
+    /// When interrupted.
+    pub fn wait(&mut self, limit: Duration) -> Result<Option<ExitStatus>> {
+        wait_for(limit, || Ok(self.child.try_wait()?))
+    }
+
+    /// Sends a signal; one that has ended already does not mind.
+    pub fn signal(&self, signal: Signal) {
+        let _ = kill(Pid::from_raw(self.child.id() as i32), signal);
+    }
+
+    /// The last lines of its log.
+    pub fn log_end(&self) -> String {
+        const LINES: usize = 20;
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(LINES)..].join("\n")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}

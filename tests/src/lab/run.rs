@@ -1,0 +1,191 @@
+//! Running one scenario from set-up to result.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use anyhow::{bail, Result};
+use weir_api::run::RunResult;
+use weir_config::scenario::Scenario;
+use weir_core::Instant;
+
+use super::interrupt::{check, wait_for};
+use super::measure::{result, Raw};
+use super::stage::Stage;
+use crate::endpoint::run::clock;
+
+/// How a run is done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Leave logs and configurations behind.
+    pub keep: bool,
+    /// Say nothing while it goes on.
+    pub quiet: bool,
+}
+
+/// Time for endpoints to start, beside what each of them takes.
+const START_MARGIN: Duration = Duration::from_millis(800);
+const START_MARGIN_PER_HOST: Duration = Duration::from_millis(100);
+/// A network that holds the same number of frames for this long drains no further.
+const STILL: Duration = Duration::from_millis(1500);
+const DRAIN_LIMIT: Duration = Duration::from_secs(20);
+
+/// Runs a scenario once.
+///
+/// # Errors
+///
+/// When anything fails that is not a matter of the experiment. What was built is removed then, too.
+pub fn run(scenario: &Scenario, options: Options) -> Result<RunResult> {
+    let progress = Progress::new(options.quiet);
+    progress.say(&format!(
+        "{}: {} switches, {} hosts, policy {:?}: setting up",
+        scenario.name,
+        scenario.switches.len(),
+        scenario.hosts.len(),
+        scenario.deadlock.policy
+    ));
+    let mut stage = Stage::set_up(scenario, options.keep)?;
+    let outcome = run_on(scenario, &mut stage, &progress);
+    if outcome.is_err() && check().is_ok() {
+        stage.keep_directory();
+    }
+    let result = outcome?;
+    stage.tear_down()?;
+    Ok(result)
+}
+
+fn run_on(scenario: &Scenario, stage: &mut Stage, progress: &Progress) -> Result<RunResult> {
+    let margin = START_MARGIN + START_MARGIN_PER_HOST * scenario.hosts.len() as u32;
+    let start = clock()? + weir_core::Duration::from_nanos(margin.as_nanos() as u64);
+    stage.start_hosts(scenario, start)?;
+    if clock()? > start {
+        bail!(
+            "the hosts took longer than {} ms to start; is the machine overloaded?",
+            margin.as_millis()
+        );
+    }
+    watch(scenario, stage, start, progress)?;
+    for host in &mut stage.hosts {
+        host.stop_sending()?;
+    }
+    drain(stage, progress)?;
+    let mut raw = Raw {
+        start,
+        reports: Vec::new(),
+        statuses: Vec::new(),
+        events: Vec::new(),
+        histories: Vec::new(),
+    };
+    for switch in &mut stage.switches {
+        switch.collect_events()?;
+        let (events, missed) = switch.events();
+        if missed > 0 {
+            bail!(
+                "{}: {missed} events were overwritten before they were read",
+                switch.name
+            );
+        }
+        raw.events.push(events.to_vec());
+        raw.histories.push(switch.history()?);
+        raw.statuses.push(switch.status()?);
+    }
+    for host in &mut stage.hosts {
+        raw.reports.push(host.finish()?);
+    }
+    Ok(result(scenario, &raw))
+}
+
+/// Waits for the end of traffic, with a line of progress each second.
+fn watch(
+    scenario: &Scenario,
+    stage: &mut Stage,
+    start: Instant,
+    progress: &Progress,
+) -> Result<()> {
+    const INTERVAL: Duration = Duration::from_secs(1);
+    let end = start + scenario.duration;
+    let mut received_before = 0;
+    loop {
+        let now = clock()?;
+        let left = Duration::from_nanos(end.saturating_since(now).as_nanos());
+        if left.is_zero() {
+            return Ok(());
+        }
+        // The condition never holds: this is a sleep that ends on Ctrl-C.
+        wait_for::<()>(left.min(INTERVAL), || Ok(None))?;
+        stage.check()?;
+        let (mut suspected, mut held) = (0, 0);
+        for switch in &mut stage.switches {
+            switch.collect_events()?;
+            let status = switch.status()?;
+            suspected += status.suspected_count;
+            held += status.held_frames;
+        }
+        let mut received = 0;
+        for host in &mut stage.hosts {
+            received += host
+                .snapshot()?
+                .received
+                .iter()
+                .map(|flow| flow.bytes)
+                .sum::<u64>();
+        }
+        let since = clock()?.saturating_since(start).as_secs_f64();
+        let megabits = (received - received_before) as f64 * 8.0 / 1e6 / INTERVAL.as_secs_f64();
+        received_before = received;
+        progress.update(&format!(
+            "  {since:5.1} of {:.1} s: {megabits:6.1} Mbit/s delivered, {held:5} frames held, {suspected} ports suspected",
+            scenario.duration.as_secs_f64()
+        ));
+    }
+}
+
+/// Waits until the switches hold nothing, or hold on to what they have.
+fn drain(stage: &mut Stage, progress: &Progress) -> Result<()> {
+    let mut last = (u64::MAX, std::time::Instant::now());
+    let emptied = wait_for(DRAIN_LIMIT, || {
+        let held = stage.held_frames()?;
+        if held != last.0 {
+            last = (held, std::time::Instant::now());
+        }
+        Ok((held == 0 || last.1.elapsed() >= STILL).then_some(held))
+    })?;
+    progress.say(&match emptied {
+        Some(0) => "  drained".to_owned(),
+        _ => format!("  {} frames stay in the switches", last.0),
+    });
+    Ok(())
+}
+
+/// Lines for whoever waits: overwritten on a terminal, one after the other elsewhere.
+struct Progress {
+    quiet: bool,
+    is_terminal: bool,
+}
+
+impl Progress {
+    fn new(quiet: bool) -> Self {
+        Self {
+            quiet,
+            is_terminal: std::io::stderr().is_terminal(),
+        }
+    }
+
+    fn say(&self, line: &str) {
+        if !self.quiet {
+            let clear = if self.is_terminal { "\r\x1b[K" } else { "" };
+            eprintln!("{clear}{line}");
+        }
+    }
+
+    fn update(&self, line: &str) {
+        if self.quiet {
+            return;
+        }
+        if self.is_terminal {
+            eprint!("\r\x1b[K{line}");
+            let _ = std::io::stderr().flush();
+        } else {
+            eprintln!("{line}");
+        }
+    }
+}

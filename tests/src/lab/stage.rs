@@ -1,0 +1,356 @@
+//! A scenario that stands: topology, daemons, endpoints. All of it goes with the value.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{ChildStdin, Stdio};
+use std::sync::mpsc::{channel, Receiver, TryRecvError};
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+use weir_config::scenario::Scenario;
+use weir_core::Instant;
+
+use super::interrupt::wait_for;
+use super::names::Names;
+use super::process::{inside, program, Process};
+use super::switches::{lab_config, SwitchProcess};
+use super::topology::{plan, Topology};
+use crate::endpoint::config::{EndpointConfig, ExpectFlow, SendFlow};
+use crate::endpoint::report::{EndpointReport, OutputLine, Snapshot};
+
+/// How long an endpoint may take to answer.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+
+/// A running endpoint.
+#[derive(Debug)]
+pub struct HostProcess {
+    name: String,
+    process: Process,
+    input: Option<ChildStdin>,
+    output: Receiver<OutputLine>,
+    report: PathBuf,
+}
+
+/// Everything of one run. The fields go in this order: processes before the namespaces they are in.
+#[derive(Debug)]
+pub struct Stage {
+    /// The hosts, as in the scenario.
+    pub hosts: Vec<HostProcess>,
+    /// The switches, as in the scenario.
+    pub switches: Vec<SwitchProcess>,
+    _topology: Topology,
+    directory: Directory,
+    names: Names,
+}
+
+/// The run's directory, removed with the value unless it is to be kept.
+#[derive(Debug)]
+struct Directory {
+    path: PathBuf,
+    keep: bool,
+}
+
+impl Stage {
+    /// Builds the topology and starts all daemons; when they forward, hosts can be started.
+    ///
+    /// # Errors
+    ///
+    /// What failed, with the end of the log that says why.
+    pub fn set_up(scenario: &Scenario, keep: bool) -> Result<Self> {
+        let names = Names::new();
+        let directory = Directory {
+            path: names.directory().to_owned(),
+            keep,
+        };
+        let topology = Topology::build(&plan(scenario, &names), &names)?;
+        let mut switches = Vec::with_capacity(scenario.switches.len());
+        for index in 0..scenario.switches.len() {
+            let config = lab_config(scenario, index, &names);
+            switches.push(SwitchProcess::start(config, &names)?);
+        }
+        for switch in &mut switches {
+            switch.ready()?;
+        }
+        Ok(Self {
+            hosts: Vec::new(),
+            switches,
+            _topology: topology,
+            directory,
+            names,
+        })
+    }
+
+    /// The run's names.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Where logs and configurations are.
+    pub fn directory(&self) -> &std::path::Path {
+        &self.directory.path
+    }
+
+    /// Keeps the run's directory when the stage goes.
+    pub fn keep_directory(&mut self) {
+        self.directory.keep = true;
+    }
+
+    /// Starts an endpoint on every host, to begin at `start`, and waits until all are ready.
+    ///
+    /// # Errors
+    ///
+    /// When one fails or takes too long.
+    pub fn start_hosts(&mut self, scenario: &Scenario, start: Instant) -> Result<()> {
+        for index in 0..scenario.hosts.len() {
+            let host = HostProcess::start(scenario, index, &self.names, start)?;
+            self.hosts.push(host);
+        }
+        for host in &mut self.hosts {
+            match host.next_line()? {
+                OutputLine::Ready(_) => {}
+                other => bail!("{}: expected to be ready, not {other:?}", host.name),
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails when any process has ended.
+    ///
+    /// # Errors
+    ///
+    /// Then, with the end of its log.
+    pub fn check(&mut self) -> Result<()> {
+        for switch in &mut self.switches {
+            switch.check()?;
+        }
+        for host in &mut self.hosts {
+            host.process.check()?;
+        }
+        Ok(())
+    }
+
+    /// Frames that all switches hold.
+    ///
+    /// # Errors
+    ///
+    /// When one does not answer.
+    pub fn held_frames(&self) -> Result<u64> {
+        let mut held = 0;
+        for switch in &self.switches {
+            held += switch.status()?.held_frames;
+        }
+        Ok(held)
+    }
+
+    /// Ends hosts, then daemons, in the ordinary way.
+    ///
+    /// # Errors
+    ///
+    /// When one fails or has to be killed.
+    pub fn tear_down(mut self) -> Result<()> {
+        self.hosts.clear();
+        // All at once: a daemon that cannot drain takes its whole time.
+        for switch in &mut self.switches {
+            if let Some(process) = switch.process() {
+                process.ask_to_end();
+            }
+        }
+        for switch in self.switches.drain(..) {
+            switch.end()?;
+        }
+        Ok(())
+    }
+}
+
+impl HostProcess {
+    fn start(scenario: &Scenario, index: usize, names: &Names, start: Instant) -> Result<Self> {
+        let name = scenario.hosts[index].name.clone();
+        let file = |suffix: &str| names.directory().join(format!("{name}{suffix}"));
+        let config = endpoint_config(scenario, index, names, start, file("-report.json"));
+        let config_file = file(".json");
+        std::fs::write(&config_file, serde_json::to_vec_pretty(&config)?)
+            .with_context(|| config_file.display().to_string())?;
+        let mut command = inside(&names.namespace(&name), &program("weir-endpoint")?);
+        command
+            .args(["run", "--config"])
+            .arg(&config_file)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut process = Process::start(&name, command, &file(".log"))?;
+        let input = process.child().stdin.take();
+        let output = process.child().stdout.take().context("no pipe")?;
+        let (sender, lines) = channel();
+        // Ends with the pipe.
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                let parsed = serde_json::from_str(&line)
+                    .unwrap_or_else(|error| OutputLine::Error(format!("{error}: {line}")));
+                if sender.send(parsed).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self {
+            report: config.report,
+            name,
+            process,
+            input,
+            output: lines,
+        })
+    }
+
+    /// Sends a command line.
+    ///
+    /// # Errors
+    ///
+    /// When the endpoint is gone.
+    pub fn tell(&mut self, line: &str) -> Result<()> {
+        let input = self
+            .input
+            .as_mut()
+            .context("the endpoint was told to finish")?;
+        writeln!(input, "{line}").with_context(|| format!("telling {} to {line}", self.name))
+    }
+
+    /// The next line that it prints.
+    ///
+    /// # Errors
+    ///
+    /// When it ends or takes too long.
+    pub fn next_line(&mut self) -> Result<OutputLine> {
+        let Self {
+            name,
+            process,
+            output,
+            ..
+        } = self;
+        wait_for(ANSWER_LIMIT, || match output.try_recv() {
+            Ok(line) => Ok(Some(line)),
+            Err(TryRecvError::Empty) => process.check().map(|()| None),
+            Err(TryRecvError::Disconnected) => {
+                bail!("{name} has ended:\n{}", process.log_end())
+            }
+        })?
+        .with_context(|| format!("{name} says nothing"))
+    }
+
+    /// Counters now.
+    ///
+    /// # Errors
+    ///
+    /// When it does not answer.
+    pub fn snapshot(&mut self) -> Result<Snapshot> {
+        self.tell("snapshot")?;
+        loop {
+            if let OutputLine::Snapshot(snapshot) = self.next_line()? {
+                return Ok(snapshot);
+            }
+        }
+    }
+
+    /// Sends nothing more; waits until the last frame has left.
+    ///
+    /// # Errors
+    ///
+    /// When it does not answer.
+    pub fn stop_sending(&mut self) -> Result<()> {
+        self.tell("stop-sending")?;
+        while !matches!(self.next_line()?, OutputLine::Stopped(_)) {}
+        Ok(())
+    }
+
+    /// Ends the endpoint and reads its report.
+    ///
+    /// # Errors
+    ///
+    /// When it fails.
+    pub fn finish(&mut self) -> Result<EndpointReport> {
+        self.tell("finish")?;
+        self.input = None;
+        let status = self
+            .process
+            .wait(ANSWER_LIMIT)?
+            .with_context(|| format!("{} does not finish", self.name))?;
+        if !status.success() {
+            bail!(
+                "{} failed ({status}):\n{}",
+                self.name,
+                self.process.log_end()
+            );
+        }
+        let text =
+            std::fs::read(&self.report).with_context(|| format!("the report of {}", self.name))?;
+        serde_json::from_slice(&text).with_context(|| format!("the report of {}", self.name))
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if self.keep {
+            eprintln!("logs and configurations are in {}", self.path.display());
+            return;
+        }
+        unmount_below(&self.path);
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A daemon that was killed leaves its bpffs mounted.
+fn unmount_below(path: &std::path::Path) {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    for target in mounts.lines().filter_map(|line| line.split(' ').nth(1)) {
+        if std::path::Path::new(target).starts_with(path) {
+            let _ = nix::mount::umount2(target, nix::mount::MntFlags::MNT_DETACH);
+        }
+    }
+}
+
+fn endpoint_config(
+    scenario: &Scenario,
+    index: usize,
+    names: &Names,
+    start: Instant,
+    report: PathBuf,
+) -> EndpointConfig {
+    let host = &scenario.hosts[index];
+    let line = scenario.link_defaults.rate;
+    let flows = || scenario.flows.iter().enumerate();
+    let send = flows()
+        .filter(|(_, flow)| flow.from == index)
+        .map(|(id, flow)| SendFlow {
+            id: id as u32,
+            name: flow.name.clone(),
+            destination: scenario.hosts[flow.to].address,
+            priority: scenario.priority(id).get(),
+            frame_bytes: flow.frame.get() as u32,
+            bits_per_second: flow.rate.unwrap_or(line).get(),
+            start_nanos: flow.start.as_nanos(),
+            stop_nanos: flow.stop.as_nanos(),
+            ecn_capable: false,
+        })
+        .collect();
+    let expect = flows()
+        .filter(|(_, flow)| flow.to == index)
+        .map(|(id, flow)| ExpectFlow {
+            id: id as u32,
+            name: flow.name.clone(),
+            start_nanos: flow.start.as_nanos(),
+            stop_nanos: Some(flow.stop.as_nanos()),
+        })
+        .collect();
+    EndpointConfig {
+        device: names.host_device().to_owned(),
+        address: host.address,
+        line_bits_per_second: line.get(),
+        pfc_priorities: (0..8).collect(),
+        obey_pfc: host.obeys_pfc,
+        obey_pause: true,
+        send,
+        expect,
+        report,
+        start_monotonic_nanos: start.as_nanos(),
+        run_nanos: scenario.duration.as_nanos(),
+        sample_nanos: super::switches::HISTORY_INTERVAL.as_nanos(),
+        catch_up_frames: 2,
+    }
+}

@@ -1,0 +1,210 @@
+//! The daemons of a run, and what they say over their API.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use weir_api::client::{self, ClientError};
+use weir_api::daemon::{Event, EventPage, History, Sample, Status};
+use weir_config::daemon::{DaemonConfig, DataplaneConfig};
+use weir_config::scenario::Scenario;
+
+use super::interrupt::wait_for;
+use super::names::Names;
+use super::process::{inside, program, Process};
+use super::topology::device;
+
+/// How long a daemon may take to start, to answer, and to end.
+const START_LIMIT: Duration = Duration::from_secs(30);
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+const END_LIMIT: Duration = Duration::from_secs(20);
+
+/// Interval of the occupancy curves.
+pub const HISTORY_INTERVAL: weir_core::Duration = weir_core::Duration::from_millis(10);
+
+/// A running daemon.
+#[derive(Debug)]
+pub struct SwitchProcess {
+    /// The switch's name.
+    pub name: String,
+    /// Its configuration.
+    pub config: DaemonConfig,
+    namespace: String,
+    config_file: PathBuf,
+    log: PathBuf,
+    process: Option<Process>,
+    events: Vec<Event>,
+    next_event: u64,
+    missed_events: u64,
+}
+
+/// The configuration of switch `index` in a lab.
+pub fn lab_config(scenario: &Scenario, index: usize, names: &Names) -> DaemonConfig {
+    const SAMPLES_SPARE: u64 = 3_000;
+    let samples = scenario.duration.as_nanos() / HISTORY_INTERVAL.as_nanos() + SAMPLES_SPARE;
+    let dataplane = DataplaneConfig {
+        history_interval: HISTORY_INTERVAL,
+        history_length: samples as usize,
+        ..DataplaneConfig::default()
+    };
+    let name = &scenario.switches[index];
+    scenario.daemon_config(index, names.run_dir(name), dataplane, |peer| {
+        device(scenario, peer)
+    })
+}
+
+impl SwitchProcess {
+    /// Writes the configuration and starts the daemon in its namespace. [`ready`](Self::ready) waits.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written or the daemon is not built.
+    pub fn start(config: DaemonConfig, names: &Names) -> Result<Self> {
+        let name = config.name.clone();
+        let mut switch = Self {
+            namespace: names.namespace(&name),
+            config_file: names.directory().join(format!("{name}.toml")),
+            log: names.directory().join(format!("{name}.log")),
+            name,
+            config,
+            process: None,
+            events: Vec::new(),
+            next_event: 0,
+            missed_events: 0,
+        };
+        std::fs::write(&switch.config_file, switch.config.to_toml())
+            .with_context(|| switch.config_file.display().to_string())?;
+        switch.start_process()?;
+        Ok(switch)
+    }
+
+    /// Starts the daemon (again).
+    ///
+    /// # Errors
+    ///
+    /// When it is not built.
+    pub fn start_process(&mut self) -> Result<()> {
+        let mut command = inside(&self.namespace, &program("weir-switchd")?);
+        command.arg("--config").arg(&self.config_file);
+        self.process = Some(Process::start(&self.name, command, &self.log)?);
+        self.next_event = 0;
+        Ok(())
+    }
+
+    /// Waits until the daemon forwards.
+    ///
+    /// # Errors
+    ///
+    /// When it ends or takes too long, with the end of its log.
+    pub fn ready(&mut self) -> Result<()> {
+        let ready = wait_for(START_LIMIT, || {
+            self.check()?;
+            match self.status() {
+                Ok(status) => Ok((status.state == "running").then_some(())),
+                Err(_) => Ok(None),
+            }
+        })?;
+        let log = self.process.as_ref().map(Process::log_end);
+        ready.with_context(|| {
+            format!(
+                "{} did not start within {} s:\n{}",
+                self.name,
+                START_LIMIT.as_secs(),
+                log.unwrap_or_default()
+            )
+        })
+    }
+
+    /// The running process.
+    pub fn process(&mut self) -> Option<&mut Process> {
+        self.process.as_mut()
+    }
+
+    /// Fails when the daemon has ended.
+    ///
+    /// # Errors
+    ///
+    /// Then.
+    pub fn check(&mut self) -> Result<()> {
+        self.process.as_mut().map_or(Ok(()), Process::check)
+    }
+
+    /// Any path of the API.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn get<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+        client::get(&self.config.api_socket, path, ANSWER_LIMIT)
+    }
+
+    /// `GET /v1/status`.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn status(&self) -> Result<Status, ClientError> {
+        self.get("/v1/status")
+    }
+
+    /// Reads the events that have come since the last call.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn collect_events(&mut self) -> Result<(), ClientError> {
+        loop {
+            let page: EventPage = self.get(&format!("/v1/events?after={}", self.next_event))?;
+            let is_last = page.events.is_empty();
+            self.next_event = page.next;
+            self.missed_events += page.missed;
+            self.events.extend(page.events);
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// All events collected so far, and how many the daemon's bounded log lost before they were.
+    pub fn events(&self) -> (&[Event], u64) {
+        (&self.events, self.missed_events)
+    }
+
+    /// All samples of the history.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn history(&self) -> Result<Vec<Sample>, ClientError> {
+        let mut samples = Vec::new();
+        let mut after = 0;
+        loop {
+            let page: History = self.get(&format!("/v1/history?after={after}"))?;
+            if page.samples.is_empty() {
+                return Ok(samples);
+            }
+            after = page.next;
+            samples.extend(page.samples);
+        }
+    }
+
+    /// Ends the daemon with SIGTERM.
+    ///
+    /// # Errors
+    ///
+    /// When it fails or has to be killed.
+    pub fn end(mut self) -> Result<()> {
+        self.end_process()
+    }
+
+    /// As [`end`](Self::end), but it can be started again.
+    ///
+    /// # Errors
+    ///
+    /// When it fails or has to be killed.
+    pub fn end_process(&mut self) -> Result<()> {
+        self.process
+            .take()
+            .map_or(Ok(()), |process| process.end(END_LIMIT))
+    }
+}

@@ -1,0 +1,171 @@
+//! Results as a table for people.
+
+use weir_api::run::{FlowResult, RunEvent, RunResult};
+
+/// One row of the demo's table.
+struct Row {
+    mode: String,
+    cells: Vec<String>,
+}
+
+const HEADINGS: [&str; 9] = [
+    "mode",
+    "delivered",
+    "lost",
+    "reordered",
+    "before",
+    "after",
+    "time to detect",
+    "to first release",
+    "longest stall",
+];
+
+/// The demo's table: one row for each result.
+///
+/// "Before" is the mean rate that all flows together had until the first suspicion, "after" that of the
+/// last third of the run.
+pub fn demo(results: &[&RunResult]) -> String {
+    let rows: Vec<Row> = results.iter().map(|result| row(result)).collect();
+    let mut widths: Vec<usize> = HEADINGS.iter().map(|heading| heading.len()).collect();
+    for row in &rows {
+        let cells = std::iter::once(&row.mode).chain(&row.cells);
+        for (width, cell) in widths.iter_mut().zip(cells) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut out = String::new();
+    line(
+        &mut out,
+        &widths,
+        HEADINGS.iter().map(|heading| (*heading).to_owned()),
+    );
+    line(
+        &mut out,
+        &widths,
+        widths.iter().map(|width| "─".repeat(*width)),
+    );
+    for row in rows {
+        line(
+            &mut out,
+            &widths,
+            std::iter::once(row.mode).chain(row.cells),
+        );
+    }
+    out
+}
+
+/// One line for each flow, then what the switches did, then the expectations.
+pub fn run(result: &RunResult) -> String {
+    let mut out = format!(
+        "{}: policy {}, {} s\n",
+        result.scenario, result.policy, result.duration_seconds
+    );
+    for flow in &result.flows {
+        out.push_str(&format!(
+            "  flow {:<8} {:>9} sent {:>9} received {:>6} in flight {:>4} lost {:>4} reordered {:>4} corrupted  {:>7.2} Mbit/s, last third {:>7.2}, longest stall {}\n",
+            flow.name,
+            flow.sent,
+            flow.received,
+            flow.in_flight,
+            flow.lost,
+            flow.reordered,
+            flow.corrupted + flow.duplicated,
+            flow.bits_per_second / 1e6,
+            flow.bits_per_second_last_third / 1e6,
+            milliseconds(Some(flow.longest_stall_seconds)),
+        ));
+    }
+    out.push_str(&format!(
+        "  {}; {} ports suspected at most; detected after {}, first release after another {}, {} releases\n",
+        if result.deadlocked { "deadlocked" } else { "not deadlocked" },
+        result.suspected_peak,
+        milliseconds(result.detect_seconds),
+        milliseconds(result.first_release_seconds),
+        result.releases,
+    ));
+    for (reason, count) in &result.drops {
+        out.push_str(&format!("  dropped: {count} {reason}\n"));
+    }
+    for expectation in &result.expectations {
+        let mark = if expectation.held { "held  " } else { "FAILED" };
+        out.push_str(&format!(
+            "  {mark} {} (seen: {})\n",
+            expectation.what, expectation.seen
+        ));
+    }
+    out
+}
+
+fn line(out: &mut String, widths: &[usize], cells: impl Iterator<Item = String>) {
+    let mut text = String::new();
+    for (index, (cell, width)) in cells.zip(widths).enumerate() {
+        let pad = " ".repeat(width.saturating_sub(cell.chars().count()));
+        if index == 0 {
+            text.push_str(&format!("{cell}{pad}"));
+        } else {
+            text.push_str(&format!("  {pad}{cell}"));
+        }
+    }
+    out.push_str(text.trim_end());
+    out.push('\n');
+}
+
+fn row(result: &RunResult) -> Row {
+    let total = |count: fn(&FlowResult) -> u64| result.flows.iter().map(count).sum::<u64>();
+    let mode = match result.policy.as_str() {
+        "off" => format!("plain {}", result.mode.to_uppercase()),
+        "breaker" => "Deadlock Breaker".to_owned(),
+        other => other.to_owned(),
+    };
+    let stall = result
+        .flows
+        .iter()
+        .map(|flow| flow.longest_stall_seconds)
+        .fold(0.0, f64::max);
+    let after: f64 = result
+        .flows
+        .iter()
+        .map(|flow| flow.bits_per_second_last_third)
+        .sum();
+    Row {
+        mode,
+        cells: vec![
+            total(|flow| flow.received).to_string(),
+            total(|flow| flow.lost).to_string(),
+            total(|flow| flow.reordered).to_string(),
+            megabits(before(result)),
+            megabits(after),
+            milliseconds(result.detect_seconds),
+            milliseconds(result.first_release_seconds),
+            milliseconds(Some(stall)),
+        ],
+    }
+}
+
+/// Mean rate of all flows together until the standstill that led to the first suspicion.
+fn before(result: &RunResult) -> f64 {
+    let is_suspicion = |event: &&RunEvent| event.kind == "suspected";
+    let suspected = result.events.iter().find(is_suspicion);
+    let until = match (suspected, result.detect_seconds) {
+        (Some(event), Some(detect)) => (event.seconds - detect).max(0.0),
+        _ => result.duration_seconds,
+    };
+    let bins = ((until / result.series.interval_seconds) as usize).max(1);
+    result
+        .series
+        .throughput
+        .values()
+        .map(|rates| rates.iter().take(bins).sum::<f64>() / bins as f64)
+        .sum()
+}
+
+fn megabits(bits_per_second: f64) -> String {
+    format!("{:.1} Mbit/s", bits_per_second / 1e6)
+}
+
+fn milliseconds(seconds: Option<f64>) -> String {
+    seconds.map_or_else(
+        || "–".to_owned(),
+        |seconds| format!("{:.1} ms", seconds * 1e3),
+    )
+}

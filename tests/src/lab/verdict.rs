@@ -1,0 +1,215 @@
+//! What a run means: locked or not, how fast it was noticed and released, and whether it is what the
+//! scenario expects.
+
+use std::collections::BTreeSet;
+
+use weir_api::run::{Expectation, FlowResult, RunEvent, RunResult, Series};
+use weir_config::scenario::{Expect, Scenario};
+use weir_core::Duration;
+
+/// Times of the first deadlock of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Timing {
+    /// The most (switch, egress, priority) triples suspected at one time.
+    pub suspected_peak: usize,
+    /// From the standstill until the last port of the loop was suspected.
+    pub detect_seconds: Option<f64>,
+    /// From then until the first release.
+    pub first_release_seconds: Option<f64>,
+}
+
+/// True when no flow between switches made progress in the last third while frames were held. Says
+/// nothing of a network in which no flow crosses from switch to switch.
+pub fn is_deadlocked(scenario: &Scenario, flows: &[FlowResult], held_frames: u64) -> bool {
+    let mut crossing = fabric_flows(scenario).peekable();
+    held_frames > 0
+        && crossing.peek().is_some()
+        && crossing.all(|index| flows[index].bits_per_second_last_third == 0.0)
+}
+
+/// Flows that cross from one switch to another.
+pub fn fabric_flows(scenario: &Scenario) -> impl Iterator<Item = usize> + '_ {
+    (0..scenario.flows.len()).filter(|flow| scenario.way(*flow).len() > 1)
+}
+
+/// Follows the suspicions through time.
+pub fn timing(scenario: &Scenario, events: &[RunEvent], series: &Series) -> Timing {
+    let mut suspected = BTreeSet::new();
+    let mut timing = Timing::default();
+    let mut last_suspected = None;
+    let mut first_peak = None;
+    for event in events {
+        let key = (&event.switch, &event.port, event.priority);
+        match event.kind.as_str() {
+            "suspected" => {
+                suspected.insert(key);
+                last_suspected = Some(event.seconds);
+                if suspected.len() > timing.suspected_peak {
+                    timing.suspected_peak = suspected.len();
+                    if timing.first_release_seconds.is_none() {
+                        first_peak = Some(event.seconds);
+                    }
+                }
+            }
+            "suspicion_ended" => {
+                suspected.remove(&key);
+            }
+            "release_started" if timing.first_release_seconds.is_none() => {
+                timing.first_release_seconds =
+                    last_suspected.map(|suspected| event.seconds - suspected);
+                first_peak = last_suspected.or(first_peak);
+            }
+            _ => {}
+        }
+    }
+    timing.detect_seconds = first_peak.map(|detected| {
+        let stopped = last_progress(scenario, series, detected);
+        detected - stopped
+    });
+    timing
+}
+
+/// The end of the last interval before `until` in which a flow between switches arrived.
+fn last_progress(scenario: &Scenario, series: &Series, until: f64) -> f64 {
+    let interval = series.interval_seconds;
+    let bins = (until / interval) as usize;
+    fabric_flows(scenario)
+        .filter_map(|flow| series.throughput.get(&scenario.flows[flow].name))
+        .filter_map(|rates| rates.iter().take(bins).rposition(|rate| *rate > 0.0))
+        .map(|bin| (bin + 1) as f64 * interval)
+        .fold(0.0, f64::max)
+}
+
+/// Judges a result.
+pub fn expectations(expect: &Expect, result: &RunResult) -> Vec<Expectation> {
+    let total = |count: fn(&FlowResult) -> u64| result.flows.iter().map(count).sum::<u64>();
+    let mut out = Vec::new();
+    let mut judge = |what: String, held: bool, seen: String| {
+        out.push(Expectation { what, held, seen });
+    };
+    if let Some(wanted) = expect.deadlock {
+        judge(
+            format!("deadlock = {wanted}"),
+            result.deadlocked == wanted,
+            result.deadlocked.to_string(),
+        );
+    }
+    let peak = result.suspected_peak as u64;
+    if let Some(wanted) = expect.suspected {
+        judge(
+            format!("suspected = {wanted}"),
+            peak == wanted,
+            peak.to_string(),
+        );
+    }
+    if let Some(wanted) = expect.suspected_at_least {
+        judge(
+            format!("suspected ≥ {wanted}"),
+            peak >= wanted,
+            peak.to_string(),
+        );
+    }
+    for (name, wanted, seen) in [
+        ("lost", expect.lost, total(|flow| flow.lost)),
+        ("reordered", expect.reordered, total(|flow| flow.reordered)),
+        (
+            "corrupted",
+            expect.corrupted,
+            total(|flow| flow.corrupted + flow.duplicated),
+        ),
+    ] {
+        if let Some(wanted) = wanted {
+            let relation = if wanted == 0 { "=" } else { "≤" };
+            judge(
+                format!("{name} {relation} {wanted}"),
+                seen <= wanted,
+                seen.to_string(),
+            );
+        }
+    }
+    if let Some(wanted) = expect.progress {
+        let stuck: Vec<&str> = result
+            .flows
+            .iter()
+            .filter(|flow| flow.bits_per_second_last_third == 0.0)
+            .map(|flow| flow.name.as_str())
+            .collect();
+        let seen = if stuck.is_empty() {
+            "every flow moved in the last third".to_owned()
+        } else {
+            format!("stood still in the last third: {}", stuck.join(", "))
+        };
+        judge(
+            format!("progress = {wanted}"),
+            stuck.is_empty() == wanted,
+            seen,
+        );
+    }
+    if let Some(limit) = expect.first_release_within {
+        let seen = result.first_release_seconds;
+        let limit_seconds = Duration::as_secs_f64(limit);
+        judge(
+            format!("first release within {:.0} ms", limit_seconds * 1e3),
+            seen.is_some_and(|seconds| seconds <= limit_seconds),
+            seen.map_or("none".to_owned(), |seconds| {
+                format!("{:.1} ms", seconds * 1e3)
+            }),
+        );
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(seconds: f64, switch: &str, kind: &str) -> RunEvent {
+        RunEvent {
+            seconds,
+            switch: switch.into(),
+            kind: kind.into(),
+            port: Some("p".into()),
+            priority: Some(3),
+            details: Default::default(),
+        }
+    }
+
+    fn scenario() -> Scenario {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/ring4.toml");
+        Scenario::load(&path, &[]).unwrap()
+    }
+
+    #[test]
+    fn times_count_from_the_last_suspicion_before_the_first_release() {
+        let events = [
+            event(0.50, "s1", "suspected"),
+            event(0.52, "s2", "suspected"),
+            event(0.53, "s1", "release_started"),
+            event(0.54, "s1", "suspicion_ended"),
+            event(0.90, "s3", "suspected"),
+            event(0.95, "s3", "release_started"),
+        ];
+        let mut series = Series {
+            interval_seconds: 0.01,
+            ..Series::default()
+        };
+        let mut rates = vec![0.0; 100];
+        rates[39] = 1.0;
+        rates[60] = 1.0;
+        series.throughput.insert("a".into(), rates);
+        let timing = timing(&scenario(), &events, &series);
+        assert_eq!(timing.suspected_peak, 2);
+        assert!((timing.first_release_seconds.unwrap() - 0.01).abs() < 1e-9);
+        assert!((timing.detect_seconds.unwrap() - 0.12).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_network_is_locked_only_when_it_holds_frames_that_nobody_gets() {
+        let scenario = scenario();
+        let mut flows = vec![FlowResult::default(); scenario.flows.len()];
+        assert!(is_deadlocked(&scenario, &flows, 10));
+        assert!(!is_deadlocked(&scenario, &flows, 0));
+        flows[2].bits_per_second_last_third = 1.0;
+        assert!(!is_deadlocked(&scenario, &flows, 10));
+    }
+}

@@ -1,0 +1,4 @@
+//! The lab: experiments with real frames in network namespaces.
+
+pub mod endpoint;
+pub mod lab;
