@@ -20,7 +20,7 @@ const BODY_BYTES_MAX: usize = 64 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// Nobody listens at the socket.
-    #[error("{}: {source}", socket.display())]
+    #[error("no daemon answers at {}", socket.display())]
     Unreachable {
         /// The socket.
         socket: PathBuf,

@@ -133,7 +133,7 @@ fn format_scaled(value: u64, units: &[Unit]) -> String {
     let (name, factor) = units
         .iter()
         .rev()
-        .find(|(_, factor)| value != 0 && value % factor == 0)
+        .find(|(_, factor)| value != 0 && value.is_multiple_of(*factor))
         .unwrap_or(&units[0]);
     format!("{}{name}", value / factor)
 }

@@ -34,10 +34,12 @@ pub fn program(name: &str) -> Result<PathBuf> {
         })
 }
 
-/// `command` inside a network namespace. `nsenter` keeps the mounts, which `ip netns exec` would hide.
+/// `command` inside a network namespace, to get SIGTERM when the thread that starts it dies, killed or not.
+/// `nsenter` keeps the mounts, which `ip netns exec` would hide.
 pub fn inside(namespace: &str, command: &Path) -> Command {
-    let mut enter = Command::new("nsenter");
+    let mut enter = Command::new("setpriv");
     enter
+        .args(["--pdeathsig", "TERM", "nsenter"])
         .arg(format!("--net=/run/netns/{namespace}"))
         .arg("--")
         .arg(command);
@@ -54,7 +56,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts `command` with standard error in `log`. It is killed when this process dies.
+    /// Starts `command` with standard error in `log`, in a process group of its own: Ctrl-C reaches the lab
+    /// alone.
     ///
     /// # Errors
     ///

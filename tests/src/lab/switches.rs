@@ -43,6 +43,8 @@ pub fn lab_config(scenario: &Scenario, index: usize, names: &Names) -> DaemonCon
     const SAMPLES_SPARE: u64 = 3_000;
     let samples = scenario.duration.as_nanos() / HISTORY_INTERVAL.as_nanos() + SAMPLES_SPARE;
     let dataplane = DataplaneConfig {
+        // Many switches share few cores: whoever has nothing to do sleeps at once.
+        spin: weir_core::Duration::ZERO,
         history_interval: HISTORY_INTERVAL,
         history_length: samples as usize,
         ..DataplaneConfig::default()

@@ -1,0 +1,147 @@
+//! `switchctl config check`.
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde::Serialize;
+use weir_config::daemon::DaemonConfig;
+use weir_config::units::{format_rate, format_size};
+use weir_core::{ClassMode, PortRole};
+
+use crate::output::{bytes, facts, table, Output};
+
+#[derive(Serialize)]
+struct Verdict {
+    file: String,
+    good: bool,
+    problems: Vec<Problem>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    umem_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    umem_frames: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Problem {
+    line: Option<usize>,
+    key: String,
+    message: String,
+}
+
+/// Checks a daemon's configuration; false when something is wrong with it.
+pub fn config(file: &Path, output: &Output) -> Result<bool> {
+    let name = file.display().to_string();
+    match DaemonConfig::load(file) {
+        Ok(config) => {
+            let verdict = Verdict {
+                file: name,
+                good: true,
+                problems: Vec::new(),
+                umem_bytes: Some(config.umem_size().get()),
+                umem_frames: Some(config.umem_frames()),
+            };
+            output.print(&verdict, |_| summary(file, &config))?;
+            Ok(true)
+        }
+        Err(error) if output.is_json() => {
+            let problems = error
+                .problems
+                .iter()
+                .map(|problem| Problem {
+                    line: problem.line,
+                    key: problem.key.clone(),
+                    message: problem.message.clone(),
+                })
+                .collect();
+            let verdict = Verdict {
+                file: name,
+                good: false,
+                problems,
+                umem_bytes: None,
+                umem_frames: None,
+            };
+            output.print(&verdict, |_| String::new())?;
+            Ok(false)
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            Ok(false)
+        }
+    }
+}
+
+fn summary(file: &Path, config: &DaemonConfig) -> String {
+    let mut out = format!("{}: good\n\n", file.display());
+    out += &facts(&[
+        ("switch", config.name.clone()),
+        ("run directory", config.run_dir.display().to_string()),
+        ("API", config.api_socket.display().to_string()),
+        (
+            "metrics",
+            config.metrics_listen.map_or_else(
+                || "off".to_owned(),
+                |address| format!("http://{address}/metrics"),
+            ),
+        ),
+        (
+            "packet memory",
+            format!(
+                "{} ({} frames of {})",
+                bytes(config.umem_size().get()),
+                config.umem_frames(),
+                format_size(config.dataplane.chunk)
+            ),
+        ),
+    ]);
+    out.push('\n');
+    out += &table(
+        &["port", "device", "role", ">rate"],
+        config.ports.iter().map(|port| {
+            let role = match port.role {
+                PortRole::Fabric => "fabric",
+                PortRole::Edge => "edge",
+            };
+            vec![
+                port.name.clone(),
+                format!("{} queue {}", port.device, port.queue),
+                role.to_owned(),
+                format_rate(port.rate),
+            ]
+        }),
+    );
+    if !config.classes.is_empty() {
+        out.push('\n');
+        out += &table(
+            &["class", "priorities", "mode", "buffers of each port"],
+            config.classes.iter().map(|class| {
+                let priorities: Vec<String> =
+                    class.priorities.iter().map(ToString::to_string).collect();
+                let (mode, buffers) = match class.mode {
+                    ClassMode::Lossy { buffer } => {
+                        ("lossy", format!("buffer {}", format_size(buffer)))
+                    }
+                    ClassMode::Pfc {
+                        xoff,
+                        xon,
+                        headroom,
+                    } => (
+                        "pfc",
+                        format!(
+                            "xoff {}, xon {}, headroom {}",
+                            format_size(xoff),
+                            format_size(xon),
+                            format_size(headroom)
+                        ),
+                    ),
+                };
+                vec![
+                    class.name.clone(),
+                    priorities.join(", "),
+                    mode.to_owned(),
+                    buffers,
+                ]
+            }),
+        );
+    }
+    out
+}

@@ -1,0 +1,169 @@
+//! Tables for people, JSON for programs.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use comfy_table::{presets, CellAlignment, ContentArrangement, Table};
+use serde::Serialize;
+
+/// Where answers go, and in which form.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    json: bool,
+}
+
+impl Output {
+    /// JSON or tables on standard output.
+    pub fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// True when JSON is wanted.
+    pub fn is_json(self) -> bool {
+        self.json
+    }
+
+    /// Prints a value as JSON, or what `text` makes of it.
+    ///
+    /// # Errors
+    ///
+    /// When standard output takes nothing.
+    pub fn print<T: Serialize>(self, value: &T, text: impl FnOnce(&T) -> String) -> Result<()> {
+        if self.json {
+            self.line(&serde_json::to_string_pretty(value)?)
+        } else {
+            self.line(text(value).trim_end())
+        }
+    }
+
+    /// Prints one line, or several.
+    ///
+    /// # Errors
+    ///
+    /// When standard output takes nothing.
+    pub fn line(self, text: &str) -> Result<()> {
+        writeln!(io::stdout().lock(), "{text}")?;
+        Ok(())
+    }
+}
+
+/// True when whoever read the output is gone, which is no failure.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// A table without lines. Columns whose heading begins with `>` are aligned to the right.
+pub fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table
+        .load_preset(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(
+            headings
+                .iter()
+                .map(|heading| heading.trim_start_matches('>')),
+        );
+    for row in rows {
+        table.add_row(row);
+    }
+    for (index, heading) in headings.iter().enumerate() {
+        if let Some(column) = table.column_mut(index) {
+            column.set_padding((0, 2));
+            if heading.starts_with('>') {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+    }
+    table
+        .lines()
+        .map(|line| line.trim_end().to_owned() + "\n")
+        .collect()
+}
+
+/// Names and values, one a line.
+pub fn facts(rows: &[(&str, String)]) -> String {
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    rows.iter()
+        .map(|(name, value)| format!("{name:width$}  {value}\n"))
+        .collect()
+}
+
+/// A number of bytes as people read it.
+pub fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = count as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 {
+        format!("{count} B")
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
+}
+
+/// A span of time as people read it.
+pub fn seconds(span: f64) -> String {
+    if span >= 60.0 {
+        let whole = span as u64;
+        format!(
+            "{} h {:02} min {:02} s",
+            whole / 3600,
+            whole / 60 % 60,
+            whole % 60
+        )
+    } else if span >= 1.0 {
+        format!("{span:.1} s")
+    } else {
+        format!("{:.1} ms", span * 1e3)
+    }
+}
+
+/// A rate as people write it.
+pub fn rate(bits_per_second: u64) -> String {
+    weir_core::BitRate::new(bits_per_second)
+        .map_or_else(|| "0bit".to_owned(), weir_config::units::format_rate)
+}
+
+/// "12 no_route, 3 bad_length", or "–".
+pub fn reasons<'a>(counts: impl IntoIterator<Item = (&'a String, &'a u64)>) -> String {
+    let list: Vec<String> = counts
+        .into_iter()
+        .map(|(reason, count)| format!("{count} {reason}"))
+        .collect();
+    if list.is_empty() {
+        "–".to_owned()
+    } else {
+        list.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_align() {
+        let rows = vec![
+            vec!["s2".to_owned(), "7".to_owned()],
+            vec!["uplink".to_owned(), "12345".to_owned()],
+        ];
+        assert_eq!(
+            table(&["port", ">frames"], rows),
+            "port    frames\ns2           7\nuplink   12345\n"
+        );
+    }
+
+    #[test]
+    fn values_have_units() {
+        assert_eq!(bytes(1023), "1023 B");
+        assert_eq!(bytes(61_440), "60.0 KiB");
+        assert_eq!(seconds(0.0215), "21.5 ms");
+        assert_eq!(seconds(3723.0), "1 h 02 min 03 s");
+        assert_eq!(rate(100_000_000), "100Mbit");
+    }
+}

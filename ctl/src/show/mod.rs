@@ -1,0 +1,43 @@
+//! What the daemon says, as tables.
+
+mod events;
+mod views;
+
+use anyhow::Result;
+use weir_api::daemon::{Deadlocks, Pfc, Port, Queue, Status};
+
+use crate::output::Output;
+use crate::target::Target;
+
+pub use events::events;
+
+/// `switchctl status`.
+pub fn status(target: &Target, output: &Output) -> Result<()> {
+    output.print(&target.get::<Status>("/v1/status")?, views::status)
+}
+
+/// `switchctl ports`.
+pub fn ports(target: &Target, output: &Output) -> Result<()> {
+    output.print(&target.get::<Vec<Port>>("/v1/ports")?, |ports| {
+        views::ports(ports)
+    })
+}
+
+/// `switchctl queues`.
+pub fn queues(target: &Target, output: &Output, all: bool) -> Result<()> {
+    let mut queues: Vec<Queue> = target.get("/v1/queues")?;
+    if !all {
+        queues.retain(|queue| queue.ingress_bytes_max > 0 || queue.egress_bytes_max > 0);
+    }
+    output.print(&queues, |queues| views::queues(queues))
+}
+
+/// `switchctl pfc`.
+pub fn pfc(target: &Target, output: &Output) -> Result<()> {
+    output.print(&target.get::<Vec<Pfc>>("/v1/pfc")?, |pfc| views::pfc(pfc))
+}
+
+/// `switchctl deadlock`.
+pub fn deadlock(target: &Target, output: &Output) -> Result<()> {
+    output.print(&target.get::<Deadlocks>("/v1/deadlocks")?, views::deadlocks)
+}

@@ -1,0 +1,248 @@
+//! Tables of the daemon's answers.
+
+use weir_api::daemon::{Deadlock, Deadlocks, Pfc, Port, Queue, Status};
+
+use crate::output::{bytes, facts, rate, reasons, seconds, table};
+
+pub fn status(status: &Status) -> String {
+    let plane = &status.dataplane;
+    let busy = if plane.rounds_total == 0 {
+        0.0
+    } else {
+        100.0 * plane.busy_rounds_total as f64 / plane.rounds_total as f64
+    };
+    facts(&[
+        ("switch", status.name.clone()),
+        (
+            "state",
+            format!(
+                "{}, version {}, pid {}, up {}",
+                status.state,
+                status.version,
+                status.pid,
+                seconds(status.uptime_seconds)
+            ),
+        ),
+        ("ports", status.port_count.to_string()),
+        (
+            "frames",
+            format!(
+                "{} admitted, {} sent, {} inside",
+                status.admitted_frames_total, status.transmitted_frames_total, status.held_frames
+            ),
+        ),
+        ("dropped", reasons(&status.drops_total)),
+        ("lost by the kernel", status.kernel_losses_total.to_string()),
+        (
+            "deadlocks",
+            format!(
+                "policy {}, {} ports suspected now",
+                status.deadlock_policy, status.suspected_count
+            ),
+        ),
+        (
+            "CLCM",
+            format!(
+                "{} sent, {} received, {} loops found, {} releases",
+                status.clcm.sent_total,
+                status.clcm.received_total,
+                status.clcm.loops_found_total,
+                status.clcm.releases_total
+            ),
+        ),
+        (
+            "packet memory",
+            format!(
+                "{} of {} frames free",
+                status.umem_frames_free, status.umem_frames
+            ),
+        ),
+        (
+            "dataplane",
+            format!(
+                "{} rounds, {busy:.1} % with work, {} sleeps, longest round {}, {} events lost",
+                plane.rounds_total,
+                plane.sleeps_total,
+                seconds(plane.round_seconds_max),
+                plane.events_lost_total
+            ),
+        ),
+    ])
+}
+
+pub fn ports(ports: &[Port]) -> String {
+    table(
+        &[
+            "port",
+            "device",
+            "role",
+            "link",
+            ">rate",
+            "XDP",
+            ">frames in",
+            ">frames out",
+            ">bytes in",
+            ">bytes out",
+            "dropped",
+            ">kernel lost",
+        ],
+        ports.iter().map(|port| {
+            vec![
+                port.name.clone(),
+                port.device.clone(),
+                port.role.clone(),
+                if port.link_up { "up" } else { "DOWN" }.to_owned(),
+                rate(port.rate_bits_per_second),
+                format!(
+                    "{}, {}",
+                    port.xdp_mode,
+                    if port.zero_copy { "zero-copy" } else { "copy" }
+                ),
+                port.rx_frames_total.to_string(),
+                port.tx_frames_total.to_string(),
+                bytes(port.rx_bytes_total),
+                bytes(port.tx_bytes_total),
+                reasons(&port.drops_total),
+                port.kernel_losses.total().to_string(),
+            ]
+        }),
+    )
+}
+
+pub fn queues(queues: &[Queue]) -> String {
+    if queues.is_empty() {
+        return "no queue has seen a frame yet; --all shows them all\n".to_owned();
+    }
+    table(
+        &[
+            "port",
+            ">priority",
+            "class",
+            "mode",
+            ">ingress",
+            ">most",
+            ">egress",
+            ">most",
+            ">frames waiting",
+            ">frames in",
+            ">frames out",
+        ],
+        queues.iter().map(|queue| {
+            vec![
+                queue.port.clone(),
+                queue.priority.to_string(),
+                queue.class.clone(),
+                queue.mode.clone(),
+                bytes(queue.ingress_bytes),
+                bytes(queue.ingress_bytes_max),
+                bytes(queue.egress_bytes),
+                bytes(queue.egress_bytes_max),
+                queue.egress_frames.to_string(),
+                queue.rx_frames_total.to_string(),
+                queue.tx_frames_total.to_string(),
+            ]
+        }),
+    )
+}
+
+pub fn pfc(queues: &[Pfc]) -> String {
+    if queues.is_empty() {
+        return "no class is lossless\n".to_owned();
+    }
+    table(
+        &[
+            "port",
+            ">priority",
+            ">ingress",
+            ">xoff",
+            ">xon",
+            ">headroom used",
+            "we pause",
+            "paused by it",
+            ">for",
+            ">XOFF sent",
+            ">XON sent",
+            ">pauses in",
+            ">resumes in",
+            "suspected",
+            "release",
+        ],
+        queues.iter().map(|queue| {
+            vec![
+                queue.port.clone(),
+                queue.priority.to_string(),
+                bytes(queue.ingress_bytes),
+                bytes(queue.xoff_bytes),
+                bytes(queue.xon_bytes),
+                format!(
+                    "{} of {}",
+                    bytes(queue.headroom_used_bytes_max),
+                    bytes(queue.headroom_bytes)
+                ),
+                yes(queue.pausing),
+                yes(queue.paused),
+                seconds(queue.paused_seconds_total),
+                queue.xoff_sent_total.to_string(),
+                queue.xon_sent_total.to_string(),
+                queue.pause_received_total.to_string(),
+                queue.resume_received_total.to_string(),
+                yes(queue.suspected),
+                queue
+                    .release_ingress
+                    .as_ref()
+                    .map_or_else(|| "–".to_owned(), |port| format!("only from {port}")),
+            ]
+        }),
+    )
+}
+
+pub fn deadlocks(deadlocks: &Deadlocks) -> String {
+    if deadlocks.current.is_empty() && deadlocks.past.is_empty() {
+        return "nothing was ever suspected of a deadlock\n".to_owned();
+    }
+    let rows = deadlocks
+        .current
+        .iter()
+        .chain(&deadlocks.past)
+        .map(deadlock_row);
+    table(
+        &[
+            ">id",
+            "port",
+            ">priority",
+            "state",
+            "reason",
+            ">queued",
+            "SPUID",
+            ">loops found",
+            ">releases",
+            ">to first release",
+        ],
+        rows,
+    )
+}
+
+fn deadlock_row(deadlock: &Deadlock) -> Vec<String> {
+    let state = match deadlock.lasted_seconds {
+        Some(lasted) => format!("lasted {}", seconds(lasted)),
+        None => "SUSPECTED NOW".to_owned(),
+    };
+    vec![
+        deadlock.id.to_string(),
+        deadlock.port.clone(),
+        deadlock.priority.to_string(),
+        state,
+        deadlock.reason.clone(),
+        bytes(deadlock.queued_bytes),
+        deadlock.spuid.clone().unwrap_or_else(|| "–".to_owned()),
+        deadlock.loops_found.to_string(),
+        deadlock.releases.to_string(),
+        deadlock
+            .first_release_seconds
+            .map_or_else(|| "–".to_owned(), seconds),
+    ]
+}
+
+fn yes(flag: bool) -> String {
+    if flag { "yes" } else { "–" }.to_owned()
+}

@@ -1,0 +1,56 @@
+//! Builds what a lab runs, and becomes the lab.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{bail, Context, Error, Result};
+
+/// The repository.
+pub fn root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().unwrap_or(manifest).to_owned()
+}
+
+/// The cargo that runs us.
+pub fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Builds the switch, the lab and its endpoint, optimised; returns where they are.
+///
+/// # Errors
+///
+/// When they do not compile.
+pub fn release() -> Result<PathBuf> {
+    let status = cargo()
+        .args([
+            "build",
+            "--release",
+            "--package",
+            "weir-switchd",
+            "--package",
+            "weir-lab",
+        ])
+        .arg("--manifest-path")
+        .arg(root().join("Cargo.toml"))
+        .status()
+        .context("starting cargo")?;
+    if !status.success() {
+        bail!("the build failed: see above");
+    }
+    Ok(target_directory().join("release"))
+}
+
+/// Replaces this process by the lab, so that signals reach it and its exit status is ours. Returns only
+/// what went wrong.
+pub fn become_lab(binaries: &Path, arguments: &[OsString]) -> Error {
+    let program = binaries.join("weir-lab");
+    let error = Command::new(&program).args(arguments).exec();
+    Error::new(error).context(format!("starting {}", program.display()))
+}
+
+fn target_directory() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}

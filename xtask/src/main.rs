@@ -1,0 +1,216 @@
+//! `cargo xtask`: set-up, the demo, the lab, and the tests.
+#![forbid(unsafe_code)]
+
+mod build;
+mod clean_net;
+mod root;
+mod setup;
+mod tests;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+
+/// What can be done with this repository in one command.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Check that everything is there that building and testing need, and install what is missing.
+    Setup(SetupArguments),
+    /// Show a credit loop deadlock, and the Deadlock Breaker that resolves it.
+    #[command(after_help = DEMO_HELP)]
+    Demo(DemoArguments),
+    /// Run one scenario file in network namespaces with real frames.
+    #[command(after_help = LAB_HELP)]
+    Lab(LabArguments),
+    /// Run every test, those in network namespaces included.
+    #[command(after_help = TEST_HELP)]
+    Test(TestArguments),
+    /// Remove what a killed lab left: network namespaces and run directories.
+    #[command(after_help = CLEAN_HELP)]
+    CleanNet(CleanNetArguments),
+}
+
+const DEMO_HELP: &str = "\
+Builds four switches in a ring, with hosts that overload it, in network namespaces: first with PFC alone,
+where the ring locks and stays locked, then with the Deadlock Breaker. Prints a table of both and draws
+throughput and buffers over time.
+
+Needs root. As another user:
+  sudo -E env PATH=\"$PATH\" cargo xtask demo";
+
+const LAB_HELP: &str = "\
+Examples:
+  cargo xtask lab scenarios/ring4.toml
+  cargo xtask lab scenarios/ring4.toml --set deadlock.policy=breaker --svg ring4.svg
+  cargo xtask lab scenarios/ring4.toml --set class.lossless.xoff=64KiB --json result.json
+
+Exit status: 0 all expectations of the scenario held, 1 one failed, 2 the command line or the file is
+not legal, 3 the run could not be made, 130 interrupted.
+
+Needs root. As another user:
+  sudo -E env PATH=\"$PATH\" cargo xtask lab FILE";
+
+const TEST_HELP: &str = "\
+Uses cargo-nextest where it is installed (it runs the namespace tests one at a time and stops what hangs),
+else cargo test. Documentation tests follow.
+
+Examples:
+  cargo xtask test
+  cargo xtask test -- -p weir-core
+  cargo xtask test -- --test ring_breaker
+
+Needs root. As another user:
+  sudo -E env PATH=\"$PATH\" cargo xtask test";
+
+const CLEAN_HELP: &str = "\
+A lab removes all it made when it ends, is interrupted, or panics. Only one that was killed leaves
+namespaces, named weir-PID-N-NODE. Those of labs that still run are left alone, unless --prefix names them.";
+
+#[derive(Debug, Args)]
+struct SetupArguments {
+    /// Install nothing: name what is missing, and exit with status 1 if anything is.
+    #[arg(long)]
+    no_install: bool,
+}
+
+#[derive(Debug, Args)]
+struct DemoArguments {
+    #[command(flatten)]
+    setup: SetupArguments,
+    /// Also write both results as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Where the drawing goes [default: target/demo/ring4.svg in the repository].
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// For how many seconds each of the two runs offers traffic.
+    #[arg(long, value_name = "SECONDS")]
+    duration: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+struct LabArguments {
+    /// The scenario file.
+    file: PathBuf,
+    #[command(flatten)]
+    setup: SetupArguments,
+    /// Put a value over one of the file, such as deadlock.policy=breaker. May be given again.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    overrides: Vec<String>,
+    /// Write the result as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Draw throughput and buffers over time.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Leave namespaces and files in place, to look at them.
+    #[arg(long)]
+    keep: bool,
+}
+
+#[derive(Debug, Args)]
+struct TestArguments {
+    #[command(flatten)]
+    setup: SetupArguments,
+    /// For the test runner.
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+struct CleanNetArguments {
+    /// Remove only what begins so, whether its lab still runs or not.
+    #[arg(long, value_name = "PREFIX")]
+    prefix: Option<String>,
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Setup(setup) => setup::run(setup.no_install, setup::Purpose::All),
+        Command::Demo(demo) => {
+            root::require("cargo xtask demo")?;
+            setup::run(demo.setup.no_install, setup::Purpose::Lab)?;
+            let binaries = build::release()?;
+            let root = build::root();
+            let mut arguments: Vec<OsString> = vec!["demo".into()];
+            option(
+                &mut arguments,
+                "--scenario",
+                Some(root.join("scenarios/ring4.toml")),
+            );
+            let svg = demo
+                .svg
+                .unwrap_or_else(|| root.join("target/demo/ring4.svg"));
+            option(&mut arguments, "--svg", Some(svg));
+            option(&mut arguments, "--json", demo.json);
+            option(
+                &mut arguments,
+                "--duration",
+                demo.duration.map(|s| format!("{s}s")),
+            );
+            Err(build::become_lab(&binaries, &arguments))
+        }
+        Command::Lab(lab) => {
+            root::require("cargo xtask lab")?;
+            setup::run(lab.setup.no_install, setup::Purpose::Lab)?;
+            let binaries = build::release()?;
+            let mut arguments: Vec<OsString> = vec!["run".into(), lab.file.into()];
+            for change in lab.overrides {
+                option(&mut arguments, "--set", Some(change));
+            }
+            option(&mut arguments, "--json", lab.json);
+            option(&mut arguments, "--svg", lab.svg);
+            if lab.keep {
+                arguments.push("--keep".into());
+            }
+            Err(build::become_lab(&binaries, &arguments))
+        }
+        Command::Test(test) => {
+            root::require("cargo xtask test")?;
+            setup::run(test.setup.no_install, setup::Purpose::All)?;
+            tests::run(&test.arguments)
+        }
+        Command::CleanNet(clean) => {
+            root::require("cargo xtask clean-net")?;
+            clean_net::run(clean.prefix.as_deref())
+        }
+    }
+}
+
+fn option(arguments: &mut Vec<OsString>, name: &str, value: Option<impl Into<OsString>>) {
+    if let Some(value) = value {
+        arguments.push(name.into());
+        arguments.push(value.into());
+    }
+}
+
+#[cfg(test)]
+mod command_line {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn is_sound() {
+        Cli::command().debug_assert();
+    }
+}

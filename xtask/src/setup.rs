@@ -1,0 +1,294 @@
+//! What building, running and testing need from the system, and its installation.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{bail, Context, Result};
+
+use crate::root;
+
+/// What the caller is about to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Build and run labs.
+    Lab,
+    /// Build, and run every test.
+    All,
+}
+
+/// How to see that something is there.
+#[derive(Clone, Copy, Debug)]
+enum Sign {
+    /// A program in the search path.
+    Program(&'static str),
+    /// A C header below /usr/include or /usr/local/include.
+    Header(&'static str),
+    /// A module of the system's Python.
+    PythonModule(&'static str),
+}
+
+/// One thing that is needed.
+#[derive(Clone, Copy, Debug)]
+struct Need {
+    sign: Sign,
+    /// The Debian and Ubuntu package that has it.
+    package: &'static str,
+    why: &'static str,
+    /// Only for tests.
+    tests_only: bool,
+}
+
+const fn build(sign: Sign, package: &'static str, why: &'static str) -> Need {
+    Need {
+        sign,
+        package,
+        why,
+        tests_only: false,
+    }
+}
+
+const fn test(sign: Sign, package: &'static str, why: &'static str) -> Need {
+    Need {
+        sign,
+        package,
+        why,
+        tests_only: true,
+    }
+}
+
+const NEEDS: &[Need] = &[
+    build(
+        Sign::Program("clang"),
+        "clang",
+        "compiles the XDP program, and reads its header for Rust",
+    ),
+    build(
+        Sign::Program("llc"),
+        "llvm",
+        "the configure script of libxdp asks for it",
+    ),
+    build(Sign::Program("gcc"), "gcc", "compiles libbpf and libxdp"),
+    build(
+        Sign::Header("stdio.h"),
+        "libc6-dev",
+        "the C library's headers, for libbpf and libxdp",
+    ),
+    build(Sign::Program("make"), "make", "builds libbpf and libxdp"),
+    build(Sign::Program("m4"), "m4", "generates parts of libxdp"),
+    build(
+        Sign::Program("pkg-config"),
+        "pkg-config",
+        "finds libraries for libbpf and libxdp",
+    ),
+    build(
+        Sign::Header("libelf.h"),
+        "libelf-dev",
+        "libbpf reads ELF files with it",
+    ),
+    build(Sign::Header("zlib.h"), "zlib1g-dev", "libelf links with it"),
+    build(
+        Sign::Header("pcap/pcap.h"),
+        "libpcap-dev",
+        "the configure script of libxdp asks for it",
+    ),
+    build(
+        Sign::Program("ip"),
+        "iproute2",
+        "makes network namespaces and links",
+    ),
+    build(
+        Sign::Program("nsenter"),
+        "util-linux",
+        "starts programs inside a namespace",
+    ),
+    build(
+        Sign::Program("setpriv"),
+        "util-linux",
+        "ends programs together with the lab",
+    ),
+    build(
+        Sign::Program("mountpoint"),
+        "util-linux",
+        "finds BPF file systems of killed daemons",
+    ),
+    build(
+        Sign::Program("ethtool"),
+        "ethtool",
+        "switches off checksum offload on lab devices",
+    ),
+    test(
+        Sign::Program("tshark"),
+        "tshark",
+        "decodes our PAUSE and PFC frames independently",
+    ),
+    test(Sign::Program("tcpdump"), "tcpdump", "captures frames"),
+    test(
+        Sign::Program("iperf3"),
+        "iperf3",
+        "TCP and UDP through a switch",
+    ),
+    test(
+        Sign::Program("ping"),
+        "iputils-ping",
+        "ICMP through a switch",
+    ),
+    test(
+        Sign::PythonModule("scapy"),
+        "python3-scapy",
+        "builds PAUSE, PFC and broken frames independently",
+    ),
+];
+
+/// Says what is missing and why it is needed, and installs it unless told not to.
+///
+/// # Errors
+///
+/// When something is missing and is not to be, or cannot be, installed.
+pub fn run(no_install: bool, purpose: Purpose) -> Result<()> {
+    let missing = missing(purpose);
+    if missing.is_empty() {
+        if purpose == Purpose::All {
+            println!("everything is installed that building and testing need");
+        }
+        return Ok(());
+    }
+    println!("missing on this machine:");
+    for need in &missing {
+        println!("  {:<14} {} ({})", need.package, need.why, need.sign.name());
+    }
+    let packages = packages_of(&missing);
+    let listed = packages.join(" ");
+    if no_install {
+        bail!(
+            "not installed because of --no-install; on Debian and Ubuntu: apt-get install {listed}"
+        );
+    }
+    if !Sign::Program("apt-get").is_there() {
+        bail!(
+            "packages are installed with apt-get here, which this system has not. By the names of Debian, \
+             install: {listed}"
+        );
+    }
+    install(&packages)?;
+    let still: Vec<&str> = self::missing(purpose)
+        .iter()
+        .map(|need| need.sign.name())
+        .collect();
+    if !still.is_empty() {
+        bail!("still missing after the installation: {}", still.join(", "));
+    }
+    Ok(())
+}
+
+fn missing(purpose: Purpose) -> Vec<Need> {
+    NEEDS
+        .iter()
+        .filter(|need| purpose == Purpose::All || !need.tests_only)
+        .filter(|need| !need.sign.is_there())
+        .copied()
+        .collect()
+}
+
+fn packages_of(needs: &[Need]) -> Vec<&'static str> {
+    let mut packages: Vec<&str> = needs.iter().map(|need| need.package).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    packages
+}
+
+fn install(packages: &[&str]) -> Result<()> {
+    println!("installing with apt-get: {}", packages.join(" "));
+    apt_get(&["update"])?;
+    let mut arguments = vec!["install", "--yes", "--no-install-recommends"];
+    arguments.extend(packages);
+    apt_get(&arguments)
+}
+
+fn apt_get(arguments: &[&str]) -> Result<()> {
+    let mut command = if root::is_root() {
+        let mut command = Command::new("env");
+        command.arg("DEBIAN_FRONTEND=noninteractive");
+        command
+    } else {
+        let mut command = Command::new("sudo");
+        command.args(["env", "DEBIAN_FRONTEND=noninteractive"]);
+        command
+    };
+    // Another apt-get may be at work, as on machines that update themselves when they start.
+    command.args(["apt-get", "--quiet", "-o", "DPkg::Lock::Timeout=120"]);
+    let status = command
+        .args(arguments)
+        .status()
+        .context("starting apt-get")?;
+    if !status.success() {
+        bail!("apt-get {} failed ({status})", arguments.join(" "));
+    }
+    Ok(())
+}
+
+impl Sign {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Program(name) | Self::Header(name) | Self::PythonModule(name) => name,
+        }
+    }
+
+    fn is_there(self) -> bool {
+        match self {
+            Self::Program(name) => program_is_there(name),
+            Self::Header(name) => header_is_there(name),
+            Self::PythonModule(name) => python_module_is_there(name),
+        }
+    }
+}
+
+fn program_is_there(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // A user's path may lack the directories of administrators' tools.
+    let system = ["/usr/sbin", "/sbin", "/usr/local/sbin"].map(Into::into);
+    std::env::split_paths(&path)
+        .chain(system)
+        .any(|directory| directory.join(name).is_file())
+}
+
+fn header_is_there(name: &str) -> bool {
+    let multiarch = format!("/usr/include/{}-linux-gnu", std::env::consts::ARCH);
+    ["/usr/include", "/usr/local/include", &multiarch]
+        .iter()
+        .any(|directory| Path::new(directory).join(name).is_file())
+}
+
+/// The system's Python, which is the one that has the package: another may come first in the path.
+fn python_module_is_there(name: &str) -> bool {
+    Command::new("/usr/bin/python3")
+        .args([
+            "-c",
+            &format!("import importlib.util as u, sys; sys.exit(u.find_spec('{name}') is None)"),
+        ])
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_is_found_and_nonsense_is_not() {
+        assert!(Sign::Program("sh").is_there());
+        assert!(!Sign::Program("no-such-program-anywhere").is_there());
+        assert!(!Sign::Header("no/such/header.h").is_there());
+        assert!(!Sign::PythonModule("no_such_module").is_there());
+    }
+
+    #[test]
+    fn a_package_is_named_once() {
+        let from_util_linux: Vec<Need> = NEEDS
+            .iter()
+            .filter(|need| need.package == "util-linux")
+            .copied()
+            .collect();
+        assert!(from_util_linux.len() > 1);
+        assert_eq!(packages_of(&from_util_linux), ["util-linux"]);
+    }
+}
