@@ -1,0 +1,256 @@
+//! Configurations of the daemon: what is accepted, what is refused and in which words.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use weir_config::daemon::{DaemonConfig, KEYS};
+use weir_core::control::Policy;
+use weir_core::{Bytes, ClassMode, Duration, MacAddress, PortId, PortRole, Priority};
+
+const GOOD: &str = r#"
+name = "s1"
+
+[[class]]
+name = "lossless"
+priorities = [3, 4]
+mode = "pfc"
+xoff = "60KiB"
+xon = "52KiB"
+headroom = "64KiB"
+
+[[class]]
+name = "bulk"
+priority = 1
+mode = "lossy"
+buffer = "128KiB"
+weight = 2
+
+[[port]]
+device = "veth0"
+role = "fabric"
+rate = "10Gbit"
+
+[[port]]
+name = "h1"
+device = "veth1"
+role = "edge"
+rate = "100Mbit"
+trust = "dscp"
+dscp-map = { 46 = 5 }
+fallback = "pass"
+
+[deadlock]
+policy = "breaker"
+detect = "20ms"
+
+[[route]]
+destination = "02:00:00:00:00:01"
+ports = ["h1", "veth0"]
+"#;
+
+fn parse(text: &str) -> Result<DaemonConfig, String> {
+    DaemonConfig::parse(text, Path::new("s1.toml")).map_err(|error| error.to_string())
+}
+
+/// What is said when `from` in the good file is replaced by `to`.
+fn complaint(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "{from}");
+    parse(&GOOD.replacen(from, to, 1)).expect_err(to)
+}
+
+#[test]
+fn a_good_file_says_what_it_means() {
+    let config = parse(GOOD).unwrap();
+    assert_eq!(config.run_dir, Path::new("/run/weir/s1"));
+    assert_eq!(config.api_socket, Path::new("/run/weir/s1/api.sock"));
+    assert_eq!(config.deadlock.policy, Policy::Breaker);
+    assert_eq!(config.deadlock.detect, Duration::from_millis(20));
+    assert_eq!(config.ports[0].name, "veth0");
+    assert_eq!(config.ports[0].role, PortRole::Fabric);
+    assert_eq!(config.ports[1].dscp_map[46], Priority::ALL[5]);
+    assert_eq!(config.ports[1].dscp_map[0], Priority::ALL[0]);
+    assert_eq!(config.routes[0].ports, [PortId::new(1), PortId::new(0)]);
+    assert_eq!(config.class_name(Priority::ALL[4]), "lossless");
+    assert_eq!(config.class_name(Priority::ALL[0]), "default");
+}
+
+#[test]
+fn the_core_gets_buffers_that_memory_backs() {
+    let config = parse(GOOD).unwrap();
+    let core = config.core(&[MacAddress::BROADCAST; 2]);
+    core.validate().unwrap();
+    let ClassMode::Pfc { xoff, .. } = core.classes[3].mode else {
+        panic!("priority 3 is lossless");
+    };
+    assert_eq!(xoff, Bytes::new(60 * 1024));
+    // 2 ports × (2 classes × (60 + 2 × 64) KiB + 128 KiB + 5 × 256 KiB) in cells of 256 B
+    let cells = 2 * (2 * (60 + 128) + 128 + 5 * 256) * 1024 / 256;
+    assert_eq!(core.frames_needed(), cells);
+    assert!(core.frame_count > cells);
+    assert_eq!(config.umem_size().get(), core.frame_count as u64 * 2048);
+}
+
+#[test]
+fn every_complaint_names_file_line_key_and_remedy() {
+    for (from, to, said) in [
+        (
+            "xoff = \"60KiB\"",
+            "xof = \"60KiB\"",
+            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (legal here: name, priority, priorities, mode, xoff, xon, headroom, buffer, weight)",
+        ),
+        (
+            "rate = \"10Gbit\"",
+            "rate = 10",
+            "s1.toml:22: port.0.rate: 10 has no unit; write text such as \"100Mbit\"",
+        ),
+        (
+            "rate = \"10Gbit\"",
+            "rate = \"10gbit\"",
+            "s1.toml:22: port.0.rate: `10gbit` is not a rate; write a number and one of the units bit, kbit, Mbit, Gbit, Tbit, such as \"100Mbit\"",
+        ),
+        (
+            "mode = \"pfc\"",
+            "mode = \"level\"",
+            "s1.toml:7: class.lossless.mode: unknown value `level` (legal here: lossy, pfc)",
+        ),
+        (
+            "policy = \"breaker\"",
+            "policy = \"braker\"",
+            "s1.toml:34: deadlock.policy: unknown value `braker`; did you mean `breaker`? (legal here: off, breaker)",
+        ),
+        (
+            "priority = 1",
+            "priority = 3",
+            "s1.toml:14: class.bulk.priority: priority 3 belongs to class `lossless` already",
+        ),
+        (
+            "priority = 1",
+            "priority = 8",
+            "s1.toml:14: class.bulk.priority: priority 8 does not exist; there are 0 to 7",
+        ),
+        (
+            "xon = \"52KiB\"",
+            "xon = \"60KiB\"",
+            "s1.toml:9: class.lossless.xon: xon (61440 B) must be below xoff (61440 B)",
+        ),
+        (
+            "headroom = \"64KiB\"\n",
+            "",
+            "s1.toml:4: class.lossless.headroom: missing; write text with a unit such as \"64KiB\"",
+        ),
+        (
+            "ports = [\"h1\", \"veth0\"]",
+            "ports = [\"h2\"]",
+            "s1.toml:39: route.0.ports: unknown port `h2` (legal here: veth0, h1)",
+        ),
+        (
+            "name = \"h1\"",
+            "name = \"veth0\"",
+            "s1.toml:25: port.veth0.name: `veth0` is taken already in line 20; names must differ",
+        ),
+        (
+            "02:00:00:00:00:01",
+            "02:00:00:00:00",
+            "s1.toml:38: route.0.destination: `02:00:00:00:00` is not a MAC address; write six hexadecimal bytes such as 02:00:00:00:00:01",
+        ),
+        (
+            "dscp-map = { 46 = 5 }",
+            "dscp-map = { 64 = 5 }",
+            "s1.toml:30: port.h1.dscp-map.64: `64` is no DSCP; there are 0 to 63",
+        ),
+        (
+            "buffer = \"128KiB\"",
+            "xoff = \"128KiB\"",
+            "s1.toml:16: class.bulk.xoff: has no meaning in this mode, which has buffer",
+        ),
+    ] {
+        let complaint = complaint(from, to);
+        assert!(complaint.lines().any(|line| line == said), "{said}\nis not in\n{complaint}");
+    }
+}
+
+#[test]
+fn broken_syntax_is_placed() {
+    let complaint = complaint("name = \"s1\"", "name = ");
+    assert!(complaint.starts_with("s1.toml:2: "), "{complaint}");
+}
+
+#[test]
+fn all_that_is_wrong_is_said_at_once() {
+    let text = GOOD
+        .replace("xoff = ", "xof = ")
+        .replace("role = \"edge\"", "role = \"host\"")
+        .replace("[deadlock]", "[deadlok]");
+    let complaint = parse(&text).unwrap_err();
+    for line in ["s1.toml:8:", "s1.toml:27:", "s1.toml:33:"] {
+        assert!(complaint.contains(line), "{line} in\n{complaint}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let complaint = parse("").unwrap_err();
+    assert!(complaint.contains("name: missing"), "{complaint}");
+    let complaint = parse("name = \"s1\"").unwrap_err();
+    assert_eq!(
+        complaint,
+        "s1.toml:1: port: a switch needs at least one [[port]]"
+    );
+}
+
+#[test]
+fn a_file_that_does_not_exist_is_named() {
+    let error = DaemonConfig::load(Path::new("/nowhere/s1.toml")).unwrap_err();
+    assert!(
+        error.to_string().starts_with("/nowhere/s1.toml: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let config = parse(GOOD).unwrap();
+    let text = config.to_toml();
+    assert_eq!(parse(&text), Ok(config), "{text}");
+}
+
+#[test]
+fn the_reference_names_every_key() {
+    let page = include_str!("../../docs/src/reference/configuration.md");
+    for (table, keys) in KEYS {
+        for key in *keys {
+            assert!(
+                page.contains(&format!("`{key}`")),
+                "[{table}] {key} is not documented"
+            );
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text: String) {
+        let _ = parse(&text);
+    }
+
+    #[test]
+    fn a_damaged_file_is_read_or_refused(at in 0usize..1000, byte: char) {
+        let mut text: Vec<char> = GOOD.chars().collect();
+        let at = at % text.len();
+        text[at] = byte;
+        let _ = parse(&text.into_iter().collect::<String>());
+    }
+
+    #[test]
+    fn sizes_and_rates_survive_a_round_trip(
+        xon in 2000u64..1 << 20, above in 1u64..1 << 20, headroom in 2048u64..1 << 24, rate in 1u64..1 << 40
+    ) {
+        let text = GOOD
+            .replace("60KiB", &format!("{}B", xon + above))
+            .replace("52KiB", &format!("{xon}B"))
+            .replace("64KiB", &format!("{headroom}B"))
+            .replace("10Gbit", &format!("{rate}bit"));
+        let config = parse(&text).unwrap();
+        prop_assert_eq!(parse(&config.to_toml()), Ok(config));
+    }
+}
