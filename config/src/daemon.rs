@@ -17,7 +17,7 @@ pub use read::KEYS;
 
 /// What scenarios read in the same way.
 pub(crate) mod read_parts {
-    pub(crate) use super::read::{class, deadlock_table, keys, within};
+    pub(crate) use super::read::{classes, deadlock_table, keys, within};
 }
 
 /// The implicit class of all priorities that no class names.

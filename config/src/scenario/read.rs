@@ -5,7 +5,7 @@ use weir_core::{BitRate, Bytes, Duration, MacAddress};
 
 use super::derive::{shortest_next_hops, Adjacency};
 use super::{Expect, Flow, Host, Link, LinkProperties, Scenario};
-use crate::daemon::read_parts::{class, deadlock_table, keys as daemon_keys, within};
+use crate::daemon::read_parts::{classes, deadlock_table, keys as daemon_keys, within};
 use crate::daemon::Class;
 use crate::document::{self, Override};
 use crate::reader::{unknown, Names, Problem, Problems, Table};
@@ -154,15 +154,6 @@ fn link_defaults(root: &Table<'_>) -> LinkProperties {
             rate: table.get_or("rate", default.rate),
             delay: table.get_or("delay", default.delay),
         })
-}
-
-fn classes(root: &Table<'_>) -> Vec<Class> {
-    let names = Names::default();
-    let mut owners: [Option<String>; 8] = Default::default();
-    root.tables("class", daemon_keys("class"))
-        .iter()
-        .filter_map(|table| class(table, &names, &mut owners))
-        .collect()
 }
 
 fn switches(root: &Table<'_>, nodes: &Names) -> Vec<String> {

@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use weir_api::run::RunResult;
 use weir_config::scenario::Scenario;
 use weir_config::{FileError, Override};
+use weir_core::ClassMode;
 use weir_lab::lab::interrupt::{self, Interrupted};
 use weir_lab::lab::names::Names;
 use weir_lab::lab::run::{run, Options};
@@ -136,7 +137,10 @@ fn run_one(file: &Path, overrides: &[Override], output: &Output) -> Result<bool>
         write(path, &serde_json::to_string_pretty(&result)?)?;
     }
     if let Some(path) = &output.svg {
-        write(path, &plot::svg(&[(scenario.name.as_str(), &result)]))?;
+        write(
+            path,
+            &plot::svg(&[(scenario.name.as_str(), &result)], xoff(&scenario)),
+        )?;
     }
     Ok(result
         .expectations
@@ -146,12 +150,14 @@ fn run_one(file: &Path, overrides: &[Override], output: &Output) -> Result<bool>
 
 fn demo(file: &Path, duration: Option<&str>, output: &Output) -> Result<bool> {
     let mut results: Vec<RunResult> = Vec::new();
+    let mut xoff_bytes = None;
     for policy in ["off", "breaker"] {
         let mut overrides = vec![parse_override(&format!("deadlock.policy={policy}"))?];
         if let Some(duration) = duration {
             overrides.push(parse_override(&format!("duration={duration}"))?);
         }
         let scenario = Scenario::load(file, &overrides)?;
+        xoff_bytes = xoff(&scenario);
         results.push(run(&scenario, output.options())?);
     }
     let [plain, breaker] = results.as_slice() else {
@@ -164,7 +170,10 @@ fn demo(file: &Path, duration: Option<&str>, output: &Output) -> Result<bool> {
     if let Some(path) = &output.svg {
         write(
             path,
-            &plot::svg(&[("plain PFC", plain), ("Deadlock Breaker", breaker)]),
+            &plot::svg(
+                &[("plain PFC", plain), ("Deadlock Breaker", breaker)],
+                xoff_bytes,
+            ),
         )?;
         println!("curves: {}", path.display());
     }
@@ -192,6 +201,14 @@ fn demo(file: &Path, duration: Option<&str>, output: &Output) -> Result<bool> {
         println!("expectation failed: {failure}");
     }
     Ok(failed.is_empty())
+}
+
+/// The threshold of the first lossless class.
+fn xoff(scenario: &Scenario) -> Option<u64> {
+    scenario.classes.iter().find_map(|class| match class.mode {
+        ClassMode::Pfc { xoff, .. } => Some(xoff.get()),
+        ClassMode::Lossy { .. } => None,
+    })
 }
 
 fn parse_override(text: &str) -> Result<Override> {

@@ -19,8 +19,8 @@ const LEGEND: f64 = 26.0;
 /// Curves are drawn with at most this many points; each is the mean of the samples it stands for.
 const POINTS_MAX: usize = 400;
 
-/// One picture of several runs, each under its title.
-pub fn svg(columns: &[(&str, &RunResult)]) -> String {
+/// One picture of several runs, each under its title. `xoff_bytes` is drawn as a line across the buffers.
+pub fn svg(columns: &[(&str, &RunResult)], xoff_bytes: Option<u64>) -> String {
     let width = COLUMN_WIDTH * columns.len() as f64;
     let height = TOP + 2.0 * PANEL_HEIGHT + GAP + 2.0 * LEGEND + 20.0;
     let mut out = String::new();
@@ -47,6 +47,8 @@ pub fn svg(columns: &[(&str, &RunResult)]) -> String {
             .flat_map(|curve| curve.1.clone())
             .fold(0.0, f64::max)
     });
+    let xoff = xoff_bytes.map(|bytes| bytes as f64 / 1024.0);
+    let occupancy_max = occupancy_max.max(xoff.unwrap_or(0.0));
     for (index, (title, result)) in columns.iter().enumerate() {
         let x = COLUMN_WIDTH * index as f64;
         let _ = writeln!(
@@ -61,6 +63,7 @@ pub fn svg(columns: &[(&str, &RunResult)]) -> String {
             label: "throughput, Mbit/s",
             y_max: nice(throughput_max),
             x_max: result.duration_seconds,
+            level: None,
         };
         upper.draw(&mut out, &thinned(throughput(result)), result);
         let lower = Panel {
@@ -69,6 +72,7 @@ pub fn svg(columns: &[(&str, &RunResult)]) -> String {
             label: "ingress occupancy, KiB",
             y_max: nice(occupancy_max),
             x_max: result.duration_seconds,
+            level: xoff,
         };
         lower.draw(&mut out, &thinned(occupancy(result)), result);
     }
@@ -124,6 +128,8 @@ struct Panel {
     label: &'static str,
     y_max: f64,
     x_max: f64,
+    /// Where xoff is drawn.
+    level: Option<f64>,
 }
 
 impl Panel {
@@ -158,7 +164,21 @@ impl Panel {
                 points.join(" ")
             );
         }
+        self.draw_level(out);
         self.legend(out, curves, result);
+    }
+
+    fn draw_level(&self, out: &mut String) {
+        let Some(level) = self.level else { return };
+        let (left, y) = self.at(0.0, level);
+        let right = left + self.width();
+        let _ = writeln!(
+            out,
+            r##"<line x1="{left}" x2="{right}" y1="{y:.1}" y2="{y:.1}" stroke="#444444" stroke-dasharray="8 4"/><text x="{}" y="{:.1}" text-anchor="end" font-size="11">xoff {} KiB</text>"##,
+            right - 4.0,
+            y - 5.0,
+            number(level)
+        );
     }
 
     fn axes(&self, out: &mut String) {
@@ -181,12 +201,16 @@ impl Panel {
                 y + 4.0,
                 number(part * self.y_max)
             );
-            let (x, _) = self.at(part * self.x_max, 0.0);
+        }
+        let step = nice(self.x_max / TICKS as f64);
+        for tick in 0..=(self.x_max / step) as usize {
+            let time = tick as f64 * step;
+            let (x, _) = self.at(time, 0.0);
             let _ = writeln!(
                 out,
                 r#"<text x="{x}" y="{}" text-anchor="middle">{}</text>"#,
                 bottom + 16.0,
-                number(part * self.x_max)
+                number(time)
             );
         }
         let _ = writeln!(
@@ -244,13 +268,13 @@ impl Panel {
         }
         if result.events.iter().any(|event| event.kind == "suspected") {
             let releases = if result.releases > 0 {
-                "   ▾ release"
+                "  ▾ release"
             } else {
                 ""
             };
             let _ = writeln!(
                 out,
-                r##"<text x="{}" y="{}" text-anchor="end" font-size="11"><tspan fill="#b00000">┆ first suspicion</tspan><tspan fill="#00704a">{releases}</tspan></text>"##,
+                r##"<text x="{}" y="{}" text-anchor="end" font-size="11"><tspan fill="#b00000">┆ first suspicion</tspan><tspan dx="10" fill="#00704a">{releases}</tspan></text>"##,
                 self.x + self.width(),
                 self.y - 10.0
             );
@@ -258,13 +282,13 @@ impl Panel {
     }
 }
 
-/// The next of 1, 2, 2.5, 5 times a power of ten: round numbers at the axis.
+/// The next round number, so that round numbers stand at the axis.
 fn nice(value: f64) -> f64 {
     if value <= 0.0 {
         return 1.0;
     }
     let power = 10f64.powf(value.log10().floor());
-    [1.0, 1.25, 2.0, 2.5, 5.0, 10.0]
+    [1.0, 1.25, 1.5, 2.0, 2.5, 4.0, 5.0, 7.5, 10.0]
         .into_iter()
         .map(|factor| factor * power)
         .find(|candidate| *candidate >= value)
@@ -295,10 +319,54 @@ mod tests {
             (0.0, 1.0),
             (98.4, 100.0),
             (101.0, 125.0),
-            (61.0, 100.0),
+            (61.0, 75.0),
             (2.1, 2.5),
         ] {
             assert!((nice(value) - end).abs() < 1e-9, "{value}");
         }
+    }
+
+    #[test]
+    fn a_picture_has_every_curve_and_each_mark_once() {
+        let mut result = RunResult {
+            duration_seconds: 1.0,
+            releases: 1,
+            ..crate::lab::table::tests::empty_result()
+        };
+        result
+            .series
+            .throughput
+            .insert("a<b".into(), vec![1e6, 2e6]);
+        result
+            .series
+            .occupancy
+            .insert("s1:s2:3".into(), vec![1024, 61_440]);
+        result.series.occupancy.insert("s2:s1:3".into(), vec![0, 0]);
+        for (kind, seconds) in [
+            ("suspected", 0.5),
+            ("suspected", 0.6),
+            ("release_started", 0.7),
+        ] {
+            result.events.push(weir_api::run::RunEvent {
+                seconds,
+                switch: "s1".into(),
+                kind: kind.into(),
+                port: None,
+                priority: None,
+                details: Default::default(),
+            });
+        }
+        let picture = svg(&[("plain & simple", &result)], Some(61_440));
+        let count = |what: &str| picture.matches(what).count();
+        assert_eq!(count("<polyline"), 2, "an empty buffer has no curve");
+        assert_eq!(count("flow a&lt;b") + count("plain &amp; simple"), 2);
+        assert_eq!(count("s1 from s2"), 1);
+        assert_eq!(count("xoff 60 KiB"), 1);
+        assert_eq!(count("<path"), 2, "the release in both panels");
+        assert_eq!(
+            count(r##"stroke="#b00000""##),
+            2,
+            "the first suspicion in both panels"
+        );
     }
 }

@@ -169,3 +169,99 @@ fn milliseconds(seconds: Option<f64>) -> String {
         |seconds| format!("{:.1} ms", seconds * 1e3),
     )
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use weir_api::run::{Series, RUN_FORMAT};
+
+    /// A result in which nothing happened.
+    pub(crate) fn empty_result() -> RunResult {
+        RunResult {
+            format: RUN_FORMAT,
+            scenario: "empty".into(),
+            runner: "lab".into(),
+            policy: "off".into(),
+            mode: "pfc".into(),
+            seed: 1,
+            duration_seconds: 1.0,
+            deadlocked: false,
+            suspected_peak: 0,
+            detect_seconds: None,
+            first_release_seconds: None,
+            releases: 0,
+            flows: Vec::new(),
+            drops: Default::default(),
+            events: Vec::new(),
+            series: Series::default(),
+            expectations: Vec::new(),
+        }
+    }
+
+    fn flow(received: u64, last_third: f64) -> FlowResult {
+        FlowResult {
+            received,
+            bits_per_second_last_third: last_third,
+            longest_stall_seconds: 0.25,
+            ..FlowResult::default()
+        }
+    }
+
+    #[test]
+    fn before_ends_where_the_network_stood_still() {
+        let mut result = empty_result();
+        result.series.interval_seconds = 0.01;
+        result
+            .series
+            .throughput
+            .insert("a".into(), vec![4e6, 2e6, 0.0, 0.0]);
+        result
+            .series
+            .throughput
+            .insert("b".into(), vec![1e6, 1e6, 0.0, 0.0]);
+        assert!(
+            (before(&result) - 0.04e6 * 50.0).abs() < 1.0,
+            "without a suspicion: all of it"
+        );
+        result.detect_seconds = Some(0.02);
+        result.events.push(RunEvent {
+            seconds: 0.04,
+            switch: "s1".into(),
+            kind: "suspected".into(),
+            port: None,
+            priority: None,
+            details: Default::default(),
+        });
+        assert!((before(&result) - 4e6).abs() < 1.0);
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let mut plain = empty_result();
+        plain.flows = vec![flow(7, 0.0), flow(5, 0.0)];
+        let mut breaker = empty_result();
+        breaker.policy = "breaker".into();
+        breaker.first_release_seconds = Some(0.0123);
+        breaker.flows = vec![flow(123_456, 30e6), flow(5, 20e6)];
+        let text = demo(&[&plain, &breaker]);
+        let lines: Vec<&str> = text.lines().collect();
+        let width = lines[1].chars().count();
+        assert!(
+            lines.iter().all(|line| line.chars().count() <= width),
+            "{text}"
+        );
+        assert!(
+            lines[2].starts_with("plain PFC") && lines[2].contains(" 12 "),
+            "{text}"
+        );
+        for cell in [
+            "Deadlock Breaker",
+            " 123461 ",
+            "50.0 Mbit/s",
+            "12.3 ms",
+            "250.0 ms",
+        ] {
+            assert!(lines[3].contains(cell), "{cell}: {text}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! `[dataplane]`.
+
+use weir_core::Quanta;
+
+use super::{keys, within};
+use crate::daemon::{DataplaneConfig, XdpMode, ZeroCopy};
+use crate::reader::Table;
+
+pub(super) fn dataplane(root: &Table<'_>) -> DataplaneConfig {
+    let default = DataplaneConfig::default();
+    let Some(table) = root.table("dataplane", keys("dataplane")) else {
+        return default;
+    };
+    let config = DataplaneConfig {
+        cell: table.get_or("cell", default.cell),
+        chunk: table.get_or("chunk", default.chunk),
+        mtu: table.get_or("mtu", default.mtu),
+        rx_ring: ring(&table, "rx-ring", default.rx_ring),
+        tx_ring: ring(&table, "tx-ring", default.tx_ring),
+        spin: table.get_or("spin", default.spin),
+        cpu: table.get::<u64>("cpu").map(|cpu| cpu as usize),
+        pause_time: within(&table, "pause-time", 1, u64::from(u16::MAX))
+            .map_or(default.pause_time, |quanta| Quanta(quanta as u16)),
+        shaper_burst: table.get_or("shaper-burst", default.shaper_burst),
+        zero_copy: table
+            .choice(
+                "zero-copy",
+                &[
+                    ("auto", ZeroCopy::Auto),
+                    ("off", ZeroCopy::Off),
+                    ("require", ZeroCopy::Require),
+                ],
+            )
+            .unwrap_or(default.zero_copy),
+        xdp_mode: table
+            .choice(
+                "xdp-mode",
+                &[
+                    ("auto", XdpMode::Auto),
+                    ("native", XdpMode::Native),
+                    ("generic", XdpMode::Generic),
+                ],
+            )
+            .unwrap_or(default.xdp_mode),
+        history_interval: table.get_or("history-interval", default.history_interval),
+        history_length: within(&table, "history-length", 1, 1_000_000)
+            .map_or(default.history_length, |length| length as usize),
+    };
+    check_chunk(&table, &config);
+    config
+}
+
+/// XDP keeps 256 B of a chunk in front of the frame.
+fn check_chunk(table: &Table<'_>, config: &DataplaneConfig) {
+    const XDP_HEADROOM: u64 = 256;
+    const OVERHEAD: u64 = 22;
+    let chunk = config.chunk.get();
+    if chunk != 2048 && chunk != 4096 {
+        table.complain("chunk", "a UMEM chunk is \"2KiB\" or \"4KiB\"");
+        return;
+    }
+    let longest = chunk - XDP_HEADROOM - OVERHEAD;
+    if !(68..=longest).contains(&config.mtu.get()) {
+        table.complain(
+            "mtu",
+            format!("must be between 68 B and {longest} B with chunks of {chunk} B"),
+        );
+    }
+}
+
+fn ring(table: &Table<'_>, key: &str, default: u32) -> u32 {
+    match table.get::<u64>(key) {
+        None => default,
+        Some(entries) if entries.is_power_of_two() && (64..=32_768).contains(&entries) => {
+            entries as u32
+        }
+        Some(entries) => {
+            table.complain(
+                key,
+                format!("{entries} is not a power of two between 64 and 32768 entries"),
+            );
+            default
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `[[port]]`.
+
+use weir_core::{MacAddress, PortRole, Priority};
+
+use super::{keys, within};
+use crate::daemon::{default_dscp_map, Fallback, Port, Trust};
+use crate::reader::{line_of, FromItem, Names, Table};
+
+pub(super) fn ports(root: &Table<'_>) -> Vec<Port> {
+    let (names, devices) = (Names::default(), Names::default());
+    let ports: Vec<Port> = root
+        .tables("port", keys("port"))
+        .iter()
+        .filter_map(|table| port(table, &names, &devices))
+        .collect();
+    if ports.is_empty() && !root.problems().any() {
+        root.complain("port", "a switch needs at least one [[port]]");
+    }
+    if ports.len() > weir_core::units::PORT_COUNT_MAX {
+        root.complain("port", format!("{} ports are more than 256", ports.len()));
+    }
+    ports
+}
+
+fn port(table: &Table<'_>, names: &Names, devices: &Names) -> Option<Port> {
+    let device: Option<String> = table.require("device");
+    let name: Option<String> = table.get("name").or_else(|| device.clone());
+    if let Some(name) = &name {
+        names.note(
+            table,
+            if table.has("name") { "name" } else { "device" },
+            name,
+        );
+        if name.contains('/') || name.starts_with('.') {
+            table.complain(
+                "name",
+                "a port's name is also a file name: no `/`, no leading dot",
+            );
+        }
+    }
+    let queue = within(table, "queue", 0, 63).unwrap_or(0) as u32;
+    if let Some(device) = &device {
+        devices.note(table, "device", &format!("{device} queue {queue}"));
+    }
+    let role = {
+        table.require::<String>("role");
+        table.choice(
+            "role",
+            &[("fabric", PortRole::Fabric), ("edge", PortRole::Edge)],
+        )
+    };
+    let rate = table.require("rate");
+    let trust = table
+        .choice(
+            "trust",
+            &[
+                ("pcp", Trust::Pcp),
+                ("dscp", Trust::Dscp),
+                ("pcp-dscp", Trust::PcpDscp),
+                ("port", Trust::Port),
+            ],
+        )
+        .unwrap_or(Trust::PcpDscp);
+    let fallback = table
+        .choice(
+            "fallback",
+            &[("pass", Fallback::Pass), ("drop", Fallback::Drop)],
+        )
+        .unwrap_or(Fallback::Drop);
+    Some(Port {
+        address: table.get::<MacAddress>("address"),
+        default_priority: table.get_or("default-priority", Priority::ALL[0]),
+        pcp_map: pcp_map(table),
+        dscp_map: dscp_map(table),
+        name: name?,
+        device: device?,
+        queue,
+        role: role?,
+        rate: rate?,
+        trust,
+        fallback,
+    })
+}
+
+fn pcp_map(table: &Table<'_>) -> [Priority; 8] {
+    let Some(map) = table.get::<Vec<Priority>>("pcp-map") else {
+        return Priority::ALL;
+    };
+    map.try_into().unwrap_or_else(|map: Vec<Priority>| {
+        let message = format!(
+            "eight priorities are needed, one for each PCP, not {}",
+            map.len()
+        );
+        table.complain("pcp-map", message);
+        Priority::ALL
+    })
+}
+
+fn dscp_map(table: &Table<'_>) -> [Priority; 64] {
+    let mut map = default_dscp_map();
+    for (key, item) in table.free_table("dscp-map") {
+        let complain = |message: String| {
+            table.problems().add(
+                line_of(item),
+                table.key_path(&format!("dscp-map.{key}")),
+                message,
+            );
+        };
+        let place = key.parse::<usize>().ok().and_then(|dscp| map.get_mut(dscp));
+        match (place, Priority::from_item(item)) {
+            (Some(place), Ok(priority)) => *place = priority,
+            (None, _) => complain(format!("`{key}` is no DSCP; there are 0 to 63")),
+            (_, Err(message)) => complain(message),
+        }
+    }
+    map
+}
