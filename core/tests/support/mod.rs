@@ -1,6 +1,8 @@
 //! A network of switch cores in lock step: virtual time advances by a fixed tick, nothing else moves
 //! it. Small on purpose; it serves the tests of this crate.
 
+#![allow(dead_code)] // each test uses its own part
+
 use std::collections::VecDeque;
 
 use weir_core::config::{DetectorConfig, RouteConfig};

@@ -1,0 +1,123 @@
+//! Nothing allocates after `Switch::new`: counted by an allocator of this test's own.
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use weir_core::config::RouteConfig;
+use weir_core::wire::ControlFrame;
+use weir_core::{
+    BitRate, Bytes, Command, Duration, Frame, FrameHandle, Instant, MacAddress, PortConfig, PortId,
+    PortRole, Switch, Transmission,
+};
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: everything is handed to the system's allocator unchanged; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: as above.
+        unsafe { System.alloc(layout) }
+    }
+
+    // SAFETY: the caller keeps the contract of `GlobalAlloc::dealloc`.
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const PORTS: u8 = 4;
+
+fn address(port: u8) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 0, port])
+}
+
+#[test]
+fn forwarding_pausing_and_releasing_allocate_nothing() {
+    let ports = (0..PORTS)
+        .map(|port| PortConfig {
+            role: PortRole::Fabric,
+            rate: BitRate::from_mbit(1000),
+            address: address(0x80 + port),
+        })
+        .collect();
+    let routes = (0..PORTS)
+        .map(|port| RouteConfig {
+            destination: address(port),
+            ports: vec![PortId::new(port)],
+        })
+        .collect();
+    let config = support::switch_config(ports, routes, Duration::from_millis(1));
+    let mut free: Vec<FrameHandle> = (0..config.frame_count as u32).map(FrameHandle).collect();
+    let mut switch = Switch::new(config).unwrap();
+    let mut buffer = [0u8; 1024];
+    let mut now = Instant::ZERO;
+    let mut forwarded = 0u64;
+
+    let before = ALLOCATIONS.with(Cell::get);
+    for round in 0..20_000u32 {
+        now = now + Duration::from_micros(2);
+        let ingress = PortId::new((round % u32::from(PORTS)) as u8);
+        if let Some(handle) = free.pop() {
+            let frame = Frame {
+                handle,
+                length: Bytes::new(u64::from(60 + round % 1400)),
+                priority: support::PRIORITY,
+                destination: address((round / 7 % u32::from(PORTS)) as u8),
+                source: address(0x40 + (round % 16) as u8),
+                flow_hash: round,
+            };
+            if switch.receive(now, ingress, frame).is_err() {
+                free.push(handle);
+            }
+        }
+        if round % 500 == 0 {
+            let release = Command::Release {
+                ingress,
+                egress: PortId::new((ingress.get() + 1) % PORTS),
+                priority: support::PRIORITY,
+                period: Duration::from_micros(100),
+                extra: Bytes::new(3000),
+            };
+            let _ = switch.apply(now, release);
+        }
+        switch.handle_timeout(now);
+        for port in (0..PORTS).map(PortId::new) {
+            while let Some(transmission) = switch.transmit(now, port) {
+                match transmission {
+                    Transmission::Data { handle, .. } => {
+                        forwarded += 1;
+                        free.extend(switch.complete(now, port, handle));
+                    }
+                    Transmission::Control(ControlFrame::Mac(frame)) => {
+                        let length = frame.emit(address(0x50), &mut buffer).unwrap();
+                        let peer = PortId::new((port.get() + 1) % PORTS);
+                        switch
+                            .receive_mac_control(now, peer, &buffer[..length])
+                            .unwrap();
+                    }
+                    Transmission::Control(ControlFrame::Clcm(_)) => {}
+                }
+            }
+        }
+        while switch.poll_event().is_some() {}
+    }
+    let allocated = ALLOCATIONS.with(Cell::get) - before;
+
+    assert!(forwarded > 1000, "{forwarded} frames went through");
+    assert_eq!(
+        allocated, 0,
+        "allocations while {forwarded} frames went through"
+    );
+}
