@@ -1,0 +1,133 @@
+//! A daemon that is killed, and one that is asked to end.
+
+mod support;
+
+use nix::sys::signal::Signal;
+use support::{assert_nothing_left, scenario, until, LOSSLESS};
+use weir_core::Duration;
+use weir_lab::endpoint::report::Snapshot;
+use weir_lab::endpoint::run::clock;
+use weir_lab::lab::stage::{HostProcess, Stage};
+
+/// Longer than any of these tests: the hosts send until they are told to stop.
+const DURATION: &str = "duration=600s";
+/// A pause of 65535 quanta holds for 3.4 s at this rate.
+const SLOW: &str = "link-defaults.rate=10Mbit";
+
+/// Two hosts on one switch, ready to send.
+fn stage(overrides: &[&str]) -> Stage {
+    let scenario = scenario("one-switch.toml", overrides);
+    let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
+    let start = clock().unwrap() + Duration::from_millis(500);
+    stage
+        .start_hosts(&scenario, start)
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    stage
+}
+
+fn received(snapshot: &Snapshot) -> u64 {
+    snapshot.received.iter().map(|flow| flow.frames).sum()
+}
+
+fn sent(snapshot: &Snapshot) -> u64 {
+    snapshot.sent.iter().map(|flow| flow.frames).sum()
+}
+
+fn wait_for_more(host: &mut HostProcess, than: u64) {
+    until("frames arrive", || {
+        (received(&host.snapshot().unwrap()) > than).then_some(())
+    });
+}
+
+#[test]
+fn after_a_kill_the_daemon_just_starts_again() {
+    let mut stage = stage(&[DURATION]);
+    let run_dir = stage.switches[0].config.run_dir.clone();
+    for _ in 0..3 {
+        for host in &mut stage.hosts {
+            let before = received(&host.snapshot().unwrap());
+            wait_for_more(host, before + 200);
+        }
+        let switch = &mut stage.switches[0];
+        switch.process().unwrap().signal(Signal::SIGKILL);
+        until("the daemon is dead", || {
+            switch.check().is_err().then_some(())
+        });
+        assert!(run_dir.exists(), "a killed daemon cleans nothing up");
+        switch.start_process().unwrap();
+        switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
+    }
+    for host in &mut stage.hosts {
+        let before = received(&host.snapshot().unwrap());
+        wait_for_more(host, before + 200);
+    }
+    for host in &mut stage.hosts {
+        host.stop_sending().unwrap();
+    }
+    for host in &mut stage.hosts {
+        let report = host.finish().unwrap();
+        for flow in report.received {
+            assert_eq!(
+                (flow.reordered, flow.duplicated, flow.corrupted),
+                (0, 0, 0),
+                "{flow:?}"
+            );
+        }
+    }
+    stage
+        .tear_down()
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    assert_nothing_left(&run_dir);
+}
+
+#[test]
+fn sigterm_loses_no_admitted_frame() {
+    let mut stage = stage(&[DURATION, SLOW]);
+    let run_dir = stage.switches[0].config.run_dir.clone();
+    let pause = |stage: &mut Stage, quanta: u16| {
+        let tell = format!("pfc {LOSSLESS} {quanta}");
+        stage.hosts[1].tell(&tell).unwrap();
+    };
+    // The second host holds the switch, so the first one's frames pile up in it.
+    let held = until("frames are held and the sender is paused", || {
+        pause(&mut stage, u16::MAX);
+        let held = stage.held_frames().unwrap();
+        let paused = stage.hosts[0]
+            .snapshot()
+            .unwrap()
+            .paused
+            .contains(&LOSSLESS);
+        (paused && held > 0).then_some(held)
+    });
+    for host in &mut stage.hosts {
+        host.stop_sending().unwrap();
+    }
+    pause(&mut stage, u16::MAX);
+    let held_at_the_end = stage.held_frames().unwrap();
+    assert!(held_at_the_end > 0, "{held} frames were held before");
+    stage.switches[0].process().unwrap().ask_to_end();
+    pause(&mut stage, 0);
+    stage.switches[0]
+        .end_process()
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    assert_nothing_left(&run_dir);
+
+    let arrived = until("what was held arrives", || {
+        let (from, to) = (
+            stage.hosts[0].snapshot().unwrap(),
+            stage.hosts[1].snapshot().unwrap(),
+        );
+        (received(&to) >= sent(&from)).then(|| (sent(&from), received(&to)))
+    });
+    assert_eq!(arrived.0, arrived.1);
+    for host in &mut stage.hosts {
+        let report = host.finish().unwrap();
+        for flow in report.received {
+            assert_eq!(
+                (flow.missing, flow.reordered, flow.duplicated),
+                (0, 0, 0),
+                "{flow:?}"
+            );
+        }
+    }
+}

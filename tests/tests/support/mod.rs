@@ -1,0 +1,190 @@
+//! What the end-to-end tests share. All of them need root.
+#![allow(dead_code)] // each test file uses its own part
+
+pub mod scapy;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Once;
+use std::time::Duration;
+
+use weir_api::daemon::{Pfc, Port};
+use weir_api::run::RunResult;
+use weir_config::daemon::DaemonConfig;
+use weir_config::scenario::Scenario;
+use weir_lab::lab::interrupt::{self, wait_for};
+use weir_lab::lab::names::Names;
+use weir_lab::lab::process::{inside, Process};
+use weir_lab::lab::run::{run, Options};
+use weir_lab::lab::switches::{lab_config, SwitchProcess};
+use weir_lab::lab::table;
+use weir_lab::lab::topology::{plan, Topology};
+
+/// How long any one condition may take.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// The priority that the scenarios' lossless class has.
+pub const LOSSLESS: u8 = 3;
+
+/// A file of `scenarios/` with values put over it.
+pub fn scenario(file: &str, overrides: &[&str]) -> Scenario {
+    clean_up_on_signals();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../scenarios")
+        .join(file);
+    let overrides: Vec<_> = overrides.iter().map(|text| text.parse().unwrap()).collect();
+    Scenario::load(&path, &overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Runs a scenario; fails unless everything that it expects came true.
+pub fn run_as_expected(scenario: &Scenario) -> RunResult {
+    let options = Options {
+        quiet: true,
+        ..Options::default()
+    };
+    let result = run(scenario, options).unwrap_or_else(|error| panic!("{error:#}"));
+    let as_expected = result.expectations.iter().all(|expected| expected.held);
+    assert!(as_expected, "{}", table::run(&result));
+    assert!(
+        !result.expectations.is_empty(),
+        "the scenario expects nothing"
+    );
+    result
+}
+
+/// Looks at `condition` until it gives a value.
+pub fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    wait_for(PATIENCE, || Ok(condition()))
+        .unwrap_or_else(|error| panic!("{error:#}"))
+        .unwrap_or_else(|| panic!("not within {} s: {what}", PATIENCE.as_secs()))
+}
+
+/// One switch with hosts `h1` and `h2` that are namespaces with an ordinary kernel in them. Gone with the
+/// value: the fields go in this order.
+pub struct Bench {
+    pub switch: SwitchProcess,
+    _topology: Topology,
+    names: Names,
+    directory: Directory,
+}
+
+/// Removed with the value.
+struct Directory(PathBuf);
+
+impl Bench {
+    /// Builds it and waits until the switch forwards; `change` has the last word on its configuration.
+    pub fn new(overrides: &[&str], change: impl FnOnce(&mut DaemonConfig)) -> Self {
+        let scenario = scenario("one-switch.toml", overrides);
+        let names = Names::new();
+        let directory = Directory(names.directory().to_owned());
+        let topology = Topology::build(&plan(&scenario, &names), &names)
+            .unwrap_or_else(|error| panic!("{error:#}"));
+        let mut config = lab_config(&scenario, 0, &names);
+        change(&mut config);
+        let mut switch = SwitchProcess::start(config, &names).unwrap();
+        switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
+        Self {
+            switch,
+            _topology: topology,
+            names,
+            directory,
+        }
+    }
+
+    /// A program inside a host or the switch; append arguments.
+    pub fn command(&self, node: &str, program: &str) -> Command {
+        inside(&self.names.namespace(node), Path::new(program))
+    }
+
+    /// Runs a program inside a host or the switch and returns what it printed; it must succeed.
+    pub fn output(&self, node: &str, words: &[&str]) -> String {
+        let mut command = self.command(node, words[0]);
+        let output = command.args(&words[1..]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?}: {text}{errors}");
+        text
+    }
+
+    /// Starts a program inside a host that goes on while the test does; killed with the value.
+    pub fn start(&self, node: &str, words: &[&str]) -> Process {
+        let mut command = self.command(node, words[0]);
+        command
+            .args(&words[1..])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        Process::start(
+            words[0],
+            command,
+            &self.file(&format!("{node}-{}.log", words[0])),
+        )
+        .unwrap()
+    }
+
+    /// A file in the bench's directory.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.directory.0.join(name)
+    }
+
+    /// The device of every host.
+    pub fn host_device(&self) -> &str {
+        self.names.host_device()
+    }
+
+    /// What the switch says of the port that leads to `host`.
+    pub fn port(&self, host: &str) -> Port {
+        let ports: Vec<Port> = self.switch.get("/v1/ports").unwrap();
+        ports.into_iter().find(|port| port.name == host).unwrap()
+    }
+
+    /// What the switch says of the lossless priority at the port that leads to `host`.
+    pub fn pfc(&self, host: &str) -> Pfc {
+        let all: Vec<Pfc> = self.switch.get("/v1/pfc").unwrap();
+        all.into_iter()
+            .find(|pfc| pfc.port == host && pfc.priority == LOSSLESS)
+            .unwrap()
+    }
+
+    /// Frames from `host` that the switch dropped for `reason`.
+    pub fn drops(&self, host: &str, reason: &str) -> u64 {
+        self.port(host)
+            .drops_total
+            .get(reason)
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// Ends the switch in the ordinary way; it must leave nothing behind.
+    pub fn end(mut self) {
+        let run_dir = self.switch.config.run_dir.clone();
+        self.switch
+            .end_process()
+            .unwrap_or_else(|error| panic!("{error:#}"));
+        assert_nothing_left(&run_dir);
+    }
+}
+
+/// Nothing is there or mounted at or below `run_dir`.
+pub fn assert_nothing_left(run_dir: &Path) {
+    assert!(!run_dir.exists(), "{} is left behind", run_dir.display());
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    assert!(
+        !mounts.contains(run_dir.to_str().unwrap()),
+        "left mounted: {mounts}"
+    );
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = Command::new("umount")
+            .arg("-q")
+            .arg(self.0.join("s1/bpf"))
+            .status();
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A test runner that gives up on a test sends SIGTERM: what waits fails then, and cleans up.
+fn clean_up_on_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| interrupt::catch().unwrap());
+}
