@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 use weir_config::daemon::DaemonConfig;
-use weir_config::units::{format_rate, format_size};
+use weir_config::units::format_size;
 use weir_core::{ClassMode, PortRole};
 
-use crate::output::{bytes, facts, table, Output};
+use crate::output::{bytes, facts, rate, table, Output};
 
 #[derive(Serialize)]
 struct Verdict {
@@ -105,7 +105,7 @@ fn summary(file: &Path, config: &DaemonConfig) -> String {
                 port.name.clone(),
                 format!("{} queue {}", port.device, port.queue),
                 role.to_owned(),
-                format_rate(port.rate),
+                rate(port.rate.get()),
             ]
         }),
     );

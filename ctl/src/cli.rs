@@ -4,23 +4,38 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::target::{PinPlace, Target};
+use crate::target::{Target, TargetError};
+
+/// Exit status when what was asked about is bad, or was not found.
+pub const EXIT_BAD: u8 = 1;
+/// Exit status for a command line that is not legal, or does not say which switch.
+pub const EXIT_USAGE: u8 = 2;
+/// Exit status when no daemon answers.
+pub const EXIT_UNREACHABLE: u8 = 3;
+
+const AFTER_HELP: &str = "\
+Which switch:
+  --name s1, --socket PATH, $WEIR_SOCKET, or none of them when only one runs on this host
+
+Exit status:
+  0  all is well
+  1  what was asked about is bad or was not found
+  2  the command line is not legal, or does not say which of several switches
+  3  no daemon answers
+
+Examples:
+  switchctl status
+  switchctl --name s1 pfc
+  switchctl events --follow
+  switchctl --json deadlock | jq '.past[0]'
+  switchctl config check /etc/weir/s1.toml
+  ssh leaf1 switchctl ports
+
+`switchctl COMMAND --help` explains a command and its columns.";
 
 /// Looks at and after Weir switches.
 #[derive(Debug, Parser)]
-#[command(
-    name = "switchctl",
-    version,
-    after_help = "Exit status: 0 all is well; 1 what was asked about is bad or does not exist; 2 wrong command line; \
-                  3 no daemon answers.\n\n\
-                  Examples:\n  \
-                  switchctl status\n  \
-                  switchctl --name s1 pfc\n  \
-                  switchctl events --follow\n  \
-                  switchctl --json deadlock | jq '.past[0]'\n  \
-                  switchctl config check /etc/weir/s1.toml\n  \
-                  ssh leaf1 switchctl ports"
-)]
+#[command(name = "switchctl", version, max_term_width = 100, after_help = AFTER_HELP)]
 pub struct Cli {
     /// Which daemon to ask.
     #[command(flatten)]
@@ -37,20 +52,59 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// The switch as a whole: state, load, losses, memory.
+    #[command(after_help = "\
+Frames `dropped` had a reason, which is named. Frames `lost by the kernel` never reached the switch: a
+full RX ring or an empty fill ring.
+
+Example: is anything lost?
+  switchctl --json status | jq '.drops_total, .kernel_losses_total'")]
     Status,
     /// Every port: link, traffic, drops by reason.
+    #[command(after_help = "\
+Examples:
+  switchctl ports
+  switchctl --json ports | jq -r '.[] | select(.link_up | not) | .name'      ports that are down")]
     Ports,
     /// Buffers and backlogs by port and priority.
+    #[command(after_help = "\
+`ingress` is what frames from the port hold of its buffer, in whole cells; `egress` is what waits to leave
+by it. `most` is the highest that the column before it ever was.
+
+Examples:
+  switchctl queues
+  watch -n1 switchctl queues --all")]
     Queues {
         /// Also those that never saw a frame.
         #[arg(long)]
         all: bool,
     },
     /// Priority flow control: thresholds, who pauses whom, for how long.
+    #[command(after_help = "\
+`we pause`: our buffer passed xoff and the neighbour may not send. `paused by it`: the neighbour holds us;
+`for` is how long in all. Headroom that is used up means a neighbour that does not obey.
+
+Example: who is held now?
+  switchctl --json pfc | jq -r '.[] | select(.paused) | \"\\(.port) \\(.priority)\"'")]
     Pfc,
     /// Deadlock suspicions, current and past.
+    #[command(after_help = "\
+An egress is suspected when frames wait and none has left for the time `deadlock.detect`. Current ones
+come first, then past ones, newest first.
+
+Examples:
+  switchctl deadlock
+  switchctl --json deadlock | jq '.current | length'")]
     Deadlock,
     /// What happened, oldest first.
+    #[command(after_help = "\
+The daemon keeps the latest events only; how many are gone is said on standard error. Each line begins
+with the event's number, which --after takes. With --json, one object holds them all; with --follow as
+well, each event is a JSON object on a line of its own.
+
+Examples:
+  switchctl events --follow
+  switchctl events --after 1200
+  switchctl --json events --follow | jq -c 'select(.kind == \"loop_found\")'")]
     Events {
         /// Go on as things happen, until Ctrl-C.
         #[arg(long, short)]
@@ -71,6 +125,12 @@ pub enum Command {
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
     /// Check a daemon's configuration without starting anything.
+    #[command(after_help = "\
+Prints what the file amounts to, packet memory included, or all that is wrong with it as
+FILE:LINE: KEY: MESSAGE. Devices need not exist.
+
+Example:
+  switchctl config check /etc/weir/s1.toml && systemctl restart weir-switchd@s1")]
     Check {
         /// The file.
         file: PathBuf,
@@ -81,40 +141,95 @@ pub enum ConfigCommand {
 #[derive(Debug, Subcommand)]
 pub enum XdpCommand {
     /// What is attached where, and what it counted.
+    #[command(after_help = "\
+`held by` names the daemon that serves the port; `nobody` means that it was left behind, and every frame
+gets the port's fallback. Names of devices in a network namespace are seen from inside it. Takes root.
+
+Examples:
+  switchctl --name s1 xdp status
+  nsenter --net=/run/netns/s1 switchctl --name s1 xdp status")]
     Status {
         /// Where the pins are.
         #[command(flatten)]
         place: Pins,
     },
     /// Detach programs that a daemon left behind, and remove their pins.
+    #[command(after_help = "\
+The kernel gets the device's frames again. A daemon that runs detaches its programs itself when it ends:
+links in use are refused, and with --force taken away from under it. Takes root.
+
+Examples:
+  switchctl --name s1 xdp detach --all
+  switchctl xdp detach --run-dir /run/weir/s1 s2 s4")]
     Detach {
         /// Where the pins are.
         #[command(flatten)]
         place: Pins,
         /// Ports to detach.
-        #[arg(required_unless_present = "all")]
+        #[arg(value_name = "PORT", required_unless_present = "all")]
         ports: Vec<String>,
         /// All of them.
         #[arg(long, conflicts_with = "ports")]
         all: bool,
+        /// Also where a running daemon holds the link.
+        #[arg(long)]
+        force: bool,
     },
 }
 
 /// Where the pins are.
 #[derive(Debug, Args)]
 pub struct Pins {
-    /// Run directory of the daemon, such as /run/weir/s1. Default: the only one under /run/weir.
+    /// Run directory of the daemon. Default: that of --name, else the only one under /run/weir.
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
+    /// Directory with a directory of pins for each port. Default: `bpf` in the run directory.
+    #[arg(long, value_name = "DIR")]
+    bpf_dir: Option<PathBuf>,
 }
 
 impl Pins {
-    /// The run directory that is meant.
+    /// The directory that has one of pins for each port.
     ///
     /// # Errors
     ///
-    /// When there is none, or more than one to choose from.
-    pub fn directory(&self) -> anyhow::Result<PinPlace> {
-        PinPlace::find(self.run_dir.as_deref())
+    /// When nothing says which, and there is none or more than one to choose from.
+    pub fn pins(&self, target: &Target) -> Result<PathBuf, TargetError> {
+        target.pins(self.run_dir.as_deref(), self.bpf_dir.as_deref())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_tells_every_exit_status() {
+        let help = Cli::command().render_long_help().to_string();
+        for status in [0, EXIT_BAD, EXIT_USAGE, EXIT_UNREACHABLE] {
+            assert!(help.contains(&format!("\n  {status}  ")), "{status}");
+        }
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        fn look(command: &clap::Command) {
+            if command.get_subcommands().next().is_none() {
+                let help = command.get_after_help().map(ToString::to_string);
+                assert!(
+                    help.is_some_and(|help| help.contains("Example") && help.contains("switchctl")),
+                    "{}",
+                    command.get_name()
+                );
+            }
+            command.get_subcommands().for_each(look);
+        }
+        look(&Cli::command());
     }
 }

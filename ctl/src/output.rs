@@ -47,6 +47,9 @@ impl Output {
     }
 }
 
+/// What stands where there is nothing to show.
+pub const NONE: &str = "–";
+
 /// True when whoever read the output is gone, which is no failure.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
@@ -118,25 +121,33 @@ pub fn seconds(span: f64) -> String {
         )
     } else if span >= 1.0 {
         format!("{span:.1} s")
-    } else {
+    } else if span >= 1e-3 {
         format!("{:.1} ms", span * 1e3)
+    } else if span > 0.0 {
+        format!("{:.1} µs", span * 1e6)
+    } else {
+        "0 s".to_owned()
     }
 }
 
 /// A rate as people write it.
 pub fn rate(bits_per_second: u64) -> String {
-    weir_core::BitRate::new(bits_per_second)
-        .map_or_else(|| "0bit".to_owned(), weir_config::units::format_rate)
+    weir_core::BitRate::new(bits_per_second).map_or_else(
+        || "0 bit/s".to_owned(),
+        |rate| weir_config::units::format_rate(rate) + "/s",
+    )
 }
 
-/// "12 no_route, 3 bad_length", or "–".
-pub fn reasons<'a>(counts: impl IntoIterator<Item = (&'a String, &'a u64)>) -> String {
+/// "12 no_route, 3 bad_length", or [`NONE`].
+pub fn reasons<'a, N: AsRef<str> + 'a>(
+    counts: impl IntoIterator<Item = (&'a N, &'a u64)>,
+) -> String {
     let list: Vec<String> = counts
         .into_iter()
-        .map(|(reason, count)| format!("{count} {reason}"))
+        .map(|(reason, count)| format!("{count} {}", reason.as_ref()))
         .collect();
     if list.is_empty() {
-        "–".to_owned()
+        NONE.to_owned()
     } else {
         list.join(", ")
     }
@@ -164,6 +175,9 @@ mod tests {
         assert_eq!(bytes(61_440), "60.0 KiB");
         assert_eq!(seconds(0.0215), "21.5 ms");
         assert_eq!(seconds(3723.0), "1 h 02 min 03 s");
-        assert_eq!(rate(100_000_000), "100Mbit");
+        assert_eq!(seconds(0.000_035), "35.0 µs");
+        assert_eq!(seconds(0.0), "0 s");
+        assert_eq!(rate(100_000_000), "100Mbit/s");
+        assert_eq!(rate(0), "0 bit/s");
     }
 }

@@ -1,39 +1,75 @@
-//! Which daemon is meant.
+//! Which daemon is meant, and what it answers.
 
 use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{bail, Result};
 use clap::Args;
 use serde::de::DeserializeOwned;
-use weir_api::client;
+use weir_api::client::{self, ClientError};
 
+/// Where daemons have their run directories.
 const RUN: &str = "/run/weir";
+/// Names the socket where the command line does not.
+const SOCKET_VARIABLE: &str = "WEIR_SOCKET";
+const SOCKET_NAME: &str = "api.sock";
+const PINS_NAME: &str = "bpf";
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
-/// Which daemon to ask.
+/// Which daemon to ask. Conflicts are found here: clap does not look for them between a global option
+/// and one of a subcommand.
 #[derive(Debug, Args)]
 pub struct Target {
-    /// API socket of the daemon. Default: the only one under /run/weir.
-    #[arg(long, global = true, value_name = "PATH", env = "WEIR_SOCKET")]
+    /// API socket of the daemon. Default: $WEIR_SOCKET, else the only one under /run/weir.
+    #[arg(long, global = true, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Name of the switch; its socket is /run/weir/NAME/api.sock.
-    #[arg(long, global = true, value_name = "NAME", conflicts_with = "socket")]
-    name: Option<String>,
+    /// Name of the switch: its run directory is /run/weir/NAME.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub name: Option<String>,
 }
 
-/// No daemon to ask.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoDaemon(String);
-
-impl std::fmt::Display for NoDaemon {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// No switch is there.
+    #[error("no switch has {what} under {run}; {remedy}")]
+    NoSwitch {
+        /// What was looked for.
+        what: &'static str,
+        /// Where.
+        run: PathBuf,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The command line does not say which.
+    #[error("several switches are here: {names}; choose one with --name")]
+    Several {
+        /// Their names.
+        names: String,
+    },
+    /// Two things on the command line name different places.
+    #[error("{0} cannot be used with {1}: they name different places")]
+    Conflict(&'static str, &'static str),
+    /// The name would lead out of the run directory.
+    #[error("`{0}` is no name of a switch")]
+    BadName(String),
+    /// Nobody answers.
+    #[error("{what}; {remedy}")]
+    Unreachable {
+        /// Where, and why not.
+        what: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The answer is a refusal, or is none that this program understands.
+    #[error("{what}")]
+    BadAnswer {
+        /// What is wrong.
+        what: String,
+    },
 }
-
-impl std::error::Error for NoDaemon {}
 
 impl Target {
     /// Asks for `path`.
@@ -41,7 +77,7 @@ impl Target {
     /// # Errors
     ///
     /// When no daemon is there, or it refuses.
-    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
+    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, TargetError> {
         self.get_within(path, ANSWER_LIMIT)
     }
 
@@ -50,96 +86,82 @@ impl Target {
     /// # Errors
     ///
     /// When no daemon is there, or it refuses.
-    pub fn get_within<T: DeserializeOwned>(&self, path: &str, limit: Duration) -> Result<T> {
-        let socket = self.socket()?;
-        client::get(&socket, path, limit).map_err(|error| {
-            let hint = match &error {
-                client::ClientError::Unreachable { source, .. } => match source.kind() {
-                    std::io::ErrorKind::PermissionDenied => {
-                        "you may not use this socket: its group may, and root"
-                    }
-                    std::io::ErrorKind::ConnectionRefused => {
-                        "the socket is stale: weir-switchd is not running"
-                    }
-                    _ => "is weir-switchd running?",
-                },
-                _ => "the daemon does not answer as it should",
-            };
-            anyhow::Error::new(error).context(hint)
-        })
+    pub fn get_within<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        limit: Duration,
+    ) -> Result<T, TargetError> {
+        let variable = std::env::var_os(SOCKET_VARIABLE)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from);
+        let socket = self.socket(variable, Path::new(RUN))?;
+        client::get(&socket, path, limit).map_err(|error| explain(error, &socket))
     }
 
-    fn socket(&self) -> Result<PathBuf> {
-        if let Some(socket) = &self.socket {
-            return Ok(socket.clone());
+    /// The command line counts before the environment, the environment before what is found.
+    fn socket(&self, variable: Option<PathBuf>, run: &Path) -> Result<PathBuf, TargetError> {
+        match (&self.socket, &self.name) {
+            (Some(_), Some(_)) => return Err(TargetError::Conflict("--socket", "--name")),
+            (Some(socket), None) => return Ok(socket.clone()),
+            (None, Some(name)) => return Ok(run_dir(run, name)?.join(SOCKET_NAME)),
+            (None, None) => {}
         }
-        if let Some(name) = &self.name {
-            return Ok(Path::new(RUN).join(name).join("api.sock"));
+        if let Some(socket) = variable {
+            return Ok(socket);
         }
-        let mut sockets = run_dirs("api.sock");
-        match sockets.len() {
-            0 => Err(NoDaemon(format!(
-                "no daemon under {RUN}; is weir-switchd running? (--socket names another place)"
-            ))
-            .into()),
-            1 => Ok(sockets.remove(0).join("api.sock")),
-            _ => bail!(
-                "several switches: {}; choose one with --name",
-                names(&sockets)
-            ),
-        }
+        let found = only(
+            run,
+            SOCKET_NAME,
+            "an API socket",
+            "is weir-switchd running? (--socket names another place)",
+        )?;
+        Ok(found.join(SOCKET_NAME))
     }
-}
 
-/// A daemon's run directory, for what it pinned.
-#[derive(Clone, Debug)]
-pub struct PinPlace {
-    /// The run directory.
-    pub run_dir: PathBuf,
-}
-
-impl PinPlace {
-    /// The run directory that is meant.
+    /// Where the daemon that is meant pins, one directory for each port.
     ///
     /// # Errors
     ///
-    /// When there is none, or more than one to choose from.
-    pub fn find(run_dir: Option<&Path>) -> Result<Self> {
-        if let Some(run_dir) = run_dir {
-            return Ok(Self {
-                run_dir: run_dir.to_owned(),
-            });
-        }
-        let mut found = run_dirs("bpf");
-        match found.len() {
-            0 => bail!("nothing is pinned under {RUN}; --run-dir names another place"),
-            1 => Ok(Self {
-                run_dir: found.remove(0),
-            }),
-            _ => bail!(
-                "several switches: {}; choose one with --run-dir",
-                names(&found)
-            ),
-        }
-    }
-
-    /// Where the daemon pins, one directory for each port.
-    pub fn pins(&self) -> PathBuf {
-        self.run_dir.join("bpf")
-    }
-
-    /// The process id of the daemon, if one answers.
-    pub fn daemon(&self) -> Option<u32> {
-        let socket = self.run_dir.join("api.sock");
-        client::get::<weir_api::daemon::Status>(&socket, "/v1/status", ANSWER_LIMIT)
-            .ok()
-            .map(|status| status.pid)
+    /// When nothing says which, and there is none or more than one to choose from.
+    pub fn pins(
+        &self,
+        run_dir_option: Option<&Path>,
+        bpf_dir: Option<&Path>,
+    ) -> Result<PathBuf, TargetError> {
+        let directory = match (run_dir_option, bpf_dir, &self.name) {
+            (Some(_), Some(_), _) => return Err(TargetError::Conflict("--run-dir", "--bpf-dir")),
+            (Some(_), None, Some(_)) => return Err(TargetError::Conflict("--run-dir", "--name")),
+            (None, Some(_), Some(_)) => return Err(TargetError::Conflict("--bpf-dir", "--name")),
+            (None, Some(directory), None) => return Ok(directory.to_owned()),
+            (Some(directory), None, None) => directory.to_owned(),
+            (None, None, Some(name)) => run_dir(Path::new(RUN), name)?,
+            (None, None, None) => only(
+                Path::new(RUN),
+                PINS_NAME,
+                "pins",
+                "--run-dir and --bpf-dir name other places",
+            )?,
+        };
+        Ok(directory.join(PINS_NAME))
     }
 }
 
-/// Run directories that have `entry`, by name.
-fn run_dirs(entry: &str) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = fs::read_dir(RUN)
+/// The run directory of a switch.
+fn run_dir(run: &Path, name: &str) -> Result<PathBuf, TargetError> {
+    if name.is_empty() || name == "." || name == ".." || name.contains('/') {
+        return Err(TargetError::BadName(name.to_owned()));
+    }
+    Ok(run.join(name))
+}
+
+/// The only run directory under `run` that has `entry`.
+fn only(
+    run: &Path,
+    entry: &str,
+    what: &'static str,
+    remedy: &'static str,
+) -> Result<PathBuf, TargetError> {
+    let mut found: Vec<PathBuf> = fs::read_dir(run)
         .into_iter()
         .flatten()
         .flatten()
@@ -147,14 +169,138 @@ fn run_dirs(entry: &str) -> Vec<PathBuf> {
         .filter(|path| path.join(entry).exists())
         .collect();
     found.sort();
-    found
+    if found.len() > 1 {
+        let names: Vec<String> = found
+            .iter()
+            .filter_map(|path| path.file_name())
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect();
+        return Err(TargetError::Several {
+            names: names.join(", "),
+        });
+    }
+    found.pop().ok_or_else(|| TargetError::NoSwitch {
+        what,
+        run: run.to_owned(),
+        remedy,
+    })
 }
 
-fn names(paths: &[PathBuf]) -> String {
-    let names: Vec<String> = paths
-        .iter()
-        .filter_map(|path| path.file_name())
-        .map(|name| name.to_string_lossy().into_owned())
-        .collect();
-    names.join(", ")
+fn explain(error: ClientError, socket: &Path) -> TargetError {
+    let what = match &error {
+        ClientError::Unreachable { source, .. } => format!("{error}: {source}"),
+        _ => error.to_string(),
+    };
+    let remedy = match &error {
+        ClientError::Unreachable { source, .. } => match source.kind() {
+            ErrorKind::PermissionDenied => "only root and the socket's group may use it",
+            ErrorKind::ConnectionRefused => {
+                "the socket is stale: its weir-switchd is gone; start it again"
+            }
+            _ => "is weir-switchd running?",
+        },
+        ClientError::TimedOut { .. } => "weir-switchd is there but does not answer: see its log",
+        ClientError::Refused { .. } => return TargetError::BadAnswer { what },
+        // A daemon that ends cuts its answers short.
+        ClientError::Malformed { .. } if UnixStream::connect(socket).is_err() => {
+            return TargetError::Unreachable {
+                what: format!("the daemon at {} ended", socket.display()),
+                remedy: "start weir-switchd again",
+            };
+        }
+        ClientError::Malformed { .. } => {
+            return TargetError::BadAnswer {
+                what: format!(
+                    "{}: the answer cannot be read: {what}; are switchctl and weir-switchd of one version?",
+                    socket.display()
+                ),
+            };
+        }
+    };
+    TargetError::Unreachable { what, remedy }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(socket: Option<&str>, name: Option<&str>) -> Target {
+        Target {
+            socket: socket.map(PathBuf::from),
+            name: name.map(str::to_owned),
+        }
+    }
+
+    fn run_with(names: &[&str]) -> tempfile::TempDir {
+        let run = tempfile::tempdir().unwrap();
+        for name in names {
+            fs::create_dir(run.path().join(name)).unwrap();
+            fs::write(run.path().join(name).join(SOCKET_NAME), "").unwrap();
+        }
+        fs::create_dir(run.path().join("without-a-socket")).unwrap();
+        run
+    }
+
+    #[test]
+    fn the_command_line_counts_before_the_environment() {
+        let run = run_with(&["s1"]);
+        let variable = Some(PathBuf::from("/from/environment"));
+        let of = |target: Target| target.socket(variable.clone(), run.path()).unwrap();
+        assert_eq!(of(target(Some("/given"), None)), Path::new("/given"));
+        assert_eq!(
+            of(target(None, Some("s7"))),
+            run.path().join("s7").join(SOCKET_NAME)
+        );
+        assert_eq!(of(target(None, None)), Path::new("/from/environment"));
+    }
+
+    #[test]
+    fn the_only_switch_is_found() {
+        let run = run_with(&["s1"]);
+        assert_eq!(
+            target(None, None).socket(None, run.path()).unwrap(),
+            run.path().join("s1").join(SOCKET_NAME)
+        );
+    }
+
+    #[test]
+    fn several_switches_are_listed() {
+        let run = run_with(&["s2", "s1"]);
+        let error = target(None, None).socket(None, run.path()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "several switches are here: s1, s2; choose one with --name"
+        );
+    }
+
+    #[test]
+    fn no_switch_has_a_remedy() {
+        let run = run_with(&[]);
+        let error = target(None, None).socket(None, run.path()).unwrap_err();
+        assert!(matches!(error, TargetError::NoSwitch { .. }));
+        assert!(error.to_string().contains("is weir-switchd running?"));
+    }
+
+    #[test]
+    fn a_name_is_no_path() {
+        for bad in ["", ".", "..", "../etc", "a/b"] {
+            let error = target(None, Some(bad)).pins(None, None).unwrap_err();
+            assert!(matches!(error, TargetError::BadName(_)), "{bad}");
+        }
+    }
+
+    #[test]
+    fn pins_are_where_they_are_said_to_be() {
+        let of = |name, run_dir: Option<&str>, bpf_dir: Option<&str>| {
+            target(None, name)
+                .pins(run_dir.map(Path::new), bpf_dir.map(Path::new))
+                .unwrap()
+        };
+        assert_eq!(of(Some("s1"), None, None), Path::new("/run/weir/s1/bpf"));
+        assert_eq!(of(None, Some("/tmp/x"), None), Path::new("/tmp/x/bpf"));
+        assert_eq!(
+            of(None, None, Some("/sys/fs/bpf/w")),
+            Path::new("/sys/fs/bpf/w")
+        );
+    }
 }

@@ -14,15 +14,15 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(WAIT_SECONDS + 10);
 
 /// Prints events after `after`; with `follow`, goes on as they happen.
 ///
-/// With JSON, one object a line when following, else one array.
+/// With JSON, one object a line when following, else the whole page.
 pub fn events(target: &Target, output: &Output, after: u64, follow: bool) -> Result<()> {
     let mut page: EventPage = target.get(&format!("/v1/events?after={after}"))?;
     if !follow && output.is_json() {
-        return output.print(&page.events, |_| String::new());
+        return output.print(&page, |_| String::new());
     }
     loop {
-        if page.missed > 0 && !output.is_json() {
-            output.line(&format!("({} older events are gone)", page.missed))?;
+        if page.missed > 0 {
+            eprintln!("switchctl: {} older events are gone", page.missed);
         }
         for event in &page.events {
             if output.is_json() {
@@ -42,7 +42,7 @@ pub fn events(target: &Target, output: &Output, after: u64, follow: bool) -> Res
 }
 
 fn line(event: &Event) -> String {
-    let mut out = format!("{}  {:<18}", event.time, event.kind);
+    let mut out = format!("{:>6}  {}  {:<18}", event.sequence, event.time, event.kind);
     if let Some(port) = &event.port {
         out += &format!(" port {port}");
     }
@@ -58,4 +58,31 @@ fn line(event: &Event) -> String {
         out += &format!("  {}", details.join(", "));
     }
     out.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_what_the_event_has() {
+        let mut event = Event {
+            sequence: 7,
+            monotonic_nanos: 1,
+            time: "2026-01-02T03:04:05.678Z".into(),
+            kind: "started".into(),
+            port: None,
+            priority: None,
+            details: Default::default(),
+        };
+        assert_eq!(line(&event), "     7  2026-01-02T03:04:05.678Z  started");
+        event.kind = "suspected".into();
+        event.port = Some("s2".into());
+        event.priority = Some(3);
+        event.details.insert("queued".into(), "61440 B".into());
+        assert_eq!(
+            line(&event),
+            "     7  2026-01-02T03:04:05.678Z  suspected          port s2 priority 3  queued=61440 B"
+        );
+    }
 }

@@ -2,7 +2,7 @@
 
 use weir_api::daemon::{Deadlock, Deadlocks, Pfc, Port, Queue, Status};
 
-use crate::output::{bytes, facts, rate, reasons, seconds, table};
+use crate::output::{bytes, facts, rate, reasons, seconds, table, NONE};
 
 pub fn status(status: &Status) -> String {
     let plane = &status.dataplane;
@@ -32,11 +32,14 @@ pub fn status(status: &Status) -> String {
             ),
         ),
         ("dropped", reasons(&status.drops_total)),
-        ("lost by the kernel", status.kernel_losses_total.to_string()),
+        (
+            "lost by the kernel",
+            format!("{} frames", status.kernel_losses_total),
+        ),
         (
             "deadlocks",
             format!(
-                "policy {}, {} ports suspected now",
+                "policy {}; suspected queues: {}",
                 status.deadlock_policy, status.suspected_count
             ),
         ),
@@ -190,7 +193,7 @@ pub fn pfc(queues: &[Pfc]) -> String {
                 queue
                     .release_ingress
                     .as_ref()
-                    .map_or_else(|| "–".to_owned(), |port| format!("only from {port}")),
+                    .map_or_else(|| NONE.to_owned(), |port| format!("only from {port}")),
             ]
         }),
     )
@@ -234,15 +237,15 @@ fn deadlock_row(deadlock: &Deadlock) -> Vec<String> {
         state,
         deadlock.reason.clone(),
         bytes(deadlock.queued_bytes),
-        deadlock.spuid.clone().unwrap_or_else(|| "–".to_owned()),
+        deadlock.spuid.clone().unwrap_or_else(|| NONE.to_owned()),
         deadlock.loops_found.to_string(),
         deadlock.releases.to_string(),
         deadlock
             .first_release_seconds
-            .map_or_else(|| "–".to_owned(), seconds),
+            .map_or_else(|| NONE.to_owned(), seconds),
     ]
 }
 
 fn yes(flag: bool) -> String {
-    if flag { "yes" } else { "–" }.to_owned()
+    if flag { "yes" } else { NONE }.to_owned()
 }

@@ -1,102 +1,150 @@
 //! The kernel side, read through aya: works when the daemon is gone, and needs no libbpf.
 
 mod abi;
+mod device;
+mod link;
 mod pins;
+mod view;
 
-use anyhow::{bail, Result};
+use std::fmt::Write;
+use std::path::Path;
 
-use crate::output::{bytes, table, Output};
-use crate::target::PinPlace;
-use pins::PinnedPort;
+use anyhow::{bail, Context, Result};
+use serde::Serialize;
 
-/// `switchctl xdp status`.
-pub fn status(place: &PinPlace, output: &Output) -> Result<()> {
-    let ports = pins::read_all(&place.pins())?;
-    output.print(&ports, |ports| view(ports))
+use crate::output::Output;
+use link::{OpenLink, Process};
+
+/// `switchctl xdp status`; false when something could not be read.
+pub fn status(pins: &Path, output: &Output) -> Result<bool> {
+    let ports: Vec<_> = pins::names(pins)?
+        .iter()
+        .map(|name| pins::read(pins, name))
+        .collect();
+    output.print(&ports, |ports| view::ports(ports))?;
+    Ok(ports.iter().all(|port| port.problems.is_empty()))
 }
 
-/// `switchctl xdp detach`; false when a program stays attached.
-pub fn detach(place: &PinPlace, ports: &[String], all: bool, output: &Output) -> Result<bool> {
-    if let Some(pid) = place.daemon() {
+/// What was done about one port.
+#[derive(Debug, Serialize)]
+struct Detached {
+    port: String,
+    link_id: Option<u32>,
+    /// False when the program is attached still.
+    detached: bool,
+    /// Processes whose link was taken from them.
+    taken_from: Vec<Process>,
+    /// Files that are no pins of ours, and were left.
+    left: Vec<String>,
+}
+
+/// `switchctl xdp detach`; false when a program stays attached or something is left.
+///
+/// # Errors
+///
+/// When a port is unknown, or a running daemon holds a link and `force` is not given; nothing was done
+/// then.
+pub fn detach(
+    pins: &Path,
+    ports: &[String],
+    all: bool,
+    force: bool,
+    output: &Output,
+) -> Result<bool> {
+    let known = pins::names(pins)?;
+    let chosen = if all { &known } else { ports };
+    if let Some(unknown) = chosen.iter().find(|port| !known.contains(port)) {
+        if known.is_empty() {
+            bail!("port {unknown}: nothing is pinned in {}", pins.display());
+        }
         bail!(
-            "the daemon (pid {pid}) is running and holds its programs itself; stop it: it detaches them (`kill {pid}`)"
+            "no port {unknown} is pinned in {}; there are: {}",
+            pins.display(),
+            known.join(", ")
         );
     }
-    let known = pins::names(&place.pins())?;
-    let chosen = if all { &known } else { ports };
+    if !force {
+        refuse_held(pins, chosen)?;
+    }
+    let mut done = Vec::new();
     for port in chosen {
-        if !known.contains(port) {
-            bail!(
-                "no port `{port}` is pinned here; there are: {}",
-                known.join(", ")
-            );
-        }
+        done.push(detach_one(&pins.join(port), port, force)?);
     }
-    let mut good = true;
-    for port in chosen {
-        let detached = pins::detach(&place.pins().join(port))?;
-        good &= detached;
-        output.line(&if detached {
-            format!("{port}: detached, pins removed")
-        } else {
-            format!("{port}: pins removed, but another process holds the link: the program stays attached")
-        })?;
-    }
-    if chosen.is_empty() {
-        output.line("nothing is pinned")?;
-    }
-    Ok(good)
+    output.print(&done, |done| describe(done))?;
+    Ok(done
+        .iter()
+        .all(|entry| entry.detached && entry.left.is_empty()))
 }
 
-fn view(ports: &[PinnedPort]) -> String {
-    if ports.is_empty() {
+fn refuse_held(pins: &Path, ports: &[String]) -> Result<()> {
+    let mut held = String::new();
+    for port in ports {
+        let path = pins.join(port).join("link");
+        if !path.exists() {
+            continue;
+        }
+        for process in OpenLink::from_pin(&path)?.holders() {
+            let _ = write!(held, "\n  {port}: {process}");
+        }
+    }
+    if !held.is_empty() {
+        bail!(
+            "links are in use, nothing was detached:{held}\n\
+             Stop the daemon and it detaches them itself, or take them from it with --force."
+        );
+    }
+    Ok(())
+}
+
+fn detach_one(directory: &Path, port: &str, force: bool) -> Result<Detached> {
+    let path = directory.join("link");
+    let link = if path.exists() {
+        Some(OpenLink::from_pin(&path)?)
+    } else {
+        None
+    };
+    let taken_from = link.as_ref().map_or_else(Vec::new, |link| link.holders());
+    let mut detached = link.is_none();
+    if let Some(link) = link.as_ref().filter(|_| force) {
+        link.force_detach()
+            .with_context(|| format!("detaching link {} of port {port}", link.id))?;
+        detached = true;
+    }
+    let link_id = link.as_ref().map(|link| link.id);
+    // Our own reference would keep it attached.
+    drop(link);
+    let left = pins::remove(directory)?;
+    detached = detached || link_id.is_none_or(link::is_gone);
+    Ok(Detached {
+        port: port.to_owned(),
+        link_id,
+        detached,
+        taken_from,
+        left: left.iter().map(|path| path.display().to_string()).collect(),
+    })
+}
+
+fn describe(done: &[Detached]) -> String {
+    if done.is_empty() {
         return "nothing is pinned\n".to_owned();
     }
-    let mut out = table(
-        &[
-            "port",
-            ">device index",
-            ">program",
-            ">link",
-            "without a socket",
-            "frames by verdict",
-        ],
-        ports.iter().map(|port| {
-            let verdicts: Vec<String> = port
-                .verdicts
-                .iter()
-                .filter(|(_, frames)| **frames > 0)
-                .map(|(name, frames)| format!("{frames} {name}"))
-                .collect();
-            vec![
-                port.name.clone(),
-                port.ifindex
-                    .map_or_else(|| "–".to_owned(), |index| index.to_string()),
-                port.program_id.to_string(),
-                port.link_id.to_string(),
-                port.fallback.to_owned(),
-                if verdicts.is_empty() {
-                    "–".to_owned()
-                } else {
-                    verdicts.join(", ")
-                },
-            ]
-        }),
-    );
-    out.push('\n');
-    out += &table(
-        &["port", "class", ">priority", ">frames", ">bytes"],
-        ports.iter().flat_map(|port| {
-            port.traffic.iter().map(|entry| {
-                vec![
-                    port.name.clone(),
-                    entry.class.to_owned(),
-                    entry.priority.to_string(),
-                    entry.frames.to_string(),
-                    bytes(entry.bytes),
-                ]
-            })
-        }),
-    );
+    let mut out = String::new();
+    for entry in done {
+        let what = match (entry.link_id, entry.detached) {
+            (None, _) => "no link was pinned".to_owned(),
+            (Some(id), true) => format!("detached (link {id})"),
+            (Some(id), false) => {
+                format!("STILL ATTACHED: link {id} is pinned elsewhere or held by a process out of sight")
+            }
+        };
+        let _ = write!(out, "{}: {what}, ", entry.port);
+        let _ = match entry.left.as_slice() {
+            [] => writeln!(out, "pins and directory removed"),
+            left => writeln!(out, "pins removed, left alone: {}", left.join(", ")),
+        };
+        for process in &entry.taken_from {
+            let _ = writeln!(out, "{}: {process} gets no more frames", entry.port);
+        }
+    }
     out
 }

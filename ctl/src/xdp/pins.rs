@@ -1,43 +1,55 @@
-//! Pinned links and maps of one daemon: `RUN-DIR/bpf/PORT/{link,xsks,settings,traffic,verdicts}`.
+//! Pinned links and maps of one daemon: `DIR/PORT/{link,xsks,settings,traffic,verdicts}`.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::mem::{offset_of, size_of};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use aya::maps::{Array, Map, MapData, PerCpuArray};
-use aya::programs::links::PinnedLink;
-use aya::programs::loaded_links;
+use nix::sys::statfs::{statfs, BPF_FS_MAGIC};
 use serde::Serialize;
 
-use super::abi;
+use super::link::{OpenLink, Process, Program};
+use super::{abi, device};
+
+/// Names of the pins in a port's directory. The link is the first to go: with it, frames stop coming.
+pub const PIN_NAMES: [&str; 5] = ["link", "xsks", "settings", "traffic", "verdicts"];
 
 const CLASS_NAMES: [&str; abi::WEIR_CLASSES as usize] = ["data", "mac_control", "lldp", "clcm"];
 const VERDICT_NAMES: [&str; abi::WEIR_VERDICTS as usize] =
     ["redirected", "passed", "dropped", "too_short", "no_meta"];
 
-/// What is pinned for one port.
-#[derive(Clone, Debug, Serialize)]
+/// What is pinned for one port. What could not be read is absent and named in `problems`.
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct PinnedPort {
     /// The port.
     pub name: String,
-    /// Index of the device in its own network namespace (`ip link` shows it).
+    /// The device; absent when it is in another network namespace than this process.
+    pub device: Option<String>,
+    /// Index of the device in its own network namespace; zero once the device is gone.
     pub ifindex: Option<u32>,
-    /// The program's id (`bpftool prog show id`).
-    pub program_id: u32,
+    /// `native`, `generic` or `offloaded`; absent when the device is.
+    pub mode: Option<&'static str>,
     /// The link's id (`bpftool link show id`).
-    pub link_id: u32,
-    /// What happens to frames whose queue has no socket.
-    pub fallback: &'static str,
-    /// Frames by what became of them.
+    pub link_id: Option<u32>,
+    /// The program.
+    pub program: Option<Program>,
+    /// Processes that have the link open. None: a daemon left it behind.
+    pub held_by: Vec<Process>,
+    /// What happens to frames whose queue has no socket: `pass` or `drop`.
+    pub fallback: Option<&'static str>,
+    /// Frames by what became of them, summed over CPUs.
     pub verdicts: BTreeMap<&'static str, u64>,
-    /// Frames seen, by class and priority; only what was seen.
+    /// Frames seen, by class and priority, summed over CPUs; only what was seen.
     pub traffic: Vec<Traffic>,
+    /// What could not be read.
+    pub problems: Vec<String>,
 }
 
 /// Frames of one class and priority.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Traffic {
     /// The class.
     pub class: &'static str,
@@ -49,131 +61,166 @@ pub struct Traffic {
     pub bytes: u64,
 }
 
-/// Ports with pins, by name.
+/// Ports with pins in `pins`, by name. Directories that are not ours are left out.
 ///
 /// # Errors
 ///
-/// When the directory cannot be read.
+/// When the directory cannot be read or is not in a BPF file system. Where there is none, nothing is
+/// pinned.
 pub fn names(pins: &Path) -> Result<Vec<String>> {
+    let named = || pins.display().to_string();
     let entries = match fs::read_dir(pins) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error).with_context(|| pins.display().to_string()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).with_context(named),
     };
+    if statfs(pins).with_context(named)?.filesystem_type() != BPF_FS_MAGIC {
+        bail!(
+            "{}: no BPF file system is mounted here; nothing can be pinned",
+            pins.display()
+        );
+    }
     let mut names: Vec<String> = entries
         .flatten()
-        .filter(|entry| entry.path().is_dir())
+        .filter(|entry| is_port(&entry.path()))
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();
     Ok(names)
 }
 
-/// All that is pinned.
-///
-/// # Errors
-///
-/// When a pin cannot be read: it takes root.
-pub fn read_all(pins: &Path) -> Result<Vec<PinnedPort>> {
-    names(pins)?
-        .into_iter()
-        .map(|name| read(&pins.join(&name), name))
-        .collect()
+/// Reads what is pinned for the port `name`.
+pub fn read(pins: &Path, name: &str) -> PinnedPort {
+    let directory = pins.join(name);
+    let mut port = PinnedPort {
+        name: name.to_owned(),
+        ..PinnedPort::default()
+    };
+    let mut problems = Vec::new();
+    let mut note = |result: Result<()>| {
+        problems.extend(result.err().map(|error| format!("{error:#}")));
+    };
+    note(read_link(&directory, &mut port));
+    note(read_fallback(&directory).map(|fallback| port.fallback = Some(fallback)));
+    note(read_verdicts(&directory).map(|verdicts| port.verdicts = verdicts));
+    note(read_traffic(&directory).map(|traffic| port.traffic = traffic));
+    port.problems = problems;
+    port
 }
 
-/// Removes a port's pins. True when the program is detached now; false when another process holds the
-/// link still.
+/// Removes a port's pins and its directory. Answers with what is in the way: files that are not pins of
+/// ours are left alone, and the directory with them.
 ///
 /// # Errors
 ///
 /// When a pin cannot be removed.
-pub fn detach(directory: &Path) -> Result<bool> {
-    let link_path = directory.join("link");
-    let link_id = if link_path.exists() {
-        let link = open_link(&link_path)?;
-        Some(link.1)
-    } else {
-        None
-    };
-    for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
-        let path = entry?.path();
-        fs::remove_file(&path).with_context(|| path.display().to_string())?;
+pub fn remove(directory: &Path) -> Result<Vec<PathBuf>> {
+    let named = |path: &Path| path.display().to_string();
+    for name in PIN_NAMES {
+        let path = directory.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| named(&path));
+            }
+            _ => {}
+        }
     }
-    fs::remove_dir(directory).with_context(|| directory.display().to_string())?;
-    Ok(link_id.is_none_or(|id| !loaded_links().flatten().any(|info| info.id() == id)))
+    let left: Vec<PathBuf> = fs::read_dir(directory)
+        .with_context(|| named(directory))?
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    if left.is_empty() {
+        fs::remove_dir(directory).with_context(|| named(directory))?;
+    }
+    Ok(left)
 }
 
-fn read(directory: &Path, name: String) -> Result<PinnedPort> {
-    let (program_id, link_id, ifindex) = open_link(&directory.join("link"))?;
+/// True for a directory with one of our pins, and for an empty one: a daemon was killed while it pinned.
+fn is_port(path: &Path) -> bool {
+    let Ok(mut entries) = fs::read_dir(path) else {
+        return false;
+    };
+    PIN_NAMES.iter().any(|name| path.join(name).exists()) || entries.next().is_none()
+}
+
+fn read_link(directory: &Path, port: &mut PinnedPort) -> Result<()> {
+    let link = OpenLink::from_pin(&directory.join("link"))?;
+    port.link_id = Some(link.id);
+    port.ifindex = link.ifindex;
+    port.program = link.program();
+    port.held_by = link.holders();
+    let device = link.ifindex.filter(|index| *index > 0).map(device::find);
+    if let Some(device) = device.transpose().context("asking for the device")? {
+        let device = device.unwrap_or_default();
+        port.mode = device.mode_of(link.program_id);
+        // The same index in our namespace can be another device: ours runs the program.
+        port.device = port.mode.is_some().then_some(device.name);
+    }
+    Ok(())
+}
+
+fn read_fallback(directory: &Path) -> Result<&'static str> {
+    let path = directory.join("settings");
+    let named = || path.display().to_string();
     let settings: Array<_, [u8; size_of::<abi::weir_settings>()]> =
-        Array::try_from(Map::Array(map(&directory.join("settings"))?))?;
-    let fallback = settings.get(&0, 0)?[offset_of!(abi::weir_settings, fallback)];
-    let verdict_map: PerCpuArray<_, u64> =
-        PerCpuArray::try_from(Map::PerCpuArray(map(&directory.join("verdicts"))?))?;
+        Array::try_from(Map::Array(open_map(&path)?)).with_context(named)?;
+    let value = settings.get(&0, 0).with_context(named)?;
+    match u32::from(value[offset_of!(abi::weir_settings, fallback)]) {
+        abi::WEIR_FALLBACK_PASS => Ok("pass"),
+        abi::WEIR_FALLBACK_DROP => Ok("drop"),
+        other => bail!(
+            "{}: unknown fallback {other}: of another version?",
+            path.display()
+        ),
+    }
+}
+
+fn read_verdicts(directory: &Path) -> Result<BTreeMap<&'static str, u64>> {
+    let path = directory.join("verdicts");
+    let named = || path.display().to_string();
+    let map: PerCpuArray<_, u64> =
+        PerCpuArray::try_from(Map::PerCpuArray(open_map(&path)?)).with_context(named)?;
     let mut verdicts = BTreeMap::new();
     for (index, verdict) in VERDICT_NAMES.into_iter().enumerate() {
-        let values = verdict_map.get(&(index as u32), 0)?;
-        verdicts.insert(verdict, values.iter().sum());
+        let per_cpu = map.get(&(index as u32), 0).with_context(named)?;
+        verdicts.insert(verdict, per_cpu.iter().sum());
     }
-    let traffic_map: PerCpuArray<_, [u64; 2]> =
-        PerCpuArray::try_from(Map::PerCpuArray(map(&directory.join("traffic"))?))?;
-    let mut traffic = Vec::new();
+    Ok(verdicts)
+}
+
+fn read_traffic(directory: &Path) -> Result<Vec<Traffic>> {
+    let path = directory.join("traffic");
+    let named = || path.display().to_string();
+    // The two words of struct weir_traffic.
+    let map: PerCpuArray<_, [u64; 2]> =
+        PerCpuArray::try_from(Map::PerCpuArray(open_map(&path)?)).with_context(named)?;
+    let mut seen = Vec::new();
     for (class, class_name) in CLASS_NAMES.into_iter().enumerate() {
         for priority in 0..abi::WEIR_PRIORITIES {
             let index = class as u32 * abi::WEIR_PRIORITIES + priority;
-            let values = traffic_map.get(&index, 0)?;
-            let (frames, bytes) = values
-                .iter()
-                .fold((0, 0), |(frames, bytes), [f, b]| (frames + f, bytes + b));
-            if frames > 0 {
-                traffic.push(Traffic {
-                    class: class_name,
-                    priority,
-                    frames,
-                    bytes,
-                });
+            let per_cpu = map.get(&index, 0).with_context(named)?;
+            let entry = Traffic {
+                class: class_name,
+                priority,
+                frames: per_cpu.iter().map(|[frames, _]| frames).sum(),
+                bytes: per_cpu.iter().map(|[_, bytes]| bytes).sum(),
+            };
+            if entry.frames > 0 {
+                seen.push(entry);
             }
         }
     }
-    Ok(PinnedPort {
-        name,
-        ifindex,
-        program_id,
-        link_id,
-        fallback: if u32::from(fallback) == abi::WEIR_FALLBACK_PASS {
-            "pass"
-        } else {
-            "drop"
-        },
-        verdicts,
-        traffic,
-    })
+    Ok(seen)
 }
 
-fn map(path: &Path) -> Result<MapData> {
+fn open_map(path: &Path) -> Result<MapData> {
     MapData::from_pin(path).with_context(|| path.display().to_string())
 }
 
-/// Program id, link id and the index of the device. The link is closed again at once.
-fn open_link(path: &Path) -> Result<(u32, u32, Option<u32>)> {
-    let pinned = PinnedLink::from_pin(path).with_context(|| path.display().to_string())?;
-    let link = aya::programs::links::FdLink::from(pinned);
-    let info = link.info().with_context(|| path.display().to_string())?;
-    Ok((info.program_id(), info.id(), ifindex(info.id())))
-}
-
-/// The device that a link of this process is attached to, from the link's entry in /proc.
-fn ifindex(link_id: u32) -> Option<u32> {
-    let wanted = link_id.to_string();
-    let field = |text: &str, name: &str| {
-        text.lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-            .map(|value| value.trim().to_owned())
-    };
-    fs::read_dir("/proc/self/fdinfo")
-        .ok()?
-        .flatten()
-        .filter_map(|entry| fs::read_to_string(entry.path()).ok())
-        .find(|text| field(text, "link_id").as_deref() == Some(&wanted))
-        .and_then(|text| field(&text, "ifindex")?.parse().ok())
-}
+const _: () = assert!(
+    offset_of!(abi::weir_traffic, frames) == 0
+        && offset_of!(abi::weir_traffic, bytes) == 8
+        && size_of::<abi::weir_traffic>() == 16,
+    "counters are read as two words"
+);

@@ -1,0 +1,206 @@
+//! A BPF link: what it attaches, and who holds it.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use aya::programs::links::{FdLink, PinnedLink};
+use aya::programs::{loaded_links, loaded_programs};
+use serde::Serialize;
+
+/// A link that this process has open.
+#[derive(Debug)]
+pub struct OpenLink {
+    /// The link's id (`bpftool link show id`).
+    pub id: u32,
+    /// The id of the program that it attaches.
+    pub program_id: u32,
+    /// Index of the device; zero once the device is gone.
+    pub ifindex: Option<u32>,
+    descriptor: Option<i32>,
+    _open: FdLink,
+}
+
+/// A loaded program.
+#[derive(Clone, Debug, Serialize)]
+pub struct Program {
+    /// The program's id (`bpftool prog show id`).
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// The kernel's digest of its instructions, hexadecimal.
+    pub tag: String,
+}
+
+/// A process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Process {
+    /// Its id.
+    pub pid: u32,
+    /// Its name.
+    pub command: String,
+}
+
+impl OpenLink {
+    /// Opens a pinned link.
+    ///
+    /// # Errors
+    ///
+    /// When it is no link, or may not be opened: it takes root.
+    pub fn from_pin(path: &Path) -> Result<Self> {
+        let named = || path.display().to_string();
+        let open = FdLink::from(PinnedLink::from_pin(path).with_context(named)?);
+        let info = open.info().with_context(named)?;
+        // aya keeps the descriptor's number to itself, and does not read the device of an XDP link.
+        let entry = entries(Path::new("/proc/self/fdinfo"), info.id()).next();
+        Ok(Self {
+            id: info.id(),
+            program_id: info.program_id(),
+            ifindex: entry.as_ref().and_then(|entry| entry.ifindex),
+            descriptor: entry.map(|entry| entry.descriptor),
+            _open: open,
+        })
+    }
+
+    /// The program.
+    pub fn program(&self) -> Option<Program> {
+        loaded_programs()
+            .flatten()
+            .find(|program| program.id() == self.program_id)
+            .map(|program| Program {
+                id: program.id(),
+                name: program.name_as_str().unwrap_or_default().to_owned(),
+                tag: format!("{:016x}", program.tag()),
+            })
+    }
+
+    /// Other processes that have the link open, by process id. It takes root to see those of others.
+    pub fn holders(&self) -> Vec<Process> {
+        let own = std::process::id();
+        let mut holders: Vec<Process> = fs::read_dir("/proc")
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter(|pid| *pid != own)
+            .filter(|pid| {
+                entries(Path::new(&format!("/proc/{pid}/fdinfo")), self.id)
+                    .next()
+                    .is_some()
+            })
+            .map(|pid| Process {
+                pid,
+                command: fs::read_to_string(format!("/proc/{pid}/comm"))
+                    .map_or_else(|_| "?".to_owned(), |name| name.trim().to_owned()),
+            })
+            .collect();
+        holders.sort_by_key(|process| process.pid);
+        holders
+    }
+
+    /// Detaches the program whoever holds the link: what remains is a link to nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses.
+    #[allow(unsafe_code)] // aya has no call for it
+    pub fn force_detach(&self) -> io::Result<()> {
+        /// `enum bpf_cmd` of linux/bpf.h.
+        const BPF_LINK_DETACH: libc::c_int = 34;
+        /// The `link_detach` part of `union bpf_attr`.
+        #[repr(C)]
+        struct Attributes {
+            link_fd: u32,
+        }
+        let descriptor = self.descriptor.ok_or(io::ErrorKind::NotFound)?;
+        let attributes = Attributes {
+            link_fd: descriptor as u32,
+        };
+        // SAFETY: the attributes live through the call and go with their own size, which the kernel
+        // takes as zeros beyond it; it only reads them. The descriptor is open for as long as `self`.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_bpf,
+                BPF_LINK_DETACH,
+                std::ptr::from_ref(&attributes),
+                size_of::<Attributes>(),
+            )
+        };
+        if result < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Process {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} (pid {})", self.command, self.pid)
+    }
+}
+
+/// True when the kernel has forgotten the link. It frees a link a moment after the last reference
+/// went, so this looks again for a while.
+pub fn is_gone(id: u32) -> bool {
+    const LIMIT: Duration = Duration::from_secs(5);
+    const STEP: Duration = Duration::from_millis(10);
+    let begin = Instant::now();
+    loop {
+        if !loaded_links().flatten().any(|info| info.id() == id) {
+            return true;
+        }
+        if begin.elapsed() > LIMIT {
+            return false;
+        }
+        thread::sleep(STEP);
+    }
+}
+
+/// One open descriptor of a process that is a link.
+#[derive(Debug)]
+struct Entry {
+    descriptor: i32,
+    ifindex: Option<u32>,
+}
+
+/// The descriptors in a process's `fdinfo` directory that are the link `id`.
+fn entries(fdinfo: &Path, id: u32) -> impl Iterator<Item = Entry> {
+    fs::read_dir(fdinfo)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(move |entry| {
+            let text = fs::read_to_string(entry.path()).ok()?;
+            (field(&text, "link_id") == Some(id)).then_some(())?;
+            Some(Entry {
+                descriptor: entry.file_name().to_str()?.parse().ok()?,
+                ifindex: field(&text, "ifindex"),
+            })
+        })
+}
+
+/// A number out of the lines `name:\tvalue`.
+fn field(text: &str, name: &str) -> Option<u32> {
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(key, _)| *key == name)
+        .and_then(|(_, value)| value.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_their_whole_name() {
+        let text = "pos:\t0\nflags:\t02000002\nlink_type:\txdp\nlink_id:\t17\nprog_tag:\tabc\n\
+                    prog_id:\t42\nifindex:\t5\n";
+        assert_eq!(field(text, "link_id"), Some(17));
+        assert_eq!(field(text, "ifindex"), Some(5));
+        assert_eq!(field(text, "id"), None);
+        assert_eq!(field(text, "link_type"), None);
+    }
+}

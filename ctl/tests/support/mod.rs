@@ -1,0 +1,162 @@
+//! A daemon that answers from a table, and a way to run the program.
+#![allow(dead_code)] // each test file uses its own part
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// No test waits longer than this for what must happen.
+pub const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// What a finished run of the program left.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Run {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// The program, in an environment without a switch of its own.
+pub fn switchctl() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_switchctl"));
+    command.env_remove("WEIR_SOCKET");
+    command
+}
+
+/// Runs it with these arguments.
+pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Run {
+    switchctl().args(arguments).output().unwrap().into()
+}
+
+/// One answer.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// HTTP status and body.
+    Http(u16, String),
+    /// The connection is cut; others are taken still.
+    HangUp,
+    /// The daemon ends: its socket goes, and the connection is cut.
+    End,
+}
+
+/// Answers each path (query included) with what the table has, one answer after the other, the last one
+/// over and over.
+pub struct FakeDaemon {
+    directory: tempfile::TempDir,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl FakeDaemon {
+    pub fn new(answers: &[(&str, Vec<Answer>)]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(directory.path().join("api.sock")).unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let mut table: BTreeMap<String, Vec<Answer>> = answers
+            .iter()
+            .map(|(path, answers)| ((*path).to_owned(), answers.clone()))
+            .collect();
+        let log = Arc::clone(&asked);
+        let socket = directory.path().join("api.sock");
+        // Ends with the test process.
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                serve(stream, &socket, &mut table, &log);
+            }
+        });
+        Self { directory, asked }
+    }
+
+    /// One path with one good answer.
+    pub fn good(path: &str, body: &str) -> Self {
+        Self::new(&[(path, vec![Answer::Http(200, body.to_owned())])])
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.directory.path().join("api.sock")
+    }
+
+    /// Runs the program against this daemon.
+    pub fn run(&self, arguments: &[&str]) -> Run {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = switchctl();
+        command.arg("--socket").arg(self.socket()).args(arguments);
+        command
+    }
+
+    /// Paths asked for so far.
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+fn serve(
+    stream: UnixStream,
+    socket: &Path,
+    table: &mut BTreeMap<String, Vec<Answer>>,
+    asked: &Mutex<Vec<String>>,
+) {
+    let mut reader = BufReader::new(stream);
+    let mut first = String::new();
+    if reader.read_line(&mut first).is_err() || first.is_empty() {
+        return; // somebody looked whether anybody is here
+    }
+    let mut line = String::new();
+    while reader.read_line(&mut line).is_ok_and(|length| length > 2) {
+        line.clear();
+    }
+    let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
+    asked.lock().unwrap().push(path.clone());
+    let answer = match table.get_mut(&path) {
+        Some(answers) if answers.len() > 1 => answers.remove(0),
+        Some(answers) => answers[0].clone(),
+        None => Answer::Http(404, format!("{{\"error\": \"nothing at {path}\"}}")),
+    };
+    match answer {
+        Answer::Http(status, body) => {
+            let _ = write!(
+                reader.get_mut(),
+                "HTTP/1.1 {status} x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            );
+        }
+        Answer::HangUp => {}
+        Answer::End => std::fs::remove_file(socket).unwrap(),
+    }
+}
+
+/// The lines of a text that are marked with `|` in the source.
+pub fn lines(text: &str) -> String {
+    text.lines()
+        .filter_map(|line| line.trim_start().strip_prefix('|'))
+        .map(|line| line.to_owned() + "\n")
+        .collect()
+}
+
+/// A file in a directory that goes with the returned guard.
+pub fn file(name: &str, text: &str) -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    (directory, path)
+}
+
+pub fn text_of(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,191 @@
+//! Each question to the daemon: tables as people see them, JSON as programs do.
+
+mod support;
+
+use serde_json::{json, Value};
+use support::{FakeDaemon, Run};
+
+/// What the program prints for `body`.
+fn shown(arguments: &[&str], path: &str, body: &Value) -> String {
+    let daemon = FakeDaemon::good(path, &body.to_string());
+    let run = daemon.run(arguments);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    run.stdout
+}
+
+/// `--json` gives back all that the API said, pretty.
+fn assert_json(arguments: &[&str], path: &str, body: &Value) {
+    let mut with_json = vec!["--json"];
+    with_json.extend(arguments);
+    let stdout = shown(&with_json, path, body);
+    let printed = serde_json::from_str(&stdout).unwrap();
+    assert!(has_all(&printed, body), "{stdout}");
+    assert!(stdout.lines().count() > 1, "pretty: {stdout}");
+}
+
+/// True when `whole` has every value of `part`; objects may have more fields.
+fn has_all(whole: &Value, part: &Value) -> bool {
+    match (whole, part) {
+        (Value::Object(whole), Value::Object(part)) => part
+            .iter()
+            .all(|(key, value)| whole.get(key).is_some_and(|whole| has_all(whole, value))),
+        (Value::Array(whole), Value::Array(part)) => {
+            whole.len() == part.len() && whole.iter().zip(part).all(|(a, b)| has_all(a, b))
+        }
+        _ => whole == part,
+    }
+}
+
+fn status() -> Value {
+    json!({
+        "name": "s1", "version": "0.1.0", "pid": 4711, "state": "running", "uptime_seconds": 3723.5,
+        "deadlock_policy": "breaker", "port_count": 3, "suspected_count": 1, "held_frames": 90,
+        "admitted_frames_total": 1000, "transmitted_frames_total": 910,
+        "drops_total": {"no_route": 12, "bad_length": 3}, "kernel_losses_total": 2,
+        "umem_frames": 8192, "umem_frames_free": 8000,
+        "dataplane": {"rounds_total": 200, "busy_rounds_total": 50, "sleeps_total": 7,
+                      "round_seconds_max": 0.000042, "events_lost_total": 0},
+        "clcm": {"sent_total": 9, "received_total": 8, "loops_found_total": 1, "releases_total": 2}
+    })
+}
+
+#[test]
+fn status_is_a_list_of_facts() {
+    assert_eq!(
+        shown(&["status"], "/v1/status", &status()),
+        support::lines(
+            "
+|switch              s1
+|state               running, version 0.1.0, pid 4711, up 1 h 02 min 03 s
+|ports               3
+|frames              1000 admitted, 910 sent, 90 inside
+|dropped             3 bad_length, 12 no_route
+|lost by the kernel  2 frames
+|deadlocks           policy breaker; suspected queues: 1
+|CLCM                9 sent, 8 received, 1 loops found, 2 releases
+|packet memory       8000 of 8192 frames free
+|dataplane           200 rounds, 25.0 % with work, 7 sleeps, longest round 42.0 µs, 0 events lost"
+        )
+    );
+    assert_json(&["status"], "/v1/status", &status());
+}
+
+#[test]
+fn ports_align() {
+    let port = |name: &str, up: bool, drops: Value| {
+        json!({
+            "name": name, "device": format!("{name}-eth"), "role": "fabric",
+            "address": "02:00:00:00:00:01", "rate_bits_per_second": 100_000_000, "link_up": up,
+            "xdp_mode": "native", "zero_copy": false, "rx_frames_total": 12, "rx_bytes_total": 18_000,
+            "tx_frames_total": 123_456, "tx_bytes_total": 900, "drops_total": drops,
+            "kernel_losses": {"rx_dropped_total": 1, "rx_ring_full_total": 4,
+                "rx_fill_ring_empty_total": 3, "rx_invalid_descs_total": 0, "tx_invalid_descs_total": 0},
+            "xdp_frames_total": {"data": 12}, "clcm_sent_total": 0, "clcm_received_total": 0
+        })
+    };
+    let body = json!([
+        port("s2", true, json!({})),
+        port("uplink", false, json!({"no_route": 5}))
+    ]);
+    assert_eq!(
+        shown(&["ports"], "/v1/ports", &body),
+        support::lines(
+            "
+|port    device      role    link       rate  XDP           frames in  frames out  bytes in  bytes out  dropped     kernel lost
+|s2      s2-eth      fabric  up    100Mbit/s  native, copy         12      123456  17.6 KiB      900 B  –                     7
+|uplink  uplink-eth  fabric  DOWN  100Mbit/s  native, copy         12      123456  17.6 KiB      900 B  5 no_route            7"
+        )
+    );
+    assert_json(&["ports"], "/v1/ports", &body);
+}
+
+fn queue(port: &str, most: u64) -> Value {
+    json!({
+        "port": port, "priority": 3, "class": "lossless", "mode": "pfc", "ingress_bytes": 256,
+        "ingress_bytes_max": most, "egress_bytes": 0, "egress_bytes_max": most, "egress_frames": 0,
+        "rx_frames_total": 40, "tx_frames_total": 41, "rx_bytes_total": 0, "tx_bytes_total": 0
+    })
+}
+
+#[test]
+fn idle_queues_are_shown_when_asked_for() {
+    let body = json!([queue("s2", 61_440), queue("s3", 0)]);
+    let busy = "
+|port  priority  class     mode  ingress      most  egress      most  frames waiting  frames in  frames out
+|s2           3  lossless  pfc     256 B  60.0 KiB     0 B  60.0 KiB               0         40          41";
+    assert_eq!(
+        shown(&["queues"], "/v1/queues", &body),
+        support::lines(busy)
+    );
+    let all = shown(&["queues", "--all"], "/v1/queues", &body);
+    assert_eq!(all.lines().count(), 3, "{all}");
+    assert_json(&["queues", "--all"], "/v1/queues", &body);
+    let idle = json!([queue("s3", 0)]);
+    assert_eq!(
+        shown(&["queues"], "/v1/queues", &idle),
+        "no queue has seen a frame yet; --all shows them all\n"
+    );
+}
+
+#[test]
+fn pfc_tells_who_pauses_whom() {
+    let body = json!([{
+        "port": "s2", "priority": 3, "ingress_bytes": 61_440, "xoff_bytes": 61_440,
+        "xon_bytes": 53_248, "headroom_bytes": 65_536, "headroom_used_bytes_max": 1024,
+        "pausing": true, "paused": false, "xoff_sent_total": 5, "xon_sent_total": 4,
+        "pause_received_total": 3, "resume_received_total": 2, "paused_seconds_total": 1.25,
+        "suspected": true, "release_ingress": "s4"
+    }]);
+    assert_eq!(
+        shown(&["pfc"], "/v1/pfc", &body),
+        support::lines(
+            "
+|port  priority   ingress      xoff       xon        headroom used  we pause  paused by it    for  XOFF sent  XON sent  pauses in  resumes in  suspected  release
+|s2           3  60.0 KiB  60.0 KiB  52.0 KiB  1.0 KiB of 64.0 KiB  yes       –             1.2 s          5         4          3           2  yes        only from s4"
+        )
+    );
+    assert_json(&["pfc"], "/v1/pfc", &body);
+    assert_eq!(
+        shown(&["pfc"], "/v1/pfc", &json!([])),
+        "no class is lossless\n"
+    );
+}
+
+#[test]
+fn deadlocks_current_before_past() {
+    let deadlock = |id: u64, lasted: Value| {
+        json!({
+            "id": id, "port": "s2", "priority": 3, "reason": "paused", "began_monotonic_nanos": 1,
+            "idle_seconds": 0.02, "queued_bytes": 61_440, "spuid": "00a1", "loops_found": 1,
+            "releases": 2, "first_release_seconds": 0.009, "lasted_seconds": lasted
+        })
+    };
+    let body = json!({"current": [deadlock(2, Value::Null)], "past": [deadlock(1, json!(0.031))]});
+    assert_eq!(
+        shown(&["deadlock"], "/v1/deadlocks", &body),
+        support::lines(
+            "
+|id  port  priority  state           reason    queued  SPUID  loops found  releases  to first release
+| 2  s2           3  SUSPECTED NOW   paused  60.0 KiB  00a1             1         2            9.0 ms
+| 1  s2           3  lasted 31.0 ms  paused  60.0 KiB  00a1             1         2            9.0 ms"
+        )
+    );
+    assert_json(&["deadlock"], "/v1/deadlocks", &body);
+    assert_eq!(
+        shown(
+            &["deadlock"],
+            "/v1/deadlocks",
+            &json!({"current": [], "past": []})
+        ),
+        "nothing was ever suspected of a deadlock\n"
+    );
+}
+
+#[test]
+fn nothing_is_coloured_in_a_pipe() {
+    for arguments in [&["status"][..], &["--help"], &["nonsense"]] {
+        let daemon = FakeDaemon::good("/v1/status", &status().to_string());
+        let Run { stdout, stderr, .. } = daemon.run(arguments);
+        assert!(!stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'));
+    }
+}
