@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::mpsc as std_mpsc;
 use std::time::Duration as StdDuration;
 
-use support::{get, info, priority, request, settings, until, FakeDataplane, Remote, LIMIT};
-use support::{port, LOSSLESS};
+use support::{answer, ask, get, info, port, priority, request, settings, until};
+use support::{FakeDataplane, Remote, LIMIT, LOSSLESS};
+use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use weir_api::daemon::{Deadlocks, Error, EventPage, History, Pfc, Port, Queue, Status};
@@ -357,18 +358,18 @@ async fn draining_is_seen_before_the_end_and_nobody_is_left_waiting() {
     daemon.until_event("headroom_exceeded").await;
     let last = daemon.events(0).await;
     assert!(last.events.iter().any(|event| event.kind == "draining"));
-    let next = last.next;
-    let socket = daemon.socket.clone();
-    let poll = tokio::spawn(async move {
-        get(&socket, &format!("/v1/events?after={next}&wait_seconds=60")).await
-    });
+    let mut poll = UnixStream::connect(&daemon.socket).await.unwrap();
+    let path = format!("/v1/events?after={}&wait_seconds=60", last.next);
+    ask(&mut poll, "GET", &path).await;
+    // Connections are taken in order: once this one is answered, the poll waits.
+    get(&daemon.socket, "/v1/status").await;
     go_on.send(()).unwrap();
     let ended = tokio::time::timeout(LIMIT, daemon.task)
         .await
         .unwrap()
         .unwrap();
     assert_eq!(ended.unwrap(), Ended::Cleanly);
-    assert_eq!(poll.await.unwrap().status, 200);
+    assert_eq!(answer(poll).await.status, 200);
     assert!(!daemon.directory.path().join("run").exists());
 }
 

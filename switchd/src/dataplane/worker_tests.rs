@@ -1,1 +1,294 @@
+//! The loop over rings in plain memory, in virtual time: what becomes of frames, requests and events.
 
+#[path = "worker_tests/bench.rs"]
+mod bench;
+#[path = "worker_tests/fake_io.rs"]
+mod fake_io;
+#[path = "worker_tests/random.rs"]
+mod random;
+#[path = "worker_tests/time.rs"]
+mod time;
+
+use weir_core::event::EventKind;
+use weir_core::wire::clcm::Clcm;
+use weir_core::wire::ethernet::MAC_CONTROL_ADDRESS;
+use weir_core::wire::ControlFrame;
+use weir_core::{BitRate, Quanta};
+use weir_ebpf::Meta;
+
+use super::*;
+use bench::*;
+use fake_io::{clock, Sent};
+
+#[test]
+fn a_frame_leaves_unchanged_and_in_the_chunk_that_it_came_in() {
+    let mut bench = Bench::new(&Setup::default());
+    let free = bench.worker.pool.free_count();
+    let bytes = data(0, 1, 42, 1514);
+    let chunk = bench.arrive(0, Some(meta(FrameClass::Data, LOSSY)), &bytes);
+    assert!(bench.round());
+    let port = 1;
+    assert_eq!(bench.sent(), [Sent { port, chunk, bytes }]);
+    assert_eq!(bench.worker.switch.held_frames(), 0);
+    // One chunk is lacking in a fill ring: too few to be worth it.
+    assert_eq!(bench.worker.pool.free_count(), free + 1);
+    assert!(!bench.round(), "nothing is left to do");
+    bench.assert_conserved();
+}
+
+#[test]
+fn a_flooded_frame_comes_back_with_its_last_copy() {
+    let mut bench = Bench::new(&Setup {
+        learning_capacity: 16,
+        ..Setup::default()
+    });
+    let bytes = [frame_between(host(0), MacAddress::BROADCAST), vec![7; 50]].concat();
+    bench.worker.io.set_budget(2, 0);
+    let chunk = bench.arrive(0, Some(meta(FrameClass::Data, LOSSY)), &bytes);
+    bench.round();
+    let copy = |port| Sent {
+        port,
+        chunk,
+        bytes: bytes.clone(),
+    };
+    assert_eq!(bench.sent(), [copy(1)]);
+    assert_eq!(bench.worker.switch.held_frames(), 1);
+    bench.assert_conserved();
+    bench.worker.io.set_budget(2, 1);
+    bench.round();
+    assert_eq!(bench.sent(), [copy(1), copy(2)]);
+    assert_eq!(bench.worker.switch.held_frames(), 0);
+    bench.assert_conserved();
+}
+
+#[test]
+fn a_full_buffer_pauses_its_neighbour_and_lets_it_resume() {
+    let mut bench = Bench::new(&Setup::default());
+    bench.worker.io.set_budget(1, 0);
+    // 512 B each in whole cells: the last one reaches xoff.
+    for number in 0..16 {
+        assert_eq!(bench.sent_by(0), Vec::<Vec<u8>>::new());
+        bench.arrive_data(0, 1, LOSSLESS, number);
+        bench.round();
+    }
+    let [pause] = bench.sent_by(0).try_into().unwrap();
+    assert_eq!(pause_of(&pause), Some(Quanta::MAX));
+    assert_eq!(pause[..6], MAC_CONTROL_ADDRESS.0);
+    assert_eq!(pause[6..12], port_address(0).0);
+    assert_eq!(pause.len(), 60);
+    bench.assert_conserved();
+
+    bench.worker.io.set_budget(1, usize::MAX);
+    bench.settle();
+    let told: Vec<_> = bench.sent_by(0).iter().map(|it| pause_of(it)).collect();
+    assert_eq!(told, [Some(Quanta::MAX), Some(Quanta::ZERO)]);
+    assert_eq!(bench.sent_by(1).len(), 16);
+    assert_eq!(bench.sent_by(2), Vec::<Vec<u8>>::new());
+    assert!(!bench.worker.is_control.contains(&true));
+    bench.assert_conserved();
+}
+
+#[test]
+fn a_pause_is_asked_for_again_before_it_expires() {
+    let mut bench = Bench::new(&Setup::default());
+    bench.worker.io.set_budget(1, 0);
+    for number in 0..16 {
+        bench.arrive_data(0, 1, LOSSLESS, number);
+    }
+    bench.settle();
+    assert_eq!(bench.sent_by(0).len(), 1);
+    let due = bench.worker.switch.next_timeout().unwrap();
+    bench.round_after(due.saturating_since(bench.now));
+    assert!(due < bench.now + Quanta::MAX.at(FAST));
+    let told: Vec<_> = bench.sent_by(0).iter().map(|it| pause_of(it)).collect();
+    assert_eq!(told, [Some(Quanta::MAX); 2]);
+}
+
+#[test]
+fn a_pause_finds_a_chunk_when_receiving_has_all_others() {
+    let mut bench = Bench::new(&Setup {
+        buffer: Bytes::new(1536),
+        spare: RESERVE,
+        ..Setup::default()
+    });
+    bench.worker.io.set_budget(1, 0);
+    assert_eq!(bench.worker.pool.free_count(), RESERVE);
+    let mut number = 0;
+    while bench.worker.io.is_receiving(0) {
+        bench.arrive_data(0, 1, LOSSLESS, number);
+        number += 1;
+    }
+    bench.round();
+    assert_eq!(bench.sent_by(0).len(), 1);
+    assert_eq!(pause_of(&bench.sent_by(0)[0]), Some(Quanta::MAX));
+    bench.assert_conserved();
+}
+
+#[test]
+fn a_pause_from_the_neighbour_holds_its_priority_alone() {
+    let mut bench = Bench::new(&Setup::default());
+    bench.arrive_pfc(1, LOSSLESS, Quanta::MAX);
+    bench.settle();
+    bench.arrive_data(0, 1, LOSSLESS, 1);
+    bench.arrive_data(0, 1, LOSSY, 2);
+    bench.settle();
+    assert_eq!(bench.sent_by(1), [data(0, 1, 2, 500)]);
+    assert_eq!(bench.worker.switch.held_frames(), 1);
+    bench.arrive_pfc(1, LOSSLESS, Quanta::ZERO);
+    bench.settle();
+    assert_eq!(bench.sent_by(1).last(), Some(&data(0, 1, 1, 500)));
+    assert_eq!(bench.worker.switch.held_frames(), 0);
+    bench.assert_conserved();
+}
+
+#[test]
+fn frames_of_control_protocols_are_taken_and_given() {
+    let mut bench = Bench::new(&Setup::default());
+    let message = clcm();
+    let bytes = emit(&ControlFrame::Clcm(message));
+    assert!(!bench.is_notified());
+    bench.arrive(0, Some(meta(FrameClass::Clcm, LOSSY)), &bytes);
+    bench.round();
+    assert!(bench.is_notified());
+    let event = bench.events.try_recv().unwrap();
+    assert_eq!(event.at, bench.now);
+    assert!(
+        matches!(event.kind, EventKind::ClcmReceived { ingress, message: received, .. }
+            if ingress == id(0) && received == message),
+        "{event:?}"
+    );
+
+    bench.command(Command::SendClcm {
+        port: id(1),
+        message,
+    });
+    bench.settle();
+    let [sent] = bench.sent_by(1).try_into().unwrap();
+    assert_eq!(Clcm::parse(&sent), Ok(message));
+    assert_eq!(sent[6..12], port_address(1).0);
+    bench.assert_conserved();
+}
+
+#[test]
+fn refused_frames_are_counted_once_and_their_chunks_come_back() {
+    for (port, meta, bytes, reason) in frames_to_refuse() {
+        let mut bench = Bench::new(&Setup::default());
+        let free = bench.worker.pool.free_count();
+        bench.arrive(port, meta, &bytes);
+        bench.round();
+        assert_eq!(bench.worker.pool.free_count(), free + 1, "{reason:?}");
+        assert_eq!(bench.worker.switch.held_frames(), 0, "{reason:?}");
+        assert_eq!(bench.sent(), [], "{reason:?}");
+        let mut expected = [0; DropReason::COUNT];
+        if let Some(reason) = reason {
+            expected[reason.index()] = 1;
+        }
+        assert_eq!(bench.counters(port).drops, expected, "{reason:?}");
+        bench.assert_conserved();
+    }
+}
+
+#[test]
+fn a_port_whose_link_is_down_takes_and_gives_nothing() {
+    let mut bench = Bench::new(&Setup::default());
+    let set_link = |up| Command::SetLink { port: id(1), up };
+    bench.command(set_link(false));
+    bench.round();
+    bench.arrive_data(0, 1, LOSSLESS, 1);
+    bench.arrive_data(1, 0, LOSSLESS, 2);
+    bench.settle();
+    assert_eq!(bench.sent(), []);
+    assert_eq!(bench.counters(1).drops[DropReason::PortDown.index()], 1);
+    bench.command(set_link(true));
+    bench.settle();
+    assert_eq!(bench.sent_by(1), [data(0, 1, 1, 500)]);
+    bench.assert_conserved();
+}
+
+#[test]
+fn no_ring_gets_more_than_its_share_of_a_round() {
+    let mut bench = Bench::new(&Setup {
+        outstanding_max: 4,
+        ..Setup::default()
+    });
+    bench.worker.io.set_budget(1, 0);
+    for number in 0..200 {
+        bench.arrive_data(0, 1, LOSSY, number);
+        bench.arrive_data(1, 0, LOSSY, number);
+    }
+    bench.arrive_data(2, 0, LOSSLESS, 777);
+    for _ in 0..100 {
+        bench.command(Command::SetLink {
+            port: id(0),
+            up: true,
+        });
+    }
+    bench.round();
+    assert_eq!(bench.requests.len(), 100 - REQUESTS_PER_ROUND);
+    let waiting: Vec<_> = (0..3)
+        .map(|port| bench.worker.io.rx_waiting(port))
+        .collect();
+    assert_eq!(waiting, [200 - BATCH, 200 - BATCH, 0]);
+    assert_eq!(bench.worker.stats.rx_frames, 2 * BATCH as u64 + 1);
+    assert_eq!(bench.worker.io.tx_waiting(1), 4, "the transmitter is stuck");
+    assert_eq!(bench.sent_by(0).len(), 4, "in the same round");
+    bench.round();
+    assert_eq!(bench.worker.io.tx_waiting(1), 4);
+    assert!(
+        bench.sent_by(0).contains(&data(2, 0, 777, 500)),
+        "the other priority and port has had its turn"
+    );
+    bench.assert_conserved();
+}
+
+#[test]
+fn events_beyond_the_queue_are_counted() {
+    let mut bench = Bench::new(&Setup {
+        event_capacity: 2,
+        ..Setup::default()
+    });
+    let bytes = emit(&ControlFrame::Clcm(clcm()));
+    for _ in 0..5 {
+        bench.arrive(0, Some(meta(FrameClass::Clcm, LOSSY)), &bytes);
+    }
+    bench.round();
+    assert_eq!(bench.events.len(), 2);
+    assert_eq!(bench.snapshot().rounds.events_lost, 3);
+    assert_eq!(bench.counters(0).clcm_received, 5);
+}
+
+#[test]
+fn a_snapshot_tells_of_all_ports() {
+    let mut bench = Bench::new(&Setup::default());
+    bench.worker.io.set_budget(1, 0);
+    bench.arrive_data(0, 1, LOSSLESS, 1);
+    bench.round();
+    let first = bench.snapshot();
+    assert!(bench.is_notified());
+    assert_eq!(first.at, bench.now);
+    assert_eq!(first.held_frames, 1);
+    assert_eq!(first.umem_frames, bench.worker.pool.count() as u64);
+    assert_eq!(
+        first.umem_frames_free,
+        bench.worker.pool.free_count() as u64
+    );
+    let priority = usize::from(LOSSLESS);
+    assert_eq!(first.ports[0].gauges[priority].ingress, Bytes::new(512));
+    assert_eq!(first.ports[0].counters.priority[priority].rx_frames, 1);
+    assert_eq!(first.ports[1].counters.priority[priority].tx_frames, 1);
+    let losses: Vec<_> = first
+        .ports
+        .iter()
+        .map(|it| it.kernel.rx_ring_full)
+        .collect();
+    assert_eq!(losses, [100, 101, 102]);
+    assert_eq!((first.rounds.rx_frames, first.rounds.tx_frames), (1, 1));
+
+    let place = std::ptr::from_ref(first.as_ref());
+    let ports = first.ports.as_ptr();
+    bench.request(Request::Snapshot(first));
+    bench.round();
+    let second = bench.snapshots.try_recv().unwrap();
+    assert_eq!(std::ptr::from_ref(second.as_ref()), place);
+    assert_eq!(second.ports.as_ptr(), ports, "filled in place");
+}

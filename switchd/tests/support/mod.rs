@@ -290,8 +290,18 @@ pub async fn exchange(
     method: &str,
     path: &str,
 ) -> Answer {
+    ask(&mut stream, method, path).await;
+    answer(stream).await
+}
+
+/// The first half of [`exchange`].
+pub async fn ask(stream: &mut (impl tokio::io::AsyncWrite + Unpin), method: &str, path: &str) {
     let request = format!("{method} {path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
+}
+
+/// The second half of [`exchange`].
+pub async fn answer(mut stream: impl tokio::io::AsyncRead + Unpin) -> Answer {
     let mut text = String::new();
     tokio::time::timeout(LIMIT, stream.read_to_string(&mut text))
         .await

@@ -1,0 +1,391 @@
+//! A loop over rings in plain memory, and frames to give it.
+
+use std::os::fd::AsFd;
+
+use crossbeam::channel::bounded;
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use weir_core::config::{DetectorConfig, RouteConfig};
+use weir_core::counters::PortCounters;
+use weir_core::wire::clcm::{Clcm, Hop};
+use weir_core::wire::mac_control::MacControl;
+use weir_core::wire::ControlFrame;
+use weir_core::{
+    BitRate, ClassConfig, ClassMode, PortConfig, PortRole, Quanta, Spuid, SwitchConfig,
+};
+use weir_ebpf::Meta;
+
+use super::super::*;
+use super::fake_io::{clock, set_clock, FakeIo, Sent};
+
+pub(super) const LOSSLESS: u8 = 3;
+pub(super) const LOSSY: u8 = 0;
+/// The edge port; the ones before are fabric ports.
+pub(super) const EDGE: usize = 2;
+pub(super) const PORT_COUNT: usize = 3;
+pub(super) const RING: usize = 256;
+pub(super) const RESERVE: usize = 32;
+pub(super) const SPIN: Duration = Duration::from_micros(50);
+pub(super) const STEP: Duration = Duration::from_micros(10);
+/// So fast that no test waits for the shaper.
+pub(super) const FAST: BitRate = BitRate::from_mbit(100_000);
+pub(super) const SLOW: BitRate = BitRate::from_mbit(10);
+
+/// What a test may want otherwise.
+pub(super) struct Setup {
+    pub(super) rate: BitRate,
+    pub(super) learning_capacity: usize,
+    pub(super) outstanding_max: usize,
+    pub(super) event_capacity: usize,
+    /// Of each lossy (port, priority); a lossless one has four times as much.
+    pub(super) buffer: Bytes,
+    pub(super) ring: usize,
+    /// Chunks beyond those that back the buffers.
+    pub(super) spare: usize,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            rate: FAST,
+            learning_capacity: 0,
+            outstanding_max: 64,
+            event_capacity: 64,
+            buffer: Bytes::new(8 * 1024),
+            ring: RING,
+            spare: PORT_COUNT * (RING + RESERVE),
+        }
+    }
+}
+
+/// The loop and the other ends of its queues.
+pub(super) struct Bench {
+    pub(super) worker: Worker<FakeIo>,
+    pub(super) requests: Sender<Request>,
+    pub(super) events: Receiver<Event>,
+    pub(super) snapshots: Receiver<Box<Snapshot>>,
+    pub(super) notify: Wake,
+    pub(super) now: Instant,
+}
+
+impl Bench {
+    pub(super) fn new(setup: &Setup) -> Self {
+        let now = Instant::from_nanos(1_000_000_000);
+        set_clock(now);
+        let config = switch_config(setup);
+        let frame_count = config.frame_count;
+        let (requests, request_queue) = bounded(128);
+        let (event_queue, events) = bounded(setup.event_capacity);
+        let (snapshot_queue, snapshots) = bounded(2);
+        let notify = Wake::new().unwrap();
+        let limits = |port: &PortConfig| PortLimits {
+            address: port.address,
+            outstanding_max: setup.outstanding_max,
+        };
+        let limits = config.ports.iter().map(limits).collect();
+        let mut worker = Worker::new(
+            FakeIo::new(PORT_COUNT, setup.ring, frame_count),
+            Switch::new(config).unwrap(),
+            Pool::new(frame_count, RESERVE),
+            limits,
+            Queues {
+                requests: request_queue,
+                events: event_queue,
+                snapshots: snapshot_queue,
+                wake: Wake::new().unwrap(),
+                notify: notify.clone(),
+            },
+            clock,
+            SPIN,
+        );
+        worker.fill_rings();
+        Self {
+            worker,
+            requests,
+            events,
+            snapshots,
+            notify,
+            now,
+        }
+    }
+
+    pub(super) fn round(&mut self) -> bool {
+        self.round_after(STEP)
+    }
+
+    pub(super) fn round_after(&mut self, step: Duration) -> bool {
+        self.now = self.now + step;
+        set_clock(self.now);
+        self.worker.round(self.now)
+    }
+
+    /// Rounds until nothing is left to do now.
+    pub(super) fn settle(&mut self) {
+        let busy = (0..1_000).take_while(|_| self.round()).count();
+        assert!(busy < 1_000, "there is always something to do");
+    }
+
+    pub(super) fn arrive(&mut self, port: usize, meta: Option<Meta>, bytes: &[u8]) -> Chunk {
+        let chunk = self.worker.io.arrive(port, meta, bytes);
+        chunk.expect("there is something to receive into")
+    }
+
+    pub(super) fn arrive_data(&mut self, from: usize, to: usize, priority: u8, id: u32) -> Chunk {
+        let meta = meta(FrameClass::Data, priority);
+        self.arrive(from, Some(meta), &data(from, to, id, 500))
+    }
+
+    pub(super) fn arrive_pfc(&mut self, port: usize, priority: u8, quanta: Quanta) {
+        let bytes = pfc(priority, quanta);
+        self.arrive(port, Some(meta(FrameClass::MacControl, LOSSY)), &bytes);
+    }
+
+    pub(super) fn request(&self, request: Request) {
+        self.requests.try_send(request).unwrap();
+    }
+
+    pub(super) fn command(&self, command: Command) {
+        self.request(Request::Command(command));
+    }
+
+    pub(super) fn sent(&self) -> Vec<Sent> {
+        self.worker.io.sent.borrow().clone()
+    }
+
+    pub(super) fn sent_by(&self, port: usize) -> Vec<Vec<u8>> {
+        sent_by(&self.sent(), port)
+    }
+
+    pub(super) fn counters(&self, port: usize) -> &PortCounters {
+        self.worker.switch.counters(id(port))
+    }
+
+    pub(super) fn snapshot(&mut self) -> Box<Snapshot> {
+        self.request(Request::Snapshot(Box::default()));
+        self.round();
+        self.snapshots.try_recv().unwrap()
+    }
+
+    pub(super) fn is_notified(&self) -> bool {
+        let mut descriptors = [PollFd::new(self.notify.as_fd(), PollFlags::POLLIN)];
+        poll(&mut descriptors, PollTimeout::ZERO).unwrap() == 1
+    }
+
+    /// Every chunk is free, lent to a kernel, held by the switch, or carries a control frame.
+    pub(super) fn assert_conserved(&self) {
+        let worker = &self.worker;
+        let control = worker.is_control.iter().enumerate();
+        let control: Vec<_> = control.filter_map(|(at, is)| is.then_some(at)).collect();
+        for chunk in &control {
+            assert!(
+                worker.io.is_with_transmitter(*chunk),
+                "{chunk} is on its way"
+            );
+        }
+        let (free, lent) = (worker.pool.free_count(), worker.io.lent());
+        let (held, control) = (worker.switch.held_frames(), control.len());
+        assert_eq!(
+            free + lent + held + control,
+            worker.pool.count(),
+            "{free} free + {lent} lent + {held} held + {control} of control frames"
+        );
+    }
+}
+
+pub(super) fn sent_by(sent: &[Sent], port: usize) -> Vec<Vec<u8>> {
+    let by_port = sent.iter().filter(|frame| frame.port == port);
+    by_port.map(|frame| frame.bytes.clone()).collect()
+}
+
+pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
+    let lossy = ClassConfig {
+        mode: ClassMode::Lossy {
+            buffer: setup.buffer,
+        },
+        weight: 1,
+    };
+    let mut classes = [lossy; 8];
+    classes[usize::from(LOSSLESS)].mode = ClassMode::Pfc {
+        xoff: setup.buffer,
+        xon: setup.buffer.saturating_sub(Bytes::new(1024)),
+        headroom: Bytes::new(3 * setup.buffer.get()),
+    };
+    let port = |index| PortConfig {
+        role: if index == EDGE {
+            PortRole::Edge
+        } else {
+            PortRole::Fabric
+        },
+        rate: setup.rate,
+        address: port_address(index),
+    };
+    let route = |index| RouteConfig {
+        destination: host(index),
+        ports: vec![id(index)],
+    };
+    let mut config = SwitchConfig {
+        ports: (0..PORT_COUNT).map(port).collect(),
+        classes,
+        cell: Bytes::new(256),
+        frame_count: 0,
+        frame_length_max: Bytes::new(1522),
+        routes: (0..PORT_COUNT).map(route).collect(),
+        learning_capacity: setup.learning_capacity,
+        learning_age: Duration::from_secs(300),
+        detector: Some(DetectorConfig {
+            detect: Duration::from_millis(20),
+        }),
+        pause_time: Quanta::MAX,
+        shaper_burst: if setup.rate == SLOW {
+            Bytes::ZERO
+        } else {
+            Bytes::new(1 << 20)
+        },
+    };
+    config.frame_count = config.frames_needed() + setup.spare;
+    config
+}
+
+pub(super) fn id(port: usize) -> PortId {
+    PortId::from_index(port).unwrap()
+}
+
+/// Address of the host behind a port.
+pub(super) fn host(port: usize) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 1, port as u8])
+}
+
+pub(super) fn port_address(port: usize) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 0, port as u8])
+}
+
+pub(super) fn meta(class: FrameClass, priority: u8) -> Meta {
+    Meta {
+        class,
+        priority,
+        vlan_tci: None,
+        flow_hash: 0,
+        ifindex: 1,
+        arrival_nanos: 0,
+        l3_offset: 14,
+        is_ipv4: false,
+        is_ipv6: false,
+    }
+}
+
+/// A frame of `length` bytes, 18 at least, that no other `id` has.
+pub(super) fn data(from: usize, to: usize, id: u32, length: usize) -> Vec<u8> {
+    let mut bytes = frame_between(host(from), host(to));
+    bytes.extend_from_slice(&id.to_be_bytes());
+    bytes.extend((bytes.len()..length).map(|at| at as u8 ^ id as u8));
+    bytes
+}
+
+pub(super) fn frame_between(source: MacAddress, destination: MacAddress) -> Vec<u8> {
+    let mut bytes = destination.0.to_vec();
+    bytes.extend_from_slice(&source.0);
+    bytes.extend_from_slice(&[0x08, 0x00]);
+    bytes
+}
+
+pub(super) fn emit(frame: &ControlFrame) -> Vec<u8> {
+    let mut buffer = [0; 1024];
+    let length = frame.emit(host(9), &mut buffer).unwrap();
+    buffer[..length].to_vec()
+}
+
+pub(super) fn pfc(priority: u8, quanta: Quanta) -> Vec<u8> {
+    let mut times = [None; 8];
+    times[usize::from(priority)] = Some(quanta);
+    emit(&ControlFrame::Mac(MacControl::Pfc { times }))
+}
+
+pub(super) fn clcm() -> Clcm {
+    let hop = Hop {
+        spuid: Spuid(7),
+        egress: id(1),
+    };
+    Clcm::begin(Priority::new(LOSSLESS).unwrap(), hop)
+}
+
+/// The pause time of the lossless priority in a frame, if the frame is PFC that names it.
+pub(super) fn pause_of(bytes: &[u8]) -> Option<Quanta> {
+    match MacControl::parse(bytes) {
+        Ok(MacControl::Pfc { times }) => times[usize::from(LOSSLESS)],
+        _ => None,
+    }
+}
+
+/// A port, what arrives there, and what the frame is dropped for.
+type Refused = (usize, Option<Meta>, Vec<u8>, Option<DropReason>);
+
+/// One frame for each reason for which the loop refuses frames.
+pub(super) fn frames_to_refuse() -> Vec<Refused> {
+    let class = |class| Some(meta(class, LOSSY));
+    let whole = data(0, 1, 1, 100);
+    let reserved = MacAddress([0x01, 0x80, 0xc2, 0, 0, 0x0f]);
+    let group = MacAddress([3, 0, 0, 0, 1, 0]);
+    vec![
+        (0, None, whole.clone(), Some(DropReason::Unclassified)),
+        (
+            0,
+            class(FrameClass::Data),
+            whole[..13].to_vec(),
+            Some(DropReason::Unclassified),
+        ),
+        (
+            0,
+            class(FrameClass::Data),
+            vec![],
+            Some(DropReason::Unclassified),
+        ),
+        (
+            0,
+            class(FrameClass::Data),
+            data(0, 1, 1, 1523),
+            Some(DropReason::BadLength),
+        ),
+        (
+            0,
+            class(FrameClass::Data),
+            frame_between(group, host(1)),
+            Some(DropReason::BadSource),
+        ),
+        (
+            0,
+            class(FrameClass::Data),
+            frame_between(host(0), reserved),
+            Some(DropReason::ReservedDestination),
+        ),
+        (
+            0,
+            class(FrameClass::Data),
+            data(0, 9, 1, 60),
+            Some(DropReason::NoRoute),
+        ),
+        (
+            0,
+            class(FrameClass::Data),
+            data(0, 0, 1, 60),
+            Some(DropReason::Hairpin),
+        ),
+        (
+            0,
+            class(FrameClass::MacControl),
+            whole.clone(),
+            Some(DropReason::BadMacControl),
+        ),
+        (
+            0,
+            class(FrameClass::Clcm),
+            whole.clone(),
+            Some(DropReason::BadClcm),
+        ),
+        (
+            EDGE,
+            class(FrameClass::Clcm),
+            emit(&ControlFrame::Clcm(clcm())),
+            Some(DropReason::ClcmFromEdge),
+        ),
+        (0, class(FrameClass::Lldp), whole, None),
+    ]
+}

@@ -1,0 +1,261 @@
+//! Rings in plain memory, so that the loop's tests need neither a kernel nor privileges.
+//!
+//! Every chunk is in one place at a time, as [`Io`] asks; a caller that hands in what it does not hold
+//! fails the test at once.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use weir_core::{Duration, Instant};
+use weir_ebpf::Meta;
+
+use crate::dataplane::io::{Batch, Io};
+use crate::dataplane::messages::KernelLosses;
+use crate::dataplane::pool::Chunk;
+
+const CHUNK_SIZE: usize = 2048;
+
+thread_local! {
+    static NOW: Cell<Instant> = const { Cell::new(Instant::ZERO) };
+}
+
+/// Virtual time of this test; a look at it takes a microsecond.
+pub(super) fn clock() -> Instant {
+    let now = NOW.get() + Duration::from_micros(1);
+    NOW.set(now);
+    now
+}
+
+pub(super) fn set_clock(now: Instant) {
+    NOW.set(now);
+}
+
+/// A frame that has left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) port: usize,
+    pub(super) chunk: Chunk,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// All frames that have left, oldest first; outlives the loop.
+pub(super) type SentLog = Rc<RefCell<Vec<Sent>>>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Caller,
+    Fill,
+    Rx,
+    /// In this many TX rings.
+    Tx(usize),
+}
+
+#[derive(Debug)]
+struct FakeChunk {
+    place: Place,
+    meta: Option<Meta>,
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct FakePort {
+    fill: VecDeque<Chunk>,
+    rx: VecDeque<Chunk>,
+    tx: VecDeque<Chunk>,
+    done: VecDeque<Chunk>,
+    budget: usize,
+}
+
+/// The rings of all ports. All chunks are the caller's at first.
+#[derive(Debug)]
+pub(super) struct FakeIo {
+    chunks: Vec<FakeChunk>,
+    ports: Vec<FakePort>,
+    ring: usize,
+    pub(super) sent: SentLog,
+    /// The limit of every sleep so far.
+    pub(super) waits: Vec<Option<Duration>>,
+}
+
+impl FakeIo {
+    pub(super) fn new(port_count: usize, ring: usize, chunk_count: usize) -> Self {
+        let chunk = || FakeChunk {
+            place: Place::Caller,
+            meta: None,
+            bytes: Vec::new(),
+        };
+        let port = || FakePort {
+            fill: VecDeque::new(),
+            rx: VecDeque::new(),
+            tx: VecDeque::new(),
+            done: VecDeque::new(),
+            budget: usize::MAX,
+        };
+        Self {
+            chunks: std::iter::repeat_with(chunk).take(chunk_count).collect(),
+            ports: std::iter::repeat_with(port).take(port_count).collect(),
+            ring,
+            sent: SentLog::default(),
+            waits: Vec::new(),
+        }
+    }
+
+    /// A frame comes in. `None`: the kernel has nothing to receive into and drops it.
+    pub(super) fn arrive(
+        &mut self,
+        port: usize,
+        meta: Option<Meta>,
+        bytes: &[u8],
+    ) -> Option<Chunk> {
+        let chunk = self.ports[port].fill.pop_front()?;
+        self.ports[port].rx.push_back(chunk);
+        let state = &mut self.chunks[chunk as usize];
+        state.place = Place::Rx;
+        state.meta = meta;
+        state.bytes = bytes.to_vec();
+        Some(chunk)
+    }
+
+    /// How many frames a port's device takes at one [`flush`](Io::flush); with none it is stuck.
+    pub(super) fn set_budget(&mut self, port: usize, budget: usize) {
+        self.ports[port].budget = budget;
+    }
+
+    /// True while a port has something to receive into.
+    pub(super) fn is_receiving(&self, port: usize) -> bool {
+        !self.ports[port].fill.is_empty()
+    }
+
+    /// Frames that a port's device has yet to take.
+    pub(super) fn tx_waiting(&self, port: usize) -> usize {
+        self.ports[port].tx.len()
+    }
+
+    /// Received frames that nobody has looked at.
+    pub(super) fn rx_waiting(&self, port: usize) -> usize {
+        self.ports[port].rx.len()
+    }
+
+    /// Chunks that the kernel has to receive into, or has received into.
+    pub(super) fn lent(&self) -> usize {
+        self.count_where(|place| matches!(place, Place::Fill | Place::Rx))
+    }
+
+    /// True while the chunk is in a TX ring.
+    pub(super) fn is_with_transmitter(&self, chunk: usize) -> bool {
+        matches!(self.chunks[chunk].place, Place::Tx(_))
+    }
+
+    fn count_where(&self, is: impl Fn(Place) -> bool) -> usize {
+        let all = self.chunks.iter();
+        all.filter(|chunk| is(chunk.place)).count()
+    }
+
+    fn place(&mut self, chunk: Chunk) -> &mut Place {
+        &mut self.chunks[chunk as usize].place
+    }
+}
+
+impl Io for FakeIo {
+    fn receive(&mut self, port: usize, into: &mut Batch) {
+        while let Some(chunk) = self.ports[port].rx.front().copied() {
+            if !into.push(chunk) {
+                break;
+            }
+            self.ports[port].rx.pop_front();
+            *self.place(chunk) = Place::Caller;
+        }
+    }
+
+    fn frame(&self, chunk: Chunk) -> (Option<Meta>, &[u8]) {
+        let state = &self.chunks[chunk as usize];
+        assert_eq!(state.place, Place::Caller, "chunk {chunk} is read");
+        (state.meta, &state.bytes)
+    }
+
+    fn write(&mut self, chunk: Chunk, write: &mut dyn FnMut(&mut [u8]) -> Option<usize>) -> bool {
+        assert_eq!(
+            *self.place(chunk),
+            Place::Caller,
+            "chunk {chunk} is written"
+        );
+        let mut buffer = [0xaa; CHUNK_SIZE];
+        let length = write(&mut buffer);
+        self.chunks[chunk as usize].bytes = buffer[..length.unwrap_or(0)].to_vec();
+        length.is_some()
+    }
+
+    fn send(&mut self, port: usize, chunk: Chunk) -> bool {
+        if self.ports[port].tx.len() + self.ports[port].done.len() >= self.ring {
+            return false;
+        }
+        let place = self.place(chunk);
+        *place = match *place {
+            Place::Caller => Place::Tx(1),
+            Place::Tx(copies) => Place::Tx(copies + 1),
+            other => panic!("chunk {chunk} is sent and is in {other:?}"),
+        };
+        self.ports[port].tx.push_back(chunk);
+        true
+    }
+
+    fn flush(&mut self, port: usize) {
+        let state = &mut self.ports[port];
+        let count = state.budget.min(state.tx.len());
+        for chunk in state.tx.drain(..count) {
+            state.done.push_back(chunk);
+            self.sent.borrow_mut().push(Sent {
+                port,
+                chunk,
+                bytes: self.chunks[chunk as usize].bytes.clone(),
+            });
+        }
+    }
+
+    fn completed(&mut self, port: usize, into: &mut Batch) {
+        while let Some(chunk) = self.ports[port].done.front().copied() {
+            if !into.push(chunk) {
+                break;
+            }
+            self.ports[port].done.pop_front();
+            let place = self.place(chunk);
+            *place = match *place {
+                Place::Tx(1) => Place::Caller,
+                Place::Tx(copies) => Place::Tx(copies - 1),
+                other => panic!("chunk {chunk} was sent and is in {other:?}"),
+            };
+        }
+    }
+
+    fn fill_room(&mut self, port: usize) -> usize {
+        let state = &self.ports[port];
+        self.ring - state.fill.len() - state.rx.len()
+    }
+
+    fn fill(&mut self, port: usize, chunks: &[Chunk]) {
+        assert!(chunks.len() <= self.fill_room(port), "there is room");
+        for chunk in chunks {
+            assert_eq!(*self.place(*chunk), Place::Caller, "chunk {chunk} is lent");
+            *self.place(*chunk) = Place::Fill;
+            self.ports[port].fill.push_back(*chunk);
+        }
+    }
+
+    /// Numbers that no other port has.
+    fn losses(&self, port: usize) -> KernelLosses {
+        KernelLosses {
+            rx_ring_full: 100 + port as u64,
+            ..KernelLosses::default()
+        }
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>) {
+        self.waits.push(timeout);
+        if self.ports.iter().any(|port| !port.rx.is_empty()) {
+            return;
+        }
+        let timeout = timeout.expect("nobody would ever end this sleep");
+        set_clock(NOW.get() + timeout);
+    }
+}

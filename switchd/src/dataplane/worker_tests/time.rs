@@ -1,0 +1,144 @@
+//! When the loop sleeps, and how it ends.
+
+use super::*;
+
+#[test]
+fn an_idle_loop_sleeps_until_it_is_woken() {
+    let mut bench = Bench::new(&Setup::default());
+    bench.settle();
+    // A frame that nobody has looked at ends the fake's sleep.
+    bench.arrive_data(0, 1, LOSSY, 1);
+    bench.worker.sleep(bench.now);
+    assert_eq!(bench.worker.io.waits, [None]);
+    assert_eq!(bench.worker.stats.sleeps, 1);
+}
+
+#[test]
+fn a_request_keeps_the_loop_awake() {
+    let mut bench = Bench::new(&Setup::default());
+    bench.settle();
+    bench.command(Command::Drain);
+    bench.worker.sleep(bench.now);
+    assert_eq!(bench.worker.io.waits, []);
+}
+
+#[test]
+fn a_sleep_ends_when_the_shaper_lets_the_next_frame_out() {
+    let mut bench = Bench::new(&Setup {
+        rate: SLOW,
+        ..Setup::default()
+    });
+    bench.arrive_data(0, 1, LOSSY, 1);
+    bench.arrive_data(0, 1, LOSSY, 2);
+    bench.settle();
+    assert_eq!(bench.sent_by(1).len(), 1);
+    // 500 B and 24 B of line overhead at 10 Mbit/s; the frame started in the first round.
+    let first = Instant::from_nanos(1_000_000_000) + STEP;
+    let next = first + Duration::from_nanos(524 * 800);
+    bench.worker.sleep(bench.now);
+    let left = next.saturating_since(bench.now);
+    assert_eq!(bench.worker.io.waits, [Some(left)]);
+    let step = next.saturating_since(bench.now + SLEEP_MIN) + Duration::from_nanos(1);
+    bench.round_after(step);
+    bench.worker.sleep(bench.now);
+    assert_eq!(bench.worker.io.waits.len(), 1, "not worth a sleep");
+    bench.round_after(SLEEP_MIN);
+    assert_eq!(bench.sent_by(1).len(), 2);
+}
+
+#[test]
+fn completions_that_are_due_bound_a_sleep() {
+    let mut bench = Bench::new(&Setup {
+        outstanding_max: 1,
+        ..Setup::default()
+    });
+    bench.worker.io.set_budget(1, 0);
+    bench.arrive_data(0, 1, LOSSY, 1);
+    bench.arrive_data(0, 1, LOSSY, 2);
+    bench.settle();
+    bench.worker.sleep(bench.now);
+    assert_eq!(bench.worker.io.waits, [Some(COMPLETION_WAIT)]);
+}
+
+#[test]
+fn stopping_sends_what_is_buffered() {
+    let mut bench = Bench::new(&Setup {
+        rate: SLOW,
+        ..Setup::default()
+    });
+    for number in 0..10 {
+        bench.arrive_data(0, 1, LOSSLESS, number);
+        bench.arrive_data(2, 1, LOSSY, 100 + number);
+    }
+    bench.round();
+    assert_eq!(bench.worker.switch.held_frames(), 19);
+    bench.request(Request::Stop {
+        drain: Duration::from_secs(1),
+    });
+    let sent = bench.worker.io.sent.clone();
+    assert_eq!(bench.worker.run(), Ended { held_frames: 0 });
+    let sent = sent.borrow();
+    let data_frames = |from| {
+        let frames = sent_by(&sent, 1);
+        let from_it = frames
+            .into_iter()
+            .filter(move |it| it[6..12] == host(from).0);
+        from_it.collect::<Vec<_>>()
+    };
+    let expected = |from, first| (first..first + 10).map(move |it| data(from, 1, it, 500));
+    assert!(data_frames(0).into_iter().eq(expected(0, 0)));
+    assert!(data_frames(2).into_iter().eq(expected(2, 100)));
+    for port in 0..PORT_COUNT {
+        let told: Vec<_> = sent_by(&sent, port)
+            .iter()
+            .filter_map(|it| pause_of(it))
+            .collect();
+        assert_eq!(told, [Quanta::MAX], "the neighbour of port {port} is held");
+    }
+}
+
+#[test]
+fn draining_admits_only_what_a_lossless_neighbour_had_under_way() {
+    let mut bench = Bench::new(&Setup::default());
+    bench.request(Request::Stop {
+        drain: Duration::from_secs(1),
+    });
+    bench.round();
+    let almost = DRAIN_QUIET.saturating_mul(9).divided_by(10);
+    bench.arrive_data(0, 1, LOSSLESS, 1);
+    bench.arrive_data(0, 1, LOSSY, 2);
+    bench.round_after(almost);
+    bench.settle();
+    let frames = bench.sent_by(1);
+    assert!(frames.contains(&data(0, 1, 1, 500)), "{frames:?}");
+    assert!(!frames.contains(&data(0, 1, 2, 500)), "{frames:?}");
+    assert_eq!(bench.counters(0).drops[DropReason::Draining.index()], 1);
+    bench.round_after(almost);
+    assert!(
+        !bench.worker.is_finished(bench.now),
+        "more may be under way"
+    );
+    bench.round_after(DRAIN_QUIET);
+    assert!(bench.worker.is_finished(bench.now));
+}
+
+#[test]
+fn draining_ends_at_its_deadline_and_says_what_is_left() {
+    let mut bench = Bench::new(&Setup {
+        rate: SLOW,
+        ..Setup::default()
+    });
+    // 3.4 s at this rate.
+    bench.arrive_pfc(1, LOSSLESS, Quanta::MAX);
+    bench.round();
+    for number in 0..3 {
+        bench.arrive_data(0, 1, LOSSLESS, number);
+    }
+    bench.round();
+    let drain = Duration::from_millis(300);
+    bench.request(Request::Stop { drain });
+    let asked = bench.now;
+    assert_eq!(bench.worker.run(), Ended { held_frames: 3 });
+    let took = clock().saturating_since(asked);
+    assert!(took >= drain && took < drain + DRAIN_QUIET, "{took:?}");
+}
