@@ -78,7 +78,7 @@ impl<'a> MacControlView<'a> {
 
 impl MacControl {
     /// Reads a whole frame. The upper byte of PFC's class-enable vector is reserved and ignored on
-    /// receipt (Annex 31D.2).
+    /// receipt (Annex 31D).
     ///
     /// # Errors
     ///

@@ -84,6 +84,8 @@ pub struct RoundStats {
     pub round_max: Duration,
     /// Events that found the queue to the control plane full.
     pub events_lost: u64,
+    /// Commands that the switch core refused: another loop holds the egress, or the control queue is full.
+    pub commands_refused: u64,
     /// Frames received from all ports, control frames included.
     pub rx_frames: u64,
     /// Frames handed to all transmitters, control frames included.

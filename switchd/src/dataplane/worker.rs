@@ -165,8 +165,10 @@ impl<I: Io> Worker<I> {
             any = true;
             match request {
                 Request::Command(command) => {
-                    // What is refused has been counted by the core; the control plane asks again.
-                    let _ = self.switch.apply(now, command);
+                    // The control plane asks again for as long as the suspicion lasts.
+                    if self.switch.apply(now, command).is_err() {
+                        self.stats.commands_refused += 1;
+                    }
                 }
                 Request::Snapshot(snapshot) => self.fill_snapshot(now, snapshot),
                 Request::Stop { drain } => {

@@ -242,6 +242,21 @@ fn no_ring_gets_more_than_its_share_of_a_round() {
 }
 
 #[test]
+fn refused_commands_are_counted() {
+    let mut bench = Bench::new(&Setup::default());
+    for ingress in [0, 1] {
+        bench.command(Command::Release {
+            ingress: id(ingress),
+            egress: id(2),
+            priority: Priority::from_low_bits(LOSSLESS),
+            period: Duration::from_millis(5),
+            extra: Bytes::new(3_072),
+        });
+    }
+    assert_eq!(bench.snapshot().rounds.commands_refused, 1, "the second");
+}
+
+#[test]
 fn events_beyond_the_queue_are_counted() {
     let mut bench = Bench::new(&Setup {
         event_capacity: 2,

@@ -82,6 +82,7 @@ impl SnapshotCollector {
             (&define::UPTIME, shared.uptime().as_secs_f64()),
             (&define::LOOPS_FOUND, figures.clcm.loops_found as f64),
             (&define::COMMANDS_LOST, figures.commands_lost as f64),
+            (&define::COMMANDS_REFUSED, rounds.commands_refused as f64),
             (&define::EVENTS_LOST, rounds.events_lost as f64),
             (&define::HELD_FRAMES, snapshot.held_frames as f64),
             (&define::UMEM_FRAMES, snapshot.umem_frames as f64),

@@ -94,6 +94,8 @@ metrics! {
         "Control frames that found the port's control queue full.";
     COMMANDS_LOST Counter "weir_commands_lost_total" []
         "Commands of the control plane that the dataplane could not take in time.";
+    COMMANDS_REFUSED Counter "weir_commands_refused_total" []
+        "Commands that the dataplane refused: the egress is released for another loop, or a control queue is full.";
     EVENTS_LOST Counter "weir_events_lost_total" []
         "Events of the dataplane that found the queue to the control plane full.";
     HELD_FRAMES Gauge "weir_held_frames" []
