@@ -5,6 +5,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use libbpf_rs::libbpf_sys;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
@@ -21,6 +22,9 @@ use crate::settings::PortSettings;
 mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/weir_xdp.skel.rs"));
 }
+
+/// The kernel gives up a link whose last pin was removed only after an RCU grace period.
+const RELEASE_WAIT: Duration = Duration::from_secs(5);
 
 /// How the program is to be attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,24 +160,24 @@ impl PortProgram {
         mode: AttachMode,
         pin_dir: Option<&Path>,
     ) -> Result<AttachedMode, EbpfError> {
-        if let Some(dir) = pin_dir {
-            remove_stale(dir)?;
-        }
+        let was_stale = match pin_dir {
+            Some(dir) => remove_stale(dir)?,
+            None => false,
+        };
+        let patience = if was_stale {
+            RELEASE_WAIT
+        } else {
+            Duration::ZERO
+        };
+        let link = |mode| self.link_within(patience, ifindex, mode);
         let (link, attached) = match mode {
-            AttachMode::Native => (
-                self.link(ifindex, AttachedMode::Native)?,
-                AttachedMode::Native,
-            ),
-            AttachMode::Generic => (
-                self.link(ifindex, AttachedMode::Generic)?,
-                AttachedMode::Generic,
-            ),
-            AttachMode::Auto => match self.link(ifindex, AttachedMode::Native) {
+            AttachMode::Native => (link(AttachedMode::Native)?, AttachedMode::Native),
+            AttachMode::Generic => (link(AttachedMode::Generic)?, AttachedMode::Generic),
+            AttachMode::Auto => match link(AttachedMode::Native) {
                 Ok(link) => (link, AttachedMode::Native),
-                Err(EbpfError::Attach { .. }) => (
-                    self.link(ifindex, AttachedMode::Generic)?,
-                    AttachedMode::Generic,
-                ),
+                Err(EbpfError::Attach { .. }) => {
+                    (link(AttachedMode::Generic)?, AttachedMode::Generic)
+                }
                 Err(error) => return Err(error),
             },
         };
@@ -191,7 +195,12 @@ impl PortProgram {
     ///
     /// [`EbpfError::Pin`]; the program may then stay attached.
     pub fn detach(mut self) -> Result<(), EbpfError> {
-        self.link = None;
+        if let Some(link) = self.link.take() {
+            // SAFETY: a system call on a descriptor that lives until the end of this block.
+            // By itself the link would go only some time after its pin. What fails here (the device is
+            // gone, say) is left to that.
+            let _ = unsafe { libbpf_sys::bpf_link_detach(link.as_raw_fd()) };
+        }
         if let Some(dir) = self.pin_dir.take() {
             remove_stale(&dir)?;
         }
@@ -275,6 +284,24 @@ impl PortProgram {
             meta,
             data,
         })
+    }
+
+    /// Links; tries again for as long as `patience` lasts while another program is there.
+    fn link_within(
+        &self,
+        patience: Duration,
+        ifindex: u32,
+        mode: AttachedMode,
+    ) -> Result<OwnedFd, EbpfError> {
+        let began = Instant::now();
+        loop {
+            match self.link(ifindex, mode) {
+                Err(EbpfError::Busy { .. }) if began.elapsed() < patience => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                outcome => return outcome,
+            }
+        }
     }
 
     fn link(&self, ifindex: u32, mode: AttachedMode) -> Result<OwnedFd, EbpfError> {
