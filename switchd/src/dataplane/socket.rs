@@ -155,8 +155,11 @@ impl XdpSocket {
         }
     }
 
-    pub(super) fn fill_room(&self) -> usize {
-        self.fill_size.saturating_sub(self.lent)
+    /// No more is lent than the RX ring holds, so that it cannot overflow. The fill ring may have less
+    /// room than that: the kernel hands frames over before it says that their entries are free again.
+    pub(super) fn fill_room(&mut self) -> usize {
+        let free = self.fill.nb_free(BATCH as u32) as usize;
+        self.fill_size.saturating_sub(self.lent).min(free)
     }
 
     pub(super) fn fill(&mut self, memory: &Memory, chunks: &[Chunk]) {
@@ -166,7 +169,7 @@ impl XdpSocket {
             };
             // SAFETY: the descriptor is of this UMEM, and the caller hands the chunk over with this call.
             let given = unsafe { self.fill.produce_one(descriptor) };
-            debug_assert_eq!(given, 1, "the fill ring has room for what is lent");
+            debug_assert_eq!(given, 1, "there is room");
             self.lent += given;
         }
         if self.fill.needs_wakeup() {
