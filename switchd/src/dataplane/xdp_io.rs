@@ -75,9 +75,7 @@ impl Io for XdpIo {
     }
 
     fn fill_room(&mut self, port: usize) -> usize {
-        self.sockets
-            .get_mut(port)
-            .map_or(0, XdpSocket::fill_room)
+        self.sockets.get_mut(port).map_or(0, XdpSocket::fill_room)
     }
 
     fn fill(&mut self, port: usize, chunks: &[Chunk]) {
