@@ -4,6 +4,7 @@
 
 pub mod clcm;
 pub mod ethernet;
+pub mod lldp;
 pub mod mac_control;
 
 use crate::units::MacAddress;

@@ -1,0 +1,353 @@
+//! ETS and PFC in data centre bridging exchange, DCBX (IEEE 802.1Q clause 38 and annex D.2, from
+//! 802.1Qaz), and what is wrong between two neighbours' PFC.
+//!
+//! The older DCBX (CIN, CEE) has an OUI of its own and is not read: a neighbour that speaks nothing else
+//! counts as one that says nothing about PFC.
+
+use core::fmt;
+
+use crate::units::{Priority, PRIORITY_COUNT};
+
+/// OUI of IEEE 802.1, and subtype (table D-1).
+pub(super) const ETS_CONFIGURATION: [u8; 4] = [0x00, 0x80, 0xc2, 9];
+pub(super) const PFC_CONFIGURATION: [u8; 4] = [0x00, 0x80, 0xc2, 11];
+
+/// What follows the subtype.
+pub(super) const ETS_LENGTH: usize = 1 + PRIORITY_COUNT / 2 + 2 * CLASS_COUNT;
+pub(super) const PFC_LENGTH: usize = 2;
+
+const WILLING: u8 = 1 << 7;
+const CREDIT_BASED_SHAPER: u8 = 1 << 6;
+const MACSEC_BYPASS: u8 = 1 << 6;
+
+/// How many traffic classes a port can have (IEEE 802.1Q clause 8.6.6).
+pub const CLASS_COUNT: usize = 8;
+
+/// Two values of four bits in each byte, the first in the upper half.
+pub(super) fn pack_nibbles(values: [u8; PRIORITY_COUNT]) -> [u8; PRIORITY_COUNT / 2] {
+    core::array::from_fn(|index| values[2 * index] << 4 | values[2 * index + 1] & 0x0f)
+}
+
+/// The reverse of [`pack_nibbles`].
+pub(super) fn unpack_nibbles(bytes: &[u8; PRIORITY_COUNT / 2]) -> [u8; PRIORITY_COUNT] {
+    core::array::from_fn(|index| bytes[index / 2] >> (4 * (1 - index % 2)) & 0x0f)
+}
+
+/// A set of priorities; bit *i* is priority *i*. Written out as `3,4`, or `none`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PrioritySet(pub u8);
+
+impl PrioritySet {
+    /// No priority.
+    pub const EMPTY: Self = Self(0);
+
+    /// True for the set of no priority.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// True when `priority` is in the set.
+    pub const fn contains(self, priority: Priority) -> bool {
+        self.0 & (1 << priority.get()) != 0
+    }
+
+    /// The set with `priority` in it.
+    #[must_use]
+    pub const fn with(self, priority: Priority) -> Self {
+        Self(self.0 | 1 << priority.get())
+    }
+
+    /// What is in this set and not in `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// The priorities, lowest first.
+    pub fn iter(self) -> impl Iterator<Item = Priority> {
+        Priority::ALL
+            .into_iter()
+            .filter(move |priority| self.contains(*priority))
+    }
+}
+
+impl fmt::Display for PrioritySet {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return formatter.write_str("none");
+        }
+        for (index, priority) in self.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "," };
+            write!(formatter, "{separator}{priority}")?;
+        }
+        Ok(())
+    }
+}
+
+/// One of eight traffic classes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TrafficClass(u8);
+
+impl TrafficClass {
+    /// The traffic class `number`; `None` above 7.
+    pub const fn new(number: u8) -> Option<Self> {
+        if number < CLASS_COUNT as u8 {
+            Some(Self(number))
+        } else {
+            None
+        }
+    }
+
+    /// 0 to 7.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+}
+
+/// How many traffic classes a system has: 1 to 8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClassCount(u8);
+
+impl ClassCount {
+    /// All of them.
+    pub const EIGHT: Self = Self(CLASS_COUNT as u8);
+
+    /// This number; `None` unless it is 1 to 8.
+    pub const fn new(count: u8) -> Option<Self> {
+        if count >= 1 && count <= CLASS_COUNT as u8 {
+            Some(Self(count))
+        } else {
+            None
+        }
+    }
+
+    /// 1 to 8.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+}
+
+/// Percent of the bandwidth that each traffic class gets of what strict priorities leave: 100 in all, or
+/// zero everywhere where no class is under ETS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct BandwidthTable([u8; CLASS_COUNT]);
+
+impl BandwidthTable {
+    /// No share for anyone.
+    pub const ZERO: Self = Self([0; CLASS_COUNT]);
+
+    /// These percentages; `None` unless they are 100 in all or all zero.
+    pub fn new(percent: [u8; CLASS_COUNT]) -> Option<Self> {
+        let sum: u16 = percent.iter().copied().map(u16::from).sum();
+        matches!(sum, 0 | 100).then_some(Self(percent))
+    }
+
+    /// Percentages in proportion to `weights`, each at most one off and 100 in all; zero where all weights
+    /// are.
+    pub fn from_weights(weights: [u16; CLASS_COUNT]) -> Self {
+        let total: u32 = weights.iter().copied().map(u32::from).sum();
+        if total == 0 {
+            return Self::ZERO;
+        }
+        // Rounding the running sum and not each share leaves nothing over at the end.
+        let (mut sum, mut given) = (0, 0);
+        Self(weights.map(|weight| {
+            sum += u32::from(weight);
+            let upto = (sum * 100 + total / 2) / total;
+            let share = upto - given;
+            given = upto;
+            share as u8
+        }))
+    }
+
+    /// By traffic class.
+    pub const fn percent(self) -> [u8; CLASS_COUNT] {
+        self.0
+    }
+}
+
+/// How a traffic class is chosen to send (IEEE 802.1Q clause 8.6.8). Values without a name are reserved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TransmissionSelection(pub u8);
+
+impl TransmissionSelection {
+    /// Strict priority.
+    pub const STRICT: Self = Self(0);
+    /// The credit-based shaper.
+    pub const CREDIT_BASED: Self = Self(1);
+    /// Enhanced transmission selection: a share of the bandwidth.
+    pub const ETS: Self = Self(2);
+    /// The vendor's own.
+    pub const VENDOR: Self = Self(255);
+}
+
+/// How the sender shares bandwidth among priorities (clause D.2.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EtsConfiguration {
+    /// It takes over what its neighbour recommends.
+    pub willing: bool,
+    /// It has the credit-based shaper.
+    pub credit_based_shaper: bool,
+    /// How many traffic classes it has.
+    pub classes_max: ClassCount,
+    /// By priority: its traffic class.
+    pub assignment: [TrafficClass; PRIORITY_COUNT],
+    /// By traffic class: its share.
+    pub bandwidth: BandwidthTable,
+    /// By traffic class: how it is chosen.
+    pub selection: [TransmissionSelection; CLASS_COUNT],
+}
+
+impl EtsConfiguration {
+    pub(super) fn from_wire(value: &[u8]) -> Option<Self> {
+        let (&flags, value) = value.split_first()?;
+        let (assignment, value) = value.split_first_chunk()?;
+        let (bandwidth, value) = value.split_first_chunk()?;
+        let selection: &[u8; CLASS_COUNT] = value.first_chunk()?;
+        let classes = unpack_nibbles(assignment);
+        let assignment = classes.map(|class| TrafficClass(class & 7));
+        // Values of 8 and more are reserved.
+        if classes
+            .iter()
+            .any(|&class| TrafficClass::new(class).is_none())
+        {
+            return None;
+        }
+        Some(Self {
+            willing: flags & WILLING != 0,
+            credit_based_shaper: flags & CREDIT_BASED_SHAPER != 0,
+            // Zero stands for eight.
+            classes_max: ClassCount::new(flags & 7).unwrap_or(ClassCount::EIGHT),
+            assignment,
+            bandwidth: BandwidthTable::new(*bandwidth)?,
+            selection: selection.map(TransmissionSelection),
+        })
+    }
+
+    pub(super) fn to_wire(self) -> [u8; ETS_LENGTH] {
+        let mut bytes = [0; ETS_LENGTH];
+        bytes[0] = bit(WILLING, self.willing)
+            | bit(CREDIT_BASED_SHAPER, self.credit_based_shaper)
+            | self.classes_max.get() & 7;
+        bytes[1..5].copy_from_slice(&pack_nibbles(self.assignment.map(TrafficClass::get)));
+        bytes[5..13].copy_from_slice(&self.bandwidth.percent());
+        bytes[13..].copy_from_slice(&self.selection.map(|selection| selection.0));
+        bytes
+    }
+}
+
+const fn bit(mask: u8, set: bool) -> u8 {
+    if set {
+        mask
+    } else {
+        0
+    }
+}
+
+/// For how many traffic classes at once a system can have PFC: a number of four bits, of which those
+/// above 8 promise no more than 8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PfcCapability(u8);
+
+impl PfcCapability {
+    /// PFC for every class.
+    pub const EIGHT: Self = Self(8);
+
+    /// This number; `None` above 15.
+    pub const fn new(count: u8) -> Option<Self> {
+        if count < 16 {
+            Some(Self(count))
+        } else {
+            None
+        }
+    }
+
+    /// 0 to 15.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+}
+
+/// Which priorities the sender pauses and expects to be paused (clause D.2.10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PfcConfiguration {
+    /// It takes over what its neighbour has.
+    pub willing: bool,
+    /// MACsec bypass capability, as it is sent: true for a system that can *not* bypass MACsec when
+    /// MACsec is disabled.
+    pub mbc: bool,
+    /// For how many classes at once it can have PFC.
+    pub capability: PfcCapability,
+    /// Where PFC is on.
+    pub enabled: PrioritySet,
+}
+
+impl PfcConfiguration {
+    /// What a switch announces that has PFC on for `enabled` and does as it was configured.
+    pub const fn fixed(enabled: PrioritySet) -> Self {
+        Self {
+            willing: false,
+            mbc: false,
+            capability: PfcCapability::EIGHT,
+            enabled,
+        }
+    }
+
+    /// How this configuration and a neighbour's, both as announced on one link, differ in what makes
+    /// the link lossless. `None` when they agree; a neighbour that says nothing agrees with one that has
+    /// PFC nowhere.
+    pub fn mismatch(&self, neighbour: Option<&Self>) -> Option<PfcMismatch> {
+        let ours = self.enabled;
+        match neighbour {
+            None if ours.is_empty() => None,
+            None => Some(PfcMismatch::NotAnnounced { ours }),
+            Some(neighbour) if neighbour.enabled == ours => None,
+            Some(neighbour) => Some(PfcMismatch::Enabled {
+                ours,
+                theirs: neighbour.enabled,
+                willing: neighbour.willing,
+            }),
+        }
+    }
+
+    pub(super) fn from_wire(value: &[u8]) -> Option<Self> {
+        let [flags, enabled] = *value.first_chunk()?;
+        Some(Self {
+            willing: flags & WILLING != 0,
+            mbc: flags & MACSEC_BYPASS != 0,
+            capability: PfcCapability(flags & 0x0f),
+            enabled: PrioritySet(enabled),
+        })
+    }
+
+    pub(super) fn to_wire(self) -> [u8; PFC_LENGTH] {
+        let flags = bit(WILLING, self.willing) | bit(MACSEC_BYPASS, self.mbc);
+        [flags | self.capability.get(), self.enabled.0]
+    }
+}
+
+/// What is wrong between our PFC configuration and a neighbour's: frames of some priority are lost, or
+/// held for good by one who is never told to let go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PfcMismatch {
+    /// The neighbour's announcement has no (legal) PFC Configuration TLV, and we have PFC on.
+    #[error("PFC is on for priorities {ours} here, the neighbour announces none")]
+    NotAnnounced {
+        /// Where PFC is on here.
+        ours: PrioritySet,
+    },
+    /// Both announce PFC, for other priorities.
+    #[error(
+        "PFC is on for priorities {ours} here and {theirs} at the neighbour{}",
+        if *willing { ", which is willing to change" } else { "" }
+    )]
+    Enabled {
+        /// Where PFC is on here.
+        ours: PrioritySet,
+        /// Where it is on there.
+        theirs: PrioritySet,
+        /// The neighbour takes over our configuration as soon as it has seen it, if ours is not willing:
+        /// the mismatch may be gone with its next announcement.
+        willing: bool,
+    },
+}
