@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use weir_core::config::{DetectorConfig, RouteConfig};
 use weir_core::{
-    BitRate, Bytes, ClassConfig, ClassMode, Duration, MacAddress, PortConfig, PortId, PortRole,
-    Priority, Quanta, SwitchConfig,
+    BitRate, Bytes, ClassConfig, ClassMode, Duration, MacAddress, Neighbour, PortConfig, PortId,
+    PortRole, Priority, Quanta, SwitchConfig,
 };
 
 use crate::reader::FileError;
@@ -17,7 +17,7 @@ pub use read::KEYS;
 
 /// What scenarios read in the same way.
 pub(crate) mod read_parts {
-    pub(crate) use super::read::{classes, deadlock_table, keys, within};
+    pub(crate) use super::read::{classes, deadlock_table, keys, within, LevelSizing};
 }
 
 /// The implicit class of all priorities that no class names.
@@ -87,6 +87,8 @@ pub struct DataplaneConfig {
     pub cpu: Option<usize>,
     /// Pause time that XOFF asks for.
     pub pause_time: Quanta,
+    /// A Transmit Feedback is told again after this time.
+    pub feedback_refresh: Duration,
     /// What a shaped port may send back to back after an idle span.
     pub shaper_burst: Bytes,
     /// Whether sockets share memory with the driver.
@@ -97,6 +99,19 @@ pub struct DataplaneConfig {
     pub history_interval: Duration,
     /// Samples that are kept.
     pub history_length: usize,
+}
+
+impl DataplaneConfig {
+    /// Longest frame from destination address to last payload byte.
+    pub fn frame_length_max(&self) -> Bytes {
+        const HEADER_AND_TWO_TAGS: Bytes = Bytes::new(14 + 2 * 4);
+        self.mtu + HEADER_AND_TWO_TAGS
+    }
+
+    /// γmax: the longest frame as it is charged.
+    pub fn gamma_max(&self) -> Bytes {
+        self.frame_length_max().round_up_to(self.cell)
+    }
 }
 
 /// Whether sockets share memory with the driver.
@@ -159,7 +174,14 @@ pub struct Port {
     pub dscp_map: [Priority; 64],
     /// What XDP does with frames while there is no daemon.
     pub fallback: Fallback,
+    /// Round trip time of the link, reaction times included. For classes with Levels.
+    pub round_trip: Duration,
+    /// What is on the other side of a fabric port. For classes with Levels.
+    pub neighbour: Neighbour,
 }
+
+/// The round trip time of a link for which the file gives none: a software switch on an idle core.
+pub const DEFAULT_ROUND_TRIP: Duration = Duration::from_millis(1);
 
 /// Where a frame's priority is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,6 +265,7 @@ impl Default for DataplaneConfig {
             spin: Duration::from_micros(50),
             cpu: None,
             pause_time: Quanta::MAX,
+            feedback_refresh: Duration::from_millis(10),
             shaper_burst: Bytes::new(3000),
             zero_copy: ZeroCopy::Auto,
             xdp_mode: XdpMode::Auto,
@@ -324,8 +347,7 @@ impl DaemonConfig {
 
     /// Longest frame from destination address to last payload byte.
     pub fn frame_length_max(&self) -> Bytes {
-        const HEADER_AND_TWO_TAGS: Bytes = Bytes::new(14 + 2 * 4);
-        self.dataplane.mtu + HEADER_AND_TWO_TAGS
+        self.dataplane.frame_length_max()
     }
 
     /// The core's configuration. `addresses` gives each port's address in port order; a port that
@@ -351,6 +373,8 @@ impl DaemonConfig {
                     .address
                     .or_else(|| addresses.get(index).copied())
                     .unwrap_or_default(),
+                round_trip: port.round_trip,
+                neighbour: port.neighbour,
             })
             .collect();
         let mut config = SwitchConfig {
@@ -377,6 +401,7 @@ impl DaemonConfig {
                 detect: self.deadlock.detect,
             }),
             pause_time: self.dataplane.pause_time,
+            feedback_refresh: self.dataplane.feedback_refresh,
             shaper_burst: self.dataplane.shaper_burst,
         };
         config.frame_count = config.frames_needed() + self.ring_frames();

@@ -66,6 +66,8 @@ pub struct LinkProperties {
     pub rate: BitRate,
     /// Propagation delay. The lab's veth pairs have none; the simulator obeys it.
     pub delay: Duration,
+    /// Round trip time of a link between switches, their reaction times included. For classes with Levels.
+    pub round_trip: Duration,
 }
 
 /// One link between two switches.

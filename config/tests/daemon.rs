@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use weir_config::daemon::{DaemonConfig, KEYS};
 use weir_core::control::Policy;
-use weir_core::{Bytes, ClassMode, Duration, MacAddress, PortId, PortRole, Priority};
+use weir_core::{Bytes, ClassMode, Duration, MacAddress, Neighbour, PortId, PortRole, Priority};
 
 const GOOD: &str = r#"
 name = "s1"
@@ -46,6 +46,41 @@ detect = "20ms"
 [[route]]
 destination = "02:00:00:00:00:01"
 ports = ["h1", "veth0"]
+"#;
+
+/// A class with Levels, and every key of a port that concerns it.
+const LEVELS: &str = r#"
+name = "s1"
+
+[dataplane]
+feedback-refresh = "7ms"
+
+[[class]]
+name = "lossless"
+priority = 3
+mode = "level"
+max-hops = 3
+xoff = "60KiB"
+xon = "52KiB"
+headroom = "64KiB"
+
+[[port]]
+device = "veth0"
+role = "fabric"
+rate = "1Gbit"
+round-trip = "2ms"
+neighbour = "enhanced"
+
+[[port]]
+device = "veth1"
+role = "fabric"
+rate = "1Gbit"
+neighbour = "regular"
+
+[[port]]
+device = "veth2"
+role = "edge"
+rate = "100Mbit"
 "#;
 
 fn parse(text: &str) -> Result<DaemonConfig, String> {
@@ -91,12 +126,82 @@ fn the_core_gets_buffers_that_memory_backs() {
 }
 
 #[test]
+fn budgets_are_derived_from_the_longest_round_trip() {
+    let config = parse(LEVELS).unwrap();
+    assert_eq!(config.ports[0].neighbour, Neighbour::Enhanced);
+    assert_eq!(config.ports[1].neighbour, Neighbour::Regular);
+    assert_eq!(config.ports[0].round_trip, Duration::from_millis(2));
+    assert_eq!(config.dataplane.feedback_refresh, Duration::from_millis(7));
+    let core = config.core(&[MacAddress::BROADCAST; 3]);
+    core.validate().unwrap();
+    assert_eq!(core.ports[0].round_trip, Duration::from_millis(2));
+    let ClassMode::Level { budgets, .. } = core.classes[3].mode else {
+        panic!("priority 3 has Levels");
+    };
+    let gamma_max = core.gamma_max();
+    let rt = core.reserve(&core.ports[0]).round_up_to(Bytes::new(256));
+    let first = gamma_max + rt + Bytes::new(60 * 1024);
+    assert_eq!(budgets.as_slice(), [first, gamma_max, gamma_max]);
+    // 1 Gbit/s for 2 ms is 250000 B; frames that waste most of their cells weigh more.
+    assert!(rt.get() > 250_000 && rt.get() < 2 * 250_000 * 3, "{rt}");
+}
+
+#[test]
+fn budgets_that_break_the_inequalities_are_refused_with_the_numbers() {
+    let refused = |from: &str, to: &str| {
+        assert!(LEVELS.contains(from), "{from}");
+        parse(&LEVELS.replacen(from, to, 1)).expect_err(to)
+    };
+    let keys = "max-hops = 3";
+    for (to, said) in [
+        (
+            "max-hops = 32",
+            "s1.toml:11: class.lossless.max-hops: 32 is not between 1 and 31",
+        ),
+        ("", "s1.toml:7: class.lossless.max-hops: missing"),
+        (
+            "max-hops = 3\nbuffer = \"100KiB\"",
+            "s1.toml:12: class.lossless.buffer: 102400 B is less than",
+        ),
+        (
+            "budgets = [\"1MiB\", \"1535B\"]",
+            "budget b_2 (1535 B) must be at least one frame of 1536 B",
+        ),
+        (
+            "budgets = [\"250kB\", \"2KiB\"]",
+            "port 0: budget b_1 (250000 B) must be at least γmax (1536 B) and what arrives in the round trip time of 2 ms",
+        ),
+        (
+            "budgets = []",
+            "s1.toml:11: class.lossless.budgets: 0 budgets; there are as many as links",
+        ),
+        (
+            "budgets = [\"1MiB\"]\nmax-hops = 1",
+            "s1.toml:12: class.lossless.max-hops: follows from budgets; write one or the other",
+        ),
+    ] {
+        let complaint = refused(keys, to);
+        assert!(complaint.contains(said), "{said}\nis not in\n{complaint}");
+    }
+    let complaint = refused("mode = \"level\"", "mode = \"pfc\"");
+    assert!(
+        complaint.contains("s1.toml:11: class.lossless.max-hops: has no meaning in this mode, which has xoff, xon, headroom"),
+        "{complaint}"
+    );
+    let complaint = refused("\"enhanced\"", "\"enhancd\"");
+    assert!(
+        complaint.contains("s1.toml:21: port.0.neighbour: unknown value `enhancd`; did you mean `enhanced`? (legal here: auto, enhanced, regular)"),
+        "{complaint}"
+    );
+}
+
+#[test]
 fn every_complaint_names_file_line_key_and_remedy() {
     for (from, to, said) in [
         (
             "xoff = \"60KiB\"",
             "xof = \"60KiB\"",
-            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (legal here: name, priority, priorities, mode, xoff, xon, headroom, buffer, weight)",
+            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (legal here: name, priority, priorities, mode, xoff, xon, headroom, buffer, max-hops, budgets, weight)",
         ),
         (
             "rate = \"10Gbit\"",
@@ -110,8 +215,8 @@ fn every_complaint_names_file_line_key_and_remedy() {
         ),
         (
             "mode = \"pfc\"",
-            "mode = \"level\"",
-            "s1.toml:7: class.lossless.mode: unknown value `level` (legal here: lossy, pfc)",
+            "mode = \"levels\"",
+            "s1.toml:7: class.lossless.mode: unknown value `levels`; did you mean `level`? (legal here: lossy, pfc, level)",
         ),
         (
             "policy = \"breaker\"",
@@ -212,6 +317,19 @@ fn what_is_written_is_read_back() {
     let config = parse(GOOD).unwrap();
     let text = config.to_toml();
     assert_eq!(parse(&text), Ok(config), "{text}");
+    let config = parse(LEVELS).unwrap();
+    let text = config.to_toml();
+    assert_eq!(parse(&text), Ok(config), "{text}");
+}
+
+#[test]
+fn every_key_of_a_port_is_written() {
+    let text = parse(LEVELS).unwrap().to_toml();
+    for key in KEYS.iter().find(|(table, _)| *table == "port").unwrap().1 {
+        // What is not said: the device's own address, and maps that are as usual.
+        let written = text.contains(&format!("\n{key} = "));
+        assert!(written || ["address", "dscp-map"].contains(key), "{key}");
+    }
 }
 
 #[test]

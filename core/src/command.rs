@@ -67,4 +67,7 @@ pub enum CommandError {
     /// Only lossless classes have an ingress buffer that can be enlarged.
     #[error("priority {0} is not a lossless class")]
     NotLossless(Priority),
+    /// A class with Levels does not deadlock and has no thresholds to raise.
+    #[error("priority {0} is a class with Levels: there is nothing to release")]
+    HasLevels(Priority),
 }

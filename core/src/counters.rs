@@ -109,6 +109,16 @@ pub struct PriorityCounters {
     pub suspicions: u64,
     /// Releases that started with this port as the loop's egress.
     pub releases: u64,
+    /// Transmit Feedback that we sent to the neighbour, refreshes included.
+    pub feedback_sent: u64,
+    /// Transmit Feedback that the neighbour sent.
+    pub feedback_received: u64,
+    /// Feedback of the neighbour that stopped to count because it was not refreshed.
+    pub feedback_expired: u64,
+    /// Destinations that a frame from this port lifted to a higher Level.
+    pub lifts: u64,
+    /// Frames from this port whose Level reached D away from their destination: their route is longer.
+    pub routes_too_long: u64,
 }
 
 /// Counters of one port.

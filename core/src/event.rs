@@ -1,7 +1,7 @@
 //! What the dataplane tells the control plane.
 
 use crate::port_set::PortSet;
-use crate::units::{Bytes, Duration, Instant, PortId, Priority};
+use crate::units::{Bytes, Duration, Instant, MacAddress, PortId, Priority};
 use crate::wire::clcm::Clcm;
 
 /// Why an egress with frames to send sends none.
@@ -11,6 +11,8 @@ pub enum SuspicionReason {
     Paused,
     /// A release lets only another ingress port's frames out.
     ReleaseRule,
+    /// The neighbour's Transmit Feedback lets no Level out that waits.
+    NoEligibleLevel,
     /// The transmitter takes nothing: its ring or its link is stuck.
     TransmitterStuck,
 }
@@ -21,6 +23,7 @@ impl SuspicionReason {
         match self {
             Self::Paused => "paused",
             Self::ReleaseRule => "release_rule",
+            Self::NoEligibleLevel => "no_eligible_level",
             Self::TransmitterStuck => "transmitter_stuck",
         }
     }
@@ -90,6 +93,16 @@ pub enum EventKind {
         priority: Priority,
         /// Bytes that left by `egress` under the rule.
         released: Bytes,
+    },
+    /// A destination reached Level D at a switch that is not its own: frames to it travel further than
+    /// the D links that the class is configured for. Reported once for each entry of the Level Table.
+    RouteTooLong {
+        /// The port that the frame came in by.
+        ingress: PortId,
+        /// Its priority.
+        priority: Priority,
+        /// Where to.
+        destination: MacAddress,
     },
     /// Frames were dropped because a neighbour did not obey our pause. Reported once for each
     /// span of overload; the counter has every frame.

@@ -21,16 +21,20 @@ pub mod control;
 pub mod counters;
 pub mod event;
 pub mod frame;
+pub mod level;
 pub mod port_set;
 pub mod switch;
 pub mod units;
 pub mod wire;
 
 pub use command::{Command, CommandError};
-pub use config::{ClassConfig, ClassMode, ConfigError, PortConfig, PortRole, SwitchConfig};
+pub use config::{
+    ClassConfig, ClassMode, ConfigError, Neighbour, PortConfig, PortRole, SwitchConfig,
+};
 pub use counters::DropReason;
 pub use event::{Event, SuspicionReason};
 pub use frame::{Frame, FrameHandle};
+pub use level::{Budgets, Level};
 pub use port_set::PortSet;
 pub use switch::{Switch, Transmission};
 pub use units::{BitRate, Bytes, Duration, Instant, MacAddress, PortId, Priority, Quanta, Spuid};

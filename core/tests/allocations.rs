@@ -46,10 +46,12 @@ fn address(port: u8) -> MacAddress {
 #[test]
 fn forwarding_pausing_and_releasing_allocate_nothing() {
     let ports = (0..PORTS)
-        .map(|port| PortConfig {
-            role: PortRole::Fabric,
-            rate: BitRate::from_mbit(1000),
-            address: address(0x80 + port),
+        .map(|port| {
+            PortConfig::new(
+                PortRole::Fabric,
+                BitRate::from_mbit(1000),
+                address(0x80 + port),
+            )
         })
         .collect();
     let routes = (0..PORTS)

@@ -227,11 +227,7 @@ fn config() -> SwitchConfig {
     }
     let mut config = SwitchConfig {
         ports: (0..PORTS as u8)
-            .map(|port| PortConfig {
-                role: PortRole::Fabric,
-                rate: RATE,
-                address: address(0x80 + port),
-            })
+            .map(|port| PortConfig::new(PortRole::Fabric, RATE, address(0x80 + port)))
             .collect(),
         classes,
         cell: Bytes::new(CELL),
@@ -247,6 +243,7 @@ fn config() -> SwitchConfig {
         learning_age: Duration::from_secs(300),
         detector: None,
         pause_time: Quanta::MAX,
+        feedback_refresh: Duration::from_millis(10),
         shaper_burst: Bytes::new(100_000),
     };
     config.frame_count = config.frames_needed();

@@ -12,8 +12,7 @@ fn ring(switches: usize, second_host: bool, policy: Policy) -> Network {
         switches,
         second_host,
         policy,
-        detect: Duration::from_millis(20),
-        clcm_interval: Duration::from_millis(5),
+        ..RingOptions::default()
     })
 }
 
@@ -70,5 +69,70 @@ fn the_deadlock_breaker_keeps_the_ring_moving_without_loss() {
         assert_eq!(network.received(), network.sent());
         assert_eq!(network.reordered(), 0);
         assert_eq!(network.dropped(), 0);
+    }
+}
+
+fn level_ring(switches: usize, disturbed_per_mille: u64) -> Network {
+    Network::ring(&RingOptions {
+        switches,
+        levels: true,
+        disturbed_per_mille,
+        ..RingOptions::default()
+    })
+}
+
+/// Nothing stood still, nothing was lost, nothing changed its place.
+fn assert_flowed(network: &mut Network, what: &str) {
+    let suspected = network.count_events(|kind| matches!(kind, EventKind::Suspected { .. }));
+    assert_eq!(suspected, 0, "{what}");
+    network.settle(Duration::from_secs(2));
+    assert_eq!(network.held(), 0, "{what} does not drain");
+    assert_eq!(network.received(), network.sent(), "{what}");
+    assert_eq!(network.reordered(), 0, "{what}");
+    assert_eq!(network.dropped(), 0, "{what}");
+}
+
+#[test]
+fn with_levels_the_ring_does_not_lock_and_carries_what_it_can() {
+    for switches in 3..=6 {
+        let mut network = level_ring(switches, 0);
+        for part in 0..10 {
+            let before = network.received();
+            network.run(Duration::from_millis(200));
+            // A flow takes two of the ring's links: half of their sum is the most that can be delivered.
+            let most = switches as f64 / 2.0 * 0.2 * 100e6 / (1524.0 * 8.0);
+            let share = (network.received() - before) as f64 / most;
+            assert!(share > 0.8, "ring of {switches}, part {part}: {share:.2}");
+        }
+        assert_flowed(&mut network, &format!("ring of {switches}"));
+    }
+}
+
+#[test]
+fn disturbed_feedback_costs_neither_frames_nor_progress() {
+    for per_mille in [10, 50, 100] {
+        let mut network = level_ring(4, per_mille);
+        for part in 0..50 {
+            let before = network.received();
+            network.run(Duration::from_millis(40));
+            assert!(network.received() > before, "{per_mille}, part {part}");
+        }
+        assert_flowed(&mut network, &format!("{per_mille} of 1000 disturbed"));
+    }
+}
+
+#[test]
+fn a_regular_switch_in_the_ring_loses_nothing() {
+    for regular in [vec![0], vec![3], vec![1, 2, 3]] {
+        let what = format!("regular: {regular:?}");
+        let mut network = Network::ring(&RingOptions {
+            levels: true,
+            // Without the second host: a mixed ring may deadlock (Karol, section IV).
+            second_host: false,
+            regular,
+            ..RingOptions::default()
+        });
+        network.run(Duration::from_millis(1000));
+        assert_flowed(&mut network, &what);
     }
 }

@@ -133,6 +133,23 @@ fn summary(file: &Path, config: &DaemonConfig) -> String {
                             format_size(headroom)
                         ),
                     ),
+                    ClassMode::Level {
+                        budgets,
+                        xoff,
+                        xon,
+                        headroom,
+                    } => (
+                        "level",
+                        format!(
+                            "fabric {} ({} budgets, b_1 {}); edge xoff {}, xon {}, headroom {}",
+                            format_size(budgets.total()),
+                            budgets.depth(),
+                            format_size(budgets.as_slice().first().copied().unwrap_or_default()),
+                            format_size(xoff),
+                            format_size(xon),
+                            format_size(headroom)
+                        ),
+                    ),
                 };
                 vec![
                     class.name.clone(),

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use support::{exchange, info, settings, until, FakeDataplane, FakeXdp, LOSSLESS};
-use weir_core::Bytes;
+use weir_core::level::LEVEL_MAX;
+use weir_core::switch::LevelGauges;
+use weir_core::{Bytes, Level};
 use weir_switchd::control::{self, Shared};
 use weir_switchd::daemon::RunningDataplane;
 use weir_switchd::metrics::definitions::{Kind, ALL};
@@ -26,6 +28,13 @@ async fn scrape() -> Scraped {
         port.counters.priority[usize::from(LOSSLESS)].tx_bytes = 4_711;
         port.counters.priority[0].rx_frames = 3;
         port.gauges[usize::from(LOSSLESS)].xoff = Bytes::new(61_440);
+        port.gauges[usize::from(LOSSLESS)].levels = Some(LevelGauges {
+            depth: Level::new(2).unwrap(),
+            m: [Bytes::ZERO; LEVEL_MAX],
+            feedback_sent: Level::new(1).unwrap(),
+            feedback_received: Level::ZERO,
+            held_frames: 17,
+        });
     }
     let mut named = info();
     named.name = "s\"1\\\n".to_owned();
@@ -141,6 +150,9 @@ async fn values_are_those_of_the_snapshot() {
         "weir_xdp_frames_total{port=\"p2\",class=\"data\"} 102",
         "weir_drops_total{port=\"p0\",reason=\"hairpin\"} 0",
         "weir_link_up{port=\"p0\"} 1",
+        "weir_level_feedback{port=\"p1\",priority=\"3\",direction=\"tx\"} 1",
+        "weir_level_feedback{port=\"p1\",priority=\"3\",direction=\"rx\"} 0",
+        "weir_level_held_frames{port=\"p1\",priority=\"3\"} 17",
     ] {
         let found = text.lines().any(|found| {
             let (found, line) = (parse_if_sample(found), parse_sample(line));

@@ -7,13 +7,13 @@ mod port;
 use std::path::PathBuf;
 
 use weir_core::control::Policy;
-use weir_core::{MacAddress, PortId};
+use weir_core::{MacAddress, PortId, PortRole};
 
 use super::{DaemonConfig, DeadlockConfig, ForwardingConfig, LogConfig, LogFormat, Port, Route};
 use crate::document;
 use crate::reader::{Names, Problem, Problems, Table};
 
-pub(crate) use class::classes;
+pub(crate) use class::{classes, LevelSizing};
 use dataplane::dataplane;
 use port::ports;
 
@@ -49,6 +49,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "spin",
             "cpu",
             "pause-time",
+            "feedback-refresh",
             "shaper-burst",
             "zero-copy",
             "xdp-mode",
@@ -67,6 +68,8 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "xon",
             "headroom",
             "buffer",
+            "max-hops",
+            "budgets",
             "weight",
         ],
     ),
@@ -84,6 +87,8 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "pcp-map",
             "dscp-map",
             "fallback",
+            "round-trip",
+            "neighbour",
         ],
     ),
     (
@@ -132,11 +137,15 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         .and_then(|table| table.get::<String>("socket"))
         .map_or_else(|| run_dir.join("api.sock"), PathBuf::from);
     let ports = ports(root);
+    let dataplane = dataplane(root);
+    let fabric = ports.iter().filter(|port| port.role == PortRole::Fabric);
+    let links = fabric.map(|port| (port.rate, port.round_trip));
+    let sizing = LevelSizing::new(&dataplane, links, None);
     DaemonConfig {
         log: log(root),
         metrics_listen: metrics(root),
-        dataplane: dataplane(root),
-        classes: classes(root),
+        classes: classes(root, &sizing),
+        dataplane,
         deadlock: deadlock(root),
         forwarding: forwarding(root),
         routes: routes(root, &ports),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use weir_core::control::Policy;
-use weir_core::{ClassMode, PortRole, Priority};
+use weir_core::{ClassMode, Neighbour, PortRole, Priority};
 
 use super::{
     default_dscp_map, Class, DaemonConfig, Fallback, LogFormat, Port, Trust, XdpMode, ZeroCopy,
@@ -99,6 +99,11 @@ fn dataplane(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
     writeln!(out, "pause-time = {}", dataplane.pause_time.0)?;
     writeln!(
         out,
+        "feedback-refresh = \"{}\"",
+        format_duration(dataplane.feedback_refresh)
+    )?;
+    writeln!(
+        out,
         "shaper-burst = \"{}\"",
         format_size(dataplane.shaper_burst)
     )?;
@@ -136,6 +141,26 @@ fn class(out: &mut String, class: &Class) -> std::fmt::Result {
             format_size(xon),
             format_size(headroom)
         )?,
+        ClassMode::Level {
+            budgets,
+            xoff,
+            xon,
+            headroom,
+        } => {
+            let list: Vec<String> = budgets
+                .as_slice()
+                .iter()
+                .map(|budget| quoted(&format_size(*budget)))
+                .collect();
+            writeln!(
+                out,
+                "mode = \"level\"\nbudgets = [{}]\nxoff = \"{}\"\nxon = \"{}\"\nheadroom = \"{}\"",
+                list.join(", "),
+                format_size(xoff),
+                format_size(xon),
+                format_size(headroom)
+            )?;
+        }
     }
     writeln!(out, "weight = {}", class.weight)
 }
@@ -166,6 +191,16 @@ fn port(out: &mut String, port: &Port) -> std::fmt::Result {
         out,
         "role = \"{role}\"\nrate = \"{}\"",
         format_rate(port.rate)
+    )?;
+    let neighbour = match port.neighbour {
+        Neighbour::Unknown => "auto",
+        Neighbour::Enhanced => "enhanced",
+        Neighbour::Regular => "regular",
+    };
+    writeln!(
+        out,
+        "round-trip = \"{}\"\nneighbour = \"{neighbour}\"",
+        format_duration(port.round_trip)
     )?;
     if let Some(address) = port.address {
         writeln!(out, "address = \"{address}\"")?;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use weir_core::{BitRate, PortId, PortRole, Priority};
+use weir_core::{BitRate, Neighbour, PortId, PortRole, Priority};
 
 use super::{Host, Link, LinkProperties, Scenario};
 use crate::daemon::{
@@ -39,6 +39,7 @@ impl Adjacency {
         let defaults = LinkProperties {
             rate: BitRate::from_mbit(100),
             delay: weir_core::Duration::ZERO,
+            round_trip: weir_core::Duration::ZERO,
         };
         Self {
             ports: (0..switch_count)
@@ -197,6 +198,8 @@ impl Scenario {
                 pcp_map: Priority::ALL,
                 dscp_map: default_dscp_map(),
                 fallback: Fallback::Drop,
+                round_trip: port.properties.round_trip,
+                neighbour: Neighbour::Unknown,
             })
             .collect();
         let routes = self.next_hops[switch]

@@ -1,12 +1,15 @@
 //! TOML to [`Scenario`].
 
 use weir_core::control::Policy;
-use weir_core::{BitRate, Bytes, Duration, MacAddress};
+use weir_core::level::LEVEL_MAX;
+use weir_core::{BitRate, Bytes, ClassMode, Duration, MacAddress};
 
 use super::derive::{shortest_next_hops, Adjacency};
 use super::{Expect, Flow, Host, Link, LinkProperties, Scenario};
-use crate::daemon::read_parts::{classes, deadlock_table, keys as daemon_keys, within};
-use crate::daemon::Class;
+use crate::daemon::read_parts::{
+    classes, deadlock_table, keys as daemon_keys, within, LevelSizing,
+};
+use crate::daemon::{Class, DataplaneConfig};
 use crate::document::{self, Override};
 use crate::reader::{unknown, Names, Problem, Problems, Table};
 
@@ -43,10 +46,10 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "expect",
         ],
     ),
-    ("link-defaults", &["rate", "delay"]),
+    ("link-defaults", &["rate", "delay", "round-trip"]),
     ("switch", &["name"]),
     ("host", &["name", "switch", "obeys-pfc"]),
-    ("link", &["ends", "rate", "delay"]),
+    ("link", &["ends", "rate", "delay", "round-trip"]),
     ("routing", &["mode"]),
     ("route", &["to", "via"]),
     (
@@ -68,6 +71,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "first-release-within",
             "off",
             "breaker",
+            "level",
         ],
     ),
 ];
@@ -97,7 +101,6 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     let name = root.require("name");
     let duration: Option<Duration> = root.require("duration");
     let link_defaults = link_defaults(root);
-    let classes = classes(root);
     let deadlock = root
         .table("deadlock", daemon_keys("deadlock"))
         .map(|table| deadlock_table(&table))
@@ -123,6 +126,11 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
             explicit_next_hops(root, &switches, &hosts, &host_names, &adjacency)
         }
     };
+    let depth = longest_way(&adjacency, &next_hops, switches.len());
+    let lines = links.iter().map(|link| &link.properties);
+    let lines = lines.map(|line| (line.rate, line.round_trip));
+    let sizing = LevelSizing::new(&DataplaneConfig::default(), lines, Some(depth));
+    let classes = classes(root, &sizing);
     let duration = duration?;
     let flows = flows(root, &host_names, &classes, duration);
     let scenario = Scenario {
@@ -130,7 +138,7 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
         description: root.get_or("description", String::new()),
         duration,
         seed: root.get_or("seed", 1),
-        expect: expect(root, deadlock.policy),
+        expect: expect(root, expected_case(&classes, &flows, deadlock.policy)),
         classes,
         deadlock,
         switches,
@@ -144,15 +152,29 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     Some(scenario)
 }
 
+/// D: links between switches on the longest way between any switch and any host; 1 at least.
+fn longest_way(adjacency: &Adjacency, next_hops: &[Vec<Option<usize>>], switches: usize) -> u8 {
+    let hosts = next_hops.first().map_or(0, Vec::len);
+    let ways = (0..switches).flat_map(|from| (0..hosts).map(move |to| (from, to)));
+    let links = ways
+        .filter_map(|(from, to)| adjacency.way(next_hops, from, to).ok())
+        .map(|way| way.len() - 1)
+        .max();
+    links.unwrap_or(1).clamp(1, LEVEL_MAX) as u8
+}
+
 fn link_defaults(root: &Table<'_>) -> LinkProperties {
     let default = LinkProperties {
         rate: BitRate::from_mbit(100),
         delay: Duration::from_micros(10),
+        // Many switches and hosts share few cores: how long it takes until one of them reacts.
+        round_trip: Duration::from_millis(40),
     };
     root.table("link-defaults", keys("link-defaults"))
         .map_or(default, |table| LinkProperties {
             rate: table.get_or("rate", default.rate),
             delay: table.get_or("delay", default.delay),
+            round_trip: table.get_or("round-trip", default.round_trip),
         })
 }
 
@@ -243,6 +265,7 @@ fn links(root: &Table<'_>, switches: &[String], defaults: LinkProperties) -> Vec
                 properties: LinkProperties {
                     rate: table.get_or("rate", defaults.rate),
                     delay: table.get_or("delay", defaults.delay),
+                    round_trip: table.get_or("round-trip", defaults.round_trip),
                 },
             })
         })
@@ -388,17 +411,27 @@ fn flows(root: &Table<'_>, hosts: &[String], classes: &[Class], duration: Durati
         .collect()
 }
 
-fn expect(root: &Table<'_>, policy: Policy) -> Expect {
+/// The part of `[expect]` that counts.
+fn expected_case(classes: &[Class], flows: &[Flow], policy: Policy) -> &'static str {
+    let has_levels = |flow: &Flow| matches!(classes[flow.class].mode, ClassMode::Level { .. });
+    match policy {
+        _ if flows.iter().any(has_levels) => "level",
+        Policy::Off => "off",
+        Policy::Breaker => "breaker",
+    }
+}
+
+fn expect(root: &Table<'_>, case: &str) -> Expect {
     let Some(table) = root.table("expect", keys("expect")) else {
         return Expect::default();
     };
     let mut expect = Expect::default();
     read_expect(&table, &mut expect);
-    for (name, of) in [("off", Policy::Off), ("breaker", Policy::Breaker)] {
+    for name in ["off", "breaker", "level"] {
         if let Some(table) = table.table(name, EXPECT_KEYS) {
             let mut special = expect.clone();
             read_expect(&table, &mut special);
-            if of == policy {
+            if name == case {
                 expect = special;
             }
         }

@@ -123,6 +123,7 @@ impl ControlPlane {
             } => self.receive(now, ingress, &message, &toward),
             EventKind::ReleaseStarted { .. }
             | EventKind::ReleaseEnded { .. }
+            | EventKind::RouteTooLong { .. }
             | EventKind::HeadroomExceeded { .. } => {}
         }
     }

@@ -1,27 +1,45 @@
 //! Who pays for each frame: the ingress buffer it is charged to, until its last copy has left.
 
+use super::levels::ShareId;
 use crate::frame::FrameHandle;
 use crate::units::{Bytes, PortId, Priority};
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Charge {
-    cells: Bytes,
-    ingress: PortId,
-    priority: Priority,
+/// What one frame is charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Charge {
+    pub(super) cells: Bytes,
+    pub(super) ingress: PortId,
+    pub(super) priority: Priority,
+    /// Its part in the Level Table.
+    pub(super) share: ShareId,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    charge: Charge,
     copies: u16,
 }
 
 /// By frame handle. A handle with no copies left is the caller's.
 #[derive(Debug)]
 pub(super) struct Charges {
-    by_handle: Vec<Charge>,
+    by_handle: Vec<Slot>,
     held: usize,
 }
 
 impl Charges {
     pub(super) fn new(frame_count: usize) -> Self {
+        let empty = Slot {
+            charge: Charge {
+                cells: Bytes::ZERO,
+                ingress: PortId::new(0),
+                priority: Priority::ALL[0],
+                share: ShareId::NONE,
+            },
+            copies: 0,
+        };
         Self {
-            by_handle: vec![Charge::default(); frame_count],
+            by_handle: vec![empty; frame_count],
             held: 0,
         }
     }
@@ -35,43 +53,31 @@ impl Charges {
     pub(super) fn is_free(&self, handle: FrameHandle) -> bool {
         self.by_handle
             .get(handle.index())
-            .is_some_and(|charge| charge.copies == 0)
+            .is_some_and(|slot| slot.copies == 0)
     }
 
     /// Books `copies` copies (at least one) of a [free](Self::is_free) handle.
-    pub(super) fn open(
-        &mut self,
-        handle: FrameHandle,
-        ingress: PortId,
-        priority: Priority,
-        cells: Bytes,
-        copies: u16,
-    ) {
+    pub(super) fn open(&mut self, handle: FrameHandle, charge: Charge, copies: u16) {
         debug_assert!(copies > 0 && self.is_free(handle));
-        if let Some(charge) = self.by_handle.get_mut(handle.index()) {
-            *charge = Charge {
-                cells,
-                ingress,
-                priority,
-                copies,
-            };
+        if let Some(slot) = self.by_handle.get_mut(handle.index()) {
+            *slot = Slot { charge, copies };
             self.held += 1;
         }
     }
 
     /// One copy has left. With the last one, says what is paid back to whom.
-    pub(super) fn close_one(&mut self, handle: FrameHandle) -> Option<(PortId, Priority, Bytes)> {
-        let charge = self.by_handle.get_mut(handle.index())?;
-        if charge.copies == 0 {
+    pub(super) fn close_one(&mut self, handle: FrameHandle) -> Option<Charge> {
+        let slot = self.by_handle.get_mut(handle.index())?;
+        if slot.copies == 0 {
             debug_assert!(false, "completion of a frame that the switch does not hold");
             return None;
         }
-        charge.copies -= 1;
-        if charge.copies > 0 {
+        slot.copies -= 1;
+        if slot.copies > 0 {
             return None;
         }
         self.held -= 1;
-        Some((charge.ingress, charge.priority, charge.cells))
+        Some(slot.charge)
     }
 }
 
@@ -83,15 +89,17 @@ mod tests {
     fn the_last_copy_pays_back() {
         let mut charges = Charges::new(4);
         let handle = FrameHandle(2);
-        let (port, priority) = (PortId::new(1), Priority::ALL[3]);
-        charges.open(handle, port, priority, Bytes::new(512), 2);
+        let charge = Charge {
+            cells: Bytes::new(512),
+            ingress: PortId::new(1),
+            priority: Priority::ALL[3],
+            share: ShareId::NONE,
+        };
+        charges.open(handle, charge, 2);
         assert!(!charges.is_free(handle));
         assert_eq!(charges.close_one(handle), None);
         assert_eq!(charges.held(), 1);
-        assert_eq!(
-            charges.close_one(handle),
-            Some((port, priority, Bytes::new(512)))
-        );
+        assert_eq!(charges.close_one(handle), Some(charge));
         assert!(charges.is_free(handle));
         assert_eq!(charges.held(), 0);
         assert!(!charges.is_free(FrameHandle(4)), "beyond the pool");

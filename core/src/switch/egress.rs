@@ -114,10 +114,17 @@ impl EgressState {
     }
 
     /// Why nothing leaves, for people.
-    pub(super) fn reason(&self, paused: bool, ingress_waits: bool) -> SuspicionReason {
+    pub(super) fn reason(
+        &self,
+        paused: bool,
+        has_levels: bool,
+        may_leave: bool,
+    ) -> SuspicionReason {
         if paused {
             SuspicionReason::Paused
-        } else if self.release.is_some() && !ingress_waits {
+        } else if has_levels && !may_leave {
+            SuspicionReason::NoEligibleLevel
+        } else if self.release.is_some() && !may_leave {
             SuspicionReason::ReleaseRule
         } else {
             SuspicionReason::TransmitterStuck

@@ -33,7 +33,8 @@ impl Fifo {
         tail: NIL,
     };
 
-    pub(super) fn is_empty(&self) -> bool {
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
         self.head == NIL
     }
 }

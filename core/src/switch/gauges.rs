@@ -1,6 +1,7 @@
 //! What one (port, priority) looks like at one moment.
 
-use crate::units::{Bytes, Duration, PortId};
+use crate::level::{Level, LEVEL_MAX};
+use crate::units::{Bytes, Duration, MacAddress, PortId, Priority};
 
 /// State of one (port, priority), read by [`Switch::gauges`](crate::Switch::gauges).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,4 +32,34 @@ pub struct PriorityGauges {
     pub suspected: bool,
     /// While a release is in force at this egress: the only ingress port that may send.
     pub release_ingress: Option<PortId>,
+    /// Protocol P on this link; `None` for a class without Levels and towards hosts.
+    pub levels: Option<LevelGauges>,
+}
+
+/// Protocol P on one fabric port and class (Karol, Golestani and Lee, section III).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelGauges {
+    /// D: how many of `m` count.
+    pub depth: Level,
+    /// m_1 … m_D of the link's Receiving Queue.
+    pub m: [Bytes; LEVEL_MAX],
+    /// The Transmit Feedback that the neighbour was told last.
+    pub feedback_sent: Level,
+    /// The Transmit Feedback that the neighbour told us.
+    pub feedback_received: Level,
+    /// Frames waiting to leave by this port that the Feedback holds back.
+    pub held_frames: u64,
+}
+
+/// One line of the Level Table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelEntry {
+    /// The class.
+    pub priority: Priority,
+    /// The destination.
+    pub destination: MacAddress,
+    /// λ of all frames to it.
+    pub level: Level,
+    /// What they charge, at all ports.
+    pub buffered: Bytes,
 }

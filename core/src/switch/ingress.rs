@@ -4,13 +4,60 @@
 //! neighbour at `xoff` and lets it resume at `xon`; what arrives in between lives in the headroom.
 //! A release (CLCM paper, section 3.3) moves the three thresholds up for a while.
 
-use crate::config::ClassMode;
+use crate::config::{ClassMode, PortRole};
 use crate::counters::DropReason;
 use crate::units::{Bytes, Duration, Instant};
 
+/// What an ingress buffer does when it fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BufferMode {
+    /// Refuses what does not fit.
+    Bounded { buffer: Bytes },
+    /// Pauses the neighbour first.
+    Pausing {
+        xoff: Bytes,
+        xon: Bytes,
+        headroom: Bytes,
+    },
+}
+
+impl BufferMode {
+    /// Budgets and Feedback keep the buffer of a class with Levels from overflowing at fabric ports.
+    pub(super) fn of(mode: ClassMode, role: PortRole) -> Self {
+        match (mode, role) {
+            (ClassMode::Lossy { buffer }, _) => Self::Bounded { buffer },
+            (ClassMode::Level { budgets, .. }, PortRole::Fabric) => Self::Bounded {
+                buffer: budgets.total(),
+            },
+            (
+                ClassMode::Pfc {
+                    xoff,
+                    xon,
+                    headroom,
+                }
+                | ClassMode::Level {
+                    xoff,
+                    xon,
+                    headroom,
+                    ..
+                },
+                _,
+            ) => Self::Pausing {
+                xoff,
+                xon,
+                headroom,
+            },
+        }
+    }
+
+    const fn pauses(self) -> bool {
+        matches!(self, Self::Pausing { .. })
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct IngressBuffer {
-    mode: ClassMode,
+    mode: BufferMode,
     occupancy: Bytes,
     occupancy_max: Bytes,
     headroom_used_max: Bytes,
@@ -52,7 +99,7 @@ pub(super) struct Refusal {
 }
 
 impl IngressBuffer {
-    pub(super) fn new(mode: ClassMode) -> Self {
+    pub(super) fn new(mode: BufferMode) -> Self {
         Self {
             mode,
             occupancy: Bytes::ZERO,
@@ -103,19 +150,19 @@ impl IngressBuffer {
     /// Thresholds in force, (xoff, xon); zero for a lossy class.
     pub(super) fn thresholds(&self) -> (Bytes, Bytes) {
         match (self.mode, self.raise) {
-            (ClassMode::Lossy { .. }, _) => (Bytes::ZERO, Bytes::ZERO),
-            (ClassMode::Pfc { .. }, Raise::Active { xoff, xon, .. }) => (xoff, xon),
-            (ClassMode::Pfc { xoff, xon, .. }, _) => (xoff, xon),
+            (BufferMode::Bounded { .. }, _) => (Bytes::ZERO, Bytes::ZERO),
+            (BufferMode::Pausing { .. }, Raise::Active { xoff, xon, .. }) => (xoff, xon),
+            (BufferMode::Pausing { xoff, xon, .. }, _) => (xoff, xon),
         }
     }
 
     /// The most that may be charged now.
     pub(super) fn limit(&self) -> Bytes {
         match (self.mode, self.raise) {
-            (ClassMode::Lossy { buffer }, _) => buffer,
-            (ClassMode::Pfc { xoff, headroom, .. }, Raise::None) => xoff + headroom,
+            (BufferMode::Bounded { buffer }, _) => buffer,
+            (BufferMode::Pausing { xoff, headroom, .. }, Raise::None) => xoff + headroom,
             (
-                ClassMode::Pfc { headroom, .. },
+                BufferMode::Pausing { headroom, .. },
                 Raise::Active { xoff, .. } | Raise::Draining { xoff },
             ) => xoff + headroom,
         }
@@ -127,14 +174,14 @@ impl IngressBuffer {
             let first = !self.overrun;
             self.overrun = true;
             let reason = match self.mode {
-                ClassMode::Lossy { .. } => DropReason::BufferFull,
-                ClassMode::Pfc { .. } => DropReason::HeadroomExceeded,
+                BufferMode::Bounded { .. } => DropReason::BufferFull,
+                BufferMode::Pausing { .. } => DropReason::HeadroomExceeded,
             };
             return Err(Refusal { reason, first });
         }
         self.occupancy += cells;
         self.occupancy_max = self.occupancy_max.max(self.occupancy);
-        if let ClassMode::Pfc { xoff, .. } = self.mode {
+        if let BufferMode::Pausing { xoff, .. } = self.mode {
             self.headroom_used_max = self
                 .headroom_used_max
                 .max(self.occupancy.saturating_sub(xoff));
@@ -145,13 +192,14 @@ impl IngressBuffer {
     /// Takes `cells` bytes off again.
     pub(super) fn discharge(&mut self, cells: Bytes) -> PauseChange {
         self.occupancy -= cells;
-        if let (ClassMode::Pfc { xoff, .. }, Raise::Draining { .. }) = (self.mode, self.raise) {
+        if let (BufferMode::Pausing { xoff, .. }, Raise::Draining { .. }) = (self.mode, self.raise)
+        {
             if self.occupancy <= xoff {
                 self.raise = Raise::None;
             }
         }
         let change = self.reconsider();
-        if change == PauseChange::Xon || !self.mode.is_lossless() {
+        if change == PauseChange::Xon || !self.mode.pauses() {
             self.overrun = false;
         }
         change
@@ -159,12 +207,12 @@ impl IngressBuffer {
 
     /// Makes room for at least `extra` more than is there now, until `until`, so that the neighbour
     /// can send into a full buffer. The raised xoff never passes xoff + headroom, so the memory behind
-    /// this buffer is bounded by [`ClassMode::memory_bound`].
+    /// this buffer is bounded by [`memory_bound`](crate::ClassMode::memory_bound).
     ///
     /// `extra` counts from the occupancy found, not from xoff: frames that were under way when the
     /// pause went out have already used part of the headroom.
     pub(super) fn raise(&mut self, extra: Bytes, until: Instant) -> PauseChange {
-        let ClassMode::Pfc {
+        let BufferMode::Pausing {
             xoff,
             xon,
             headroom,
@@ -197,7 +245,7 @@ impl IngressBuffer {
     /// Ends a raise whose time is over.
     pub(super) fn expire_raise(&mut self, now: Instant) -> PauseChange {
         match (self.mode, self.raise) {
-            (ClassMode::Pfc { xoff: normal, .. }, Raise::Active { xoff, until, .. })
+            (BufferMode::Pausing { xoff: normal, .. }, Raise::Active { xoff, until, .. })
                 if until <= now =>
             {
                 self.raise = if self.occupancy > normal {
@@ -213,9 +261,9 @@ impl IngressBuffer {
 
     /// Holds the neighbour whatever the occupancy, from now on: the switch is shutting down.
     pub(super) fn close(&mut self) -> PauseChange {
-        if let ClassMode::Pfc { headroom, .. } = self.mode {
+        if let BufferMode::Pausing { headroom, .. } = self.mode {
             self.raise = Raise::None;
-            self.mode = ClassMode::Pfc {
+            self.mode = BufferMode::Pausing {
                 xoff: Bytes::ZERO,
                 xon: Bytes::ZERO,
                 headroom: self.limit().max(headroom),
@@ -225,7 +273,7 @@ impl IngressBuffer {
     }
 
     fn reconsider(&mut self) -> PauseChange {
-        if !self.mode.is_lossless() {
+        if !self.mode.pauses() {
             return PauseChange::None;
         }
         let (xoff, xon) = self.thresholds();
@@ -246,7 +294,9 @@ impl IngressBuffer {
 mod tests {
     use super::*;
 
-    const MODE: ClassMode = ClassMode::Pfc {
+    /// xoff and twice the headroom.
+    const BOUND: Bytes = Bytes::new(1000 + 2 * 500);
+    const MODE: BufferMode = BufferMode::Pausing {
         xoff: Bytes::new(1000),
         xon: Bytes::new(600),
         headroom: Bytes::new(500),
@@ -316,7 +366,7 @@ mod tests {
         for _ in 0..10 {
             buffer.raise(Bytes::new(300), Instant::from_nanos(1));
             while buffer.admit(Bytes::new(100)).is_ok() {}
-            assert!(buffer.occupancy() <= MODE.memory_bound());
+            assert!(buffer.occupancy() <= BOUND);
         }
         assert_eq!(buffer.limit(), Bytes::new(2000));
     }
@@ -332,7 +382,7 @@ mod tests {
 
     #[test]
     fn lossy_buffers_drop_and_never_pause() {
-        let mut buffer = IngressBuffer::new(ClassMode::Lossy {
+        let mut buffer = IngressBuffer::new(BufferMode::Bounded {
             buffer: Bytes::new(100),
         });
         assert_eq!(buffer.admit(Bytes::new(100)), Ok(PauseChange::None));

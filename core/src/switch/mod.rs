@@ -7,12 +7,15 @@ mod forwarding;
 mod gauges;
 mod hash;
 mod ingress;
+mod level_rules;
+mod levels;
 mod pause_received;
 mod port;
 mod receive;
 mod shaper;
 mod timers;
 mod transmit;
+mod turns;
 mod virtual_queues;
 
 use std::collections::VecDeque;
@@ -20,6 +23,7 @@ use std::collections::VecDeque;
 use charges::Charges;
 use forwarding::Forwarding;
 use ingress::PauseChange;
+use levels::LevelTable;
 use port::{Port, PrioritySet};
 use virtual_queues::VirtualQueues;
 
@@ -28,10 +32,11 @@ use crate::config::{ConfigError, SwitchConfig};
 use crate::counters::{DropReason, PortCounters};
 use crate::event::{Event, EventKind};
 use crate::frame::FrameHandle;
-use crate::units::{Bytes, Duration, Instant, PortId, Priority};
+use crate::level::Level;
+use crate::units::{Bytes, Duration, Instant, PortId, Priority, PRIORITY_COUNT};
 use crate::wire::ControlFrame;
 
-pub use gauges::PriorityGauges;
+pub use gauges::{LevelEntry, LevelGauges, PriorityGauges};
 pub use shaper::LINE_OVERHEAD;
 
 /// Events that wait to be polled at most; more are counted in [`Switch::events_lost`].
@@ -84,6 +89,7 @@ pub struct Switch {
     forwarding: Forwarding,
     queues: VirtualQueues,
     charges: Charges,
+    levels: LevelTable,
     events: VecDeque<Event>,
     events_lost: u64,
     lossless: PrioritySet,
@@ -117,6 +123,7 @@ impl Switch {
             }
         }
         let port_count = config.ports.len();
+        let depths = config.classes.map(|class| class.mode.depth());
         Ok(Self {
             ports: config
                 .ports
@@ -124,8 +131,14 @@ impl Switch {
                 .map(|port| Port::new(&config, port))
                 .collect(),
             forwarding: Forwarding::new(&config),
+            levels: LevelTable::new(if depths == [Level::ZERO; PRIORITY_COUNT] {
+                0
+            } else {
+                config.frame_count
+            }),
             queues: VirtualQueues::new(
                 port_count,
+                &depths,
                 waiting_capacity(&config),
                 config.frame_length_max.get(),
             ),
@@ -221,6 +234,7 @@ impl Switch {
 
     /// The state of one (port, priority) at `now`; all zero for a port that does not exist.
     pub fn gauges(&self, now: Instant, port: PortId, priority: Priority) -> PriorityGauges {
+        let index = port;
         let Some(port) = self.ports.get(port.index()) else {
             return PriorityGauges::default();
         };
@@ -241,7 +255,18 @@ impl Switch {
             paused_total: port.pause_received.paused_total(now, priority),
             suspected: egress.is_suspected(),
             release_ingress: egress.only_from(),
+            levels: self.level_gauges(index, priority),
         }
+    }
+
+    /// The Level Table, in no particular order. O(frame handles): for people.
+    pub fn level_table(&self) -> impl Iterator<Item = LevelEntry> + '_ {
+        self.levels.iter()
+    }
+
+    /// Destinations in the Level Table.
+    pub fn level_table_len(&self) -> usize {
+        self.levels.len()
     }
 
     fn port_mut(&mut self, port: PortId) -> Result<&mut Port, CommandError> {
@@ -261,6 +286,9 @@ impl Switch {
     ) -> Result<(), CommandError> {
         if !self.lossless.contains(priority) {
             return Err(CommandError::NotLossless(priority));
+        }
+        if self.config.classes[priority.index()].mode.depth() > Level::ZERO {
+            return Err(CommandError::HasLevels(priority));
         }
         self.port_mut(ingress)?;
         let until = now + period;
@@ -304,6 +332,7 @@ impl Switch {
                 self.note_pause_change(port, priority, change);
             }
         }
+        self.close_levels();
     }
 
     fn note_pause_change(&mut self, port: PortId, priority: Priority, change: PauseChange) {

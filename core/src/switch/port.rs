@@ -3,12 +3,15 @@
 use std::collections::VecDeque;
 
 use super::egress::EgressState;
-use super::ingress::IngressBuffer;
+use super::ingress::{BufferMode, IngressBuffer};
+use super::levels::{Budget, FeedbackReceived, FeedbackSent};
 use super::pause_received::PauseReceived;
 use super::shaper::Shaper;
-use crate::config::{PortConfig, PortRole, SwitchConfig};
+use super::virtual_queues::Gate;
+use crate::config::{ClassMode, Neighbour, PortConfig, PortRole, SwitchConfig};
 use crate::counters::PortCounters;
-use crate::units::{Instant, Priority, PRIORITY_COUNT};
+use crate::level::Level;
+use crate::units::{Bytes, Instant, Priority, PRIORITY_COUNT};
 use crate::wire::clcm::Clcm;
 
 /// CLCM messages that wait for one port's transmitter at most.
@@ -49,6 +52,9 @@ pub(super) struct Port {
     pub(super) up: bool,
     pub(super) ingress: [IngressBuffer; PRIORITY_COUNT],
     pub(super) egress: [EgressState; PRIORITY_COUNT],
+    /// For classes with Levels at fabric ports.
+    pub(super) levels: [Option<Box<LevelState>>; PRIORITY_COUNT],
+    pub(super) neighbour: Neighbour,
     pub(super) pause_received: PauseReceived,
     pub(super) shaper: Shaper,
     pub(super) counters: PortCounters,
@@ -56,9 +62,37 @@ pub(super) struct Port {
     pub(super) clcm_queue: VecDeque<Clcm>,
     /// Priorities whose pause state the neighbour must be told.
     pub(super) pfc_due: PrioritySet,
+    /// Priorities whose Feedback must be followed by zero at once (Karol, section IV).
+    pub(super) zero_due: PrioritySet,
     /// Priorities with frames to send.
     pub(super) waiting: PrioritySet,
     pub(super) turn: PriorityTurn,
+}
+
+/// Protocol P on one link and class: what arrives by it, and what may leave by it.
+#[derive(Debug)]
+pub(super) struct LevelState {
+    pub(super) budget: Budget,
+    pub(super) sent: FeedbackSent,
+    pub(super) received: FeedbackReceived,
+    pub(super) repeat_after: Bytes,
+}
+
+impl LevelState {
+    /// `None` for a class without Levels, and towards hosts.
+    fn new(config: &SwitchConfig, port: &PortConfig, priority: usize) -> Option<Box<Self>> {
+        let ClassMode::Level { budgets, .. } = &config.classes[priority].mode else {
+            return None;
+        };
+        (port.role == PortRole::Fabric).then(|| {
+            Box::new(Self {
+                budget: Budget::new(budgets, config.gamma_max(), config.reserve(port)),
+                sent: FeedbackSent::new(),
+                received: FeedbackReceived::new(),
+                repeat_after: config.repeat_after(port),
+            })
+        })
+    }
 }
 
 /// Deficit round robin between the priorities of one port.
@@ -73,15 +107,34 @@ impl Port {
         Self {
             role: port.role,
             up: true,
-            ingress: core::array::from_fn(|index| IngressBuffer::new(config.classes[index].mode)),
+            ingress: core::array::from_fn(|index| {
+                IngressBuffer::new(BufferMode::of(config.classes[index].mode, port.role))
+            }),
+            levels: core::array::from_fn(|index| LevelState::new(config, port, index)),
+            neighbour: port.neighbour,
             egress: core::array::from_fn(|_| EgressState::default()),
             pause_received: PauseReceived::new(port.rate),
             shaper: Shaper::new(port.rate, config.shaper_burst),
             counters: PortCounters::default(),
             clcm_queue: VecDeque::with_capacity(CONTROL_QUEUE_CAPACITY),
             pfc_due: PrioritySet::default(),
+            zero_due: PrioritySet::default(),
             waiting: PrioritySet::default(),
             turn: PriorityTurn::default(),
+        }
+    }
+
+    /// Which frames of `priority` may leave: a release's rule, or the Transmit Eligibility Rule. With
+    /// Feedback D none may (Karol, section III).
+    pub(super) fn gate(&self, priority: Priority) -> Gate {
+        let index = priority.index();
+        if let Some(ingress) = self.egress[index].only_from() {
+            return Gate::OnlyFrom(ingress);
+        }
+        match &self.levels[index] {
+            None => Gate::FromLevel(Level::ZERO),
+            Some(state) if state.received.feedback() >= state.budget.depth() => Gate::Shut,
+            Some(state) => Gate::FromLevel(state.received.feedback()),
         }
     }
 

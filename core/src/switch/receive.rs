@@ -1,11 +1,15 @@
 //! Frames in: admission, forwarding, and what neighbours tell us.
 
+use super::charges::Charge;
 use super::forwarding::Decision;
+use super::level_rules::Assignment;
+use super::virtual_queues::Place;
 use super::Switch;
 use crate::config::PortRole;
 use crate::counters::DropReason;
 use crate::event::EventKind;
 use crate::frame::Frame;
+use crate::level::Level;
 use crate::port_set::PortSet;
 use crate::units::{Bytes, Instant, PortId, Priority, Quanta};
 use crate::wire::clcm::Clcm;
@@ -52,7 +56,9 @@ impl Switch {
             Ok(MacControl::Pfc { times }) => {
                 state.counters.pfc_received += 1;
                 for (priority, quanta) in Priority::ALL.into_iter().zip(times) {
-                    if let Some(quanta) = quanta {
+                    let Some(quanta) = quanta else { continue };
+                    if !self.receive_feedback(now, port, priority, quanta) {
+                        let state = &mut self.ports[port.index()];
                         state.count_pause(priority, quanta);
                         state.pause_received.receive_pfc(now, priority, quanta);
                     }
@@ -134,9 +140,10 @@ impl Switch {
         if self.queues.room() < copies || !self.charges.is_free(frame.handle) {
             return Err(DropReason::TableFull);
         }
-        self.charge(now, port, &frame, copies as u16)?;
+        let assignment = self.assign_level(now, port, &frame)?;
+        self.charge(now, port, &frame, copies as u16, assignment, &egresses)?;
         for egress in egresses.iter() {
-            self.enqueue(now, port, egress, &frame);
+            self.enqueue(now, port, egress, &frame, assignment.level());
         }
         Ok(())
     }
@@ -177,6 +184,8 @@ impl Switch {
         port: PortId,
         frame: &Frame,
         copies: u16,
+        assignment: Assignment,
+        egresses: &PortSet,
     ) -> Result<(), DropReason> {
         let cells = frame.length.round_up_to(self.config.cell);
         let state = &mut self.ports[port.index()];
@@ -185,9 +194,15 @@ impl Switch {
                 let counters = &mut state.counters.priority[frame.priority.index()];
                 counters.rx_frames += 1;
                 counters.rx_bytes += frame.length.get();
-                self.charges
-                    .open(frame.handle, port, frame.priority, cells, copies);
                 self.note_pause_change(port, frame.priority, change);
+                let share = self.store_at_level(now, port, frame, assignment, cells, egresses);
+                let charge = Charge {
+                    cells,
+                    ingress: port,
+                    priority: frame.priority,
+                    share,
+                };
+                self.charges.open(frame.handle, charge, copies);
                 Ok(())
             }
             Err(refusal) => {
@@ -205,15 +220,22 @@ impl Switch {
         }
     }
 
-    fn enqueue(&mut self, now: Instant, ingress: PortId, egress: PortId, frame: &Frame) {
-        let queued = self.queues.push(
+    fn enqueue(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        egress: PortId,
+        frame: &Frame,
+        level: Level,
+    ) {
+        let place = Place {
             egress,
-            frame.priority,
+            priority: frame.priority,
             ingress,
-            frame.destination.to_u64(),
-            frame.handle,
-            frame.length.get() as u32,
-        );
+            destination: frame.destination.to_u64(),
+        };
+        let length = frame.length.get() as u32;
+        let queued = self.queues.push(&place, level, frame.handle, length);
         debug_assert!(queued, "room was checked");
         let state = &mut self.ports[egress.index()];
         if state.egress[frame.priority.index()].note_arrival(frame.length) {

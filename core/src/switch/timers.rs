@@ -14,6 +14,7 @@ impl Switch {
             };
             for priority in self.lossless.iter() {
                 self.refresh_pause(now, port, priority);
+                self.refresh_feedback(now, port, priority);
                 self.end_release(now, port, priority);
             }
         }
@@ -33,7 +34,10 @@ impl Switch {
             for priority in self.lossless.iter() {
                 let ingress = &port.ingress[priority.index()];
                 let release = port.egress[priority.index()].release();
+                let level = port.levels[priority.index()].as_ref();
                 for due in [
+                    level.map(|level| level.sent.refresh_at()),
+                    level.map(|level| level.received.expires_at()),
                     ingress.refresh_at(),
                     ingress.raised_until(),
                     release.map(|rule| rule.until),
@@ -48,12 +52,10 @@ impl Switch {
                 continue;
             }
             for priority in port.waiting.iter() {
-                // A rule that lets nothing out must not make the caller spin; its end is counted above.
-                let only_from = port.egress[priority.index()].only_from();
+                // A gate that lets nothing out must not make the caller spin; its end is counted above.
                 let may_send = PortId::from_index(index).is_some_and(|egress| {
-                    only_from.is_none_or(|ingress| {
-                        self.queues.has_frames_from(egress, priority, ingress)
-                    })
+                    let gate = port.gate(priority);
+                    self.queues.may_leave(egress, priority, gate)
                 });
                 if may_send {
                     let resumes = port.pause_received.resumes_at(priority);
@@ -156,13 +158,14 @@ impl Switch {
                 state.counters.priority[priority.index()].suspicions += 1;
                 let paused = state.pause_received.is_paused(now, priority);
                 let waiting = &state.egress[priority.index()];
-                let loop_waits = waiting
-                    .only_from()
-                    .is_some_and(|ingress| self.queues.has_frames_from(egress, priority, ingress));
+                let may_leave = self
+                    .queues
+                    .may_leave(egress, priority, state.gate(priority));
+                let has_levels = state.levels[priority.index()].is_some();
                 EventKind::Suspected {
                     egress,
                     priority,
-                    reason: waiting.reason(paused, loop_waits),
+                    reason: waiting.reason(paused, has_levels, may_leave),
                     queued: waiting.backlog(),
                     idle,
                 }

@@ -1,81 +1,74 @@
 //! Virtual queues and the choice of the next frame.
 //!
 //! A frame waits in the virtual queue of its (egress, priority, ingress, destination). An egress takes
-//! turns between ingress ports (lanes) and a lane between its destinations, both by deficit round robin
-//! (Shreedhar and Varghese, SIGCOMM 1995). The quantum is never below the longest frame, so that the
-//! choice is O(1) however many queues there are, and every waiting frame is reached: no livelock.
+//! turns between the Levels that may leave, a Level between ingress ports (lanes), and a lane between its
+//! destinations, lanes and destinations by deficit round robin. The choice is O(1) however many queues
+//! and Levels there are, and every frame that may leave is reached: no livelock.
 //!
-//! Turns between ingress ports come first because a deadlock experiment must not depend on how many
-//! destinations a neighbour has: with one shared FIFO even an uncongested ring locks.
+//! Turns between ingress ports come before those between destinations because a deadlock experiment must
+//! not depend on how many destinations a neighbour has: with one shared FIFO even an uncongested ring
+//! locks. Classes without Levels have all their frames at Level 0.
 
 use super::fifo::{Fifo, NodeSlab};
 use super::hash::mix;
+use super::turns::{Turn, Turner, Turns, NIL};
 use crate::frame::FrameHandle;
+use crate::level::Level;
 use crate::units::{PortId, Priority, PRIORITY_COUNT};
 
-const NIL: u32 = u32::MAX;
-
-/// A ring of things that take turns: lanes of an egress, or virtual queues of a lane.
-#[derive(Clone, Copy, Debug)]
-struct Turns {
-    head: u32,
-    tail: u32,
-}
-
-impl Turns {
-    const EMPTY: Self = Self {
-        head: NIL,
-        tail: NIL,
-    };
-}
-
-/// Something that takes turns: its place in the ring and what it may still send in this turn.
-trait Turner {
-    fn next(&self) -> u32;
-    fn set_next(&mut self, next: u32);
-    fn deficit_mut(&mut self) -> &mut u64;
-}
-
+/// The frames of one (egress, priority, Level, ingress).
 #[derive(Clone, Copy, Debug)]
 struct Lane {
     queues: Turns,
-    next: u32,
-    deficit: u64,
+    turn: Turn,
     frame_count: u32,
+}
+
+/// The lanes of one (egress, priority, Level).
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    lanes: Turns,
+    lane_count: u32,
+}
+
+/// Which Level of an (egress, priority) has its turn.
+#[derive(Clone, Copy, Debug, Default)]
+struct LevelTurn {
+    /// Bit i: frames wait at Level i.
+    waiting: u32,
+    current: u8,
+    /// Turns of lanes that the current Level has left.
+    lane_turns: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct VirtualQueue {
     frames: Fifo,
-    next: u32,
-    deficit: u64,
-    lane: u32,
+    frame_count: u32,
+    turn: Turn,
+    /// (egress, priority, ingress) as one number.
+    path: u32,
     destination: u64,
+    level: Level,
     /// Next in the same hash bucket, or next free one.
     chain: u32,
 }
 
 impl Turner for Lane {
-    fn next(&self) -> u32 {
-        self.next
+    fn turn(&self) -> &Turn {
+        &self.turn
     }
-    fn set_next(&mut self, next: u32) {
-        self.next = next;
-    }
-    fn deficit_mut(&mut self) -> &mut u64 {
-        &mut self.deficit
+    fn turn_mut(&mut self) -> &mut Turn {
+        &mut self.turn
     }
 }
 
 impl Turner for VirtualQueue {
-    fn next(&self) -> u32 {
-        self.next
+    fn turn(&self) -> &Turn {
+        &self.turn
     }
-    fn set_next(&mut self, next: u32) {
-        self.next = next;
-    }
-    fn deficit_mut(&mut self) -> &mut u64 {
-        &mut self.deficit
+    fn turn_mut(&mut self) -> &mut Turn {
+        &mut self.turn
     }
 }
 
@@ -84,14 +77,40 @@ impl Turner for VirtualQueue {
 pub(super) struct VirtualQueues {
     port_count: usize,
     quantum: u64,
-    /// By (egress, priority): lanes with frames.
-    egresses: Vec<Turns>,
-    /// By (egress, priority, ingress).
+    /// Index of each priority's Level 0 among the groups of an egress.
+    first_group: [usize; PRIORITY_COUNT],
+    groups_of_egress: usize,
+    /// By (egress, priority).
+    levels: Vec<LevelTurn>,
+    /// By (egress, priority, Level).
+    groups: Vec<Group>,
+    /// By (egress, priority, Level, ingress).
     lanes: Vec<Lane>,
     queues: Vec<VirtualQueue>,
     free: u32,
     buckets: Vec<u32>,
     nodes: NodeSlab,
+}
+
+/// Where a frame waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) egress: PortId,
+    pub(super) priority: Priority,
+    pub(super) ingress: PortId,
+    /// The destination address as a number.
+    pub(super) destination: u64,
+}
+
+/// Which frames of an (egress, priority) may leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gate {
+    /// Those at this Level and above (Transmit Eligibility Rule); Level 0 lets all pass.
+    FromLevel(Level),
+    /// Those that came in by one port: a release of the Deadlock Breaker. For classes without Levels.
+    OnlyFrom(PortId),
+    /// None.
+    Shut,
 }
 
 /// A frame that left its virtual queue.
@@ -103,22 +122,32 @@ pub(super) struct Departure {
 }
 
 impl VirtualQueues {
-    /// Room for `node_count` waiting frames; `quantum` is at least the longest frame.
-    pub(super) fn new(port_count: usize, node_count: usize, quantum: u64) -> Self {
+    /// Room for `node_count` waiting frames; `quantum` is at least the longest frame; `depths` gives each
+    /// priority's highest Level.
+    pub(super) fn new(
+        port_count: usize,
+        depths: &[Level; PRIORITY_COUNT],
+        node_count: usize,
+        quantum: u64,
+    ) -> Self {
         let lane = Lane {
             queues: Turns::EMPTY,
-            next: NIL,
-            deficit: 0,
+            turn: Turn::NONE,
             frame_count: 0,
+        };
+        let group = Group {
+            lanes: Turns::EMPTY,
+            lane_count: 0,
         };
         // A queue exists only while it holds a frame, so there are never more queues than frames.
         let queues = (0..node_count)
             .map(|index| VirtualQueue {
                 frames: Fifo::EMPTY,
-                next: NIL,
-                deficit: 0,
-                lane: 0,
+                frame_count: 0,
+                turn: Turn::NONE,
+                path: 0,
                 destination: 0,
+                level: Level::ZERO,
                 chain: if index + 1 < node_count {
                     index as u32 + 1
                 } else {
@@ -126,11 +155,21 @@ impl VirtualQueues {
                 },
             })
             .collect();
+        let mut first_group = [0; PRIORITY_COUNT];
+        let mut groups_of_egress = 0;
+        for (first, depth) in first_group.iter_mut().zip(depths) {
+            *first = groups_of_egress;
+            groups_of_egress += depth.index() + 1;
+        }
+        let group_count = port_count * groups_of_egress;
         Self {
             port_count,
             quantum,
-            egresses: vec![Turns::EMPTY; port_count * PRIORITY_COUNT],
-            lanes: vec![lane; port_count * PRIORITY_COUNT * port_count],
+            first_group,
+            groups_of_egress,
+            levels: vec![LevelTurn::default(); port_count * PRIORITY_COUNT],
+            groups: vec![group; group_count],
+            lanes: vec![lane; group_count * port_count],
             queues,
             free: if node_count == 0 { NIL } else { 0 },
             buckets: vec![NIL; node_count.next_power_of_two()],
@@ -143,53 +182,95 @@ impl VirtualQueues {
         self.nodes.free_count()
     }
 
-    /// Appends a frame. False when there is no [room](Self::room).
+    /// Appends a frame to its virtual queue, which is at `level`. False when there is no
+    /// [room](Self::room).
     pub(super) fn push(
         &mut self,
-        egress: PortId,
-        priority: Priority,
-        ingress: PortId,
-        destination: u64,
+        place: &Place,
+        level: Level,
         handle: FrameHandle,
         length_bytes: u32,
     ) -> bool {
-        let lane_index = self.lane_index(egress, priority, ingress);
-        let Some(queue_index) = self.find_or_make(lane_index, destination) else {
+        let Some(index) = self.find(place).or_else(|| self.make(place, level)) else {
             return false;
         };
-        let queue = &mut self.queues[queue_index as usize];
-        let was_empty = queue.frames.is_empty();
+        let queue = &mut self.queues[index as usize];
+        debug_assert_eq!(
+            queue.level, level,
+            "all frames to a destination have one Level"
+        );
         if !self.nodes.push(&mut queue.frames, handle, length_bytes) {
-            if was_empty {
-                self.release_queue(queue_index);
+            if queue.frame_count == 0 {
+                self.release_queue(index);
             }
             return false;
         }
-        if was_empty {
-            let lane = &mut self.lanes[lane_index as usize];
-            append(&mut lane.queues, &mut self.queues, queue_index);
-        }
-        let lane = &mut self.lanes[lane_index as usize];
-        lane.frame_count += 1;
-        if lane.frame_count == 1 {
-            let egress_index = egress.index() * PRIORITY_COUNT + priority.index();
-            append(
-                &mut self.egresses[egress_index],
-                &mut self.lanes,
-                lane_index,
-            );
+        queue.frame_count += 1;
+        if queue.frame_count == 1 {
+            self.attach(place, index);
+        } else {
+            let lane = self.lane_index(place.egress, place.priority, level, place.ingress);
+            self.lanes[lane].frame_count += 1;
         }
         true
     }
 
-    /// True when frames that came in by `ingress` wait at (`egress`, `priority`).
+    /// Moves a virtual queue, if there is one, to another Level with all its frames. O(1).
+    pub(super) fn lift(&mut self, place: &Place, to: Level) {
+        if let Some(index) = self.find(place) {
+            self.detach(place, index);
+            self.queues[index as usize].level = to;
+            self.attach(place, index);
+        }
+    }
+
+    /// True when frames that came in by `ingress` wait at (`egress`, `priority`). O(Levels).
     pub(super) fn has_frames_from(
         &self,
         egress: PortId,
         priority: Priority,
         ingress: PortId,
     ) -> bool {
-        self.lanes[self.lane_index(egress, priority, ingress) as usize].frame_count > 0
+        let first = self.group_index(egress, priority, Level::ZERO);
+        let mut waiting = self.levels[level_turn_index(egress, priority)].waiting;
+        while waiting != 0 {
+            let group = first + waiting.trailing_zeros() as usize;
+            if self.lanes[group * self.port_count + ingress.index()].frame_count > 0 {
+                return true;
+            }
+            waiting &= waiting - 1;
+        }
+        false
+    }
+
+    /// True when a frame of (`egress`, `priority`) may leave through `gate`.
+    pub(super) fn may_leave(&self, egress: PortId, priority: Priority, gate: Gate) -> bool {
+        match gate {
+            Gate::OnlyFrom(ingress) => self.has_frames_from(egress, priority, ingress),
+            _ => self.choose_level(egress, priority, gate).is_some(),
+        }
+    }
+
+    /// Frames of (`egress`, `priority`) that `gate` holds back, for a gate by Level. O(Levels × ports).
+    pub(super) fn held_frames(&self, egress: PortId, priority: Priority, gate: Gate) -> u64 {
+        let held = match gate {
+            Gate::FromLevel(from) => !(u32::MAX << from.get()),
+            Gate::OnlyFrom(_) => 0,
+            Gate::Shut => u32::MAX,
+        };
+        let first = self.group_index(egress, priority, Level::ZERO);
+        let mut waiting = held & self.levels[level_turn_index(egress, priority)].waiting;
+        let mut frames = 0;
+        while waiting != 0 {
+            let group = first + waiting.trailing_zeros() as usize;
+            let lanes = group * self.port_count..(group + 1) * self.port_count;
+            let of_group = self.lanes[lanes].iter();
+            frames += of_group
+                .map(|lane| u64::from(lane.frame_count))
+                .sum::<u64>();
+            waiting &= waiting - 1;
+        }
+        frames
     }
 
     /// Length in bytes of the frame that [`pop`](Self::pop) would give.
@@ -197,99 +278,211 @@ impl VirtualQueues {
         &self,
         egress: PortId,
         priority: Priority,
-        only_from: Option<PortId>,
+        gate: Gate,
     ) -> Option<u32> {
-        let lane_index = match only_from {
-            Some(ingress) => self.lane_index(egress, priority, ingress),
-            None => self.egresses[egress.index() * PRIORITY_COUNT + priority.index()].head,
-        };
-        let lane = self.lanes.get(lane_index as usize)?;
-        let queue = self.queues.get(lane.queues.head as usize)?;
-        self.nodes.front_length(&queue.frames)
+        let (_, lane_index) = self.choose_lane(egress, priority, gate)?;
+        let queue = self.lanes.get(lane_index)?.queues.head();
+        self.nodes
+            .front_length(&self.queues.get(queue as usize)?.frames)
     }
 
-    /// Takes the next frame of (`egress`, `priority`); with `only_from`, of that ingress port alone.
+    /// Takes the next frame of (`egress`, `priority`) that may leave through `gate`.
     pub(super) fn pop(
         &mut self,
         egress: PortId,
         priority: Priority,
-        only_from: Option<PortId>,
+        gate: Gate,
     ) -> Option<Departure> {
-        let egress_index = egress.index() * PRIORITY_COUNT + priority.index();
-        let lane_index = match only_from {
-            Some(ingress) => self.lane_index(egress, priority, ingress),
-            None => self.egresses[egress_index].head,
-        };
-        let lane = self.lanes.get_mut(lane_index as usize)?;
-        let queue_index = lane.queues.head;
+        let (level, lane_index) = self.choose_lane(egress, priority, gate)?;
+        let group_index = self.group_index(egress, priority, level);
+        if !matches!(gate, Gate::OnlyFrom(_)) {
+            let lane_count = self.groups[group_index].lane_count;
+            let turn = &mut self.levels[level_turn_index(egress, priority)];
+            if turn.current != level.get() || turn.lane_turns == 0 {
+                turn.current = level.get();
+                turn.lane_turns = lane_count;
+            }
+        }
+        let lane = self.lanes.get_mut(lane_index)?;
+        let queue_index = lane.queues.head();
         let queue = self.queues.get_mut(queue_index as usize)?;
         let (handle, length_bytes) = self.nodes.pop(&mut queue.frames)?;
         let length = u64::from(length_bytes);
-
-        spend(&mut queue.deficit, length, self.quantum);
-        let queue_left = self.nodes.front_length(&queue.frames);
+        queue.frame_count -= 1;
+        queue.turn.spend(length, self.quantum);
         lane.frame_count -= 1;
-        spend(&mut lane.deficit, length, self.quantum);
-        let (lane_empty, lane_deficit) = (lane.frame_count == 0, lane.deficit);
+        lane.turn.spend(length, self.quantum);
 
-        let deficit = queue.deficit;
-        match queue_left {
+        match self.nodes.front_length(&queue.frames) {
             None => {
-                remove_head(&mut lane.queues, &mut self.queues);
+                lane.queues.remove(&mut self.queues, queue_index);
                 self.release_queue(queue_index);
             }
-            Some(next) if deficit < u64::from(next) => {
-                rotate(&mut lane.queues, &mut self.queues);
+            Some(next) if queue.turn.deficit() < u64::from(next) => {
+                lane.queues.rotate(&mut self.queues);
             }
             Some(_) => {}
         }
-        let next_of_lane = self
-            .queues
-            .get(self.lanes[lane_index as usize].queues.head as usize)
-            .and_then(|queue| self.nodes.front_length(&queue.frames));
-
-        let turns = &mut self.egresses[egress_index];
-        if lane_empty {
-            remove(turns, &mut self.lanes, lane_index);
-        } else if turns.head == lane_index
-            && next_of_lane.is_some_and(|next| lane_deficit < u64::from(next))
-        {
-            rotate(turns, &mut self.lanes);
-        }
+        self.end_lane_turn(egress, priority, level, lane_index);
         Some(Departure {
             handle,
             length_bytes,
-            ingress: PortId::new((lane_index as usize % self.port_count) as u8),
+            ingress: PortId::new((lane_index % self.port_count) as u8),
         })
     }
 
-    fn lane_index(&self, egress: PortId, priority: Priority, ingress: PortId) -> u32 {
-        ((egress.index() * PRIORITY_COUNT + priority.index()) * self.port_count + ingress.index())
+    /// Passes the turn on when a lane is empty or has sent its share.
+    fn end_lane_turn(
+        &mut self,
+        egress: PortId,
+        priority: Priority,
+        level: Level,
+        lane_index: usize,
+    ) {
+        let lane = &self.lanes[lane_index];
+        let (is_empty, deficit) = (lane.frame_count == 0, lane.turn.deficit());
+        let next = self
+            .queues
+            .get(lane.queues.head() as usize)
+            .and_then(|queue| self.nodes.front_length(&queue.frames));
+        let group_index = self.group_index(egress, priority, level);
+        let was_head = self.groups[group_index].lanes.head() as usize == lane_index;
+        if is_empty {
+            self.remove_lane(egress, priority, level, lane_index);
+        } else if was_head && next.is_some_and(|next| deficit < u64::from(next)) {
+            self.groups[group_index].lanes.rotate(&mut self.lanes);
+        } else {
+            return;
+        }
+        if was_head {
+            let turn = &mut self.levels[level_turn_index(egress, priority)];
+            turn.lane_turns = turn.lane_turns.saturating_sub(1);
+        }
+    }
+
+    /// The Level whose turn it is among those that may leave.
+    fn choose_level(&self, egress: PortId, priority: Priority, gate: Gate) -> Option<Level> {
+        let Gate::FromLevel(from) = gate else {
+            return None;
+        };
+        let turn = &self.levels[level_turn_index(egress, priority)];
+        let eligible = turn.waiting & (u32::MAX << from.get());
+        if eligible == 0 {
+            return None;
+        }
+        if turn.lane_turns > 0 && eligible & (1 << turn.current) != 0 {
+            return Level::new(turn.current);
+        }
+        let above = eligible & !(u32::MAX >> (31 - u32::from(turn.current)));
+        let next = if above != 0 { above } else { eligible };
+        Level::new(next.trailing_zeros() as u8)
+    }
+
+    fn choose_lane(
+        &self,
+        egress: PortId,
+        priority: Priority,
+        gate: Gate,
+    ) -> Option<(Level, usize)> {
+        if let Gate::OnlyFrom(ingress) = gate {
+            let lane = self.lane_index(egress, priority, Level::ZERO, ingress);
+            return Some((Level::ZERO, lane));
+        }
+        let level = self.choose_level(egress, priority, gate)?;
+        let group = self.groups[self.group_index(egress, priority, level)];
+        Some((level, group.lanes.head() as usize))
+    }
+
+    fn group_index(&self, egress: PortId, priority: Priority, level: Level) -> usize {
+        egress.index() * self.groups_of_egress + self.first_group[priority.index()] + level.index()
+    }
+
+    fn lane_index(
+        &self,
+        egress: PortId,
+        priority: Priority,
+        level: Level,
+        ingress: PortId,
+    ) -> usize {
+        self.group_index(egress, priority, level) * self.port_count + ingress.index()
+    }
+
+    /// A queue that has frames begins to take turns at its Level.
+    fn attach(&mut self, place: &Place, index: u32) {
+        let queue = &self.queues[index as usize];
+        let (level, frame_count) = (queue.level, queue.frame_count);
+        let lane_index = self.lane_index(place.egress, place.priority, level, place.ingress);
+        let lane = &mut self.lanes[lane_index];
+        lane.queues.append(&mut self.queues, index);
+        let was_empty = lane.frame_count == 0;
+        lane.frame_count += frame_count;
+        if was_empty {
+            let group_index = self.group_index(place.egress, place.priority, level);
+            let group = &mut self.groups[group_index];
+            group.lanes.append(&mut self.lanes, lane_index as u32);
+            group.lane_count += 1;
+            self.levels[level_turn_index(place.egress, place.priority)].waiting |= 1 << level.get();
+        }
+    }
+
+    /// Takes a queue that has frames out of the turns of its Level.
+    fn detach(&mut self, place: &Place, index: u32) {
+        let queue = &self.queues[index as usize];
+        let (level, frame_count) = (queue.level, queue.frame_count);
+        let lane_index = self.lane_index(place.egress, place.priority, level, place.ingress);
+        let lane = &mut self.lanes[lane_index];
+        lane.queues.remove(&mut self.queues, index);
+        lane.frame_count -= frame_count;
+        if lane.frame_count == 0 {
+            self.remove_lane(place.egress, place.priority, level, lane_index);
+        }
+    }
+
+    fn remove_lane(&mut self, egress: PortId, priority: Priority, level: Level, lane_index: usize) {
+        let group_index = self.group_index(egress, priority, level);
+        let group = &mut self.groups[group_index];
+        group.lanes.remove(&mut self.lanes, lane_index as u32);
+        group.lane_count -= 1;
+        if group.lane_count == 0 {
+            self.levels[level_turn_index(egress, priority)].waiting &= !(1 << level.get());
+        }
+    }
+
+    fn path(&self, place: &Place) -> u32 {
+        (level_turn_index(place.egress, place.priority) * self.port_count + place.ingress.index())
             as u32
     }
 
-    fn bucket(&self, lane: u32, destination: u64) -> usize {
-        mix(destination ^ (u64::from(lane) << 48)) as usize & (self.buckets.len() - 1)
+    fn bucket(&self, path: u32, destination: u64) -> usize {
+        mix(destination ^ (u64::from(path) << 48) ^ u64::from(path)) as usize
+            & (self.buckets.len() - 1)
     }
 
-    fn find_or_make(&mut self, lane: u32, destination: u64) -> Option<u32> {
-        let bucket = self.bucket(lane, destination);
-        let mut index = self.buckets[bucket];
+    fn find(&self, place: &Place) -> Option<u32> {
+        let path = self.path(place);
+        let mut index = self.buckets[self.bucket(path, place.destination)];
         while let Some(queue) = self.queues.get(index as usize) {
-            if queue.lane == lane && queue.destination == destination {
+            if queue.path == path && queue.destination == place.destination {
                 return Some(index);
             }
             index = queue.chain;
         }
+        None
+    }
+
+    fn make(&mut self, place: &Place, level: Level) -> Option<u32> {
+        let path = self.path(place);
+        let bucket = self.bucket(path, place.destination);
         let index = self.free;
         let queue = self.queues.get_mut(index as usize)?;
         self.free = queue.chain;
         *queue = VirtualQueue {
             frames: Fifo::EMPTY,
-            next: NIL,
-            deficit: 0,
-            lane,
-            destination,
+            frame_count: 0,
+            turn: Turn::NONE,
+            path,
+            destination: place.destination,
+            level,
             chain: self.buckets[bucket],
         };
         self.buckets[bucket] = index;
@@ -298,7 +491,7 @@ impl VirtualQueues {
 
     fn release_queue(&mut self, index: u32) {
         let queue = self.queues[index as usize];
-        let bucket = self.bucket(queue.lane, queue.destination);
+        let bucket = self.bucket(queue.path, queue.destination);
         if self.buckets[bucket] == index {
             self.buckets[bucket] = queue.chain;
         } else {
@@ -316,162 +509,10 @@ impl VirtualQueues {
     }
 }
 
-/// Takes `length` off a deficit, opening a new turn when it does not reach.
-fn spend(deficit: &mut u64, length: u64, quantum: u64) {
-    debug_assert!(length <= quantum, "a frame longer than the quantum");
-    if *deficit < length {
-        *deficit += quantum;
-    }
-    *deficit = deficit.saturating_sub(length);
-}
-
-fn append<T: Turner>(turns: &mut Turns, all: &mut [T], index: u32) {
-    all[index as usize].set_next(NIL);
-    *all[index as usize].deficit_mut() = 0;
-    link_last(turns, all, index);
-}
-
-fn link_last<T: Turner>(turns: &mut Turns, all: &mut [T], index: u32) {
-    match all.get_mut(turns.tail as usize) {
-        Some(tail) => tail.set_next(index),
-        None => turns.head = index,
-    }
-    turns.tail = index;
-}
-
-fn remove_head<T: Turner>(turns: &mut Turns, all: &mut [T]) {
-    let head = turns.head;
-    turns.head = all[head as usize].next();
-    if turns.head == NIL {
-        turns.tail = NIL;
-    }
-    all[head as usize].set_next(NIL);
-}
-
-/// The head's turn is over: it goes to the end, keeping what it did not use.
-fn rotate<T: Turner>(turns: &mut Turns, all: &mut [T]) {
-    if turns.head == turns.tail {
-        return;
-    }
-    let head = turns.head;
-    remove_head(turns, all);
-    link_last(turns, all, head);
-}
-
-/// Takes a member out wherever it stands. O(members), but only a release rule empties a lane that is
-/// not at the head.
-fn remove<T: Turner>(turns: &mut Turns, all: &mut [T], index: u32) {
-    if turns.head == index {
-        remove_head(turns, all);
-        return;
-    }
-    let mut at = turns.head;
-    while at != NIL {
-        let next = all[at as usize].next();
-        if next == index {
-            let after = all[index as usize].next();
-            all[at as usize].set_next(after);
-            if turns.tail == index {
-                turns.tail = at;
-            }
-            all[index as usize].set_next(NIL);
-            return;
-        }
-        at = next;
-    }
+fn level_turn_index(egress: PortId, priority: Priority) -> usize {
+    egress.index() * PRIORITY_COUNT + priority.index()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const P3: Priority = Priority::ALL[3];
-
-    fn port(number: u8) -> PortId {
-        PortId::new(number)
-    }
-
-    fn push(queues: &mut VirtualQueues, ingress: u8, destination: u64, id: u32, length: u32) {
-        assert!(queues.push(
-            port(0),
-            P3,
-            port(ingress),
-            destination,
-            FrameHandle(id),
-            length
-        ));
-    }
-
-    fn drain(queues: &mut VirtualQueues, count: usize) -> Vec<(u8, u32)> {
-        (0..count)
-            .map(|_| queues.pop(port(0), P3, None).unwrap())
-            .map(|departure| (departure.ingress.get(), departure.handle.0))
-            .collect()
-    }
-
-    #[test]
-    fn ingress_ports_take_turns_however_many_destinations_they_have() {
-        let mut queues = VirtualQueues::new(3, 64, 1500);
-        for n in 0..8 {
-            push(&mut queues, 1, u64::from(n), n, 1500);
-        }
-        for n in 100..104 {
-            push(&mut queues, 2, 7, n, 1500);
-        }
-        let order: Vec<u8> = drain(&mut queues, 8)
-            .iter()
-            .map(|(from, _)| *from)
-            .collect();
-        assert_eq!(order, [1, 2, 1, 2, 1, 2, 1, 2]);
-    }
-
-    #[test]
-    fn turns_are_fair_in_bytes() {
-        let mut queues = VirtualQueues::new(3, 512, 1500);
-        for n in 0..200 {
-            push(&mut queues, 1, 1, n, 300);
-            push(&mut queues, 2, 1, 1000 + n, 1500);
-        }
-        let mut bytes = [0u64; 3];
-        for _ in 0..120 {
-            let departure = queues.pop(port(0), P3, None).unwrap();
-            bytes[departure.ingress.index()] += u64::from(departure.length_bytes);
-        }
-        assert!(bytes[1].abs_diff(bytes[2]) <= 2 * 1500, "{bytes:?}");
-    }
-
-    #[test]
-    fn a_release_rule_lets_one_ingress_out_and_keeps_the_rest() {
-        let mut queues = VirtualQueues::new(4, 64, 1500);
-        for n in 0..3 {
-            push(&mut queues, 1, 1, n, 100);
-            push(&mut queues, 2, 1, 10 + n, 100);
-            push(&mut queues, 3, 1, 20 + n, 100);
-        }
-        let only = Some(port(2));
-        for n in 0..3 {
-            assert_eq!(queues.next_length(port(0), P3, only), Some(100));
-            let departure = queues.pop(port(0), P3, only).unwrap();
-            assert_eq!(departure.handle, FrameHandle(10 + n));
-        }
-        assert_eq!(queues.pop(port(0), P3, only), None);
-        assert!(!queues.has_frames_from(port(0), P3, port(2)));
-        let mut left = drain(&mut queues, 6);
-        left.sort_unstable();
-        assert_eq!(left, [(1, 0), (1, 1), (1, 2), (3, 20), (3, 21), (3, 22)]);
-        assert_eq!(queues.pop(port(0), P3, None), None);
-        assert_eq!(queues.room(), 64);
-    }
-
-    #[test]
-    fn refuses_beyond_its_room_and_recovers() {
-        let mut queues = VirtualQueues::new(2, 2, 1500);
-        push(&mut queues, 1, 1, 0, 100);
-        push(&mut queues, 1, 2, 1, 100);
-        assert!(!queues.push(port(0), P3, port(1), 3, FrameHandle(2), 100));
-        assert!(!queues.push(port(0), P3, port(1), 1, FrameHandle(2), 100));
-        drain(&mut queues, 2);
-        push(&mut queues, 1, 3, 2, 100);
-        assert_eq!(drain(&mut queues, 1), [(1, 2)]);
-    }
-}
+#[path = "virtual_queues_tests.rs"]
+mod tests;

@@ -11,7 +11,7 @@ use weir_core::event::EventKind;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    BitRate, Bytes, ClassConfig, ClassMode, Duration, Event, Frame, FrameHandle, Instant,
+    BitRate, Budgets, Bytes, ClassConfig, ClassMode, Duration, Event, Frame, FrameHandle, Instant,
     MacAddress, PortConfig, PortId, PortRole, PortSet, Priority, Quanta, Switch, SwitchConfig,
     Transmission,
 };
@@ -21,10 +21,13 @@ pub const FRAME: Bytes = Bytes::new(1500);
 const RATE: BitRate = BitRate::from_mbit(100);
 const TICK: Duration = Duration::from_micros(10);
 const DELAY: Duration = Duration::from_micros(10);
+/// There and back, a frame that has just begun on either side, and the tick.
+const ROUND_TRIP: Duration = Duration::from_micros(400);
 const CONTROL_LATENCY: Duration = Duration::from_micros(300);
 const HOST_ADDRESS: u8 = 0x10;
 
 /// What crosses a link.
+#[derive(Clone)]
 enum Packet {
     Data(DataFrame),
     Control(Vec<u8>),
@@ -47,6 +50,13 @@ enum End {
 struct Line {
     to: End,
     packets: VecDeque<(Instant, Packet)>,
+}
+
+impl Line {
+    fn send(&mut self, at: Instant, packet: Packet) {
+        let later = self.packets.partition_point(|(other, _)| *other <= at);
+        self.packets.insert(later, (at, packet));
+    }
 }
 
 pub struct Flow {
@@ -83,6 +93,8 @@ pub struct Network {
     pub events: Vec<(usize, Event)>,
     hosts: Vec<Host>,
     lines: Vec<Line>,
+    disturbed_per_mille: u64,
+    random: u64,
 }
 
 pub struct RingOptions {
@@ -91,6 +103,27 @@ pub struct RingOptions {
     pub policy: Policy,
     pub detect: Duration,
     pub clcm_interval: Duration,
+    /// The class has Levels instead of plain PFC.
+    pub levels: bool,
+    /// Switches that speak plain PFC all the same; their neighbours do not know.
+    pub regular: Vec<usize>,
+    /// Control frames between switches that get lost, are doubled, or come late, of 1000 each.
+    pub disturbed_per_mille: u64,
+}
+
+impl Default for RingOptions {
+    fn default() -> Self {
+        Self {
+            switches: 4,
+            second_host: true,
+            policy: Policy::Off,
+            detect: Duration::from_millis(20),
+            clcm_interval: Duration::from_millis(5),
+            levels: false,
+            regular: Vec::new(),
+            disturbed_per_mille: 0,
+        }
+    }
 }
 
 fn host_address(host: usize) -> MacAddress {
@@ -112,6 +145,8 @@ impl Network {
             events: Vec::new(),
             hosts: Vec::new(),
             lines: Vec::new(),
+            disturbed_per_mille: options.disturbed_per_mille,
+            random: 1,
         };
         for index in 0..count {
             network.add_switch(index, count, host_count, options);
@@ -151,14 +186,16 @@ impl Network {
         let has_second = options.second_host && index == count - 1;
         let port_count = if has_second { 4 } else { 3 };
         let ports = (0..port_count)
-            .map(|port| PortConfig {
-                role: if port < 2 {
-                    PortRole::Fabric
-                } else {
-                    PortRole::Edge
-                },
-                rate: RATE,
-                address: MacAddress([2, 0x57, 1, 0, index as u8, port as u8]),
+            .map(|port| {
+                PortConfig::new(
+                    if port < 2 {
+                        PortRole::Fabric
+                    } else {
+                        PortRole::Edge
+                    },
+                    RATE,
+                    MacAddress([2, 0x57, 1, 0, index as u8, port as u8]),
+                )
             })
             .collect();
         let routes = (0..host_count)
@@ -175,7 +212,10 @@ impl Network {
                 }
             })
             .collect();
-        let config = switch_config(ports, routes, options.detect);
+        let mut config = switch_config(ports, routes, options.detect);
+        if options.levels && !options.regular.contains(&index) {
+            use_levels(&mut config);
+        }
         let frame_count = config.frame_count;
         let fabric = (0..2).map(PortId::new).collect::<PortSet>();
         self.nodes.push(Node {
@@ -402,7 +442,28 @@ impl Network {
                     }
                 };
                 let at = now + RATE.time_for(length) + DELAY;
-                self.lines[node.lines[port]].packets.push_back((at, packet));
+                let line = &mut self.lines[node.lines[port]];
+                let is_fabric = matches!(line.to, End::Switch(..));
+                let (mut copies, mut late) = (1, Duration::ZERO);
+                if is_fabric && matches!(packet, Packet::Control(_)) {
+                    let mut hit = || {
+                        // xorshift64
+                        self.random ^= self.random << 13;
+                        self.random ^= self.random >> 7;
+                        self.random ^= self.random << 17;
+                        self.random % 1000 < self.disturbed_per_mille
+                    };
+                    if hit() {
+                        copies = 0;
+                    } else if hit() {
+                        copies = 2;
+                    } else if hit() {
+                        late = Duration::from_micros(300);
+                    }
+                }
+                for _ in 0..copies {
+                    line.send(at + late, packet.clone());
+                }
             }
         }
         while let Some(event) = node.switch.poll_event() {
@@ -464,8 +525,24 @@ pub fn switch_config(
         learning_age: Duration::from_secs(300),
         detector: Some(DetectorConfig { detect }),
         pause_time: Quanta::MAX,
+        feedback_refresh: Duration::from_millis(10),
         shaper_burst: Bytes::new(1500),
     };
     config.frame_count = config.frames_needed();
     config
+}
+
+/// Levels for routes of two links, with room for the round trip of these lines.
+fn use_levels(config: &mut SwitchConfig) {
+    let buffer = Bytes::new(96 * 1024);
+    config.classes[PRIORITY.index()].mode = ClassMode::Level {
+        budgets: Budgets::derived(2, buffer, config.gamma_max()).unwrap(),
+        xoff: Bytes::new(60 * 1024),
+        xon: Bytes::new(52 * 1024),
+        headroom: Bytes::new(32 * 1024),
+    };
+    for port in &mut config.ports {
+        port.round_trip = ROUND_TRIP;
+    }
+    config.frame_count = config.frames_needed();
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_api::daemon::{Clcm, Dataplane, KernelLosses, Pfc, Port, Queue, Status};
 use weir_core::units::NANOS_PER_SECOND;
-use weir_core::{ClassMode, DropReason, Priority};
+use weir_core::{DropReason, Priority};
 
 use crate::control::info::{mode_name, role_name, SwitchInfo};
 use crate::control::{Shared, Stage};
@@ -126,12 +126,12 @@ pub fn queues(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Queue> {
     queues
 }
 
-/// `GET /v1/pfc`: the lossless (port, priority) pairs.
+/// `GET /v1/pfc`: the (port, priority) pairs that pause their neighbours by thresholds.
 pub fn pfc(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Pfc> {
     let mut all = Vec::new();
     for (port, state) in info.ports.iter().zip(&snapshot.ports) {
         for priority in Priority::ALL {
-            let ClassMode::Pfc { headroom, .. } = info.class(priority).mode else {
+            let Some(headroom) = info.pfc_headroom(port, priority) else {
                 continue;
             };
             let counters = &state.counters.priority[priority.index()];

@@ -67,7 +67,9 @@ impl DeadlockLog {
             } => {
                 self.released.remove(&(egress, priority));
             }
-            EventKind::ClcmReceived { .. } | EventKind::HeadroomExceeded { .. } => {}
+            EventKind::ClcmReceived { .. }
+            | EventKind::HeadroomExceeded { .. }
+            | EventKind::RouteTooLong { .. } => {}
         }
     }
 

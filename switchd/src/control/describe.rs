@@ -53,6 +53,11 @@ pub fn event(info: &SwitchInfo, event: &Event) -> Draft {
         EventKind::HeadroomExceeded { ingress, priority } => {
             about("headroom_exceeded", ingress, priority)
         }
+        EventKind::RouteTooLong {
+            ingress,
+            priority,
+            destination,
+        } => about("route_too_long", ingress, priority).detail("destination", destination),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What does not change about a switch while it runs: names and settings.
 
-use weir_core::{BitRate, ClassMode, MacAddress, PortId, PortRole, Priority};
+use weir_core::{BitRate, Bytes, ClassMode, MacAddress, PortId, PortRole, Priority};
 
 /// One switch.
 #[derive(Clone, Debug)]
@@ -68,6 +68,16 @@ impl SwitchInfo {
         &self.classes[priority.index()]
     }
 
+    /// Headroom of a (port, priority) that pauses its neighbour by PFC thresholds; `None` for others: a
+    /// lossy class, and a class with Levels at a fabric port.
+    pub fn pfc_headroom(&self, port: &PortInfo, priority: Priority) -> Option<Bytes> {
+        match (self.class(priority).mode, port.role) {
+            (ClassMode::Pfc { headroom, .. }, _)
+            | (ClassMode::Level { headroom, .. }, PortRole::Edge) => Some(headroom),
+            _ => None,
+        }
+    }
+
     /// The priorities whose class is lossless.
     pub fn lossless(&self) -> impl Iterator<Item = Priority> + '_ {
         Priority::ALL
@@ -89,5 +99,6 @@ pub const fn mode_name(mode: ClassMode) -> &'static str {
     match mode {
         ClassMode::Lossy { .. } => "lossy",
         ClassMode::Pfc { .. } => "pfc",
+        ClassMode::Level { .. } => "level",
     }
 }

@@ -163,14 +163,13 @@ impl Dataplane {
         }
         let frame_count = core.frame_count;
         let switch = Switch::new(core)?;
-        let ports = attach(config, &devices, &sockets, pin_root)?;
         let system = |what| move |source| DataplaneError::System { what, source };
         let wake = Wake::new().map_err(system("eventfd"))?;
         let notify = Wake::new().map_err(system("eventfd"))?;
         let (requests, request_receiver) = bounded(REQUEST_CAPACITY);
         let (event_sender, events) = bounded(EVENT_CAPACITY);
         let (snapshot_sender, snapshots) = bounded(SNAPSHOT_CAPACITY);
-        let worker = Worker::new(
+        let mut worker = Worker::new(
             XdpIo::new(sockets, memory, &wake),
             switch,
             Pool::new(frame_count, config.ports.len() * CONTROL_RESERVE_PER_PORT),
@@ -185,6 +184,9 @@ impl Dataplane {
             clock::now,
             config.dataplane.spin,
         );
+        // A neighbour may send from the moment on that a program is attached.
+        worker.fill_rings();
+        let ports = attach(config, &devices, worker.io().sockets(), pin_root)?;
         let cpu = config.dataplane.cpu;
         let thread = std::thread::Builder::new()
             .name("weir-dataplane".into())

@@ -117,9 +117,12 @@ impl<I: Io> Worker<I> {
         }
     }
 
+    pub(super) fn io(&self) -> &I {
+        &self.io
+    }
+
     /// Runs until a [`Request::Stop`] is done, or the control plane is gone.
     pub(super) fn run(mut self) -> Ended {
-        self.fill_rings();
         loop {
             let began = (self.clock)();
             let busy = self.round(began);
@@ -326,8 +329,9 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// Tops up every fill ring, a bounded number of chunks at a time, in turns.
-    fn fill_rings(&mut self) {
+    /// Tops up every fill ring, a bounded number of chunks at a time, in turns. To be called once before
+    /// frames can arrive; every round does it again.
+    pub(super) fn fill_rings(&mut self) {
         for port in 0..self.ports.len() {
             loop {
                 let room = self.io.fill_room(port).min(BATCH);

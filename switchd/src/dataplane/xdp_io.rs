@@ -39,6 +39,11 @@ impl XdpIo {
             poll,
         }
     }
+
+    /// By port.
+    pub(super) fn sockets(&self) -> &[XdpSocket] {
+        &self.sockets
+    }
 }
 
 impl Io for XdpIo {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, MetricType};
 use weir_core::control::IgnoreReason;
-use weir_core::{ClassMode, DropReason, PortId};
+use weir_core::{DropReason, PortId};
 
 use super::definitions::{self as define, Definition, Kind};
 use crate::api::views::shown_priorities;
@@ -189,7 +189,35 @@ impl SnapshotCollector {
                 let labels = [port, &number, direction, kind];
                 families.add(&define::PFC_FRAMES, &labels, count as f64);
             }
-            let ClassMode::Pfc { headroom, .. } = switch.class(priority).mode else {
+            if !switch.class(priority).mode.is_lossless() {
+                continue;
+            }
+            for (metric, value) in [
+                (&define::SUSPECTED, u64::from(gauges.suspected)),
+                (&define::SUSPICIONS, counters.suspicions),
+                (&define::RELEASES, counters.releases),
+            ] {
+                families.add(metric, &place, value as f64);
+            }
+            if let Some(levels) = &gauges.levels {
+                for (direction, feedback, frames) in [
+                    ("tx", levels.feedback_sent, counters.feedback_sent),
+                    ("rx", levels.feedback_received, counters.feedback_received),
+                ] {
+                    let labels = [port, &number, direction];
+                    families.add(&define::FEEDBACK, &labels, f64::from(feedback.get()));
+                    families.add(&define::FEEDBACK_FRAMES, &labels, frames as f64);
+                }
+                for (metric, value) in [
+                    (&define::LEVEL_HELD_FRAMES, levels.held_frames),
+                    (&define::LIFTS, counters.lifts),
+                    (&define::FEEDBACK_EXPIRED, counters.feedback_expired),
+                    (&define::ROUTES_TOO_LONG, counters.routes_too_long),
+                ] {
+                    families.add(metric, &place, value as f64);
+                }
+            }
+            let Some(headroom) = switch.pfc_headroom(info, priority) else {
                 continue;
             };
             for (metric, value) in [
@@ -200,9 +228,6 @@ impl SnapshotCollector {
                     &define::HEADROOM_USED_MAX_BYTES,
                     gauges.headroom_used_max.get(),
                 ),
-                (&define::SUSPECTED, u64::from(gauges.suspected)),
-                (&define::SUSPICIONS, counters.suspicions),
-                (&define::RELEASES, counters.releases),
             ] {
                 families.add(metric, &place, value as f64);
             }

@@ -84,6 +84,18 @@ metrics! {
         "Times that the egress became suspected of a deadlock.";
     RELEASES Counter "weir_releases_total" ["port", "priority"]
         "Deadlock releases that started with the port as the loop's egress.";
+    FEEDBACK Gauge "weir_level_feedback" ["port", "priority", "direction"]
+        "Transmit Feedback in force on the link: told by us (tx) and told by the neighbour (rx); 0 restricts nothing.";
+    FEEDBACK_FRAMES Counter "weir_level_feedback_frames_total" ["port", "priority", "direction"]
+        "Transmit Feedback sent (tx, refreshes included) and received (rx).";
+    FEEDBACK_EXPIRED Counter "weir_level_feedback_expired_total" ["port", "priority"]
+        "Times that the neighbour's Feedback was not refreshed and stopped to count.";
+    LEVEL_HELD_FRAMES Gauge "weir_level_held_frames" ["port", "priority"]
+        "Frames waiting to leave by the port that the neighbour's Feedback holds back.";
+    LIFTS Counter "weir_level_lifts_total" ["port", "priority"]
+        "Destinations that a frame from the port lifted to a higher Level.";
+    ROUTES_TOO_LONG Counter "weir_level_routes_too_long_total" ["port", "priority"]
+        "Destinations that reached Level D away from their own switch: their routes are longer than D links.";
     CLCM_FRAMES Counter "weir_clcm_frames_total" ["port", "direction"]
         "CLCM frames sent (tx), and received and understood (rx).";
     CLCM_IGNORED Counter "weir_clcm_ignored_total" ["reason"]

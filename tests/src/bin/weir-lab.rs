@@ -206,7 +206,7 @@ fn demo(file: &Path, duration: Option<&str>, output: &Output) -> Result<bool> {
 /// The threshold of the first lossless class.
 fn xoff(scenario: &Scenario) -> Option<u64> {
     scenario.classes.iter().find_map(|class| match class.mode {
-        ClassMode::Pfc { xoff, .. } => Some(xoff.get()),
+        ClassMode::Pfc { xoff, .. } | ClassMode::Level { xoff, .. } => Some(xoff.get()),
         ClassMode::Lossy { .. } => None,
     })
 }

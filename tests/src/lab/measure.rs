@@ -40,6 +40,7 @@ pub fn result(scenario: &Scenario, raw: &Raw) -> RunResult {
             .map_or("pfc", |flow| match scenario.classes[flow.class].mode {
                 ClassMode::Lossy { .. } => "lossy",
                 ClassMode::Pfc { .. } => "pfc",
+                ClassMode::Level { .. } => "level",
             });
     let mut result = RunResult {
         format: RUN_FORMAT,

@@ -1,9 +1,11 @@
 //! `[[class]]`.
 
-use weir_core::{Bytes, ClassMode, Priority};
+use weir_core::config::Reserve;
+use weir_core::level::LEVEL_MAX;
+use weir_core::{BitRate, Budgets, Bytes, ClassMode, Duration, Priority};
 
 use super::{keys, within};
-use crate::daemon::{Class, DEFAULT_CLASS};
+use crate::daemon::{Class, DataplaneConfig, DEFAULT_CLASS};
 use crate::document;
 use crate::reader::{FromItem, Names, Table};
 
@@ -22,16 +24,21 @@ impl FromItem for Priority {
 }
 
 /// Reads all classes; also used by scenarios.
-pub(crate) fn classes(root: &Table<'_>) -> Vec<Class> {
+pub(crate) fn classes(root: &Table<'_>, sizing: &LevelSizing) -> Vec<Class> {
     let names = Names::default();
     let mut owners: [Option<String>; 8] = Default::default();
     root.tables("class", keys("class"))
         .iter()
-        .filter_map(|table| class(table, &names, &mut owners))
+        .filter_map(|table| class(table, &names, &mut owners, sizing))
         .collect()
 }
 
-fn class(table: &Table<'_>, names: &Names, owners: &mut [Option<String>; 8]) -> Option<Class> {
+fn class(
+    table: &Table<'_>,
+    names: &Names,
+    owners: &mut [Option<String>; 8],
+    sizing: &LevelSizing,
+) -> Option<Class> {
     let name: String = table.require("name")?;
     names.note(table, "name", &name);
     if name == DEFAULT_CLASS {
@@ -41,7 +48,7 @@ fn class(table: &Table<'_>, names: &Names, owners: &mut [Option<String>; 8]) -> 
         );
     }
     let priorities = priorities(table, &name, owners);
-    let mode = class_mode(table)?;
+    let mode = class_mode(table, sizing)?;
     Some(Class {
         name,
         priorities: priorities?,
@@ -84,50 +91,143 @@ fn priorities(
 enum ModeWord {
     Lossy,
     Pfc,
+    Level,
 }
 
-fn class_mode(table: &Table<'_>) -> Option<ClassMode> {
+impl ModeWord {
+    /// The keys that mean something in this mode.
+    fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Lossy => &["buffer"],
+            Self::Pfc => &["xoff", "xon", "headroom"],
+            Self::Level => &["xoff", "xon", "headroom", "max-hops", "buffer", "budgets"],
+        }
+    }
+}
+
+fn class_mode(table: &Table<'_>, sizing: &LevelSizing) -> Option<ClassMode> {
     table.require::<String>("mode")?;
     let mode = table.choice(
         "mode",
-        &[("lossy", ModeWord::Lossy), ("pfc", ModeWord::Pfc)],
+        &[
+            ("lossy", ModeWord::Lossy),
+            ("pfc", ModeWord::Pfc),
+            ("level", ModeWord::Level),
+        ],
     )?;
-    let (needed, foreign): (&[&str], &[&str]) = match mode {
-        ModeWord::Lossy => (&[], &["xoff", "xon", "headroom"]),
-        ModeWord::Pfc => (&["xoff", "xon", "headroom"], &["buffer"]),
-    };
-    for key in foreign {
-        if table.has(key) {
-            let legal = if needed.is_empty() {
-                "buffer".to_owned()
-            } else {
-                needed.join(", ")
-            };
+    for key in ["xoff", "xon", "headroom", "buffer", "max-hops", "budgets"] {
+        if table.has(key) && !mode.keys().contains(&key) {
             table.complain(
                 key,
-                format!("has no meaning in this mode, which has {legal}"),
+                format!(
+                    "has no meaning in this mode, which has {}",
+                    mode.keys().join(", ")
+                ),
             );
         }
     }
-    match mode {
-        ModeWord::Lossy => Some(ClassMode::Lossy {
+    if let ModeWord::Lossy = mode {
+        return Some(ClassMode::Lossy {
             buffer: table.get_or("buffer", Bytes::new(256 * 1024)),
-        }),
-        ModeWord::Pfc => {
-            let (xoff, xon, headroom) = (
-                table.require::<Bytes>("xoff"),
-                table.require::<Bytes>("xon"),
-                table.require::<Bytes>("headroom"),
-            );
-            let (xoff, xon, headroom) = (xoff?, xon?, headroom?);
-            if xon >= xoff {
-                table.complain("xon", format!("xon ({xon}) must be below xoff ({xoff})"));
+        });
+    }
+    let (xoff, xon, headroom) = (
+        table.require::<Bytes>("xoff"),
+        table.require::<Bytes>("xon"),
+        table.require::<Bytes>("headroom"),
+    );
+    let (xoff, xon, headroom) = (xoff?, xon?, headroom?);
+    if xon >= xoff {
+        table.complain("xon", format!("xon ({xon}) must be below xoff ({xoff})"));
+    }
+    Some(match mode {
+        ModeWord::Level => ClassMode::Level {
+            budgets: budgets(table, sizing, xoff)?,
+            xoff,
+            xon,
+            headroom,
+        },
+        _ => ClassMode::Pfc {
+            xoff,
+            xon,
+            headroom,
+        },
+    })
+}
+
+/// b_1 … b_D: written out, or derived from the buffer, or from what a round trip needs and xoff.
+fn budgets(table: &Table<'_>, sizing: &LevelSizing, xoff: Bytes) -> Option<Budgets> {
+    if table.has("budgets") {
+        for key in ["max-hops", "buffer"] {
+            if table.has(key) {
+                table.complain(key, "follows from budgets; write one or the other");
             }
-            Some(ClassMode::Pfc {
-                xoff,
-                xon,
-                headroom,
-            })
         }
+        let list = table.get::<Vec<Bytes>>("budgets")?;
+        let budgets = Budgets::new(&list);
+        if budgets.is_none() {
+            let message = format!(
+                "{} budgets; there are as many as links between switches on the longest route, 1 to {LEVEL_MAX}",
+                list.len()
+            );
+            table.complain("budgets", message);
+        }
+        return budgets;
+    }
+    let depth = match (within(table, "max-hops", 1, LEVEL_MAX as u64), sizing.depth) {
+        (Some(depth), _) => depth as u8,
+        (None, Some(depth)) if !table.has("max-hops") => depth,
+        (None, _) => {
+            table.require::<u64>("max-hops");
+            return None;
+        }
+    };
+    let least = sizing.least(depth);
+    let buffer = table.get_or("buffer", least + xoff);
+    if buffer < least {
+        table.complain(
+            "buffer",
+            format!(
+                "{buffer} is less than {least}: {depth} budgets of at least one frame ({}), and {} for what arrives in the round trip time of the longest link. Enlarge it, or shorten round-trip",
+                sizing.gamma_max, sizing.reserve
+            ),
+        );
+        return None;
+    }
+    Budgets::derived(depth, buffer, sizing.gamma_max)
+}
+
+/// What budgets depend on beside the class itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LevelSizing {
+    gamma_max: Bytes,
+    /// The largest of all links.
+    reserve: Bytes,
+    /// D where the file does not say; `None` where it must.
+    depth: Option<u8>,
+}
+
+impl LevelSizing {
+    /// `links` gives rate and round trip time of each link between switches.
+    pub(crate) fn new(
+        dataplane: &DataplaneConfig,
+        links: impl Iterator<Item = (BitRate, Duration)>,
+        depth: Option<u8>,
+    ) -> Self {
+        let length = dataplane.frame_length_max();
+        let reserves =
+            links.map(|(rate, span)| Reserve::new(rate, span, dataplane.cell, length).total());
+        Self {
+            gamma_max: dataplane.gamma_max(),
+            reserve: reserves
+                .max()
+                .unwrap_or_default()
+                .round_up_to(dataplane.cell),
+            depth,
+        }
+    }
+
+    fn least(&self, depth: u8) -> Bytes {
+        Bytes::new(u64::from(depth) * self.gamma_max.get()) + self.reserve
     }
 }

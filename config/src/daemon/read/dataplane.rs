@@ -21,6 +21,7 @@ pub(super) fn dataplane(root: &Table<'_>) -> DataplaneConfig {
         cpu: table.get::<u64>("cpu").map(|cpu| cpu as usize),
         pause_time: within(&table, "pause-time", 1, u64::from(u16::MAX))
             .map_or(default.pause_time, |quanta| Quanta(quanta as u16)),
+        feedback_refresh: table.get_or("feedback-refresh", default.feedback_refresh),
         shaper_burst: table.get_or("shaper-burst", default.shaper_burst),
         zero_copy: table
             .choice(

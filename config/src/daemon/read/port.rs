@@ -1,9 +1,9 @@
 //! `[[port]]`.
 
-use weir_core::{MacAddress, PortRole, Priority};
+use weir_core::{MacAddress, Neighbour, PortRole, Priority};
 
 use super::{keys, within};
-use crate::daemon::{default_dscp_map, Fallback, Port, Trust};
+use crate::daemon::{default_dscp_map, Fallback, Port, Trust, DEFAULT_ROUND_TRIP};
 use crate::reader::{line_of, FromItem, Names, Table};
 
 pub(super) fn ports(root: &Table<'_>) -> Vec<Port> {
@@ -67,7 +67,19 @@ fn port(table: &Table<'_>, names: &Names, devices: &Names) -> Option<Port> {
             &[("pass", Fallback::Pass), ("drop", Fallback::Drop)],
         )
         .unwrap_or(Fallback::Drop);
+    let neighbour = table
+        .choice(
+            "neighbour",
+            &[
+                ("auto", Neighbour::Unknown),
+                ("enhanced", Neighbour::Enhanced),
+                ("regular", Neighbour::Regular),
+            ],
+        )
+        .unwrap_or_default();
     Some(Port {
+        round_trip: table.get_or("round-trip", DEFAULT_ROUND_TRIP),
+        neighbour,
         address: table.get::<MacAddress>("address"),
         default_priority: table.get_or("default-priority", Priority::ALL[0]),
         pcp_map: pcp_map(table),

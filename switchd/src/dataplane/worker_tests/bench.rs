@@ -209,14 +209,16 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
         xon: setup.buffer.saturating_sub(Bytes::new(1024)),
         headroom: Bytes::new(3 * setup.buffer.get()),
     };
-    let port = |index| PortConfig {
-        role: if index == EDGE {
-            PortRole::Edge
-        } else {
-            PortRole::Fabric
-        },
-        rate: setup.rate,
-        address: port_address(index),
+    let port = |index| {
+        PortConfig::new(
+            if index == EDGE {
+                PortRole::Edge
+            } else {
+                PortRole::Fabric
+            },
+            setup.rate,
+            port_address(index),
+        )
     };
     let route = |index| RouteConfig {
         destination: host(index),
@@ -235,6 +237,7 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
             detect: Duration::from_millis(20),
         }),
         pause_time: Quanta::MAX,
+        feedback_refresh: Duration::from_millis(10),
         shaper_burst: if setup.rate == SLOW {
             Bytes::ZERO
         } else {

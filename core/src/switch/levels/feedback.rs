@@ -1,0 +1,336 @@
+//! Transmit Feedback on its way: what to tell a neighbour and when, and what a neighbour has told us.
+//!
+//! Feedback f goes as a pause time of 1 + f quanta followed at once by zero (section IV), so that a
+//! neighbour that knows nothing of Levels does not stop. It is sent when it changes and refreshed. Two
+//! things go beyond the paper:
+//!
+//! * Feedback D, which lets nothing out, is sent to a neighbour that may be a regular one as an ordinary
+//!   XOFF. Both kinds obey it, so that a regular neighbour's frames are not lost either.
+//! * A Feedback that may have got lost is repeated not only by time but also whenever part of the reserve
+//!   for the round trip has arrived since it was sent (see `SwitchConfig::reserve`).
+
+use crate::config::Neighbour;
+use crate::level::Level;
+use crate::units::{Bytes, Duration, Instant, Quanta};
+
+/// Refreshes of Feedback 0 at the usual interval; later ones come [`CALM`] times as slowly.
+const EAGER_REFRESHES: u8 = 8;
+const CALM: u64 = 100;
+
+/// Refreshes that may be missing before a neighbour's Feedback counts no more: it is gone, or another.
+const REFRESHES_MISSED: u64 = 16;
+
+/// One entry of a PFC frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::switch) struct Signal {
+    pub(in crate::switch) quanta: Quanta,
+    /// A second frame with zero follows at once.
+    pub(in crate::switch) then_zero: bool,
+    /// An ordinary XOFF.
+    pub(in crate::switch) is_xoff: bool,
+}
+
+/// How often, and with what.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::switch) struct Manner {
+    pub(in crate::switch) neighbour: Neighbour,
+    pub(in crate::switch) depth: Level,
+    pub(in crate::switch) refresh: Duration,
+    pub(in crate::switch) pause_time: Quanta,
+    /// After half of it, an XOFF is refreshed at the latest.
+    pub(in crate::switch) pause_span: Duration,
+}
+
+/// What we tell the neighbour on one (port, priority).
+#[derive(Debug)]
+pub(in crate::switch) struct FeedbackSent {
+    told: Level,
+    /// The last signal was an XOFF.
+    holds: bool,
+    repeat: bool,
+    refresh_at: Instant,
+    eager_left: u8,
+    arrived_since: Bytes,
+}
+
+impl FeedbackSent {
+    /// The neighbour may know a Feedback of an earlier life of ours: the first one is due at once.
+    pub(in crate::switch) fn new() -> Self {
+        Self {
+            told: Level::ZERO,
+            holds: false,
+            repeat: false,
+            refresh_at: Instant::ZERO,
+            eager_left: EAGER_REFRESHES,
+            arrived_since: Bytes::ZERO,
+        }
+    }
+
+    /// What was told last.
+    pub(in crate::switch) fn told(&self) -> Level {
+        self.told
+    }
+
+    /// When the Feedback is to be told again.
+    pub(in crate::switch) fn refresh_at(&self) -> Instant {
+        self.refresh_at
+    }
+
+    /// True when there is something to tell.
+    pub(in crate::switch) fn is_due(&self, feedback: Level) -> bool {
+        self.repeat || feedback != self.told
+    }
+
+    /// A frame of `cells` came in; `part` of the reserve makes us repeat what restricts.
+    pub(in crate::switch) fn note_arrival(&mut self, cells: Bytes, part: Bytes) {
+        if self.told > Level::ZERO {
+            self.arrived_since += cells;
+            self.repeat |= self.arrived_since >= part;
+        }
+    }
+
+    /// Makes a refresh due when it is time. True when it is.
+    pub(in crate::switch) fn refresh(&mut self, now: Instant) -> bool {
+        if self.refresh_at > now {
+            return false;
+        }
+        self.refresh_at = Instant::FAR_FUTURE;
+        self.repeat = true;
+        true
+    }
+
+    /// What goes out now, if anything does.
+    pub(in crate::switch) fn take(
+        &mut self,
+        now: Instant,
+        feedback: Level,
+        manner: &Manner,
+    ) -> Option<Signal> {
+        if !self.is_due(feedback) {
+            return None;
+        }
+        let held = self.holds;
+        let nothing_passes = feedback == manner.depth;
+        self.holds = nothing_passes && manner.neighbour != Neighbour::Enhanced;
+        self.eager_left = match feedback {
+            Level::ZERO if feedback == self.told => self.eager_left.saturating_sub(1),
+            _ => EAGER_REFRESHES,
+        };
+        self.told = feedback;
+        self.repeat = false;
+        self.arrived_since = Bytes::ZERO;
+        let mut interval = manner.refresh;
+        if self.holds {
+            interval = interval.min(manner.pause_span.divided_by(2));
+        } else if self.eager_left == 0 {
+            interval = interval.saturating_mul(CALM);
+        }
+        self.refresh_at = now + interval;
+        if self.holds {
+            return Some(Signal {
+                quanta: manner.pause_time,
+                then_zero: false,
+                is_xoff: true,
+            });
+        }
+        match manner.neighbour {
+            Neighbour::Regular => {
+                // Nothing to refresh until the next XOFF.
+                self.refresh_at = Instant::FAR_FUTURE;
+                held.then_some(Signal {
+                    quanta: Quanta::ZERO,
+                    then_zero: false,
+                    is_xoff: false,
+                })
+            }
+            neighbour => Some(Signal {
+                quanta: Quanta(1 + u16::from(feedback.get())),
+                then_zero: neighbour == Neighbour::Unknown,
+                is_xoff: false,
+            }),
+        }
+    }
+}
+
+/// What the neighbour has told us on one (port, priority).
+#[derive(Debug)]
+pub(in crate::switch) struct FeedbackReceived {
+    feedback: Level,
+    expires_at: Instant,
+}
+
+impl FeedbackReceived {
+    pub(in crate::switch) fn new() -> Self {
+        Self {
+            feedback: Level::ZERO,
+            expires_at: Instant::FAR_FUTURE,
+        }
+    }
+
+    /// f: frames below this Level stay.
+    pub(in crate::switch) fn feedback(&self) -> Level {
+        self.feedback
+    }
+
+    /// The Feedback that a pause time stands for, if it can be one.
+    pub(in crate::switch) fn decode(quanta: Quanta, depth: Level) -> Option<Level> {
+        let feedback = u8::try_from(quanta.0.checked_sub(1)?).ok()?;
+        Level::new(feedback).filter(|level| *level <= depth)
+    }
+
+    pub(in crate::switch) fn receive(&mut self, now: Instant, feedback: Level, refresh: Duration) {
+        self.feedback = feedback;
+        self.expires_at = if feedback == Level::ZERO {
+            Instant::FAR_FUTURE
+        } else {
+            now + refresh.saturating_mul(REFRESHES_MISSED)
+        };
+    }
+
+    /// When the Feedback stops to count.
+    pub(in crate::switch) fn expires_at(&self) -> Instant {
+        self.expires_at
+    }
+
+    /// True once when the neighbour has refreshed nothing for so long that what it said counts no more.
+    pub(in crate::switch) fn expire(&mut self, now: Instant) -> bool {
+        let expired = self.expires_at <= now;
+        if expired {
+            *self = Self::new();
+        }
+        expired
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAUSE: Quanta = Quanta(65_535);
+
+    fn level(number: u8) -> Level {
+        Level::new(number).unwrap()
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    fn manner(neighbour: Neighbour) -> Manner {
+        Manner {
+            neighbour,
+            depth: level(3),
+            refresh: Duration::from_millis(10),
+            pause_time: PAUSE,
+            pause_span: Duration::from_millis(8),
+        }
+    }
+
+    fn signal(quanta: u16, then_zero: bool, is_xoff: bool) -> Option<Signal> {
+        Some(Signal {
+            quanta: Quanta(quanta),
+            then_zero,
+            is_xoff,
+        })
+    }
+
+    #[test]
+    fn changes_are_told_once_and_refreshed() {
+        let manner = manner(Neighbour::Unknown);
+        let mut sent = FeedbackSent::new();
+        assert!(sent.refresh(at(0)));
+        assert_eq!(sent.take(at(0), level(0), &manner), signal(1, true, false));
+        assert_eq!(sent.take(at(1), level(0), &manner), None);
+        assert_eq!(sent.take(at(1), level(2), &manner), signal(3, true, false));
+        assert_eq!(sent.refresh_at(), at(11));
+        assert!(!sent.refresh(at(10)));
+        assert!(sent.refresh(at(11)));
+        assert_eq!(sent.take(at(11), level(2), &manner), signal(3, true, false));
+    }
+
+    #[test]
+    fn the_highest_feedback_is_an_xoff_unless_the_neighbour_is_enhanced() {
+        let unknown = manner(Neighbour::Unknown);
+        let mut sent = FeedbackSent::new();
+        assert_eq!(
+            sent.take(at(0), level(3), &unknown),
+            signal(PAUSE.0, false, true)
+        );
+        assert_eq!(sent.refresh_at(), at(4), "before the pause expires");
+        assert_eq!(sent.take(at(1), level(2), &unknown), signal(3, true, false));
+
+        let enhanced = manner(Neighbour::Enhanced);
+        assert_eq!(
+            sent.take(at(2), level(3), &enhanced),
+            signal(4, false, false)
+        );
+        assert_eq!(
+            sent.take(at(3), level(0), &enhanced),
+            signal(1, false, false)
+        );
+
+        let regular = manner(Neighbour::Regular);
+        assert_eq!(sent.take(at(4), level(1), &regular), None);
+        assert_eq!(
+            sent.take(at(5), level(3), &regular),
+            signal(PAUSE.0, false, true)
+        );
+        assert_eq!(
+            sent.take(at(6), level(2), &regular),
+            signal(0, false, false)
+        );
+        assert_eq!(sent.take(at(7), level(0), &regular), None);
+    }
+
+    #[test]
+    fn arrivals_under_restriction_make_it_be_repeated() {
+        let manner = manner(Neighbour::Enhanced);
+        let mut sent = FeedbackSent::new();
+        sent.take(at(0), level(1), &manner);
+        let part = Bytes::new(1000);
+        sent.note_arrival(Bytes::new(600), part);
+        assert_eq!(sent.take(at(1), level(1), &manner), None);
+        sent.note_arrival(Bytes::new(600), part);
+        assert_eq!(sent.take(at(1), level(1), &manner), signal(2, false, false));
+        sent.note_arrival(Bytes::new(600), part);
+        assert!(!sent.is_due(level(1)));
+    }
+
+    #[test]
+    fn calm_feedback_is_refreshed_ever_more_seldom() {
+        let manner = manner(Neighbour::Enhanced);
+        let mut sent = FeedbackSent::new();
+        let mut now = at(0);
+        for _ in 0..20 {
+            now = now.max(sent.refresh_at());
+            assert!(sent.refresh(now));
+            sent.take(now, level(0), &manner);
+        }
+        assert_eq!(sent.refresh_at(), now + Duration::from_secs(1));
+        sent.take(now, level(1), &manner);
+        sent.take(now, level(0), &manner);
+        assert_eq!(sent.refresh_at(), now + Duration::from_millis(10));
+    }
+
+    #[test]
+    fn what_a_neighbour_said_expires_without_refresh() {
+        let refresh = Duration::from_millis(10);
+        let mut received = FeedbackReceived::new();
+        received.receive(at(0), level(2), refresh);
+        assert_eq!(received.feedback(), level(2));
+        assert!(!received.expire(at(159)));
+        assert!(received.expire(at(160)));
+        assert_eq!(received.feedback(), Level::ZERO);
+        assert!(!received.expire(at(1000)));
+    }
+
+    #[test]
+    fn small_pause_times_are_feedback() {
+        let decode = |quanta| FeedbackReceived::decode(Quanta(quanta), level(3));
+        assert_eq!(decode(0), None);
+        assert_eq!(decode(1), Some(level(0)));
+        assert_eq!(decode(4), Some(level(3)));
+        assert_eq!(decode(5), None);
+        assert_eq!(decode(65_535), None);
+    }
+}

@@ -1,0 +1,9 @@
+//! Protocol P at one switch (Karol, Golestani and Lee, section III, with the round trips of section V).
+
+mod budget;
+mod feedback;
+mod table;
+
+pub(super) use budget::Budget;
+pub(super) use feedback::{FeedbackReceived, FeedbackSent, Manner};
+pub(super) use table::{LevelTable, ShareId};

@@ -1,0 +1,438 @@
+//! The Level Table: which Level each destination has, and how much is buffered for it behind which link.
+
+use crate::level::Level;
+use crate::port_set::PortSet;
+use crate::switch::hash::mix;
+use crate::switch::LevelEntry;
+use crate::units::{Bytes, MacAddress, PortId, Priority};
+
+const NIL: u32 = u32::MAX;
+
+/// Names a [`Share`] for as long as it has frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::switch) struct ShareId(u32);
+
+impl ShareId {
+    /// For frames of classes that have no Levels.
+    pub(in crate::switch) const NONE: Self = Self(NIL);
+}
+
+/// What is buffered for one destination behind one ingress port.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::switch) struct Share {
+    pub(in crate::switch) ingress: PortId,
+    /// Ports that its frames leave by.
+    pub(in crate::switch) egresses: PortSet,
+    /// In whole cells, from admission to completion.
+    pub(in crate::switch) cells: Bytes,
+    frame_count: u32,
+    entry: u32,
+    /// Next and previous of the same entry.
+    next: u32,
+    previous: u32,
+    /// Next in the same hash bucket, or next free one.
+    chain: u32,
+}
+
+/// One destination of one priority: each class is a network of its own, with buffers and Feedback of
+/// its own.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    destination: MacAddress,
+    priority: Priority,
+    level: Level,
+    /// The first share; an entry has at least one.
+    shares: u32,
+    chain: u32,
+}
+
+/// Level Assignment Rules 1, 2, 3 and 6. An entry goes with its last frame. All operations are O(1), but
+/// [`shares`](Self::shares), which has one item for each ingress port.
+#[derive(Debug)]
+pub(in crate::switch) struct LevelTable {
+    entries: Vec<Entry>,
+    free_entry: u32,
+    entry_buckets: Vec<u32>,
+    entry_count: usize,
+    shares: Vec<Share>,
+    free_share: u32,
+    share_buckets: Vec<u32>,
+}
+
+impl LevelTable {
+    /// Room for `frame_count` frames: a share has one at least, an entry a share.
+    pub(in crate::switch) fn new(frame_count: usize) -> Self {
+        let link = |index: usize| {
+            if index + 1 < frame_count {
+                index as u32 + 1
+            } else {
+                NIL
+            }
+        };
+        let entry = |index| Entry {
+            destination: MacAddress::default(),
+            priority: Priority::ALL[0],
+            level: Level::ZERO,
+            shares: NIL,
+            chain: link(index),
+        };
+        let share = |index| Share {
+            ingress: PortId::new(0),
+            egresses: PortSet::EMPTY,
+            cells: Bytes::ZERO,
+            frame_count: 0,
+            entry: NIL,
+            next: NIL,
+            previous: NIL,
+            chain: link(index),
+        };
+        let first = if frame_count == 0 { NIL } else { 0 };
+        let bucket_count = frame_count.next_power_of_two();
+        Self {
+            entries: (0..frame_count).map(entry).collect(),
+            free_entry: first,
+            entry_buckets: vec![NIL; bucket_count],
+            entry_count: 0,
+            shares: (0..frame_count).map(share).collect(),
+            free_share: first,
+            share_buckets: vec![NIL; bucket_count],
+        }
+    }
+
+    /// Destinations in the table.
+    pub(in crate::switch) fn len(&self) -> usize {
+        self.entry_count
+    }
+
+    /// λ of a destination; zero for one that is not in the table (rule 2).
+    pub(in crate::switch) fn level(&self, priority: Priority, destination: MacAddress) -> Level {
+        self.find_entry(priority, destination)
+            .map_or(Level::ZERO, |entry| self.entries[entry as usize].level)
+    }
+
+    /// The Level of a share's destination.
+    pub(in crate::switch) fn level_of(&self, share: ShareId) -> Level {
+        self.share(share)
+            .and_then(|share| self.entries.get(share.entry as usize))
+            .map_or(Level::ZERO, |entry| entry.level)
+    }
+
+    /// Where frames for a destination are buffered.
+    pub(in crate::switch) fn shares(
+        &self,
+        priority: Priority,
+        destination: MacAddress,
+    ) -> impl Iterator<Item = &Share> {
+        let mut at = self
+            .find_entry(priority, destination)
+            .map_or(NIL, |entry| self.entries[entry as usize].shares);
+        core::iter::from_fn(move || {
+            let share = self.shares.get(at as usize)?;
+            at = share.next;
+            Some(share)
+        })
+    }
+
+    /// Sets the Level of a destination that is in the table; does nothing for another.
+    pub(in crate::switch) fn set_level(
+        &mut self,
+        priority: Priority,
+        destination: MacAddress,
+        level: Level,
+    ) {
+        if let Some(entry) = self.find_entry(priority, destination) {
+            self.entries[entry as usize].level = level;
+        }
+    }
+
+    /// A frame is admitted from `ingress`; a destination that is new gets `level`. `None` when the table
+    /// is full, which more handles than frames would make it.
+    pub(in crate::switch) fn enter(
+        &mut self,
+        priority: Priority,
+        destination: MacAddress,
+        ingress: PortId,
+        level: Level,
+        cells: Bytes,
+        egresses: &PortSet,
+    ) -> Option<ShareId> {
+        let entry = match self.find_entry(priority, destination) {
+            Some(entry) => entry,
+            None if self.free_share == NIL => return None,
+            None => self.make_entry(priority, destination, level)?,
+        };
+        let index = match self.find_share(entry, ingress) {
+            Some(share) => share,
+            None => self.make_share(entry, ingress)?,
+        };
+        let share = &mut self.shares[index as usize];
+        share.cells += cells;
+        share.frame_count += 1;
+        for egress in egresses.iter() {
+            share.egresses.insert(egress);
+        }
+        Some(ShareId(index))
+    }
+
+    /// A frame has left. Gives the Level that it had.
+    pub(in crate::switch) fn leave(&mut self, share: ShareId, cells: Bytes) -> Option<Level> {
+        let level = self.level_of(share);
+        let state = self.shares.get_mut(share.0 as usize)?;
+        debug_assert!(state.frame_count > 0, "a frame leaves twice");
+        state.cells = state.cells.saturating_sub(cells);
+        state.frame_count = state.frame_count.saturating_sub(1);
+        if state.frame_count == 0 {
+            self.free_share(share.0);
+        }
+        Some(level)
+    }
+
+    /// All destinations in the table with their Levels and what is buffered for them. O(capacity): for
+    /// people, not for the loop.
+    pub(in crate::switch) fn iter(&self) -> impl Iterator<Item = LevelEntry> + '_ {
+        self.entry_buckets.iter().flat_map(move |first| {
+            let mut at = *first;
+            core::iter::from_fn(move || {
+                let entry = self.entries.get(at as usize)?;
+                at = entry.chain;
+                Some(LevelEntry {
+                    priority: entry.priority,
+                    destination: entry.destination,
+                    level: entry.level,
+                    buffered: self
+                        .shares(entry.priority, entry.destination)
+                        .map(|share| share.cells)
+                        .sum(),
+                })
+            })
+        })
+    }
+
+    fn share(&self, share: ShareId) -> Option<&Share> {
+        self.shares.get(share.0 as usize)
+    }
+
+    fn entry_bucket(&self, priority: Priority, destination: MacAddress) -> usize {
+        let key = destination.to_u64() ^ (u64::from(priority.get()) << 56);
+        mix(key) as usize & (self.entry_buckets.len() - 1)
+    }
+
+    fn share_bucket(&self, entry: u32, ingress: PortId) -> usize {
+        let key = (u64::from(entry) << 8) | u64::from(ingress.get());
+        mix(key) as usize & (self.share_buckets.len() - 1)
+    }
+
+    fn find_entry(&self, priority: Priority, destination: MacAddress) -> Option<u32> {
+        let mut at = self.entry_buckets[self.entry_bucket(priority, destination)];
+        while let Some(entry) = self.entries.get(at as usize) {
+            if entry.destination == destination && entry.priority == priority {
+                return Some(at);
+            }
+            at = entry.chain;
+        }
+        None
+    }
+
+    fn find_share(&self, entry: u32, ingress: PortId) -> Option<u32> {
+        let mut at = self.share_buckets[self.share_bucket(entry, ingress)];
+        while let Some(share) = self.shares.get(at as usize) {
+            if share.entry == entry && share.ingress == ingress {
+                return Some(at);
+            }
+            at = share.chain;
+        }
+        None
+    }
+
+    fn make_entry(
+        &mut self,
+        priority: Priority,
+        destination: MacAddress,
+        level: Level,
+    ) -> Option<u32> {
+        let bucket = self.entry_bucket(priority, destination);
+        let index = self.free_entry;
+        let entry = self.entries.get_mut(index as usize)?;
+        self.free_entry = entry.chain;
+        *entry = Entry {
+            destination,
+            priority,
+            level,
+            shares: NIL,
+            chain: self.entry_buckets[bucket],
+        };
+        self.entry_buckets[bucket] = index;
+        self.entry_count += 1;
+        Some(index)
+    }
+
+    fn make_share(&mut self, entry: u32, ingress: PortId) -> Option<u32> {
+        let bucket = self.share_bucket(entry, ingress);
+        let index = self.free_share;
+        let next = self.entries[entry as usize].shares;
+        let share = self.shares.get_mut(index as usize)?;
+        self.free_share = share.chain;
+        *share = Share {
+            ingress,
+            egresses: PortSet::EMPTY,
+            cells: Bytes::ZERO,
+            frame_count: 0,
+            entry,
+            next,
+            previous: NIL,
+            chain: self.share_buckets[bucket],
+        };
+        self.share_buckets[bucket] = index;
+        if let Some(after) = self.shares.get_mut(next as usize) {
+            after.previous = index;
+        }
+        self.entries[entry as usize].shares = index;
+        Some(index)
+    }
+
+    fn free_share(&mut self, index: u32) {
+        let share = self.shares[index as usize];
+        let bucket = self.share_bucket(share.entry, share.ingress);
+        unchain(&mut self.share_buckets[bucket], &mut self.shares, index);
+        match self.shares.get_mut(share.previous as usize) {
+            Some(before) => before.next = share.next,
+            None => self.entries[share.entry as usize].shares = share.next,
+        }
+        if let Some(after) = self.shares.get_mut(share.next as usize) {
+            after.previous = share.previous;
+        }
+        let free = &mut self.shares[index as usize];
+        (free.chain, free.entry) = (self.free_share, NIL);
+        self.free_share = index;
+        if self.entries[share.entry as usize].shares == NIL {
+            self.free_entry(share.entry);
+        }
+    }
+
+    fn free_entry(&mut self, index: u32) {
+        let entry = self.entries[index as usize];
+        let bucket = self.entry_bucket(entry.priority, entry.destination);
+        unchain(&mut self.entry_buckets[bucket], &mut self.entries, index);
+        self.entries[index as usize].chain = self.free_entry;
+        self.free_entry = index;
+        self.entry_count -= 1;
+    }
+}
+
+/// A member of a hash bucket's list.
+trait Chained {
+    fn chain_mut(&mut self) -> &mut u32;
+}
+
+impl Chained for Entry {
+    fn chain_mut(&mut self) -> &mut u32 {
+        &mut self.chain
+    }
+}
+
+impl Chained for Share {
+    fn chain_mut(&mut self) -> &mut u32 {
+        &mut self.chain
+    }
+}
+
+fn unchain<T: Chained>(first: &mut u32, all: &mut [T], index: u32) {
+    let after = *all[index as usize].chain_mut();
+    if *first == index {
+        *first = after;
+        return;
+    }
+    let mut at = *first;
+    while let Some(member) = all.get_mut(at as usize) {
+        let chain = member.chain_mut();
+        if *chain == index {
+            *chain = after;
+            return;
+        }
+        at = *chain;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const P3: Priority = Priority::ALL[3];
+    const P4: Priority = Priority::ALL[4];
+
+    fn host(number: u8) -> MacAddress {
+        MacAddress([2, 0, 0, 0, 0, number])
+    }
+
+    fn port(number: u8) -> PortId {
+        PortId::new(number)
+    }
+
+    fn level(number: u8) -> Level {
+        Level::new(number).unwrap()
+    }
+
+    fn enter(table: &mut LevelTable, destination: u8, ingress: u8, at: u8) -> ShareId {
+        let egresses = PortSet::from_iter([port(9)]);
+        table
+            .enter(
+                P3,
+                host(destination),
+                port(ingress),
+                level(at),
+                Bytes::new(256),
+                &egresses,
+            )
+            .unwrap()
+    }
+
+    #[test]
+    fn an_entry_lives_as_long_as_its_frames() {
+        let mut table = LevelTable::new(8);
+        assert_eq!(table.level(P3, host(1)), Level::ZERO);
+        let one = enter(&mut table, 1, 1, 2);
+        let same = enter(&mut table, 1, 1, 2);
+        let other = enter(&mut table, 1, 2, 2);
+        assert_eq!(one, same);
+        assert_eq!((table.len(), table.level(P3, host(1))), (1, level(2)));
+        assert_eq!(table.level(P4, host(1)), Level::ZERO, "another class");
+        table.set_level(P3, host(1), level(3));
+        let mut shares: Vec<_> = table
+            .shares(P3, host(1))
+            .map(|share| (share.ingress.get(), share.cells.get()))
+            .collect();
+        shares.sort_unstable();
+        assert_eq!(shares, [(1, 512), (2, 256)]);
+        assert_eq!(table.leave(one, Bytes::new(256)), Some(level(3)));
+        assert_eq!(table.leave(other, Bytes::new(256)), Some(level(3)));
+        assert_eq!(table.shares(P3, host(1)).count(), 1);
+        assert_eq!(table.leave(one, Bytes::new(256)), Some(level(3)));
+        assert_eq!((table.len(), table.level(P3, host(1))), (0, Level::ZERO));
+        assert_eq!(table.iter().count(), 0);
+    }
+
+    #[test]
+    fn room_for_as_many_destinations_as_frames() {
+        let mut table = LevelTable::new(5);
+        for round in 0..3 {
+            let shares: Vec<_> = (0..5).map(|n| enter(&mut table, n, round, n)).collect();
+            assert_eq!(table.len(), 5);
+            let full = table.enter(
+                P4,
+                host(7),
+                port(1),
+                level(1),
+                Bytes::new(1),
+                &PortSet::EMPTY,
+            );
+            assert_eq!(full, None);
+            let mut levels: Vec<_> = table.iter().map(|entry| entry.level.get()).collect();
+            levels.sort_unstable();
+            assert_eq!(levels, [0, 1, 2, 3, 4]);
+            for share in shares {
+                table.leave(share, Bytes::new(256));
+            }
+        }
+        assert_eq!(table.len(), 0);
+    }
+}

@@ -1,0 +1,102 @@
+//! Rings of things that take turns, by deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
+//!
+//! The members live in one slab, linked both ways, so that each of them can be taken out where it
+//! stands in O(1): a lifted destination changes its ring, and a release empties a lane in the middle.
+
+/// "No member": ends rings and marks empty ones.
+pub(super) const NIL: u32 = u32::MAX;
+
+/// A ring, or its absence.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turns {
+    head: u32,
+    tail: u32,
+}
+
+/// A member's place in its ring, and what it may still send in this turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    next: u32,
+    previous: u32,
+    deficit: u64,
+}
+
+/// Something that takes turns.
+pub(super) trait Turner {
+    fn turn(&self) -> &Turn;
+    fn turn_mut(&mut self) -> &mut Turn;
+}
+
+impl Turn {
+    pub(super) const NONE: Self = Self {
+        next: NIL,
+        previous: NIL,
+        deficit: 0,
+    };
+
+    pub(super) fn deficit(&self) -> u64 {
+        self.deficit
+    }
+
+    /// Takes `length` off the deficit, opening a new turn when it does not reach. The quantum is never
+    /// below the longest frame, so that one turn always does.
+    pub(super) fn spend(&mut self, length: u64, quantum: u64) {
+        debug_assert!(length <= quantum, "a frame longer than the quantum");
+        if self.deficit < length {
+            self.deficit += quantum;
+        }
+        self.deficit = self.deficit.saturating_sub(length);
+    }
+}
+
+impl Turns {
+    pub(super) const EMPTY: Self = Self {
+        head: NIL,
+        tail: NIL,
+    };
+
+    /// Whose turn it is; [`NIL`] in an empty ring.
+    pub(super) fn head(&self) -> u32 {
+        self.head
+    }
+
+    /// Adds a member that is in no ring, last and with nothing left of earlier turns.
+    pub(super) fn append<T: Turner>(&mut self, all: &mut [T], index: u32) {
+        *all[index as usize].turn_mut() = Turn::NONE;
+        self.link_last(all, index);
+    }
+
+    /// Takes a member of this ring out, wherever it stands.
+    pub(super) fn remove<T: Turner>(&mut self, all: &mut [T], index: u32) {
+        let Turn { next, previous, .. } = *all[index as usize].turn();
+        match all.get_mut(previous as usize) {
+            Some(before) => before.turn_mut().next = next,
+            None => self.head = next,
+        }
+        match all.get_mut(next as usize) {
+            Some(after) => after.turn_mut().previous = previous,
+            None => self.tail = previous,
+        }
+        let turn = all[index as usize].turn_mut();
+        (turn.next, turn.previous) = (NIL, NIL);
+    }
+
+    /// The head's turn is over: it goes to the end, keeping what it did not use.
+    pub(super) fn rotate<T: Turner>(&mut self, all: &mut [T]) {
+        if self.head != self.tail {
+            let head = self.head;
+            self.remove(all, head);
+            self.link_last(all, head);
+        }
+    }
+
+    fn link_last<T: Turner>(&mut self, all: &mut [T], index: u32) {
+        let tail = self.tail;
+        match all.get_mut(tail as usize) {
+            Some(last) => last.turn_mut().next = index,
+            None => self.head = index,
+        }
+        all[index as usize].turn_mut().previous = tail;
+        self.tail = index;
+    }
+}

@@ -1,0 +1,181 @@
+//! The choice of the next frame.
+
+use super::*;
+
+const P3: Priority = Priority::ALL[3];
+const NO_LEVELS: [Level; PRIORITY_COUNT] = [Level::ZERO; PRIORITY_COUNT];
+const ALL: Gate = Gate::FromLevel(Level::ZERO);
+
+fn level(number: u8) -> Level {
+    Level::new(number).unwrap()
+}
+
+fn from(number: u8) -> Gate {
+    Gate::FromLevel(level(number))
+}
+
+/// Three Levels above zero.
+fn with_levels() -> VirtualQueues {
+    VirtualQueues::new(4, &[level(3); PRIORITY_COUNT], 256, 1500)
+}
+
+fn port(number: u8) -> PortId {
+    PortId::new(number)
+}
+
+fn place(ingress: u8, destination: u64) -> Place {
+    Place {
+        egress: port(0),
+        priority: P3,
+        ingress: port(ingress),
+        destination,
+    }
+}
+
+fn push(queues: &mut VirtualQueues, ingress: u8, destination: u64, id: u32, length: u32) {
+    push_at(queues, Level::ZERO, ingress, destination, id, length);
+}
+
+fn push_at(
+    queues: &mut VirtualQueues,
+    level: Level,
+    ingress: u8,
+    destination: u64,
+    id: u32,
+    length: u32,
+) {
+    assert!(queues.push(&place(ingress, destination), level, FrameHandle(id), length));
+}
+
+fn drain(queues: &mut VirtualQueues, count: usize) -> Vec<(u8, u32)> {
+    (0..count)
+        .map(|_| queues.pop(port(0), P3, ALL).unwrap())
+        .map(|departure| (departure.ingress.get(), departure.handle.0))
+        .collect()
+}
+
+#[test]
+fn ingress_ports_take_turns_however_many_destinations_they_have() {
+    let mut queues = VirtualQueues::new(3, &NO_LEVELS, 64, 1500);
+    for n in 0..8 {
+        push(&mut queues, 1, u64::from(n), n, 1500);
+    }
+    for n in 100..104 {
+        push(&mut queues, 2, 7, n, 1500);
+    }
+    let order: Vec<u8> = drain(&mut queues, 8)
+        .iter()
+        .map(|(from, _)| *from)
+        .collect();
+    assert_eq!(order, [1, 2, 1, 2, 1, 2, 1, 2]);
+}
+
+#[test]
+fn turns_are_fair_in_bytes() {
+    let mut queues = VirtualQueues::new(3, &NO_LEVELS, 512, 1500);
+    for n in 0..200 {
+        push(&mut queues, 1, 1, n, 300);
+        push(&mut queues, 2, 1, 1000 + n, 1500);
+    }
+    let mut bytes = [0u64; 3];
+    for _ in 0..120 {
+        let departure = queues.pop(port(0), P3, ALL).unwrap();
+        bytes[departure.ingress.index()] += u64::from(departure.length_bytes);
+    }
+    assert!(bytes[1].abs_diff(bytes[2]) <= 2 * 1500, "{bytes:?}");
+}
+
+#[test]
+fn a_release_rule_lets_one_ingress_out_and_keeps_the_rest() {
+    let mut queues = VirtualQueues::new(4, &NO_LEVELS, 64, 1500);
+    for n in 0..3 {
+        push(&mut queues, 1, 1, n, 100);
+        push(&mut queues, 2, 1, 10 + n, 100);
+        push(&mut queues, 3, 1, 20 + n, 100);
+    }
+    let only = Gate::OnlyFrom(port(2));
+    for n in 0..3 {
+        assert_eq!(queues.next_length(port(0), P3, only), Some(100));
+        let departure = queues.pop(port(0), P3, only).unwrap();
+        assert_eq!(departure.handle, FrameHandle(10 + n));
+    }
+    assert_eq!(queues.pop(port(0), P3, only), None);
+    assert!(!queues.has_frames_from(port(0), P3, port(2)));
+    let mut left = drain(&mut queues, 6);
+    left.sort_unstable();
+    assert_eq!(left, [(1, 0), (1, 1), (1, 2), (3, 20), (3, 21), (3, 22)]);
+    assert_eq!(queues.pop(port(0), P3, ALL), None);
+    assert_eq!(queues.room(), 64);
+}
+
+#[test]
+fn refuses_beyond_its_room_and_recovers() {
+    let mut queues = VirtualQueues::new(2, &NO_LEVELS, 2, 1500);
+    push(&mut queues, 1, 1, 0, 100);
+    push(&mut queues, 1, 2, 1, 100);
+    assert!(!queues.push(&place(1, 3), Level::ZERO, FrameHandle(2), 100));
+    assert!(!queues.push(&place(1, 1), Level::ZERO, FrameHandle(2), 100));
+    drain(&mut queues, 2);
+    push(&mut queues, 1, 3, 2, 100);
+    assert_eq!(drain(&mut queues, 1), [(1, 2)]);
+}
+
+#[test]
+fn only_levels_from_the_gate_on_leave_and_all_of_them_take_turns() {
+    let mut queues = with_levels();
+    for n in 0..4 {
+        push_at(&mut queues, level(0), 1, 10, n, 1500);
+        push_at(&mut queues, level(1), 2, 11, 10 + n, 1500);
+        push_at(&mut queues, level(3), 2, 13, 30 + n, 1500);
+    }
+    assert_eq!(queues.pop(port(0), P3, Gate::Shut), None);
+    let mut take = |gate| queues.pop(port(0), P3, gate).map(|frame| frame.handle.0);
+    let restricted: Vec<_> = (0..4).map(|_| take(from(1)).unwrap()).collect();
+    assert_eq!(restricted, [10, 30, 11, 31]);
+    assert_eq!(take(from(2)), Some(32));
+    let all: Vec<_> = (0..6).map(|_| take(ALL).unwrap()).collect();
+    assert_eq!(all, [0, 12, 33, 1, 13, 2]);
+    assert_eq!(take(from(1)), None);
+    assert_eq!(take(ALL), Some(3));
+    assert_eq!(take(ALL), None);
+}
+
+#[test]
+fn a_level_with_more_ingress_ports_has_more_turns() {
+    let mut queues = with_levels();
+    for n in 0..8 {
+        push_at(&mut queues, level(0), 1, 10, n, 1500);
+        push_at(&mut queues, level(0), 2, 10, n, 1500);
+        push_at(&mut queues, level(1), 3, 11, n, 1500);
+    }
+    let order: Vec<u8> = drain(&mut queues, 6)
+        .iter()
+        .map(|(from, _)| *from)
+        .collect();
+    assert_eq!(order, [3, 1, 2, 3, 1, 2]);
+}
+
+#[test]
+fn a_lifted_queue_keeps_its_frames_and_their_order() {
+    let mut queues = with_levels();
+    for n in 0..3 {
+        push_at(&mut queues, level(0), 1, 10, n, 700);
+        push_at(&mut queues, level(0), 1, 12, 20 + n, 700);
+    }
+    push_at(&mut queues, level(1), 2, 11, 40, 700);
+    queues.lift(&place(1, 10), level(2));
+    queues.lift(&place(1, 99), level(2));
+    push_at(&mut queues, level(2), 1, 10, 3, 700);
+    assert!(queues.may_leave(port(0), P3, from(2)));
+    assert!(!queues.may_leave(port(0), P3, from(3)));
+    let lifted: Vec<_> = (0..4)
+        .map(|_| queues.pop(port(0), P3, from(2)).unwrap().handle.0)
+        .collect();
+    assert_eq!(lifted, [0, 1, 2, 3]);
+    assert_eq!(queues.next_length(port(0), P3, from(2)), None);
+    assert!(queues.has_frames_from(port(0), P3, port(1)));
+    let mut left = drain(&mut queues, 4);
+    left.sort_unstable();
+    assert_eq!(left, [(1, 20), (1, 21), (1, 22), (2, 40)]);
+    assert_eq!(queues.room(), 256);
+}

@@ -1,0 +1,466 @@
+//! Protocol P against a slow model written straight from the paper's definitions: every frame has a Level
+//! of its own, n_i and m_i are sums over all frames (equations 7 and 8), and after every random operation
+//! the switch's incremental state must equal what they give.
+
+use proptest::prelude::*;
+use weir_core::config::RouteConfig;
+use weir_core::wire::mac_control::MacControl;
+use weir_core::wire::ControlFrame;
+use weir_core::{
+    BitRate, Budgets, Bytes, ClassConfig, ClassMode, DropReason, Duration, Frame, FrameHandle,
+    Instant, MacAddress, Neighbour, PortConfig, PortId, PortRole, Priority, Quanta, Switch,
+    SwitchConfig, Transmission,
+};
+
+/// Ports below are fabric, the others edge.
+const FABRIC: u8 = 3;
+const PORTS: u8 = 5;
+const DESTINATIONS: u8 = 8;
+const CELL: u64 = 256;
+const GAMMA: u64 = 1536;
+const EDGE_LIMIT: u64 = 12 * 1024;
+const P3: Priority = Priority::ALL[3];
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Receive {
+        port: u8,
+        destination: u8,
+        length: u16,
+    },
+    Transmit {
+        port: u8,
+    },
+    Complete {
+        index: u8,
+    },
+    Feedback {
+        port: u8,
+        quanta: u16,
+    },
+    Wait {
+        micros: u16,
+    },
+}
+
+fn op(depth: u8) -> impl Strategy<Value = Op> {
+    let port = 0..PORTS;
+    prop_oneof![
+        9 => (port.clone(), 0..DESTINATIONS, 60u16..1523)
+            .prop_map(|(port, destination, length)| Op::Receive { port, destination, length }),
+        6 => port.clone().prop_map(|port| Op::Transmit { port }),
+        4 => any::<u8>().prop_map(|index| Op::Complete { index }),
+        2 => (0..FABRIC, prop_oneof![8 => 0..u16::from(depth) + 3, 1 => Just(u16::MAX)])
+            .prop_map(|(port, quanta)| Op::Feedback { port, quanta }),
+        2 => (1u16..2000).prop_map(|micros| Op::Wait { micros }),
+    ]
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ModelFrame {
+    handle: FrameHandle,
+    ingress: u8,
+    destination: u8,
+    cells: u64,
+    level: u8,
+    /// The port that it was sent by, until its completion.
+    sent_by: Option<u8>,
+}
+
+struct Model {
+    budgets: Vec<u64>,
+    reserve: u64,
+    /// In the order of their arrival.
+    frames: Vec<ModelFrame>,
+    feedback_received: [u8; FABRIC as usize],
+    paused_until: [u64; FABRIC as usize],
+}
+
+impl Model {
+    fn depth(&self) -> u8 {
+        self.budgets.len() as u8
+    }
+
+    /// n_i of a link's Receiving Queue.
+    fn n(&self, link: u8, level: u8) -> u64 {
+        self.frames
+            .iter()
+            .filter(|frame| (frame.ingress, frame.level) == (link, level))
+            .map(|frame| frame.cells)
+            .sum()
+    }
+
+    /// Equation 8. Signed, to see it go below zero.
+    fn m(&self, link: u8, level: u8) -> i64 {
+        (1..=level)
+            .map(|j| self.budgets[usize::from(j) - 1] as i64 - self.n(link, j) as i64)
+            .sum()
+    }
+
+    /// The largest j with m_j below a bound, else 0.
+    fn largest_below(&self, link: u8, bound: u64) -> u8 {
+        (1..=self.depth())
+            .rev()
+            .find(|j| self.m(link, *j) < bound as i64)
+            .unwrap_or(0)
+    }
+
+    /// Section V: m_j − rT < γmax.
+    fn feedback(&self, link: u8) -> u8 {
+        self.largest_below(link, GAMMA + self.reserve)
+    }
+
+    /// λ of a destination: that of its frames, zero without any.
+    fn level_of(&self, destination: u8) -> u8 {
+        self.frames
+            .iter()
+            .find(|frame| frame.destination == destination)
+            .map_or(0, |frame| frame.level)
+    }
+
+    /// Rules 3 to 5 with equation 22. False when there is no room.
+    fn receive(&mut self, handle: FrameHandle, ingress: u8, destination: u8, length: u16) -> bool {
+        let cells = u64::from(length).div_ceil(CELL) * CELL;
+        let mut level = self.level_of(destination);
+        if ingress < FABRIC {
+            let j = self.largest_below(ingress, GAMMA);
+            if j == self.depth() {
+                return false;
+            }
+            level = level.max(1 + j);
+        } else {
+            let of_port = self.frames.iter().filter(|frame| frame.ingress == ingress);
+            if of_port.map(|frame| frame.cells).sum::<u64>() + cells > EDGE_LIMIT {
+                return false;
+            }
+        }
+        for frame in &mut self.frames {
+            if frame.destination == destination {
+                frame.level = level;
+            }
+        }
+        self.frames.push(ModelFrame {
+            handle,
+            ingress,
+            destination,
+            cells,
+            level,
+            sent_by: None,
+        });
+        true
+    }
+
+    /// Frames that may leave by a port: the oldest of their ingress and destination, and not below the
+    /// Feedback (equation 1); with Feedback D none.
+    fn eligible(&self, now: u64, egress: u8) -> Vec<FrameHandle> {
+        let waiting = || {
+            self.frames.iter().filter(move |frame| {
+                frame.sent_by.is_none() && egress_of(frame.destination) == egress
+            })
+        };
+        let feedback = match self.feedback_received.get(usize::from(egress)) {
+            Some(_) if self.paused_until[usize::from(egress)] > now => return Vec::new(),
+            Some(feedback) if *feedback == self.depth() => return Vec::new(),
+            Some(feedback) => *feedback,
+            None => 0,
+        };
+        waiting()
+            .filter(|frame| frame.level >= feedback)
+            .filter(|frame| {
+                let same = |other: &&ModelFrame| {
+                    (other.ingress, other.destination) == (frame.ingress, frame.destination)
+                };
+                waiting().find(same).map(|first| first.handle) == Some(frame.handle)
+            })
+            .map(|frame| frame.handle)
+            .collect()
+    }
+}
+
+fn egress_of(destination: u8) -> u8 {
+    destination % PORTS
+}
+
+fn address(number: u8) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 1, number])
+}
+
+fn config(budgets: &[u64], round_trip: Duration) -> SwitchConfig {
+    let lossy = ClassConfig {
+        mode: ClassMode::Lossy {
+            buffer: Bytes::new(GAMMA),
+        },
+        weight: 1,
+    };
+    let mut classes = [lossy; 8];
+    let budgets: Vec<_> = budgets.iter().copied().map(Bytes::new).collect();
+    classes[P3.index()].mode = ClassMode::Level {
+        budgets: Budgets::new(&budgets).unwrap(),
+        xoff: Bytes::new(EDGE_LIMIT / 2),
+        xon: Bytes::new(EDGE_LIMIT / 4),
+        headroom: Bytes::new(EDGE_LIMIT / 2),
+    };
+    let port = |number| PortConfig {
+        round_trip,
+        neighbour: Neighbour::Enhanced,
+        ..PortConfig::new(
+            if number < FABRIC {
+                PortRole::Fabric
+            } else {
+                PortRole::Edge
+            },
+            BitRate::from_mbit(10_000),
+            address(0x80 + number),
+        )
+    };
+    let mut config = SwitchConfig {
+        ports: (0..PORTS).map(port).collect(),
+        classes,
+        cell: Bytes::new(CELL),
+        frame_count: 0,
+        frame_length_max: Bytes::new(1522),
+        routes: (0..DESTINATIONS)
+            .map(|destination| RouteConfig {
+                destination: address(destination),
+                ports: vec![PortId::new(egress_of(destination))],
+            })
+            .collect(),
+        learning_capacity: 0,
+        learning_age: Duration::from_secs(300),
+        detector: None,
+        pause_time: Quanta::MAX,
+        feedback_refresh: Duration::from_secs(3600),
+        shaper_burst: Bytes::new(1 << 30),
+    };
+    config.frame_count = config.frames_needed();
+    config
+}
+
+struct Run {
+    switch: Switch,
+    model: Model,
+    now: u64,
+    free: Vec<FrameHandle>,
+}
+
+impl Run {
+    fn new(budgets: &[u64], round_trip: Duration) -> Self {
+        let config = config(budgets, round_trip);
+        let reserve = config.reserve(&config.ports[0]).get();
+        Self {
+            model: Model {
+                budgets: budgets.to_vec(),
+                reserve,
+                frames: Vec::new(),
+                feedback_received: [0; FABRIC as usize],
+                paused_until: [0; FABRIC as usize],
+            },
+            now: 1_000_000_000,
+            free: (0..config.frame_count as u32).map(FrameHandle).collect(),
+            switch: Switch::new(config).unwrap(),
+        }
+    }
+
+    fn instant(&self) -> Instant {
+        Instant::from_nanos(self.now)
+    }
+
+    fn apply(&mut self, op: Op) {
+        match op {
+            Op::Receive {
+                port,
+                destination,
+                length,
+            } => self.receive(port, destination, length),
+            Op::Transmit { port } => self.transmit(port),
+            Op::Complete { index } => self.complete(index),
+            Op::Feedback { port, quanta } => self.feedback(port, quanta),
+            Op::Wait { micros } => {
+                self.now += u64::from(micros) * 1000;
+                self.switch.handle_timeout(self.instant());
+            }
+        }
+        self.check();
+    }
+
+    fn receive(&mut self, port: u8, destination: u8, length: u16) {
+        if egress_of(destination) == port {
+            return;
+        }
+        let handle = *self.free.last().expect("never more frames than cells");
+        let frame = Frame {
+            handle,
+            length: Bytes::new(u64::from(length)),
+            priority: P3,
+            destination: address(destination),
+            source: address(0x40),
+            flow_hash: 0,
+        };
+        let fits = self.model.receive(handle, port, destination, length);
+        let outcome = self
+            .switch
+            .receive(self.instant(), PortId::new(port), frame);
+        let expected = if fits {
+            self.free.pop();
+            Ok(())
+        } else {
+            Err(DropReason::HeadroomExceeded)
+        };
+        assert_eq!(outcome, expected);
+    }
+
+    fn transmit(&mut self, port: u8) {
+        loop {
+            let eligible = self.model.eligible(self.now, port);
+            match self.switch.transmit(self.instant(), PortId::new(port)) {
+                Some(Transmission::Data { handle, .. }) => {
+                    assert!(eligible.contains(&handle), "{handle:?} of {eligible:?}");
+                    let frames = &mut self.model.frames;
+                    let frame = frames.iter_mut().find(|frame| frame.handle == handle);
+                    frame.unwrap().sent_by = Some(port);
+                    return;
+                }
+                Some(Transmission::Control(ControlFrame::Mac(MacControl::Pfc { times }))) => {
+                    if port < FABRIC {
+                        let told = 1 + u16::from(self.model.feedback(port));
+                        assert_eq!(times[P3.index()], Some(Quanta(told)));
+                    }
+                }
+                Some(other) => panic!("unexpected {other:?}"),
+                None => {
+                    assert_eq!(eligible, [], "they wait for nothing");
+                    if port < FABRIC {
+                        let gauges = self.switch.gauges(self.instant(), PortId::new(port), P3);
+                        let told = gauges.levels.unwrap().feedback_sent.get();
+                        assert_eq!(told, self.model.feedback(port), "all has been told");
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn complete(&mut self, index: u8) {
+        let sent: Vec<_> = (0..self.model.frames.len())
+            .filter(|at| self.model.frames[*at].sent_by.is_some())
+            .collect();
+        if sent.is_empty() {
+            return;
+        }
+        let at = sent[usize::from(index) % sent.len()];
+        let frame = self.model.frames.remove(at);
+        let port = PortId::new(frame.sent_by.unwrap());
+        let back = self.switch.complete(self.instant(), port, frame.handle);
+        assert_eq!(back, Some(frame.handle));
+        self.free.push(frame.handle);
+    }
+
+    fn feedback(&mut self, port: u8, quanta: u16) {
+        let mut times = [None; 8];
+        times[P3.index()] = Some(Quanta(quanta));
+        let mut buffer = [0u8; 128];
+        let length = ControlFrame::Mac(MacControl::Pfc { times })
+            .emit(address(0x50), &mut buffer)
+            .unwrap();
+        self.switch
+            .receive_mac_control(self.instant(), PortId::new(port), &buffer[..length])
+            .unwrap();
+        let at = usize::from(port);
+        if (1..=u16::from(self.model.depth()) + 1).contains(&quanta) {
+            self.model.feedback_received[at] = quanta as u8 - 1;
+            self.model.paused_until[at] = 0;
+        } else {
+            let pause = Quanta(quanta).at(BitRate::from_mbit(10_000));
+            self.model.paused_until[at] = self.now + pause.as_nanos();
+        }
+    }
+
+    fn check(&self) {
+        let (model, switch) = (&self.model, &self.switch);
+        assert_eq!(switch.held_frames(), model.frames.len(), "conservation");
+        for link in 0..FABRIC {
+            let gauges = switch.gauges(self.instant(), PortId::new(link), P3);
+            let levels = gauges.levels.expect("a fabric port of the class");
+            let mut used = 0;
+            for level in 1..=model.depth() {
+                let m = model.m(link, level);
+                assert!(m >= 0, "equation 18: m_{level} = {m}");
+                assert_eq!(
+                    levels.m[usize::from(level) - 1].get() as i64,
+                    m,
+                    "m_{level}"
+                );
+                used += model.n(link, level);
+                let budget: u64 = model.budgets[..usize::from(level)].iter().sum();
+                assert!(used <= budget, "constraint 7 at Level {level}");
+            }
+            let received = model.feedback_received[usize::from(link)];
+            assert_eq!(levels.feedback_received.get(), received);
+        }
+        let mut table: Vec<_> = switch
+            .level_table()
+            .map(|entry| {
+                (
+                    entry.destination.0[5],
+                    entry.level.get(),
+                    entry.buffered.get(),
+                )
+            })
+            .collect();
+        table.sort_unstable();
+        let expected: Vec<_> = (0..DESTINATIONS)
+            .map(|destination| {
+                let frames = || {
+                    let all = model.frames.iter();
+                    all.filter(move |frame| frame.destination == destination)
+                };
+                let level = model.level_of(destination);
+                assert!(level <= model.depth(), "Lemma 1");
+                assert!(frames().all(|frame| frame.level == level), "rule 3");
+                (destination, level, frames().map(|frame| frame.cells).sum())
+            })
+            .filter(|(_, _, buffered)| *buffered > 0)
+            .collect();
+        assert_eq!(table, expected, "the Level Table");
+        assert_eq!(switch.level_table_len(), expected.len());
+    }
+}
+
+/// Budgets from the least that is legal to ones with plenty of room.
+fn budgets(depth: u8) -> impl Strategy<Value = Vec<u64>> {
+    let first = prop_oneof![Just(GAMMA), GAMMA..40_000u64].prop_map(|b| b / CELL * CELL);
+    let other = prop_oneof![3 => Just(GAMMA), 1 => GAMMA..6_000u64].prop_map(|b| b / CELL * CELL);
+    (first, prop::collection::vec(other, usize::from(depth) - 1)).prop_map(|(first, others)| {
+        let mut budgets = vec![first];
+        budgets.extend(others);
+        budgets
+    })
+}
+
+fn case() -> impl Strategy<Value = (Vec<u64>, bool, Vec<Op>)> {
+    (1u8..=6).prop_flat_map(|depth| {
+        (
+            budgets(depth),
+            any::<bool>(),
+            prop::collection::vec(op(depth), 1..400),
+        )
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn incremental_state_equals_the_definitions((mut budgets, is_long, ops) in case()) {
+        let mut round_trip = Duration::ZERO;
+        if is_long {
+            round_trip = Duration::from_micros(2);
+            let config = config(&[1 << 20], round_trip);
+            budgets[0] += config.reserve(&config.ports[0]).round_up_to(Bytes::new(CELL)).get();
+        }
+        let mut run = Run::new(&budgets, round_trip);
+        for op in ops {
+            run.apply(op);
+        }
+    }
+}

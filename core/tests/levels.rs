@@ -1,0 +1,408 @@
+//! Protocol P, example by example: Figure 4 of the Karol paper, the wire, and what is refused.
+
+use weir_core::config::{ConfigError, RouteConfig};
+use weir_core::event::EventKind;
+use weir_core::switch::LevelGauges;
+use weir_core::wire::mac_control::MacControl;
+use weir_core::wire::ControlFrame;
+use weir_core::{
+    BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, CommandError, DropReason, Duration,
+    Frame, FrameHandle, Instant, Level, MacAddress, Neighbour, PortConfig, PortId, PortRole,
+    Priority, Quanta, Switch, SwitchConfig, Transmission,
+};
+
+const P3: Priority = Priority::ALL[3];
+const GAMMA: Bytes = Bytes::new(1536);
+const NOW: Instant = Instant::from_nanos(1_000_000_000);
+/// Ports 0 to 3 are fabric, 4 and 5 edge.
+const EDGE: u8 = 4;
+const LENGTH: Bytes = Bytes::new(1522);
+
+const X: u8 = 1;
+const Y: u8 = 2;
+const Z: u8 = 3;
+
+fn port(number: u8) -> PortId {
+    PortId::new(number)
+}
+
+fn address(number: u8) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 1, number])
+}
+
+/// Destinations up to 9 are beyond port 3, those from 10 on are hosts at port 4.
+fn config(budgets: &[Bytes]) -> SwitchConfig {
+    let lossy = ClassConfig {
+        mode: ClassMode::Lossy { buffer: GAMMA },
+        weight: 1,
+    };
+    let mut classes = [lossy; 8];
+    classes[P3.index()].mode = ClassMode::Level {
+        budgets: Budgets::new(budgets).unwrap(),
+        xoff: Bytes::new(8 * 1024),
+        xon: Bytes::new(4 * 1024),
+        headroom: Bytes::new(8 * 1024),
+    };
+    let role = |number| match number {
+        0..EDGE => PortRole::Fabric,
+        _ => PortRole::Edge,
+    };
+    let mut config = SwitchConfig {
+        ports: (0..6)
+            .map(|n| PortConfig::new(role(n), BitRate::from_mbit(1000), address(0x80 + n)))
+            .collect(),
+        classes,
+        cell: Bytes::new(256),
+        frame_count: 0,
+        frame_length_max: LENGTH,
+        routes: (0..20)
+            .map(|n| RouteConfig {
+                destination: address(n),
+                ports: vec![port(if n < 10 { 3 } else { EDGE })],
+            })
+            .collect(),
+        learning_capacity: 0,
+        learning_age: Duration::from_secs(300),
+        detector: None,
+        pause_time: Quanta::MAX,
+        feedback_refresh: Duration::from_millis(10),
+        shaper_burst: Bytes::new(1 << 20),
+    };
+    config.frame_count = config.frames_needed();
+    config
+}
+
+struct Node {
+    switch: Switch,
+    next_handle: u32,
+}
+
+impl Node {
+    fn new(config: SwitchConfig) -> Self {
+        Self {
+            switch: Switch::new(config).unwrap(),
+            next_handle: 0,
+        }
+    }
+
+    /// A switch with five budgets of one frame each, so that every frame behind a link costs a Level.
+    fn tight() -> Self {
+        Self::new(config(&[GAMMA; 5]))
+    }
+
+    fn receive(&mut self, ingress: u8, destination: u8) -> Result<u32, DropReason> {
+        let handle = self.next_handle;
+        let frame = Frame {
+            handle: FrameHandle(handle),
+            length: LENGTH,
+            priority: P3,
+            destination: address(destination),
+            source: address(0x40),
+            flow_hash: 0,
+        };
+        self.switch.receive(NOW, port(ingress), frame)?;
+        self.next_handle += 1;
+        Ok(handle)
+    }
+
+    fn level_of(&self, destination: u8) -> Option<u8> {
+        self.switch
+            .level_table()
+            .find(|entry| entry.destination == address(destination))
+            .map(|entry| entry.level.get())
+    }
+
+    fn link(&self, number: u8) -> LevelGauges {
+        let gauges = self.switch.gauges(NOW, port(number), P3);
+        gauges.levels.expect("a fabric port of a class with Levels")
+    }
+
+    /// m_1 … m_D in frames.
+    fn m(&self, number: u8) -> Vec<u64> {
+        let link = self.link(number);
+        let m = &link.m[..link.depth.index()];
+        m.iter().map(|m| m.get() / GAMMA.get()).collect()
+    }
+
+    /// Pause times of the class in all frames of control that `number` sends now.
+    fn told(&mut self, number: u8) -> Vec<u16> {
+        let mut told = Vec::new();
+        while let Some(Transmission::Control(frame)) = self.switch.transmit(NOW, port(number)) {
+            let ControlFrame::Mac(MacControl::Pfc { times }) = frame else {
+                panic!("{frame:?}");
+            };
+            told.extend(times[P3.index()].map(|quanta| quanta.0));
+        }
+        told
+    }
+
+    fn tell(&mut self, number: u8, quanta: u16) {
+        let mut times = [None; 8];
+        times[P3.index()] = Some(Quanta(quanta));
+        let frame = ControlFrame::Mac(MacControl::Pfc { times });
+        let mut buffer = [0; 128];
+        let length = frame.emit(address(0x50), &mut buffer).unwrap();
+        self.switch
+            .receive_mac_control(NOW, port(number), &buffer[..length])
+            .unwrap();
+    }
+
+    /// The next data frame by `number`, control frames left out.
+    fn data(&mut self, number: u8) -> Option<u32> {
+        loop {
+            match self.switch.transmit(NOW, port(number))? {
+                Transmission::Data { handle, .. } => return Some(handle.0),
+                Transmission::Control(_) => {}
+            }
+        }
+    }
+
+    fn complete(&mut self, number: u8, handle: u32) {
+        let back = self.switch.complete(NOW, port(number), FrameHandle(handle));
+        assert_eq!(back, Some(FrameHandle(handle)));
+    }
+}
+
+/// Figure 4: "the Level of a packet destined for X went from 1 to 4 to 2 as it passed from A to B to C".
+#[test]
+fn figure_4_number_for_number() {
+    let (mut a, mut b, mut c) = (Node::tight(), Node::tight(), Node::tight());
+
+    // A's Level Table: X 1, Y 1, Z 2. Each link gives Level 1 to the first frame, 2 to the second.
+    let x = a.receive(0, X).unwrap();
+    a.receive(1, Y).unwrap();
+    a.receive(1, Z).unwrap();
+    assert_eq!([X, Y, Z].map(|n| a.level_of(n).unwrap()), [1, 1, 2]);
+
+    // B's: X 4, Y 1. Three frames to others behind the same link make the fourth, to X, come to Level 4.
+    b.receive(1, Y).unwrap();
+    for other in 4..6 {
+        b.receive(1, other).unwrap();
+    }
+    b.receive(1, X).unwrap();
+    assert_eq!([X, Y].map(|n| b.level_of(n).unwrap()), [4, 1]);
+    assert_eq!(b.link(0).feedback_sent, Level::ZERO);
+
+    // C's: X 1, Y 1, Z 3. Its link from B holds one frame, so that its Feedback there is 1.
+    c.receive(0, Y).unwrap();
+    c.receive(1, X).unwrap();
+    c.receive(2, 4).unwrap();
+    c.receive(2, 5).unwrap();
+    c.receive(2, Z).unwrap();
+    assert_eq!([X, Y, Z].map(|n| c.level_of(n).unwrap()), [1, 1, 3]);
+    assert_eq!(c.told(0), [2, 0], "Feedback 1, then zero");
+
+    // f = 0 on the link from A to B: the frame to X, of Level 1, may leave.
+    assert_eq!(b.told(0), Vec::<u16>::new(), "nothing has changed there");
+    assert_eq!(a.data(3), Some(x));
+    a.complete(3, x);
+    assert_eq!(a.level_of(X), None, "entries leave with their last frame");
+    let x = b.receive(0, X).unwrap();
+    assert_eq!(
+        b.level_of(X),
+        Some(4),
+        "lifted to 4 when it is buffered at B"
+    );
+    assert_eq!(b.m(0), [1, 2, 3, 3, 4], "stored at Level 4");
+
+    // f = 1 on the link from B to C: 4 is not less than 1.
+    b.tell(3, 2);
+    b.tell(3, 0);
+    assert_eq!(b.link(3).feedback_received.get(), 1);
+    let mut sent = Vec::new();
+    while let Some(handle) = b.data(3) {
+        sent.push(handle);
+    }
+    assert!(sent.contains(&x), "{sent:?}");
+
+    // At C the entry for X goes to 2, and with it the frame that is buffered there behind another link.
+    assert_eq!(c.m(1), [0, 1, 2, 3, 4]);
+    c.receive(0, X).unwrap();
+    assert_eq!(c.level_of(X), Some(2));
+    assert_eq!(
+        c.m(1),
+        [1, 1, 2, 3, 4],
+        "rule 4: m_1 rises by the lifted frame"
+    );
+    assert_eq!(c.m(0), [0, 0, 1, 2, 3]);
+}
+
+#[test]
+fn frames_below_the_feedback_stay_and_leave_once_it_falls() {
+    let mut node = Node::tight();
+    let from_host = node.receive(EDGE + 1, X).unwrap();
+    let on_the_way = node.receive(0, Y).unwrap();
+    assert_eq!([node.level_of(X), node.level_of(Y)], [Some(0), Some(1)]);
+    node.tell(3, 2);
+    node.tell(3, 0);
+    assert_eq!(node.data(3), Some(on_the_way));
+    assert_eq!(node.data(3), None, "Level 0 is below Feedback 1");
+    assert_eq!(node.link(3).held_frames, 1);
+    // Lifted by a frame that comes from another switch, it may leave, and leaves first.
+    let behind = node.receive(1, X).unwrap();
+    let left = [node.data(3), node.data(3)];
+    assert!(
+        left.contains(&Some(from_host)) && left.contains(&Some(behind)),
+        "{left:?}"
+    );
+    node.receive(EDGE + 1, Z).unwrap();
+    assert_eq!(node.data(3), None);
+    node.tell(3, 1);
+    node.tell(3, 0);
+    assert!(node.data(3).is_some(), "Feedback 0 lets all leave");
+}
+
+#[test]
+fn with_feedback_d_nothing_leaves() {
+    for quanta in [vec![6], vec![65_535]] {
+        let mut node = Node::tight();
+        let mut sent = 0;
+        for _ in 0..5 {
+            node.receive(0, X).unwrap();
+        }
+        assert_eq!(node.level_of(X), Some(5));
+        quanta.iter().for_each(|quanta| node.tell(3, *quanta));
+        sent += u32::from(node.data(3).is_some());
+        assert_eq!(sent, 0, "{quanta:?}");
+    }
+}
+
+#[test]
+fn feedback_says_what_a_full_buffer_takes_and_nothing_is_lost() {
+    let mut node = Node::tight();
+    let mut told = Vec::new();
+    for n in 0..5 {
+        node.receive(0, n).unwrap();
+        told.push(node.told(0));
+    }
+    assert_eq!(told[..4], [vec![2, 0], vec![3, 0], vec![4, 0], vec![5, 0]]);
+    assert_eq!(told[4], [65_535], "D: a regular neighbour stops, too");
+    assert_eq!(node.receive(0, X), Err(DropReason::HeadroomExceeded));
+    let seen = |kind: &EventKind| matches!(kind, EventKind::HeadroomExceeded { .. });
+    assert!(std::iter::from_fn(|| node.switch.poll_event()).any(|event| seen(&event.kind)));
+    let first = node.data(3).unwrap();
+    node.complete(3, first);
+    let told = node.told(0);
+    assert_eq!((told.len(), told.last()), (2, Some(&0)));
+}
+
+#[test]
+fn an_enhanced_neighbour_gets_one_frame_and_is_understood() {
+    let mut config = config(&[GAMMA; 5]);
+    config.ports[0].neighbour = Neighbour::Enhanced;
+    config.ports[3].neighbour = Neighbour::Enhanced;
+    let mut node = Node::new(config);
+    node.receive(0, X).unwrap();
+    assert_eq!(node.told(0), [2]);
+    // What a regular pause held goes on with the next Feedback.
+    node.tell(3, 65_535);
+    assert_eq!(node.data(3), None);
+    node.tell(3, 2);
+    assert!(node.data(3).is_some());
+}
+
+#[test]
+fn a_regular_neighbour_gets_xoff_and_xon_alone() {
+    let mut config = config(&[GAMMA; 5]);
+    config.ports[0].neighbour = Neighbour::Regular;
+    config.ports[3].neighbour = Neighbour::Regular;
+    let mut node = Node::new(config);
+    for n in 0..4 {
+        node.receive(0, n).unwrap();
+        assert_eq!(node.told(0), Vec::<u16>::new());
+    }
+    node.receive(0, 4).unwrap();
+    assert_eq!(node.told(0), [65_535]);
+    let frame = node.data(3).unwrap();
+    node.complete(3, frame);
+    assert_eq!(node.told(0), [0]);
+    // Its short pause is a pause, no Feedback.
+    node.tell(3, 3);
+    assert_eq!(node.link(3).feedback_received, Level::ZERO);
+    assert_eq!(node.data(3), None);
+}
+
+#[test]
+fn a_host_is_paused_by_plain_pfc() {
+    let mut node = Node::tight();
+    for _ in 0..6 {
+        node.receive(EDGE + 1, X).unwrap();
+    }
+    assert_eq!(node.told(EDGE + 1), [65_535]);
+    assert_eq!(node.switch.gauges(NOW, port(EDGE), P3).levels, None);
+}
+
+#[test]
+fn a_route_longer_than_d_is_counted_and_told() {
+    let mut node = Node::tight();
+    for _ in 0..5 {
+        node.receive(0, 12).unwrap();
+    }
+    assert_eq!(node.level_of(12), Some(5));
+    assert_eq!(
+        node.switch.poll_event(),
+        None,
+        "at its destination D is right"
+    );
+    for _ in 0..5 {
+        node.receive(1, X).unwrap();
+    }
+    let told: Vec<_> = std::iter::from_fn(|| node.switch.poll_event()).collect();
+    assert!(
+        matches!(told[..], [event] if matches!(event.kind,
+            EventKind::RouteTooLong { destination, .. } if destination == address(X))),
+        "{told:?}"
+    );
+    let counters = node.switch.counters(port(1));
+    assert_eq!(counters.priority[P3.index()].routes_too_long, 1);
+}
+
+#[test]
+fn draining_takes_what_is_under_way_and_asks_for_no_more() {
+    let mut node = Node::tight();
+    node.switch.apply(NOW, Command::Drain).unwrap();
+    assert_eq!(node.told(0), [65_535]);
+    node.receive(0, X).unwrap();
+    assert!(node.data(3).is_some());
+}
+
+#[test]
+fn there_is_nothing_to_release() {
+    let mut node = Node::tight();
+    let release = Command::Release {
+        ingress: port(0),
+        egress: port(3),
+        priority: P3,
+        period: Duration::from_millis(5),
+        extra: GAMMA,
+    };
+    assert_eq!(
+        node.switch.apply(NOW, release),
+        Err(CommandError::HasLevels(P3))
+    );
+}
+
+#[test]
+fn budgets_and_round_trips_that_cannot_work_are_refused_with_their_numbers() {
+    let small = config(&[GAMMA, Bytes::new(1024), GAMMA]);
+    let error = Switch::new(small).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "priority 3: budget b_2 (1024 B) must be at least one frame of 1536 B in whole cells (γmax)"
+    );
+    let mut long = config(&[Bytes::new(64 * 1024), GAMMA]);
+    assert_eq!(long.reserve(&long.ports[1]), Bytes::ZERO);
+    long.ports[1].round_trip = Duration::from_micros(100);
+    // 12,500 B on the line; frames of 60 B charge 256 B for each 84 B of them. Eight repeats, each
+    // after a sixteenth of that.
+    let reserve = Bytes::new(38_096 + 8 * 2_381);
+    assert_eq!(long.reserve(&long.ports[1]), reserve);
+    assert_eq!(long.validate(), Ok(()));
+    long.ports[1].round_trip = Duration::from_micros(200);
+    assert!(
+        matches!(long.validate(), Err(ConfigError::RoundTripTooLong { port: 1, first, needed, .. })
+            if first == Bytes::new(64 * 1024) && needed > first),
+        "{:?}",
+        long.validate()
+    );
+}
