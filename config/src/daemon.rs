@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use weir_core::config::{DetectorConfig, RouteConfig};
 use weir_core::{
-    BitRate, Bytes, ClassConfig, ClassMode, Duration, MacAddress, Neighbour, PortConfig, PortId,
-    PortRole, Priority, Quanta, SwitchConfig,
+    BitRate, Bytes, ClassConfig, ClassMode, Duration, FeedbackCoding, MacAddress, Neighbour,
+    Police, PortConfig, PortId, PortRole, Priority, Quanta, SwitchConfig,
 };
 
 use crate::reader::FileError;
@@ -17,7 +17,7 @@ pub use read::KEYS;
 
 /// What scenarios read in the same way.
 pub(crate) mod read_parts {
-    pub(crate) use super::read::{classes, deadlock_table, keys, within, LevelSizing};
+    pub(crate) use super::read::{classes, deadlock_table, keys, police, within, LevelSizing};
 }
 
 /// The implicit class of all priorities that no class names.
@@ -147,6 +147,8 @@ pub struct Class {
     pub mode: ClassMode,
     /// Share of the line relative to other priorities.
     pub weight: u16,
+    /// How long a frame may wait; `None` for as long as it must.
+    pub age_limit: Option<Duration>,
 }
 
 /// `[[port]]`.
@@ -176,11 +178,17 @@ pub struct Port {
     pub fallback: Fallback,
     /// Round trip time of the link, reaction times included. For classes with Levels.
     pub round_trip: Duration,
+    /// It is measured, and `round_trip` the least that is reckoned with.
+    pub round_trip_measured: bool,
+    /// How Feedback is told by a fabric port.
+    pub feedback: FeedbackCoding,
+    /// What an edge port does with a host that does not obey a pause.
+    pub police: Police,
     /// What is on the other side of a fabric port. For classes with Levels.
     pub neighbour: Neighbour,
 }
 
-/// The round trip time of a link for which the file gives none: a software switch on an idle core.
+/// The least round trip time that is reckoned with where it is measured: a software switch on an idle core.
 pub const DEFAULT_ROUND_TRIP: Duration = Duration::from_millis(1);
 
 /// Where a frame's priority is looked for.
@@ -359,6 +367,7 @@ impl DaemonConfig {
                 |class| ClassConfig {
                     mode: class.mode,
                     weight: class.weight,
+                    age_limit: class.age_limit,
                 },
             )
         });
@@ -374,6 +383,9 @@ impl DaemonConfig {
                     .or_else(|| addresses.get(index).copied())
                     .unwrap_or_default(),
                 round_trip: port.round_trip,
+                round_trip_measured: port.round_trip_measured,
+                feedback: port.feedback,
+                police: port.police,
                 neighbour: port.neighbour,
             })
             .collect();
@@ -431,6 +443,7 @@ impl DaemonConfig {
                 buffer: Bytes::new(256 * 1024),
             },
             weight: 1,
+            age_limit: None,
         }
     }
 }

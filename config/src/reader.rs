@@ -156,6 +156,12 @@ impl<'a> Table<'a> {
         self.item(key).map_or(self.line, line_of)
     }
 
+    /// True when the key's value is exactly this text.
+    pub(crate) fn is_text(&self, key: &str, text: &str) -> bool {
+        self.item(key)
+            .is_some_and(|item| matches!(&item.value, Value::Text(value) if value == text))
+    }
+
     /// Complains about a key.
     pub(crate) fn complain(&self, key: &str, message: impl Into<String>) {
         self.problems

@@ -6,7 +6,7 @@ mod read;
 
 use std::path::Path;
 
-use weir_core::{BitRate, Bytes, Duration, MacAddress};
+use weir_core::{BitRate, Bytes, Duration, MacAddress, Police};
 
 use crate::daemon::{Class, DeadlockConfig};
 use crate::reader::{FileError, Problem};
@@ -55,6 +55,8 @@ pub struct Host {
     pub switch: usize,
     /// Whether it obeys PFC.
     pub obeys_pfc: bool,
+    /// What its switch does when its frames fill the buffer.
+    pub police: Police,
     /// Its address.
     pub address: MacAddress,
 }

@@ -5,7 +5,10 @@ use std::path::Path;
 use proptest::prelude::*;
 use weir_config::daemon::{DaemonConfig, KEYS};
 use weir_core::control::Policy;
-use weir_core::{Bytes, ClassMode, Duration, MacAddress, Neighbour, PortId, PortRole, Priority};
+use weir_core::{
+    Bytes, ClassMode, Duration, FeedbackCoding, MacAddress, Neighbour, Police, PortId, PortRole,
+    Priority,
+};
 
 const GOOD: &str = r#"
 name = "s1"
@@ -60,6 +63,9 @@ name = "lossless"
 priority = 3
 mode = "level"
 max-hops = 3
+min-level = 1
+ignore-feedback = true
+age-limit = "500ms"
 xoff = "60KiB"
 xon = "52KiB"
 headroom = "64KiB"
@@ -70,6 +76,7 @@ role = "fabric"
 rate = "1Gbit"
 round-trip = "2ms"
 neighbour = "enhanced"
+feedback = "pause"
 
 [[port]]
 device = "veth1"
@@ -81,6 +88,7 @@ neighbour = "regular"
 device = "veth2"
 role = "edge"
 rate = "100Mbit"
+police = "mark"
 "#;
 
 fn parse(text: &str) -> Result<DaemonConfig, String> {
@@ -135,13 +143,24 @@ fn budgets_are_derived_from_the_longest_round_trip() {
     let core = config.core(&[MacAddress::BROADCAST; 3]);
     core.validate().unwrap();
     assert_eq!(core.ports[0].round_trip, Duration::from_millis(2));
-    let ClassMode::Level { budgets, .. } = core.classes[3].mode else {
+    assert_eq!(core.classes[3].age_limit, Some(Duration::from_millis(500)));
+    let round_trips = core.ports.iter().map(|port| port.round_trip_measured);
+    assert!(round_trips.eq([false, true, true]));
+    assert_eq!(core.ports[0].feedback, FeedbackCoding::Pause);
+    assert_eq!(core.ports[2].police, Police::Mark);
+    let ClassMode::Level { budgets, rules, .. } = core.classes[3].mode else {
         panic!("priority 3 has Levels");
     };
     let gamma_max = core.gamma_max();
     let rt = core.reserve(&core.ports[0]).round_up_to(Bytes::new(256));
     let first = gamma_max + rt + Bytes::new(60 * 1024);
-    assert_eq!(budgets.as_slice(), [first, gamma_max, gamma_max]);
+    assert_eq!(
+        budgets.as_slice(),
+        [first, gamma_max, gamma_max, gamma_max],
+        "max-hops + min-level"
+    );
+    assert_eq!(rules.level_min.get(), 1);
+    assert!(!rules.obeys_feedback);
     // 1 Gbit/s for 2 ms is 250000 B; frames that waste most of their cells weigh more.
     assert!(rt.get() > 250_000 && rt.get() < 2 * 250_000 * 3, "{rt}");
 }
@@ -176,7 +195,7 @@ fn budgets_that_break_the_inequalities_are_refused_with_the_numbers() {
             "s1.toml:11: class.lossless.budgets: 0 budgets; there are as many as links",
         ),
         (
-            "budgets = [\"1MiB\"]\nmax-hops = 1",
+            "budgets = [\"1MiB\", \"2KiB\"]\nmax-hops = 1",
             "s1.toml:12: class.lossless.max-hops: follows from budgets; write one or the other",
         ),
     ] {
@@ -188,9 +207,39 @@ fn budgets_that_break_the_inequalities_are_refused_with_the_numbers() {
         complaint.contains("s1.toml:11: class.lossless.max-hops: has no meaning in this mode, which has xoff, xon, headroom"),
         "{complaint}"
     );
+    for (from, to, said) in [
+        (
+            "neighbour = \"regular\"",
+            "feedback = \"grants\"",
+            "port.1.feedback: `grants` needs a neighbour that is set so too: write neighbour = \"enhanced\"",
+        ),
+        (
+            "neighbour = \"regular\"",
+            "police = \"drop\"",
+            "port.1.police: has no meaning on a fabric port",
+        ),
+        (
+            "police = \"mark\"",
+            "feedback = \"pause\"",
+            "port.2.feedback: has no meaning on an edge port",
+        ),
+        (
+            "min-level = 1",
+            "min-level = 29",
+            "class.lossless.min-level: with it D is 32; max-hops and min-level together are 31 at most",
+        ),
+        (
+            "age-limit = \"500ms\"",
+            "age-limit = \"0s\"",
+            "priority 3: the age limit must be above zero",
+        ),
+    ] {
+        let complaint = refused(from, to);
+        assert!(complaint.contains(said), "{said}\nis not in\n{complaint}");
+    }
     let complaint = refused("\"enhanced\"", "\"enhancd\"");
     assert!(
-        complaint.contains("s1.toml:21: port.0.neighbour: unknown value `enhancd`; did you mean `enhanced`? (legal here: auto, enhanced, regular)"),
+        complaint.contains("s1.toml:24: port.0.neighbour: unknown value `enhancd`; did you mean `enhanced`? (legal here: auto, enhanced, regular)"),
         "{complaint}"
     );
 }
@@ -201,7 +250,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "xoff = \"60KiB\"",
             "xof = \"60KiB\"",
-            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (legal here: name, priority, priorities, mode, xoff, xon, headroom, buffer, max-hops, budgets, weight)",
+            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (legal here: name, priority, priorities, mode, xoff, xon, headroom, buffer, max-hops, budgets, min-level, ignore-feedback, age-limit, weight)",
         ),
         (
             "rate = \"10Gbit\"",

@@ -26,7 +26,9 @@ pub enum DropReason {
     BadMacControl,
     /// A CLCM frame that cannot be read.
     BadClcm,
-    /// CLCM that came in by an edge port.
+    /// An echo message that cannot be read.
+    BadEcho,
+    /// CLCM or an echo message that came in by an edge port.
     ClcmFromEdge,
     /// The tables of the switch core are full.
     TableFull,
@@ -34,11 +36,15 @@ pub enum DropReason {
     Draining,
     /// The port is administratively or physically down.
     PortDown,
+    /// A host that is policed instead of paused has filled its ingress buffer.
+    Policed,
+    /// It had waited for longer than its class allows.
+    Aged,
 }
 
 impl DropReason {
     /// All reasons in declaration order.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::HeadroomExceeded,
         Self::BufferFull,
         Self::NoRoute,
@@ -49,10 +55,13 @@ impl DropReason {
         Self::ReservedDestination,
         Self::BadMacControl,
         Self::BadClcm,
+        Self::BadEcho,
         Self::ClcmFromEdge,
         Self::TableFull,
         Self::Draining,
         Self::PortDown,
+        Self::Policed,
+        Self::Aged,
     ];
 
     /// How many reasons there are.
@@ -76,10 +85,13 @@ impl DropReason {
             Self::ReservedDestination => "reserved_destination",
             Self::BadMacControl => "bad_mac_control",
             Self::BadClcm => "bad_clcm",
+            Self::BadEcho => "bad_echo",
             Self::ClcmFromEdge => "clcm_from_edge",
             Self::TableFull => "table_full",
             Self::Draining => "draining",
             Self::PortDown => "port_down",
+            Self::Policed => "policed",
+            Self::Aged => "aged",
         }
     }
 }
@@ -109,6 +121,8 @@ pub struct PriorityCounters {
     pub suspicions: u64,
     /// Releases that started with this port as the loop's egress.
     pub releases: u64,
+    /// Frames admitted from this port that were to be marked Congestion Experienced.
+    pub marks: u64,
     /// Transmit Feedback that we sent to the neighbour, refreshes included.
     pub feedback_sent: u64,
     /// Transmit Feedback that the neighbour sent.
@@ -138,6 +152,10 @@ pub struct PortCounters {
     pub clcm_sent: u64,
     /// CLCM frames received on a fabric port and understood.
     pub clcm_received: u64,
+    /// Echo replies received: round trips measured.
+    pub echo_replies: u64,
+    /// Round trips that were longer than what the buffers of classes with Levels are made for.
+    pub round_trips_exceeded: u64,
     /// Control frames that found the port's control queue full.
     pub control_overflow: u64,
 }

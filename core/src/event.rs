@@ -104,6 +104,14 @@ pub enum EventKind {
         /// Where to.
         destination: MacAddress,
     },
+    /// A link's round trip takes longer than the buffers of the classes with Levels are made for: frames
+    /// may be lost. Reported once for each span; the counter has every one.
+    RoundTripExceeded {
+        /// The link's port.
+        port: PortId,
+        /// What was measured.
+        measured: Duration,
+    },
     /// Frames were dropped because a neighbour did not obey our pause. Reported once for each
     /// span of overload; the counter has every frame.
     HeadroomExceeded {

@@ -18,6 +18,16 @@ impl FrameHandle {
     }
 }
 
+/// What the caller of [`Switch::receive`](crate::Switch::receive) still has to do with a frame that was
+/// taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "a frame that is not marked tells its sender nothing"]
+pub struct Admitted {
+    /// Mark it Congestion Experienced, if it is of an ECN-capable transport
+    /// ([`mark_congestion`](crate::wire::ecn::mark_congestion)).
+    pub mark: bool,
+}
+
 /// One data frame on its way through the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {

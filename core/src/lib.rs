@@ -29,11 +29,12 @@ pub mod wire;
 
 pub use command::{Command, CommandError};
 pub use config::{
-    ClassConfig, ClassMode, ConfigError, Neighbour, PortConfig, PortRole, SwitchConfig,
+    ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules, Neighbour, Police, PortConfig,
+    PortRole, SwitchConfig,
 };
 pub use counters::DropReason;
 pub use event::{Event, SuspicionReason};
-pub use frame::{Frame, FrameHandle};
+pub use frame::{Admitted, Frame, FrameHandle};
 pub use level::{Budgets, Level};
 pub use port_set::PortSet;
 pub use switch::{Switch, Transmission};

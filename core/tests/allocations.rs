@@ -109,7 +109,7 @@ fn forwarding_pausing_and_releasing_allocate_nothing() {
                             .receive_mac_control(now, peer, &buffer[..length])
                             .unwrap();
                     }
-                    Transmission::Control(ControlFrame::Clcm(_)) => {}
+                    Transmission::Control(_) => {}
                 }
             }
         }

@@ -3,13 +3,13 @@
 //! the switch's incremental state must equal what they give.
 
 use proptest::prelude::*;
-use weir_core::config::RouteConfig;
+use weir_core::config::{LevelRules, RouteConfig};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassConfig, ClassMode, DropReason, Duration, Frame, FrameHandle,
-    Instant, MacAddress, Neighbour, PortConfig, PortId, PortRole, Priority, Quanta, Switch,
-    SwitchConfig, Transmission,
+    Admitted, BitRate, Budgets, Bytes, ClassConfig, ClassMode, DropReason, Duration, Frame,
+    FrameHandle, Instant, MacAddress, Neighbour, PortConfig, PortId, PortRole, Priority, Quanta,
+    Switch, SwitchConfig, Transmission,
 };
 
 /// Ports below are fabric, the others edge.
@@ -191,10 +191,12 @@ fn config(budgets: &[u64], round_trip: Duration) -> SwitchConfig {
             buffer: Bytes::new(GAMMA),
         },
         weight: 1,
+        age_limit: None,
     };
     let mut classes = [lossy; 8];
     let budgets: Vec<_> = budgets.iter().copied().map(Bytes::new).collect();
     classes[P3.index()].mode = ClassMode::Level {
+        rules: LevelRules::default(),
         budgets: Budgets::new(&budgets).unwrap(),
         xoff: Bytes::new(EDGE_LIMIT / 2),
         xon: Bytes::new(EDGE_LIMIT / 4),
@@ -302,7 +304,7 @@ impl Run {
             .receive(self.instant(), PortId::new(port), frame);
         let expected = if fits {
             self.free.pop();
-            Ok(())
+            Ok(Admitted::default())
         } else {
             Err(DropReason::HeadroomExceeded)
         };
@@ -326,6 +328,7 @@ impl Run {
                         assert_eq!(times[P3.index()], Some(Quanta(told)));
                     }
                 }
+                Some(Transmission::Control(ControlFrame::Echo(_))) => {}
                 Some(other) => panic!("unexpected {other:?}"),
                 None => {
                     assert_eq!(eligible, [], "they wait for nothing");

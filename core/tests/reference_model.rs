@@ -213,6 +213,7 @@ fn config() -> SwitchConfig {
             buffer: Bytes::new(LOSSY),
         },
         weight: 1,
+        age_limit: None,
     };
     let mut classes = [lossy; 8];
     for priority in LOSSLESS {
@@ -223,6 +224,7 @@ fn config() -> SwitchConfig {
                 headroom: Bytes::new(HEADROOM),
             },
             weight: 2,
+            age_limit: None,
         };
     }
     let mut config = SwitchConfig {

@@ -5,7 +5,7 @@ mod support;
 use support::{Network, RingOptions};
 use weir_core::control::Policy;
 use weir_core::event::EventKind;
-use weir_core::Duration;
+use weir_core::{Duration, FeedbackCoding};
 
 fn ring(switches: usize, second_host: bool, policy: Policy) -> Network {
     Network::ring(&RingOptions {
@@ -134,5 +134,45 @@ fn a_regular_switch_in_the_ring_loses_nothing() {
         });
         network.run(Duration::from_millis(1000));
         assert_flowed(&mut network, &what);
+    }
+}
+
+#[test]
+fn one_feedback_for_a_whole_link_does_not_lock_either() {
+    for disturbed_per_mille in [0, 100] {
+        let mut network = Network::ring(&RingOptions {
+            levels: true,
+            feedback: FeedbackCoding::Pause,
+            disturbed_per_mille,
+            ..RingOptions::default()
+        });
+        network.run(Duration::from_secs(1));
+        assert!(network.received() > 8_000, "{}", network.received());
+        assert_flowed(&mut network, &format!("{disturbed_per_mille} of 1000"));
+    }
+}
+
+/// A link of 5 ms each way holds 125 kB, more than the buffers: with grants they need no room for it.
+#[test]
+fn grants_lose_nothing_on_links_that_are_longer_than_the_buffers() {
+    let delay = Duration::from_millis(5);
+    for disturbed_per_mille in [0, 10, 100] {
+        let mut network = Network::ring(&RingOptions {
+            levels: true,
+            feedback: FeedbackCoding::Grants,
+            delay,
+            detect: Duration::from_millis(200),
+            disturbed_per_mille,
+            ..RingOptions::default()
+        });
+        network.run(Duration::from_millis(500));
+        let mut last = network.received();
+        for part in 0..10 {
+            network.run(Duration::from_millis(200));
+            let received = network.received();
+            assert!(received > last, "{disturbed_per_mille}, part {part}");
+            last = received;
+        }
+        assert_flowed(&mut network, &format!("{disturbed_per_mille} of 1000"));
     }
 }

@@ -138,6 +138,7 @@ fn summary(file: &Path, config: &DaemonConfig) -> String {
                         xoff,
                         xon,
                         headroom,
+                        ..
                     } => (
                         "level",
                         format!(

@@ -34,6 +34,7 @@ async fn scrape() -> Scraped {
             feedback_sent: Level::new(1).unwrap(),
             feedback_received: Level::ZERO,
             held_frames: 17,
+            round_trip_measured: None,
         });
     }
     let mut named = info();

@@ -15,6 +15,7 @@ use crate::reader::{Names, Problem, Problems, Table};
 
 pub(crate) use class::{classes, LevelSizing};
 use dataplane::dataplane;
+pub(crate) use port::police;
 use port::ports;
 
 /// Every key by table, for the reader and for the documentation's test.
@@ -70,6 +71,9 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "buffer",
             "max-hops",
             "budgets",
+            "min-level",
+            "ignore-feedback",
+            "age-limit",
             "weight",
         ],
     ),
@@ -89,6 +93,8 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "fallback",
             "round-trip",
             "neighbour",
+            "feedback",
+            "police",
         ],
     ),
     (

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use weir_core::control::Policy;
-use weir_core::{ClassMode, Neighbour, PortRole, Priority};
+use weir_core::{ClassMode, FeedbackCoding, Neighbour, Police, PortRole, Priority};
 
 use super::{
     default_dscp_map, Class, DaemonConfig, Fallback, LogFormat, Port, Trust, XdpMode, ZeroCopy,
@@ -143,6 +143,7 @@ fn class(out: &mut String, class: &Class) -> std::fmt::Result {
         )?,
         ClassMode::Level {
             budgets,
+            rules,
             xoff,
             xon,
             headroom,
@@ -154,13 +155,18 @@ fn class(out: &mut String, class: &Class) -> std::fmt::Result {
                 .collect();
             writeln!(
                 out,
-                "mode = \"level\"\nbudgets = [{}]\nxoff = \"{}\"\nxon = \"{}\"\nheadroom = \"{}\"",
+                "mode = \"level\"\nbudgets = [{}]\nmin-level = {}\nignore-feedback = {}\nxoff = \"{}\"\nxon = \"{}\"\nheadroom = \"{}\"",
                 list.join(", "),
+                rules.level_min,
+                !rules.obeys_feedback,
                 format_size(xoff),
                 format_size(xon),
                 format_size(headroom)
             )?;
         }
+    }
+    if let Some(limit) = class.age_limit {
+        writeln!(out, "age-limit = \"{}\"", format_duration(limit))?;
     }
     writeln!(out, "weight = {}", class.weight)
 }
@@ -197,11 +203,32 @@ fn port(out: &mut String, port: &Port) -> std::fmt::Result {
         Neighbour::Enhanced => "enhanced",
         Neighbour::Regular => "regular",
     };
+    let round_trip = match port.round_trip_measured {
+        true => "auto".to_owned(),
+        false => format_duration(port.round_trip),
+    };
     writeln!(
         out,
-        "round-trip = \"{}\"\nneighbour = \"{neighbour}\"",
-        format_duration(port.round_trip)
+        "round-trip = \"{round_trip}\"\nneighbour = \"{neighbour}\""
     )?;
+    match port.role {
+        PortRole::Fabric => {
+            let feedback = match port.feedback {
+                FeedbackCoding::Pfc => "pfc",
+                FeedbackCoding::Pause => "pause",
+                FeedbackCoding::Grants => "grants",
+            };
+            writeln!(out, "feedback = \"{feedback}\"")?;
+        }
+        PortRole::Edge => {
+            let police = match port.police {
+                Police::Off => "off",
+                Police::Drop => "drop",
+                Police::Mark => "mark",
+            };
+            writeln!(out, "police = \"{police}\"")?;
+        }
+    }
     if let Some(address) = port.address {
         writeln!(out, "address = \"{address}\"")?;
     }

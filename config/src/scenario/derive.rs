@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use weir_core::{BitRate, Neighbour, PortId, PortRole, Priority};
+use weir_core::{BitRate, FeedbackCoding, Neighbour, Police, PortId, PortRole, Priority};
 
 use super::{Host, Link, LinkProperties, Scenario};
 use crate::daemon::{
@@ -199,7 +199,13 @@ impl Scenario {
                 dscp_map: default_dscp_map(),
                 fallback: Fallback::Drop,
                 round_trip: port.properties.round_trip,
+                round_trip_measured: false,
                 neighbour: Neighbour::Unknown,
+                feedback: FeedbackCoding::Pfc,
+                police: match port.peer {
+                    PortPeer::Switch(_) => Police::Off,
+                    PortPeer::Host(host) => self.hosts[host].police,
+                },
             })
             .collect();
         let routes = self.next_hops[switch]

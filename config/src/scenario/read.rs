@@ -7,7 +7,7 @@ use weir_core::{BitRate, Bytes, ClassMode, Duration, MacAddress};
 use super::derive::{shortest_next_hops, Adjacency};
 use super::{Expect, Flow, Host, Link, LinkProperties, Scenario};
 use crate::daemon::read_parts::{
-    classes, deadlock_table, keys as daemon_keys, within, LevelSizing,
+    classes, deadlock_table, keys as daemon_keys, police, within, LevelSizing,
 };
 use crate::daemon::{Class, DataplaneConfig};
 use crate::document::{self, Override};
@@ -48,7 +48,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     ),
     ("link-defaults", &["rate", "delay", "round-trip"]),
     ("switch", &["name"]),
-    ("host", &["name", "switch", "obeys-pfc"]),
+    ("host", &["name", "switch", "obeys-pfc", "police"]),
     ("link", &["ends", "rate", "delay", "round-trip"]),
     ("routing", &["mode"]),
     ("route", &["to", "via"]),
@@ -217,6 +217,7 @@ fn hosts(root: &Table<'_>, nodes: &Names, switches: &[String]) -> Vec<Host> {
             let [high, low] = (index as u16 + 1).to_be_bytes();
             Some(Host {
                 obeys_pfc: table.get_or("obeys-pfc", true),
+                police: police(table).unwrap_or_default(),
                 name: name?,
                 switch: switch?,
                 address: MacAddress([0x02, 0x57, 0, 0, high, low]),

@@ -124,6 +124,7 @@ impl ControlPlane {
             EventKind::ReleaseStarted { .. }
             | EventKind::ReleaseEnded { .. }
             | EventKind::RouteTooLong { .. }
+            | EventKind::RoundTripExceeded { .. }
             | EventKind::HeadroomExceeded { .. } => {}
         }
     }

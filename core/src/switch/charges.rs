@@ -56,6 +56,12 @@ impl Charges {
             .is_some_and(|slot| slot.copies == 0)
     }
 
+    /// The port that a frame in the switch came in by.
+    pub(super) fn ingress_of(&self, handle: FrameHandle) -> Option<PortId> {
+        let slot = self.by_handle.get(handle.index())?;
+        (slot.copies > 0).then_some(slot.charge.ingress)
+    }
+
     /// Books `copies` copies (at least one) of a [free](Self::is_free) handle.
     pub(super) fn open(&mut self, handle: FrameHandle, charge: Charge, copies: u16) {
         debug_assert!(copies > 0 && self.is_free(handle));

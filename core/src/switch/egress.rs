@@ -85,6 +85,13 @@ impl EgressState {
         self.frame_count == 0
     }
 
+    /// A frame is dropped where it waits, which is no throughput. True when none is left.
+    pub(super) fn note_discard(&mut self, length: Bytes) -> bool {
+        self.backlog -= length;
+        self.frame_count -= 1;
+        self.frame_count == 0
+    }
+
     /// Samples for a deadlock: `elapsed` is the time since the sample before, cut to what the
     /// sampler answers for (a sampler that was itself held up has not seen the egress stand still).
     pub(super) fn sample(

@@ -85,6 +85,11 @@ impl NodeSlab {
         true
     }
 
+    /// The first frame.
+    pub(super) fn front(&self, fifo: &Fifo) -> Option<FrameHandle> {
+        Some(self.nodes.get(fifo.head as usize)?.handle)
+    }
+
     /// Length in bytes of the first frame.
     pub(super) fn front_length(&self, fifo: &Fifo) -> Option<u32> {
         self.nodes

@@ -47,6 +47,8 @@ pub struct LevelGauges {
     pub feedback_sent: Level,
     /// The Transmit Feedback that the neighbour told us.
     pub feedback_received: Level,
+    /// The longest round trip that the echo messages have found of late.
+    pub round_trip_measured: Option<Duration>,
     /// Frames waiting to leave by this port that the Feedback holds back.
     pub held_frames: u64,
 }

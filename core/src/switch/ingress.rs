@@ -4,7 +4,7 @@
 //! neighbour at `xoff` and lets it resume at `xon`; what arrives in between lives in the headroom.
 //! A release (CLCM paper, section 3.3) moves the three thresholds up for a while.
 
-use crate::config::{ClassMode, PortRole};
+use crate::config::{ClassMode, Police, PortConfig, PortRole};
 use crate::counters::DropReason;
 use crate::units::{Bytes, Duration, Instant};
 
@@ -19,12 +19,37 @@ pub(super) enum BufferMode {
         xon: Bytes,
         headroom: Bytes,
     },
+    /// Refuses what does not fit, but of a lossless class: the host does not obey a pause.
+    Policed {
+        /// Frames are to be marked when this much is charged.
+        mark_from: Option<Bytes>,
+        limit: Bytes,
+    },
 }
 
 impl BufferMode {
     /// Budgets and Feedback keep the buffer of a class with Levels from overflowing at fabric ports.
-    pub(super) fn of(mode: ClassMode, role: PortRole) -> Self {
-        match (mode, role) {
+    pub(super) fn of(mode: ClassMode, port: &PortConfig) -> Self {
+        let police = match port.role {
+            PortRole::Edge => port.police,
+            PortRole::Fabric => Police::Off,
+        };
+        let pausing = |xoff, xon, headroom| match police {
+            Police::Off => Self::Pausing {
+                xoff,
+                xon,
+                headroom,
+            },
+            Police::Drop => Self::Policed {
+                mark_from: None,
+                limit: xoff,
+            },
+            Police::Mark => Self::Policed {
+                mark_from: Some(xoff),
+                limit: xoff + headroom,
+            },
+        };
+        match (mode, port.role) {
             (ClassMode::Lossy { buffer }, _) => Self::Bounded { buffer },
             (ClassMode::Level { budgets, .. }, PortRole::Fabric) => Self::Bounded {
                 buffer: budgets.total(),
@@ -42,11 +67,7 @@ impl BufferMode {
                     ..
                 },
                 _,
-            ) => Self::Pausing {
-                xoff,
-                xon,
-                headroom,
-            },
+            ) => pausing(xoff, xon, headroom),
         }
     }
 
@@ -89,6 +110,14 @@ pub(super) enum PauseChange {
     None,
     Xoff,
     Xon,
+}
+
+/// What follows from a frame that was admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Admission {
+    pub(super) change: PauseChange,
+    /// The frame is to be marked Congestion Experienced.
+    pub(super) mark: bool,
 }
 
 /// Why a frame was not admitted, and whether this is the first of its span.
@@ -150,7 +179,9 @@ impl IngressBuffer {
     /// Thresholds in force, (xoff, xon); zero for a lossy class.
     pub(super) fn thresholds(&self) -> (Bytes, Bytes) {
         match (self.mode, self.raise) {
-            (BufferMode::Bounded { .. }, _) => (Bytes::ZERO, Bytes::ZERO),
+            (BufferMode::Bounded { .. } | BufferMode::Policed { .. }, _) => {
+                (Bytes::ZERO, Bytes::ZERO)
+            }
             (BufferMode::Pausing { .. }, Raise::Active { xoff, xon, .. }) => (xoff, xon),
             (BufferMode::Pausing { xoff, xon, .. }, _) => (xoff, xon),
         }
@@ -159,7 +190,7 @@ impl IngressBuffer {
     /// The most that may be charged now.
     pub(super) fn limit(&self) -> Bytes {
         match (self.mode, self.raise) {
-            (BufferMode::Bounded { buffer }, _) => buffer,
+            (BufferMode::Bounded { buffer: limit } | BufferMode::Policed { limit, .. }, _) => limit,
             (BufferMode::Pausing { xoff, headroom, .. }, Raise::None) => xoff + headroom,
             (
                 BufferMode::Pausing { headroom, .. },
@@ -169,16 +200,18 @@ impl IngressBuffer {
     }
 
     /// Charges `cells` bytes (whole cells), or says why not.
-    pub(super) fn admit(&mut self, cells: Bytes) -> Result<PauseChange, Refusal> {
+    pub(super) fn admit(&mut self, cells: Bytes) -> Result<Admission, Refusal> {
         if self.occupancy + cells > self.limit() {
             let first = !self.overrun;
             self.overrun = true;
             let reason = match self.mode {
                 BufferMode::Bounded { .. } => DropReason::BufferFull,
                 BufferMode::Pausing { .. } => DropReason::HeadroomExceeded,
+                BufferMode::Policed { .. } => DropReason::Policed,
             };
             return Err(Refusal { reason, first });
         }
+        let mark = matches!(self.mode, BufferMode::Policed { mark_from: Some(from), .. } if self.occupancy >= from);
         self.occupancy += cells;
         self.occupancy_max = self.occupancy_max.max(self.occupancy);
         if let BufferMode::Pausing { xoff, .. } = self.mode {
@@ -186,7 +219,10 @@ impl IngressBuffer {
                 .headroom_used_max
                 .max(self.occupancy.saturating_sub(xoff));
         }
-        Ok(self.reconsider())
+        Ok(Admission {
+            change: self.reconsider(),
+            mark,
+        })
     }
 
     /// Takes `cells` bytes off again.
@@ -261,6 +297,9 @@ impl IngressBuffer {
 
     /// Holds the neighbour whatever the occupancy, from now on: the switch is shutting down.
     pub(super) fn close(&mut self) -> PauseChange {
+        if let BufferMode::Policed { limit, .. } = &mut self.mode {
+            *limit = Bytes::ZERO;
+        }
         if let BufferMode::Pausing { headroom, .. } = self.mode {
             self.raise = Raise::None;
             self.mode = BufferMode::Pausing {
@@ -302,11 +341,21 @@ mod tests {
         headroom: Bytes::new(500),
     };
 
+    fn admitted(change: PauseChange) -> Admission {
+        Admission {
+            change,
+            mark: false,
+        }
+    }
+
     #[test]
     fn pauses_at_xoff_and_resumes_at_xon() {
         let mut buffer = IngressBuffer::new(MODE);
-        assert_eq!(buffer.admit(Bytes::new(999)), Ok(PauseChange::None));
-        assert_eq!(buffer.admit(Bytes::new(1)), Ok(PauseChange::Xoff));
+        assert_eq!(
+            buffer.admit(Bytes::new(999)),
+            Ok(admitted(PauseChange::None))
+        );
+        assert_eq!(buffer.admit(Bytes::new(1)), Ok(admitted(PauseChange::Xoff)));
         assert_eq!(buffer.discharge(Bytes::new(399)), PauseChange::None);
         assert_eq!(buffer.discharge(Bytes::new(1)), PauseChange::Xon);
         assert!(!buffer.is_pausing());
@@ -335,7 +384,10 @@ mod tests {
         let until = Instant::from_nanos(50);
         assert_eq!(buffer.raise(Bytes::new(200), until), PauseChange::Xon);
         assert_eq!(buffer.thresholds(), (Bytes::new(1300), Bytes::new(1100)));
-        assert_eq!(buffer.admit(Bytes::new(200)), Ok(PauseChange::Xoff));
+        assert_eq!(
+            buffer.admit(Bytes::new(200)),
+            Ok(admitted(PauseChange::Xoff))
+        );
         assert_eq!(buffer.limit(), Bytes::new(1800));
         assert_eq!(
             buffer.expire_raise(Instant::from_nanos(49)),
@@ -385,9 +437,34 @@ mod tests {
         let mut buffer = IngressBuffer::new(BufferMode::Bounded {
             buffer: Bytes::new(100),
         });
-        assert_eq!(buffer.admit(Bytes::new(100)), Ok(PauseChange::None));
+        assert_eq!(
+            buffer.admit(Bytes::new(100)),
+            Ok(admitted(PauseChange::None))
+        );
         let refusal = buffer.admit(Bytes::new(1)).unwrap_err();
         assert_eq!(refusal.reason, DropReason::BufferFull);
         assert_eq!(buffer.discharge(Bytes::new(100)), PauseChange::None);
+    }
+
+    #[test]
+    fn a_policed_buffer_marks_then_drops_and_never_pauses() {
+        let mut buffer = IngressBuffer::new(BufferMode::Policed {
+            mark_from: Some(Bytes::new(1000)),
+            limit: Bytes::new(1500),
+        });
+        assert_eq!(
+            buffer.admit(Bytes::new(1000)),
+            Ok(admitted(PauseChange::None))
+        );
+        let marked = buffer.admit(Bytes::new(500)).unwrap();
+        assert!(marked.mark);
+        assert_eq!(marked.change, PauseChange::None);
+        let refusal = buffer.admit(Bytes::new(1)).unwrap_err();
+        assert_eq!(refusal.reason, DropReason::Policed);
+        buffer.discharge(Bytes::new(1500));
+        assert!(!buffer.admit(Bytes::new(1)).unwrap().mark);
+        assert_eq!(buffer.close(), PauseChange::None);
+        let refusal = buffer.admit(Bytes::new(1)).unwrap_err();
+        assert_eq!(refusal.reason, DropReason::Policed, "nothing more comes in");
     }
 }

@@ -1,10 +1,11 @@
 //! Where protocol P touches the switch: Level assignment, lifting, and Feedback (Karol, Golestani and Lee,
 //! sections III to V).
 
-use super::levels::{FeedbackReceived, LevelTable, ShareId};
+use super::echo::EchoState;
+use super::levels::{FeedbackReceived, GrantsTaken, LevelTable, ShareId};
 use super::virtual_queues::Place;
 use super::{LevelGauges, Switch};
-use crate::config::{Neighbour, PortRole};
+use crate::config::{FeedbackCoding, Neighbour, PortRole};
 use crate::counters::DropReason;
 use crate::event::EventKind;
 use crate::frame::Frame;
@@ -43,7 +44,13 @@ impl Switch {
         let Some(table) = self.table_of(frame.priority) else {
             return Ok(Assignment::NONE);
         };
-        let before = table.level(frame.priority, frame.destination);
+        let rules = self.config.classes[frame.priority.index()]
+            .mode
+            .level_rules();
+        // The entry of a destination that is new begins at the class's own Level.
+        let before = table
+            .level(frame.priority, frame.destination)
+            .max(rules.level_min);
         let Some(state) = &mut self.ports[port.index()].levels[frame.priority.index()] else {
             return Ok(Assignment {
                 before,
@@ -61,6 +68,15 @@ impl Switch {
             self.push_event(now, EventKind::HeadroomExceeded { ingress, priority });
         }
         Err(DropReason::HeadroomExceeded)
+    }
+
+    /// A frame is here, whatever becomes of it: its sender has counted it.
+    pub(super) fn note_link_arrival(&mut self, port: PortId, priority: Priority) {
+        let state = self.ports.get_mut(port.index());
+        let level = state.and_then(|state| state.levels[priority.index()].as_mut());
+        if let Some(given) = level.and_then(|level| level.given.as_mut()) {
+            given.note_arrival();
+        }
     }
 
     /// The frame is admitted: its destination is lifted with all that is buffered for it, and the frame
@@ -92,9 +108,8 @@ impl Switch {
         if let Some(level) = &mut state.levels[priority.index()] {
             level.budget.store(after, cells);
             level.sent.note_arrival(cells, level.repeat_after);
-            if level.sent.is_due(level.budget.feedback()) {
-                state.pfc_due.insert(priority);
-            }
+            state.link_sent.note_arrival(cells, level.repeat_after);
+            state.note_feedback(priority);
         }
         debug_assert!(share.is_some(), "there is room for every frame");
         share.unwrap_or(ShareId::NONE)
@@ -111,14 +126,15 @@ impl Switch {
         let Some(level) = self.levels.leave(share, cells) else {
             return;
         };
-        if let Some(state) = &mut self.ports[ingress.index()].levels[priority.index()] {
-            state.budget.leave(level, cells);
+        let state = &mut self.ports[ingress.index()];
+        if let Some(link) = &mut state.levels[priority.index()] {
+            link.budget.leave(level, cells);
+            state.note_feedback(priority);
         }
-        self.note_feedback(ingress, priority);
     }
 
-    /// A pause time came in by `port` for `priority`. True when it is Feedback: then it is no pause, or
-    /// one that may be over with the next frame.
+    /// A pause time came in by `port` for `priority` in a PFC frame. True when it is Feedback: then it is
+    /// no pause, or one that may be over with the next frame.
     pub(super) fn receive_feedback(
         &mut self,
         now: Instant,
@@ -134,10 +150,21 @@ impl Switch {
         if state.neighbour == Neighbour::Regular {
             return false;
         }
-        let Some(feedback) = FeedbackReceived::decode(quanta, level.budget.depth()) else {
+        let depth = level.budget.depth();
+        if level.given.is_some() && GrantsTaken::is_grant(quanta) {
+            // One that comes too early says nothing.
+            if let Some(feedback) = level.taken.receive(quanta, depth) {
+                level.received.receive(now, feedback, refresh);
+                state.counters.priority[priority.index()].feedback_received += 1;
+            }
+            return true;
+        }
+        let Some(feedback) = FeedbackReceived::decode(quanta, depth) else {
             return false;
         };
-        level.received.receive(now, feedback, refresh);
+        if level.obeys {
+            level.received.receive(now, feedback, refresh);
+        }
         state.counters.priority[priority.index()].feedback_received += 1;
         if state.neighbour == Neighbour::Enhanced {
             // It sends no second frame. What it held before, it holds no more.
@@ -149,9 +176,44 @@ impl Switch {
         false
     }
 
+    /// The same for a PAUSE frame: one Feedback for all classes with Levels.
+    pub(super) fn receive_link_feedback(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        quanta: Quanta,
+    ) -> bool {
+        let refresh = self.config.feedback_refresh;
+        let state = &mut self.ports[port.index()];
+        let deepest = state.levels.iter().flatten();
+        let Some(depth) = deepest.map(|level| level.budget.depth()).max() else {
+            return false;
+        };
+        if state.neighbour == Neighbour::Regular {
+            return false;
+        }
+        let Some(feedback) = FeedbackReceived::decode(quanta, depth) else {
+            return false;
+        };
+        for (level, counters) in state.levels.iter_mut().zip(&mut state.counters.priority) {
+            let Some(level) = level else { continue };
+            if level.obeys {
+                let feedback = feedback.min(level.budget.depth());
+                level.received.receive(now, feedback, refresh);
+                counters.feedback_received += 1;
+            }
+        }
+        if state.neighbour == Neighbour::Enhanced {
+            state.pause_received.receive_pause(now, Quanta::ZERO);
+            return true;
+        }
+        false
+    }
+
     /// Feedback that is due again, and what a neighbour said that counts no more.
     pub(super) fn refresh_feedback(&mut self, now: Instant, port: PortId, priority: Priority) {
         let state = &mut self.ports[port.index()];
+        state.pause_due |= state.link_sent.refresh(now);
         let Some(level) = &mut state.levels[priority.index()] else {
             return;
         };
@@ -166,14 +228,12 @@ impl Switch {
     /// Every link gets Feedback D.
     pub(super) fn close_levels(&mut self) {
         for index in 0..self.ports.len() {
-            let Some(port) = PortId::from_index(index) else {
-                return;
-            };
             for priority in Priority::ALL {
-                if let Some(state) = &mut self.ports[index].levels[priority.index()] {
-                    state.budget.close();
+                let state = &mut self.ports[index];
+                if let Some(level) = &mut state.levels[priority.index()] {
+                    level.budget.close();
+                    state.note_feedback(priority);
                 }
-                self.note_feedback(port, priority);
             }
         }
     }
@@ -188,7 +248,11 @@ impl Switch {
         Some(LevelGauges {
             depth: level.budget.depth(),
             m,
-            feedback_sent: level.sent.told(),
+            feedback_sent: match state.coding {
+                FeedbackCoding::Pause => state.link_sent.told().min(level.budget.depth()),
+                _ => level.sent.told(),
+            },
+            round_trip_measured: state.echo.as_ref().and_then(EchoState::round_trip),
             feedback_received: level.received.feedback(),
             held_frames: self
                 .queues
@@ -206,9 +270,7 @@ impl Switch {
             let state = &mut self.ports[share.ingress.index()];
             if let Some(level) = &mut state.levels[priority.index()] {
                 level.budget.lift(from, to, share.cells);
-                if level.sent.is_due(level.budget.feedback()) {
-                    state.pfc_due.insert(priority);
-                }
+                state.note_feedback(priority);
             }
             for egress in share.egresses.iter() {
                 let place = Place {
@@ -249,14 +311,5 @@ impl Switch {
                 destination: frame.destination,
             },
         );
-    }
-
-    fn note_feedback(&mut self, port: PortId, priority: Priority) {
-        let state = &mut self.ports[port.index()];
-        if let Some(level) = &state.levels[priority.index()] {
-            if level.sent.is_due(level.budget.feedback()) {
-                state.pfc_due.insert(priority);
-            }
-        }
     }
 }

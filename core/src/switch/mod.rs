@@ -1,7 +1,11 @@
 //! The switch's dataplane as a state machine.
 
+mod ages;
+mod aging;
 mod charges;
+mod echo;
 mod egress;
+mod feedback_out;
 mod fifo;
 mod forwarding;
 mod gauges;
@@ -20,6 +24,7 @@ mod virtual_queues;
 
 use std::collections::VecDeque;
 
+use ages::Ages;
 use charges::Charges;
 use forwarding::Forwarding;
 use ingress::PauseChange;
@@ -71,7 +76,9 @@ pub enum Transmission {
 /// * [`transmit`](Self::transmit) is called for each port that can take a frame, until it gives `None`.
 ///   What it gives may change with every other call, and with time;
 /// * [`next_timeout`](Self::next_timeout) is asked anew, and [`handle_timeout`](Self::handle_timeout) is
-///   called at that moment or later. Calling it too early or too often does nothing.
+///   called at that moment or later. Calling it too early or too often does nothing;
+/// * [`poll_discarded`](Self::poll_discarded) is called until it gives `None`, where a class has an age
+///   limit.
 ///
 /// `now` never goes back; the switch reads no clock, draws no randomness, and given the same calls
 /// gives the same answers. Nothing allocates after [`new`](Self::new).
@@ -81,7 +88,8 @@ pub enum Transmission {
 /// A [`FrameHandle`] belongs to the caller until [`receive`](Self::receive) takes it, and again after
 /// [`complete`](Self::complete) gave it back. One data frame of [`transmit`](Self::transmit) means one
 /// call of `complete`, in any order; a flooded frame comes out of several ports and returns with the
-/// last of them.
+/// last of them. A frame that grew too old comes back by `poll_discarded` instead, and need not come
+/// out at all.
 #[derive(Debug)]
 pub struct Switch {
     config: SwitchConfig,
@@ -90,6 +98,9 @@ pub struct Switch {
     queues: VirtualQueues,
     charges: Charges,
     levels: LevelTable,
+    ages: Ages,
+    /// Handles that go back to the caller; never more than there are.
+    discarded: VecDeque<FrameHandle>,
     events: VecDeque<Event>,
     events_lost: u64,
     lossless: PrioritySet,
@@ -124,6 +135,7 @@ impl Switch {
         }
         let port_count = config.ports.len();
         let depths = config.classes.map(|class| class.mode.depth());
+        let age_limits = config.classes.map(|class| class.age_limit);
         Ok(Self {
             ports: config
                 .ports
@@ -143,6 +155,12 @@ impl Switch {
                 config.frame_length_max.get(),
             ),
             charges: Charges::new(config.frame_count),
+            discarded: VecDeque::with_capacity(if age_limits == [None; PRIORITY_COUNT] {
+                0
+            } else {
+                config.frame_count
+            }),
+            ages: Ages::new(age_limits, config.frame_count),
             events: VecDeque::with_capacity(EVENT_CAPACITY),
             events_lost: 0,
             lossless,

@@ -2,17 +2,19 @@
 
 use std::collections::VecDeque;
 
+use super::echo::EchoState;
 use super::egress::EgressState;
 use super::ingress::{BufferMode, IngressBuffer};
-use super::levels::{Budget, FeedbackReceived, FeedbackSent};
+use super::levels::{Budget, FeedbackReceived, FeedbackSent, GrantsGiven, GrantsTaken};
 use super::pause_received::PauseReceived;
 use super::shaper::Shaper;
 use super::virtual_queues::Gate;
-use crate::config::{ClassMode, Neighbour, PortConfig, PortRole, SwitchConfig};
+use crate::config::{ClassMode, FeedbackCoding, Neighbour, PortConfig, PortRole, SwitchConfig};
 use crate::counters::PortCounters;
 use crate::level::Level;
 use crate::units::{Bytes, Instant, Priority, PRIORITY_COUNT};
 use crate::wire::clcm::Clcm;
+use crate::wire::echo::Echo;
 
 /// CLCM messages that wait for one port's transmitter at most.
 pub(super) const CONTROL_QUEUE_CAPACITY: usize = 16;
@@ -55,6 +57,9 @@ pub(super) struct Port {
     /// For classes with Levels at fabric ports.
     pub(super) levels: [Option<Box<LevelState>>; PRIORITY_COUNT],
     pub(super) neighbour: Neighbour,
+    pub(super) coding: FeedbackCoding,
+    /// For fabric ports, where a class has Levels.
+    pub(super) echo: Option<EchoState>,
     pub(super) pause_received: PauseReceived,
     pub(super) shaper: Shaper,
     pub(super) counters: PortCounters,
@@ -64,6 +69,10 @@ pub(super) struct Port {
     pub(super) pfc_due: PrioritySet,
     /// Priorities whose Feedback must be followed by zero at once (Karol, section IV).
     pub(super) zero_due: PrioritySet,
+    /// Feedback of the whole link.
+    pub(super) link_sent: FeedbackSent,
+    pub(super) pause_due: bool,
+    pub(super) pause_zero_due: bool,
     /// Priorities with frames to send.
     pub(super) waiting: PrioritySet,
     pub(super) turn: PriorityTurn,
@@ -75,21 +84,34 @@ pub(super) struct LevelState {
     pub(super) budget: Budget,
     pub(super) sent: FeedbackSent,
     pub(super) received: FeedbackReceived,
+    /// Where Feedback is permission for a number of frames.
+    pub(super) given: Option<GrantsGiven>,
+    pub(super) taken: GrantsTaken,
     pub(super) repeat_after: Bytes,
+    /// False for a class that ignores Feedback, and is told none.
+    pub(super) obeys: bool,
 }
 
 impl LevelState {
     /// `None` for a class without Levels, and towards hosts.
     fn new(config: &SwitchConfig, port: &PortConfig, priority: usize) -> Option<Box<Self>> {
-        let ClassMode::Level { budgets, .. } = &config.classes[priority].mode else {
+        let ClassMode::Level { budgets, rules, .. } = &config.classes[priority].mode else {
             return None;
         };
         (port.role == PortRole::Fabric).then(|| {
             Box::new(Self {
                 budget: Budget::new(budgets, config.gamma_max(), config.reserve(port)),
-                sent: FeedbackSent::new(),
+                sent: if rules.obeys_feedback && port.feedback != FeedbackCoding::Pause {
+                    FeedbackSent::new()
+                } else {
+                    FeedbackSent::silent()
+                },
                 received: FeedbackReceived::new(),
+                given: (port.feedback == FeedbackCoding::Grants && rules.obeys_feedback)
+                    .then(GrantsGiven::default),
+                taken: GrantsTaken::default(),
                 repeat_after: config.repeat_after(port),
+                obeys: rules.obeys_feedback,
             })
         })
     }
@@ -104,13 +126,25 @@ pub(super) struct PriorityTurn {
 
 impl Port {
     pub(super) fn new(config: &SwitchConfig, port: &PortConfig) -> Self {
+        let levels: [_; PRIORITY_COUNT] =
+            core::array::from_fn(|index| LevelState::new(config, port, index));
+        let obeying = levels.iter().flatten().any(|level| level.obeys);
         Self {
+            echo: levels.iter().any(Option::is_some).then(EchoState::new),
+            coding: port.feedback,
+            link_sent: if obeying && port.feedback == FeedbackCoding::Pause {
+                FeedbackSent::new()
+            } else {
+                FeedbackSent::silent()
+            },
+            pause_due: false,
+            pause_zero_due: false,
             role: port.role,
             up: true,
             ingress: core::array::from_fn(|index| {
-                IngressBuffer::new(BufferMode::of(config.classes[index].mode, port.role))
+                IngressBuffer::new(BufferMode::of(config.classes[index].mode, port))
             }),
-            levels: core::array::from_fn(|index| LevelState::new(config, port, index)),
+            levels,
             neighbour: port.neighbour,
             egress: core::array::from_fn(|_| EgressState::default()),
             pause_received: PauseReceived::new(port.rate),
@@ -134,7 +168,36 @@ impl Port {
         match &self.levels[index] {
             None => Gate::FromLevel(Level::ZERO),
             Some(state) if state.received.feedback() >= state.budget.depth() => Gate::Shut,
+            Some(state) if state.given.is_some() && !state.taken.permits() => Gate::Shut,
             Some(state) => Gate::FromLevel(state.received.feedback()),
+        }
+    }
+
+    /// An echo message that is due.
+    pub(super) fn next_echo(&mut self, now: Instant) -> Option<Echo> {
+        let levels = &self.levels;
+        self.echo.as_mut()?.take(now, || {
+            core::array::from_fn(|index| {
+                levels[index].as_ref().map_or(0, |level| level.taken.sent())
+            })
+        })
+    }
+
+    /// The neighbour has said how many frames it has sent.
+    pub(super) fn synchronise_grants(&mut self, sent: &[u16; PRIORITY_COUNT]) {
+        for priority in Priority::ALL {
+            let level = self.levels[priority.index()].as_mut();
+            if let Some(given) = level.and_then(|level| level.given.as_mut()) {
+                given.synchronise(sent[priority.index()]);
+                self.note_feedback(priority);
+            }
+        }
+    }
+
+    /// The neighbour knows how many frames we have sent.
+    pub(super) fn open_grants(&mut self) {
+        for level in self.levels.iter_mut().flatten() {
+            level.taken.open();
         }
     }
 

@@ -8,11 +8,12 @@ use super::Switch;
 use crate::config::PortRole;
 use crate::counters::DropReason;
 use crate::event::EventKind;
-use crate::frame::Frame;
+use crate::frame::{Admitted, Frame};
 use crate::level::Level;
 use crate::port_set::PortSet;
 use crate::units::{Bytes, Instant, PortId, Priority, Quanta};
 use crate::wire::clcm::Clcm;
+use crate::wire::echo::Echo;
 use crate::wire::mac_control::MacControl;
 
 impl Switch {
@@ -23,7 +24,13 @@ impl Switch {
     /// # Errors
     ///
     /// The reason for which the frame was dropped and counted; the handle is still the caller's.
-    pub fn receive(&mut self, now: Instant, port: PortId, frame: Frame) -> Result<(), DropReason> {
+    pub fn receive(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        frame: Frame,
+    ) -> Result<Admitted, DropReason> {
+        self.note_link_arrival(port, frame.priority);
         let outcome = self.admit(now, port, frame);
         if let Err(reason) = outcome {
             self.count_drop(port, reason);
@@ -48,6 +55,10 @@ impl Switch {
         match MacControl::parse(bytes) {
             Ok(MacControl::Pause { quanta }) => {
                 state.counters.pause_received += 1;
+                if self.receive_link_feedback(now, port, quanta) {
+                    return Ok(());
+                }
+                let state = &mut self.ports[port.index()];
                 for priority in Priority::ALL {
                     state.count_pause(priority, quanta);
                 }
@@ -72,7 +83,7 @@ impl Switch {
         Ok(())
     }
 
-    /// A CLCM frame came in by `port`; from a fabric port it becomes
+    /// A CLCM or echo frame came in by `port`; a CLCM from a fabric port becomes
     /// [`EventKind::ClcmReceived`]. `bytes` is the whole frame.
     ///
     /// # Errors
@@ -84,6 +95,13 @@ impl Switch {
         port: PortId,
         bytes: &[u8],
     ) -> Result<(), DropReason> {
+        if Echo::is_echo(bytes) {
+            let outcome = self.receive_echo(now, port, bytes);
+            if let Err(reason) = outcome {
+                self.count_drop(port, reason);
+            }
+            return outcome;
+        }
         let role = self.ports.get(port.index()).map(|state| state.role);
         let outcome = match (role, Clcm::parse(bytes)) {
             (None, _) => return Err(DropReason::PortDown),
@@ -120,7 +138,7 @@ impl Switch {
             .collect()
     }
 
-    fn admit(&mut self, now: Instant, port: PortId, frame: Frame) -> Result<(), DropReason> {
+    fn admit(&mut self, now: Instant, port: PortId, frame: Frame) -> Result<Admitted, DropReason> {
         let up = self.ports.get(port.index()).is_some_and(|state| state.up);
         if !up {
             return Err(DropReason::PortDown);
@@ -141,11 +159,11 @@ impl Switch {
             return Err(DropReason::TableFull);
         }
         let assignment = self.assign_level(now, port, &frame)?;
-        self.charge(now, port, &frame, copies as u16, assignment, &egresses)?;
+        let admitted = self.charge(now, port, &frame, copies as u16, assignment, &egresses)?;
         for egress in egresses.iter() {
             self.enqueue(now, port, egress, &frame, assignment.level());
         }
-        Ok(())
+        Ok(admitted)
     }
 
     fn egresses(
@@ -186,15 +204,16 @@ impl Switch {
         copies: u16,
         assignment: Assignment,
         egresses: &PortSet,
-    ) -> Result<(), DropReason> {
+    ) -> Result<Admitted, DropReason> {
         let cells = frame.length.round_up_to(self.config.cell);
         let state = &mut self.ports[port.index()];
         match state.ingress[frame.priority.index()].admit(cells) {
-            Ok(change) => {
+            Ok(admission) => {
                 let counters = &mut state.counters.priority[frame.priority.index()];
                 counters.rx_frames += 1;
                 counters.rx_bytes += frame.length.get();
-                self.note_pause_change(port, frame.priority, change);
+                counters.marks += u64::from(admission.mark);
+                self.note_pause_change(port, frame.priority, admission.change);
                 let share = self.store_at_level(now, port, frame, assignment, cells, egresses);
                 let charge = Charge {
                     cells,
@@ -203,7 +222,10 @@ impl Switch {
                     share,
                 };
                 self.charges.open(frame.handle, charge, copies);
-                Ok(())
+                self.note_age(now, frame, egresses);
+                Ok(Admitted {
+                    mark: admission.mark,
+                })
             }
             Err(refusal) => {
                 if refusal.first && refusal.reason == DropReason::HeadroomExceeded {

@@ -12,12 +12,17 @@ impl Switch {
             let Some(port) = PortId::from_index(index) else {
                 return;
             };
+            let state = &mut self.ports[index];
+            if let (Some(echo), true) = (&mut state.echo, state.up) {
+                echo.refresh(now);
+            }
             for priority in self.lossless.iter() {
                 self.refresh_pause(now, port, priority);
                 self.refresh_feedback(now, port, priority);
                 self.end_release(now, port, priority);
             }
         }
+        self.drop_aged(now);
         self.sample_for_deadlocks(now);
     }
 
@@ -26,11 +31,15 @@ impl Switch {
     /// that is past means that a port could send at once.
     /// O(ports × priorities).
     pub fn next_timeout(&self) -> Option<Instant> {
-        let mut next = Instant::FAR_FUTURE;
+        let mut next = self.ages.next().unwrap_or(Instant::FAR_FUTURE);
         if self.detector_runs() {
-            next = self.detector.next;
+            next = next.min(self.detector.next);
         }
         for (index, port) in self.ports.iter().enumerate() {
+            next = next.min(port.link_sent.refresh_at());
+            if let (Some(echo), true) = (&port.echo, port.up) {
+                next = next.min(echo.next_at());
+            }
             for priority in self.lossless.iter() {
                 let ingress = &port.ingress[priority.index()];
                 let release = port.egress[priority.index()].release();

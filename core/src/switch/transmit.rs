@@ -1,12 +1,10 @@
 //! Frames out: control first, then what the shaper, the pauses and the turns allow.
 
-use super::levels::Manner;
 use super::virtual_queues::Gate;
 use super::{Switch, Transmission};
 use crate::frame::FrameHandle;
-use crate::units::{Bytes, Instant, PortId, Priority, Quanta, PRIORITY_COUNT};
+use crate::units::{Bytes, Instant, PortId, Priority, PRIORITY_COUNT};
 use crate::wire::ethernet::FRAME_LENGTH_MIN;
-use crate::wire::mac_control::MacControl;
 use crate::wire::ControlFrame;
 
 impl Switch {
@@ -35,6 +33,7 @@ impl Switch {
         handle: FrameHandle,
     ) -> Option<FrameHandle> {
         let charge = self.charges.close_one(handle)?;
+        self.ages.leave(handle);
         let (ingress, priority, cells) = (charge.ingress, charge.priority, charge.cells);
         let change = self.ports[ingress.index()].ingress[priority.index()].discharge(cells);
         self.note_pause_change(ingress, priority, change);
@@ -43,82 +42,16 @@ impl Switch {
     }
 
     fn next_control(&mut self, now: Instant, port: PortId) -> Option<ControlFrame> {
-        if let Some(zero) = self.make_zero(port) {
-            return Some(ControlFrame::Mac(zero));
-        }
-        if !self.ports[port.index()].pfc_due.is_empty() {
-            if let Some(pfc) = self.make_pfc(now, port) {
-                return Some(ControlFrame::Mac(pfc));
-            }
+        if let Some(frame) = self.next_mac_control(now, port) {
+            return Some(ControlFrame::Mac(frame));
         }
         let state = &mut self.ports[port.index()];
+        if let Some(message) = state.next_echo(now) {
+            return Some(ControlFrame::Echo(message));
+        }
         let message = state.clcm_queue.pop_front()?;
         state.counters.clcm_sent += 1;
         Some(ControlFrame::Clcm(message))
-    }
-
-    /// One PFC frame with what has changed. It refreshes nothing else, so that a neighbour sees one
-    /// frame for one change. `None` when all has changed back meanwhile.
-    fn make_pfc(&mut self, now: Instant, port: PortId) -> Option<MacControl> {
-        let rate = self.config.ports[port.index()].rate;
-        let pause_time = self.config.pause_time;
-        let refresh = pause_time.at(rate).divided_by(2);
-        let state = &mut self.ports[port.index()];
-        let mut times = [None; PRIORITY_COUNT];
-        for priority in state.pfc_due.iter() {
-            let index = priority.index();
-            let counters = &mut state.counters.priority[index];
-            if let Some(level) = &mut state.levels[index] {
-                let manner = Manner {
-                    neighbour: state.neighbour,
-                    depth: level.budget.depth(),
-                    refresh: self.config.feedback_refresh,
-                    pause_time,
-                    pause_span: pause_time.at(rate),
-                };
-                let feedback = level.budget.feedback();
-                if let Some(signal) = level.sent.take(now, feedback, &manner) {
-                    times[index] = Some(signal.quanta);
-                    if signal.then_zero {
-                        state.zero_due.insert(priority);
-                    }
-                    let counter = match signal.quanta {
-                        _ if signal.is_xoff => &mut counters.xoff_sent,
-                        Quanta::ZERO => &mut counters.xon_sent,
-                        _ => &mut counters.feedback_sent,
-                    };
-                    *counter += 1;
-                }
-            } else if state.ingress[index].is_pausing() {
-                times[index] = Some(pause_time);
-                counters.xoff_sent += 1;
-                state.ingress[index].note_pause_sent(now, refresh);
-            } else {
-                times[index] = Some(Quanta::ZERO);
-                counters.xon_sent += 1;
-            }
-        }
-        state.pfc_due = super::PrioritySet::default();
-        if times == [None; PRIORITY_COUNT] {
-            return None;
-        }
-        state.counters.pfc_sent += 1;
-        Some(MacControl::Pfc { times })
-    }
-
-    /// The second frame of a Feedback: a regular neighbour goes on at once.
-    fn make_zero(&mut self, port: PortId) -> Option<MacControl> {
-        let state = &mut self.ports[port.index()];
-        let due = core::mem::take(&mut state.zero_due);
-        if due.is_empty() {
-            return None;
-        }
-        let mut times = [None; PRIORITY_COUNT];
-        for priority in due.iter() {
-            times[priority.index()] = Some(Quanta::ZERO);
-        }
-        state.counters.pfc_sent += 1;
-        Some(MacControl::Pfc { times })
     }
 
     fn next_data(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
@@ -148,6 +81,9 @@ impl Switch {
         let counters = &mut state.counters.priority[priority.index()];
         counters.tx_frames += 1;
         counters.tx_bytes += length.get();
+        if let Some(level) = &mut state.levels[priority.index()] {
+            level.taken.note_departure();
+        }
         if state.egress[priority.index()].note_departure(length) {
             state.waiting.remove(priority);
             if self.lossless.contains(priority) {

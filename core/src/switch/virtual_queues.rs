@@ -224,6 +224,26 @@ impl VirtualQueues {
         }
     }
 
+    /// Takes `handle` out if it is the first of its virtual queue; gives its length in bytes. The queue's
+    /// turn begins anew. O(1).
+    pub(super) fn remove_front(&mut self, place: &Place, handle: FrameHandle) -> Option<u32> {
+        let index = self.find(place)?;
+        let frames = &self.queues[index as usize].frames;
+        if self.nodes.front(frames) != Some(handle) {
+            return None;
+        }
+        self.detach(place, index);
+        let queue = &mut self.queues[index as usize];
+        let (_, length_bytes) = self.nodes.pop(&mut queue.frames)?;
+        queue.frame_count -= 1;
+        if queue.frame_count == 0 {
+            self.release_queue(index);
+        } else {
+            self.attach(place, index);
+        }
+        Some(length_bytes)
+    }
+
     /// True when frames that came in by `ingress` wait at (`egress`, `priority`). O(Levels).
     pub(super) fn has_frames_from(
         &self,
@@ -516,3 +536,7 @@ fn level_turn_index(egress: PortId, priority: Priority) -> usize {
 #[cfg(test)]
 #[path = "virtual_queues_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "eligibility_age_tests.rs"]
+mod eligibility_age_tests;

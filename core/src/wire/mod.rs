@@ -3,6 +3,8 @@
 //! No parser here panics, whatever the bytes.
 
 pub mod clcm;
+pub mod echo;
+pub mod ecn;
 pub mod ethernet;
 pub mod lldp;
 pub mod mac_control;
@@ -40,6 +42,8 @@ pub enum ControlFrame {
     Mac(mac_control::MacControl),
     /// Credit Loop Control Message.
     Clcm(clcm::Clcm),
+    /// The link's round trip time.
+    Echo(echo::Echo),
 }
 
 impl ControlFrame {
@@ -49,6 +53,7 @@ impl ControlFrame {
         match self {
             Self::Mac(frame) => frame.emit(source, buffer),
             Self::Clcm(message) => message.emit(source, buffer),
+            Self::Echo(message) => message.emit(source, buffer),
         }
     }
 }

@@ -5,15 +5,15 @@
 
 use std::collections::VecDeque;
 
-use weir_core::config::{DetectorConfig, RouteConfig};
+use weir_core::config::{DetectorConfig, LevelRules, RouteConfig};
 use weir_core::control::{ControlConfig, ControlPlane, Policy};
 use weir_core::event::EventKind;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassConfig, ClassMode, Duration, Event, Frame, FrameHandle, Instant,
-    MacAddress, PortConfig, PortId, PortRole, PortSet, Priority, Quanta, Switch, SwitchConfig,
-    Transmission,
+    BitRate, Budgets, Bytes, ClassConfig, ClassMode, Duration, Event, FeedbackCoding, Frame,
+    FrameHandle, Instant, MacAddress, PortConfig, PortId, PortRole, PortSet, Priority, Quanta,
+    Switch, SwitchConfig, Transmission,
 };
 
 pub const PRIORITY: Priority = Priority::ALL[3];
@@ -21,8 +21,8 @@ pub const FRAME: Bytes = Bytes::new(1500);
 const RATE: BitRate = BitRate::from_mbit(100);
 const TICK: Duration = Duration::from_micros(10);
 const DELAY: Duration = Duration::from_micros(10);
-/// There and back, a frame that has just begun on either side, and the tick.
-const ROUND_TRIP: Duration = Duration::from_micros(400);
+/// A frame that has just begun on either side, and the tick.
+const ROUND_TRIP: Duration = Duration::from_micros(380);
 const CONTROL_LATENCY: Duration = Duration::from_micros(300);
 const HOST_ADDRESS: u8 = 0x10;
 
@@ -93,6 +93,7 @@ pub struct Network {
     pub events: Vec<(usize, Event)>,
     hosts: Vec<Host>,
     lines: Vec<Line>,
+    delay: Duration,
     disturbed_per_mille: u64,
     random: u64,
 }
@@ -105,6 +106,10 @@ pub struct RingOptions {
     pub clcm_interval: Duration,
     /// The class has Levels instead of plain PFC.
     pub levels: bool,
+    /// How Feedback is told.
+    pub feedback: FeedbackCoding,
+    /// From one end of a link between switches to the other.
+    pub delay: Duration,
     /// Switches that speak plain PFC all the same; their neighbours do not know.
     pub regular: Vec<usize>,
     /// Control frames between switches that get lost, are doubled, or come late, of 1000 each.
@@ -120,6 +125,8 @@ impl Default for RingOptions {
             detect: Duration::from_millis(20),
             clcm_interval: Duration::from_millis(5),
             levels: false,
+            feedback: FeedbackCoding::Pfc,
+            delay: DELAY,
             regular: Vec::new(),
             disturbed_per_mille: 0,
         }
@@ -145,6 +152,7 @@ impl Network {
             events: Vec::new(),
             hosts: Vec::new(),
             lines: Vec::new(),
+            delay: options.delay,
             disturbed_per_mille: options.disturbed_per_mille,
             random: 1,
         };
@@ -214,7 +222,7 @@ impl Network {
             .collect();
         let mut config = switch_config(ports, routes, options.detect);
         if options.levels && !options.regular.contains(&index) {
-            use_levels(&mut config);
+            use_levels(&mut config, options);
         }
         let frame_count = config.frame_count;
         let fabric = (0..2).map(PortId::new).collect::<PortSet>();
@@ -359,7 +367,7 @@ impl Network {
                     flow_hash: 0,
                 };
                 match node.switch.receive(now, port, frame) {
-                    Ok(()) => node.frames[handle.index()] = Some(data),
+                    Ok(_) => node.frames[handle.index()] = Some(data),
                     Err(_) => node.free.push(handle),
                 }
             }
@@ -441,9 +449,10 @@ impl Network {
                         (Packet::Control(bytes), length)
                     }
                 };
-                let at = now + RATE.time_for(length) + DELAY;
                 let line = &mut self.lines[node.lines[port]];
                 let is_fabric = matches!(line.to, End::Switch(..));
+                let delay = if is_fabric { self.delay } else { DELAY };
+                let at = now + RATE.time_for(length) + delay;
                 let (mut copies, mut late) = (1, Duration::ZERO);
                 if is_fabric && matches!(packet, Packet::Control(_)) {
                     let mut hit = || {
@@ -504,6 +513,7 @@ pub fn switch_config(
             buffer: Bytes::new(64 * 1024),
         },
         weight: 1,
+        age_limit: None,
     };
     let mut classes = [lossy; 8];
     classes[PRIORITY.index()] = ClassConfig {
@@ -513,6 +523,7 @@ pub fn switch_config(
             headroom: Bytes::new(32 * 1024),
         },
         weight: 1,
+        age_limit: None,
     };
     let mut config = SwitchConfig {
         ports,
@@ -533,16 +544,18 @@ pub fn switch_config(
 }
 
 /// Levels for routes of two links, with room for the round trip of these lines.
-fn use_levels(config: &mut SwitchConfig) {
+fn use_levels(config: &mut SwitchConfig, options: &RingOptions) {
     let buffer = Bytes::new(96 * 1024);
     config.classes[PRIORITY.index()].mode = ClassMode::Level {
+        rules: LevelRules::default(),
         budgets: Budgets::derived(2, buffer, config.gamma_max()).unwrap(),
         xoff: Bytes::new(60 * 1024),
         xon: Bytes::new(52 * 1024),
         headroom: Bytes::new(32 * 1024),
     };
     for port in &mut config.ports {
-        port.round_trip = ROUND_TRIP;
+        port.round_trip = ROUND_TRIP + options.delay.saturating_mul(2);
+        port.feedback = options.feedback;
     }
     config.frame_count = config.frames_needed();
 }

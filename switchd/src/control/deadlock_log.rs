@@ -69,7 +69,8 @@ impl DeadlockLog {
             }
             EventKind::ClcmReceived { .. }
             | EventKind::HeadroomExceeded { .. }
-            | EventKind::RouteTooLong { .. } => {}
+            | EventKind::RouteTooLong { .. }
+            | EventKind::RoundTripExceeded { .. } => {}
         }
     }
 

@@ -58,6 +58,11 @@ pub fn event(info: &SwitchInfo, event: &Event) -> Draft {
             priority,
             destination,
         } => about("route_too_long", ingress, priority).detail("destination", destination),
+        EventKind::RoundTripExceeded { port, measured } => Draft {
+            port: Some(info.port_name(port)),
+            ..Draft::new(event.at, "round_trip_exceeded")
+        }
+        .detail("measured", seconds(measured)),
     }
 }
 

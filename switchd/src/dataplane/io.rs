@@ -61,6 +61,9 @@ pub(super) trait Io {
     /// A held chunk's record and frame.
     fn frame(&self, chunk: Chunk) -> (Option<Meta>, &[u8]);
 
+    /// Lets `edit` change a held chunk's frame in place.
+    fn edit(&mut self, chunk: Chunk, edit: &mut dyn FnMut(&mut [u8]));
+
     /// Lets `write` put a frame into a held chunk; it gives the length, or `None` for no frame.
     fn write(&mut self, chunk: Chunk, write: &mut dyn FnMut(&mut [u8]) -> Option<usize>) -> bool;
 

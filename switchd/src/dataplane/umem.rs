@@ -79,6 +79,15 @@ impl Memory {
         (self.read_meta(descriptor, data), data)
     }
 
+    /// Lets `edit` change a held chunk's frame in place.
+    pub(super) fn edit(&mut self, chunk: Chunk, edit: &mut dyn FnMut(&mut [u8])) {
+        if let Some(descriptor) = self.descriptors.get_mut(chunk as usize) {
+            // SAFETY: the descriptor is of this UMEM and the caller holds the chunk, so this is the only
+            // reference to its bytes.
+            edit(unsafe { self.umem.data_mut(descriptor) }.contents_mut());
+        }
+    }
+
     /// Lets `write` put a frame at the place where a received one would begin.
     pub(super) fn write(
         &mut self,

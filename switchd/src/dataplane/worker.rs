@@ -9,6 +9,7 @@
 //! core's next timeout.
 
 use crossbeam::channel::{Receiver, Sender};
+use weir_core::wire::ecn::mark_congestion;
 use weir_core::wire::ethernet::{is_link_local, EthernetView};
 use weir_core::{
     Bytes, Command, DropReason, Duration, Event, Frame, FrameHandle, Instant, MacAddress, PortId,
@@ -147,6 +148,9 @@ impl<I: Io> Worker<I> {
         }
         if self.switch.next_timeout().is_some_and(|due| due <= now) {
             self.switch.handle_timeout(now);
+            while let Some(handle) = self.switch.poll_discarded() {
+                self.pool.give_back(handle.0);
+            }
         }
         for port in 0..self.ports.len() {
             busy |= self.transmit(now, port);
@@ -223,11 +227,16 @@ impl<I: Io> Worker<I> {
                     self.switch.count_drop(id, DropReason::ReservedDestination);
                     return false;
                 }
-                let taken = self.switch.receive(now, id, frame).is_ok();
-                if taken {
-                    self.last_admitted = now;
+                let Ok(admitted) = self.switch.receive(now, id, frame) else {
+                    return false;
+                };
+                self.last_admitted = now;
+                if admitted.mark {
+                    self.io.edit(chunk, &mut |frame| {
+                        mark_congestion(frame);
+                    });
                 }
-                return taken;
+                return true;
             }
             // What is wrong with them has been counted by the core.
             FrameClass::MacControl => {

@@ -57,6 +57,10 @@ impl Io for XdpIo {
         self.memory.frame(chunk)
     }
 
+    fn edit(&mut self, chunk: Chunk, edit: &mut dyn FnMut(&mut [u8])) {
+        self.memory.edit(chunk, edit);
+    }
+
     fn write(&mut self, chunk: Chunk, write: &mut dyn FnMut(&mut [u8]) -> Option<usize>) -> bool {
         self.memory.write(chunk, write)
     }

@@ -2,7 +2,7 @@
 
 use weir_core::config::Reserve;
 use weir_core::level::LEVEL_MAX;
-use weir_core::{BitRate, Budgets, Bytes, ClassMode, Duration, Priority};
+use weir_core::{BitRate, Budgets, Bytes, ClassMode, Duration, Level, LevelRules, Priority};
 
 use super::{keys, within};
 use crate::daemon::{Class, DataplaneConfig, DEFAULT_CLASS};
@@ -54,6 +54,7 @@ fn class(
         priorities: priorities?,
         mode,
         weight: within(table, "weight", 1, 1000).unwrap_or(1) as u16,
+        age_limit: age_limit(table),
     })
 }
 
@@ -100,7 +101,16 @@ impl ModeWord {
         match self {
             Self::Lossy => &["buffer"],
             Self::Pfc => &["xoff", "xon", "headroom"],
-            Self::Level => &["xoff", "xon", "headroom", "max-hops", "buffer", "budgets"],
+            Self::Level => &[
+                "xoff",
+                "xon",
+                "headroom",
+                "max-hops",
+                "buffer",
+                "budgets",
+                "min-level",
+                "ignore-feedback",
+            ],
         }
     }
 }
@@ -115,8 +125,8 @@ fn class_mode(table: &Table<'_>, sizing: &LevelSizing) -> Option<ClassMode> {
             ("level", ModeWord::Level),
         ],
     )?;
-    for key in ["xoff", "xon", "headroom", "buffer", "max-hops", "budgets"] {
-        if table.has(key) && !mode.keys().contains(&key) {
+    for key in ModeWord::Lossy.keys().iter().chain(ModeWord::Level.keys()) {
+        if table.has(key) && !mode.keys().contains(key) {
             table.complain(
                 key,
                 format!(
@@ -143,6 +153,10 @@ fn class_mode(table: &Table<'_>, sizing: &LevelSizing) -> Option<ClassMode> {
     Some(match mode {
         ModeWord::Level => ClassMode::Level {
             budgets: budgets(table, sizing, xoff)?,
+            rules: LevelRules {
+                level_min: level_min(table),
+                obeys_feedback: !table.get_or("ignore-feedback", false),
+            },
             xoff,
             xon,
             headroom,
@@ -182,6 +196,17 @@ fn budgets(table: &Table<'_>, sizing: &LevelSizing, xoff: Bytes) -> Option<Budge
             return None;
         }
     };
+    // A frame of the minimum Level rises as often as any other.
+    let depth = depth + level_min(table).get();
+    if usize::from(depth) > LEVEL_MAX {
+        table.complain(
+            "min-level",
+            format!(
+                "with it D is {depth}; max-hops and min-level together are {LEVEL_MAX} at most"
+            ),
+        );
+        return None;
+    }
     let least = sizing.least(depth);
     let buffer = table.get_or("buffer", least + xoff);
     if buffer < least {
@@ -195,6 +220,20 @@ fn budgets(table: &Table<'_>, sizing: &LevelSizing, xoff: Bytes) -> Option<Budge
         return None;
     }
     Budgets::derived(depth, buffer, sizing.gamma_max)
+}
+
+fn level_min(table: &Table<'_>) -> Level {
+    within(table, "min-level", 0, LEVEL_MAX as u64 - 1)
+        .and_then(|level| Level::new(level as u8))
+        .unwrap_or_default()
+}
+
+/// `"off"`, or a time.
+fn age_limit(table: &Table<'_>) -> Option<Duration> {
+    if !table.has("age-limit") || table.is_text("age-limit", "off") {
+        return None;
+    }
+    table.get("age-limit")
 }
 
 /// What budgets depend on beside the class itself.

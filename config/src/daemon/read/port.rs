@@ -1,6 +1,6 @@
 //! `[[port]]`.
 
-use weir_core::{MacAddress, Neighbour, PortRole, Priority};
+use weir_core::{Duration, FeedbackCoding, MacAddress, Neighbour, Police, PortRole, Priority};
 
 use super::{keys, within};
 use crate::daemon::{default_dscp_map, Fallback, Port, Trust, DEFAULT_ROUND_TRIP};
@@ -77,9 +77,21 @@ fn port(table: &Table<'_>, names: &Names, devices: &Names) -> Option<Port> {
             ],
         )
         .unwrap_or_default();
+    let feedback = feedback(table, role, neighbour);
+    let police = police(table);
+    if police.is_some() && role == Some(PortRole::Fabric) {
+        table.complain(
+            "police",
+            "has no meaning on a fabric port; hosts are policed, at edge ports",
+        );
+    }
+    let (round_trip, round_trip_measured) = round_trip(table);
     Some(Port {
-        round_trip: table.get_or("round-trip", DEFAULT_ROUND_TRIP),
+        round_trip,
+        round_trip_measured,
         neighbour,
+        feedback: feedback.unwrap_or_default(),
+        police: police.unwrap_or_default(),
         address: table.get::<MacAddress>("address"),
         default_priority: table.get_or("default-priority", Priority::ALL[0]),
         pcp_map: pcp_map(table),
@@ -92,6 +104,57 @@ fn port(table: &Table<'_>, names: &Names, devices: &Names) -> Option<Port> {
         trust,
         fallback,
     })
+}
+
+/// T and whether it is measured.
+fn round_trip(table: &Table<'_>) -> (Duration, bool) {
+    let measured = (DEFAULT_ROUND_TRIP, true);
+    if !table.has("round-trip") || table.is_text("round-trip", "auto") {
+        return measured;
+    }
+    table
+        .get("round-trip")
+        .map_or(measured, |fixed| (fixed, false))
+}
+
+fn feedback(
+    table: &Table<'_>,
+    role: Option<PortRole>,
+    neighbour: Neighbour,
+) -> Option<FeedbackCoding> {
+    let feedback = table.choice(
+        "feedback",
+        &[
+            ("pfc", FeedbackCoding::Pfc),
+            ("pause", FeedbackCoding::Pause),
+            ("grants", FeedbackCoding::Grants),
+        ],
+    )?;
+    if role == Some(PortRole::Edge) {
+        table.complain(
+            "feedback",
+            "has no meaning on an edge port; hosts are told by plain PFC",
+        );
+    }
+    if feedback == FeedbackCoding::Grants && neighbour != Neighbour::Enhanced {
+        table.complain(
+            "feedback",
+            "`grants` needs a neighbour that is set so too: write neighbour = \"enhanced\"",
+        );
+    }
+    Some(feedback)
+}
+
+/// What an edge port does with a host that does not obey a pause; also used by scenarios.
+pub(crate) fn police(table: &Table<'_>) -> Option<Police> {
+    table.choice(
+        "police",
+        &[
+            ("off", Police::Off),
+            ("drop", Police::Drop),
+            ("mark", Police::Mark),
+        ],
+    )
 }
 
 fn pcp_map(table: &Table<'_>) -> [Priority; 8] {

@@ -7,6 +7,8 @@ use crate::units::Bytes;
 #[derive(Debug)]
 pub(in crate::switch) struct Budget {
     depth: Level,
+    /// b_1.
+    first: Bytes,
     /// m_1 first.
     m: [Bytes; LEVEL_MAX],
     gamma_max: Bytes,
@@ -28,6 +30,7 @@ impl Budget {
         }
         Self {
             depth: budgets.depth(),
+            first: m[0],
             m,
             gamma_max,
             reserve,
@@ -93,6 +96,25 @@ impl Budget {
         for m in &mut self.m[first..last] {
             *m += cells;
         }
+    }
+
+    /// Whole frames of Level `feedback` + 1 and above that there is room for, whatever their Levels
+    /// become. O(D).
+    pub(in crate::switch) fn room_above(&self, feedback: Level) -> u16 {
+        let least = self.m().iter().skip(feedback.index()).min();
+        let frames = least.map_or(0, |m| m.get() / self.gamma_max.get());
+        if self.closed {
+            0
+        } else {
+            u16::try_from(frames).unwrap_or(u16::MAX)
+        }
+    }
+
+    /// Changes rT. False when b_1 has no room for it (equation 23): then the largest that fits counts.
+    pub(in crate::switch) fn set_reserve(&mut self, reserve: Bytes) -> bool {
+        let most = self.first.saturating_sub(self.gamma_max);
+        self.reserve = reserve.min(most);
+        reserve <= most
     }
 
     /// Nothing more is wanted from the neighbour: Feedback D from now on.

@@ -44,6 +44,8 @@ pub(in crate::switch) struct Manner {
 /// What we tell the neighbour on one (port, priority).
 #[derive(Debug)]
 pub(in crate::switch) struct FeedbackSent {
+    /// Nobody listens: there is never anything to tell.
+    silent: bool,
     told: Level,
     /// The last signal was an XOFF.
     holds: bool,
@@ -57,6 +59,7 @@ impl FeedbackSent {
     /// The neighbour may know a Feedback of an earlier life of ours: the first one is due at once.
     pub(in crate::switch) fn new() -> Self {
         Self {
+            silent: false,
             told: Level::ZERO,
             holds: false,
             repeat: false,
@@ -64,6 +67,20 @@ impl FeedbackSent {
             eager_left: EAGER_REFRESHES,
             arrived_since: Bytes::ZERO,
         }
+    }
+
+    /// For a class whose neighbours do not obey Feedback.
+    pub(in crate::switch) fn silent() -> Self {
+        Self {
+            silent: true,
+            refresh_at: Instant::FAR_FUTURE,
+            ..Self::new()
+        }
+    }
+
+    /// The neighbour is to be told at the next opportunity.
+    pub(in crate::switch) fn ask(&mut self) {
+        self.repeat = true;
     }
 
     /// What was told last.
@@ -78,7 +95,7 @@ impl FeedbackSent {
 
     /// True when there is something to tell.
     pub(in crate::switch) fn is_due(&self, feedback: Level) -> bool {
-        self.repeat || feedback != self.told
+        !self.silent && (self.repeat || feedback != self.told)
     }
 
     /// A frame of `cells` came in; `part` of the reserve makes us repeat what restricts.

@@ -2,8 +2,10 @@
 
 mod budget;
 mod feedback;
+mod grants;
 mod table;
 
 pub(super) use budget::Budget;
 pub(super) use feedback::{FeedbackReceived, FeedbackSent, Manner};
+pub(super) use grants::{GrantsGiven, GrantsTaken};
 pub(super) use table::{LevelTable, ShareId};

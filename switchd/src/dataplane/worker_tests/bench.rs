@@ -202,6 +202,7 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
             buffer: setup.buffer,
         },
         weight: 1,
+        age_limit: None,
     };
     let mut classes = [lossy; 8];
     classes[usize::from(LOSSLESS)].mode = ClassMode::Pfc {

@@ -174,6 +174,12 @@ impl Io for FakeIo {
         (state.meta, &state.bytes)
     }
 
+    fn edit(&mut self, chunk: Chunk, edit: &mut dyn FnMut(&mut [u8])) {
+        let state = &mut self.chunks[chunk as usize];
+        assert_eq!(state.place, Place::Caller, "chunk {chunk} is edited");
+        edit(&mut state.bytes);
+    }
+
     fn write(&mut self, chunk: Chunk, write: &mut dyn FnMut(&mut [u8]) -> Option<usize>) -> bool {
         assert_eq!(
             *self.place(chunk),

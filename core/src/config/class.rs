@@ -1,0 +1,119 @@
+//! Classes: how a priority treats congestion.
+
+use super::PortRole;
+use crate::level::{Budgets, Level};
+use crate::units::{Bytes, Duration};
+
+/// How a priority treats congestion.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "eight of them, read when a switch is made"
+)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassMode {
+    /// Frames beyond the ingress buffer are dropped.
+    Lossy {
+        /// The ingress buffer of each (port, priority).
+        buffer: Bytes,
+    },
+    /// The neighbour is paused before the ingress buffer is full (802.1Qbb).
+    Pfc {
+        /// Pause the neighbour when the ingress buffer holds at least this much.
+        xoff: Bytes,
+        /// Let it resume when the ingress buffer holds at most this much.
+        xon: Bytes,
+        /// Room above `xoff` for what is under way until the pause takes effect.
+        headroom: Bytes,
+    },
+    /// Selective backpressure by Levels towards switches (Karol, Golestani and Lee), PFC towards hosts.
+    Level {
+        /// Budgets b_1 … b_D of the Receiving Queue of each fabric port.
+        budgets: Budgets,
+        /// What the class does otherwise than protocol P.
+        rules: LevelRules,
+        /// Pause a host when the ingress buffer of its edge port holds at least this much.
+        xoff: Bytes,
+        /// Let the host resume when that buffer holds at most this much.
+        xon: Bytes,
+        /// Room above `xoff` for what the host has under way.
+        headroom: Bytes,
+    },
+}
+
+/// What a class with Levels may do otherwise (Karol, section V, the third extension).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelRules {
+    /// Frames of the class are at this Level at least, in every switch of the network. They may then
+    /// reach Level `level_min` + h after h links, so that D is the longest route and this together.
+    pub level_min: Level,
+    /// False for a class that sends whatever the Feedback, because the buffers behind each link are
+    /// its own and large enough: none is told for it, and what does not fit is dropped.
+    pub obeys_feedback: bool,
+}
+
+impl Default for LevelRules {
+    /// Protocol P itself.
+    fn default() -> Self {
+        Self {
+            level_min: Level::ZERO,
+            obeys_feedback: true,
+        }
+    }
+}
+
+impl ClassMode {
+    /// True when a frame of this class must never be dropped for want of room.
+    pub const fn is_lossless(self) -> bool {
+        !matches!(self, Self::Lossy { .. })
+    }
+
+    /// What a class with Levels does otherwise than protocol P.
+    pub fn level_rules(self) -> LevelRules {
+        match self {
+            Self::Level { rules, .. } => rules,
+            _ => LevelRules::default(),
+        }
+    }
+
+    /// D: the highest Level; zero for a class without Levels.
+    pub const fn depth(self) -> Level {
+        match self {
+            Self::Level { budgets, .. } => budgets.depth(),
+            _ => Level::ZERO,
+        }
+    }
+
+    /// The most that one ingress buffer of this mode ever charges. A release raises xoff by at most
+    /// the headroom, and the headroom counts from there.
+    pub fn memory_bound(self, role: PortRole) -> Bytes {
+        match (self, role) {
+            (Self::Lossy { buffer }, _) => buffer,
+            (Self::Level { budgets, .. }, PortRole::Fabric) => budgets.total(),
+            (Self::Level { xoff, headroom, .. }, PortRole::Edge) => xoff + headroom,
+            (Self::Pfc { xoff, headroom, .. }, _) => xoff + headroom + headroom,
+        }
+    }
+}
+
+/// One priority's settings, the same on all ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassConfig {
+    /// What it does when buffers fill.
+    pub mode: ClassMode,
+    /// Deficit round robin quantum relative to other priorities, at least 1.
+    pub weight: u16,
+    /// A frame that has waited in this switch for longer is dropped and counted (Karol, section V, the
+    /// first extension); `None` for never.
+    pub age_limit: Option<Duration>,
+}
+
+impl ClassConfig {
+    /// A class of weight 1 whose frames wait as long as they must.
+    pub const fn new(mode: ClassMode) -> Self {
+        Self {
+            mode,
+            weight: 1,
+            age_limit: None,
+        }
+    }
+}

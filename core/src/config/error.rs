@@ -1,0 +1,76 @@
+//! Why a configuration cannot work.
+
+use crate::level::Level;
+use crate::units::{Bytes, Duration, MacAddress, PortId, Priority, PORT_COUNT_MAX};
+
+/// Why a configuration cannot work, in numbers.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages say what the fields are
+pub enum ConfigError {
+    #[error("a switch needs 1 to {PORT_COUNT_MAX} ports, this one has {0}")]
+    PortCount(usize),
+    #[error("priority {priority}: xon ({xon}) must be below xoff ({xoff})")]
+    XonNotBelowXoff {
+        priority: Priority,
+        xon: Bytes,
+        xoff: Bytes,
+    },
+    #[error("priority {priority}: {what} ({value}) must be at least one frame of {frame} in whole cells")]
+    BufferBelowFrame {
+        priority: Priority,
+        what: &'static str,
+        value: Bytes,
+        frame: Bytes,
+    },
+    #[error("priority {priority}: budget b_{level} ({budget}) must be at least one frame of {gamma_max} in whole cells (γmax)")]
+    BudgetBelowFrame {
+        priority: Priority,
+        level: usize,
+        budget: Bytes,
+        gamma_max: Bytes,
+    },
+    #[error("priority {priority}, port {port}: budget b_1 ({first}) must be at least γmax ({gamma_max}) and what arrives in the round trip time of {} ms ({reserve}): {needed}. Enlarge the buffer, or shorten the round trip time", .round_trip.as_secs_f64() * 1e3)]
+    RoundTripTooLong {
+        priority: Priority,
+        port: usize,
+        round_trip: Duration,
+        first: Bytes,
+        gamma_max: Bytes,
+        reserve: Bytes,
+        needed: Bytes,
+    },
+    #[error("priority {priority}: the minimum Level {level_min} must be below D = {depth}, which is the longest route and the minimum Level together")]
+    LevelMinTooHigh {
+        priority: Priority,
+        level_min: Level,
+        depth: Level,
+    },
+    #[error("priority {0}: the age limit must be above zero")]
+    ZeroAge(Priority),
+    #[error("a Feedback must be refreshed after a time above zero")]
+    ZeroRefresh,
+    #[error("priority {0}: weight must be at least 1")]
+    ZeroWeight(Priority),
+    #[error("the cell size must be between 64 B and 65536 B, not {0}")]
+    Cell(Bytes),
+    #[error("{frame_count} frames cannot back buffers of {buffers}: {needed} frames are needed, one per cell")]
+    TooFewFrames {
+        frame_count: usize,
+        buffers: Bytes,
+        needed: usize,
+    },
+    #[error("route to {destination} names no port")]
+    EmptyRoute { destination: MacAddress },
+    #[error("route to {destination} names port {port}, but there are {port_count} ports")]
+    RoutePort {
+        destination: MacAddress,
+        port: PortId,
+        port_count: usize,
+    },
+    #[error("two routes to {0}")]
+    DuplicateRoute(MacAddress),
+    #[error("the detection time must be above zero")]
+    ZeroDetect,
+    #[error("the pause time must be above zero quanta")]
+    ZeroPause,
+}

@@ -1,0 +1,108 @@
+//! The switch's configuration as the core wants it: checked, in units, without names.
+
+mod class;
+mod error;
+mod port;
+mod reserve;
+mod validate;
+
+use crate::units::{Bytes, Duration, MacAddress, PortId, Quanta, PRIORITY_COUNT};
+
+pub use class::{ClassConfig, ClassMode, LevelRules};
+pub use error::ConfigError;
+pub use port::{FeedbackCoding, Neighbour, Police, PortConfig, PortRole};
+pub use reserve::Reserve;
+
+/// When an egress is suspected of a deadlock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DetectorConfig {
+    /// Zero throughput with a non-empty queue for this long.
+    pub detect: Duration,
+}
+
+/// A static forwarding entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteConfig {
+    /// Frames to this address …
+    pub destination: MacAddress,
+    /// … leave by one of these ports, chosen by flow hash. Never empty.
+    pub ports: Vec<PortId>,
+}
+
+/// All that [`Switch::new`](crate::Switch::new) needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwitchConfig {
+    /// The ports; a [`PortId`] is an index into this list.
+    pub ports: Vec<PortConfig>,
+    /// The eight priorities.
+    pub classes: [ClassConfig; PRIORITY_COUNT],
+    /// Buffers are charged in whole cells of this size.
+    pub cell: Bytes,
+    /// How many frame handles the caller's pool has.
+    pub frame_count: usize,
+    /// The longest frame admitted, from destination address to last payload byte.
+    pub frame_length_max: Bytes,
+    /// Static forwarding entries.
+    pub routes: Vec<RouteConfig>,
+    /// How many addresses are learnt at most; zero turns learning and flooding off.
+    /// Only for networks without loops.
+    pub learning_capacity: usize,
+    /// A learnt address is forgotten after this long without a frame from it.
+    pub learning_age: Duration,
+    /// Deadlock detection; `None` turns it off.
+    pub detector: Option<DetectorConfig>,
+    /// Pause time that XOFF asks for; refreshed after half of it.
+    pub pause_time: Quanta,
+    /// A Transmit Feedback is told again after this time.
+    pub feedback_refresh: Duration,
+    /// How many bytes the shaper may send back to back after an idle span.
+    pub shaper_burst: Bytes,
+}
+
+impl SwitchConfig {
+    /// The most that all ingress buffers together can charge, releases included.
+    pub fn buffer_bound(&self) -> Bytes {
+        let of_port = |port: &PortConfig| -> Bytes {
+            self.classes
+                .iter()
+                .map(|class| class.mode.memory_bound(port.role).round_up_to(self.cell))
+                .sum()
+        };
+        self.ports.iter().map(of_port).sum()
+    }
+
+    /// γmax: the longest frame as it is charged.
+    pub fn gamma_max(&self) -> Bytes {
+        self.frame_length_max.round_up_to(self.cell)
+    }
+
+    /// rT of a port's link (Karol, section V) as it is charged: see [`Reserve`].
+    pub fn reserve(&self, port: &PortConfig) -> Bytes {
+        self.reserve_of(port).total()
+    }
+
+    /// A restricting Feedback is told again after this much has arrived since.
+    pub fn repeat_after(&self, port: &PortConfig) -> Bytes {
+        self.reserve_of(port).repeat_after
+    }
+
+    fn reserve_of(&self, port: &PortConfig) -> Reserve {
+        self.reserve_for(port, port.round_trip)
+    }
+
+    /// The reserve of a port's link if its round trip time were `round_trip`; none where Feedback is
+    /// permission for a number of frames.
+    pub fn reserve_for(&self, port: &PortConfig, round_trip: Duration) -> Reserve {
+        let round_trip = match port.feedback {
+            FeedbackCoding::Grants => Duration::ZERO,
+            _ => round_trip,
+        };
+        Reserve::new(port.rate, round_trip, self.cell, self.frame_length_max)
+    }
+
+    /// Frames that the pool must have so that no admitted frame lacks memory: each frame is charged at
+    /// least one cell, so there is never more than one frame for each cell.
+    pub fn frames_needed(&self) -> usize {
+        (self.buffer_bound().get() / self.cell.get().max(1)) as usize
+    }
+}

@@ -1,0 +1,89 @@
+//! Ports: what they face, and how they speak to it.
+
+use crate::units::{BitRate, Duration, MacAddress};
+
+/// What a port faces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortRole {
+    /// Another switch: CLCM is spoken here.
+    Fabric,
+    /// A host: CLCM from it is counted and dropped, its PFC is obeyed.
+    Edge,
+}
+
+/// What is known of the switch on the other side of a fabric port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Neighbour {
+    /// Nothing: it is told so that both kinds understand.
+    #[default]
+    Unknown,
+    /// It speaks the Level protocol.
+    Enhanced,
+    /// It speaks 802.3x and PFC only. Nothing is lost, but freedom from deadlock is no longer promised.
+    Regular,
+}
+
+/// What an edge port does with frames of lossless classes when its ingress buffer fills: the gateway to
+/// senders that lower their rate by losses (Karol, section V, the second extension).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Police {
+    /// Pauses the host at xoff.
+    #[default]
+    Off,
+    /// Drops what would take the buffer above xoff; pauses nobody.
+    Drop,
+    /// Has frames marked Congestion Experienced (RFC 3168) from xoff on and drops what would take the
+    /// buffer above xoff + headroom; pauses nobody.
+    Mark,
+}
+
+/// In which frames a fabric port tells its Feedback (Karol, section IV).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FeedbackCoding {
+    /// By class, in PFC frames.
+    #[default]
+    Pfc,
+    /// One for the whole link, in PAUSE frames: the highest of all classes.
+    Pause,
+    /// By class in PFC frames, as permission for a number of frames (section V): the buffers need no
+    /// reserve for the round trip. Only where both sides are known to do so.
+    Grants,
+}
+
+/// One port's settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortConfig {
+    /// What the port faces.
+    pub role: PortRole,
+    /// The line's rate: the shaper's rate and the unit of pause quanta.
+    pub rate: BitRate,
+    /// Our address on this port: source of control frames.
+    pub address: MacAddress,
+    /// The round trip time T of the link: from a Feedback that we send until the last frame that was sent
+    /// without it has arrived, the reaction times of both sides included. For classes with Levels.
+    pub round_trip: Duration,
+    /// T is twice the longest that the echo messages have found of late, and `round_trip` at least.
+    pub round_trip_measured: bool,
+    /// What is on the other side. For classes with Levels.
+    pub neighbour: Neighbour,
+    /// How Feedback is told. For classes with Levels.
+    pub feedback: FeedbackCoding,
+    /// What an edge port does when a host's frames fill its buffer.
+    pub police: Police,
+}
+
+impl PortConfig {
+    /// A port whose link has no round trip time and whose neighbour is not known.
+    pub const fn new(role: PortRole, rate: BitRate, address: MacAddress) -> Self {
+        Self {
+            role,
+            rate,
+            address,
+            round_trip: Duration::ZERO,
+            round_trip_measured: false,
+            neighbour: Neighbour::Unknown,
+            feedback: FeedbackCoding::Pfc,
+            police: Police::Off,
+        }
+    }
+}

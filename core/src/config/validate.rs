@@ -1,0 +1,154 @@
+//! What the types of a configuration do not check.
+
+use std::collections::BTreeSet;
+
+use super::{ClassConfig, ClassMode, ConfigError, PortRole, RouteConfig, SwitchConfig};
+use crate::level::Budgets;
+use crate::units::{Duration, Priority, Quanta, PORT_COUNT_MAX};
+
+impl SwitchConfig {
+    /// Checks what the types do not.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that cannot work.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if !(1..=PORT_COUNT_MAX).contains(&self.ports.len()) {
+            return Err(ConfigError::PortCount(self.ports.len()));
+        }
+        if !(64..=65_536).contains(&self.cell.get()) {
+            return Err(ConfigError::Cell(self.cell));
+        }
+        if self
+            .detector
+            .is_some_and(|detector| detector.detect.is_zero())
+        {
+            return Err(ConfigError::ZeroDetect);
+        }
+        if self.pause_time == Quanta::ZERO {
+            return Err(ConfigError::ZeroPause);
+        }
+        if self.feedback_refresh.is_zero() {
+            return Err(ConfigError::ZeroRefresh);
+        }
+        for (priority, class) in Priority::ALL.into_iter().zip(&self.classes) {
+            self.validate_class(priority, class)?;
+        }
+        let needed = self.frames_needed();
+        if self.frame_count < needed {
+            return Err(ConfigError::TooFewFrames {
+                frame_count: self.frame_count,
+                buffers: self.buffer_bound(),
+                needed,
+            });
+        }
+        self.validate_routes()
+    }
+
+    fn validate_budgets(&self, priority: Priority, budgets: &Budgets) -> Result<(), ConfigError> {
+        let gamma_max = self.gamma_max();
+        for (index, budget) in budgets.as_slice().iter().enumerate() {
+            if *budget < gamma_max {
+                return Err(ConfigError::BudgetBelowFrame {
+                    priority,
+                    level: index + 1,
+                    budget: *budget,
+                    gamma_max,
+                });
+            }
+        }
+        let first = budgets.as_slice().first().copied().unwrap_or_default();
+        for (index, port) in self.ports.iter().enumerate() {
+            let reserve = self.reserve(port);
+            if port.role == PortRole::Fabric && first < gamma_max + reserve {
+                return Err(ConfigError::RoundTripTooLong {
+                    priority,
+                    port: index,
+                    round_trip: port.round_trip,
+                    first,
+                    gamma_max,
+                    reserve,
+                    needed: gamma_max + reserve,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn validate_class(&self, priority: Priority, class: &ClassConfig) -> Result<(), ConfigError> {
+        if class.age_limit.is_some_and(Duration::is_zero) {
+            return Err(ConfigError::ZeroAge(priority));
+        }
+        if class.weight == 0 {
+            return Err(ConfigError::ZeroWeight(priority));
+        }
+        let frame = self.gamma_max();
+        let at_least_a_frame = |what, value| {
+            if value < frame {
+                return Err(ConfigError::BufferBelowFrame {
+                    priority,
+                    what,
+                    value,
+                    frame,
+                });
+            }
+            Ok(())
+        };
+        match class.mode {
+            ClassMode::Lossy { buffer } => at_least_a_frame("buffer", buffer),
+            ClassMode::Pfc {
+                xoff,
+                xon,
+                headroom,
+            }
+            | ClassMode::Level {
+                xoff,
+                xon,
+                headroom,
+                ..
+            } => {
+                if let ClassMode::Level { budgets, rules, .. } = &class.mode {
+                    self.validate_budgets(priority, budgets)?;
+                    if rules.level_min >= budgets.depth() {
+                        return Err(ConfigError::LevelMinTooHigh {
+                            priority,
+                            level_min: rules.level_min,
+                            depth: budgets.depth(),
+                        });
+                    }
+                }
+                if xon >= xoff {
+                    return Err(ConfigError::XonNotBelowXoff {
+                        priority,
+                        xon,
+                        xoff,
+                    });
+                }
+                at_least_a_frame("xoff", xoff)?;
+                at_least_a_frame("headroom", headroom)
+            }
+        }
+    }
+
+    fn validate_routes(&self) -> Result<(), ConfigError> {
+        let mut seen = BTreeSet::new();
+        for RouteConfig { destination, ports } in &self.routes {
+            if ports.is_empty() {
+                return Err(ConfigError::EmptyRoute {
+                    destination: *destination,
+                });
+            }
+            if let Some(port) = ports.iter().find(|port| port.index() >= self.ports.len()) {
+                return Err(ConfigError::RoutePort {
+                    destination: *destination,
+                    port: *port,
+                    port_count: self.ports.len(),
+                });
+            }
+            if !seen.insert(*destination) {
+                return Err(ConfigError::DuplicateRoute(*destination));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! Frames of classes with an age limit, by the moment they came in.
+
+use crate::frame::FrameHandle;
+use crate::units::{Duration, Instant, MacAddress, PortId, Priority, PRIORITY_COUNT};
+
+const NIL: u32 = u32::MAX;
+
+/// A frame that has become too old, and where it may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Expired {
+    pub(super) handle: FrameHandle,
+    pub(super) destination: MacAddress,
+    /// `None` for a flooded frame: at any port.
+    pub(super) egress: Option<PortId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    since: Instant,
+    destination: MacAddress,
+    egress: Option<PortId>,
+    /// Neighbours in the list of its priority; in no list while `priority` is `None`.
+    priority: Option<Priority>,
+    older: u32,
+    newer: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct List {
+    limit: Option<Duration>,
+    oldest: u32,
+    newest: u32,
+}
+
+/// One list for each priority, oldest frame first. All operations are O(1).
+#[derive(Debug)]
+pub(super) struct Ages {
+    lists: [List; PRIORITY_COUNT],
+    slots: Vec<Slot>,
+}
+
+impl Ages {
+    /// No memory where no class has a limit.
+    pub(super) fn new(limits: [Option<Duration>; PRIORITY_COUNT], frame_count: usize) -> Self {
+        let any = limits.iter().any(Option::is_some);
+        let slot = Slot {
+            since: Instant::ZERO,
+            destination: MacAddress::default(),
+            egress: None,
+            priority: None,
+            older: NIL,
+            newer: NIL,
+        };
+        Self {
+            lists: limits.map(|limit| List {
+                limit,
+                oldest: NIL,
+                newest: NIL,
+            }),
+            slots: vec![slot; if any { frame_count } else { 0 }],
+        }
+    }
+
+    /// A frame came in; does nothing for a class without a limit.
+    pub(super) fn enter(
+        &mut self,
+        now: Instant,
+        priority: Priority,
+        handle: FrameHandle,
+        destination: MacAddress,
+        egress: Option<PortId>,
+    ) {
+        let list = &mut self.lists[priority.index()];
+        let Some(slot) = self.slots.get_mut(handle.index()) else {
+            return;
+        };
+        if list.limit.is_none() {
+            return;
+        }
+        debug_assert!(slot.priority.is_none(), "a frame enters twice");
+        *slot = Slot {
+            since: now,
+            destination,
+            egress,
+            priority: Some(priority),
+            older: list.newest,
+            newer: NIL,
+        };
+        match self.slots.get_mut(list.newest as usize) {
+            Some(before) => before.newer = handle.0,
+            None => list.oldest = handle.0,
+        }
+        list.newest = handle.0;
+    }
+
+    /// A frame has left the switch, or is about to.
+    pub(super) fn leave(&mut self, handle: FrameHandle) {
+        let Some(slot) = self.slots.get_mut(handle.index()) else {
+            return;
+        };
+        let Some(priority) = slot.priority.take() else {
+            return;
+        };
+        let (older, newer) = (slot.older, slot.newer);
+        let list = &mut self.lists[priority.index()];
+        match self.slots.get_mut(older as usize) {
+            Some(before) => before.newer = newer,
+            None => list.oldest = newer,
+        }
+        match self.slots.get_mut(newer as usize) {
+            Some(after) => after.older = older,
+            None => list.newest = older,
+        }
+    }
+
+    /// When the next frame becomes too old. O(priorities).
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.lists
+            .iter()
+            .filter_map(|list| Some(self.slots.get(list.oldest as usize)?.since + list.limit?))
+            .min()
+    }
+
+    /// Takes one frame of `priority` that has waited for its limit or longer.
+    pub(super) fn take_expired(&mut self, now: Instant, priority: Priority) -> Option<Expired> {
+        let list = &self.lists[priority.index()];
+        let (limit, oldest) = (list.limit?, list.oldest);
+        let slot = self.slots.get(oldest as usize)?;
+        if slot.since + limit > now {
+            return None;
+        }
+        let expired = Expired {
+            handle: FrameHandle(oldest),
+            destination: slot.destination,
+            egress: slot.egress,
+        };
+        self.leave(expired.handle);
+        Some(expired)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const P3: Priority = Priority::ALL[3];
+    const LIMIT: Duration = Duration::from_millis(10);
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    fn ages() -> Ages {
+        let mut limits = [None; PRIORITY_COUNT];
+        limits[P3.index()] = Some(LIMIT);
+        Ages::new(limits, 8)
+    }
+
+    fn enter(ages: &mut Ages, millis: u64, handle: u32) {
+        let egress = Some(PortId::new(1));
+        ages.enter(
+            at(millis),
+            P3,
+            FrameHandle(handle),
+            MacAddress::default(),
+            egress,
+        );
+    }
+
+    #[test]
+    fn frames_expire_in_the_order_they_came() {
+        let mut ages = ages();
+        assert_eq!(ages.next(), None);
+        for handle in [3, 1, 5] {
+            enter(&mut ages, u64::from(handle) + 10, handle);
+        }
+        // Entered out of handle order; the list keeps the order of entry.
+        ages.leave(FrameHandle(1));
+        assert_eq!(ages.next(), Some(at(23)));
+        assert_eq!(ages.take_expired(at(22), P3), None);
+        let expired: Vec<u32> = std::iter::from_fn(|| ages.take_expired(at(30), P3))
+            .map(|expired| expired.handle.0)
+            .collect();
+        assert_eq!(expired, [3, 5]);
+        assert_eq!(ages.next(), None);
+        enter(&mut ages, 40, 3);
+        ages.leave(FrameHandle(3));
+        ages.leave(FrameHandle(3));
+        assert_eq!(ages.next(), None);
+    }
+
+    #[test]
+    fn classes_without_a_limit_are_not_watched() {
+        let mut ages = ages();
+        ages.enter(
+            at(0),
+            Priority::ALL[4],
+            FrameHandle(1),
+            MacAddress::default(),
+            None,
+        );
+        assert_eq!(ages.next(), None);
+        assert_eq!(ages.take_expired(at(1000), Priority::ALL[4]), None);
+    }
+}

@@ -1,0 +1,74 @@
+//! Aging: a frame that has waited for too long is dropped (Karol, Golestani and Lee, section V).
+
+use super::ages::Expired;
+use super::virtual_queues::Place;
+use super::Switch;
+use crate::counters::DropReason;
+use crate::frame::{Frame, FrameHandle};
+use crate::port_set::PortSet;
+use crate::units::{Bytes, Instant, PortId, Priority};
+
+impl Switch {
+    /// A frame that the switch has given up: its handle is the caller's again. To be asked after
+    /// [`handle_timeout`](Self::handle_timeout) until it gives `None`.
+    pub fn poll_discarded(&mut self) -> Option<FrameHandle> {
+        self.discarded.pop_front()
+    }
+
+    pub(super) fn note_age(&mut self, now: Instant, frame: &Frame, egresses: &PortSet) {
+        let only = if egresses.count() == 1 {
+            egresses.iter().next()
+        } else {
+            None
+        };
+        self.ages
+            .enter(now, frame.priority, frame.handle, frame.destination, only);
+    }
+
+    /// Drops what has become too old. O(1) for a frame, O(ports) for a flooded one.
+    pub(super) fn drop_aged(&mut self, now: Instant) {
+        for priority in Priority::ALL {
+            while let Some(expired) = self.ages.take_expired(now, priority) {
+                self.discard(now, priority, &expired);
+            }
+        }
+    }
+
+    /// Takes the copies that still wait. One that is with a transmitter is as good as sent.
+    fn discard(&mut self, now: Instant, priority: Priority, expired: &Expired) {
+        let Some(ingress) = self.charges.ingress_of(expired.handle) else {
+            return;
+        };
+        let (first, end) = match expired.egress {
+            Some(egress) => (egress.index(), egress.index() + 1),
+            None => (0, self.ports.len()),
+        };
+        let mut dropped = false;
+        for egress in (first..end).filter_map(PortId::from_index) {
+            let place = Place {
+                egress,
+                priority,
+                ingress,
+                destination: expired.destination.to_u64(),
+            };
+            // It is the oldest of its virtual queue: all others there came later.
+            let Some(length) = self.queues.remove_front(&place, expired.handle) else {
+                continue;
+            };
+            dropped = true;
+            let state = &mut self.ports[egress.index()];
+            if state.egress[priority.index()].note_discard(Bytes::new(u64::from(length))) {
+                state.waiting.remove(priority);
+                if self.lossless.contains(priority) {
+                    self.detector.backlogged -= 1;
+                }
+            }
+            if let Some(handle) = self.complete(now, egress, expired.handle) {
+                self.discarded.push_back(handle);
+            }
+        }
+        if dropped {
+            self.count_drop(ingress, DropReason::Aged);
+        }
+    }
+}

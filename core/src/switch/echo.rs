@@ -1,0 +1,233 @@
+//! The round trip time T of each fabric link, measured by echo messages (Karol, section V).
+
+use super::Switch;
+use crate::config::PortRole;
+use crate::counters::DropReason;
+use crate::event::EventKind;
+use crate::units::{Duration, Instant, PortId, Priority, PRIORITY_COUNT};
+use crate::wire::echo::Echo;
+
+/// Between two requests once the neighbour has answered.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Before it has.
+const INTERVAL_AT_FIRST: Duration = Duration::from_millis(100);
+/// A measured maximum falls by this part of itself with each shorter sample.
+const DECAY: u64 = 32;
+
+/// Echo on one link.
+#[derive(Debug)]
+pub(super) struct EchoState {
+    next_at: Instant,
+    request_due: bool,
+    reply_due: Option<u32>,
+    id: u32,
+    sent_at: Option<Instant>,
+    round_trip: Option<Duration>,
+    exceeded: bool,
+}
+
+impl EchoState {
+    pub(super) fn new() -> Self {
+        Self {
+            next_at: Instant::ZERO,
+            request_due: false,
+            reply_due: None,
+            id: 0,
+            sent_at: None,
+            round_trip: None,
+            exceeded: false,
+        }
+    }
+
+    /// The longest round trip of late.
+    pub(super) fn round_trip(&self) -> Option<Duration> {
+        self.round_trip
+    }
+
+    /// When the next request is due.
+    pub(super) fn next_at(&self) -> Instant {
+        self.next_at
+    }
+
+    /// Makes a request due when it is time.
+    pub(super) fn refresh(&mut self, now: Instant) {
+        if self.next_at <= now {
+            self.request_due = true;
+            let answered = self.round_trip.is_some();
+            self.next_at = now
+                + if answered {
+                    INTERVAL
+                } else {
+                    INTERVAL_AT_FIRST
+                };
+        }
+    }
+
+    /// What goes out now; replies first. A reply never waits for its turn, requests come once an
+    /// interval, so that two neighbours cannot keep each other busy.
+    pub(super) fn take(
+        &mut self,
+        now: Instant,
+        sent: impl FnOnce() -> [u16; PRIORITY_COUNT],
+    ) -> Option<Echo> {
+        if let Some(id) = self.reply_due.take() {
+            return Some(Echo::Reply { id });
+        }
+        if !core::mem::take(&mut self.request_due) {
+            return None;
+        }
+        self.id = self.id.wrapping_add(1);
+        self.sent_at = Some(now);
+        Some(Echo::Request {
+            id: self.id,
+            sent: sent(),
+        })
+    }
+
+    /// A request is to be answered.
+    fn note_request(&mut self, id: u32) {
+        self.reply_due = Some(id);
+    }
+
+    /// An answer came in: gives the sample, unless it is no answer to the last request.
+    fn note_reply(&mut self, now: Instant, id: u32) -> Option<Duration> {
+        if id != self.id {
+            return None;
+        }
+        let sample = now.saturating_since(self.sent_at.take()?);
+        let before = self.round_trip.unwrap_or(Duration::ZERO);
+        let fallen = Duration::from_nanos(before.as_nanos() - before.as_nanos() / DECAY);
+        self.round_trip = Some(sample.max(fallen));
+        Some(sample)
+    }
+
+    /// True for the first sample of a span that is longer than what the buffers are for.
+    fn note_exceeded(&mut self, exceeds: bool) -> bool {
+        let before = core::mem::replace(&mut self.exceeded, exceeds);
+        exceeds && !before
+    }
+}
+
+impl Switch {
+    /// An echo message came in by `port`.
+    pub(super) fn receive_echo(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        bytes: &[u8],
+    ) -> Result<(), DropReason> {
+        let message = Echo::parse(bytes).map_err(|_| DropReason::BadEcho)?;
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return Err(DropReason::PortDown);
+        };
+        if state.role == PortRole::Edge {
+            return Err(DropReason::ClcmFromEdge);
+        }
+        // A neighbour with Levels asks one without: no harm, no answer.
+        let Some(echo) = &mut state.echo else {
+            return Ok(());
+        };
+        match message {
+            Echo::Request { id, sent } => {
+                echo.note_request(id);
+                state.synchronise_grants(&sent);
+            }
+            Echo::Reply { id } => {
+                if let Some(sample) = echo.note_reply(now, id) {
+                    state.open_grants();
+                    self.note_round_trip(now, port, sample);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adapts the reserve where T is measured, and reports a T that the buffers are too small for.
+    fn note_round_trip(&mut self, now: Instant, port: PortId, sample: Duration) {
+        let config = &self.config.ports[port.index()];
+        let state = &mut self.ports[port.index()];
+        state.counters.echo_replies += 1;
+        let mut exceeds = sample > config.round_trip;
+        if !state.needs_reserve() {
+            exceeds = false;
+        } else if config.round_trip_measured {
+            let longest = state.echo.as_ref().and_then(EchoState::round_trip);
+            let twice = longest.unwrap_or(sample).saturating_mul(2);
+            let round_trip = twice.max(config.round_trip);
+            let reserve = self.config.reserve_for(config, round_trip);
+            exceeds = false;
+            for level in state.levels.iter_mut().flatten() {
+                exceeds |= !level.budget.set_reserve(reserve.total());
+                level.repeat_after = reserve.repeat_after;
+            }
+            for priority in Priority::ALL {
+                state.note_feedback(priority);
+            }
+        }
+        state.counters.round_trips_exceeded += u64::from(exceeds);
+        let report = state
+            .echo
+            .as_mut()
+            .is_some_and(|echo| echo.note_exceeded(exceeds));
+        if report {
+            self.push_event(
+                now,
+                EventKind::RoundTripExceeded {
+                    port,
+                    measured: sample,
+                },
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(micros)
+    }
+
+    fn no_frames() -> [u16; PRIORITY_COUNT] {
+        [0; PRIORITY_COUNT]
+    }
+
+    #[test]
+    fn the_longest_round_trip_counts_and_falls_slowly() {
+        let mut echo = EchoState::new();
+        assert_eq!(echo.take(at(0), no_frames), None);
+        echo.refresh(at(0));
+        let request = echo.take(at(0), no_frames);
+        let id = 1;
+        assert_eq!(
+            request,
+            Some(Echo::Request {
+                id,
+                sent: no_frames()
+            })
+        );
+        assert_eq!(echo.take(at(0), no_frames), None);
+        assert_eq!(echo.note_reply(at(320), 7), None, "of another request");
+        let sample = Some(Duration::from_micros(320));
+        assert_eq!(echo.note_reply(at(320), id), sample);
+        assert_eq!(echo.note_reply(at(400), id), None, "twice");
+        echo.refresh(at(200_000));
+        assert!(echo.take(at(200_000), no_frames).is_some());
+        echo.note_reply(at(200_010), 2);
+        assert_eq!(echo.round_trip(), Some(Duration::from_micros(310)));
+    }
+
+    #[test]
+    fn requests_are_answered_once_and_first() {
+        let mut echo = EchoState::new();
+        echo.refresh(at(0));
+        echo.note_request(8);
+        echo.note_request(9);
+        assert_eq!(echo.take(at(0), no_frames), Some(Echo::Reply { id: 9 }));
+        assert!(matches!(
+            echo.take(at(0), no_frames),
+            Some(Echo::Request { .. })
+        ));
+    }
+}

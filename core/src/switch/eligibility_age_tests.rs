@@ -1,0 +1,128 @@
+//! Livelock: for how long others are preferred to a frame that may leave (Karol, section III, the waiting time
+//! of each packet is bounded).
+
+use super::*;
+use crate::frame::FrameHandle;
+
+const P3: Priority = Priority::ALL[3];
+const PORTS: u8 = 4;
+const DEPTH: u8 = 4;
+/// Destinations behind each ingress port.
+const DESTINATIONS: u64 = 6;
+const QUANTUM: u64 = 1500;
+const VICTIM_INGRESS: u8 = 2;
+const VICTIM: u32 = u32::MAX;
+const ALL: Gate = Gate::FromLevel(Level::ZERO);
+
+/// While the victim's Level stays as it is: each cycle gives one turn to each lane (ingress port and Level),
+/// a turn is at most two quanta, and of the victim's lane each destination has one turn of at most two
+/// quanta before it.
+const BOUND: u64 = 2 * (DESTINATIONS + 1) * (PORTS as u64) * (DEPTH as u64 + 1) * 2 * QUANTUM;
+
+struct Adversary {
+    queues: VirtualQueues,
+    random: u64,
+    /// By ingress port and destination: Level, and frames waiting.
+    levels: Vec<(u8, u32)>,
+    /// The victim's Level, at which most of its lane's destinations are too.
+    target: u8,
+}
+
+fn port(number: u8) -> PortId {
+    PortId::new(number)
+}
+
+fn place(ingress: u8, destination: u64) -> Place {
+    Place {
+        egress: port(0),
+        priority: P3,
+        ingress: port(ingress),
+        destination,
+    }
+}
+
+impl Adversary {
+    fn new(seed: u8) -> Self {
+        let depths = [Level::new(DEPTH).unwrap(); PRIORITY_COUNT];
+        Self {
+            queues: VirtualQueues::new(usize::from(PORTS), &depths, 4096, QUANTUM),
+            random: u64::from(seed) + 1,
+            levels: vec![(0, 0); usize::from(PORTS) * DESTINATIONS as usize],
+            target: 0,
+        }
+    }
+
+    fn below(&mut self, end: u32) -> u32 {
+        // xorshift64
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random >> 32) as u32 % end
+    }
+
+    /// Keeps every queue full, at the Level that is worst by turns, with short and long frames.
+    fn refill(&mut self) {
+        for index in 0..self.levels.len() {
+            let (ingress, destination) = (
+                (index / DESTINATIONS as usize) as u8,
+                index as u64 % DESTINATIONS,
+            );
+            let at = place(ingress, destination);
+            if self.levels[index].1 == 0 {
+                self.levels[index].0 = if ingress == VICTIM_INGRESS && self.below(8) > 0 {
+                    self.target
+                } else {
+                    self.below(u32::from(DEPTH) + 1) as u8
+                };
+            } else if self.below(100) == 0 && self.levels[index].0 < DEPTH {
+                self.levels[index].0 += 1;
+                let to = Level::new(self.levels[index].0).unwrap();
+                self.queues.lift(&at, to);
+            }
+            while self.levels[index].1 < 1 + self.below(3) {
+                let length = if self.below(2) == 0 {
+                    60
+                } else {
+                    QUANTUM as u32
+                };
+                let level = Level::new(self.levels[index].0).unwrap();
+                let handle = FrameHandle(index as u32);
+                assert!(self.queues.push(&at, level, handle, length));
+                self.levels[index].1 += 1;
+            }
+        }
+    }
+
+    /// Bytes that leave before a frame of `level` that comes now.
+    fn bytes_before_victim(&mut self, level: u8) -> u64 {
+        self.target = level;
+        let at = place(VICTIM_INGRESS, 1_000);
+        let level = Level::new(level).unwrap();
+        assert!(self.queues.push(&at, level, FrameHandle(VICTIM), 60));
+        let mut bytes = 0;
+        loop {
+            self.refill();
+            let departure = self.queues.pop(port(0), P3, ALL).unwrap();
+            if departure.handle.0 == VICTIM {
+                return bytes;
+            }
+            self.levels[departure.handle.index()].1 -= 1;
+            bytes += u64::from(departure.length_bytes);
+        }
+    }
+}
+
+#[test]
+fn a_frame_that_may_leave_does_so_before_a_bound() {
+    let mut longest = 0;
+    for seed in 0..20 {
+        let mut adversary = Adversary::new(seed);
+        for round in 0..50 {
+            let bytes = adversary.bytes_before_victim(round % (DEPTH + 1));
+            assert!(bytes <= BOUND, "{bytes} B before it, {BOUND} B at most");
+            longest = longest.max(bytes);
+        }
+    }
+    // The adversary is none if the bound is never approached.
+    assert!(longest > BOUND / 20, "{longest} B of {BOUND} B");
+}

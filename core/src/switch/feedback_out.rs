@@ -1,0 +1,172 @@
+//! What a port tells its neighbour: XOFF and XON, and Transmit Feedback in the link's coding.
+
+use super::levels::Manner;
+use super::port::{Port, PrioritySet};
+use super::Switch;
+use crate::config::{FeedbackCoding, Neighbour};
+use crate::level::Level;
+use crate::units::{Instant, PortId, Priority, Quanta, PRIORITY_COUNT};
+use crate::wire::mac_control::MacControl;
+
+impl Port {
+    /// Looks whether the neighbour must be told something about `priority` now. O(D), with one Feedback
+    /// for the whole link O(priorities × D).
+    pub(super) fn note_feedback(&mut self, priority: Priority) {
+        if self.coding == FeedbackCoding::Pause {
+            let (feedback, _) = self.link_feedback();
+            self.pause_due |= self.link_sent.is_due(feedback);
+            return;
+        }
+        let Some(level) = &mut self.levels[priority.index()] else {
+            return;
+        };
+        let given = level.given.as_ref();
+        if given.is_some_and(|given| given.is_due(&level.budget)) {
+            level.sent.ask();
+        }
+        if level.sent.is_due(level.budget.feedback()) {
+            self.pfc_due.insert(priority);
+        }
+    }
+
+    /// True when frames that are under way when a Feedback is sent need room of their own.
+    pub(super) fn needs_reserve(&self) -> bool {
+        self.coding != FeedbackCoding::Grants
+    }
+
+    /// The highest Feedback of all classes that obey any, and their highest Level.
+    fn link_feedback(&self) -> (Level, Level) {
+        let mut highest = (Level::ZERO, Level::ZERO);
+        for level in self.levels.iter().flatten() {
+            if level.obeys {
+                highest.0 = highest.0.max(level.budget.feedback());
+                highest.1 = highest.1.max(level.budget.depth());
+            }
+        }
+        highest
+    }
+}
+
+impl Switch {
+    /// A PAUSE or PFC frame that is due. Second frames come first: nothing may come between the two.
+    pub(super) fn next_mac_control(&mut self, now: Instant, port: PortId) -> Option<MacControl> {
+        let state = self.ports.get_mut(port.index())?;
+        if core::mem::take(&mut state.pause_zero_due) {
+            let quanta = Quanta::ZERO;
+            return Some(MacControl::Pause { quanta });
+        }
+        if let Some(zero) = make_zero(state) {
+            return Some(zero);
+        }
+        if core::mem::take(&mut state.pause_due) {
+            if let Some(pause) = self.make_pause(now, port) {
+                return Some(pause);
+            }
+        }
+        if self.ports[port.index()].pfc_due.is_empty() {
+            return None;
+        }
+        self.make_pfc(now, port)
+    }
+
+    /// One PFC frame with what has changed. It refreshes nothing else, so that a neighbour sees one
+    /// frame for one change. `None` when all has changed back meanwhile.
+    fn make_pfc(&mut self, now: Instant, port: PortId) -> Option<MacControl> {
+        let pause_time = self.config.pause_time;
+        let refresh = pause_time
+            .at(self.config.ports[port.index()].rate)
+            .divided_by(2);
+        let manner = self.manner(port);
+        let state = &mut self.ports[port.index()];
+        let mut times = [None; PRIORITY_COUNT];
+        for priority in state.pfc_due.iter() {
+            let index = priority.index();
+            let counters = &mut state.counters.priority[index];
+            if let Some(level) = &mut state.levels[index] {
+                let manner = Manner {
+                    depth: level.budget.depth(),
+                    ..manner
+                };
+                let feedback = level.budget.feedback();
+                let Some(signal) = level.sent.take(now, feedback, &manner) else {
+                    continue;
+                };
+                times[index] = Some(signal.quanta);
+                if signal.then_zero {
+                    state.zero_due.insert(priority);
+                }
+                let counter = match (&mut level.given, signal.quanta) {
+                    (Some(given), _) => {
+                        times[index] = Some(given.take(&level.budget));
+                        &mut counters.feedback_sent
+                    }
+                    _ if signal.is_xoff => &mut counters.xoff_sent,
+                    (None, Quanta::ZERO) => &mut counters.xon_sent,
+                    _ => &mut counters.feedback_sent,
+                };
+                *counter += 1;
+            } else if state.ingress[index].is_pausing() {
+                times[index] = Some(pause_time);
+                counters.xoff_sent += 1;
+                state.ingress[index].note_pause_sent(now, refresh);
+            } else {
+                times[index] = Some(Quanta::ZERO);
+                counters.xon_sent += 1;
+            }
+        }
+        state.pfc_due = PrioritySet::default();
+        if times == [None; PRIORITY_COUNT] {
+            return None;
+        }
+        state.counters.pfc_sent += 1;
+        Some(MacControl::Pfc { times })
+    }
+
+    /// The link's one Feedback, in a PAUSE frame.
+    fn make_pause(&mut self, now: Instant, port: PortId) -> Option<MacControl> {
+        let manner = self.manner(port);
+        let state = &mut self.ports[port.index()];
+        let (feedback, depth) = state.link_feedback();
+        let signal = state
+            .link_sent
+            .take(now, feedback, &Manner { depth, ..manner })?;
+        state.pause_zero_due = signal.then_zero;
+        for (level, counters) in state.levels.iter_mut().zip(&mut state.counters.priority) {
+            if level.as_ref().is_some_and(|level| level.obeys) {
+                counters.feedback_sent += 1;
+            }
+        }
+        let quanta = signal.quanta;
+        Some(MacControl::Pause { quanta })
+    }
+
+    fn manner(&self, port: PortId) -> Manner {
+        let state = &self.ports[port.index()];
+        let pause_time = self.config.pause_time;
+        Manner {
+            neighbour: match state.coding {
+                // Who is granted frames understands what says so.
+                FeedbackCoding::Grants => Neighbour::Enhanced,
+                _ => state.neighbour,
+            },
+            depth: Level::ZERO,
+            refresh: self.config.feedback_refresh,
+            pause_time,
+            pause_span: pause_time.at(self.config.ports[port.index()].rate),
+        }
+    }
+}
+
+/// The second frame of a Feedback by class: a regular neighbour goes on at once.
+fn make_zero(state: &mut Port) -> Option<MacControl> {
+    let due = core::mem::take(&mut state.zero_due);
+    if due.is_empty() {
+        return None;
+    }
+    let mut times = [None; PRIORITY_COUNT];
+    for priority in due.iter() {
+        times[priority.index()] = Some(Quanta::ZERO);
+    }
+    state.counters.pfc_sent += 1;
+    Some(MacControl::Pfc { times })
+}

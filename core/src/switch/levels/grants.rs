@@ -1,0 +1,216 @@
+//! Feedback as permission for a number of frames, for links whose round trip is too long for the buffers
+//! (Karol, section V).
+//!
+//! Both sides count the frames of a class on a link, modulo 65536. A grant (f, limit) permits frames of
+//! Level f and above until the sender's count reaches the limit. The receiver gives only what it has room
+//! for: for each grant that may still be in force, m_i ≥ (limit − arrived)·γmax for all i > f. It holds
+//! when the grant is made; an arrival takes at most γmax from any m_i and one frame from every grant;
+//! all else makes m_i larger. So a grant that is late, repeated or lost does no harm.
+//!
+//! A pause time has 16 bits: 1 for "grant", 5 for f, 10 for the limit modulo 1024.
+
+use super::Budget;
+use crate::level::Level;
+use crate::units::Quanta;
+
+const FLAG: u16 = 0x8000;
+const LEVEL_SHIFT: u16 = 10;
+const LIMIT_MASK: u16 = (1 << LEVEL_SHIFT) - 1;
+/// Frames that are permitted ahead at most: a limit further away than that has passed already.
+const WINDOW_MAX: u16 = 256;
+
+/// The receiver's side on one (port, priority).
+#[derive(Debug, Default)]
+pub(in crate::switch) struct GrantsGiven {
+    arrived: u16,
+    limit: u16,
+    /// The neighbour's count is known.
+    synchronised: bool,
+}
+
+impl GrantsGiven {
+    /// A frame came in.
+    pub(in crate::switch) fn note_arrival(&mut self) {
+        self.arrived = self.arrived.wrapping_add(1);
+    }
+
+    /// The neighbour has sent so many: all of them are here, or lost for good.
+    pub(in crate::switch) fn synchronise(&mut self, sent: u16) {
+        if !self.synchronised || self.arrived != sent {
+            self.arrived = sent;
+            self.limit = sent;
+        }
+        self.synchronised = true;
+    }
+
+    /// True when the neighbour should hear of more permission: it has used up half of what it can have.
+    pub(in crate::switch) fn is_due(&self, budget: &Budget) -> bool {
+        let window = self.window(budget);
+        let left = self.limit.wrapping_sub(self.arrived);
+        let left = if left > WINDOW_MAX { 0 } else { left };
+        window > left && left <= window / 2
+    }
+
+    /// The grant to be told now.
+    pub(in crate::switch) fn take(&mut self, budget: &Budget) -> Quanta {
+        self.limit = self.arrived.wrapping_add(self.window(budget));
+        let feedback = if self.synchronised {
+            budget.feedback()
+        } else {
+            budget.depth()
+        };
+        Quanta(FLAG | (u16::from(feedback.get()) << LEVEL_SHIFT) | (self.limit & LIMIT_MASK))
+    }
+
+    fn window(&self, budget: &Budget) -> u16 {
+        if self.synchronised {
+            budget.room_above(budget.feedback()).min(WINDOW_MAX)
+        } else {
+            0
+        }
+    }
+}
+
+/// The sender's side.
+#[derive(Debug, Default)]
+pub(in crate::switch) struct GrantsTaken {
+    sent: u16,
+    limit: u16,
+    /// The neighbour knows our count: what it grants from now on can be believed.
+    open: bool,
+}
+
+impl GrantsTaken {
+    /// A frame goes out.
+    pub(in crate::switch) fn note_departure(&mut self) {
+        self.sent = self.sent.wrapping_add(1);
+    }
+
+    /// Frames sent so far.
+    pub(in crate::switch) fn sent(&self) -> u16 {
+        self.sent
+    }
+
+    /// The neighbour has answered, so that it has our count.
+    pub(in crate::switch) fn open(&mut self) {
+        if !self.open {
+            self.limit = self.sent;
+            self.open = true;
+        }
+    }
+
+    /// True for a pause time that is a grant.
+    pub(in crate::switch) fn is_grant(quanta: Quanta) -> bool {
+        quanta.0 & FLAG != 0
+    }
+
+    /// The Feedback in a grant, which is taken over; `None` for another pause time, or too early.
+    pub(in crate::switch) fn receive(&mut self, quanta: Quanta, depth: Level) -> Option<Level> {
+        if !Self::is_grant(quanta) || !self.open {
+            return None;
+        }
+        let feedback = Level::new(((quanta.0 & !FLAG) >> LEVEL_SHIFT) as u8)?.min(depth);
+        let ahead = quanta.0.wrapping_sub(self.sent) & LIMIT_MASK;
+        self.limit = self
+            .sent
+            .wrapping_add(if ahead > WINDOW_MAX { 0 } else { ahead });
+        Some(feedback)
+    }
+
+    /// True while another frame is permitted.
+    pub(in crate::switch) fn permits(&self) -> bool {
+        self.limit != self.sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::level::Budgets;
+    use crate::units::Bytes;
+
+    const GAMMA: Bytes = Bytes::new(1000);
+
+    fn level(number: u8) -> Level {
+        Level::new(number).unwrap()
+    }
+
+    fn budget() -> Budget {
+        let bytes = [3000, 1000].map(Bytes::new);
+        Budget::new(&Budgets::new(&bytes).unwrap(), GAMMA, Bytes::ZERO)
+    }
+
+    #[test]
+    fn grants_follow_the_room() {
+        let (mut budget, mut given) = (budget(), GrantsGiven::default());
+        let mut taken = GrantsTaken::default();
+        assert_eq!(
+            taken.receive(given.take(&budget), level(2)),
+            None,
+            "too early"
+        );
+        taken.open();
+        assert_eq!(
+            taken.receive(given.take(&budget), level(2)),
+            Some(level(2)),
+            "not synchronised: nothing"
+        );
+        given.synchronise(taken.sent());
+        assert!(given.is_due(&budget));
+        assert_eq!(taken.receive(given.take(&budget), level(2)), Some(level(0)));
+        // m = 3000, 4000: three frames of any Level.
+        for _ in 0..3 {
+            assert!(taken.permits());
+            taken.note_departure();
+            given.note_arrival();
+            budget.store(level(1), GAMMA);
+        }
+        assert!(!taken.permits());
+        // m = 0, 1000: one frame above Level 1.
+        assert!(given.is_due(&budget));
+        assert_eq!(taken.receive(given.take(&budget), level(2)), Some(level(1)));
+        assert!(taken.permits());
+        taken.note_departure();
+        assert!(!taken.permits());
+        assert!(!given.is_due(&budget), "it is still under way");
+    }
+
+    #[test]
+    fn late_and_repeated_grants_permit_nothing_new() {
+        let (budget, mut given) = (budget(), GrantsGiven::default());
+        let mut taken = GrantsTaken::default();
+        taken.open();
+        given.synchronise(0);
+        let grant = given.take(&budget);
+        for _ in 0..2 {
+            taken.receive(grant, level(2));
+            taken.note_departure();
+        }
+        taken.receive(grant, level(2));
+        taken.note_departure();
+        assert!(!taken.permits());
+        taken.note_departure();
+        taken.receive(grant, level(2));
+        assert!(!taken.permits(), "a limit that has passed");
+    }
+
+    #[test]
+    fn lost_frames_are_made_good_by_the_next_echo() {
+        let (budget, mut given) = (budget(), GrantsGiven::default());
+        let mut taken = GrantsTaken::default();
+        taken.open();
+        given.synchronise(0);
+        taken.receive(given.take(&budget), level(2));
+        for _ in 0..3 {
+            taken.note_departure();
+        }
+        assert!(
+            !given.is_due(&budget),
+            "three are under way, as far as known"
+        );
+        given.synchronise(taken.sent());
+        assert!(given.is_due(&budget));
+        taken.receive(given.take(&budget), level(2));
+        assert!(taken.permits());
+    }
+}
