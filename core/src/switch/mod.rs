@@ -277,7 +277,7 @@ impl Switch {
         }
     }
 
-    /// The Level Table, in no particular order. O(frame handles): for people.
+    /// The Level Table, those destinations first that have been in it longest. O(1) for each that is taken.
     pub fn level_table(&self) -> impl Iterator<Item = LevelEntry> + '_ {
         self.levels.iter()
     }

@@ -41,19 +41,27 @@ struct Entry {
     destination: MacAddress,
     priority: Priority,
     level: Level,
+    /// What its shares charge.
+    cells: Bytes,
     /// The first share; an entry has at least one.
     shares: u32,
+    /// Neighbours in the order of age.
+    older: u32,
+    newer: u32,
+    /// Next in the same hash bucket, or next free one.
     chain: u32,
 }
 
 /// Level Assignment Rules 1, 2, 3 and 6. An entry goes with its last frame. All operations are O(1), but
-/// [`shares`](Self::shares), which has one item for each ingress port.
+/// [`shares`](Self::shares), which has one item for each ingress port, and [`iter`](Self::iter).
 #[derive(Debug)]
 pub(in crate::switch) struct LevelTable {
     entries: Vec<Entry>,
     free_entry: u32,
     entry_buckets: Vec<u32>,
     entry_count: usize,
+    oldest: u32,
+    newest: u32,
     shares: Vec<Share>,
     free_share: u32,
     share_buckets: Vec<u32>,
@@ -73,7 +81,10 @@ impl LevelTable {
             destination: MacAddress::default(),
             priority: Priority::ALL[0],
             level: Level::ZERO,
+            cells: Bytes::ZERO,
             shares: NIL,
+            older: NIL,
+            newer: NIL,
             chain: link(index),
         };
         let share = |index| Share {
@@ -93,6 +104,8 @@ impl LevelTable {
             free_entry: first,
             entry_buckets: vec![NIL; bucket_count],
             entry_count: 0,
+            oldest: NIL,
+            newest: NIL,
             shares: (0..frame_count).map(share).collect(),
             free_share: first,
             share_buckets: vec![NIL; bucket_count],
@@ -108,13 +121,6 @@ impl LevelTable {
     pub(in crate::switch) fn level(&self, priority: Priority, destination: MacAddress) -> Level {
         self.find_entry(priority, destination)
             .map_or(Level::ZERO, |entry| self.entries[entry as usize].level)
-    }
-
-    /// The Level of a share's destination.
-    pub(in crate::switch) fn level_of(&self, share: ShareId) -> Level {
-        self.share(share)
-            .and_then(|share| self.entries.get(share.entry as usize))
-            .map_or(Level::ZERO, |entry| entry.level)
     }
 
     /// Where frames for a destination are buffered.
@@ -165,6 +171,7 @@ impl LevelTable {
             Some(share) => share,
             None => self.make_share(entry, ingress)?,
         };
+        self.entries[entry as usize].cells += cells;
         let share = &mut self.shares[index as usize];
         share.cells += cells;
         share.frame_count += 1;
@@ -176,40 +183,33 @@ impl LevelTable {
 
     /// A frame has left. Gives the Level that it had.
     pub(in crate::switch) fn leave(&mut self, share: ShareId, cells: Bytes) -> Option<Level> {
-        let level = self.level_of(share);
         let state = self.shares.get_mut(share.0 as usize)?;
         debug_assert!(state.frame_count > 0, "a frame leaves twice");
         state.cells = state.cells.saturating_sub(cells);
         state.frame_count = state.frame_count.saturating_sub(1);
+        let entry = self.entries.get_mut(state.entry as usize)?;
+        entry.cells = entry.cells.saturating_sub(cells);
+        let level = entry.level;
         if state.frame_count == 0 {
             self.free_share(share.0);
         }
         Some(level)
     }
 
-    /// All destinations in the table with their Levels and what is buffered for them. O(capacity): for
-    /// people, not for the loop.
+    /// All destinations in the table with their Levels and what is buffered for them, those first that
+    /// have been in it longest. O(1) for each that is taken.
     pub(in crate::switch) fn iter(&self) -> impl Iterator<Item = LevelEntry> + '_ {
-        self.entry_buckets.iter().flat_map(move |first| {
-            let mut at = *first;
-            core::iter::from_fn(move || {
-                let entry = self.entries.get(at as usize)?;
-                at = entry.chain;
-                Some(LevelEntry {
-                    priority: entry.priority,
-                    destination: entry.destination,
-                    level: entry.level,
-                    buffered: self
-                        .shares(entry.priority, entry.destination)
-                        .map(|share| share.cells)
-                        .sum(),
-                })
+        let mut at = self.oldest;
+        core::iter::from_fn(move || {
+            let entry = self.entries.get(at as usize)?;
+            at = entry.newer;
+            Some(LevelEntry {
+                priority: entry.priority,
+                destination: entry.destination,
+                level: entry.level,
+                buffered: entry.cells,
             })
         })
-    }
-
-    fn share(&self, share: ShareId) -> Option<&Share> {
-        self.shares.get(share.0 as usize)
     }
 
     fn entry_bucket(&self, priority: Priority, destination: MacAddress) -> usize {
@@ -258,10 +258,18 @@ impl LevelTable {
             destination,
             priority,
             level,
+            cells: Bytes::ZERO,
             shares: NIL,
+            older: self.newest,
+            newer: NIL,
             chain: self.entry_buckets[bucket],
         };
         self.entry_buckets[bucket] = index;
+        match self.entries.get_mut(self.newest as usize) {
+            Some(before) => before.newer = index,
+            None => self.oldest = index,
+        }
+        self.newest = index;
         self.entry_count += 1;
         Some(index)
     }
@@ -313,6 +321,14 @@ impl LevelTable {
         let entry = self.entries[index as usize];
         let bucket = self.entry_bucket(entry.priority, entry.destination);
         unchain(&mut self.entry_buckets[bucket], &mut self.entries, index);
+        match self.entries.get_mut(entry.older as usize) {
+            Some(before) => before.newer = entry.newer,
+            None => self.oldest = entry.newer,
+        }
+        match self.entries.get_mut(entry.newer as usize) {
+            Some(after) => after.older = entry.older,
+            None => self.newest = entry.older,
+        }
         self.entries[index as usize].chain = self.free_entry;
         self.free_entry = index;
         self.entry_count -= 1;
@@ -434,5 +450,29 @@ mod tests {
             }
         }
         assert_eq!(table.len(), 0);
+    }
+
+    #[test]
+    fn lists_the_oldest_first_whichever_go() {
+        let mut table = LevelTable::new(6);
+        let shares: Vec<_> = (0..5).map(|n| enter(&mut table, n, 1, 0)).collect();
+        enter(&mut table, 1, 2, 0);
+        let listed = |table: &LevelTable| -> Vec<(u8, u64)> {
+            let entries = table.iter();
+            entries
+                .map(|entry| (entry.destination.0[5], entry.buffered.get()))
+                .collect()
+        };
+        assert_eq!(
+            listed(&table),
+            [(0, 256), (1, 512), (2, 256), (3, 256), (4, 256)]
+        );
+        for gone in [2, 0, 4, 1] {
+            table.leave(shares[gone], Bytes::new(256));
+        }
+        assert_eq!(listed(&table), [(1, 256), (3, 256)]);
+        enter(&mut table, 2, 1, 0);
+        assert_eq!(listed(&table), [(1, 256), (3, 256), (2, 256)]);
+        assert_eq!(table.iter().take(2).count(), 2);
     }
 }
