@@ -61,6 +61,7 @@ struct ModelFrame {
     handle: FrameHandle,
     ingress: u8,
     destination: u8,
+    length: u64,
     cells: u64,
     level: u8,
     /// The port that it was sent by, until its completion.
@@ -143,11 +144,27 @@ impl Model {
             handle,
             ingress,
             destination,
+            length: u64::from(length),
             cells,
             level,
             sent_by: None,
         });
         true
+    }
+
+    /// Frames and bytes that wait to leave by a link: those that the Feedback lets out, and those that it
+    /// holds back.
+    fn waiting(&self, link: u8) -> [(u64, u64); 2] {
+        let feedback = self.feedback_received[usize::from(link)];
+        let mut sums = [(0, 0); 2];
+        let frames = self.frames.iter().filter(|frame| frame.sent_by.is_none());
+        for frame in frames.filter(|frame| egress_of(frame.destination) == link) {
+            let is_held = frame.level < feedback || feedback == self.depth();
+            let (count, bytes) = &mut sums[usize::from(is_held)];
+            *count += 1;
+            *bytes += frame.length;
+        }
+        sums
     }
 
     /// Frames that may leave by a port: the oldest of their ingress and destination, and not below the
@@ -399,6 +416,12 @@ impl Run {
             }
             let received = model.feedback_received[usize::from(link)];
             assert_eq!(levels.feedback_received.get(), received);
+            let waiting = [
+                (levels.eligible_frames, levels.eligible.get()),
+                (levels.held_frames, levels.held.get()),
+            ];
+            assert_eq!(waiting, model.waiting(link), "eligible and held");
+            assert_eq!(levels.reserve.get(), model.reserve);
         }
         let mut table: Vec<_> = switch
             .level_table()

@@ -2,7 +2,7 @@
 
 mod level_node;
 
-use level_node::{address, config, port, Node, EDGE, GAMMA, NOW, P3, X, Y, Z};
+use level_node::{address, config, port, Node, EDGE, GAMMA, LENGTH, NOW, P3, X, Y, Z};
 use weir_core::config::ConfigError;
 use weir_core::event::EventKind;
 use weir_core::{Bytes, Command, CommandError, DropReason, Duration, Level, Neighbour, Switch};
@@ -82,8 +82,12 @@ fn frames_below_the_feedback_stay_and_leave_once_it_falls() {
     assert_eq!(node.data(3), Some(on_the_way));
     assert_eq!(node.data(3), None, "Level 0 is below Feedback 1");
     assert_eq!(node.link(3).held_frames, 1);
+    assert_eq!(node.link(3).held, LENGTH);
+    assert_eq!(node.link(3).eligible, Bytes::ZERO);
     // Lifted by a frame that comes from another switch, it may leave, and leaves first.
     let behind = node.receive(1, X).unwrap();
+    assert_eq!(node.link(3).held, Bytes::ZERO);
+    assert_eq!(node.link(3).eligible, LENGTH + LENGTH);
     let left = [node.data(3), node.data(3)];
     assert!(
         left.contains(&Some(from_host)) && left.contains(&Some(behind)),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use support::{exchange, info, settings, until, FakeDataplane, FakeXdp, LOSSLESS};
 use weir_core::level::LEVEL_MAX;
 use weir_core::switch::LevelGauges;
-use weir_core::{Bytes, Level};
+use weir_core::{Bytes, Duration, Level};
 use weir_switchd::control::{self, Shared};
 use weir_switchd::daemon::RunningDataplane;
 use weir_switchd::metrics::definitions::{Kind, ALL};
@@ -31,8 +31,14 @@ async fn scrape() -> Scraped {
         port.gauges[usize::from(LOSSLESS)].levels = Some(LevelGauges {
             depth: Level::new(2).unwrap(),
             m: [Bytes::ZERO; LEVEL_MAX],
+            reserve: Bytes::ZERO,
+            round_trip: Duration::ZERO,
+            round_trip_measured: None,
             feedback_sent: Level::new(1).unwrap(),
             feedback_received: Level::ZERO,
+            eligible: Bytes::ZERO,
+            eligible_frames: 0,
+            held: Bytes::new(17 * 1500),
             held_frames: 17,
             round_trip_measured: None,
         });

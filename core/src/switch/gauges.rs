@@ -43,13 +43,24 @@ pub struct LevelGauges {
     pub depth: Level,
     /// m_1 … m_D of the link's Receiving Queue.
     pub m: [Bytes; LEVEL_MAX],
+    /// rT: what is kept free for frames that are under way when a Feedback is sent.
+    pub reserve: Bytes,
+    /// T: the round trip time that the link is configured with.
+    pub round_trip: Duration,
+    /// The round trip time that an echo has measured.
+    pub round_trip_measured: Option<Duration>,
     /// The Transmit Feedback that the neighbour was told last.
     pub feedback_sent: Level,
     /// The Transmit Feedback that the neighbour told us.
     pub feedback_received: Level,
-    /// The longest round trip that the echo messages have found of late.
-    pub round_trip_measured: Option<Duration>,
-    /// Frames waiting to leave by this port that the Feedback holds back.
+    /// Waiting to leave by this port at Levels that the Feedback lets out, in frame bytes. A pause holds
+    /// them too.
+    pub eligible: Bytes,
+    /// The frames of `eligible`.
+    pub eligible_frames: u64,
+    /// Waiting to leave by this port and held back by the Feedback, in frame bytes.
+    pub held: Bytes,
+    /// The frames of `held`.
     pub held_frames: u64,
 }
 

@@ -245,6 +245,7 @@ impl Switch {
         let mut m = [Bytes::ZERO; LEVEL_MAX];
         let from = level.budget.m();
         m[..from.len()].copy_from_slice(from);
+        let waiting = self.queues.waiting(port, priority, state.gate(priority));
         Some(LevelGauges {
             depth: level.budget.depth(),
             m,
@@ -252,11 +253,14 @@ impl Switch {
                 FeedbackCoding::Pause => state.link_sent.told().min(level.budget.depth()),
                 _ => level.sent.told(),
             },
+            reserve: level.budget.reserve(),
+            round_trip: self.config.ports[port.index()].round_trip,
             round_trip_measured: state.echo.as_ref().and_then(EchoState::round_trip),
             feedback_received: level.received.feedback(),
-            held_frames: self
-                .queues
-                .held_frames(port, priority, state.gate(priority)),
+            eligible: waiting.eligible.bytes,
+            eligible_frames: waiting.eligible.frames,
+            held: waiting.held.bytes,
+            held_frames: waiting.held.frames,
         })
     }
 

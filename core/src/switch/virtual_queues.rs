@@ -9,19 +9,24 @@
 //! not depend on how many destinations a neighbour has: with one shared FIFO even an uncongested ring
 //! locks. Classes without Levels have all their frames at Level 0.
 
-use super::fifo::{Fifo, NodeSlab};
-use super::hash::mix;
-use super::turns::{Turn, Turner, Turns, NIL};
+mod backlog;
+mod slab;
+
+use super::fifo::NodeSlab;
+use super::turns::{Turn, Turner, Turns};
 use crate::frame::FrameHandle;
 use crate::level::Level;
 use crate::units::{PortId, Priority, PRIORITY_COUNT};
+use slab::QueueSlab;
+
+pub(super) use backlog::Backlog;
 
 /// The frames of one (egress, priority, Level, ingress).
 #[derive(Clone, Copy, Debug)]
 struct Lane {
     queues: Turns,
     turn: Turn,
-    frame_count: u32,
+    frame_count: u64,
 }
 
 /// The lanes of one (egress, priority, Level).
@@ -29,6 +34,7 @@ struct Lane {
 struct Group {
     lanes: Turns,
     lane_count: u32,
+    backlog: Backlog,
 }
 
 /// Which Level of an (egress, priority) has its turn.
@@ -41,29 +47,7 @@ struct LevelTurn {
     lane_turns: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct VirtualQueue {
-    frames: Fifo,
-    frame_count: u32,
-    turn: Turn,
-    /// (egress, priority, ingress) as one number.
-    path: u32,
-    destination: u64,
-    level: Level,
-    /// Next in the same hash bucket, or next free one.
-    chain: u32,
-}
-
 impl Turner for Lane {
-    fn turn(&self) -> &Turn {
-        &self.turn
-    }
-    fn turn_mut(&mut self) -> &mut Turn {
-        &mut self.turn
-    }
-}
-
-impl Turner for VirtualQueue {
     fn turn(&self) -> &Turn {
         &self.turn
     }
@@ -86,9 +70,7 @@ pub(super) struct VirtualQueues {
     groups: Vec<Group>,
     /// By (egress, priority, Level, ingress).
     lanes: Vec<Lane>,
-    queues: Vec<VirtualQueue>,
-    free: u32,
-    buckets: Vec<u32>,
+    queues: QueueSlab,
     nodes: NodeSlab,
 }
 
@@ -121,6 +103,15 @@ pub(super) struct Departure {
     pub(super) ingress: PortId,
 }
 
+/// What waits at an (egress, priority), as a gate divides it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Waiting {
+    /// What may leave.
+    pub(super) eligible: Backlog,
+    /// What may not.
+    pub(super) held: Backlog,
+}
+
 impl VirtualQueues {
     /// Room for `node_count` waiting frames; `quantum` is at least the longest frame; `depths` gives each
     /// priority's highest Level.
@@ -138,23 +129,8 @@ impl VirtualQueues {
         let group = Group {
             lanes: Turns::EMPTY,
             lane_count: 0,
+            backlog: Backlog::NONE,
         };
-        // A queue exists only while it holds a frame, so there are never more queues than frames.
-        let queues = (0..node_count)
-            .map(|index| VirtualQueue {
-                frames: Fifo::EMPTY,
-                frame_count: 0,
-                turn: Turn::NONE,
-                path: 0,
-                destination: 0,
-                level: Level::ZERO,
-                chain: if index + 1 < node_count {
-                    index as u32 + 1
-                } else {
-                    NIL
-                },
-            })
-            .collect();
         let mut first_group = [0; PRIORITY_COUNT];
         let mut groups_of_egress = 0;
         for (first, depth) in first_group.iter_mut().zip(depths) {
@@ -170,9 +146,8 @@ impl VirtualQueues {
             levels: vec![LevelTurn::default(); port_count * PRIORITY_COUNT],
             groups: vec![group; group_count],
             lanes: vec![lane; group_count * port_count],
-            queues,
-            free: if node_count == 0 { NIL } else { 0 },
-            buckets: vec![NIL; node_count.next_power_of_two()],
+            // A queue exists only while it holds a frame, so there are never more queues than frames.
+            queues: QueueSlab::new(node_count),
             nodes: NodeSlab::new(node_count),
         }
     }
@@ -191,35 +166,41 @@ impl VirtualQueues {
         handle: FrameHandle,
         length_bytes: u32,
     ) -> bool {
-        let Some(index) = self.find(place).or_else(|| self.make(place, level)) else {
+        let path = self.path(place);
+        let found = self.queues.find(path, place.destination);
+        let made = || self.queues.make(path, place.destination, level);
+        let Some(index) = found.or_else(made) else {
             return false;
         };
-        let queue = &mut self.queues[index as usize];
+        let queue = &mut self.queues.all[index as usize];
         debug_assert_eq!(
             queue.level, level,
             "all frames to a destination have one Level"
         );
         if !self.nodes.push(&mut queue.frames, handle, length_bytes) {
-            if queue.frame_count == 0 {
-                self.release_queue(index);
+            if queue.backlog == Backlog::NONE {
+                self.queues.release(index);
             }
             return false;
         }
-        queue.frame_count += 1;
-        if queue.frame_count == 1 {
+        let frame = Backlog::of(length_bytes);
+        queue.backlog += frame;
+        if queue.backlog.frames == 1 {
             self.attach(place, index);
         } else {
             let lane = self.lane_index(place.egress, place.priority, level, place.ingress);
             self.lanes[lane].frame_count += 1;
+            let group = self.group_index(place.egress, place.priority, level);
+            self.groups[group].backlog += frame;
         }
         true
     }
 
     /// Moves a virtual queue, if there is one, to another Level with all its frames. O(1).
     pub(super) fn lift(&mut self, place: &Place, to: Level) {
-        if let Some(index) = self.find(place) {
+        if let Some(index) = self.queues.find(self.path(place), place.destination) {
             self.detach(place, index);
-            self.queues[index as usize].level = to;
+            self.queues.all[index as usize].level = to;
             self.attach(place, index);
         }
     }
@@ -227,17 +208,17 @@ impl VirtualQueues {
     /// Takes `handle` out if it is the first of its virtual queue; gives its length in bytes. The queue's
     /// turn begins anew. O(1).
     pub(super) fn remove_front(&mut self, place: &Place, handle: FrameHandle) -> Option<u32> {
-        let index = self.find(place)?;
-        let frames = &self.queues[index as usize].frames;
+        let index = self.queues.find(self.path(place), place.destination)?;
+        let frames = &self.queues.all[index as usize].frames;
         if self.nodes.front(frames) != Some(handle) {
             return None;
         }
         self.detach(place, index);
-        let queue = &mut self.queues[index as usize];
+        let queue = &mut self.queues.all[index as usize];
         let (_, length_bytes) = self.nodes.pop(&mut queue.frames)?;
-        queue.frame_count -= 1;
-        if queue.frame_count == 0 {
-            self.release_queue(index);
+        queue.backlog -= Backlog::of(length_bytes);
+        if queue.backlog == Backlog::NONE {
+            self.queues.release(index);
         } else {
             self.attach(place, index);
         }
@@ -271,26 +252,31 @@ impl VirtualQueues {
         }
     }
 
-    /// Frames of (`egress`, `priority`) that `gate` holds back, for a gate by Level. O(Levels × ports).
-    pub(super) fn held_frames(&self, egress: PortId, priority: Priority, gate: Gate) -> u64 {
+    /// What of (`egress`, `priority`) may leave through `gate` and what may not, for a gate by Level.
+    /// O(Levels).
+    pub(super) fn waiting(&self, egress: PortId, priority: Priority, gate: Gate) -> Waiting {
         let held = match gate {
             Gate::FromLevel(from) => !(u32::MAX << from.get()),
             Gate::OnlyFrom(_) => 0,
             Gate::Shut => u32::MAX,
         };
+        let mut sums = Waiting {
+            eligible: Backlog::NONE,
+            held: Backlog::NONE,
+        };
         let first = self.group_index(egress, priority, Level::ZERO);
-        let mut waiting = held & self.levels[level_turn_index(egress, priority)].waiting;
-        let mut frames = 0;
+        let mut waiting = self.levels[level_turn_index(egress, priority)].waiting;
         while waiting != 0 {
-            let group = first + waiting.trailing_zeros() as usize;
-            let lanes = group * self.port_count..(group + 1) * self.port_count;
-            let of_group = self.lanes[lanes].iter();
-            frames += of_group
-                .map(|lane| u64::from(lane.frame_count))
-                .sum::<u64>();
+            let level = waiting.trailing_zeros();
+            let sum = if held & (1 << level) != 0 {
+                &mut sums.held
+            } else {
+                &mut sums.eligible
+            };
+            *sum += self.groups[first + level as usize].backlog;
             waiting &= waiting - 1;
         }
-        frames
+        sums
     }
 
     /// Length in bytes of the frame that [`pop`](Self::pop) would give.
@@ -303,7 +289,7 @@ impl VirtualQueues {
         let (_, lane_index) = self.choose_lane(egress, priority, gate)?;
         let queue = self.lanes.get(lane_index)?.queues.head();
         self.nodes
-            .front_length(&self.queues.get(queue as usize)?.frames)
+            .front_length(&self.queues.all.get(queue as usize)?.frames)
     }
 
     /// Takes the next frame of (`egress`, `priority`) that may leave through `gate`.
@@ -325,21 +311,23 @@ impl VirtualQueues {
         }
         let lane = self.lanes.get_mut(lane_index)?;
         let queue_index = lane.queues.head();
-        let queue = self.queues.get_mut(queue_index as usize)?;
+        let queue = self.queues.all.get_mut(queue_index as usize)?;
         let (handle, length_bytes) = self.nodes.pop(&mut queue.frames)?;
         let length = u64::from(length_bytes);
-        queue.frame_count -= 1;
-        queue.turn.spend(length, self.quantum);
+        let frame = Backlog::of(length_bytes);
+        self.groups[group_index].backlog -= frame;
+        queue.backlog -= frame;
+        queue.turn_mut().spend(length, self.quantum);
         lane.frame_count -= 1;
         lane.turn.spend(length, self.quantum);
 
         match self.nodes.front_length(&queue.frames) {
             None => {
-                lane.queues.remove(&mut self.queues, queue_index);
-                self.release_queue(queue_index);
+                lane.queues.remove(&mut self.queues.all, queue_index);
+                self.queues.release(queue_index);
             }
-            Some(next) if queue.turn.deficit() < u64::from(next) => {
-                lane.queues.rotate(&mut self.queues);
+            Some(next) if queue.turn().deficit() < u64::from(next) => {
+                lane.queues.rotate(&mut self.queues.all);
             }
             Some(_) => {}
         }
@@ -363,6 +351,7 @@ impl VirtualQueues {
         let (is_empty, deficit) = (lane.frame_count == 0, lane.turn.deficit());
         let next = self
             .queues
+            .all
             .get(lane.queues.head() as usize)
             .and_then(|queue| self.nodes.front_length(&queue.frames));
         let group_index = self.group_index(egress, priority, level);
@@ -429,16 +418,17 @@ impl VirtualQueues {
 
     /// A queue that has frames begins to take turns at its Level.
     fn attach(&mut self, place: &Place, index: u32) {
-        let queue = &self.queues[index as usize];
-        let (level, frame_count) = (queue.level, queue.frame_count);
+        let queue = &self.queues.all[index as usize];
+        let (level, backlog) = (queue.level, queue.backlog);
         let lane_index = self.lane_index(place.egress, place.priority, level, place.ingress);
         let lane = &mut self.lanes[lane_index];
-        lane.queues.append(&mut self.queues, index);
+        lane.queues.append(&mut self.queues.all, index);
         let was_empty = lane.frame_count == 0;
-        lane.frame_count += frame_count;
+        lane.frame_count += backlog.frames;
+        let group_index = self.group_index(place.egress, place.priority, level);
+        let group = &mut self.groups[group_index];
+        group.backlog += backlog;
         if was_empty {
-            let group_index = self.group_index(place.egress, place.priority, level);
-            let group = &mut self.groups[group_index];
             group.lanes.append(&mut self.lanes, lane_index as u32);
             group.lane_count += 1;
             self.levels[level_turn_index(place.egress, place.priority)].waiting |= 1 << level.get();
@@ -447,13 +437,16 @@ impl VirtualQueues {
 
     /// Takes a queue that has frames out of the turns of its Level.
     fn detach(&mut self, place: &Place, index: u32) {
-        let queue = &self.queues[index as usize];
-        let (level, frame_count) = (queue.level, queue.frame_count);
+        let queue = &self.queues.all[index as usize];
+        let (level, backlog) = (queue.level, queue.backlog);
         let lane_index = self.lane_index(place.egress, place.priority, level, place.ingress);
         let lane = &mut self.lanes[lane_index];
-        lane.queues.remove(&mut self.queues, index);
-        lane.frame_count -= frame_count;
-        if lane.frame_count == 0 {
+        lane.queues.remove(&mut self.queues.all, index);
+        lane.frame_count -= backlog.frames;
+        let is_empty = lane.frame_count == 0;
+        let group_index = self.group_index(place.egress, place.priority, level);
+        self.groups[group_index].backlog -= backlog;
+        if is_empty {
             self.remove_lane(place.egress, place.priority, level, lane_index);
         }
     }
@@ -471,61 +464,6 @@ impl VirtualQueues {
     fn path(&self, place: &Place) -> u32 {
         (level_turn_index(place.egress, place.priority) * self.port_count + place.ingress.index())
             as u32
-    }
-
-    fn bucket(&self, path: u32, destination: u64) -> usize {
-        mix(destination ^ (u64::from(path) << 48) ^ u64::from(path)) as usize
-            & (self.buckets.len() - 1)
-    }
-
-    fn find(&self, place: &Place) -> Option<u32> {
-        let path = self.path(place);
-        let mut index = self.buckets[self.bucket(path, place.destination)];
-        while let Some(queue) = self.queues.get(index as usize) {
-            if queue.path == path && queue.destination == place.destination {
-                return Some(index);
-            }
-            index = queue.chain;
-        }
-        None
-    }
-
-    fn make(&mut self, place: &Place, level: Level) -> Option<u32> {
-        let path = self.path(place);
-        let bucket = self.bucket(path, place.destination);
-        let index = self.free;
-        let queue = self.queues.get_mut(index as usize)?;
-        self.free = queue.chain;
-        *queue = VirtualQueue {
-            frames: Fifo::EMPTY,
-            frame_count: 0,
-            turn: Turn::NONE,
-            path,
-            destination: place.destination,
-            level,
-            chain: self.buckets[bucket],
-        };
-        self.buckets[bucket] = index;
-        Some(index)
-    }
-
-    fn release_queue(&mut self, index: u32) {
-        let queue = self.queues[index as usize];
-        let bucket = self.bucket(queue.path, queue.destination);
-        if self.buckets[bucket] == index {
-            self.buckets[bucket] = queue.chain;
-        } else {
-            let mut at = self.buckets[bucket];
-            while let Some(other) = self.queues.get_mut(at as usize) {
-                if other.chain == index {
-                    other.chain = queue.chain;
-                    break;
-                }
-                at = other.chain;
-            }
-        }
-        self.queues[index as usize].chain = self.free;
-        self.free = index;
     }
 }
 

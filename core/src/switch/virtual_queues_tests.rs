@@ -179,3 +179,29 @@ fn a_lifted_queue_keeps_its_frames_and_their_order() {
     assert_eq!(left, [(1, 20), (1, 21), (1, 22), (2, 40)]);
     assert_eq!(queues.room(), 256);
 }
+
+#[test]
+fn bytes_that_wait_are_counted_by_level_and_move_with_a_lifted_queue() {
+    let mut queues = with_levels();
+    push_at(&mut queues, level(0), 1, 10, 0, 60);
+    push_at(&mut queues, level(0), 1, 10, 1, 1500);
+    push_at(&mut queues, level(0), 2, 12, 2, 100);
+    push_at(&mut queues, level(1), 2, 11, 3, 700);
+    let waiting = |queues: &VirtualQueues, gate| {
+        let Waiting { eligible, held } = queues.waiting(port(0), P3, gate);
+        [eligible, held].map(|sum| (sum.frames, sum.bytes.get()))
+    };
+    assert_eq!(waiting(&queues, ALL), [(4, 2360), (0, 0)]);
+    assert_eq!(waiting(&queues, from(1)), [(1, 700), (3, 1660)]);
+    assert_eq!(waiting(&queues, from(2)), [(0, 0), (4, 2360)]);
+    assert_eq!(waiting(&queues, Gate::Shut), [(0, 0), (4, 2360)]);
+    queues.lift(&place(1, 10), level(3));
+    assert_eq!(waiting(&queues, from(1)), [(3, 2260), (1, 100)]);
+    assert_eq!(waiting(&queues, from(2)), [(2, 1560), (2, 800)]);
+    queues.pop(port(0), P3, from(2)).unwrap();
+    assert_eq!(waiting(&queues, from(2)), [(1, 1500), (2, 800)]);
+    let elsewhere = queues.waiting(port(1), P3, ALL);
+    assert_eq!(elsewhere.eligible, Backlog::NONE, "another egress");
+    drain(&mut queues, 3);
+    assert_eq!(waiting(&queues, from(1)), [(0, 0), (0, 0)]);
+}

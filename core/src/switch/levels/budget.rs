@@ -49,6 +49,11 @@ impl Budget {
         self.depth
     }
 
+    /// rT: what is kept free for frames that are under way when a Feedback is sent.
+    pub(in crate::switch) fn reserve(&self) -> Bytes {
+        self.reserve
+    }
+
     /// The Transmit Feedback: the largest j with m_j − rT < γmax, else 0 (section V).
     pub(in crate::switch) fn feedback(&self) -> Level {
         if self.closed {

@@ -1,0 +1,118 @@
+//! Virtual queues by name: a slab that is allocated once, and a hash table over it.
+
+use super::backlog::Backlog;
+use crate::level::Level;
+use crate::switch::fifo::Fifo;
+use crate::switch::hash::mix;
+use crate::switch::turns::{Turn, Turner, NIL};
+
+/// The frames of one (egress, priority, ingress, destination). It exists only while it holds a frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VirtualQueue {
+    pub(super) frames: Fifo,
+    pub(super) backlog: Backlog,
+    pub(super) level: Level,
+    turn: Turn,
+    /// (egress, priority, ingress) as one number.
+    path: u32,
+    destination: u64,
+    /// Next in the same hash bucket, or next free one.
+    chain: u32,
+}
+
+impl Turner for VirtualQueue {
+    fn turn(&self) -> &Turn {
+        &self.turn
+    }
+    fn turn_mut(&mut self) -> &mut Turn {
+        &mut self.turn
+    }
+}
+
+/// All virtual queues; those in use and those that are free, by index.
+#[derive(Debug)]
+pub(super) struct QueueSlab {
+    pub(super) all: Vec<VirtualQueue>,
+    free: u32,
+    buckets: Vec<u32>,
+}
+
+impl QueueSlab {
+    /// Room for `capacity` queues.
+    pub(super) fn new(capacity: usize) -> Self {
+        let queue = |index| VirtualQueue {
+            frames: Fifo::EMPTY,
+            backlog: Backlog::NONE,
+            level: Level::ZERO,
+            turn: Turn::NONE,
+            path: 0,
+            destination: 0,
+            chain: if index + 1 < capacity {
+                index as u32 + 1
+            } else {
+                NIL
+            },
+        };
+        Self {
+            all: (0..capacity).map(queue).collect(),
+            free: if capacity == 0 { NIL } else { 0 },
+            buckets: vec![NIL; capacity.next_power_of_two()],
+        }
+    }
+
+    /// The queue of a path and destination, if there is one.
+    pub(super) fn find(&self, path: u32, destination: u64) -> Option<u32> {
+        let mut index = self.buckets[self.bucket(path, destination)];
+        while let Some(queue) = self.all.get(index as usize) {
+            if queue.path == path && queue.destination == destination {
+                return Some(index);
+            }
+            index = queue.chain;
+        }
+        None
+    }
+
+    /// An empty queue, which must not exist yet. `None` when no room is left.
+    pub(super) fn make(&mut self, path: u32, destination: u64, level: Level) -> Option<u32> {
+        let bucket = self.bucket(path, destination);
+        let index = self.free;
+        let queue = self.all.get_mut(index as usize)?;
+        self.free = queue.chain;
+        *queue = VirtualQueue {
+            frames: Fifo::EMPTY,
+            backlog: Backlog::NONE,
+            level,
+            turn: Turn::NONE,
+            path,
+            destination,
+            chain: self.buckets[bucket],
+        };
+        self.buckets[bucket] = index;
+        Some(index)
+    }
+
+    /// Gives a queue back that takes no turns any more.
+    pub(super) fn release(&mut self, index: u32) {
+        let queue = self.all[index as usize];
+        let bucket = self.bucket(queue.path, queue.destination);
+        if self.buckets[bucket] == index {
+            self.buckets[bucket] = queue.chain;
+        } else {
+            let mut at = self.buckets[bucket];
+            while let Some(other) = self.all.get_mut(at as usize) {
+                if other.chain == index {
+                    other.chain = queue.chain;
+                    break;
+                }
+                at = other.chain;
+            }
+        }
+        self.all[index as usize].chain = self.free;
+        self.free = index;
+    }
+
+    fn bucket(&self, path: u32, destination: u64) -> usize {
+        mix(destination ^ (u64::from(path) << 48) ^ u64::from(path)) as usize
+            & (self.buckets.len() - 1)
+    }
+}
