@@ -6,15 +6,20 @@
 //! | `GET /v1/ports` | `Vec<`[`Port`]`>` |
 //! | `GET /v1/queues` | `Vec<`[`Queue`]`>` |
 //! | `GET /v1/pfc` | `Vec<`[`Pfc`]`>` |
+//! | `GET /v1/levels` | [`Levels`] |
 //! | `GET /v1/deadlocks` | [`Deadlocks`] |
 //! | `GET /v1/events?after=SEQUENCE&wait_seconds=S` | [`EventPage`]; waits up to `S` seconds for a first event |
 //! | `GET /v1/history?after=SEQUENCE` | [`History`] |
 //!
 //! An error answers with a 4xx or 5xx status and an [`Error`].
 
+mod levels;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+pub use levels::{LevelDestination, LevelLink, Levels};
 
 /// What went wrong, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use support::{FakeDataplane, Remote, LIMIT, LOSSLESS};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use weir_api::daemon::{Deadlocks, Error, EventPage, History, Pfc, Port, Queue, Status};
+use weir_api::daemon::{Deadlocks, Error, EventPage, History, Levels, Pfc, Port, Queue, Status};
 use weir_core::event::EventKind;
 use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::{Bytes, Command, Duration, PortSet, Spuid};
@@ -134,6 +134,9 @@ async fn every_route_answers() {
     assert!((pfc[0].paused_seconds_total - 1.5).abs() < 1e-9 && pfc[0].paused);
     assert_eq!(pfc[0].release_ingress.as_deref(), Some("p1"));
     assert_eq!(pfc[0].headroom_bytes, 65_536);
+
+    let levels: Levels = get(socket, "/v1/levels").await.json();
+    assert_eq!(levels, Levels::default());
 
     let deadlocks: Deadlocks = get(socket, "/v1/deadlocks").await.json();
     assert_eq!(deadlocks, Deadlocks::default());

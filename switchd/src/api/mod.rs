@@ -1,5 +1,6 @@
 //! The HTTP API on the daemon's Unix socket; its bodies are in [`weir_api::daemon`].
 
+pub mod levels;
 pub mod listener;
 pub mod views;
 
@@ -18,7 +19,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
 use tokio::net::UnixListener;
-use weir_api::daemon::{Deadlocks, Error, EventPage, History, Pfc, Port, Queue, Status};
+use weir_api::daemon::{Deadlocks, Error, EventPage, History, Levels, Pfc, Port, Queue, Status};
 
 use crate::control::Shared;
 use listener::{Bounded, CONNECTIONS_MAX, SILENCE_MAX};
@@ -33,6 +34,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/ports", get(ports))
         .route("/v1/queues", get(queues))
         .route("/v1/pfc", get(pfc))
+        .route("/v1/levels", get(levels))
         .route("/v1/deadlocks", get(deadlocks))
         .route("/v1/events", get(events))
         .route("/v1/history", get(history))
@@ -110,6 +112,11 @@ async fn pfc(State(shared): State<Arc<Shared>>) -> Json<Vec<Pfc>> {
     Json(views::pfc(&shared.info, &snapshot))
 }
 
+async fn levels(State(shared): State<Arc<Shared>>) -> Json<Levels> {
+    let snapshot = shared.fresh_snapshot().await;
+    Json(levels::levels(&shared.info, &snapshot))
+}
+
 async fn deadlocks(State(shared): State<Arc<Shared>>) -> Json<Deadlocks> {
     Json(shared.deadlocks().to_api())
 }
@@ -148,8 +155,8 @@ async fn not_found(uri: Uri) -> ApiError {
     ApiError {
         status: StatusCode::NOT_FOUND,
         error: format!(
-            "there is no {}; there are /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/deadlocks, \
-             /v1/events and /v1/history",
+            "there is no {}; there are /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/levels, \
+             /v1/deadlocks, /v1/events and /v1/history",
             uri.path()
         ),
     }

@@ -16,7 +16,7 @@ use super::info::SwitchInfo;
 use super::link::XdpCounters;
 use super::supervisor::Message;
 use super::{clock, log};
-use crate::dataplane::messages::{PortSnapshot, Snapshot};
+use crate::dataplane::messages::{LevelTableSnapshot, PortSnapshot, Snapshot, LEVEL_ENTRIES_MAX};
 
 /// How long a reader waits for a snapshot younger than its question.
 const FRESH_WAIT: std::time::Duration = std::time::Duration::from_millis(100);
@@ -201,10 +201,11 @@ impl Shared {
     }
 }
 
-/// A snapshot with room for `port_count` ports.
+/// A snapshot with room for `port_count` ports and a Level Table.
 pub(super) fn empty_snapshot(port_count: usize) -> Box<Snapshot> {
     Box::new(Snapshot {
         ports: vec![PortSnapshot::default(); port_count],
+        level_table: LevelTableSnapshot::with_room(LEVEL_ENTRIES_MAX),
         ..Snapshot::default()
     })
 }

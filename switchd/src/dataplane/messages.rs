@@ -5,9 +5,12 @@
 //! dataplane and sent back.
 
 use weir_core::counters::PortCounters;
-use weir_core::switch::PriorityGauges;
+use weir_core::switch::{LevelEntry, PriorityGauges};
 use weir_core::units::PRIORITY_COUNT;
-use weir_core::{Command, Duration, Instant};
+use weir_core::{Command, Duration, Instant, Switch};
+
+/// Destinations of the Level Table that a [`Snapshot`] has at most.
+pub const LEVEL_ENTRIES_MAX: usize = 1024;
 
 /// A request to the dataplane thread.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ pub struct Snapshot {
     pub at: Instant,
     /// By [`PortId`](weir_core::PortId).
     pub ports: Vec<PortSnapshot>,
+    /// The Level Table, bounded.
+    pub level_table: LevelTableSnapshot,
     /// Frames inside the switch.
     pub held_frames: u64,
     /// UMEM frames in all.
@@ -50,6 +55,39 @@ pub struct PortSnapshot {
     pub gauges: [PriorityGauges; PRIORITY_COUNT],
     /// What the kernel lost on the way to or from the socket.
     pub kernel: KernelLosses,
+}
+
+/// The Level Table in a [`Snapshot`].
+#[derive(Clone, Debug, Default)]
+pub struct LevelTableSnapshot {
+    /// Those destinations that have been in the table longest, the oldest first: as many as there was
+    /// room for.
+    pub entries: Vec<LevelEntry>,
+    /// Destinations in the table.
+    pub total: u64,
+}
+
+impl LevelTableSnapshot {
+    /// An empty table with room for `capacity` destinations.
+    pub fn with_room(capacity: usize) -> Self {
+        Self {
+            entries: Vec::with_capacity(capacity),
+            total: 0,
+        }
+    }
+
+    /// Copies the table of `switch`, as much of it as there is room for: allocates nothing.
+    pub fn fill(&mut self, switch: &Switch) {
+        let room = self.entries.capacity();
+        self.entries.clear();
+        self.entries.extend(switch.level_table().take(room));
+        self.total = switch.level_table_len() as u64;
+    }
+
+    /// Destinations in the table that are not among the entries.
+    pub fn left_out(&self) -> u64 {
+        self.total.saturating_sub(self.entries.len() as u64)
+    }
 }
 
 /// `XDP_STATISTICS` of a port's socket.

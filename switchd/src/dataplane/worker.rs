@@ -384,6 +384,7 @@ impl<I: Io> Worker<I> {
         snapshot.umem_frames_free = self.pool.free_count() as u64;
         snapshot.rounds = self.stats;
         snapshot.rounds.events_lost += self.switch.events_lost();
+        snapshot.level_table.fill(&self.switch);
         // Allocates the first time that a snapshot comes by, never again.
         snapshot
             .ports

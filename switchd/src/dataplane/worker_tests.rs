@@ -17,6 +17,7 @@ use weir_core::{BitRate, Quanta};
 use weir_ebpf::Meta;
 
 use super::*;
+use crate::dataplane::messages::LevelTableSnapshot;
 use bench::*;
 use fake_io::{clock, Sent};
 
@@ -306,4 +307,37 @@ fn a_snapshot_tells_of_all_ports() {
     let second = bench.snapshots.try_recv().unwrap();
     assert_eq!(std::ptr::from_ref(second.as_ref()), place);
     assert_eq!(second.ports.as_ptr(), ports, "filled in place");
+}
+
+#[test]
+fn a_snapshot_has_of_the_level_table_what_it_has_room_for() {
+    let mut bench = Bench::new(&Setup {
+        has_levels: true,
+        ..Setup::default()
+    });
+    for (port, number) in [(0, 1), (1, 2)] {
+        bench.worker.io.set_budget(port, 0);
+        bench.arrive_data(EDGE, port, LOSSLESS, number);
+        bench.settle();
+    }
+    let mut snapshot = Box::<Snapshot>::default();
+    snapshot.level_table = LevelTableSnapshot::with_room(1);
+    let place = snapshot.level_table.entries.as_ptr();
+    for _ in 0..2 {
+        bench.request(Request::Snapshot(snapshot));
+        bench.round();
+        snapshot = bench.snapshots.try_recv().unwrap();
+        let table = &snapshot.level_table;
+        let destinations: Vec<_> = table.entries.iter().map(|it| it.destination).collect();
+        assert_eq!(destinations, [host(0)], "the older one");
+        assert_eq!(table.entries[0].buffered, Bytes::new(512));
+        assert_eq!((table.total, table.left_out()), (2, 1));
+        assert_eq!(table.entries.as_ptr(), place, "filled in place");
+    }
+    let levels = |port: usize| snapshot.ports[port].gauges[usize::from(LOSSLESS)].levels;
+    assert_eq!(
+        [0, 1, EDGE].map(|port| levels(port).is_some()),
+        [true, true, false]
+    );
+    bench.assert_conserved();
 }

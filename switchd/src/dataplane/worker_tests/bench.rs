@@ -10,7 +10,7 @@ use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    BitRate, ClassConfig, ClassMode, PortConfig, PortRole, Quanta, Spuid, SwitchConfig,
+    BitRate, Budgets, ClassConfig, ClassMode, PortConfig, PortRole, Quanta, Spuid, SwitchConfig,
 };
 use weir_ebpf::Meta;
 
@@ -36,6 +36,8 @@ pub(super) struct Setup {
     pub(super) learning_capacity: usize,
     pub(super) outstanding_max: usize,
     pub(super) event_capacity: usize,
+    /// The lossless class has Levels.
+    pub(super) has_levels: bool,
     /// Of each lossy (port, priority); a lossless one has four times as much.
     pub(super) buffer: Bytes,
     pub(super) ring: usize,
@@ -50,6 +52,7 @@ impl Default for Setup {
             learning_capacity: 0,
             outstanding_max: 64,
             event_capacity: 64,
+            has_levels: false,
             buffer: Bytes::new(8 * 1024),
             ring: RING,
             spare: PORT_COUNT * (RING + RESERVE),
@@ -205,10 +208,21 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
         age_limit: None,
     };
     let mut classes = [lossy; 8];
-    classes[usize::from(LOSSLESS)].mode = ClassMode::Pfc {
-        xoff: setup.buffer,
-        xon: setup.buffer.saturating_sub(Bytes::new(1024)),
-        headroom: Bytes::new(3 * setup.buffer.get()),
+    let (xoff, xon) = (setup.buffer, setup.buffer.saturating_sub(Bytes::new(1024)));
+    let headroom = Bytes::new(3 * setup.buffer.get());
+    classes[usize::from(LOSSLESS)].mode = if setup.has_levels {
+        ClassMode::Level {
+            budgets: Budgets::new(&[setup.buffer; 3]).unwrap(),
+            xoff,
+            xon,
+            headroom,
+        }
+    } else {
+        ClassMode::Pfc {
+            xoff,
+            xon,
+            headroom,
+        }
     };
     let port = |index| {
         PortConfig::new(
