@@ -86,6 +86,28 @@ Examples:
 Example: who is held now?
   switchctl --json pfc | jq -r '.[] | select(.paused) | \"\\(.port) \\(.priority)\"'")]
     Pfc,
+    /// Selective backpressure: budgets and Feedback of each link, and the Level Table.
+    #[command(after_help = "\
+First, one line for each fabric port and priority of a class of mode `level`:
+  D                   the highest Level
+  f sent, f received  the neighbour may send us frames of Level `f sent` and above, and we may
+                      send it those of Level `f received` and above; with f = D none may be sent
+  paused by it        an ordinary pause of the neighbour holds all frames
+  eligible, held      what waits to leave, as `f received` divides it
+  T, measured, rT     the link's round trip time as configured and as measured, and the room
+                      that is kept for what may arrive meanwhile
+  m, b                b lists the budgets b_1 to b_D of what comes in by the port; m_i is what of
+                      b_1 + ... + b_i is left free by the frames up to Level i. We send as f the
+                      largest i whose m_i has no room for rT and one frame more
+
+Then the Level Table: each destination that frames are buffered for, its Level, and how much they
+take behind all ports, in whole cells.
+
+Examples:
+  switchctl levels
+  watch -n1 switchctl levels
+  switchctl --json levels | jq -r '.links[] | select(.held_frames > 0).port'    who holds us back")]
+    Levels,
     /// Deadlock suspicions, current and past.
     #[command(after_help = "\
 An egress is suspected when frames wait and none has left for the time `deadlock.detect`. Current ones

@@ -37,6 +37,7 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Ports => show::ports(target, output)?,
         Command::Queues { all } => show::queues(target, output, *all)?,
         Command::Pfc => show::pfc(target, output)?,
+        Command::Levels => show::levels(target, output)?,
         Command::Deadlock => show::deadlock(target, output)?,
         Command::Events { follow, after } => show::events(target, output, *after, *follow)?,
         Command::Config(ConfigCommand::Check { file }) => return check::config(file, output),

@@ -114,6 +114,14 @@ fn a_refusal_is_passed_on() {
 }
 
 #[test]
+fn an_older_daemon_says_what_it_does_not_have() {
+    let daemon = FakeDaemon::new(&[]);
+    let run = daemon.run(&["levels"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+    assert_eq!(run.stderr, "switchctl: nothing at /v1/levels (HTTP 404)\n");
+}
+
+#[test]
 fn an_answer_of_another_version_is_no_lack_of_a_daemon() {
     let daemon = FakeDaemon::good("/v1/status", "{\"name\": 7}");
     let run = daemon.run(&["status"]);

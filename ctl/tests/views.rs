@@ -151,6 +151,64 @@ fn pfc_tells_who_pauses_whom() {
     );
 }
 
+fn level_link(port: &str, class: &str, priority: u8) -> Value {
+    json!({
+        "port": port, "priority": priority, "class": class, "depth": 3,
+        "b_bytes": [61_440, 1_536, 1_536], "m_bytes": [1_024, 2_560, 4_096], "reserve_bytes": 4_096,
+        "round_trip_nanos": 80_000, "round_trip_measured_nanos": null, "feedback_sent": 1,
+        "feedback_received": 2, "paused": false, "eligible_frames": 1, "eligible_bytes": 60,
+        "held_frames": 17, "held_bytes": 25_500
+    })
+}
+
+#[test]
+fn levels_of_links_and_destinations() {
+    let destination = |number: u8, level: u8| {
+        json!({"priority": 3, "class": "lossless", "destination": format!("02:00:00:00:01:{number:02x}"),
+               "level": level, "buffered_bytes": 3_072})
+    };
+    let mut measured = level_link("s4", "lossless", 3);
+    measured["round_trip_measured_nanos"] = json!(71_500);
+    measured["paused"] = json!(true);
+    let body = json!({
+        "links": [level_link("s2", "storage", 2), level_link("s3", "lossless", 3), measured],
+        "destinations": [destination(9, 0), destination(8, 2), destination(7, 2), destination(1, 3)],
+        "left_out": 76
+    });
+    assert_eq!(
+        shown(&["levels"], "/v1/levels", &body),
+        support::lines(
+            "
+|class     priority  port  D  f sent  f received  paused by it         eligible                   held        T  measured       rT  m                          b
+|lossless         3  s3    3       1           2  –             60 B in 1 frame  24.9 KiB in 17 frames  80.0 µs         –  4.0 KiB  1.0 KiB, 2.5 KiB, 4.0 KiB  60.0 KiB, 2 × 1.5 KiB
+|lossless         3  s4    3       1           2  yes           60 B in 1 frame  24.9 KiB in 17 frames  80.0 µs   71.5 µs  4.0 KiB  1.0 KiB, 2.5 KiB, 4.0 KiB  60.0 KiB, 2 × 1.5 KiB
+|storage          2  s2    3       1           2  –             60 B in 1 frame  24.9 KiB in 17 frames  80.0 µs         –  4.0 KiB  1.0 KiB, 2.5 KiB, 4.0 KiB  60.0 KiB, 2 × 1.5 KiB
+|
+|class     priority  destination        Level  buffered
+|lossless         3  02:00:00:00:01:01      3   3.0 KiB
+|lossless         3  02:00:00:00:01:07      2   3.0 KiB
+|lossless         3  02:00:00:00:01:08      2   3.0 KiB
+|lossless         3  02:00:00:00:01:09      0   3.0 KiB
+|76 destinations that came later are left out"
+        )
+    );
+    assert_json(&["levels"], "/v1/levels", &body);
+}
+
+#[test]
+fn levels_say_what_there_is_nothing_of() {
+    let of = |links: Value| {
+        let body = json!({"links": links, "destinations": [], "left_out": 0});
+        shown(&["levels"], "/v1/levels", &body)
+    };
+    assert_eq!(of(json!([])), "no class of a fabric port has mode level\n");
+    let idle = of(json!([level_link("s2", "lossless", 3)]));
+    assert!(
+        idle.ends_with("\n\nthe Level Table is empty: no frame of these classes is buffered\n"),
+        "{idle}"
+    );
+}
+
 #[test]
 fn deadlocks_current_before_past() {
     let deadlock = |id: u64, lasted: Value| {

@@ -1,10 +1,11 @@
 //! What the daemon says, as tables.
 
 mod events;
+mod levels;
 mod views;
 
 use anyhow::Result;
-use weir_api::daemon::{Deadlocks, Pfc, Port, Queue, Status};
+use weir_api::daemon::{Deadlocks, Levels, Pfc, Port, Queue, Status};
 
 use crate::output::Output;
 use crate::target::Target;
@@ -35,6 +36,11 @@ pub fn queues(target: &Target, output: &Output, all: bool) -> Result<()> {
 /// `switchctl pfc`.
 pub fn pfc(target: &Target, output: &Output) -> Result<()> {
     output.print(&target.get::<Vec<Pfc>>("/v1/pfc")?, |pfc| views::pfc(pfc))
+}
+
+/// `switchctl levels`.
+pub fn levels(target: &Target, output: &Output) -> Result<()> {
+    output.print(&target.get::<Levels>("/v1/levels")?, levels::levels)
 }
 
 /// `switchctl deadlock`.
