@@ -54,7 +54,7 @@ fn links(links: &[LevelLink]) -> String {
                 span(link.round_trip_nanos),
                 link.round_trip_measured_nanos
                     .map_or_else(|| NONE.to_owned(), span),
-                bytes(link.reserve_bytes),
+                room(link.reserve_bytes),
                 sizes(&link.m_bytes),
                 sizes(&link.b_bytes),
             ]
@@ -98,13 +98,18 @@ fn span(nanos: u64) -> String {
     seconds(nanos as f64 / 1e9)
 }
 
+/// In one unit whatever the size: these are compared with each other, and a frame makes a difference.
+fn room(count: u64) -> String {
+    format!("{:.1} KiB", count as f64 / 1024.0)
+}
+
 /// A list of sizes; those that repeat are written once.
 fn sizes(list: &[u64]) -> String {
     let runs: Vec<String> = list
         .chunk_by(|a, b| a == b)
         .map(|run| match run.len() {
-            1 => bytes(run[0]),
-            count => format!("{count} × {}", bytes(run[0])),
+            1 => room(run[0]),
+            count => format!("{count} × {}", room(run[0])),
         })
         .collect();
     runs.join(", ")
@@ -117,7 +122,12 @@ mod tests {
     #[test]
     fn sizes_that_repeat_are_written_once() {
         assert_eq!(sizes(&[61_440, 1_536, 1_536]), "60.0 KiB, 2 × 1.5 KiB");
-        assert_eq!(sizes(&[0]), "0 B");
+        assert_eq!(sizes(&[0]), "0.0 KiB");
+        assert_eq!(
+            sizes(&[2_348_800]),
+            "2293.8 KiB",
+            "and none is rounded to MiB"
+        );
         assert_eq!(sizes(&[]), "");
     }
 }
