@@ -121,7 +121,7 @@ pub struct PriorityCounters {
     pub suspicions: u64,
     /// Releases that started with this port as the loop's egress.
     pub releases: u64,
-    /// Frames admitted from this port that were to be marked Congestion Experienced.
+    /// Frames admitted from this port and marked Congestion Experienced.
     pub marks: u64,
     /// Transmit Feedback that we sent to the neighbour, refreshes included.
     pub feedback_sent: u64,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use support::{get, info, settings, until, FakeDataplane, FakeXdp, LOSSLESS};
 use weir_api::daemon::{LevelDestination, LevelLink, Levels};
+use weir_core::config::LevelRules;
 use weir_core::level::LEVEL_MAX;
 use weir_core::switch::{LevelEntry, LevelGauges};
 use weir_core::{Budgets, Bytes, ClassMode, Duration, Level, MacAddress};
@@ -21,6 +22,7 @@ fn level(number: u8) -> Level {
 fn info_with_levels() -> SwitchInfo {
     let mut info = info();
     info.classes[usize::from(LOSSLESS)].mode = ClassMode::Level {
+        rules: LevelRules::default(),
         budgets: Budgets::new(&[Bytes::new(61_440), Bytes::new(1_536)]).unwrap(),
         xoff: Bytes::new(61_440),
         xon: Bytes::new(53_248),

@@ -33,14 +33,13 @@ async fn scrape() -> Scraped {
             m: [Bytes::ZERO; LEVEL_MAX],
             reserve: Bytes::ZERO,
             round_trip: Duration::ZERO,
-            round_trip_measured: None,
+            round_trip_measured: Some(Duration::from_micros(250)),
             feedback_sent: Level::new(1).unwrap(),
             feedback_received: Level::ZERO,
             eligible: Bytes::ZERO,
             eligible_frames: 0,
             held: Bytes::new(17 * 1500),
             held_frames: 17,
-            round_trip_measured: None,
         });
     }
     let mut named = info();
@@ -159,6 +158,7 @@ async fn values_are_those_of_the_snapshot() {
         "weir_link_up{port=\"p0\"} 1",
         "weir_level_feedback{port=\"p1\",priority=\"3\",direction=\"tx\"} 1",
         "weir_level_feedback{port=\"p1\",priority=\"3\",direction=\"rx\"} 0",
+        "weir_level_round_trip_seconds{port=\"p1\",priority=\"3\"} 0.00025",
         "weir_level_held_frames{port=\"p1\",priority=\"3\"} 17",
     ] {
         let found = text.lines().any(|found| {

@@ -250,6 +250,13 @@ impl Switch {
         }
     }
 
+    /// Counts a frame that the caller has marked Congestion Experienced.
+    pub fn count_mark(&mut self, port: PortId, priority: Priority) {
+        if let Some(port) = self.ports.get_mut(port.index()) {
+            port.counters.priority[priority.index()].marks += 1;
+        }
+    }
+
     /// The state of one (port, priority) at `now`; all zero for a port that does not exist.
     pub fn gauges(&self, now: Instant, port: PortId, priority: Priority) -> PriorityGauges {
         let index = port;

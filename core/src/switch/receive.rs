@@ -212,7 +212,6 @@ impl Switch {
                 let counters = &mut state.counters.priority[frame.priority.index()];
                 counters.rx_frames += 1;
                 counters.rx_bytes += frame.length.get();
-                counters.marks += u64::from(admission.mark);
                 self.note_pause_change(port, frame.priority, admission.change);
                 let share = self.store_at_level(now, port, frame, assignment, cells, egresses);
                 let charge = Charge {

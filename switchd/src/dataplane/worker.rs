@@ -9,7 +9,7 @@
 //! core's next timeout.
 
 use crossbeam::channel::{Receiver, Sender};
-use weir_core::wire::ecn::mark_congestion;
+use weir_core::wire::ecn::{mark_congestion, Marking};
 use weir_core::wire::ethernet::{is_link_local, EthernetView};
 use weir_core::{
     Bytes, Command, DropReason, Duration, Event, Frame, FrameHandle, Instant, MacAddress, PortId,
@@ -232,9 +232,7 @@ impl<I: Io> Worker<I> {
                 };
                 self.last_admitted = now;
                 if admitted.mark {
-                    self.io.edit(chunk, &mut |frame| {
-                        mark_congestion(frame);
-                    });
+                    self.mark(id, frame.priority, chunk);
                 }
                 return true;
             }
@@ -249,6 +247,16 @@ impl<I: Io> Worker<I> {
             FrameClass::Lldp => {}
         }
         false
+    }
+
+    /// A frame whose transport does not know ECN stays as it is, until there is no more room for it.
+    fn mark(&mut self, port: PortId, priority: Priority, chunk: Chunk) {
+        let mut marking = Marking::NotCapable;
+        self.io
+            .edit(chunk, &mut |frame| marking = mark_congestion(frame));
+        if marking == Marking::Marked {
+            self.switch.count_mark(port, priority);
+        }
     }
 
     fn transmit(&mut self, now: Instant, port: usize) -> bool {

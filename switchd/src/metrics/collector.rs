@@ -148,6 +148,8 @@ impl SnapshotCollector {
             &[port, "tx"],
             counters.clcm_sent as f64,
         );
+        let exceeded = counters.round_trips_exceeded as f64;
+        families.add(&define::ROUND_TRIPS_EXCEEDED, &[port], exceeded);
         let received = counters.clcm_received as f64;
         families.add(&define::CLCM_FRAMES, &[port, "rx"], received);
     }
@@ -199,7 +201,11 @@ impl SnapshotCollector {
             ] {
                 families.add(metric, &place, value as f64);
             }
+            families.add(&define::MARKED_FRAMES, &place, counters.marks as f64);
             if let Some(levels) = &gauges.levels {
+                if let Some(round_trip) = levels.round_trip_measured {
+                    families.add(&define::ROUND_TRIP, &place, round_trip.as_secs_f64());
+                }
                 for (direction, feedback, frames) in [
                     ("tx", levels.feedback_sent, counters.feedback_sent),
                     ("rx", levels.feedback_received, counters.feedback_received),

@@ -90,12 +90,18 @@ metrics! {
         "Transmit Feedback sent (tx, refreshes included) and received (rx).";
     FEEDBACK_EXPIRED Counter "weir_level_feedback_expired_total" ["port", "priority"]
         "Times that the neighbour's Feedback was not refreshed and stopped to count.";
+    ROUND_TRIP Gauge "weir_level_round_trip_seconds" ["port", "priority"]
+        "Longest round trip of the link of late, measured by echo messages; no sample before the neighbour has answered.";
+    ROUND_TRIPS_EXCEEDED Counter "weir_level_round_trips_exceeded_total" ["port"]
+        "Round trips that took longer than the buffers of classes with Levels are made for.";
     LEVEL_HELD_FRAMES Gauge "weir_level_held_frames" ["port", "priority"]
         "Frames waiting to leave by the port that the neighbour's Feedback holds back.";
     LIFTS Counter "weir_level_lifts_total" ["port", "priority"]
         "Destinations that a frame from the port lifted to a higher Level.";
     ROUTES_TOO_LONG Counter "weir_level_routes_too_long_total" ["port", "priority"]
         "Destinations that reached Level D away from their own switch: their routes are longer than D links.";
+    MARKED_FRAMES Counter "weir_ecn_marked_frames_total" ["port", "priority"]
+        "Frames from the port that were marked Congestion Experienced.";
     CLCM_FRAMES Counter "weir_clcm_frames_total" ["port", "direction"]
         "CLCM frames sent (tx), and received and understood (rx).";
     CLCM_IGNORED Counter "weir_clcm_ignored_total" ["reason"]

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use crossbeam::channel::bounded;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
-use weir_core::config::{DetectorConfig, RouteConfig};
+use weir_core::config::{DetectorConfig, LevelRules, RouteConfig};
 use weir_core::counters::PortCounters;
 use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::wire::mac_control::MacControl;
@@ -212,6 +212,7 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
     let headroom = Bytes::new(3 * setup.buffer.get());
     classes[usize::from(LOSSLESS)].mode = if setup.has_levels {
         ClassMode::Level {
+            rules: LevelRules::default(),
             budgets: Budgets::new(&[setup.buffer; 3]).unwrap(),
             xoff,
             xon,
