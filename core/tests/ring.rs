@@ -2,10 +2,10 @@
 
 mod support;
 
-use support::{Network, RingOptions};
+use support::{Disturbance, Network, RingOptions, FEEDBACK_REFRESH};
 use weir_core::control::Policy;
 use weir_core::event::EventKind;
-use weir_core::{Duration, FeedbackCoding};
+use weir_core::{Duration, FeedbackCoding, Neighbour, Quanta};
 
 fn ring(switches: usize, second_host: bool, policy: Policy) -> Network {
     Network::ring(&RingOptions {
@@ -72,11 +72,10 @@ fn the_deadlock_breaker_keeps_the_ring_moving_without_loss() {
     }
 }
 
-fn level_ring(switches: usize, disturbed_per_mille: u64) -> Network {
+fn level_ring(switches: usize) -> Network {
     Network::ring(&RingOptions {
         switches,
         levels: true,
-        disturbed_per_mille,
         ..RingOptions::default()
     })
 }
@@ -95,7 +94,7 @@ fn assert_flowed(network: &mut Network, what: &str) {
 #[test]
 fn with_levels_the_ring_does_not_lock_and_carries_what_it_can() {
     for switches in 3..=6 {
-        let mut network = level_ring(switches, 0);
+        let mut network = level_ring(switches);
         for part in 0..10 {
             let before = network.received();
             network.run(Duration::from_millis(200));
@@ -108,16 +107,64 @@ fn with_levels_the_ring_does_not_lock_and_carries_what_it_can() {
     }
 }
 
+/// A ring that has run for two seconds under `disturbance`.
+fn disturbed_ring(neighbour: Neighbour, disturbance: Disturbance, seed: u64) -> Network {
+    let mut network = Network::ring(&RingOptions {
+        levels: true,
+        neighbour,
+        disturbance,
+        seed,
+        ..RingOptions::default()
+    });
+    network.run(Duration::from_secs(2));
+    network
+}
+
+const NEIGHBOURS: [Neighbour; 2] = [Neighbour::Unknown, Neighbour::Enhanced];
+const PER_MILLE: [u64; 3] = [10, 50, 100];
+const SEEDS: u64 = 2;
+
 #[test]
-fn disturbed_feedback_costs_neither_frames_nor_progress() {
-    for per_mille in [10, 50, 100] {
-        let mut network = level_ring(4, per_mille);
-        for part in 0..50 {
-            let before = network.received();
-            network.run(Duration::from_millis(40));
-            assert!(network.received() > before, "{per_mille}, part {part}");
+fn lost_doubled_and_late_feedback_costs_no_frame_and_no_more_than_two_refreshes() {
+    for neighbour in NEIGHBOURS {
+        let clean = disturbed_ring(neighbour, Disturbance::default(), 1);
+        let limit = clean.longest_standstill() + FEEDBACK_REFRESH.saturating_mul(2);
+        for per_mille in PER_MILLE {
+            for seed in 1..=SEEDS {
+                let what = format!("{neighbour:?}, {per_mille} of 1000, seed {seed}");
+                let disturbance = Disturbance::of_timing(per_mille);
+                let mut network = disturbed_ring(neighbour, disturbance, seed);
+                let longest = network.longest_standstill();
+                assert!(longest <= limit, "{what}: {longest:?}, not {limit:?}");
+                assert_flowed(&mut network, &what);
+            }
         }
-        assert_flowed(&mut network, &format!("{per_mille} of 1000 disturbed"));
+    }
+}
+
+/// A changed bit may make another Feedback of one, or a long pause. That counts until it is corrected, or
+/// until the pause ends. Of 180 such runs (30 seeds) none stood for more than 10.2 ms, half of them for no
+/// more than 0.9 ms as without any damage; what can be promised is the end of the longest pause.
+#[test]
+fn damaged_feedback_costs_no_frame_and_ends_by_itself() {
+    let longest_pause = Quanta::MAX.at(support::RATE);
+    for neighbour in NEIGHBOURS {
+        let clean = disturbed_ring(neighbour, Disturbance::default(), 1);
+        let refreshes = FEEDBACK_REFRESH.saturating_mul(2);
+        let limit = clean.longest_standstill() + longest_pause + refreshes;
+        for per_mille in PER_MILLE {
+            for seed in 1..=SEEDS {
+                let what = format!("{neighbour:?}, {per_mille} of 1000, seed {seed}");
+                let disturbance = Disturbance::of_content(per_mille);
+                let mut network = disturbed_ring(neighbour, disturbance, seed);
+                let longest = network.longest_standstill();
+                assert!(longest <= limit, "{what}: {longest:?}, not {limit:?}");
+                network.settle(Duration::from_secs(2));
+                assert_eq!(network.held(), 0, "{what} does not drain");
+                assert_eq!(network.received(), network.sent(), "{what}");
+                assert_eq!(network.reordered(), 0, "{what}");
+            }
+        }
     }
 }
 
@@ -139,16 +186,16 @@ fn a_regular_switch_in_the_ring_loses_nothing() {
 
 #[test]
 fn one_feedback_for_a_whole_link_does_not_lock_either() {
-    for disturbed_per_mille in [0, 100] {
+    for per_mille in [0, 100] {
         let mut network = Network::ring(&RingOptions {
             levels: true,
             feedback: FeedbackCoding::Pause,
-            disturbed_per_mille,
+            disturbance: Disturbance::of_timing(per_mille),
             ..RingOptions::default()
         });
         network.run(Duration::from_secs(1));
         assert!(network.received() > 8_000, "{}", network.received());
-        assert_flowed(&mut network, &format!("{disturbed_per_mille} of 1000"));
+        assert_flowed(&mut network, &format!("{per_mille} of 1000"));
     }
 }
 
@@ -156,13 +203,13 @@ fn one_feedback_for_a_whole_link_does_not_lock_either() {
 #[test]
 fn grants_lose_nothing_on_links_that_are_longer_than_the_buffers() {
     let delay = Duration::from_millis(5);
-    for disturbed_per_mille in [0, 10, 100] {
+    for per_mille in [0, 10, 100] {
         let mut network = Network::ring(&RingOptions {
             levels: true,
             feedback: FeedbackCoding::Grants,
             delay,
             detect: Duration::from_millis(200),
-            disturbed_per_mille,
+            disturbance: Disturbance::of_timing(per_mille),
             ..RingOptions::default()
         });
         network.run(Duration::from_millis(500));
@@ -170,9 +217,9 @@ fn grants_lose_nothing_on_links_that_are_longer_than_the_buffers() {
         for part in 0..10 {
             network.run(Duration::from_millis(200));
             let received = network.received();
-            assert!(received > last, "{disturbed_per_mille}, part {part}");
+            assert!(received > last, "{per_mille}, part {part}");
             last = received;
         }
-        assert_flowed(&mut network, &format!("{disturbed_per_mille} of 1000"));
+        assert_flowed(&mut network, &format!("{per_mille} of 1000"));
     }
 }

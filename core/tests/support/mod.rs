@@ -1,28 +1,34 @@
 //! A network of switch cores in lock step: virtual time advances by a fixed tick, nothing else moves
 //! it. Small on purpose; it serves the tests of this crate.
 
-#![allow(dead_code)] // each test uses its own part
+#![allow(dead_code, unused_imports)] // each test uses its own part
+
+mod config;
+mod disturbance;
+mod flow;
 
 use std::collections::VecDeque;
 
-use weir_core::config::{DetectorConfig, LevelRules, RouteConfig};
+use weir_core::config::RouteConfig;
 use weir_core::control::{ControlConfig, ControlPlane, Policy};
 use weir_core::event::EventKind;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassConfig, ClassMode, Duration, Event, FeedbackCoding, Frame,
-    FrameHandle, Instant, MacAddress, PortConfig, PortId, PortRole, PortSet, Priority, Quanta,
-    Switch, SwitchConfig, Transmission,
+    Bytes, Duration, Event, FeedbackCoding, Frame, FrameHandle, Instant, MacAddress, Neighbour,
+    PortConfig, PortId, PortRole, PortSet, Switch, Transmission,
 };
 
-pub const PRIORITY: Priority = Priority::ALL[3];
+pub use config::{switch_config, FEEDBACK_REFRESH, PRIORITY, RATE};
+pub use disturbance::Disturbance;
+
+use config::use_levels;
+use disturbance::{Disturber, Fate};
+use flow::Flow;
+
 pub const FRAME: Bytes = Bytes::new(1500);
-const RATE: BitRate = BitRate::from_mbit(100);
 const TICK: Duration = Duration::from_micros(10);
-const DELAY: Duration = Duration::from_micros(10);
-/// A frame that has just begun on either side, and the tick.
-const ROUND_TRIP: Duration = Duration::from_micros(380);
+const HOST_DELAY: Duration = Duration::from_micros(10);
 const CONTROL_LATENCY: Duration = Duration::from_micros(300);
 const HOST_ADDRESS: u8 = 0x10;
 
@@ -59,14 +65,6 @@ impl Line {
     }
 }
 
-pub struct Flow {
-    pub sent: u64,
-    pub received: u64,
-    pub reordered: u64,
-    pub last_arrival: Instant,
-    expected: u64,
-}
-
 struct Host {
     /// The line towards its switch.
     line: usize,
@@ -93,9 +91,8 @@ pub struct Network {
     pub events: Vec<(usize, Event)>,
     hosts: Vec<Host>,
     lines: Vec<Line>,
+    disturber: Disturber,
     delay: Duration,
-    disturbed_per_mille: u64,
-    random: u64,
 }
 
 pub struct RingOptions {
@@ -112,8 +109,11 @@ pub struct RingOptions {
     pub delay: Duration,
     /// Switches that speak plain PFC all the same; their neighbours do not know.
     pub regular: Vec<usize>,
-    /// Control frames between switches that get lost, are doubled, or come late, of 1000 each.
-    pub disturbed_per_mille: u64,
+    /// What the switches with Levels know of their neighbours.
+    pub neighbour: Neighbour,
+    /// What happens to control frames between switches.
+    pub disturbance: Disturbance,
+    pub seed: u64,
 }
 
 impl Default for RingOptions {
@@ -126,9 +126,11 @@ impl Default for RingOptions {
             clcm_interval: Duration::from_millis(5),
             levels: false,
             feedback: FeedbackCoding::Pfc,
-            delay: DELAY,
+            delay: Duration::from_micros(10),
             regular: Vec::new(),
-            disturbed_per_mille: 0,
+            neighbour: Neighbour::Unknown,
+            disturbance: Disturbance::default(),
+            seed: 1,
         }
     }
 }
@@ -152,9 +154,8 @@ impl Network {
             events: Vec::new(),
             hosts: Vec::new(),
             lines: Vec::new(),
+            disturber: Disturber::new(options.disturbance, options.seed),
             delay: options.delay,
-            disturbed_per_mille: options.disturbed_per_mille,
-            random: 1,
         };
         for index in 0..count {
             network.add_switch(index, count, host_count, options);
@@ -171,13 +172,7 @@ impl Network {
             let port = PortId::new(if host < count { 2 } else { 3 });
             let target = host_address((switch + 2) % count);
             let flow = network.flows.len();
-            network.flows.push(Flow {
-                sent: 0,
-                received: 0,
-                reordered: 0,
-                last_arrival: Instant::ZERO,
-                expected: 0,
-            });
+            network.flows.push(Flow::new());
             let line = network.lines.len();
             network.hosts.push(Host {
                 line,
@@ -317,6 +312,13 @@ impl Network {
         self.flows.iter().map(|flow| flow.sent).sum()
     }
 
+    /// Of any flow.
+    pub fn longest_standstill(&self) -> Duration {
+        let of_flows = self.flows.iter();
+        let longest = of_flows.map(|flow| flow.longest_standstill(self.now)).max();
+        longest.unwrap_or(Duration::ZERO)
+    }
+
     pub fn reordered(&self) -> u64 {
         self.flows.iter().map(|flow| flow.reordered).sum()
     }
@@ -372,7 +374,7 @@ impl Network {
                 }
             }
             Packet::Control(bytes) if bytes[12..14] == [0x88, 0x08] => {
-                node.switch.receive_mac_control(now, port, &bytes).unwrap();
+                let _ = node.switch.receive_mac_control(now, port, &bytes);
             }
             Packet::Control(bytes) => {
                 let _ = node.switch.receive_clcm(now, port, &bytes);
@@ -384,10 +386,7 @@ impl Network {
         match packet {
             Packet::Data(data) => {
                 let flow = &mut self.flows[data.flow];
-                flow.received += 1;
-                flow.reordered += u64::from(data.sequence != flow.expected);
-                flow.expected = data.sequence + 1;
-                flow.last_arrival = self.now;
+                flow.note_arrival(self.now, data.sequence);
             }
             Packet::Control(bytes) => {
                 let Ok(MacControl::Pfc { times }) = MacControl::parse(&bytes) else {
@@ -416,8 +415,8 @@ impl Network {
             destination,
             source: host_address(index),
         };
-        self.flows[flow].sent += 1;
-        let at = self.now + time + DELAY;
+        self.flows[flow].note_sent(self.now);
+        let at = self.now + time + HOST_DELAY;
         self.lines[host.line]
             .packets
             .push_back((at, Packet::Data(data)));
@@ -436,7 +435,7 @@ impl Network {
         for port in 0..node.lines.len() {
             let id = PortId::new(port as u8);
             while let Some(transmission) = node.switch.transmit(now, id) {
-                let (packet, length) = match transmission {
+                let (mut packet, length) = match transmission {
                     Transmission::Data { handle, length } => {
                         let data = node.frames[handle.index()].expect("a frame that is held");
                         let back = node.switch.complete(now, id, handle);
@@ -450,28 +449,17 @@ impl Network {
                     }
                 };
                 let line = &mut self.lines[node.lines[port]];
-                let is_fabric = matches!(line.to, End::Switch(..));
-                let delay = if is_fabric { self.delay } else { DELAY };
-                let at = now + RATE.time_for(length) + delay;
-                let (mut copies, mut late) = (1, Duration::ZERO);
-                if is_fabric && matches!(packet, Packet::Control(_)) {
-                    let mut hit = || {
-                        // xorshift64
-                        self.random ^= self.random << 13;
-                        self.random ^= self.random >> 7;
-                        self.random ^= self.random << 17;
-                        self.random % 1000 < self.disturbed_per_mille
-                    };
-                    if hit() {
-                        copies = 0;
-                    } else if hit() {
-                        copies = 2;
-                    } else if hit() {
-                        late = Duration::from_micros(300);
-                    }
-                }
-                for _ in 0..copies {
-                    line.send(at + late, packet.clone());
+                let fate = match (&mut packet, line.to) {
+                    (Packet::Control(bytes), End::Switch(..)) => self.disturber.meet(bytes),
+                    _ => Fate::ORDINARY,
+                };
+                let delay = match line.to {
+                    End::Switch(..) => self.delay,
+                    End::Host(_) => HOST_DELAY,
+                };
+                let at = now + RATE.time_for(length) + delay + fate.late_by;
+                for _ in 0..fate.copies {
+                    line.send(at, packet.clone());
                 }
             }
         }
@@ -501,61 +489,4 @@ fn emit(frame: &ControlFrame) -> Vec<u8> {
     let mut buffer = [0u8; 2048];
     let length = frame.emit(MacAddress([2, 0, 0, 0, 0, 1]), &mut buffer);
     buffer[..length.expect("the buffer is large enough")].to_vec()
-}
-
-pub fn switch_config(
-    ports: Vec<PortConfig>,
-    routes: Vec<RouteConfig>,
-    detect: Duration,
-) -> SwitchConfig {
-    let lossy = ClassConfig {
-        mode: ClassMode::Lossy {
-            buffer: Bytes::new(64 * 1024),
-        },
-        weight: 1,
-        age_limit: None,
-    };
-    let mut classes = [lossy; 8];
-    classes[PRIORITY.index()] = ClassConfig {
-        mode: ClassMode::Pfc {
-            xoff: Bytes::new(60 * 1024),
-            xon: Bytes::new(52 * 1024),
-            headroom: Bytes::new(32 * 1024),
-        },
-        weight: 1,
-        age_limit: None,
-    };
-    let mut config = SwitchConfig {
-        ports,
-        classes,
-        cell: Bytes::new(256),
-        frame_count: 0,
-        frame_length_max: Bytes::new(1522),
-        routes,
-        learning_capacity: 0,
-        learning_age: Duration::from_secs(300),
-        detector: Some(DetectorConfig { detect }),
-        pause_time: Quanta::MAX,
-        feedback_refresh: Duration::from_millis(10),
-        shaper_burst: Bytes::new(1500),
-    };
-    config.frame_count = config.frames_needed();
-    config
-}
-
-/// Levels for routes of two links, with room for the round trip of these lines.
-fn use_levels(config: &mut SwitchConfig, options: &RingOptions) {
-    let buffer = Bytes::new(96 * 1024);
-    config.classes[PRIORITY.index()].mode = ClassMode::Level {
-        rules: LevelRules::default(),
-        budgets: Budgets::derived(2, buffer, config.gamma_max()).unwrap(),
-        xoff: Bytes::new(60 * 1024),
-        xon: Bytes::new(52 * 1024),
-        headroom: Bytes::new(32 * 1024),
-    };
-    for port in &mut config.ports {
-        port.round_trip = ROUND_TRIP + options.delay.saturating_mul(2);
-        port.feedback = options.feedback;
-    }
-    config.frame_count = config.frames_needed();
 }

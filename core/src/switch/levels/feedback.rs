@@ -13,6 +13,10 @@ use crate::config::Neighbour;
 use crate::level::Level;
 use crate::units::{Bytes, Duration, Instant, Quanta};
 
+/// A change is told again after a sixteenth of the refresh interval, then an eighth, and so on up to the
+/// whole: a link that loses a tenth of all frames all but never keeps a neighbour waiting for more than one
+/// interval.
+const EARLY_REPEATS: u8 = 4;
 /// Refreshes of Feedback 0 at the usual interval; later ones come [`CALM`] times as slowly.
 const EAGER_REFRESHES: u8 = 8;
 const CALM: u64 = 100;
@@ -51,7 +55,8 @@ pub(in crate::switch) struct FeedbackSent {
     holds: bool,
     repeat: bool,
     refresh_at: Instant,
-    eager_left: u8,
+    /// How often the same was told before.
+    told_before: u8,
     arrived_since: Bytes,
 }
 
@@ -64,7 +69,7 @@ impl FeedbackSent {
             holds: false,
             repeat: false,
             refresh_at: Instant::ZERO,
-            eager_left: EAGER_REFRESHES,
+            told_before: 0,
             arrived_since: Bytes::ZERO,
         }
     }
@@ -129,20 +134,15 @@ impl FeedbackSent {
         let held = self.holds;
         let nothing_passes = feedback == manner.depth;
         self.holds = nothing_passes && manner.neighbour != Neighbour::Enhanced;
-        self.eager_left = match feedback {
-            Level::ZERO if feedback == self.told => self.eager_left.saturating_sub(1),
-            _ => EAGER_REFRESHES,
+        self.told_before = if feedback == self.told {
+            self.told_before.saturating_add(1)
+        } else {
+            0
         };
         self.told = feedback;
         self.repeat = false;
         self.arrived_since = Bytes::ZERO;
-        let mut interval = manner.refresh;
-        if self.holds {
-            interval = interval.min(manner.pause_span.divided_by(2));
-        } else if self.eager_left == 0 {
-            interval = interval.saturating_mul(CALM);
-        }
-        self.refresh_at = now + interval;
+        self.refresh_at = now + self.interval(manner);
         if self.holds {
             return Some(Signal {
                 quanta: manner.pause_time,
@@ -166,6 +166,21 @@ impl FeedbackSent {
                 is_xoff: false,
             }),
         }
+    }
+
+    /// Until the same is told again.
+    fn interval(&self, manner: &Manner) -> Duration {
+        let is_calm =
+            self.told == Level::ZERO && self.told_before >= EARLY_REPEATS + EAGER_REFRESHES;
+        if is_calm {
+            return manner.refresh.saturating_mul(CALM);
+        }
+        let early = EARLY_REPEATS.saturating_sub(self.told_before);
+        let interval = manner.refresh.divided_by(1 << early);
+        if self.holds {
+            return interval.min(manner.pause_span.divided_by(2));
+        }
+        interval
     }
 }
 
@@ -233,11 +248,15 @@ mod tests {
         Instant::ZERO + Duration::from_millis(millis)
     }
 
+    fn at_micros(micros: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(micros)
+    }
+
     fn manner(neighbour: Neighbour) -> Manner {
         Manner {
             neighbour,
             depth: level(3),
-            refresh: Duration::from_millis(10),
+            refresh: Duration::from_millis(16),
             pause_time: PAUSE,
             pause_span: Duration::from_millis(8),
         }
@@ -259,10 +278,15 @@ mod tests {
         assert_eq!(sent.take(at(0), level(0), &manner), signal(1, true, false));
         assert_eq!(sent.take(at(1), level(0), &manner), None);
         assert_eq!(sent.take(at(1), level(2), &manner), signal(3, true, false));
-        assert_eq!(sent.refresh_at(), at(11));
-        assert!(!sent.refresh(at(10)));
-        assert!(sent.refresh(at(11)));
-        assert_eq!(sent.take(at(11), level(2), &manner), signal(3, true, false));
+        let mut now = at(1);
+        for millis_later in [1, 2, 4, 8, 16, 16] {
+            let due = now + Duration::from_millis(millis_later);
+            assert_eq!(sent.refresh_at(), due);
+            assert!(!sent.refresh(at_micros(due.as_nanos() / 1000 - 1)));
+            assert!(sent.refresh(due));
+            assert_eq!(sent.take(due, level(2), &manner), signal(3, true, false));
+            now = due;
+        }
     }
 
     #[test]
@@ -273,8 +297,15 @@ mod tests {
             sent.take(at(0), level(3), &unknown),
             signal(PAUSE.0, false, true)
         );
-        assert_eq!(sent.refresh_at(), at(4), "before the pause expires");
-        assert_eq!(sent.take(at(1), level(2), &unknown), signal(3, true, false));
+        let mut now = at(0);
+        for millis_later in [1, 2, 4, 4, 4] {
+            let due = now + Duration::from_millis(millis_later);
+            assert_eq!(sent.refresh_at(), due, "before the pause expires");
+            assert!(sent.refresh(due));
+            sent.take(due, level(3), &unknown);
+            now = due;
+        }
+        assert_eq!(sent.take(now, level(2), &unknown), signal(3, true, false));
 
         let enhanced = manner(Neighbour::Enhanced);
         assert_eq!(
@@ -323,10 +354,10 @@ mod tests {
             assert!(sent.refresh(now));
             sent.take(now, level(0), &manner);
         }
-        assert_eq!(sent.refresh_at(), now + Duration::from_secs(1));
+        assert_eq!(sent.refresh_at(), now + Duration::from_millis(1600));
         sent.take(now, level(1), &manner);
         sent.take(now, level(0), &manner);
-        assert_eq!(sent.refresh_at(), now + Duration::from_millis(10));
+        assert_eq!(sent.refresh_at(), now + Duration::from_millis(1));
     }
 
     #[test]

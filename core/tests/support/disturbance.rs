@@ -1,0 +1,90 @@
+//! What may happen to control frames on their way between switches.
+
+use weir_core::Duration;
+
+const LATE: Duration = Duration::from_micros(300);
+
+/// How many control frames of 1000 suffer what.
+#[derive(Clone, Copy, Default)]
+pub struct Disturbance {
+    pub lost: u64,
+    pub doubled: u64,
+    pub late: u64,
+    /// One bit of the frame is another. A cable's FCS makes a loss of that, a software link need not.
+    pub damaged: u64,
+}
+
+impl Disturbance {
+    /// Lost, doubled and late, each as often.
+    pub fn of_timing(per_mille: u64) -> Self {
+        Self {
+            lost: per_mille,
+            doubled: per_mille,
+            late: per_mille,
+            damaged: 0,
+        }
+    }
+
+    pub fn of_content(per_mille: u64) -> Self {
+        Self {
+            damaged: per_mille,
+            ..Self::default()
+        }
+    }
+}
+
+/// What becomes of one frame.
+pub struct Fate {
+    pub copies: usize,
+    pub late_by: Duration,
+}
+
+impl Fate {
+    pub const ORDINARY: Self = Self {
+        copies: 1,
+        late_by: Duration::ZERO,
+    };
+}
+
+pub struct Disturber {
+    rates: Disturbance,
+    random: u64,
+}
+
+impl Disturber {
+    pub fn new(rates: Disturbance, seed: u64) -> Self {
+        Self {
+            rates,
+            random: seed,
+        }
+    }
+
+    /// Decides on a control frame, and damages its bytes if that is its fate.
+    pub fn meet(&mut self, bytes: &mut [u8]) -> Fate {
+        let rates = self.rates;
+        let mut fate = Fate::ORDINARY;
+        if self.hits(rates.lost) {
+            fate.copies = 0;
+        } else if self.hits(rates.doubled) {
+            fate.copies = 2;
+        } else if self.hits(rates.late) {
+            fate.late_by = LATE;
+        } else if self.hits(rates.damaged) {
+            let bit = self.next() as usize % (8 * bytes.len());
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        fate
+    }
+
+    fn hits(&mut self, per_mille: u64) -> bool {
+        per_mille > 0 && self.next() % 1000 < per_mille
+    }
+
+    /// xorshift64
+    fn next(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+}
