@@ -21,6 +21,13 @@ impl PortSet {
         self.words[port.index() / 64] |= 1 << (port.index() % 64);
     }
 
+    /// Adds all of `others`.
+    pub fn insert_all(&mut self, others: &Self) {
+        for (word, other) in self.words.iter_mut().zip(others.words) {
+            *word |= other;
+        }
+    }
+
     /// Takes `port` out.
     pub fn remove(&mut self, port: PortId) {
         self.words[port.index() / 64] &= !(1 << (port.index() % 64));
@@ -84,5 +91,9 @@ mod tests {
         set.remove(PortId::new(64));
         assert!(!set.contains(PortId::new(64)));
         assert!(set.contains(PortId::new(63)));
+        let mut other = PortSet::from_iter([PortId::new(7), PortId::new(130)]);
+        other.insert_all(&set);
+        let seen: Vec<u8> = other.iter().map(PortId::get).collect();
+        assert_eq!(seen, [0, 7, 63, 130, 255]);
     }
 }

@@ -1,4 +1,4 @@
-//! Builds what a lab runs, and becomes the lab.
+//! Builds what a lab runs, and becomes the lab; builds and runs the benchmark.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -41,6 +41,30 @@ pub fn release() -> Result<PathBuf> {
         bail!("the build failed: see above");
     }
     Ok(target_directory().join("release"))
+}
+
+/// Builds and runs the core's benchmark.
+///
+/// # Errors
+///
+/// When it does not compile or fails.
+pub fn bench() -> Result<()> {
+    let status = cargo()
+        .args([
+            "bench",
+            "--package",
+            "weir-core",
+            "--bench",
+            "cost_of_levels",
+        ])
+        .arg("--manifest-path")
+        .arg(root().join("Cargo.toml"))
+        .status()
+        .context("starting cargo")?;
+    if !status.success() {
+        bail!("the benchmark failed: see above");
+    }
+    Ok(())
 }
 
 /// Replaces this process by the lab, so that signals reach it and its exit status is ours. Returns only

@@ -1,4 +1,4 @@
-//! `cargo xtask`: set-up, the demo, the lab, and the tests.
+//! `cargo xtask`: set-up, the demo, the lab, the tests, and the benchmark.
 #![forbid(unsafe_code)]
 
 mod build;
@@ -26,7 +26,7 @@ struct Cli {
 enum Command {
     /// Check that everything is there that building and testing need, and install what is missing.
     Setup(SetupArguments),
-    /// Show a credit loop deadlock, and the Deadlock Breaker that resolves it.
+    /// Show a credit loop deadlock, the Deadlock Breaker that resolves it, and Levels that prevent it.
     #[command(after_help = DEMO_HELP)]
     Demo(DemoArguments),
     /// Run one scenario file in network namespaces with real frames.
@@ -35,6 +35,8 @@ enum Command {
     /// Run every test, those in network namespaces included.
     #[command(after_help = TEST_HELP)]
     Test(TestArguments),
+    /// Measure what a frame costs in classes of mode pfc and level.
+    Bench,
     /// Remove what a killed lab left: network namespaces and run directories.
     #[command(after_help = CLEAN_HELP)]
     CleanNet(CleanNetArguments),
@@ -42,8 +44,8 @@ enum Command {
 
 const DEMO_HELP: &str = "\
 Builds four switches in a ring, with hosts that overload it, in network namespaces: first with PFC alone,
-where the ring locks and stays locked, then with the Deadlock Breaker. Prints a table of both and draws
-throughput and buffers over time.
+where the ring locks and stays locked, then with the Deadlock Breaker, then with Levels (protocol P), under
+which it never locks. Prints a table of all three and draws throughput and buffers over time.
 
 Needs root. As another user:
   sudo -E env PATH=\"$PATH\" cargo xtask demo";
@@ -87,13 +89,13 @@ struct SetupArguments {
 struct DemoArguments {
     #[command(flatten)]
     setup: SetupArguments,
-    /// Also write both results as JSON.
+    /// Also write all results as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Where the drawing goes [default: target/demo/ring4.svg in the repository].
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// For how many seconds each of the two runs offers traffic.
+    /// For how many seconds each of the three runs offers traffic.
     #[arg(long, value_name = "SECONDS")]
     duration: Option<u32>,
 }
@@ -190,6 +192,7 @@ fn run(command: Command) -> Result<()> {
             setup::run(test.setup.no_install, setup::Purpose::All)?;
             tests::run(&test.arguments)
         }
+        Command::Bench => build::bench(),
         Command::CleanNet(clean) => {
             root::require("cargo xtask clean-net")?;
             clean_net::run(clean.prefix.as_deref())

@@ -7,10 +7,10 @@ use crate::event::EventKind;
 use crate::units::{Duration, Instant, PortId, Priority, PRIORITY_COUNT};
 use crate::wire::echo::Echo;
 
-/// Between two requests once the neighbour has answered.
+/// Between two requests at most.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Before it has.
-const INTERVAL_AT_FIRST: Duration = Duration::from_millis(100);
+/// Between the first two; twice as long each time until the neighbour answers.
+const INTERVAL_AT_FIRST: Duration = Duration::from_millis(10);
 /// A measured maximum falls by this part of itself with each shorter sample.
 const DECAY: u64 = 32;
 
@@ -18,6 +18,7 @@ const DECAY: u64 = 32;
 #[derive(Debug)]
 pub(super) struct EchoState {
     next_at: Instant,
+    interval: Duration,
     request_due: bool,
     reply_due: Option<u32>,
     id: u32,
@@ -30,6 +31,7 @@ impl EchoState {
     pub(super) fn new() -> Self {
         Self {
             next_at: Instant::ZERO,
+            interval: INTERVAL_AT_FIRST,
             request_due: false,
             reply_due: None,
             id: 0,
@@ -53,13 +55,8 @@ impl EchoState {
     pub(super) fn refresh(&mut self, now: Instant) {
         if self.next_at <= now {
             self.request_due = true;
-            let answered = self.round_trip.is_some();
-            self.next_at = now
-                + if answered {
-                    INTERVAL
-                } else {
-                    INTERVAL_AT_FIRST
-                };
+            self.next_at = now + self.interval;
+            self.interval = self.interval.saturating_mul(2).min(INTERVAL);
         }
     }
 
@@ -95,6 +92,7 @@ impl EchoState {
             return None;
         }
         let sample = now.saturating_since(self.sent_at.take()?);
+        self.interval = INTERVAL;
         let before = self.round_trip.unwrap_or(Duration::ZERO);
         let fallen = Duration::from_nanos(before.as_nanos() - before.as_nanos() / DECAY);
         self.round_trip = Some(sample.max(fallen));

@@ -2,7 +2,7 @@
 //! sections III to V).
 
 use super::echo::EchoState;
-use super::levels::{FeedbackReceived, GrantsTaken, LevelTable, ShareId};
+use super::levels::{EntryId, FeedbackReceived, GrantsTaken, LevelTable, ShareId};
 use super::virtual_queues::Place;
 use super::{LevelGauges, Switch};
 use crate::config::{FeedbackCoding, Neighbour, PortRole};
@@ -11,11 +11,13 @@ use crate::event::EventKind;
 use crate::frame::Frame;
 use crate::level::{Level, LEVEL_MAX};
 use crate::port_set::PortSet;
-use crate::units::{Bytes, Instant, MacAddress, PortId, Priority, Quanta};
+use crate::units::{Bytes, Instant, PortId, Priority, Quanta};
 
 /// What a frame that is to be admitted does to its destination's Level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Assignment {
+    /// `None` for a destination that has no frames here.
+    entry: Option<EntryId>,
     before: Level,
     after: Level,
 }
@@ -23,6 +25,7 @@ pub(super) struct Assignment {
 impl Assignment {
     /// For classes without Levels.
     pub(super) const NONE: Self = Self {
+        entry: None,
         before: Level::ZERO,
         after: Level::ZERO,
     };
@@ -47,18 +50,19 @@ impl Switch {
         let rules = self.config.classes[frame.priority.index()]
             .mode
             .level_rules();
+        let entry = table.find(frame.priority, frame.destination);
         // The entry of a destination that is new begins at the class's own Level.
-        let before = table
-            .level(frame.priority, frame.destination)
-            .max(rules.level_min);
+        let before = entry.map_or(rules.level_min, |entry| table.level(entry));
         let Some(state) = &mut self.ports[port.index()].levels[frame.priority.index()] else {
             return Ok(Assignment {
+                entry,
                 before,
                 after: before,
             });
         };
         if let Some(level) = state.budget.arrival_level() {
             return Ok(Assignment {
+                entry,
                 before,
                 after: before.max(level),
             });
@@ -93,17 +97,18 @@ impl Switch {
         if self.table_of(frame.priority).is_none() {
             return ShareId::NONE;
         }
-        let (priority, destination) = (frame.priority, frame.destination);
-        let Assignment { before, after } = assignment;
+        let priority = frame.priority;
+        let Assignment { before, after, .. } = assignment;
         if after > before {
-            self.lift(priority, destination, before, after);
+            self.lift(frame, assignment);
             let state = &mut self.ports[port.index()];
             state.counters.priority[priority.index()].lifts += 1;
             self.check_route(now, port, frame, after, egresses);
         }
-        let share = self
-            .levels
-            .enter(priority, destination, port, after, cells, egresses);
+        let entry = assignment
+            .entry
+            .or_else(|| self.levels.add(priority, frame.destination, after));
+        let share = entry.and_then(|entry| self.levels.enter(entry, port, cells, egresses));
         let state = &mut self.ports[port.index()];
         if let Some(level) = &mut state.levels[priority.index()] {
             level.budget.store(after, cells);
@@ -129,7 +134,7 @@ impl Switch {
         let state = &mut self.ports[ingress.index()];
         if let Some(link) = &mut state.levels[priority.index()] {
             link.budget.leave(level, cells);
-            state.note_feedback(priority);
+            state.note_room(priority);
         }
     }
 
@@ -269,8 +274,12 @@ impl Switch {
         has_levels.then_some(&self.levels)
     }
 
-    fn lift(&mut self, priority: Priority, destination: MacAddress, from: Level, to: Level) {
-        for share in self.levels.shares(priority, destination) {
+    fn lift(&mut self, frame: &Frame, assignment: Assignment) {
+        let Some(entry) = assignment.entry else {
+            return;
+        };
+        let (priority, from, to) = (frame.priority, assignment.before, assignment.after);
+        for share in self.levels.shares(entry) {
             let state = &mut self.ports[share.ingress.index()];
             if let Some(level) = &mut state.levels[priority.index()] {
                 level.budget.lift(from, to, share.cells);
@@ -281,12 +290,12 @@ impl Switch {
                     egress,
                     priority,
                     ingress: share.ingress,
-                    destination: destination.to_u64(),
+                    destination: frame.destination.to_u64(),
                 };
                 self.queues.lift(&place, to);
             }
         }
-        self.levels.set_level(priority, destination, to);
+        self.levels.set_level(entry, to);
     }
 
     /// Level D belongs to the destination's own switch alone (Lemma 1).

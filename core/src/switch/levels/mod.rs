@@ -8,4 +8,4 @@ mod table;
 pub(super) use budget::Budget;
 pub(super) use feedback::{FeedbackReceived, FeedbackSent, Manner};
 pub(super) use grants::{GrantsGiven, GrantsTaken};
-pub(super) use table::{LevelTable, ShareId};
+pub(super) use table::{EntryId, LevelTable, ShareId};

@@ -17,6 +17,10 @@ impl ShareId {
     pub(in crate::switch) const NONE: Self = Self(NIL);
 }
 
+/// Names a destination in the table for as long as it has frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::switch) struct EntryId(u32);
+
 /// What is buffered for one destination behind one ingress port.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::switch) struct Share {
@@ -117,21 +121,26 @@ impl LevelTable {
         self.entry_count
     }
 
-    /// λ of a destination; zero for one that is not in the table (rule 2).
-    pub(in crate::switch) fn level(&self, priority: Priority, destination: MacAddress) -> Level {
-        self.find_entry(priority, destination)
-            .map_or(Level::ZERO, |entry| self.entries[entry as usize].level)
-    }
-
-    /// Where frames for a destination are buffered.
-    pub(in crate::switch) fn shares(
+    /// A destination, if it is in the table; one that is not has Level 0 (rule 2).
+    pub(in crate::switch) fn find(
         &self,
         priority: Priority,
         destination: MacAddress,
-    ) -> impl Iterator<Item = &Share> {
-        let mut at = self
-            .find_entry(priority, destination)
-            .map_or(NIL, |entry| self.entries[entry as usize].shares);
+    ) -> Option<EntryId> {
+        self.find_entry(priority, destination).map(EntryId)
+    }
+
+    /// λ of a destination.
+    pub(in crate::switch) fn level(&self, entry: EntryId) -> Level {
+        self.entries
+            .get(entry.0 as usize)
+            .map_or(Level::ZERO, |entry| entry.level)
+    }
+
+    /// Where frames for a destination are buffered.
+    pub(in crate::switch) fn shares(&self, entry: EntryId) -> impl Iterator<Item = &Share> {
+        let entry = self.entries.get(entry.0 as usize);
+        let mut at = entry.map_or(NIL, |entry| entry.shares);
         core::iter::from_fn(move || {
             let share = self.shares.get(at as usize)?;
             at = share.next;
@@ -139,34 +148,37 @@ impl LevelTable {
         })
     }
 
-    /// Sets the Level of a destination that is in the table; does nothing for another.
-    pub(in crate::switch) fn set_level(
-        &mut self,
-        priority: Priority,
-        destination: MacAddress,
-        level: Level,
-    ) {
-        if let Some(entry) = self.find_entry(priority, destination) {
-            self.entries[entry as usize].level = level;
+    /// Sets the Level of a destination.
+    pub(in crate::switch) fn set_level(&mut self, entry: EntryId, level: Level) {
+        if let Some(entry) = self.entries.get_mut(entry.0 as usize) {
+            entry.level = level;
         }
     }
 
-    /// A frame is admitted from `ingress`; a destination that is new gets `level`. `None` when the table
-    /// is full, which more handles than frames would make it.
-    pub(in crate::switch) fn enter(
+    /// A destination that is not in the table; it needs a frame that [`enter`](Self::enter)s. `None` when
+    /// the table is full, which more handles than frames would make it.
+    pub(in crate::switch) fn add(
         &mut self,
         priority: Priority,
         destination: MacAddress,
-        ingress: PortId,
         level: Level,
+    ) -> Option<EntryId> {
+        debug_assert!(self.find_entry(priority, destination).is_none());
+        if self.free_share == NIL {
+            return None;
+        }
+        self.make_entry(priority, destination, level).map(EntryId)
+    }
+
+    /// A frame is admitted from `ingress`. `None` when the table is full.
+    pub(in crate::switch) fn enter(
+        &mut self,
+        entry: EntryId,
+        ingress: PortId,
         cells: Bytes,
         egresses: &PortSet,
     ) -> Option<ShareId> {
-        let entry = match self.find_entry(priority, destination) {
-            Some(entry) => entry,
-            None if self.free_share == NIL => return None,
-            None => self.make_entry(priority, destination, level)?,
-        };
+        let EntryId(entry) = entry;
         let index = match self.find_share(entry, ingress) {
             Some(share) => share,
             None => self.make_share(entry, ingress)?,
@@ -175,9 +187,7 @@ impl LevelTable {
         let share = &mut self.shares[index as usize];
         share.cells += cells;
         share.frame_count += 1;
-        for egress in egresses.iter() {
-            share.egresses.insert(egress);
-        }
+        share.egresses.insert_all(egresses);
         Some(ShareId(index))
     }
 
@@ -390,40 +400,44 @@ mod tests {
 
     fn enter(table: &mut LevelTable, destination: u8, ingress: u8, at: u8) -> ShareId {
         let egresses = PortSet::from_iter([port(9)]);
+        let destination = host(destination);
+        let entry = table
+            .find(P3, destination)
+            .or_else(|| table.add(P3, destination, level(at)))
+            .unwrap();
         table
-            .enter(
-                P3,
-                host(destination),
-                port(ingress),
-                level(at),
-                Bytes::new(256),
-                &egresses,
-            )
+            .enter(entry, port(ingress), Bytes::new(256), &egresses)
             .unwrap()
+    }
+
+    fn level_of(table: &LevelTable, priority: Priority, destination: u8) -> Option<Level> {
+        let entry = table.find(priority, host(destination))?;
+        Some(table.level(entry))
     }
 
     #[test]
     fn an_entry_lives_as_long_as_its_frames() {
         let mut table = LevelTable::new(8);
-        assert_eq!(table.level(P3, host(1)), Level::ZERO);
+        assert_eq!(level_of(&table, P3, 1), None);
         let one = enter(&mut table, 1, 1, 2);
         let same = enter(&mut table, 1, 1, 2);
         let other = enter(&mut table, 1, 2, 2);
         assert_eq!(one, same);
-        assert_eq!((table.len(), table.level(P3, host(1))), (1, level(2)));
-        assert_eq!(table.level(P4, host(1)), Level::ZERO, "another class");
-        table.set_level(P3, host(1), level(3));
+        assert_eq!((table.len(), level_of(&table, P3, 1)), (1, Some(level(2))));
+        assert_eq!(level_of(&table, P4, 1), None, "another class");
+        let entry = table.find(P3, host(1)).unwrap();
+        table.set_level(entry, level(3));
         let mut shares: Vec<_> = table
-            .shares(P3, host(1))
+            .shares(entry)
             .map(|share| (share.ingress.get(), share.cells.get()))
             .collect();
         shares.sort_unstable();
         assert_eq!(shares, [(1, 512), (2, 256)]);
         assert_eq!(table.leave(one, Bytes::new(256)), Some(level(3)));
         assert_eq!(table.leave(other, Bytes::new(256)), Some(level(3)));
-        assert_eq!(table.shares(P3, host(1)).count(), 1);
+        assert_eq!(table.shares(entry).count(), 1);
         assert_eq!(table.leave(one, Bytes::new(256)), Some(level(3)));
-        assert_eq!((table.len(), table.level(P3, host(1))), (0, Level::ZERO));
+        assert_eq!((table.len(), level_of(&table, P3, 1)), (0, None));
         assert_eq!(table.iter().count(), 0);
     }
 
@@ -433,15 +447,7 @@ mod tests {
         for round in 0..3 {
             let shares: Vec<_> = (0..5).map(|n| enter(&mut table, n, round, n)).collect();
             assert_eq!(table.len(), 5);
-            let full = table.enter(
-                P4,
-                host(7),
-                port(1),
-                level(1),
-                Bytes::new(1),
-                &PortSet::EMPTY,
-            );
-            assert_eq!(full, None);
+            assert_eq!(table.add(P4, host(7), level(1)), None, "full");
             let mut levels: Vec<_> = table.iter().map(|entry| entry.level.get()).collect();
             levels.sort_unstable();
             assert_eq!(levels, [0, 1, 2, 3, 4]);

@@ -1,0 +1,256 @@
+//! What a frame costs in a class of mode `level`, against mode `pfc`: receive, transmit and complete on a
+//! switch core, the two in turns in one process. `cargo xtask bench` runs it.
+
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a benchmark reads the clock
+
+use std::hint::black_box;
+use std::time;
+
+use weir_core::config::RouteConfig;
+use weir_core::wire::mac_control::MacControl;
+use weir_core::{
+    BitRate, Budgets, Bytes, ClassConfig, ClassMode, Duration, Frame, FrameHandle, Instant,
+    MacAddress, Neighbour, PortConfig, PortId, PortRole, Priority, Quanta, Switch, SwitchConfig,
+    Transmission,
+};
+
+const ROUNDS: usize = 201;
+const FRAMES_IN_ROUND: usize = 20_000;
+/// Frames that are in the switch at once, beside those that a Feedback holds.
+const BURST: usize = 64;
+const FABRIC_PORTS: u8 = 8;
+const EDGE_PORT: PortId = PortId::new(FABRIC_PORTS);
+const PRIORITY: Priority = Priority::ALL[3];
+const LENGTH: Bytes = Bytes::new(1500);
+/// Frames from the edge port that a Feedback holds back at each fabric port.
+const HELD: usize = 32;
+/// D, in classes with Levels.
+const DEPTH: u8 = 4;
+
+#[derive(Clone, Copy)]
+struct Case {
+    destinations: usize,
+    /// Every burst comes with a PFC frame from each neighbour. With Levels it is Feedback 1, under which
+    /// frames from hosts wait in the switch all the time; without, it is a resume.
+    feedback: bool,
+}
+
+fn main() {
+    println!("ns for each frame: receive, transmit, complete; {ROUNDS} rounds of {FRAMES_IN_ROUND} frames for each mode in turns");
+    println!("destinations  Feedback      pfc    level   level/pfc: median (quartiles, range)");
+    for feedback in [false, true] {
+        for destinations in [1, 16, 1000] {
+            let case = Case {
+                destinations,
+                feedback,
+            };
+            println!("{}", compare(case));
+        }
+    }
+}
+
+/// One line of the table.
+fn compare(case: Case) -> String {
+    let mut pfc = Bench::new(case, false);
+    let mut level = Bench::new(case, true);
+    let (mut pfc_times, mut level_times, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    pfc.round();
+    level.round();
+    for _ in 0..ROUNDS {
+        let (with_pfc, with_levels) = (pfc.round(), level.round());
+        pfc_times.push(with_pfc);
+        level_times.push(with_levels);
+        ratios.push(with_levels / with_pfc);
+    }
+    for list in [&mut pfc_times, &mut level_times, &mut ratios] {
+        list.sort_by(f64::total_cmp);
+    }
+    let at = |list: &[f64], part: usize| list[(list.len() - 1) * part / 4];
+    format!(
+        "{:>12}  {:<8}  {:>7.1}  {:>7.1}   {:.3} ({:.3}–{:.3}, {:.3}–{:.3})",
+        case.destinations,
+        if case.feedback { "in force" } else { "none" },
+        at(&pfc_times, 2),
+        at(&level_times, 2),
+        at(&ratios, 2),
+        at(&ratios, 1),
+        at(&ratios, 3),
+        at(&ratios, 0),
+        at(&ratios, 4),
+    )
+}
+
+struct Bench {
+    switch: Switch,
+    case: Case,
+    control: Vec<u8>,
+    free: Vec<FrameHandle>,
+    now: Instant,
+    random: u64,
+}
+
+impl Bench {
+    fn new(case: Case, levels: bool) -> Self {
+        let config = config(case.destinations, levels);
+        let mut times = [None; 8];
+        times[PRIORITY.index()] = Some(Quanta(if levels { 2 } else { 0 }));
+        let mut control = vec![0; 60];
+        MacControl::Pfc { times }.emit(address(0xfd, 0), &mut control);
+        let mut bench = Self {
+            free: (0..config.frame_count as u32)
+                .rev()
+                .map(FrameHandle)
+                .collect(),
+            switch: Switch::new(config).expect("a sound configuration"),
+            case,
+            control,
+            now: Instant::ZERO + Duration::from_millis(1),
+            random: 1,
+        };
+        if case.feedback && levels {
+            bench.hear_neighbours();
+            for index in 0..HELD * case.destinations.min(FABRIC_PORTS.into()) {
+                bench.receive(EDGE_PORT, case.destinations - 1 - index % case.destinations);
+            }
+        }
+        bench
+    }
+
+    /// Nanoseconds for each frame.
+    fn round(&mut self) -> f64 {
+        let begun = time::Instant::now();
+        for _ in 0..FRAMES_IN_ROUND / BURST {
+            self.now = self.now + Duration::from_micros(10);
+            if self.case.feedback {
+                self.hear_neighbours();
+            }
+            for _ in 0..BURST {
+                let random = self.random();
+                let destination = random as usize % self.case.destinations;
+                let egress = egress(destination).get();
+                // Any port but the one that the frame leaves by.
+                let step = 1 + (random >> 32) as u8 % (FABRIC_PORTS - 1);
+                let ingress = PortId::new((egress + step) % FABRIC_PORTS);
+                self.receive(ingress, destination);
+            }
+            self.transmit();
+            self.switch.handle_timeout(self.now);
+            while self.switch.poll_event().is_some() {}
+        }
+        let frames = FRAMES_IN_ROUND / BURST * BURST;
+        begun.elapsed().as_nanos() as f64 / frames as f64
+    }
+
+    fn receive(&mut self, ingress: PortId, destination: usize) {
+        let handle = self.free.pop().expect("a free frame");
+        let frame = Frame {
+            handle,
+            length: LENGTH,
+            priority: PRIORITY,
+            destination: address(0, destination),
+            source: address(1, usize::from(ingress.get())),
+            flow_hash: 0,
+        };
+        let admitted = self.switch.receive(self.now, ingress, black_box(frame));
+        admitted.expect("room for every frame");
+    }
+
+    fn transmit(&mut self) {
+        for port in (0..FABRIC_PORTS).map(PortId::new) {
+            while let Some(transmission) = self.switch.transmit(self.now, port) {
+                if let Transmission::Data { handle, .. } = black_box(transmission) {
+                    let back = self.switch.complete(self.now, port, handle);
+                    self.free.extend(back);
+                }
+            }
+        }
+    }
+
+    fn hear_neighbours(&mut self) {
+        for port in (0..FABRIC_PORTS).map(PortId::new) {
+            let heard = self
+                .switch
+                .receive_mac_control(self.now, port, &self.control);
+            heard.expect("a sound frame");
+        }
+    }
+
+    /// xorshift64
+    fn random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+}
+
+fn address(kind: u8, number: usize) -> MacAddress {
+    let [high, low] = (number as u16).to_be_bytes();
+    MacAddress([2, 0, 0, kind, high, low])
+}
+
+fn egress(destination: usize) -> PortId {
+    PortId::new((destination % usize::from(FABRIC_PORTS)) as u8)
+}
+
+/// Buffers that no burst fills: what is measured is the cost of the rules, not of pausing.
+fn config(destinations: usize, levels: bool) -> SwitchConfig {
+    let lossy = ClassConfig {
+        mode: ClassMode::Lossy {
+            buffer: Bytes::new(64 * 1024),
+        },
+        weight: 1,
+    };
+    let ports = (0..=FABRIC_PORTS)
+        .map(|port| {
+            let role = if PortId::new(port) == EDGE_PORT {
+                PortRole::Edge
+            } else {
+                PortRole::Fabric
+            };
+            // So fast that no shaper ever waits.
+            let rate = BitRate::from_mbit(10_000_000);
+            PortConfig {
+                neighbour: Neighbour::Enhanced,
+                ..PortConfig::new(role, rate, address(2, usize::from(port)))
+            }
+        })
+        .collect();
+    let mut config = SwitchConfig {
+        ports,
+        classes: [lossy; 8],
+        cell: Bytes::new(256),
+        frame_count: 0,
+        frame_length_max: Bytes::new(1522),
+        routes: (0..destinations)
+            .map(|destination| RouteConfig {
+                destination: address(0, destination),
+                ports: vec![egress(destination)],
+            })
+            .collect(),
+        learning_capacity: 0,
+        learning_age: Duration::from_secs(300),
+        detector: None,
+        pause_time: Quanta::MAX,
+        feedback_refresh: Duration::from_millis(10),
+        shaper_burst: Bytes::new(1 << 20),
+    };
+    let (xoff, xon) = (Bytes::new(1 << 20), Bytes::new(1 << 19));
+    let headroom = Bytes::new(1 << 20);
+    config.classes[PRIORITY.index()].mode = if levels {
+        ClassMode::Level {
+            budgets: Budgets::derived(DEPTH, xoff, config.gamma_max()).expect("sound budgets"),
+            xoff,
+            xon,
+            headroom,
+        }
+    } else {
+        ClassMode::Pfc {
+            xoff,
+            xon,
+            headroom,
+        }
+    };
+    config.frame_count = config.frames_needed();
+    config
+}
