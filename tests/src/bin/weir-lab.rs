@@ -46,7 +46,8 @@ enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Let the four-switch ring deadlock under plain PFC, then run it with the Deadlock Breaker.
+    /// Let the four-switch ring deadlock under plain PFC, then run it with the Deadlock Breaker, then with
+    /// Levels.
     Demo {
         /// The scenario file.
         #[arg(long, default_value = "scenarios/ring4.toml")]
@@ -148,11 +149,18 @@ fn run_one(file: &Path, overrides: &[Override], output: &Output) -> Result<bool>
         .all(|expectation| expectation.held))
 }
 
+/// What the demo compares, each put over the scenario file.
+const DEMO: [&str; 3] = [
+    "deadlock.policy=off",
+    "deadlock.policy=breaker",
+    "class.lossless.mode=level",
+];
+
 fn demo(file: &Path, duration: Option<&str>, output: &Output) -> Result<bool> {
     let mut results: Vec<RunResult> = Vec::new();
     let mut xoff_bytes = None;
-    for policy in ["off", "breaker"] {
-        let mut overrides = vec![parse_override(&format!("deadlock.policy={policy}"))?];
+    for change in DEMO {
+        let mut overrides = vec![parse_override(change)?];
         if let Some(duration) = duration {
             overrides.push(parse_override(&format!("duration={duration}"))?);
         }
@@ -160,21 +168,16 @@ fn demo(file: &Path, duration: Option<&str>, output: &Output) -> Result<bool> {
         xoff_bytes = xoff(&scenario);
         results.push(run(&scenario, output.options())?);
     }
-    let [plain, breaker] = results.as_slice() else {
-        unreachable!("two policies were run");
-    };
-    println!("\n{}", table::demo(&[plain, breaker]));
+    let rows: Vec<&RunResult> = results.iter().collect();
+    println!("\n{}", table::demo(&rows));
     println!(
-        "before: mean rate until the standstill; after: mean rate of the last third of the run"
+        "before: mean rate until the standstill, or of the whole run without one; after: mean rate of the last third"
     );
     if let Some(path) = &output.svg {
-        write(
-            path,
-            &plot::svg(
-                &[("plain PFC", plain), ("Deadlock Breaker", breaker)],
-                xoff_bytes,
-            ),
-        )?;
+        let titles: Vec<String> = results.iter().map(table::title).collect();
+        let columns: Vec<(&str, &RunResult)> =
+            titles.iter().map(String::as_str).zip(rows).collect();
+        write(path, &plot::svg(&columns, xoff_bytes))?;
         println!("curves: {}", path.display());
     }
     if let Some(path) = &output.json {
@@ -192,7 +195,9 @@ fn demo(file: &Path, duration: Option<&str>, output: &Output) -> Result<bool> {
                 .map(|expectation| {
                     format!(
                         "{}: {} (seen: {})",
-                        result.policy, expectation.what, expectation.seen
+                        table::title(result),
+                        expectation.what,
+                        expectation.seen
                     )
                 })
         })

@@ -19,7 +19,8 @@ const LEGEND: f64 = 26.0;
 /// Curves are drawn with at most this many points; each is the mean of the samples it stands for.
 const POINTS_MAX: usize = 400;
 
-/// One picture of several runs, each under its title. `xoff_bytes` is drawn as a line across the buffers.
+/// One picture of several runs, each under its title. `xoff_bytes` is drawn as a line across the buffers,
+/// but for classes with Levels, whose switches do not use it among themselves.
 pub fn svg(columns: &[(&str, &RunResult)], xoff_bytes: Option<u64>) -> String {
     let width = COLUMN_WIDTH * columns.len() as f64;
     let height = TOP + 2.0 * PANEL_HEIGHT + GAP + 2.0 * LEGEND + 20.0;
@@ -72,7 +73,7 @@ pub fn svg(columns: &[(&str, &RunResult)], xoff_bytes: Option<u64>) -> String {
             label: "ingress occupancy, KiB",
             y_max: nice(occupancy_max),
             x_max: result.duration_seconds,
-            level: xoff,
+            level: xoff.filter(|_| result.mode != "level"),
         };
         lower.draw(&mut out, &thinned(occupancy(result)), result);
     }

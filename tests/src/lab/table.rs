@@ -1,6 +1,8 @@
 //! Results as a table for people.
 
-use weir_api::run::{FlowResult, RunEvent, RunResult};
+use weir_api::run::{FlowResult, RunResult};
+
+use super::verdict;
 
 /// One row of the demo's table.
 struct Row {
@@ -22,8 +24,8 @@ const HEADINGS: [&str; 9] = [
 
 /// The demo's table: one row for each result.
 ///
-/// "Before" is the mean rate that all flows together had until the first suspicion, "after" that of the
-/// last third of the run.
+/// "Before" is the mean rate that all flows together had until they stood still, or of the whole run if they
+/// never did; "after" that of the last third of the run.
 pub fn demo(results: &[&RunResult]) -> String {
     let rows: Vec<Row> = results.iter().map(|result| row(result)).collect();
     let mut widths: Vec<usize> = HEADINGS.iter().map(|heading| heading.len()).collect();
@@ -54,11 +56,22 @@ pub fn demo(results: &[&RunResult]) -> String {
     out
 }
 
+/// What a run is called in tables and pictures.
+pub fn title(result: &RunResult) -> String {
+    match (result.mode.as_str(), result.policy.as_str()) {
+        ("level", "off") => "level".to_owned(),
+        ("level", policy) => format!("level, {policy}"),
+        (_, "breaker") => "Deadlock Breaker".to_owned(),
+        (mode, "off") => format!("plain {}", mode.to_uppercase()),
+        (_, other) => other.to_owned(),
+    }
+}
+
 /// One line for each flow, then what the switches did, then the expectations.
 pub fn run(result: &RunResult) -> String {
     let mut out = format!(
-        "{}: policy {}, {} s\n",
-        result.scenario, result.policy, result.duration_seconds
+        "{}: mode {}, policy {}, {} s\n",
+        result.scenario, result.mode, result.policy, result.duration_seconds
     );
     for flow in &result.flows {
         out.push_str(&format!(
@@ -112,11 +125,7 @@ fn line(out: &mut String, widths: &[usize], cells: impl Iterator<Item = String>)
 
 fn row(result: &RunResult) -> Row {
     let total = |count: fn(&FlowResult) -> u64| result.flows.iter().map(count).sum::<u64>();
-    let mode = match result.policy.as_str() {
-        "off" => format!("plain {}", result.mode.to_uppercase()),
-        "breaker" => "Deadlock Breaker".to_owned(),
-        other => other.to_owned(),
-    };
+    let mode = title(result);
     let stall = result
         .flows
         .iter()
@@ -133,30 +142,13 @@ fn row(result: &RunResult) -> Row {
             total(|flow| flow.received).to_string(),
             total(|flow| flow.lost).to_string(),
             total(|flow| flow.reordered).to_string(),
-            megabits(before(result)),
+            megabits(verdict::rate_before(result)),
             megabits(after),
             milliseconds(result.detect_seconds),
             milliseconds(result.first_release_seconds),
             milliseconds(Some(stall)),
         ],
     }
-}
-
-/// Mean rate of all flows together until the standstill that led to the first suspicion.
-fn before(result: &RunResult) -> f64 {
-    let is_suspicion = |event: &&RunEvent| event.kind == "suspected";
-    let suspected = result.events.iter().find(is_suspicion);
-    let until = match (suspected, result.detect_seconds) {
-        (Some(event), Some(detect)) => (event.seconds - detect).max(0.0),
-        _ => result.duration_seconds,
-    };
-    let bins = ((until / result.series.interval_seconds) as usize).max(1);
-    result
-        .series
-        .throughput
-        .values()
-        .map(|rates| rates.iter().take(bins).sum::<f64>() / bins as f64)
-        .sum()
 }
 
 fn megabits(bits_per_second: f64) -> String {
@@ -208,35 +200,6 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn before_ends_where_the_network_stood_still() {
-        let mut result = empty_result();
-        result.duration_seconds = 0.04;
-        result.series.interval_seconds = 0.01;
-        result
-            .series
-            .throughput
-            .insert("a".into(), vec![4e6, 2e6, 0.0, 0.0]);
-        result
-            .series
-            .throughput
-            .insert("b".into(), vec![1e6, 1e6, 0.0, 0.0]);
-        assert!(
-            (before(&result) - 2e6).abs() < 1.0,
-            "without a suspicion: all of it"
-        );
-        result.detect_seconds = Some(0.02);
-        result.events.push(RunEvent {
-            seconds: 0.04,
-            switch: "s1".into(),
-            kind: "suspected".into(),
-            port: None,
-            priority: None,
-            details: Default::default(),
-        });
-        assert!((before(&result) - 4e6).abs() < 1.0);
-    }
-
-    #[test]
     fn columns_line_up() {
         let mut plain = empty_result();
         plain.flows = vec![flow(7, 0.0), flow(5, 0.0)];
@@ -244,7 +207,9 @@ pub(crate) mod tests {
         breaker.policy = "breaker".into();
         breaker.first_release_seconds = Some(0.0123);
         breaker.flows = vec![flow(123_456, 30e6), flow(5, 20e6)];
-        let text = demo(&[&plain, &breaker]);
+        let mut level = empty_result();
+        level.mode = "level".into();
+        let text = demo(&[&plain, &breaker, &level]);
         let lines: Vec<&str> = text.lines().collect();
         let width = lines[1].chars().count();
         assert!(
@@ -264,5 +229,6 @@ pub(crate) mod tests {
         ] {
             assert!(lines[3].contains(cell), "{cell}: {text}");
         }
+        assert!(lines[4].starts_with("level  "), "{text}");
     }
 }

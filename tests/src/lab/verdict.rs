@@ -80,6 +80,33 @@ fn last_progress(scenario: &Scenario, series: &Series, until: f64) -> f64 {
         .fold(0.0, f64::max)
 }
 
+/// Mean rate of all flows together, in bits per second, until the standstill that led to the first
+/// suspicion; of the whole run when nothing was suspected.
+pub fn rate_before(result: &RunResult) -> f64 {
+    rate_until(
+        result,
+        standstill(result).unwrap_or(result.duration_seconds),
+    )
+}
+
+/// When the flows that led to the first suspicion stood still, in seconds from the beginning of traffic.
+pub fn standstill(result: &RunResult) -> Option<f64> {
+    let is_suspicion = |event: &&RunEvent| event.kind == "suspected";
+    let suspected = result.events.iter().find(is_suspicion)?;
+    Some((suspected.seconds - result.detect_seconds?).max(0.0))
+}
+
+/// Mean rate of all flows together in the first `seconds`, in bits per second.
+pub fn rate_until(result: &RunResult, seconds: f64) -> f64 {
+    let bins = ((seconds / result.series.interval_seconds) as usize).max(1);
+    result
+        .series
+        .throughput
+        .values()
+        .map(|rates| rates.iter().take(bins).sum::<f64>() / bins as f64)
+        .sum()
+}
+
 /// Judges a result.
 pub fn expectations(expect: &Expect, result: &RunResult) -> Vec<Expectation> {
     let total = |count: fn(&FlowResult) -> u64| result.flows.iter().map(count).sum::<u64>();
@@ -211,5 +238,34 @@ mod tests {
         assert!(!is_deadlocked(&scenario, &flows, 0));
         flows[2].bits_per_second_last_third = 1.0;
         assert!(!is_deadlocked(&scenario, &flows, 10));
+    }
+
+    #[test]
+    fn before_ends_where_the_network_stood_still() {
+        let mut result = crate::lab::table::tests::empty_result();
+        result.duration_seconds = 0.04;
+        result.series.interval_seconds = 0.01;
+        result
+            .series
+            .throughput
+            .insert("a".into(), vec![4e6, 2e6, 0.0, 0.0]);
+        result
+            .series
+            .throughput
+            .insert("b".into(), vec![1e6, 1e6, 0.0, 0.0]);
+        assert!(
+            (rate_before(&result) - 2e6).abs() < 1.0,
+            "without a suspicion: all of it"
+        );
+        result.detect_seconds = Some(0.02);
+        result.events.push(RunEvent {
+            seconds: 0.04,
+            switch: "s1".into(),
+            kind: "suspected".into(),
+            port: None,
+            priority: None,
+            details: Default::default(),
+        });
+        assert!((rate_before(&result) - 4e6).abs() < 1.0);
     }
 }
