@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time;
 
-use weir_core::config::RouteConfig;
+use weir_core::config::{LevelRules, RouteConfig};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, Duration, Frame, FrameHandle, Instant,
@@ -152,7 +152,7 @@ impl Bench {
             flow_hash: 0,
         };
         let admitted = self.switch.receive(self.now, ingress, black_box(frame));
-        admitted.expect("room for every frame");
+        let _ = admitted.expect("room for every frame");
     }
 
     fn transmit(&mut self) {
@@ -200,6 +200,7 @@ fn config(destinations: usize, levels: bool) -> SwitchConfig {
             buffer: Bytes::new(64 * 1024),
         },
         weight: 1,
+        age_limit: None,
     };
     let ports = (0..=FABRIC_PORTS)
         .map(|port| {
@@ -239,6 +240,7 @@ fn config(destinations: usize, levels: bool) -> SwitchConfig {
     let headroom = Bytes::new(1 << 20);
     config.classes[PRIORITY.index()].mode = if levels {
         ClassMode::Level {
+            rules: LevelRules::default(),
             budgets: Budgets::derived(DEPTH, xoff, config.gamma_max()).expect("sound budgets"),
             xoff,
             xon,
