@@ -32,6 +32,9 @@ pub struct Scenario {
     pub deadlock: DeadlockConfig,
     /// `[[switch]]`.
     pub switches: Vec<String>,
+    /// By switch: whether it knows Levels. One that does not speaks plain PFC in classes of mode `level`,
+    /// and its neighbours are not told.
+    pub has_levels: Vec<bool>,
     /// `[[host]]`.
     pub hosts: Vec<Host>,
     /// `[[link]]` between switches.

@@ -95,6 +95,42 @@ fn switches_get_their_ports_and_routes() {
 }
 
 #[test]
+fn a_switch_without_levels_speaks_plain_pfc() {
+    let overrides = ["class.lossless.mode=level", "switch.s3.levels=false"];
+    let ring = load("ring4.toml", &overrides).unwrap();
+    assert_eq!(ring.has_levels, [true, true, false, true]);
+    assert!(ring.is_mixed());
+    assert_eq!(ring.expect.deadlock, None, "nothing of [expect.level]");
+    assert_eq!(ring.expect.lost, Some(0), "what always holds");
+    let plain = load("ring4.toml", &[]).unwrap();
+    assert!(!plain.is_mixed());
+    assert_eq!(ring.classes_of(2), plain.classes, "the same thresholds");
+    assert_eq!(ring.classes_of(0), ring.classes);
+    let config = ring.daemon_config(
+        2,
+        "/run/weir/x/s3".into(),
+        DataplaneConfig::default(),
+        |_| "eth".into(),
+    );
+    assert_eq!(config.classes, plain.classes);
+}
+
+#[test]
+fn a_switch_without_levels_is_refused_where_that_means_nothing() {
+    let error = load("ring4.toml", &["switch.s3.levels=false"]).unwrap_err();
+    let message = "switch.s3.levels: no class has mode = \"level\": every switch speaks plain PFC without this";
+    assert!(error.contains(message), "{error}");
+    let error = load(
+        "one-switch.toml",
+        &["class.lossless.mode=level", "switch.s1.levels=false"],
+    )
+    .unwrap_err();
+    let message = "switch.s1.levels: no switch is left that knows Levels: write mode = \"pfc\" in the class instead";
+    assert!(error.contains(message), "{error}");
+    assert!(load("ring4.toml", &["switch.s3.levels=true"]).is_ok());
+}
+
+#[test]
 fn the_command_line_comes_over_the_file() {
     let ring = load(
         "ring4.toml",

@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use weir_core::{BitRate, FeedbackCoding, Neighbour, Police, PortId, PortRole, Priority};
+use weir_core::{
+    BitRate, ClassMode, FeedbackCoding, Neighbour, Police, PortId, PortRole, Priority,
+};
 
 use super::{Host, Link, LinkProperties, Scenario};
 use crate::daemon::{
-    default_dscp_map, DaemonConfig, DataplaneConfig, Fallback, ForwardingConfig, LogConfig, Port,
-    Route, Trust,
+    default_dscp_map, Class, DaemonConfig, DataplaneConfig, Fallback, ForwardingConfig, LogConfig,
+    Port, Route, Trust,
 };
 
 /// What a port of a switch leads to.
@@ -144,6 +146,23 @@ fn ports_of(
     to_switches.chain(to_hosts).collect()
 }
 
+/// Plain PFC with the thresholds that the class has at edge ports.
+fn without_levels(mode: ClassMode) -> ClassMode {
+    match mode {
+        ClassMode::Level {
+            xoff,
+            xon,
+            headroom,
+            ..
+        } => ClassMode::Pfc {
+            xoff,
+            xon,
+            headroom,
+        },
+        other => other,
+    }
+}
+
 impl Scenario {
     /// The ports of a switch; a port's number is its index here.
     pub fn ports(&self, switch: usize) -> Vec<SwitchPort> {
@@ -170,6 +189,22 @@ impl Scenario {
     /// The priority that a flow's frames carry.
     pub fn priority(&self, flow: usize) -> Priority {
         self.classes[self.flows[flow].class].priorities[0]
+    }
+
+    /// True when classes of mode `level` meet switches that know no Levels.
+    pub fn is_mixed(&self) -> bool {
+        self.has_levels.contains(&false)
+    }
+
+    /// The classes as one switch has them.
+    pub fn classes_of(&self, switch: usize) -> Vec<Class> {
+        let mut classes = self.classes.clone();
+        if !self.has_levels[switch] {
+            for class in &mut classes {
+                class.mode = without_levels(class.mode);
+            }
+        }
+        classes
     }
 
     /// The configuration of one switch's daemon. `device` names the network device of a port.
@@ -225,7 +260,7 @@ impl Scenario {
             log: LogConfig::default(),
             metrics_listen: None,
             dataplane,
-            classes: self.classes.clone(),
+            classes: self.classes_of(switch),
             ports,
             deadlock: self.deadlock,
             forwarding: ForwardingConfig::default(),

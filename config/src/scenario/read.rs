@@ -1,28 +1,19 @@
 //! TOML to [`Scenario`].
 
-use weir_core::control::Policy;
+mod expect;
+
 use weir_core::level::LEVEL_MAX;
 use weir_core::{BitRate, Bytes, ClassMode, Duration, MacAddress};
 
 use super::derive::{shortest_next_hops, Adjacency};
-use super::{Expect, Flow, Host, Link, LinkProperties, Scenario};
+use super::{Flow, Host, Link, LinkProperties, Scenario};
 use crate::daemon::read_parts::{
-    classes, deadlock_table, keys as daemon_keys, police, within, LevelSizing,
+    classes, deadlock_table, keys as daemon_keys, police, LevelSizing,
 };
 use crate::daemon::{Class, DataplaneConfig};
 use crate::document::{self, Override};
 use crate::reader::{unknown, Names, Problem, Problems, Table};
-
-const EXPECT_KEYS: &[&str] = &[
-    "deadlock",
-    "suspected",
-    "suspected-at-least",
-    "lost",
-    "reordered",
-    "corrupted",
-    "progress",
-    "first-release-within",
-];
+use expect::{expect, expected_case};
 
 /// Every key by table, for the reader and for the documentation's test. `class` and `deadlock` have the
 /// keys of the daemon's configuration.
@@ -47,7 +38,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
         ],
     ),
     ("link-defaults", &["rate", "delay", "round-trip"]),
-    ("switch", &["name"]),
+    ("switch", &["name", "levels"]),
     ("host", &["name", "switch", "obeys-pfc", "police"]),
     ("link", &["ends", "rate", "delay", "round-trip"]),
     ("routing", &["mode"]),
@@ -72,6 +63,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "off",
             "breaker",
             "level",
+            "mixed",
         ],
     ),
 ];
@@ -106,7 +98,7 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
         .map(|table| deadlock_table(&table))
         .unwrap_or_default();
     let nodes = Names::default();
-    let switches = switches(root, &nodes);
+    let (switches, has_levels) = switches(root, &nodes);
     let hosts = hosts(root, &nodes, &switches);
     let links = links(root, &switches, link_defaults);
     let mode = routing_mode(root);
@@ -132,16 +124,22 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     let sizing = LevelSizing::new(&DataplaneConfig::default(), lines, Some(depth));
     let classes = classes(root, &sizing);
     let duration = duration?;
+    check_levels(root, &classes, &has_levels);
     let flows = flows(root, &host_names, &classes, duration);
+    let is_mixed = has_levels.contains(&false);
     let scenario = Scenario {
         name: name?,
         description: root.get_or("description", String::new()),
         duration,
         seed: root.get_or("seed", 1),
-        expect: expect(root, expected_case(&classes, &flows, deadlock.policy)),
+        expect: expect(
+            root,
+            expected_case(&classes, &flows, is_mixed, deadlock.policy),
+        ),
         classes,
         deadlock,
         switches,
+        has_levels,
         hosts,
         links,
         link_defaults,
@@ -178,16 +176,34 @@ fn link_defaults(root: &Table<'_>) -> LinkProperties {
         })
 }
 
-fn switches(root: &Table<'_>, nodes: &Names) -> Vec<String> {
-    let switches: Vec<String> = root
+/// Names, and whether each knows Levels.
+fn switches(root: &Table<'_>, nodes: &Names) -> (Vec<String>, Vec<bool>) {
+    let switches: (Vec<String>, Vec<bool>) = root
         .tables("switch", keys("switch"))
         .iter()
-        .filter_map(|table| node_name(table, nodes))
-        .collect();
-    if switches.is_empty() {
+        .filter_map(|table| Some((node_name(table, nodes)?, table.get_or("levels", true))))
+        .unzip();
+    if switches.0.is_empty() {
         root.complain("switch", "a scenario needs at least one [[switch]]");
     }
     switches
+}
+
+/// A switch without Levels means something only beside one that has them.
+fn check_levels(root: &Table<'_>, classes: &[Class], has_levels: &[bool]) {
+    let is_level = |class: &Class| matches!(class.mode, ClassMode::Level { .. });
+    let message = if !classes.iter().any(is_level) {
+        "no class has mode = \"level\": every switch speaks plain PFC without this"
+    } else if !has_levels.contains(&true) {
+        "no switch is left that knows Levels: write mode = \"pfc\" in the class instead"
+    } else {
+        return;
+    };
+    for table in root.tables("switch", keys("switch")) {
+        if table.get("levels") == Some(false) {
+            table.complain("levels", message);
+        }
+    }
 }
 
 /// Names become namespaces, devices and directories.
@@ -410,49 +426,6 @@ fn flows(root: &Table<'_>, hosts: &[String], classes: &[Class], duration: Durati
             })
         })
         .collect()
-}
-
-/// The part of `[expect]` that counts.
-fn expected_case(classes: &[Class], flows: &[Flow], policy: Policy) -> &'static str {
-    let has_levels = |flow: &Flow| matches!(classes[flow.class].mode, ClassMode::Level { .. });
-    match policy {
-        _ if flows.iter().any(has_levels) => "level",
-        Policy::Off => "off",
-        Policy::Breaker => "breaker",
-    }
-}
-
-fn expect(root: &Table<'_>, case: &str) -> Expect {
-    let Some(table) = root.table("expect", keys("expect")) else {
-        return Expect::default();
-    };
-    let mut expect = Expect::default();
-    read_expect(&table, &mut expect);
-    for name in ["off", "breaker", "level"] {
-        if let Some(table) = table.table(name, EXPECT_KEYS) {
-            let mut special = expect.clone();
-            read_expect(&table, &mut special);
-            if name == case {
-                expect = special;
-            }
-        }
-    }
-    expect
-}
-
-fn read_expect(table: &Table<'_>, expect: &mut Expect) {
-    const COUNT_MAX: u64 = i64::MAX as u64;
-    let count = |key: &str, known: Option<u64>| within(table, key, 0, COUNT_MAX).or(known);
-    expect.deadlock = table.get("deadlock").or(expect.deadlock);
-    expect.progress = table.get("progress").or(expect.progress);
-    expect.suspected = count("suspected", expect.suspected);
-    expect.suspected_at_least = count("suspected-at-least", expect.suspected_at_least);
-    expect.lost = count("lost", expect.lost);
-    expect.reordered = count("reordered", expect.reordered);
-    expect.corrupted = count("corrupted", expect.corrupted);
-    expect.first_release_within = table
-        .get("first-release-within")
-        .or(expect.first_release_within);
 }
 
 /// Every flow must have a way that arrives.

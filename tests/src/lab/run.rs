@@ -35,6 +35,19 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(20);
 ///
 /// When anything fails that is not a matter of the experiment. What was built is removed then, too.
 pub fn run(scenario: &Scenario, options: Options) -> Result<RunResult> {
+    run_and(scenario, options, |_| Ok(())).map(|(result, ())| result)
+}
+
+/// As [`run`], and takes a look at the network when it has drained and still stands.
+///
+/// # Errors
+///
+/// As [`run`], and those of `look`.
+pub fn run_and<T>(
+    scenario: &Scenario,
+    options: Options,
+    look: impl FnOnce(&Stage) -> Result<T>,
+) -> Result<(RunResult, T)> {
     let progress = Progress::new(options.quiet);
     progress.say(&format!(
         "{}: {} switches, {} hosts, policy {:?}: setting up",
@@ -44,13 +57,14 @@ pub fn run(scenario: &Scenario, options: Options) -> Result<RunResult> {
         scenario.deadlock.policy
     ));
     let mut stage = Stage::set_up(scenario, options.keep)?;
-    let outcome = run_on(scenario, &mut stage, &progress);
+    let outcome =
+        run_on(scenario, &mut stage, &progress).and_then(|result| Ok((result, look(&stage)?)));
     if outcome.is_err() && check().is_ok() {
         stage.keep_directory();
     }
-    let result = outcome?;
+    let outcome = outcome?;
     stage.tear_down()?;
-    Ok(result)
+    Ok(outcome)
 }
 
 fn run_on(scenario: &Scenario, stage: &mut Stage, progress: &Progress) -> Result<RunResult> {

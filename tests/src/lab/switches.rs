@@ -1,5 +1,6 @@
 //! The daemons of a run, and what they say over their API.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,6 +22,9 @@ const END_LIMIT: Duration = Duration::from_secs(20);
 
 /// Interval of the occupancy curves.
 pub const HISTORY_INTERVAL: weir_core::Duration = weir_core::Duration::from_millis(10);
+
+/// Where every switch serves its metrics, in its own namespace.
+pub const METRICS_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
 
 /// A running daemon.
 #[derive(Debug)]
@@ -50,9 +54,12 @@ pub fn lab_config(scenario: &Scenario, index: usize, names: &Names) -> DaemonCon
         ..DataplaneConfig::default()
     };
     let name = &scenario.switches[index];
-    scenario.daemon_config(index, names.run_dir(name), dataplane, |peer| {
-        device(scenario, peer)
-    })
+    DaemonConfig {
+        metrics_listen: Some(METRICS_ADDRESS),
+        ..scenario.daemon_config(index, names.run_dir(name), dataplane, |peer| {
+            device(scenario, peer)
+        })
+    }
 }
 
 impl SwitchProcess {

@@ -1,6 +1,7 @@
 //! What the end-to-end tests share. All of them need root.
 #![allow(dead_code)] // each test file uses its own part
 
+pub mod metrics;
 pub mod scapy;
 
 use std::path::{Path, PathBuf};
@@ -15,7 +16,8 @@ use weir_config::scenario::Scenario;
 use weir_lab::lab::interrupt::{self, wait_for};
 use weir_lab::lab::names::Names;
 use weir_lab::lab::process::{inside, Process};
-use weir_lab::lab::run::{run, Options};
+use weir_lab::lab::run::{run_and, Options};
+use weir_lab::lab::stage::Stage;
 use weir_lab::lab::switches::{lab_config, SwitchProcess};
 use weir_lab::lab::table;
 use weir_lab::lab::topology::{plan, Topology};
@@ -37,11 +39,21 @@ pub fn scenario(file: &str, overrides: &[&str]) -> Scenario {
 
 /// Runs a scenario; fails unless everything that it expects came true.
 pub fn run_as_expected(scenario: &Scenario) -> RunResult {
+    run_as_expected_and(scenario, |_| ())
+}
+
+/// As [`run_as_expected`], with a `look` at the network when it has drained and still stands.
+pub fn run_as_expected_and(scenario: &Scenario, look: impl FnOnce(&Stage)) -> RunResult {
     let options = Options {
         quiet: true,
         ..Options::default()
     };
-    let result = run(scenario, options).unwrap_or_else(|error| panic!("{error:#}"));
+    let looked = |stage: &Stage| {
+        look(stage);
+        Ok(())
+    };
+    let (result, ()) =
+        run_and(scenario, options, looked).unwrap_or_else(|error| panic!("{error:#}"));
     let as_expected = result.expectations.iter().all(|expected| expected.held);
     assert!(as_expected, "{}", table::run(&result));
     assert!(

@@ -1,0 +1,71 @@
+//! `[expect]`.
+
+use weir_core::control::Policy;
+use weir_core::ClassMode;
+
+use super::keys;
+use crate::daemon::read_parts::within;
+use crate::daemon::Class;
+use crate::reader::Table;
+use crate::scenario::{Expect, Flow};
+
+const EXPECT_KEYS: &[&str] = &[
+    "deadlock",
+    "suspected",
+    "suspected-at-least",
+    "lost",
+    "reordered",
+    "corrupted",
+    "progress",
+    "first-release-within",
+];
+
+/// The part of `[expect]` that counts.
+pub(super) fn expected_case(
+    classes: &[Class],
+    flows: &[Flow],
+    is_mixed: bool,
+    policy: Policy,
+) -> &'static str {
+    let has_levels = |flow: &Flow| matches!(classes[flow.class].mode, ClassMode::Level { .. });
+    match policy {
+        _ if is_mixed => "mixed",
+        _ if flows.iter().any(has_levels) => "level",
+        Policy::Off => "off",
+        Policy::Breaker => "breaker",
+    }
+}
+
+/// `[expect]` with its table for `case` on top.
+pub(super) fn expect(root: &Table<'_>, case: &str) -> Expect {
+    let Some(table) = root.table("expect", keys("expect")) else {
+        return Expect::default();
+    };
+    let mut expect = Expect::default();
+    read_expect(&table, &mut expect);
+    for name in ["off", "breaker", "level", "mixed"] {
+        if let Some(table) = table.table(name, EXPECT_KEYS) {
+            let mut special = expect.clone();
+            read_expect(&table, &mut special);
+            if name == case {
+                expect = special;
+            }
+        }
+    }
+    expect
+}
+
+fn read_expect(table: &Table<'_>, expect: &mut Expect) {
+    const COUNT_MAX: u64 = i64::MAX as u64;
+    let count = |key: &str, known: Option<u64>| within(table, key, 0, COUNT_MAX).or(known);
+    expect.deadlock = table.get("deadlock").or(expect.deadlock);
+    expect.progress = table.get("progress").or(expect.progress);
+    expect.suspected = count("suspected", expect.suspected);
+    expect.suspected_at_least = count("suspected-at-least", expect.suspected_at_least);
+    expect.lost = count("lost", expect.lost);
+    expect.reordered = count("reordered", expect.reordered);
+    expect.corrupted = count("corrupted", expect.corrupted);
+    expect.first_release_within = table
+        .get("first-release-within")
+        .or(expect.first_release_within);
+}

@@ -1,0 +1,113 @@
+//! Rings in which switches with Levels meet regular ones and are not told: frames flow, none is lost, and
+//! both sides understand each other. What is not promised there is freedom from deadlock, so the traffic is
+//! one under which no ring locks.
+
+mod support;
+
+use support::metrics::Metrics;
+use support::{run_as_expected_and, scenario, until};
+use weir_config::scenario::Scenario;
+use weir_lab::lab::stage::Stage;
+
+#[test]
+fn one_regular_switch_among_enhanced_ones() {
+    check(&["s3"]);
+}
+
+#[test]
+fn one_enhanced_switch_among_regular_ones() {
+    check(&["s1", "s3", "s4"]);
+}
+
+#[test]
+fn regular_and_enhanced_switches_in_turns() {
+    check(&["s2", "s4"]);
+}
+
+fn check(regular: &[&str]) {
+    let changes = regular
+        .iter()
+        .map(|name| format!("switch.{name}.levels=false"));
+    let changes: Vec<String> = changes.collect();
+    let mut overrides = vec!["class.lossless.mode=level", "duration=3s"];
+    overrides.extend(changes.iter().map(String::as_str));
+    let scenario = scenario("ring4-symmetric.toml", &overrides);
+    let result = run_as_expected_and(&scenario, |stage| understood(&scenario, stage));
+    assert!(!result.deadlocked);
+    for flow in &result.flows {
+        assert_eq!(flow.sent, flow.received, "all has drained: {flow:?}");
+        assert!(flow.bits_per_second_last_third > 0.0, "{flow:?}");
+    }
+    assert!(result.drops.is_empty(), "{:?}", result.drops);
+}
+
+/// What one side of each mixed link says it sent is what the other side says it got.
+fn understood(scenario: &Scenario, stage: &Stage) {
+    let name = |index: usize| scenario.switches[index].as_str();
+    let mixed = scenario.links.iter().filter_map(|link| {
+        let [a, b] = link.ends;
+        match (scenario.has_levels[a], scenario.has_levels[b]) {
+            (true, false) => Some((name(a), name(b))),
+            (false, true) => Some((name(b), name(a))),
+            _ => None,
+        }
+    });
+    let mut count = 0;
+    for (enhanced, regular) in mixed {
+        count += 1;
+        // Feedback is refreshed for ever, and the two are not read at the same moment.
+        until(&format!("{enhanced} and {regular} agree"), || {
+            let one = Side::of(stage, enhanced, regular);
+            let other = Side::of(stage, regular, enhanced);
+            agree(&one, &other).then_some(())
+        });
+    }
+    assert!(count > 0, "no link is mixed");
+}
+
+/// What one switch counted at its port towards the other.
+struct Side {
+    xoff_sent: u64,
+    xon_sent: u64,
+    /// `None` without Levels.
+    feedback_sent: Option<u64>,
+    xoff_received: u64,
+    xon_received: u64,
+    feedback_received: Option<u64>,
+}
+
+impl Side {
+    fn of(stage: &Stage, switch: &str, port: &str) -> Self {
+        let metrics = Metrics::of(stage, switch);
+        let pfc = |kind, direction| {
+            let labels = [("kind", kind), ("direction", direction)];
+            let frames = metrics.lossless("weir_pfc_frames_total", port, &labels);
+            frames.expect("every port of a lossless class has it")
+        };
+        let feedback = |direction| {
+            let labels = [("direction", direction)];
+            metrics.lossless("weir_level_feedback_frames_total", port, &labels)
+        };
+        Self {
+            xoff_sent: pfc("xoff", "tx"),
+            xon_sent: pfc("xon", "tx"),
+            feedback_sent: feedback("tx"),
+            xoff_received: pfc("xoff", "rx"),
+            xon_received: pfc("xon", "rx"),
+            feedback_received: feedback("rx"),
+        }
+    }
+}
+
+/// To a regular switch, a Feedback is a short pause and a resume that follows at once; every other pause
+/// was meant as one. No pause of a regular switch passes for Feedback.
+fn agree(enhanced: &Side, regular: &Side) -> bool {
+    assert_eq!(enhanced.feedback_received, Some(0));
+    assert_eq!(regular.feedback_sent, None);
+    let feedback = enhanced.feedback_sent.expect("it has Levels");
+    feedback > 0
+        && regular.xoff_received == enhanced.xoff_sent + feedback
+        && regular.xon_received == enhanced.xon_sent + feedback
+        && enhanced.xoff_received == regular.xoff_sent
+        && enhanced.xon_received == regular.xon_sent
+}
