@@ -1,6 +1,5 @@
 //! LLDP, byte by byte, under any bytes whatever, and before tshark.
 
-use std::num::NonZeroU8;
 use std::path::Path;
 use std::process::Command;
 
@@ -15,12 +14,12 @@ use weir_core::wire::lldp::dcbx::{
     BandwidthTable, ClassCount, EtsConfiguration, PfcCapability, PfcConfiguration, PfcMismatch,
     PrioritySet, TrafficClass, TransmissionSelection,
 };
-use weir_core::wire::lldp::weir::{AnnouncedMode, Weir, WeirV1};
+use weir_core::wire::lldp::weir::{AnnouncedMode, Depth, Weir, WeirV1};
 use weir_core::wire::lldp::{
     Announcement, BufferTooSmall, Content, Lldp, LldpError, Mandatory, Received, Skipped,
     FRAME_LENGTH_MAX,
 };
-use weir_core::{Duration, MacAddress, Priority};
+use weir_core::{Duration, Level, MacAddress, Priority};
 
 const SOURCE: MacAddress = MacAddress([0x02, 0x57, 0, 0, 0, 0x99]);
 const CHASSIS: MacAddress = MacAddress([0x02, 0x57, 0, 0, 0, 0x01]);
@@ -43,15 +42,19 @@ const GOLDEN: &[&[u8]] = &[
     &[0xfe, 0x06, 0x00, 0x80, 0xc2, 0x0b, 0x88, 0x18],
     // RoCE v1 by EtherType in priority 3, RoCE v2 by UDP port 4791 in priority 4.
     &[0xfe, 0x0b, 0x00, 0x80, 0xc2, 0x0c, 0x00, 0x61, 0x89, 0x15, 0x83, 0x12, 0xb7],
-    // Weir: version 1, Level protocol and CLCM, D = 4; priority 3 level, priority 4 pfc.
-    &[0xfe, 0x10, 0x02, 0x57, 0x45, 0x01, 0x01, 0x03, 0x04, 0x00, 0x00, 0x02, 0x10, 0x00, 0, 0, 0, 0],
+    // Weir: version 1, CLCM; priority 3 level with D = 4, priority 4 pfc.
+    &[0xfe, 0x10, 0x02, 0x57, 0x45, 0x01, 0x01, 0x01, 0, 0, 0, 0, 0, 0x44, 0x20, 0, 0, 0],
     &[0x00, 0x00],
 ];
+
+fn depth(links: u8) -> Depth {
+    Level::new(links).and_then(Depth::new).unwrap()
+}
 
 fn golden() -> Lldp {
     let class = |number| TrafficClass::new(number).unwrap();
     let mut modes = [AnnouncedMode::Lossy; 8];
-    modes[3] = AnnouncedMode::Level;
+    modes[3] = AnnouncedMode::Level(depth(4));
     modes[4] = AnnouncedMode::Pfc;
     let entry = |application, priority| ApplicationEntry {
         application,
@@ -78,7 +81,7 @@ fn golden() -> Lldp {
             entry(Application::EtherType(0x8915), 3),
             entry(Application::DatagramPort(4791), 4),
         ]),
-        weir: WeirV1::new(NonZeroU8::new(4), true, modes).map(Weir::V1),
+        weir: Some(Weir::V1(WeirV1 { clcm: true, modes })),
         ..Announcement::new(TimeToLive::STANDARD)
     };
     lldp(Content::Announcement(announcement))
@@ -463,9 +466,8 @@ fn what_is_reserved_or_behind_is_ignored() {
     // Reserved bits of ETS, PFC and Weir.
     longer[1][6] |= 0x38;
     longer[2][6] |= 0x30;
-    longer[3][7] |= 0xfc;
-    longer[3][9] = 0xff;
-    longer[3][14..18].fill(0xff);
+    longer[3][7] |= 0xfe;
+    longer[3][8..10].fill(0xff);
     assert_eq!(read(&longer), (expected, Skipped::default()));
 }
 
@@ -510,35 +512,29 @@ fn another_version_of_weir_is_known_to_be_there() {
 
 #[test]
 fn every_contradiction_of_weir_is_malformed() {
-    let good = [1, 3, 4, 0, 0x00, 0x02, 0x10, 0x00, 0, 0, 0, 0];
+    let good = [1, 1, 0, 0, 0, 0, 0, 0x44, 0x20, 0, 0, 0];
     let (announcement, _) = read(&[organisation([2, 0x57, 0x45, 1], &good)]);
     let Some(Weir::V1(weir)) = announcement.weir else {
         panic!("{:?}", announcement.weir)
     };
-    assert_eq!((weir.level_max(), weir.clcm()), (NonZeroU8::new(4), true));
+    assert!(weir.clcm);
     assert_eq!(
-        weir.modes()[2..5],
+        weir.modes[2..5],
         [
             AnnouncedMode::Lossy,
-            AnnouncedMode::Level,
+            AnnouncedMode::Level(depth(4)),
             AnnouncedMode::Pfc
         ]
     );
-    // No Level protocol with a D; the Level protocol without; a mode without a meaning.
-    for (at, byte) in [(1, 2), (2, 0), (4, 0x30), (7, 0x0f)] {
+    // Level without a D; a D without Level; a mode without a meaning.
+    for (at, byte) in [(7, 0x40), (8, 0x21), (4, 0x01), (4, 0x60), (11, 0xff)] {
         let mut value = good;
         value[at] = byte;
         assert_malformed(organisation([2, 0x57, 0x45, 1], &value));
     }
-    // A priority under a protocol that is not spoken.
-    let mut value = good;
-    value[1..3].copy_from_slice(&[2, 0]);
-    assert_malformed(organisation([2, 0x57, 0x45, 1], &value));
     for length in 0..good.len() {
         assert_malformed(organisation([2, 0x57, 0x45, 1], &good[..length]));
     }
-    assert_eq!(WeirV1::new(None, true, [AnnouncedMode::Level; 8]), None);
-    assert!(WeirV1::new(None, true, [AnnouncedMode::Pfc; 8]).is_some());
 }
 
 #[test]
@@ -681,7 +677,7 @@ fn tshark_reads_every_value_that_we_write() {
         ("lldp.dcbx.iee.app.sf", "1,3"),
         ("lldp.dcbx.feature.app.proto", "0x8915,0x12b7"),
         ("lldp.unknown_subtype", "1"),
-        ("lldp.unknown_subtype.content", "010304000002100000000000"),
+        ("lldp.unknown_subtype.content", "010100000000004420000000"),
     ]
     .map(|(field, value)| (field.to_owned(), value.to_owned()))
     .to_vec();
@@ -784,20 +780,15 @@ fn any_applications() -> impl Strategy<Value = ApplicationTable> {
 }
 
 fn any_weir() -> impl Strategy<Value = Weir> {
-    let modes = prop::array::uniform8(0usize..3);
-    (any::<Option<NonZeroU8>>(), any::<bool>(), modes).prop_filter_map(
-        "a mode of a protocol that is not spoken",
-        |(level_max, clcm, modes)| {
-            let kinds = [
-                AnnouncedMode::Lossy,
-                AnnouncedMode::Pfc,
-                AnnouncedMode::Level,
-            ];
-            // Without the Level protocol, its classes become lossy.
-            let kind = |mode| kinds[if level_max.is_none() { mode % 2 } else { mode }];
-            WeirV1::new(level_max, clcm, modes.map(kind)).map(Weir::V1)
-        },
-    )
+    let mode = (0usize..3, 1u8..32).prop_map(|(kind, links)| {
+        [
+            AnnouncedMode::Lossy,
+            AnnouncedMode::Pfc,
+            AnnouncedMode::Level(depth(links)),
+        ][kind]
+    });
+    (any::<bool>(), prop::array::uniform8(mode))
+        .prop_map(|(clcm, modes)| Weir::V1(WeirV1 { clcm, modes }))
 }
 
 fn any_announcement() -> impl Strategy<Value = Announcement> {
@@ -852,8 +843,10 @@ fn any_tlv() -> impl Strategy<Value = Vec<u8>> {
         (0u16..10, value()).prop_map(|(kind, value)| tlv(kind, &value)),
         (oui, value()).prop_map(|(oui, value)| organisation(oui, &value)),
         any::<[u8; 11]>().prop_map(|mut bytes| {
-            // Version 1 of Weir with small modes.
-            bytes[3..7].iter_mut().for_each(|byte| *byte &= 0x33);
+            // Version 1 of Weir with modes that are mostly legal.
+            for byte in &mut bytes[3..] {
+                *byte = [0, 0x20, 0x43, *byte][usize::from(*byte & 3)];
+            }
             organisation([2, 0x57, 0x45, 1], &[&[1][..], &bytes].concat())
         }),
     ]

@@ -24,12 +24,12 @@ const MACSEC_BYPASS: u8 = 1 << 6;
 pub const CLASS_COUNT: usize = 8;
 
 /// Two values of four bits in each byte, the first in the upper half.
-pub(super) fn pack_nibbles(values: [u8; PRIORITY_COUNT]) -> [u8; PRIORITY_COUNT / 2] {
+fn pack_nibbles(values: [u8; PRIORITY_COUNT]) -> [u8; PRIORITY_COUNT / 2] {
     core::array::from_fn(|index| values[2 * index] << 4 | values[2 * index + 1] & 0x0f)
 }
 
 /// The reverse of [`pack_nibbles`].
-pub(super) fn unpack_nibbles(bytes: &[u8; PRIORITY_COUNT / 2]) -> [u8; PRIORITY_COUNT] {
+fn unpack_nibbles(bytes: &[u8; PRIORITY_COUNT / 2]) -> [u8; PRIORITY_COUNT] {
     core::array::from_fn(|index| bytes[index / 2] >> (4 * (1 - index % 2)) & 0x0f)
 }
 

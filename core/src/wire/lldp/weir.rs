@@ -5,12 +5,12 @@
 //! | 0 | 2 | type 127, length 16 |
 //! | 2 | 3 | OUI 02-57-45 (".WE") |
 //! | 5 | 1 | subtype 1 |
-//! | 6 | 1 | version 1 |
-//! | 7 | 1 | flags: bit 0 the Level protocol is spoken, bit 1 CLCM is spoken (SPUIDs are understood) |
-//! | 8 | 1 | D, the longest route in links; at least 1 with flag bit 0, zero without |
-//! | 9 | 1 | reserved |
-//! | 10 | 4 | modes of priorities 0 to 7, four bits each, priority 0 in the upper half of the first byte: 0 lossy, 1 pfc, 2 level |
-//! | 14 | 4 | reserved |
+//! | 6 | 1 | version 1, of this TLV and of the Level protocol |
+//! | 7 | 1 | flags: bit 0 CLCM is spoken (SPUIDs are understood) |
+//! | 8 | 2 | reserved |
+//! | 10 | 8 | priorities 0 to 7, one byte each: bits 7 to 5 its mode (0 lossy, 1 pfc, 2 level), bits 4 to 0 its D |
+//!
+//! D, the longest route in links, is 1 to 31 with mode `level` and zero with any other.
 //!
 //! The OUI is not one that the IEEE assigned, nor can it be: its first byte has the bit of local
 //! administration and lies in the quadrant for administratively assigned identifiers (IEEE 802c). Who
@@ -18,23 +18,26 @@
 //! improbable but not impossible.
 //!
 //! Reserved bits and bytes are sent as zero and ignored on receipt, as is what follows the last field.
-//! Mode `level` needs flag bit 0; it and any other mode or D without a meaning make the TLV malformed. Any
-//! other version of the TLV is known to be there and no more. Should there be one, a switch that speaks
-//! both sends this one first.
+//! Any other mode, and a D without a meaning, make the TLV malformed. Any other version of the TLV is
+//! known to be there and no more. Should there be one, a switch that speaks both sends this one first.
 
 use core::num::NonZeroU8;
 
-use super::dcbx::{pack_nibbles, unpack_nibbles};
+use crate::level::{Level, LEVEL_MAX};
 use crate::units::PRIORITY_COUNT;
 
 /// OUI and subtype.
 pub(super) const ORGANISATION: [u8; 4] = [0x02, 0x57, 0x45, 1];
 /// What follows the subtype.
-pub(super) const LENGTH: usize = 12;
+pub(super) const LENGTH: usize = 4 + PRIORITY_COUNT;
 
 const VERSION: u8 = 1;
-const LEVEL_PROTOCOL: u8 = 1 << 0;
-const CLCM: u8 = 1 << 1;
+const CLCM: u8 = 1 << 0;
+const MODE_SHIFT: u32 = 5;
+const DEPTH_MASK: u8 = (1 << MODE_SHIFT) - 1;
+
+// Every D that can be configured fits.
+const _: () = assert!(LEVEL_MAX <= DEPTH_MASK as usize);
 
 /// The TLV's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +59,25 @@ impl UnknownVersion {
     }
 }
 
+/// D of a class with Levels, in links: 1 to [`LEVEL_MAX`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Depth(NonZeroU8);
+
+impl Depth {
+    /// This D; `None` for zero, the D of a class without Levels.
+    pub const fn new(depth: Level) -> Option<Self> {
+        match NonZeroU8::new(depth.get()) {
+            Some(depth) => Some(Self(depth)),
+            None => None,
+        }
+    }
+
+    /// The number of links.
+    pub const fn get(self) -> u8 {
+        self.0.get()
+    }
+}
+
 /// How a neighbour treats a priority when it is congested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AnnouncedMode {
@@ -64,94 +86,75 @@ pub enum AnnouncedMode {
     Lossy,
     /// It pauses the priority (802.1Qbb).
     Pfc,
-    /// It sends Transmit Feedback (the Level protocol).
-    Level,
+    /// It sends Transmit Feedback (the Level protocol) for routes of up to D links.
+    Level(Depth),
 }
 
 impl AnnouncedMode {
-    const fn from_wire(value: u8) -> Option<Self> {
-        match value {
-            0 => Some(Self::Lossy),
-            1 => Some(Self::Pfc),
-            2 => Some(Self::Level),
+    fn from_wire(byte: u8) -> Option<Self> {
+        let depth = byte & DEPTH_MASK;
+        match byte >> MODE_SHIFT {
+            0 if depth == 0 => Some(Self::Lossy),
+            1 if depth == 0 => Some(Self::Pfc),
+            2 => Level::new(depth).and_then(Depth::new).map(Self::Level),
             _ => None,
         }
     }
 
-    const fn to_wire(self) -> u8 {
+    fn to_wire(self) -> u8 {
         match self {
             Self::Lossy => 0,
-            Self::Pfc => 1,
-            Self::Level => 2,
+            Self::Pfc => 1 << MODE_SHIFT,
+            Self::Level(depth) => 2 << MODE_SHIFT | depth.get(),
+        }
+    }
+
+    /// True for the Level protocol.
+    pub const fn is_level(self) -> bool {
+        matches!(self, Self::Level(_))
+    }
+}
+
+impl core::fmt::Display for AnnouncedMode {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Lossy => formatter.write_str("lossy"),
+            Self::Pfc => formatter.write_str("pfc"),
+            Self::Level(depth) => write!(formatter, "level with D = {}", depth.get()),
         }
     }
 }
 
-/// Version 1 of the TLV. No value says that a priority is under the Level protocol in a switch that does
-/// not speak it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Version 1 of the TLV.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WeirV1 {
-    level_max: Option<NonZeroU8>,
-    clcm: bool,
-    modes: [AnnouncedMode; PRIORITY_COUNT],
+    /// It takes part in CLCM elections and understands SPUIDs.
+    pub clcm: bool,
+    /// By priority.
+    pub modes: [AnnouncedMode; PRIORITY_COUNT],
 }
 
 impl WeirV1 {
-    /// `None` when a mode is [`AnnouncedMode::Level`] without a `level_max`.
-    pub fn new(
-        level_max: Option<NonZeroU8>,
-        clcm: bool,
-        modes: [AnnouncedMode; PRIORITY_COUNT],
-    ) -> Option<Self> {
-        let legal = level_max.is_some() || !modes.contains(&AnnouncedMode::Level);
-        legal.then_some(Self {
-            level_max,
-            clcm,
-            modes,
-        })
-    }
-
-    /// D, the greatest Level and the longest route in links; `None` in a switch that does not speak the
-    /// Level protocol.
-    pub fn level_max(&self) -> Option<NonZeroU8> {
-        self.level_max
-    }
-
-    /// It takes part in CLCM elections and understands SPUIDs.
-    pub fn clcm(&self) -> bool {
-        self.clcm
-    }
-
-    /// By priority.
-    pub fn modes(&self) -> [AnnouncedMode; PRIORITY_COUNT] {
-        self.modes
-    }
-
     fn from_wire(value: &[u8]) -> Option<Self> {
         let bytes: &[u8; LENGTH] = value.first_chunk()?;
-        let [_version, flags, level_max, _reserved, a, b, c, d, ..] = *bytes;
-        let level_max = NonZeroU8::new(level_max);
-        if level_max.is_some() != (flags & LEVEL_PROTOCOL != 0) {
-            return None;
-        }
+        let [_version, flags, _, _, classes @ ..] = *bytes;
         let mut modes = [AnnouncedMode::Lossy; PRIORITY_COUNT];
-        for (mode, value) in modes.iter_mut().zip(unpack_nibbles(&[a, b, c, d])) {
-            *mode = AnnouncedMode::from_wire(value)?;
+        for (mode, byte) in modes.iter_mut().zip(classes) {
+            *mode = AnnouncedMode::from_wire(byte)?;
         }
-        Self::new(level_max, flags & CLCM != 0, modes)
+        Some(Self {
+            clcm: flags & CLCM != 0,
+            modes,
+        })
     }
 
     pub(super) fn to_wire(self) -> [u8; LENGTH] {
         let mut bytes = [0; LENGTH];
         bytes[0] = VERSION;
-        if let Some(level_max) = self.level_max {
-            bytes[1] |= LEVEL_PROTOCOL;
-            bytes[2] = level_max.get();
-        }
         if self.clcm {
             bytes[1] |= CLCM;
         }
-        bytes[4..8].copy_from_slice(&pack_nibbles(self.modes.map(AnnouncedMode::to_wire)));
+        bytes[4..].copy_from_slice(&self.modes.map(AnnouncedMode::to_wire));
         bytes
     }
 }
