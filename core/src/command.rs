@@ -1,5 +1,6 @@
 //! What the control plane asks of the dataplane.
 
+use crate::config::Neighbour;
 use crate::units::{Bytes, Duration, PortId, Priority};
 use crate::wire::clcm::Clcm;
 
@@ -38,6 +39,15 @@ pub enum Command {
         port: PortId,
         /// Whether the link is up.
         up: bool,
+    },
+    /// Speak to the switch on the other side of `port` as `neighbour` from now on. The Feedback in force
+    /// is told again at once, in the new manner; the neighbour's own counts until it expires. The same
+    /// neighbour again changes nothing.
+    SetNeighbour {
+        /// The port.
+        port: PortId,
+        /// What is on the other side.
+        neighbour: Neighbour,
     },
     /// Admit no more data frames; what is buffered still leaves. There is no way back.
     Drain,

@@ -170,6 +170,79 @@ fn a_regular_neighbour_gets_xoff_and_xon_alone() {
     assert_eq!(node.data(3), None);
 }
 
+fn becomes(node: &mut Node, number: u8, neighbour: Neighbour) {
+    let port = port(number);
+    let command = Command::SetNeighbour { port, neighbour };
+    node.switch.apply(NOW, command).unwrap();
+    assert_eq!(node.switch.neighbour(port), neighbour);
+}
+
+#[test]
+fn a_neighbour_that_turns_out_enhanced_learns_f_after_an_xoff() {
+    let mut node = Node::tight();
+    for n in 0..5 {
+        node.receive(0, n).unwrap();
+    }
+    assert_eq!(node.told(0), [65_535]);
+    becomes(&mut node, 0, Neighbour::Enhanced);
+    assert_eq!(node.told(0), [6], "Feedback D, which ends the pause");
+    becomes(&mut node, 0, Neighbour::Enhanced);
+    assert_eq!(node.told(0), Vec::<u16>::new(), "that is known already");
+    let first = node.data(3).unwrap();
+    node.complete(3, first);
+    let told = node.told(0);
+    assert!(
+        matches!(told[..], [quanta] if (1..6).contains(&quanta)),
+        "one frame: {told:?}"
+    );
+}
+
+#[test]
+fn a_neighbour_that_turns_out_regular_is_stopped_by_an_xoff() {
+    let mut config = config(&[GAMMA; 5]);
+    config.ports[0].neighbour = Neighbour::Enhanced;
+    let mut node = Node::new(config);
+    for n in 0..5 {
+        node.receive(0, n).unwrap();
+    }
+    assert_eq!(node.told(0), [6]);
+    becomes(&mut node, 0, Neighbour::Regular);
+    assert_eq!(node.told(0), [65_535]);
+    let first = node.data(3).unwrap();
+    node.complete(3, first);
+    assert_eq!(node.told(0), [0]);
+    becomes(&mut node, 0, Neighbour::Unknown);
+    let told = node.told(0);
+    assert!(
+        matches!(told[..], [quanta, 0] if quanta > 0),
+        "a pair: {told:?}"
+    );
+}
+
+#[test]
+fn what_an_enhanced_neighbour_said_counts_until_it_expires_once_it_is_regular() {
+    let mut config = config(&[GAMMA; 5]);
+    config.ports[3].neighbour = Neighbour::Enhanced;
+    let mut node = Node::new(config);
+    node.tell(3, 6);
+    node.receive(0, X).unwrap();
+    becomes(&mut node, 3, Neighbour::Regular);
+    assert_eq!(node.data(3), None);
+    node.switch.handle_timeout(NOW + Duration::from_secs(1));
+    assert!(node.data(3).is_some());
+}
+
+#[test]
+fn a_port_that_does_not_exist_has_no_neighbour() {
+    let port = port(200);
+    let neighbour = Neighbour::Regular;
+    let command = Command::SetNeighbour { port, neighbour };
+    assert_eq!(
+        Node::tight().switch.apply(NOW, command),
+        Err(CommandError::NoSuchPort(port))
+    );
+}
+
 #[test]
 fn a_host_is_paused_by_plain_pfc() {
     let mut node = Node::tight();

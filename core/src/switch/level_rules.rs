@@ -5,6 +5,7 @@ use super::echo::EchoState;
 use super::levels::{EntryId, FeedbackReceived, GrantsTaken, LevelTable, ShareId};
 use super::virtual_queues::Place;
 use super::{LevelGauges, Switch};
+use crate::command::CommandError;
 use crate::config::{FeedbackCoding, Neighbour, PortRole};
 use crate::counters::DropReason;
 use crate::event::EventKind;
@@ -228,6 +229,28 @@ impl Switch {
         if level.received.expire(now) {
             state.counters.priority[priority.index()].feedback_expired += 1;
         }
+    }
+
+    /// What the neighbour was told as the one, it may not have understood as the other. What it told us
+    /// stays until it expires: should it go on as before, nothing is lost.
+    pub(super) fn set_neighbour(
+        &mut self,
+        port: PortId,
+        neighbour: Neighbour,
+    ) -> Result<(), CommandError> {
+        let state = self.port_mut(port)?;
+        if core::mem::replace(&mut state.neighbour, neighbour) == neighbour {
+            return Ok(());
+        }
+        state.link_sent.tell_anew();
+        state.pause_due = true;
+        for priority in Priority::ALL {
+            if let Some(level) = &mut state.levels[priority.index()] {
+                level.sent.tell_anew();
+                state.pfc_due.insert(priority);
+            }
+        }
+        Ok(())
     }
 
     /// Every link gets Feedback D.

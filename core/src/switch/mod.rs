@@ -33,7 +33,7 @@ use port::{Port, PrioritySet};
 use virtual_queues::VirtualQueues;
 
 use crate::command::{Command, CommandError};
-use crate::config::{ConfigError, SwitchConfig};
+use crate::config::{ConfigError, Neighbour, SwitchConfig};
 use crate::counters::{DropReason, PortCounters};
 use crate::event::{Event, EventKind};
 use crate::frame::FrameHandle;
@@ -207,6 +207,7 @@ impl Switch {
                 self.port_mut(port)?.up = up;
                 Ok(())
             }
+            Command::SetNeighbour { port, neighbour } => self.set_neighbour(port, neighbour),
             Command::Drain => {
                 self.drain();
                 Ok(())
@@ -287,6 +288,15 @@ impl Switch {
     /// The Level Table, those destinations first that have been in it longest. O(1) for each that is taken.
     pub fn level_table(&self) -> impl Iterator<Item = LevelEntry> + '_ {
         self.levels.iter()
+    }
+
+    /// How the switch on the other side of `port` is spoken to.
+    ///
+    /// # Panics
+    ///
+    /// When the configuration has no such port.
+    pub fn neighbour(&self, port: PortId) -> Neighbour {
+        self.ports[port.index()].neighbour
     }
 
     /// Destinations in the Level Table.

@@ -121,6 +121,12 @@ impl FeedbackSent {
         true
     }
 
+    /// Makes the Feedback due as if it had never been told: the neighbour is another one.
+    pub(in crate::switch) fn tell_anew(&mut self) {
+        self.repeat = true;
+        self.told_before = 0;
+    }
+
     /// What goes out now, if anything does.
     pub(in crate::switch) fn take(
         &mut self,
@@ -328,6 +334,27 @@ mod tests {
             signal(0, false, false)
         );
         assert_eq!(sent.take(at(7), level(0), &regular), None);
+    }
+
+    #[test]
+    fn another_neighbour_is_told_in_its_own_manner() {
+        let [unknown, enhanced, regular] =
+            [Neighbour::Unknown, Neighbour::Enhanced, Neighbour::Regular].map(manner);
+        let xoff = signal(PAUSE.0, false, true);
+        let told = |from: &Manner, to: &Manner, feedback| {
+            let mut sent = FeedbackSent::new();
+            sent.take(at(0), level(feedback), from);
+            sent.tell_anew();
+            sent.take(at(1), level(feedback), to)
+        };
+        assert_eq!(told(&unknown, &enhanced, 3), signal(4, false, false));
+        assert_eq!(told(&regular, &enhanced, 3), signal(4, false, false));
+        assert_eq!(told(&regular, &enhanced, 1), signal(2, false, false));
+        assert_eq!(told(&enhanced, &regular, 3), xoff);
+        assert_eq!(told(&enhanced, &unknown, 3), xoff);
+        assert_eq!(told(&enhanced, &unknown, 1), signal(2, true, false));
+        assert_eq!(told(&unknown, &regular, 3), xoff);
+        assert_eq!(told(&unknown, &regular, 2), None, "nothing holds it");
     }
 
     #[test]
