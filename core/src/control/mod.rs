@@ -16,6 +16,7 @@
 //!   egress: old and forged messages release nothing.
 //! * Only fabric ports take part: no credit loop runs through a host.
 
+pub mod neighbours;
 mod random;
 mod report;
 mod suspects;

@@ -1,0 +1,395 @@
+//! Who is at the other end of each link: the LLDP agent of IEEE 802.1AB as a state machine, and what
+//! follows from what it hears.
+//!
+//! Like the rest of the control plane it reads no clock and does no I/O. The caller
+//!
+//! * hands in frames ([`receive`](Neighbours::receive)) and the state of links
+//!   ([`set_link`](Neighbours::set_link)),
+//! * calls [`handle_timeout`](Neighbours::handle_timeout) at [`next_timeout`](Neighbours::next_timeout) or
+//!   later; too early or too often does nothing,
+//! * and after each of these sends what [`poll_transmit`](Neighbours::poll_transmit) gives, and drains
+//!   [`poll_command`](Neighbours::poll_command) and [`poll_report`](Neighbours::poll_report).
+//!
+//! # When is sent
+//!
+//! Once in each interval (msgTxInterval, clause 9.2.5.7), to be believed for four of them and a second
+//! (msgTxHold). When a port comes up or a new neighbour is heard, [`FAST_FRAMES`] frames go out a second
+//! apart (txFastInit, msgFastTx; clause 9.2.5). No port sends more than one in a second, whatever it
+//! hears, which is stricter than the standard's txCredit.
+//!
+//! # What follows
+//!
+//! See [`judge`]. A port's neighbour is forgotten when its time is over, when it says goodbye, and when the
+//! link goes down: who comes up next may be another.
+
+mod judge;
+mod port;
+
+use std::collections::VecDeque;
+
+pub use judge::{Findings, LevelMismatch};
+pub use port::{Entry, LldpCounters, Lost, ENTRIES_MAX, FAST_FRAMES};
+
+use port::PortState;
+
+use super::QUEUE_CAPACITY;
+use crate::command::Command;
+use crate::config::Neighbour;
+use crate::units::{Duration, Instant, PortId, NANOS_PER_SECOND};
+use crate::wire::lldp::basic::{ChassisId, PortIdentifier, Text, TimeToLive};
+use crate::wire::lldp::dcbx::PfcMismatch;
+use crate::wire::lldp::{Announcement, Content, Lldp};
+
+/// An announcement is believed for so many intervals (msgTxHold).
+const HOLD: u64 = 4;
+
+/// What this switch says, and what it makes of what it hears.
+#[derive(Clone, Debug)]
+pub struct NeighboursConfig {
+    /// Our chassis.
+    pub chassis: ChassisId,
+    /// Time between two announcements, 1 s to 3600 s.
+    pub interval: Duration,
+    /// By [`PortId`].
+    pub ports: Vec<AnnouncedPort>,
+}
+
+/// One port.
+#[derive(Clone, Debug)]
+pub struct AnnouncedPort {
+    /// Its name on the wire.
+    pub identifier: PortIdentifier,
+    /// What is announced; its time to live is replaced by what follows from the interval.
+    pub announcement: Announcement,
+    /// What the configuration says of the neighbour. Where it says nothing, the neighbour is learnt.
+    pub configured: Neighbour,
+    /// True for a fabric port: what is learnt is told to the dataplane.
+    pub is_fabric: bool,
+}
+
+/// Something that people should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NeighbourReport {
+    /// When.
+    pub at: Instant,
+    /// Where.
+    pub port: PortId,
+    /// What.
+    pub kind: NeighbourReportKind,
+}
+
+/// The kinds of [`NeighbourReport`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // few at a time, in a bounded queue
+pub enum NeighbourReportKind {
+    /// A neighbour is heard for the first time.
+    Found {
+        /// Its system.
+        chassis: ChassisId,
+        /// Its port.
+        identifier: PortIdentifier,
+        /// Its name, if it gave one.
+        system_name: Option<Text>,
+    },
+    /// A neighbour is there no more.
+    Lost {
+        /// Its system.
+        chassis: ChassisId,
+        /// Its port.
+        identifier: PortIdentifier,
+        /// Why.
+        reason: Lost,
+    },
+    /// The port's neighbour is spoken to in another way from now on.
+    NeighbourIs(Neighbour),
+    /// The neighbour's PFC configuration has begun to differ from ours.
+    PfcMismatch(PfcMismatch),
+    /// It differs no more.
+    PfcMismatchEnded,
+    /// The neighbour's Level protocol has begun to differ from ours.
+    LevelMismatch(LevelMismatch),
+    /// It differs no more.
+    LevelMismatchEnded,
+}
+
+impl NeighbourReportKind {
+    /// The kind's name in JSON and messages.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Found { .. } => "neighbour_found",
+            Self::Lost { .. } => "neighbour_lost",
+            Self::NeighbourIs(_) => "neighbour_kind",
+            Self::PfcMismatch(_) => "pfc_mismatch",
+            Self::PfcMismatchEnded => "pfc_mismatch_ended",
+            Self::LevelMismatch(_) => "level_mismatch",
+            Self::LevelMismatchEnded => "level_mismatch_ended",
+        }
+    }
+}
+
+/// The LLDP agent of one switch.
+#[derive(Debug)]
+pub struct Neighbours {
+    chassis: ChassisId,
+    interval: Duration,
+    ports: Vec<PortState>,
+    commands: VecDeque<Command>,
+    reports: VecDeque<NeighbourReport>,
+    overflows: u64,
+}
+
+impl Neighbours {
+    /// An agent that knows nobody. All links count as up: the first announcements are due at `now`.
+    pub fn new(config: NeighboursConfig, now: Instant) -> Self {
+        let ttl = time_to_live(config.interval);
+        Self {
+            chassis: config.chassis,
+            interval: config.interval,
+            ports: config
+                .ports
+                .into_iter()
+                .map(|mut port| {
+                    port.announcement.ttl = ttl;
+                    PortState::new(port, now)
+                })
+                .collect(),
+            commands: VecDeque::with_capacity(QUEUE_CAPACITY),
+            reports: VecDeque::with_capacity(QUEUE_CAPACITY),
+            overflows: 0,
+        }
+    }
+
+    /// Takes in a whole frame that came in by `port`. What cannot be used is counted.
+    pub fn receive(&mut self, now: Instant, port: PortId, frame: &[u8]) {
+        if let Some(state) = self.ports.get_mut(port.index()) {
+            let change = state.receive(now, frame);
+            self.note_change(now, port, change);
+        }
+    }
+
+    /// Counts `frames` that came in by `port` faster than anybody looked at them.
+    pub fn count_limited(&mut self, port: PortId, frames: u64) {
+        if let Some(state) = self.ports.get_mut(port.index()) {
+            state.counters.limited += frames;
+        }
+    }
+
+    /// Counts a frame of [`poll_transmit`](Self::poll_transmit) that the device did not take.
+    pub fn count_unsent(&mut self, port: PortId) {
+        if let Some(state) = self.ports.get_mut(port.index()) {
+            state.counters.tx_frames = state.counters.tx_frames.saturating_sub(1);
+            state.counters.unsent += 1;
+        }
+    }
+
+    /// Takes note of the state of `port`'s link.
+    pub fn set_link(&mut self, now: Instant, port: PortId, up: bool) {
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return;
+        };
+        for entry in state.set_link(now, up) {
+            self.report_lost(now, port, &entry, Lost::LinkDown);
+        }
+        self.judge(now, port);
+    }
+
+    /// Forgets who has not been heard for as long as he said.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for index in 0..self.ports.len() {
+            let Some(port) = PortId::from_index(index) else {
+                return;
+            };
+            let mut any = false;
+            while let Some(entry) = self.ports[index].take_expired(now) {
+                any = true;
+                self.report_lost(now, port, &entry, Lost::Expired);
+            }
+            if any {
+                self.judge(now, port);
+            }
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) or [`poll_transmit`](Self::poll_transmit) has
+    /// something to do without any other call.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        let next = self
+            .ports
+            .iter()
+            .filter_map(PortState::next_timeout)
+            .min()?;
+        (next != Instant::FAR_FUTURE).then_some(next)
+    }
+
+    /// The next announcement that is due at `now`. O(ports).
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<(PortId, Lldp)> {
+        let index = self.ports.iter().position(|port| port.is_due(now))?;
+        let port = PortId::from_index(index)?;
+        let state = self.ports.get_mut(index)?;
+        state.note_sent(now, self.interval);
+        // A command may have been lost on its way; the same one again changes nothing.
+        let neighbour = state.neighbour();
+        let content = Content::Announcement(state.config.announcement);
+        let lldp = Lldp {
+            chassis: self.chassis,
+            port: state.config.identifier,
+            content,
+        };
+        if state.learns() {
+            self.command(Command::SetNeighbour { port, neighbour });
+        }
+        Some((port, lldp))
+    }
+
+    /// The frame that makes `port`'s neighbour forget us at once (clause 9.2.7.9, a shutdown LLDPDU).
+    /// `None` when the link is down. Nothing is announced on the port from then on.
+    pub fn take_goodbye(&mut self, port: PortId) -> Option<Lldp> {
+        let state = self.ports.get_mut(port.index())?;
+        state.take_goodbye().then_some(Lldp {
+            chassis: self.chassis,
+            port: state.config.identifier,
+            content: Content::Shutdown,
+        })
+    }
+
+    /// The next request to the dataplane, oldest first.
+    pub fn poll_command(&mut self) -> Option<Command> {
+        self.commands.pop_front()
+    }
+
+    /// The next thing to tell people, oldest first.
+    pub fn poll_report(&mut self) -> Option<NeighbourReport> {
+        self.reports.pop_front()
+    }
+
+    /// Commands and reports that found their queue full.
+    pub fn overflows(&self) -> u64 {
+        self.overflows
+    }
+
+    /// Who is heard at `port`, in the order in which they were first; nobody where there is no such port.
+    pub fn entries(&self, port: PortId) -> &[Entry] {
+        self.ports
+            .get(port.index())
+            .map_or(&[], |state| state.entries())
+    }
+
+    /// How the neighbour at `port` is spoken to.
+    pub fn neighbour(&self, port: PortId) -> Neighbour {
+        self.ports
+            .get(port.index())
+            .map_or(Neighbour::Unknown, PortState::neighbour)
+    }
+
+    /// What has been found out about `port`.
+    pub fn findings(&self, port: PortId) -> Findings {
+        self.ports
+            .get(port.index())
+            .map_or_else(Findings::default, |state| state.findings)
+    }
+
+    /// What `port` has counted.
+    pub fn counters(&self, port: PortId) -> LldpCounters {
+        self.ports
+            .get(port.index())
+            .map_or_else(LldpCounters::default, |state| state.counters)
+    }
+
+    fn note_change(&mut self, now: Instant, port: PortId, change: port::Change) {
+        match change {
+            port::Change::Nothing => return,
+            port::Change::Refreshed => {}
+            port::Change::Found(entry) => {
+                self.report(
+                    now,
+                    port,
+                    NeighbourReportKind::Found {
+                        chassis: entry.chassis,
+                        identifier: entry.port,
+                        system_name: entry.announcement.system_name,
+                    },
+                );
+            }
+            port::Change::Lost(entry) => self.report_lost(now, port, &entry, Lost::Goodbye),
+        }
+        self.judge(now, port);
+    }
+
+    /// Compares what was found with what is now.
+    fn judge(&mut self, now: Instant, port: PortId) {
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return;
+        };
+        let findings = judge::judge(&state.config, state.entries());
+        let before = core::mem::replace(&mut state.findings, findings);
+        let learns = state.learns();
+        if learns && findings.neighbour != before.neighbour {
+            let neighbour = findings.neighbour;
+            self.command(Command::SetNeighbour { port, neighbour });
+            self.report(now, port, NeighbourReportKind::NeighbourIs(neighbour));
+        }
+        match (before.pfc, findings.pfc) {
+            (None, Some(found)) => self.report(now, port, NeighbourReportKind::PfcMismatch(found)),
+            (Some(_), None) => self.report(now, port, NeighbourReportKind::PfcMismatchEnded),
+            _ => {}
+        }
+        match (before.level, findings.level) {
+            (None, Some(found)) => {
+                self.report(now, port, NeighbourReportKind::LevelMismatch(found));
+            }
+            (Some(_), None) => self.report(now, port, NeighbourReportKind::LevelMismatchEnded),
+            _ => {}
+        }
+    }
+
+    fn report_lost(&mut self, now: Instant, port: PortId, entry: &Entry, reason: Lost) {
+        self.report(
+            now,
+            port,
+            NeighbourReportKind::Lost {
+                chassis: entry.chassis,
+                identifier: entry.port,
+                reason,
+            },
+        );
+    }
+
+    fn command(&mut self, command: Command) {
+        if self.commands.len() < QUEUE_CAPACITY {
+            self.commands.push_back(command);
+        } else {
+            self.overflows += 1;
+        }
+    }
+
+    fn report(&mut self, at: Instant, port: PortId, kind: NeighbourReportKind) {
+        if self.reports.len() < QUEUE_CAPACITY {
+            self.reports.push_back(NeighbourReport { at, port, kind });
+        } else {
+            self.overflows += 1;
+        }
+    }
+}
+
+/// min(65535, msgTxInterval × msgTxHold + 1) seconds (clause 9.2.5.22, txTTL).
+fn time_to_live(interval: Duration) -> TimeToLive {
+    let held = interval.saturating_mul(HOLD).as_nanos();
+    let seconds = held.div_ceil(NANOS_PER_SECOND).saturating_add(1);
+    let seconds = u16::try_from(seconds).unwrap_or(u16::MAX);
+    TimeToLive::new(seconds).unwrap_or(TimeToLive::STANDARD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_intervals_and_a_second() {
+        let ttl = |interval| time_to_live(interval).seconds();
+        assert_eq!(ttl(Duration::from_secs(30)), 121);
+        assert_eq!(ttl(Duration::from_secs(1)), 5);
+        assert_eq!(ttl(Duration::from_millis(1_100)), 6, "rounded up");
+        assert_eq!(ttl(Duration::from_secs(3_600)), 14_401);
+        assert_eq!(ttl(Duration::from_secs(1 << 30)), u16::MAX);
+    }
+}

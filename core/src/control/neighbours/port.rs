@@ -1,0 +1,232 @@
+//! One port of the LLDP agent: its neighbours, and when it sends.
+
+use super::judge::Findings;
+use super::AnnouncedPort;
+use crate::config::Neighbour;
+use crate::units::{Duration, Instant};
+use crate::wire::lldp::basic::{ChassisId, PortIdentifier};
+use crate::wire::lldp::{Announcement, Content, Lldp, Skipped};
+
+/// Neighbours kept for one port at most. On a link between two systems there is one, or two where an
+/// LLDP agent of the system itself talks beside its switch.
+pub const ENTRIES_MAX: usize = 4;
+/// Frames a second apart when a port comes up or a new neighbour is heard (txFastInit).
+pub const FAST_FRAMES: u8 = 4;
+
+/// msgFastTx, and the least time between two frames.
+const FAST_INTERVAL: Duration = Duration::from_secs(1);
+
+/// One neighbour, as it last announced itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its system.
+    pub chassis: ChassisId,
+    /// Its port.
+    pub port: PortIdentifier,
+    /// What it says.
+    pub announcement: Announcement,
+    /// What of that was not understood.
+    pub skipped: Skipped,
+    /// When it was first heard.
+    pub heard_at: Instant,
+    /// When its time to live is over.
+    pub expires_at: Instant,
+}
+
+/// Why a neighbour is there no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// Its time to live was over.
+    Expired,
+    /// It said so: a time to live of zero.
+    Goodbye,
+    /// The link went down.
+    LinkDown,
+}
+
+impl Lost {
+    /// The reason's name in JSON and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::Goodbye => "goodbye",
+            Self::LinkDown => "link_down",
+        }
+    }
+}
+
+/// What a port has counted (clause 9.2.6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LldpCounters {
+    /// Frames sent.
+    pub tx_frames: u64,
+    /// Frames that the device did not take.
+    pub unsent: u64,
+    /// Frames received and understood.
+    pub rx_frames: u64,
+    /// Frames that cannot be read (statsFramesInErrorsTotal).
+    pub malformed: u64,
+    /// Frames that came in faster than they are looked at.
+    pub limited: u64,
+    /// Announcements of further neighbours than there is room for (tooManyNeighbors).
+    pub table_full: u64,
+    /// TLVs that hold what they must not (statsTLVsDiscardedTotal).
+    pub malformed_tlvs: u64,
+    /// Neighbours whose time to live was over (statsAgeoutsTotal).
+    pub expired: u64,
+}
+
+/// What a frame has changed.
+#[allow(clippy::large_enum_variant)] // lives on the stack for a moment
+pub(super) enum Change {
+    Nothing,
+    Refreshed,
+    Found(Entry),
+    Lost(Entry),
+}
+
+#[derive(Debug)]
+pub(super) struct PortState {
+    pub(super) config: AnnouncedPort,
+    pub(super) counters: LldpCounters,
+    pub(super) findings: Findings,
+    /// Never more than [`ENTRIES_MAX`].
+    entries: Vec<Entry>,
+    up: bool,
+    send_at: Instant,
+    sent_at: Option<Instant>,
+    fast_left: u8,
+}
+
+impl PortState {
+    pub(super) fn new(config: AnnouncedPort, now: Instant) -> Self {
+        Self {
+            config,
+            counters: LldpCounters::default(),
+            findings: Findings::default(),
+            entries: Vec::with_capacity(ENTRIES_MAX),
+            up: true,
+            send_at: now,
+            sent_at: None,
+            fast_left: FAST_FRAMES,
+        }
+    }
+
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// True where the dataplane is told what was found out.
+    pub(super) fn learns(&self) -> bool {
+        self.config.is_fabric && self.config.configured == Neighbour::Unknown
+    }
+
+    pub(super) fn neighbour(&self) -> Neighbour {
+        match self.config.configured {
+            Neighbour::Unknown => self.findings.neighbour,
+            configured => configured,
+        }
+    }
+
+    pub(super) fn receive(&mut self, now: Instant, frame: &[u8]) -> Change {
+        let Ok(received) = Lldp::parse(frame) else {
+            self.counters.malformed += 1;
+            return Change::Nothing;
+        };
+        self.counters.rx_frames += 1;
+        self.counters.malformed_tlvs += u64::from(received.skipped.malformed);
+        let Lldp {
+            chassis,
+            port,
+            content,
+        } = received.lldp;
+        let known = self
+            .entries
+            .iter()
+            .position(|entry| (entry.chassis, entry.port) == (chassis, port));
+        let (announcement, known) = match (content, known) {
+            (Content::Shutdown, None) => return Change::Nothing,
+            (Content::Shutdown, Some(index)) => return Change::Lost(self.entries.remove(index)),
+            (Content::Announcement(announcement), known) => (announcement, known),
+        };
+        let expires_at = now + announcement.ttl.as_duration();
+        if let Some(entry) = known.and_then(|index| self.entries.get_mut(index)) {
+            entry.announcement = announcement;
+            entry.skipped = received.skipped;
+            entry.expires_at = expires_at;
+            return Change::Refreshed;
+        }
+        if self.entries.len() >= ENTRIES_MAX {
+            self.counters.table_full += 1;
+            return Change::Nothing;
+        }
+        let entry = Entry {
+            chassis,
+            port,
+            announcement,
+            skipped: received.skipped,
+            heard_at: now,
+            expires_at,
+        };
+        self.entries.push(entry);
+        self.start_fast(now);
+        Change::Found(entry)
+    }
+
+    /// Gives the neighbours that are forgotten.
+    pub(super) fn set_link(&mut self, now: Instant, up: bool) -> Vec<Entry> {
+        if core::mem::replace(&mut self.up, up) == up {
+            return Vec::new();
+        }
+        if up {
+            self.start_fast(now);
+            return Vec::new();
+        }
+        core::mem::take(&mut self.entries)
+    }
+
+    pub(super) fn take_expired(&mut self, now: Instant) -> Option<Entry> {
+        let index = self
+            .entries
+            .iter()
+            .position(|entry| entry.expires_at <= now)?;
+        self.counters.expired += 1;
+        Some(self.entries.remove(index))
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        let sends = self.up.then_some(self.send_at);
+        let expires = self.entries.iter().map(|entry| entry.expires_at).min();
+        [sends, expires].into_iter().flatten().min()
+    }
+
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.up && self.send_at <= now
+    }
+
+    pub(super) fn note_sent(&mut self, now: Instant, interval: Duration) {
+        self.counters.tx_frames += 1;
+        self.sent_at = Some(now);
+        self.fast_left = self.fast_left.saturating_sub(1);
+        self.send_at = now
+            + if self.fast_left > 0 {
+                interval.min(FAST_INTERVAL)
+            } else {
+                interval
+            };
+    }
+
+    /// True when there is somebody to say it to; then nothing more is sent.
+    pub(super) fn take_goodbye(&mut self) -> bool {
+        let up = self.up;
+        self.up = false;
+        self.counters.tx_frames += u64::from(up);
+        up
+    }
+
+    fn start_fast(&mut self, now: Instant) {
+        self.fast_left = FAST_FRAMES;
+        let earliest = self.sent_at.map_or(now, |sent| sent + FAST_INTERVAL);
+        self.send_at = now.max(earliest).min(self.send_at.max(now));
+    }
+}
