@@ -28,7 +28,7 @@ enum weir_class {
 /* What became of a frame. */
 enum weir_verdict {
 	WEIR_VERDICT_REDIRECTED = 0,
-	WEIR_VERDICT_PASSED = 1,         /* no socket: handed to the kernel, as the port's setting says */
+	WEIR_VERDICT_PASSED = 1,         /* handed to the kernel: LLDP, or no socket and the port's setting says so */
 	WEIR_VERDICT_DROPPED = 2,        /* no socket: dropped, as the port's setting says */
 	WEIR_VERDICT_TOO_SHORT = 3,      /* no whole Ethernet header: dropped */
 	WEIR_VERDICT_NO_META = 4,        /* the driver left no room for the metadata: dropped */

@@ -49,7 +49,7 @@ impl ClassCounters {
 pub enum Verdict {
     /// It went to the queue's socket.
     Redirected,
-    /// No socket: the kernel got it.
+    /// The kernel got it: LLDP, or there is no socket and the port's fallback is to pass.
     Passed,
     /// No socket: nobody got it.
     Dropped,

@@ -27,7 +27,7 @@ pub struct PortSettings {
     pub default_priority: u8,
     /// Where a frame's priority is looked for.
     pub trust: Trust,
-    /// What happens to a frame when its queue has no socket.
+    /// What happens to a frame when its queue has no socket. LLDP goes to the kernel all the same.
     pub fallback: Fallback,
     /// Priority by PCP.
     pub pcp_to_priority: [u8; abi::WEIR_PRIORITIES as usize],

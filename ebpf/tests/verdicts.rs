@@ -132,7 +132,6 @@ fn classes_by_ethertype_and_address() {
             ethernet(MAC_CONTROL, 0x8808, &[1, 1]),
             FrameClass::MacControl,
         ),
-        (ethernet(NEAREST_BRIDGE, 0x88cc, &[0; 46]), FrameClass::Lldp),
         (ethernet(NEAREST_BRIDGE, 0x88b5, &[0; 46]), FrameClass::Clcm),
         (ethernet(HOST, 0x88b5, &[0; 46]), FrameClass::Data),
         (
@@ -142,6 +141,7 @@ fn classes_by_ethertype_and_address() {
         (ethernet(HOST, 0x0806, &[0; 28]), FrameClass::Data),
         // control protocols are never tagged: such a frame is somebody's data
         (tagged(&[(0x8100, 0)], 0x8808, &[1, 1]), FrameClass::Data),
+        (tagged(&[(0x8100, 0)], 0x88cc, &[0; 46]), FrameClass::Data),
     ];
     for (frame, class) in table {
         assert_eq!(port.meta(&frame).class, class, "{frame:02x?}");
@@ -306,6 +306,29 @@ fn without_a_socket_the_fallback_decides() {
         assert!(run.meta.is_empty(), "nobody would read it");
         assert_eq!(run.data, frame);
         assert_eq!(program.verdict_counters().unwrap().get(verdict), 1);
+    }
+}
+
+#[test]
+fn lldp_goes_to_the_kernel_whatever_the_fallback() {
+    let frame = ethernet(NEAREST_BRIDGE, 0x88cc, &[0; 46]);
+    for fallback in [Fallback::Pass, Fallback::Drop] {
+        let settings = PortSettings {
+            fallback,
+            ..PortSettings::default()
+        };
+        let without_socket = load(&settings);
+        let port = Port::new(&settings);
+        for program in [&without_socket, &port.program] {
+            let run = program.test_run(&frame).unwrap();
+            assert_eq!(run.action, XDP_PASS);
+            assert!(run.meta.is_empty(), "the kernel must not see a record");
+            assert_eq!(run.data, frame);
+            let verdicts = program.verdict_counters().unwrap();
+            assert_eq!(verdicts.get(Verdict::Passed), 1);
+            let counted = program.class_counters().unwrap();
+            assert_eq!(counted.of_class(FrameClass::Lldp).frames, 1);
+        }
     }
 }
 

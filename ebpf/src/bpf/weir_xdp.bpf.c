@@ -6,7 +6,8 @@
  * CLCM); its PCP, else its DSCP, else the port's default give its priority; addresses, protocol and ports
  * give its flow hash. It is counted per class and priority, gets a struct weir_meta in front of its
  * first byte, and goes to the AF_XDP socket of the queue that it came in by. Where no socket is, the port's
- * fallback says whether the kernel gets it or nobody does.
+ * fallback says whether the kernel gets it or nobody does. LLDP goes to the kernel always: the daemon's
+ * control plane hears it there by a packet socket, as does any other LLDP agent of the host.
  *
  * Truncated headers are no reason to drop: what cannot be read is not used. The switch decides.
  */
@@ -269,6 +270,10 @@ int weir_xdp(struct xdp_md *ctx)
 	priority = priority_of(settings, &parsed);
 	count_traffic(parsed.class, priority, data_end - data);
 
+	if (parsed.class == WEIR_CLASS_LLDP) {
+		count_verdict(WEIR_VERDICT_PASSED);
+		return XDP_PASS;
+	}
 	if (!bpf_map_lookup_elem(&weir_xsks, &queue)) {
 		if (settings->fallback == WEIR_FALLBACK_PASS) {
 			count_verdict(WEIR_VERDICT_PASSED);
