@@ -10,6 +10,7 @@
 //! | `GET /v1/deadlocks` | [`Deadlocks`] |
 //! | `GET /v1/events?after=SEQUENCE&wait_seconds=S` | [`EventPage`]; waits up to `S` seconds for a first event |
 //! | `GET /v1/history?after=SEQUENCE` | [`History`] |
+//! | `GET /v1/neighbors` | `Vec<`[`Neighbor`](crate::neighbors::Neighbor)`>` |
 //!
 //! An error answers with a 4xx or 5xx status and an [`Error`].
 
@@ -291,7 +292,8 @@ pub struct Event {
     /// When, by the machine's wall clock, RFC 3339 in UTC.
     pub time: String,
     /// `suspected`, `suspicion_ended`, `loop_found`, `release_started`, `release_ended`, `clcm_sent`,
-    /// `clcm_received`, `clcm_ignored`, `headroom_exceeded`, `link_up`, `link_down`, `started`, `draining` …
+    /// `clcm_received`, `clcm_ignored`, `headroom_exceeded`, `neighbour_found`, `pfc_mismatch`, `link_up`,
+    /// `link_down`, `started`, `draining` …
     pub kind: String,
     /// The port it concerns, if one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

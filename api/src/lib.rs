@@ -7,4 +7,5 @@
 #[cfg(feature = "client")]
 pub mod client;
 pub mod daemon;
+pub mod neighbors;
 pub mod run;

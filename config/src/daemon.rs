@@ -48,6 +48,8 @@ pub struct DaemonConfig {
     pub forwarding: ForwardingConfig,
     /// `[[route]]`.
     pub routes: Vec<Route>,
+    /// `[lldp]`.
+    pub lldp: LldpConfig,
 }
 
 /// `[log]`.
@@ -248,6 +250,15 @@ pub struct Route {
     pub ports: Vec<PortId>,
 }
 
+/// `[lldp]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LldpConfig {
+    /// Whether the switch announces itself and listens.
+    pub enabled: bool,
+    /// Time between two announcements.
+    pub interval: Duration,
+}
+
 /// Priority by DSCP where nothing else is said: the class selector (RFC 2474, section 4.2.2).
 pub fn default_dscp_map() -> [Priority; 64] {
     std::array::from_fn(|dscp| Priority::from_low_bits((dscp >> 3) as u8))
@@ -301,6 +312,15 @@ impl Default for ForwardingConfig {
             learning: false,
             capacity: 4096,
             age: Duration::from_secs(300),
+        }
+    }
+}
+
+impl Default for LldpConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            interval: Duration::from_secs(30),
         }
     }
 }

@@ -49,6 +49,10 @@ detect = "20ms"
 [[route]]
 destination = "02:00:00:00:00:01"
 ports = ["h1", "veth0"]
+
+[lldp]
+enabled = false
+interval = "5s"
 "#;
 
 /// A class with Levels, and every key of a port that concerns it.
@@ -108,6 +112,8 @@ fn a_good_file_says_what_it_means() {
     assert_eq!(config.api_socket, Path::new("/run/weir/s1/api.sock"));
     assert_eq!(config.deadlock.policy, Policy::Breaker);
     assert_eq!(config.deadlock.detect, Duration::from_millis(20));
+    assert_eq!(config.lldp.interval, Duration::from_secs(5));
+    assert!(!config.lldp.enabled);
     assert_eq!(config.ports[0].name, "veth0");
     assert_eq!(config.ports[0].role, PortRole::Fabric);
     assert_eq!(config.ports[1].dscp_map[46], Priority::ALL[5]);
@@ -311,6 +317,11 @@ fn every_complaint_names_file_line_key_and_remedy() {
             "dscp-map = { 46 = 5 }",
             "dscp-map = { 64 = 5 }",
             "s1.toml:30: port.h1.dscp-map.64: `64` is no DSCP; there are 0 to 63",
+        ),
+        (
+            "interval = \"5s\"",
+            "interval = \"900ms\"",
+            "s1.toml:43: lldp.interval: must be between \"1s\" and \"3600s\"",
         ),
         (
             "buffer = \"128KiB\"",

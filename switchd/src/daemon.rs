@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use weir_core::{MacAddress, PortId};
 use crate::control::info::{PortInfo, SwitchInfo};
 use crate::control::link::{DataplaneLink, XdpCounters};
 use crate::control::link_monitor::LinkMonitor;
+use crate::control::lldp::LldpAgent;
 use crate::control::{self, Control, ControlSettings, Shared, Stage, SupervisorError};
 use crate::run_dir::{RunDir, RunDirError};
 use crate::{api, metrics, service};
@@ -51,6 +53,12 @@ pub trait RunningDataplane: Send + 'static {
 
     /// See [`XdpCounters::frames`].
     fn xdp_frames(&self, port: PortId) -> Vec<(&'static str, u64)>;
+
+    /// A socket for each port, in the configuration's order, that gives and takes whole LLDP frames.
+    /// Called once, if LLDP is spoken.
+    fn lldp_sockets(&self) -> Vec<io::Result<OwnedFd>> {
+        Vec::new()
+    }
 
     /// Admits nothing more, sends what is buffered for `drain` at most, ends and detaches.
     ///
@@ -176,6 +184,7 @@ async fn run_in<D: RunningDataplane>(
             return Err(SupervisorError::Notify(error).into());
         }
     };
+    let lldp = plan.control.lldp.enabled.then(|| dataplane.lldp_sockets());
     let dataplane = Arc::new(Mutex::new(Some(dataplane)));
     let xdp = Box::new(SharedDataplane(Arc::clone(&dataplane)));
     let started = control::start(plan.info, &plan.control, link, xdp);
@@ -191,6 +200,10 @@ async fn run_in<D: RunningDataplane>(
         watched("API", api::serve(api_listener, Arc::clone(&shared))),
         watched("link monitor", monitor.run(Arc::clone(&shared))),
     ];
+    if let Some(sockets) = lldp {
+        let agent = LldpAgent::new(Arc::clone(&shared), sockets);
+        tasks.push(watched("LLDP agent", agent.run()));
+    }
     if let Some(listener) = metrics_listener {
         let serve = metrics::serve(listener, Arc::clone(&shared));
         tasks.push(watched("metrics", serve));

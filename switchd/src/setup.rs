@@ -1,5 +1,7 @@
 //! From the configuration file to what the daemon's parts want.
 
+mod announcement;
+
 use std::time::Duration;
 
 use weir_config::daemon::{DaemonConfig, LogFormat};
@@ -23,6 +25,7 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
             seed,
             history_interval: config.dataplane.history_interval,
             history_length: config.dataplane.history_length,
+            lldp: announcement::lldp(config),
         },
         drain,
     }

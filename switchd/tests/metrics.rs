@@ -250,7 +250,7 @@ async fn every_label_value_is_documented() {
     let samples = scraped.text.lines().filter_map(parse_if_sample);
     let mut checked = BTreeSet::new();
     for sample in samples {
-        for label in ["reason", "kind", "protocol", "direction"] {
+        for label in ["reason", "kind", "protocol", "direction", "what"] {
             if let Some(value) = sample.labels.get(label) {
                 assert!(
                     page.contains(&format!("`{value}`")),

@@ -7,9 +7,11 @@ mod port;
 use std::path::PathBuf;
 
 use weir_core::control::Policy;
-use weir_core::{MacAddress, PortId, PortRole};
+use weir_core::{Duration, MacAddress, PortId, PortRole};
 
-use super::{DaemonConfig, DeadlockConfig, ForwardingConfig, LogConfig, LogFormat, Port, Route};
+use super::{
+    DaemonConfig, DeadlockConfig, ForwardingConfig, LldpConfig, LogConfig, LogFormat, Port, Route,
+};
 use crate::document;
 use crate::reader::{Names, Problem, Problems, Table};
 
@@ -34,6 +36,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "deadlock",
             "forwarding",
             "route",
+            "lldp",
         ],
     ),
     ("log", &["level", "format"]),
@@ -109,6 +112,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     ),
     ("forwarding", &["learning", "capacity", "age"]),
     ("route", &["destination", "ports"]),
+    ("lldp", &["enabled", "interval"]),
 ];
 
 /// The legal keys of one table.
@@ -155,6 +159,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         deadlock: deadlock(root),
         forwarding: forwarding(root),
         routes: routes(root, &ports),
+        lldp: lldp(root),
         ports,
         name,
         run_dir,
@@ -281,6 +286,24 @@ fn routes(root: &Table<'_>, ports: &[Port]) -> Vec<Route> {
             })
         })
         .collect()
+}
+
+fn lldp(root: &Table<'_>) -> LldpConfig {
+    /// What IEEE 802.1AB allows for msgTxInterval (clause 9.2.5.7).
+    const LEAST: Duration = Duration::from_secs(1);
+    const MOST: Duration = Duration::from_secs(3600);
+    let default = LldpConfig::default();
+    let Some(table) = root.table("lldp", keys("lldp")) else {
+        return default;
+    };
+    let interval = table.get_or("interval", default.interval);
+    if !(LEAST..=MOST).contains(&interval) {
+        table.complain("interval", "must be between \"1s\" and \"3600s\"");
+    }
+    LldpConfig {
+        enabled: table.get_or("enabled", default.enabled),
+        interval,
+    }
 }
 
 /// What only the core can say: buffers against frames, and the like.

@@ -71,7 +71,12 @@ fn write_all(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
             ports.join(", ")
         )?;
     }
-    Ok(())
+    writeln!(
+        out,
+        "\n[lldp]\nenabled = {}\ninterval = \"{}\"",
+        config.lldp.enabled,
+        format_duration(config.lldp.interval)
+    )
 }
 
 fn dataplane(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {

@@ -9,8 +9,8 @@ use weir_core::{
 
 use super::{Host, Link, LinkProperties, Scenario};
 use crate::daemon::{
-    default_dscp_map, Class, DaemonConfig, DataplaneConfig, Fallback, ForwardingConfig, LogConfig,
-    Port, Route, Trust,
+    default_dscp_map, Class, DaemonConfig, DataplaneConfig, Fallback, ForwardingConfig, LldpConfig,
+    LogConfig, Port, Route, Trust,
 };
 
 /// What a port of a switch leads to.
@@ -265,6 +265,7 @@ impl Scenario {
             deadlock: self.deadlock,
             forwarding: ForwardingConfig::default(),
             routes,
+            lldp: LldpConfig::default(),
         }
     }
 }

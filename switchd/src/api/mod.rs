@@ -2,6 +2,7 @@
 
 pub mod levels;
 pub mod listener;
+pub mod neighbors;
 pub mod views;
 
 use std::fs::Permissions;
@@ -20,6 +21,7 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use tokio::net::UnixListener;
 use weir_api::daemon::{Deadlocks, Error, EventPage, History, Levels, Pfc, Port, Queue, Status};
+use weir_api::neighbors::Neighbor;
 
 use crate::control::Shared;
 use listener::{Bounded, CONNECTIONS_MAX, SILENCE_MAX};
@@ -38,6 +40,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/deadlocks", get(deadlocks))
         .route("/v1/events", get(events))
         .route("/v1/history", get(history))
+        .route("/v1/neighbors", get(neighbours))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(shared)
@@ -151,12 +154,16 @@ async fn history(
     Ok(Json(shared.history.to_api(&shared.info, after)))
 }
 
+async fn neighbours(State(shared): State<Arc<Shared>>) -> Json<Vec<Neighbor>> {
+    Json(neighbors::neighbors(&shared))
+}
+
 async fn not_found(uri: Uri) -> ApiError {
     ApiError {
         status: StatusCode::NOT_FOUND,
         error: format!(
             "there is no {}; there are /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/levels, \
-             /v1/deadlocks, /v1/events and /v1/history",
+             /v1/deadlocks, /v1/events, /v1/history and /v1/neighbors",
             uri.path()
         ),
     }

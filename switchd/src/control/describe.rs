@@ -1,12 +1,13 @@
 //! The dataplane's events and the control plane's reports as entries of the event log.
 
+use weir_core::control::neighbours::{NeighbourReport, NeighbourReportKind};
 use weir_core::control::{Report, ReportKind};
 use weir_core::event::EventKind;
 use weir_core::wire::clcm::{Clcm, Phase};
 use weir_core::{Event, PortId, Priority};
 
 use super::event_log::Draft;
-use super::info::SwitchInfo;
+use super::info::{neighbour_name, SwitchInfo};
 
 /// What happened in the dataplane.
 pub fn event(info: &SwitchInfo, event: &Event) -> Draft {
@@ -86,6 +87,43 @@ pub fn report(info: &SwitchInfo, report: &Report) -> Draft {
             .detail("ingress", ingress())
             .detail("switches", length),
         ReportKind::ReleaseOrdered { egress } => about(egress).detail("ingress", ingress()),
+    }
+}
+
+/// What LLDP found out.
+pub fn neighbour(info: &SwitchInfo, report: &NeighbourReport) -> Draft {
+    let draft = Draft {
+        port: Some(info.port_name(report.port)),
+        ..Draft::new(report.at, report.kind.name())
+    };
+    match &report.kind {
+        NeighbourReportKind::Found {
+            chassis,
+            identifier,
+            system_name,
+        } => {
+            let draft = draft
+                .detail("chassis", chassis)
+                .detail("neighbour_port", identifier);
+            match system_name {
+                Some(name) => draft.detail("system", name),
+                None => draft,
+            }
+        }
+        NeighbourReportKind::Lost {
+            chassis,
+            identifier,
+            reason,
+        } => draft
+            .detail("chassis", chassis)
+            .detail("neighbour_port", identifier)
+            .detail("reason", reason.name()),
+        NeighbourReportKind::NeighbourIs(neighbour) => {
+            draft.detail("neighbour", neighbour_name(*neighbour))
+        }
+        NeighbourReportKind::PfcMismatch(mismatch) => draft.detail("mismatch", mismatch),
+        NeighbourReportKind::LevelMismatch(mismatch) => draft.detail("mismatch", mismatch),
+        NeighbourReportKind::PfcMismatchEnded | NeighbourReportKind::LevelMismatchEnded => draft,
     }
 }
 

@@ -10,6 +10,7 @@ pub mod history;
 pub mod info;
 pub mod link;
 pub mod link_monitor;
+pub mod lldp;
 mod log;
 pub mod shared;
 mod supervisor;
@@ -25,6 +26,7 @@ use event_log::Draft;
 use history::History;
 use info::SwitchInfo;
 use link::{DataplaneLink, XdpCounters};
+use lldp::LldpSettings;
 use supervisor::Supervisor;
 
 pub use shared::{Shared, Stage};
@@ -44,6 +46,8 @@ pub struct ControlSettings {
     pub history_interval: Duration,
     /// Samples kept.
     pub history_length: usize,
+    /// LLDP.
+    pub lldp: LldpSettings,
 }
 
 /// The running control plane.
@@ -67,7 +71,8 @@ pub fn start(
 ) -> Result<Control, SupervisorError> {
     let (sender, inbox) = mpsc::channel(INBOX_CAPACITY);
     let history = History::new(settings.history_interval, settings.history_length);
-    let shared = Arc::new(Shared::new(info, history, xdp, sender));
+    let neighbours = settings.lldp.state_machine(&info);
+    let shared = Arc::new(Shared::new(info, history, neighbours, xdp, sender));
     shared.record(Draft::new(shared.began, "started"));
     let plane = ControlPlane::new(settings.plane, settings.seed);
     let supervisor = Supervisor::new(Arc::clone(&shared), plane, link, inbox);

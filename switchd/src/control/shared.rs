@@ -5,9 +5,10 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, watch, Notify};
+use weir_core::control::neighbours::Neighbours;
 use weir_core::control::ControlCounters;
-use weir_core::{Duration, Instant, PortId};
+use weir_core::{Command, Duration, Instant, PortId};
 
 use super::deadlock_log::DeadlockLog;
 use super::event_log::{Draft, EventLog, EVENT_CAPACITY};
@@ -63,6 +64,8 @@ pub struct Shared {
     /// Samples.
     pub history: History,
     deadlocks: Mutex<DeadlockLog>,
+    neighbours: Mutex<Neighbours>,
+    link_changed: Notify,
     figures: Mutex<ControlFigures>,
     snapshot: watch::Sender<Arc<Published>>,
     stage: watch::Sender<Stage>,
@@ -75,6 +78,7 @@ impl Shared {
     pub(super) fn new(
         info: SwitchInfo,
         history: History,
+        neighbours: Neighbours,
         xdp: Box<dyn XdpCounters>,
         inbox: mpsc::Sender<Message>,
     ) -> Self {
@@ -84,6 +88,8 @@ impl Shared {
             events: EventLog::new(EVENT_CAPACITY),
             history,
             deadlocks: Mutex::default(),
+            neighbours: Mutex::new(neighbours),
+            link_changed: Notify::new(),
             figures: Mutex::default(),
             snapshot: watch::Sender::new(Arc::new(Published(empty))),
             stage: watch::Sender::new(Stage::Running),
@@ -127,6 +133,11 @@ impl Shared {
     /// Suspicions, lasting and past.
     pub fn deadlocks(&self) -> MutexGuard<'_, DeadlockLog> {
         lock(&self.deadlocks)
+    }
+
+    /// Who is at the other end of the links.
+    pub fn neighbours(&self) -> MutexGuard<'_, Neighbours> {
+        lock(&self.neighbours)
     }
 
     /// Figures of the control plane.
@@ -179,9 +190,21 @@ impl Shared {
                 port: Some(self.info.port_name(port)),
                 ..Draft::new(clock::now(), if up { "link_up" } else { "link_down" })
             });
-            // Fails only once the supervisor has ended, and with it the dataplane.
-            let _ = self.inbox.send(Message::SetLink { port, up }).await;
+            self.neighbours().set_link(clock::now(), port, up);
+            self.link_changed.notify_one();
+            self.command(Command::SetLink { port, up }).await;
         }
+    }
+
+    /// Waits until a link has gone up or down since the last call. For one caller.
+    pub(super) async fn link_changed(&self) {
+        self.link_changed.notified().await;
+    }
+
+    /// Has the supervisor pass `command` on to the dataplane.
+    pub(super) async fn command(&self, command: Command) {
+        // Fails only once the supervisor has ended, and with it the dataplane.
+        let _ = self.inbox.send(Message::Command(command)).await;
     }
 
     /// What the XDP program has counted at `port`, by class.

@@ -32,19 +32,15 @@ const SPARE_SNAPSHOTS: usize = 3;
 
 /// What others ask of the supervisor.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // messages are few and live in a bounded queue
 pub(super) enum Message {
     /// Publish a snapshot that is taken at `asked` or later.
     Refresh {
         /// When it was asked for.
         asked: Instant,
     },
-    /// Tell the dataplane about a link.
-    SetLink {
-        /// The port.
-        port: PortId,
-        /// Whether its link is up.
-        up: bool,
-    },
+    /// Pass this on to the dataplane.
+    Command(Command),
 }
 
 /// Why the supervisor ended.
@@ -144,7 +140,7 @@ impl Supervisor {
                 self.refresh_asked = self.refresh_asked.max(Some(asked));
                 self.request_snapshot();
             }
-            Message::SetLink { port, up } => self.pend(Command::SetLink { port, up }),
+            Message::Command(command) => self.pend(command),
         }
     }
 

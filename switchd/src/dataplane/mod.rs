@@ -5,6 +5,7 @@
 
 mod io;
 pub mod messages;
+pub mod packet_socket;
 mod pool;
 mod promiscuous;
 mod settings;
@@ -15,6 +16,7 @@ mod worker;
 mod xdp_io;
 
 use std::io as std_io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::thread::JoinHandle;
 
@@ -247,6 +249,13 @@ impl RunningDataplane for Dataplane {
                 .map(|class| (class.name(), counters.of_class(class).frames))
                 .collect()
         })
+    }
+
+    fn lldp_sockets(&self) -> Vec<std_io::Result<OwnedFd>> {
+        self.ports
+            .iter()
+            .map(|port| packet_socket::open(port.facts.ifindex))
+            .collect()
     }
 
     fn stop(self, drain: std::time::Duration) -> anyhow::Result<Stopped> {

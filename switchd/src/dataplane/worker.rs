@@ -243,7 +243,7 @@ impl<I: Io> Worker<I> {
             FrameClass::Clcm => {
                 let _ = self.switch.receive_clcm(now, id, bytes);
             }
-            // Counted by the XDP program; nobody here speaks it.
+            // The XDP program gives it to the kernel: the control plane has sockets of its own.
             FrameClass::Lldp => {}
         }
         false

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, MetricType};
 use weir_core::control::IgnoreReason;
+use weir_core::wire::lldp::dcbx::PfcMismatch;
 use weir_core::{DropReason, PortId};
 
 use super::definitions::{self as define, Definition, Kind};
@@ -63,6 +64,7 @@ impl Collector for SnapshotCollector {
         let ports = self.shared.info.numbered_ports();
         for ((id, info), state) in ports.zip(&self.snapshot.ports) {
             self.collect_port(&mut families, id, info, state);
+            self.collect_lldp(&mut families, id, info);
             self.collect_priorities(&mut families, info, state);
         }
         families.finish()
@@ -152,6 +154,42 @@ impl SnapshotCollector {
         families.add(&define::ROUND_TRIPS_EXCEEDED, &[port], exceeded);
         let received = counters.clcm_received as f64;
         families.add(&define::CLCM_FRAMES, &[port, "rx"], received);
+    }
+
+    fn collect_lldp(&self, families: &mut Families, id: PortId, info: &PortInfo) {
+        let port = info.name.as_str();
+        let neighbours = self.shared.neighbours();
+        let (counters, findings) = (neighbours.counters(id), neighbours.findings(id));
+        for (direction, count) in [("tx", counters.tx_frames), ("rx", counters.rx_frames)] {
+            families.add(&define::LLDP_FRAMES, &[port, direction], count as f64);
+        }
+        for (reason, count) in [
+            ("unsent", counters.unsent),
+            ("malformed", counters.malformed),
+            ("too_fast", counters.limited),
+            ("too_many_neighbours", counters.table_full),
+        ] {
+            families.add(&define::LLDP_DISCARDED, &[port, reason], count as f64);
+        }
+        for (metric, value) in [
+            (&define::LLDP_MALFORMED_TLVS, counters.malformed_tlvs),
+            (&define::LLDP_EXPIRED, counters.expired),
+            (
+                &define::LLDP_NEIGHBOURS,
+                neighbours.entries(id).len() as u64,
+            ),
+        ] {
+            families.add(metric, &[port], value as f64);
+        }
+        let silent = matches!(findings.pfc, Some(PfcMismatch::NotAnnounced { .. }));
+        for (what, differs) in [
+            ("pfc", findings.pfc.is_some() && !silent),
+            ("pfc_not_announced", silent),
+            ("level", findings.level.is_some()),
+        ] {
+            let value = f64::from(u8::from(differs));
+            families.add(&define::LLDP_MISMATCH, &[port, what], value);
+        }
     }
 
     fn collect_priorities(&self, families: &mut Families, info: &PortInfo, state: &PortSnapshot) {

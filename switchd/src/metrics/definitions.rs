@@ -136,6 +136,18 @@ metrics! {
         "Frames received from and handed to all sockets, control frames included.";
     SNAPSHOT_AGE Gauge "weir_snapshot_age_seconds" []
         "Age of the dataplane's figures above; large when the dataplane does not answer.";
+    LLDP_FRAMES Counter "weir_lldp_frames_total" ["port", "direction"]
+        "LLDP frames sent (tx), and received and understood (rx).";
+    LLDP_DISCARDED Counter "weir_lldp_discarded_total" ["port", "reason"]
+        "LLDP frames that were not sent or not used, by reason.";
+    LLDP_MALFORMED_TLVS Counter "weir_lldp_malformed_tlvs_total" ["port"]
+        "TLVs in frames otherwise understood that hold what they must not.";
+    LLDP_EXPIRED Counter "weir_lldp_expired_total" ["port"]
+        "Neighbours that were not heard for as long as they wanted to be believed.";
+    LLDP_NEIGHBOURS Gauge "weir_lldp_neighbours" ["port"]
+        "Neighbours that are heard on the port: more than one where several systems talk on one link.";
+    LLDP_MISMATCH Gauge "weir_lldp_mismatch" ["port", "what"]
+        "1 while the port's configuration and its neighbour's differ.";
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use weir_core::{
 use weir_switchd::control::clock;
 use weir_switchd::control::info::{ClassInfo, PortInfo, SwitchInfo};
 use weir_switchd::control::link::{Busy, DataplaneLink, Requests, XdpCounters};
+use weir_switchd::control::lldp::LldpSettings;
 use weir_switchd::control::ControlSettings;
 use weir_switchd::daemon::{AttachedPort, RunningDataplane, Stopped};
 use weir_switchd::dataplane::messages::{Request, Snapshot};
@@ -97,6 +98,7 @@ pub fn settings() -> ControlSettings {
         seed: 1,
         history_interval: Duration::from_millis(5),
         history_length: 4,
+        lldp: LldpSettings::default(),
     }
 }
 
@@ -111,6 +113,8 @@ pub struct FakeDataplane {
     pub notify: Arc<EventFd>,
     pub template: Arc<Mutex<Snapshot>>,
     commands: Arc<Mutex<Vec<Command>>>,
+    /// The daemon's ends of the LLDP sockets, until it takes them.
+    pub lldp: Mutex<Vec<OwnedFd>>,
     /// Runs when the dataplane is told to stop.
     pub at_stop: Option<Box<dyn FnOnce() + Send>>,
     thread: Option<JoinHandle<()>>,
@@ -131,6 +135,7 @@ impl FakeDataplane {
             notify: Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC).unwrap()),
             template: Arc::default(),
             commands: Arc::default(),
+            lldp: Mutex::default(),
             at_stop: None,
             thread: None,
         };
@@ -238,6 +243,11 @@ impl RunningDataplane for FakeDataplane {
 
     fn xdp_frames(&self, port: PortId) -> Vec<(&'static str, u64)> {
         FakeXdp.frames(port)
+    }
+
+    fn lldp_sockets(&self) -> Vec<io::Result<OwnedFd>> {
+        let sockets = std::mem::take(&mut *self.lldp.lock().unwrap());
+        sockets.into_iter().map(Ok).collect()
     }
 
     fn stop(mut self, drain: StdDuration) -> anyhow::Result<Stopped> {

@@ -1,0 +1,151 @@
+//! What LLDP found out, as the API shows it.
+
+use weir_api::neighbors::{Neighbor, NeighborApplication, NeighborEts, NeighborPfc, NeighborWeir};
+use weir_core::control::neighbours::{Entry, Neighbours};
+use weir_core::wire::lldp::application::{Application, ApplicationEntry};
+use weir_core::wire::lldp::basic::{SystemCapabilities, Text};
+use weir_core::wire::lldp::dcbx::{EtsConfiguration, PfcConfiguration, TrafficClass};
+use weir_core::wire::lldp::weir::{AnnouncedMode, Weir};
+use weir_core::{Instant, PortId};
+
+use crate::control::info::{neighbour_name, PortInfo};
+use crate::control::{clock, Shared};
+
+/// Names of the bits of IEEE 802.1AB table 8-4, the lowest first.
+const CAPABILITIES: [&str; 11] = [
+    "other",
+    "repeater",
+    "bridge",
+    "wlan_access_point",
+    "router",
+    "telephone",
+    "docsis",
+    "station_only",
+    "c_vlan",
+    "s_vlan",
+    "two_port_mac_relay",
+];
+
+/// `GET /v1/neighbors`.
+pub fn neighbors(shared: &Shared) -> Vec<Neighbor> {
+    let neighbours = shared.neighbours();
+    let now = clock::now();
+    shared
+        .info
+        .numbered_ports()
+        .flat_map(|(id, info)| {
+            neighbours
+                .entries(id)
+                .iter()
+                .map(|entry| neighbor(&neighbours, now, id, info, entry))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn neighbor(
+    neighbours: &Neighbours,
+    now: Instant,
+    id: PortId,
+    info: &PortInfo,
+    entry: &Entry,
+) -> Neighbor {
+    let said = &entry.announcement;
+    let findings = neighbours.findings(id);
+    let pfc = findings.pfc.map(|mismatch| mismatch.to_string());
+    let level = findings.level.map(|mismatch| mismatch.to_string());
+    let text = |text: &Option<Text>| text.as_ref().map(Text::to_string);
+    Neighbor {
+        port: info.name.clone(),
+        chassis_id: entry.chassis.to_string(),
+        chassis_id_subtype: entry.chassis.subtype(),
+        port_id: entry.port.to_string(),
+        port_id_subtype: entry.port.subtype(),
+        port_description: text(&said.port_description),
+        system_name: text(&said.system_name),
+        system_description: text(&said.system_description),
+        capabilities: said.capabilities.map_or_else(Vec::new, capabilities),
+        known_seconds: now.saturating_since(entry.heard_at).as_secs_f64(),
+        ttl_seconds: said.ttl.seconds(),
+        ttl_left_seconds: entry.expires_at.saturating_since(now).as_secs_f64(),
+        kind: neighbour_name(neighbours.neighbour(id)).to_owned(),
+        pfc: said.pfc.as_ref().map(pfc_of),
+        ets: said.ets.as_ref().map(ets_of),
+        applications: said.applications.map_or_else(Vec::new, |table| {
+            table.entries().iter().map(application).collect()
+        }),
+        weir: said.weir.as_ref().map(weir_of),
+        mismatches: pfc.into_iter().chain(level).collect(),
+    }
+}
+
+fn capabilities(capabilities: SystemCapabilities) -> Vec<String> {
+    CAPABILITIES
+        .iter()
+        .enumerate()
+        .filter(|(bit, _)| capabilities.enabled() & (1 << bit) != 0)
+        .map(|(_, name)| (*name).to_owned())
+        .collect()
+}
+
+fn pfc_of(pfc: &PfcConfiguration) -> NeighborPfc {
+    NeighborPfc {
+        willing: pfc.willing,
+        priorities: pfc.enabled.iter().map(|priority| priority.get()).collect(),
+    }
+}
+
+fn ets_of(ets: &EtsConfiguration) -> NeighborEts {
+    NeighborEts {
+        willing: ets.willing,
+        traffic_classes: ets.assignment.map(TrafficClass::get).to_vec(),
+        bandwidth_percent: ets.bandwidth.percent().to_vec(),
+    }
+}
+
+fn application(entry: &ApplicationEntry) -> NeighborApplication {
+    let (selector, id) = match entry.application {
+        Application::EtherType(id) => ("ethertype", id),
+        Application::StreamPort(id) => ("stream_port", id),
+        Application::DatagramPort(id) => ("datagram_port", id),
+        Application::Port(id) => ("port", id),
+        Application::Dscp(id) => ("dscp", id),
+    };
+    NeighborApplication {
+        selector: selector.to_owned(),
+        id,
+        priority: entry.priority.get(),
+    }
+}
+
+fn weir_of(weir: &Weir) -> NeighborWeir {
+    match weir {
+        Weir::V1(weir) => NeighborWeir {
+            version: 1,
+            clcm: weir.clcm,
+            modes: weir.modes.map(|mode| mode_name(mode).to_owned()).to_vec(),
+            depths: weir.modes.map(depth).to_vec(),
+        },
+        Weir::Unknown(version) => NeighborWeir {
+            version: version.get(),
+            clcm: false,
+            modes: Vec::new(),
+            depths: Vec::new(),
+        },
+    }
+}
+
+fn mode_name(mode: AnnouncedMode) -> &'static str {
+    match mode {
+        AnnouncedMode::Lossy => "lossy",
+        AnnouncedMode::Pfc => "pfc",
+        AnnouncedMode::Level(_) => "level",
+    }
+}
+
+fn depth(mode: AnnouncedMode) -> u8 {
+    match mode {
+        AnnouncedMode::Level(depth) => depth.get(),
+        AnnouncedMode::Lossy | AnnouncedMode::Pfc => 0,
+    }
+}

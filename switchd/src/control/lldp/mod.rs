@@ -1,0 +1,209 @@
+//! LLDP: the sockets and the clock of the state machine in [`weir_core::control::neighbours`].
+//!
+//! The agent is a task of the API's runtime: no frame of the dataplane and no CLCM waits for it. What it
+//! finds out goes to the dataplane as a command by way of the supervisor, and to people as events.
+
+mod socket;
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration as StdDuration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use weir_core::control::neighbours::{
+    AnnouncedPort, NeighbourReport, Neighbours, NeighboursConfig,
+};
+use weir_core::wire::lldp::basic::ChassisId;
+use weir_core::wire::lldp::{Lldp, FRAME_LENGTH_MAX};
+use weir_core::{Command, Duration, PortId};
+
+use super::info::SwitchInfo;
+use super::shared::Shared;
+use super::{clock, describe};
+use socket::{Heard, LldpSocket};
+
+/// Frames that wait for the agent at most; the rest waits in the sockets.
+const HEARD_CAPACITY: usize = 64;
+
+/// Settings of LLDP.
+#[derive(Clone, Debug)]
+pub struct LldpSettings {
+    /// Whether it is spoken at all.
+    pub enabled: bool,
+    /// Time between two announcements.
+    pub interval: Duration,
+    /// By [`PortId`]: what is announced, and what is made of the answers.
+    pub ports: Vec<AnnouncedPort>,
+}
+
+impl Default for LldpSettings {
+    /// Nothing is spoken.
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            interval: Duration::from_secs(30),
+            ports: Vec::new(),
+        }
+    }
+}
+
+impl LldpSettings {
+    /// The state machine of a switch whose ports have their addresses: the lowest one is its chassis.
+    pub(super) fn state_machine(&self, info: &SwitchInfo) -> Neighbours {
+        let chassis = info.ports.iter().map(|port| port.address).min();
+        let config = NeighboursConfig {
+            chassis: ChassisId::mac(chassis.unwrap_or_default()),
+            interval: self.interval,
+            ports: self.ports.clone(),
+        };
+        Neighbours::new(config, clock::now())
+    }
+}
+
+/// The agent.
+pub struct LldpAgent {
+    shared: Arc<Shared>,
+    /// By [`PortId`]; `None` where none could be had.
+    sockets: Vec<Option<Arc<LldpSocket>>>,
+}
+
+impl LldpAgent {
+    /// An agent with one socket for each port, in their order. A port whose socket could not be had is
+    /// left out, with a warning. Needs a tokio runtime.
+    pub fn new(shared: Arc<Shared>, sockets: Vec<std::io::Result<OwnedFd>>) -> Self {
+        let sockets = shared
+            .info
+            .ports
+            .iter()
+            .zip(sockets)
+            .map(|(port, socket)| {
+                socket
+                    .and_then(LldpSocket::new)
+                    .map(Arc::new)
+                    .inspect_err(|error| {
+                        tracing::warn!(port = port.name, %error, "no LLDP on this port");
+                    })
+                    .ok()
+            })
+            .collect();
+        Self { shared, sockets }
+    }
+
+    /// Speaks LLDP until the daemon ends, and says goodbye then.
+    ///
+    /// # Errors
+    ///
+    /// Never; a port that does not work is left out.
+    pub async fn run(self) -> std::io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let ending = shared.ending();
+        tokio::pin!(ending);
+        let (sender, mut heard) = mpsc::channel(HEARD_CAPACITY);
+        let _receivers = self.listen(sender);
+        loop {
+            self.step().await;
+            let due = shared.neighbours().next_timeout();
+            tokio::select! {
+                () = &mut ending => break,
+                Some(heard) = heard.recv() => self.take(&heard),
+                () = shared.link_changed() => {}
+                () = sleep_until(due), if due.is_some() => {}
+            }
+        }
+        self.say_goodbye();
+        Ok(())
+    }
+
+    /// One task for each socket, ended with the set.
+    fn listen(&self, sender: mpsc::Sender<Heard>) -> JoinSet<()> {
+        let mut receivers = JoinSet::new();
+        for (port, socket) in self.numbered_sockets() {
+            receivers.spawn(socket::listen(port, Arc::clone(socket), sender.clone()));
+        }
+        receivers
+    }
+
+    fn take(&self, heard: &Heard) {
+        let mut neighbours = self.shared.neighbours();
+        if heard.lost > 0 {
+            neighbours.count_limited(heard.port, heard.lost);
+        }
+        neighbours.receive(clock::now(), heard.port, &heard.frame);
+    }
+
+    /// Does what is due, and passes on what follows.
+    async fn step(&self) {
+        let now = clock::now();
+        let (frames, commands, reports) = {
+            let mut neighbours = self.shared.neighbours();
+            neighbours.handle_timeout(now);
+            let frames = self.frames_due(&mut neighbours, now);
+            let commands: Vec<Command> = std::iter::from_fn(|| neighbours.poll_command()).collect();
+            let reports: Vec<NeighbourReport> =
+                std::iter::from_fn(|| neighbours.poll_report()).collect();
+            (frames, commands, reports)
+        };
+        for (port, lldp) in frames {
+            if !self.send(port, &lldp) {
+                self.shared.neighbours().count_unsent(port);
+            }
+        }
+        for command in commands {
+            self.shared.command(command).await;
+        }
+        for report in reports {
+            self.shared
+                .record(describe::neighbour(&self.shared.info, &report));
+        }
+    }
+
+    fn frames_due(
+        &self,
+        neighbours: &mut Neighbours,
+        now: weir_core::Instant,
+    ) -> Vec<(PortId, Lldp)> {
+        std::iter::from_fn(|| neighbours.poll_transmit(now)).collect()
+    }
+
+    fn say_goodbye(&self) {
+        for (port, _) in self.shared.info.numbered_ports() {
+            let goodbye = self.shared.neighbours().take_goodbye(port);
+            if goodbye.is_some_and(|lldp| !self.send(port, &lldp)) {
+                self.shared.neighbours().count_unsent(port);
+            }
+        }
+    }
+
+    /// False when the device does not take it, or there is no socket.
+    fn send(&self, port: PortId, lldp: &Lldp) -> bool {
+        let socket = self.sockets.get(port.index()).and_then(Option::as_ref);
+        let info = self.shared.info.ports.get(port.index());
+        let (Some(socket), Some(info)) = (socket, info) else {
+            return false;
+        };
+        let mut buffer = [0; FRAME_LENGTH_MAX];
+        let Ok(length) = lldp.emit(info.address, &mut buffer) else {
+            return false;
+        };
+        let sent = socket.send(&buffer[..length]);
+        if let Err(error) = &sent {
+            tracing::debug!(port = info.name, %error, "an LLDP frame was not sent");
+        }
+        sent.is_ok()
+    }
+
+    fn numbered_sockets(&self) -> impl Iterator<Item = (PortId, &Arc<LldpSocket>)> {
+        self.sockets
+            .iter()
+            .enumerate()
+            .filter_map(|(index, socket)| Some((PortId::from_index(index)?, socket.as_ref()?)))
+    }
+}
+
+async fn sleep_until(due: Option<weir_core::Instant>) {
+    if let Some(due) = due {
+        let wait = due.saturating_since(clock::now());
+        tokio::time::sleep(StdDuration::from_nanos(wait.as_nanos())).await;
+    }
+}

@@ -1,0 +1,150 @@
+//! One port's LLDP socket, and how much of what comes in by it is looked at.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration as StdDuration;
+
+use nix::sys::socket::{send, MsgFlags};
+use tokio::sync::mpsc;
+use weir_core::{Duration, Instant, PortId};
+
+use super::super::clock;
+use super::super::waitable::Waitable;
+use crate::dataplane::packet_socket::take_lost;
+
+/// The longest frame that is read; a longer one is cut off, and refused for that.
+const FRAME_LENGTH_MAX: usize = 2_048;
+/// A neighbour sends one frame in a second at most, and four may be heard on a port.
+const PER_FRAME: Duration = Duration::from_millis(250);
+/// Frames that may come at once.
+const BURST: u64 = 16;
+/// After an error, such as that of a device which went down.
+const ERROR_WAIT: StdDuration = StdDuration::from_millis(200);
+
+/// A socket that gives and takes whole frames.
+#[derive(Debug)]
+pub(super) struct LldpSocket(Waitable);
+
+/// A frame, and how many were lost before it because they came too fast.
+#[derive(Debug)]
+pub(super) struct Heard {
+    pub(super) port: PortId,
+    pub(super) frame: Vec<u8>,
+    pub(super) lost: u64,
+}
+
+impl LldpSocket {
+    /// Needs a tokio runtime.
+    pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
+        Waitable::new(socket).map(Self)
+    }
+
+    /// Sends a frame without waiting.
+    pub(super) fn send(&self, frame: &[u8]) -> io::Result<()> {
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        send(self.0.as_raw_fd(), frame, flags)?;
+        Ok(())
+    }
+}
+
+/// Hands over what comes in until nobody takes it any more. Beyond the budget frames wait in the
+/// socket, and what finds that full is counted as lost: a neighbour that floods costs no CPU time here.
+pub(super) async fn listen(port: PortId, socket: Arc<LldpSocket>, sender: mpsc::Sender<Heard>) {
+    let mut buffer = vec![0; FRAME_LENGTH_MAX];
+    let mut budget = Budget::new();
+    loop {
+        let length = match socket.0.read(&mut buffer).await {
+            Ok(0) => return,
+            Ok(length) => length,
+            Err(error) => {
+                tracing::debug!(%port, %error, "cannot read LLDP");
+                tokio::time::sleep(ERROR_WAIT).await;
+                continue;
+            }
+        };
+        let heard = Heard {
+            port,
+            frame: buffer[..length].to_vec(),
+            lost: take_lost(socket.0.as_raw_fd()),
+        };
+        if sender.send(heard).await.is_err() {
+            return;
+        }
+        let wait = budget.take(clock::now());
+        if !wait.is_zero() {
+            tokio::time::sleep(StdDuration::from_nanos(wait.as_nanos())).await;
+        }
+    }
+}
+
+/// [`BURST`] frames at once, and one in [`PER_FRAME`] in the long run.
+#[derive(Debug)]
+struct Budget {
+    /// When all that was taken is paid for.
+    paid_at: Instant,
+}
+
+impl Budget {
+    const fn new() -> Self {
+        Self {
+            paid_at: Instant::ZERO,
+        }
+    }
+
+    /// A frame was taken: how long to wait before the next one.
+    fn take(&mut self, now: Instant) -> Duration {
+        self.paid_at = self.paid_at.max(now) + PER_FRAME;
+        let credit = PER_FRAME.saturating_mul(BURST - 1);
+        self.paid_at.saturating_since(now + credit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_and_then_four_in_a_second() {
+        let mut budget = Budget::new();
+        let mut now = Instant::ZERO + Duration::from_secs(1_000);
+        let mut taken = 0;
+        let begin = now;
+        while now.saturating_since(begin) < Duration::from_secs(10) {
+            taken += 1;
+            now = now + budget.take(now);
+        }
+        assert_eq!(taken, BURST + 39);
+        // A quiet minute later there is credit again, for one burst.
+        now = now + Duration::from_secs(60);
+        let free = (0..100).take_while(|_| budget.take(now).is_zero()).count();
+        assert_eq!(free as u64, BURST - 1, "the last of it makes wait");
+    }
+
+    #[tokio::test]
+    async fn a_flood_waits_in_the_socket() {
+        let (ours, theirs) = nix::sys::socket::socketpair(
+            nix::sys::socket::AddressFamily::Unix,
+            nix::sys::socket::SockType::SeqPacket,
+            None,
+            nix::sys::socket::SockFlag::SOCK_CLOEXEC,
+        )
+        .unwrap();
+        for number in 0..40u8 {
+            send(theirs.as_raw_fd(), &[number; 60], MsgFlags::MSG_DONTWAIT).unwrap();
+        }
+        let (sender, mut heard) = mpsc::channel(100);
+        let socket = Arc::new(LldpSocket::new(ours).unwrap());
+        let began = clock::now();
+        let task = tokio::spawn(listen(PortId::new(3), socket, sender));
+        for number in 0..20u8 {
+            let heard = heard.recv().await.unwrap();
+            assert_eq!((heard.port, heard.lost), (PortId::new(3), 0));
+            assert_eq!(heard.frame, [number; 60]);
+        }
+        // Four beyond the burst cost a quarter of a second each.
+        let took = clock::now().saturating_since(began);
+        assert!(took >= Duration::from_millis(900), "{took:?}");
+        task.abort();
+    }
+}

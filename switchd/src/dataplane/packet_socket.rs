@@ -1,0 +1,99 @@
+//! Packet sockets for LLDP (packet(7)): the slow path past the switch. The XDP program hands LLDP to the
+//! kernel, and the kernel hands it here.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{setsockopt, socket, sockopt, AddressFamily, SockFlag, SockType};
+use weir_core::wire::ethernet::NEAREST_BRIDGE_ADDRESS;
+use weir_core::wire::lldp::ETHERTYPE_LLDP;
+
+/// What may wait in one socket, as the kernel counts memory: some dozens of frames. What comes beyond it
+/// is dropped and counted.
+const RECEIVE_BUFFER: usize = 64 * 1024;
+
+/// A socket that sends and receives LLDP frames, Ethernet headers included, on one device. What the host
+/// itself sends there is not received.
+///
+/// # Errors
+///
+/// What the kernel says; it takes CAP_NET_RAW.
+pub(super) fn open(ifindex: u32) -> io::Result<OwnedFd> {
+    // Protocol zero until it is bound, so that no other device's frame gets in.
+    let socket = socket(
+        AddressFamily::Packet,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )?;
+    setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER)?;
+    let mut multicast = libc::packet_mreq {
+        mr_ifindex: ifindex as libc::c_int,
+        mr_type: libc::PACKET_MR_MULTICAST as libc::c_ushort,
+        mr_alen: NEAREST_BRIDGE_ADDRESS.0.len() as libc::c_ushort,
+        mr_address: [0; 8],
+    };
+    multicast.mr_address[..6].copy_from_slice(&NEAREST_BRIDGE_ADDRESS.0);
+    let on: libc::c_int = 1;
+    set_option(&socket, libc::PACKET_IGNORE_OUTGOING, &on)?;
+    set_option(&socket, libc::PACKET_ADD_MEMBERSHIP, &multicast)?;
+    let address = libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as libc::c_ushort,
+        sll_protocol: ETHERTYPE_LLDP.to_be(),
+        sll_ifindex: ifindex as libc::c_int,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    // SAFETY: the address is valid for the call and of the size that is given.
+    let result = unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            std::ptr::from_ref(&address).cast(),
+            size_of_val(&address) as libc::socklen_t,
+        )
+    };
+    Errno::result(result)?;
+    Ok(socket)
+}
+
+/// Frames that found the receive buffer full since the last call; zero for what is no packet socket.
+pub fn take_lost(socket: RawFd) -> u64 {
+    let mut statistics = libc::tpacket_stats {
+        tp_packets: 0,
+        tp_drops: 0,
+    };
+    let mut length = size_of_val(&statistics) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into the value, which lives through the call.
+    let result = unsafe {
+        libc::getsockopt(
+            socket,
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            std::ptr::from_mut(&mut statistics).cast(),
+            &mut length,
+        )
+    };
+    if result == 0 {
+        u64::from(statistics.tp_drops)
+    } else {
+        0
+    }
+}
+
+fn set_option<T>(socket: &OwnedFd, name: libc::c_int, value: &T) -> io::Result<()> {
+    // SAFETY: the value is valid for the call and of the size that is given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            name,
+            std::ptr::from_ref(value).cast(),
+            size_of_val(value) as libc::socklen_t,
+        )
+    };
+    Errno::result(result)?;
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! From the configuration file to what the switch says of itself by LLDP.
+
+use weir_config::daemon::{default_dscp_map, DaemonConfig, Port, Trust};
+use weir_core::control::neighbours::AnnouncedPort;
+use weir_core::control::Policy;
+use weir_core::wire::lldp::application::{
+    Application, ApplicationEntry, ApplicationTable, ENTRIES_MAX,
+};
+use weir_core::wire::lldp::basic::{PortIdentifier, SystemCapabilities, Text, TimeToLive};
+use weir_core::wire::lldp::dcbx::{
+    BandwidthTable, ClassCount, EtsConfiguration, PfcConfiguration, PrioritySet, TrafficClass,
+    TransmissionSelection, CLASS_COUNT,
+};
+use weir_core::wire::lldp::weir::{AnnouncedMode, Depth, Weir, WeirV1};
+use weir_core::wire::lldp::Announcement;
+use weir_core::{ClassMode, Neighbour, PortRole, Priority, SwitchConfig};
+
+use crate::control::lldp::LldpSettings;
+
+/// What `[lldp]` and the rest of the file amount to.
+pub(super) fn lldp(config: &DaemonConfig) -> LldpSettings {
+    let core = config.core(&[]);
+    LldpSettings {
+        enabled: config.lldp.enabled,
+        interval: config.lldp.interval,
+        ports: config
+            .ports
+            .iter()
+            .map(|port| announced(config, &core, port))
+            .collect(),
+    }
+}
+
+fn announced(config: &DaemonConfig, core: &SwitchConfig, port: &Port) -> AnnouncedPort {
+    let description = format!("Weir {}", env!("CARGO_PKG_VERSION"));
+    // A port's name is a file's name too, so that it is neither empty nor too long.
+    let identifier = PortIdentifier::interface_name(&port.name)
+        .unwrap_or_else(|| PortIdentifier::mac(port.address.unwrap_or_default()));
+    AnnouncedPort {
+        identifier,
+        announcement: Announcement {
+            port_description: Some(Text::truncated(&port.device)),
+            system_name: Some(Text::truncated(&config.name)),
+            system_description: Some(Text::truncated(&description)),
+            capabilities: Some(SystemCapabilities::bridge()),
+            ets: Some(ets(core)),
+            pfc: Some(PfcConfiguration::fixed(lossless(core))),
+            applications: applications(port),
+            weir: Some(Weir::V1(weir(config, core, port))),
+            ..Announcement::new(TimeToLive::STANDARD)
+        },
+        configured: port.neighbour,
+        is_fabric: port.role == PortRole::Fabric,
+    }
+}
+
+/// Every priority is a traffic class of its own and takes turns by its weight.
+fn ets(core: &SwitchConfig) -> EtsConfiguration {
+    let mut assignment = [TrafficClass::default(); CLASS_COUNT];
+    for (class, priority) in assignment.iter_mut().zip(Priority::ALL) {
+        *class = TrafficClass::new(priority.get()).unwrap_or_default();
+    }
+    EtsConfiguration {
+        willing: false,
+        credit_based_shaper: false,
+        classes_max: ClassCount::EIGHT,
+        assignment,
+        bandwidth: BandwidthTable::from_weights(core.classes.map(|class| class.weight)),
+        selection: [TransmissionSelection::ETS; CLASS_COUNT],
+    }
+}
+
+/// A class with Levels obeys and sends PFC too, so that to whoever knows no Levels it is one with PFC.
+fn lossless(core: &SwitchConfig) -> PrioritySet {
+    Priority::ALL
+        .into_iter()
+        .filter(|priority| core.classes[priority.index()].mode.is_lossless())
+        .fold(PrioritySet::EMPTY, PrioritySet::with)
+}
+
+/// What the file says about DSCP beyond what is usual, where the port looks at them.
+fn applications(port: &Port) -> Option<ApplicationTable> {
+    if !matches!(port.trust, Trust::Dscp | Trust::PcpDscp) {
+        return None;
+    }
+    let usual = default_dscp_map();
+    let entries: Vec<ApplicationEntry> = (0u16..)
+        .zip(port.dscp_map.iter().zip(&usual))
+        .filter(|(_, (priority, usual))| priority != usual)
+        .map(|(dscp, (priority, _))| ApplicationEntry {
+            application: Application::Dscp(dscp),
+            priority: *priority,
+        })
+        .take(ENTRIES_MAX)
+        .collect();
+    ApplicationTable::new(&entries).filter(|_| !entries.is_empty())
+}
+
+/// Towards hosts, and where the file has the neighbour for a regular one, the port speaks PFC.
+fn weir(config: &DaemonConfig, core: &SwitchConfig, port: &Port) -> WeirV1 {
+    let is_fabric = port.role == PortRole::Fabric;
+    let speaks_levels = is_fabric && port.neighbour != Neighbour::Regular;
+    let mode = |mode: ClassMode| match mode {
+        ClassMode::Lossy { .. } => AnnouncedMode::Lossy,
+        ClassMode::Pfc { .. } => AnnouncedMode::Pfc,
+        ClassMode::Level { .. } => Depth::new(mode.depth())
+            .filter(|_| speaks_levels)
+            .map_or(AnnouncedMode::Pfc, AnnouncedMode::Level),
+    };
+    WeirV1 {
+        clcm: is_fabric && config.deadlock.policy == Policy::Breaker,
+        modes: core.classes.map(|class| mode(class.mode)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    const FILE: &str = r#"
+name = "s1"
+[[class]]
+name = "levels"
+priority = 3
+mode = "level"
+max-hops = 4
+xoff = "60KiB"
+xon = "52KiB"
+headroom = "64KiB"
+weight = 6
+[[class]]
+name = "pfc"
+priority = 4
+mode = "pfc"
+xoff = "60KiB"
+xon = "52KiB"
+headroom = "64KiB"
+weight = 8
+[[port]]
+name = "up"
+device = "eth0"
+role = "fabric"
+rate = "100Mbit"
+[[port]]
+device = "eth1"
+role = "fabric"
+rate = "100Mbit"
+neighbour = "regular"
+trust = "pcp"
+dscp-map = { 46 = 4 }
+[[port]]
+device = "eth2"
+role = "edge"
+rate = "100Mbit"
+dscp-map = { 46 = 4, 26 = 3, 10 = 7 }
+[deadlock]
+policy = "breaker"
+[lldp]
+interval = "5s"
+"#;
+
+    fn settings() -> LldpSettings {
+        lldp(&DaemonConfig::parse(FILE, Path::new("s1.toml")).unwrap())
+    }
+
+    #[test]
+    fn a_fabric_port_says_all() {
+        let settings = settings();
+        assert!(settings.enabled && settings.interval == weir_core::Duration::from_secs(5));
+        let port = &settings.ports[0];
+        assert!(port.is_fabric);
+        assert_eq!(port.identifier.as_interface_name(), Some("up"));
+        let said = &port.announcement;
+        assert_eq!(said.port_description, Some(Text::truncated("eth0")));
+        assert_eq!(said.system_name, Some(Text::truncated("s1")));
+        assert_eq!(said.applications, None, "nothing out of the ordinary");
+        let pfc = said.pfc.unwrap();
+        assert_eq!((pfc.willing, pfc.enabled), (false, PrioritySet(0x18)));
+        let ets = said.ets.unwrap();
+        assert_eq!(ets.bandwidth.percent(), [5, 5, 5, 30, 40, 5, 5, 5]);
+        assert_eq!(ets.assignment[6].get(), 6);
+        let Some(Weir::V1(weir)) = said.weir else {
+            panic!("{:?}", said.weir)
+        };
+        assert!(weir.clcm);
+        let depth = weir_core::Level::new(4).and_then(Depth::new).unwrap();
+        assert_eq!(weir.modes[3], AnnouncedMode::Level(depth));
+        assert_eq!(weir.modes[4], AnnouncedMode::Pfc);
+        assert_eq!(weir.modes[0], AnnouncedMode::Lossy);
+    }
+
+    #[test]
+    fn where_pfc_is_spoken_pfc_is_announced() {
+        for port in &settings().ports[1..] {
+            let Some(Weir::V1(weir)) = port.announcement.weir else {
+                panic!("{port:?}")
+            };
+            assert_eq!(weir.modes[3..5], [AnnouncedMode::Pfc; 2]);
+            assert_eq!(weir.clcm, port.is_fabric);
+            assert_eq!(port.announcement.pfc.unwrap().enabled, PrioritySet(0x18));
+        }
+    }
+
+    #[test]
+    fn a_dscp_map_is_announced_where_it_counts() {
+        let settings = settings();
+        assert_eq!(settings.ports[1].announcement.applications, None);
+        let table = settings.ports[2].announcement.applications.unwrap();
+        let entry = |dscp, priority| ApplicationEntry {
+            application: Application::Dscp(dscp),
+            priority: Priority::ALL[priority],
+        };
+        assert_eq!(table.entries(), [entry(10, 7), entry(46, 4)], "26 is usual");
+    }
+}

@@ -1,0 +1,291 @@
+//! LLDP in a daemon whose wires are pairs of sockets.
+
+mod support;
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::{Duration as StdDuration, Instant as StdInstant};
+
+use nix::sys::socket::{
+    recv, send, setsockopt, socketpair, sockopt, AddressFamily, MsgFlags, SockFlag, SockType,
+};
+use nix::sys::time::{TimeVal, TimeValLike};
+use support::{get, info, port, settings, until, FakeDataplane, Remote, LIMIT};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use weir_api::daemon::{Event, EventPage};
+use weir_api::neighbors::Neighbor;
+use weir_core::control::neighbours::AnnouncedPort;
+use weir_core::wire::lldp::basic::{ChassisId, PortIdentifier, Text, TimeToLive};
+use weir_core::wire::lldp::dcbx::{PfcConfiguration, PrioritySet};
+use weir_core::wire::lldp::weir::{AnnouncedMode, Depth, Weir, WeirV1};
+use weir_core::wire::lldp::{Announcement, Content, Lldp, FRAME_LENGTH_MAX};
+use weir_core::{Command, Duration, Level, MacAddress, Neighbour};
+use weir_switchd::control::lldp::LldpSettings;
+use weir_switchd::daemon::{run, DaemonError, Ended, Plan};
+
+/// The other end of a port's link.
+struct Wire(OwnedFd);
+
+impl Wire {
+    /// Both ends of a link that keeps frames apart.
+    fn pair() -> (OwnedFd, Self) {
+        let (ours, theirs) = socketpair(
+            AddressFamily::Unix,
+            SockType::SeqPacket,
+            None,
+            SockFlag::SOCK_CLOEXEC,
+        )
+        .unwrap();
+        let limit = TimeVal::seconds(LIMIT.as_secs() as i64);
+        setsockopt(&theirs, sockopt::ReceiveTimeout, &limit).unwrap();
+        (ours, Self(theirs))
+    }
+
+    fn send(&self, bytes: &[u8]) {
+        send(self.0.as_raw_fd(), bytes, MsgFlags::MSG_NOSIGNAL).unwrap();
+    }
+
+    fn announce(&self, announcement: Announcement) {
+        self.say(Content::Announcement(announcement));
+    }
+
+    fn say(&self, content: Content) {
+        let lldp = Lldp {
+            chassis: ChassisId::mac(MacAddress([2, 0, 0, 0, 9, 1])),
+            port: PortIdentifier::interface_name("up").unwrap(),
+            content,
+        };
+        let mut buffer = [0; FRAME_LENGTH_MAX];
+        let length = lldp.emit(MacAddress([2, 0, 0, 0, 9, 2]), &mut buffer);
+        self.send(&buffer[..length.unwrap()]);
+    }
+
+    /// The next frame from the daemon, and its source address; waits on a thread of its own.
+    async fn receive(&self) -> (Lldp, MacAddress) {
+        let socket = self.0.try_clone().unwrap();
+        let bytes = tokio::task::spawn_blocking(move || {
+            let mut buffer = [0; 2048];
+            let length = recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty()).unwrap();
+            buffer[..length].to_vec()
+        })
+        .await
+        .unwrap();
+        let source = MacAddress(bytes[6..12].try_into().unwrap());
+        (Lldp::parse(&bytes).unwrap().lldp, source)
+    }
+}
+
+fn announcement(depth: u8) -> Announcement {
+    let mut modes = [AnnouncedMode::Lossy; 8];
+    modes[3] = AnnouncedMode::Level(Level::new(depth).and_then(Depth::new).unwrap());
+    Announcement {
+        system_name: Some(Text::truncated("s2\x1b[2J")),
+        pfc: Some(PfcConfiguration::fixed(PrioritySet(1 << 3))),
+        weir: Some(Weir::V1(WeirV1 { clcm: true, modes })),
+        ..Announcement::new(TimeToLive::STANDARD)
+    }
+}
+
+struct Running {
+    _directory: tempfile::TempDir,
+    socket: PathBuf,
+    wires: Vec<Wire>,
+    remote: Remote,
+    stop: mpsc::Sender<&'static str>,
+    task: JoinHandle<Result<Ended, DaemonError>>,
+}
+
+impl Running {
+    async fn start() -> Self {
+        let fake = FakeDataplane::start();
+        let (ours, wires): (Vec<_>, Vec<_>) = (0..3).map(|_| Wire::pair()).unzip();
+        *fake.lldp.lock().unwrap() = ours;
+        let mut control = settings();
+        control.lldp = LldpSettings {
+            enabled: true,
+            interval: Duration::from_secs(30),
+            ports: (0..3)
+                .map(|number| AnnouncedPort {
+                    identifier: PortIdentifier::interface_name(&format!("p{number}")).unwrap(),
+                    announcement: announcement(3),
+                    configured: Neighbour::Unknown,
+                    is_fabric: number < 2,
+                })
+                .collect(),
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("run/api.sock");
+        let plan = Plan {
+            run_dir: directory.path().join("run"),
+            api_socket: socket.clone(),
+            metrics: None,
+            info: info(),
+            control,
+            drain: StdDuration::from_secs(1),
+        };
+        let remote = fake.remote();
+        let (stop, stops) = mpsc::channel(4);
+        let task = tokio::spawn(run(plan, move |_| Ok(fake), stops));
+        until(async || socket.exists().then_some(())).await;
+        Self {
+            _directory: directory,
+            socket,
+            wires,
+            remote,
+            stop,
+            task,
+        }
+    }
+
+    async fn neighbors(&self) -> Vec<Neighbor> {
+        get(&self.socket, "/v1/neighbors").await.json()
+    }
+
+    async fn event(&self, kind: &str) -> Event {
+        until(async || {
+            let page: EventPage = get(&self.socket, "/v1/events").await.json();
+            page.events.into_iter().find(|event| event.kind == kind)
+        })
+        .await
+    }
+
+    /// What the dataplane was told last about the neighbour at `p0`.
+    async fn until_told(&self, wanted: Neighbour) {
+        until(async || {
+            let commands = self.remote.commands();
+            let last = commands.iter().rev().find_map(|command| match command {
+                Command::SetNeighbour {
+                    port: at,
+                    neighbour,
+                } if *at == port(0) => Some(*neighbour),
+                _ => None,
+            });
+            (last == Some(wanted)).then_some(())
+        })
+        .await;
+    }
+
+    async fn end(self) {
+        self.stop.send("test").await.unwrap();
+        let ended = tokio::time::timeout(LIMIT, self.task).await.unwrap();
+        assert_eq!(ended.unwrap().unwrap(), Ended::Cleanly);
+    }
+}
+
+#[tokio::test]
+async fn a_neighbour_is_learnt_shown_and_forgotten() {
+    let daemon = Running::start().await;
+    daemon.wires[0].announce(announcement(3));
+    daemon.until_told(Neighbour::Enhanced).await;
+    let found = daemon.event("neighbour_found").await;
+    assert_eq!(found.port.as_deref(), Some("p0"));
+    assert_eq!(
+        found.details["system"], r"s2\u{1b}[2J",
+        "nothing that a terminal obeys"
+    );
+    let neighbors = daemon.neighbors().await;
+    let [neighbor] = &neighbors[..] else {
+        panic!("{neighbors:?}")
+    };
+    assert_eq!(neighbor.port, "p0");
+    assert_eq!(neighbor.chassis_id, "02:00:00:00:09:01");
+    assert_eq!(
+        (neighbor.port_id.as_str(), neighbor.port_id_subtype),
+        ("up", 5)
+    );
+    assert_eq!(neighbor.kind, "enhanced");
+    assert_eq!(neighbor.ttl_seconds, 121);
+    assert!((60.0..=121.0).contains(&neighbor.ttl_left_seconds));
+    assert_eq!(neighbor.pfc.as_ref().unwrap().priorities, [3]);
+    let weir = neighbor.weir.as_ref().unwrap();
+    assert_eq!((weir.modes[3].as_str(), weir.depths[3]), ("level", 3));
+    assert_eq!(neighbor.mismatches, Vec::<String>::new());
+
+    daemon.wires[0].say(Content::Shutdown);
+    daemon.until_told(Neighbour::Unknown).await;
+    let lost = daemon.event("neighbour_lost").await;
+    assert_eq!(lost.details["reason"], "goodbye");
+    assert_eq!(daemon.neighbors().await, []);
+    daemon.end().await;
+}
+
+#[tokio::test]
+async fn a_mismatch_is_told_and_a_hosts_port_learns_nothing() {
+    let daemon = Running::start().await;
+    let mut other = announcement(4);
+    other.pfc = Some(PfcConfiguration::fixed(PrioritySet(1 << 4)));
+    for wire in &daemon.wires {
+        wire.announce(other);
+    }
+    daemon.until_told(Neighbour::Regular).await;
+    let level = daemon.event("level_mismatch").await;
+    assert_eq!(
+        level.details["mismatch"],
+        "priority 3 is level with D = 3 here and level with D = 4 at the neighbour"
+    );
+    let pfc = daemon.event("pfc_mismatch").await;
+    assert_eq!(
+        pfc.details["mismatch"],
+        "PFC is on for priorities 3 here and 4 at the neighbour"
+    );
+    until(async || (daemon.neighbors().await.len() == 3).then_some(())).await;
+    assert_eq!(daemon.neighbors().await[0].mismatches.len(), 2);
+    let about_the_host =
+        daemon.remote.commands().into_iter().any(
+            |command| matches!(command, Command::SetNeighbour { port: at, .. } if at == port(2)),
+        );
+    assert!(!about_the_host);
+    daemon.wires[0].announce(announcement(3));
+    daemon.event("level_mismatch_ended").await;
+    daemon.event("pfc_mismatch_ended").await;
+    daemon.end().await;
+}
+
+#[tokio::test]
+async fn the_daemon_announces_itself_and_says_goodbye() {
+    let daemon = Running::start().await;
+    let began = StdInstant::now();
+    for _ in 0..2 {
+        let (lldp, source) = daemon.wires[1].receive().await;
+        assert_eq!(source, MacAddress([2, 0, 0, 0, 0, 1]), "the port's own");
+        let chassis = lldp.chassis.as_mac();
+        assert_eq!(chassis, Some(MacAddress([2, 0, 0, 0, 0, 0])), "the lowest");
+        assert_eq!(lldp.port.as_interface_name(), Some("p1"));
+        assert_eq!(lldp.content, Content::Announcement(announcement(3)));
+    }
+    assert!(began.elapsed() >= StdDuration::from_millis(900));
+    let Running {
+        wires, stop, task, ..
+    } = daemon;
+    stop.send("test").await.unwrap();
+    tokio::time::timeout(LIMIT, task)
+        .await
+        .unwrap()
+        .unwrap()
+        .unwrap();
+    loop {
+        let (lldp, _) = wires[1].receive().await;
+        if lldp.content == Content::Shutdown {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn noise_does_no_harm() {
+    let daemon = Running::start().await;
+    let mut seed = 1u32;
+    for length in 1..12 {
+        let noise: Vec<u8> = (0..length * 9)
+            .map(|_| {
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (seed >> 24) as u8
+            })
+            .collect();
+        daemon.wires[0].send(&noise);
+    }
+    daemon.wires[0].announce(announcement(3));
+    daemon.until_told(Neighbour::Enhanced).await;
+    daemon.end().await;
+}
