@@ -135,6 +135,16 @@ Examples:
         #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
         after: u64,
     },
+    /// Who is at the other end of each link, as LLDP tells.
+    #[command(after_help = "\
+`kind` is how the port speaks to it: `enhanced` knows Levels as this switch does, `regular` knows PFC alone,
+`unknown` is told so that both understand. `PFC` are the priorities that it pauses. What is wrong between
+the two ends stands under `mismatch`.
+
+Examples:
+  switchctl neighbors
+  switchctl --json neighbors | jq -r '.[] | select(.mismatches != []) | .port'")]
+    Neighbors,
     /// Look at configuration files.
     #[command(subcommand)]
     Config(ConfigCommand),

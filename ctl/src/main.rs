@@ -40,6 +40,7 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Levels => show::levels(target, output)?,
         Command::Deadlock => show::deadlock(target, output)?,
         Command::Events { follow, after } => show::events(target, output, *after, *follow)?,
+        Command::Neighbors => show::neighbors(target, output)?,
         Command::Config(ConfigCommand::Check { file }) => return check::config(file, output),
         Command::Xdp(XdpCommand::Status { place }) => {
             return xdp::status(&place.pins(target)?, output)

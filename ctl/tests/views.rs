@@ -247,3 +247,43 @@ fn nothing_is_coloured_in_a_pipe() {
         assert!(!stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'));
     }
 }
+
+fn neighbor(port: &str, name: Value, pfc: Value, mismatches: Value) -> Value {
+    json!({
+        "port": port, "chassis_id": "02:00:00:00:00:07", "chassis_id_subtype": 4, "port_id": "up",
+        "port_id_subtype": 5, "port_description": null, "system_name": name,
+        "system_description": "Weir 0.1.0", "capabilities": ["bridge"], "known_seconds": 5.5,
+        "ttl_seconds": 121, "ttl_left_seconds": 110.7, "kind": "enhanced", "pfc": pfc, "ets": null,
+        "applications": [], "weir": null, "mismatches": mismatches
+    })
+}
+
+#[test]
+fn neighbors_tell_what_does_not_fit() {
+    let body = json!([
+        neighbor(
+            "left",
+            json!("s2"),
+            json!({"willing": false, "priorities": [3, 4]}),
+            json!([])
+        ),
+        neighbor(
+            "right",
+            json!(null),
+            json!(null),
+            json!(["one thing", "and another"])
+        )
+    ]);
+    assert_eq!(
+        shown(&["neighbors"], "/v1/neighbors", &body),
+        support::lines(
+            "
+|port   neighbour  its port  chassis            TTL left  kind      PFC  mismatch
+|left   s2         up        02:00:00:00:00:07     110 s  enhanced  3,4  –
+|right  –          up        02:00:00:00:00:07     110 s  enhanced  –    one thing; and another"
+        )
+    );
+    assert_json(&["neighbors"], "/v1/neighbors", &body);
+    let nobody = shown(&["neighbors"], "/v1/neighbors", &json!([]));
+    assert_eq!(nobody, "no neighbour is heard\n");
+}

@@ -133,6 +133,11 @@ const NEEDS: &[Need] = &[
         "ICMP through a switch",
     ),
     test(
+        Sign::Program("lldpd"),
+        "lldpd",
+        "an LLDP agent that is not ours, as a neighbour",
+    ),
+    test(
         Sign::PythonModule("scapy"),
         "python3-scapy",
         "builds PAUSE, PFC and broken frames independently",

@@ -2,6 +2,7 @@
 
 mod events;
 mod levels;
+mod neighbors;
 mod views;
 
 use anyhow::Result;
@@ -11,6 +12,7 @@ use crate::output::Output;
 use crate::target::Target;
 
 pub use events::events;
+pub use neighbors::neighbors;
 
 /// `switchctl status`.
 pub fn status(target: &Target, output: &Output) -> Result<()> {

@@ -1,0 +1,60 @@
+//! `switchctl neighbors`.
+
+use anyhow::Result;
+use weir_api::neighbors::Neighbor;
+
+use crate::output::{table, Output, NONE};
+use crate::target::Target;
+
+/// Asks and prints.
+pub fn neighbors(target: &Target, output: &Output) -> Result<()> {
+    let neighbors: Vec<Neighbor> = target.get("/v1/neighbors")?;
+    output.print(&neighbors, |neighbors| view(neighbors))
+}
+
+fn view(neighbors: &[Neighbor]) -> String {
+    if neighbors.is_empty() {
+        return "no neighbour is heard\n".to_owned();
+    }
+    table(
+        &[
+            "port",
+            "neighbour",
+            "its port",
+            "chassis",
+            ">TTL left",
+            "kind",
+            "PFC",
+            "mismatch",
+        ],
+        neighbors.iter().map(row),
+    )
+}
+
+fn row(neighbor: &Neighbor) -> Vec<String> {
+    let or_none = |text: String| {
+        if text.is_empty() {
+            NONE.to_owned()
+        } else {
+            text
+        }
+    };
+    let pfc = neighbor.pfc.as_ref().map(|pfc| {
+        let numbers: Vec<String> = pfc.priorities.iter().map(u8::to_string).collect();
+        if numbers.is_empty() {
+            "none".to_owned()
+        } else {
+            numbers.join(",")
+        }
+    });
+    vec![
+        neighbor.port.clone(),
+        or_none(neighbor.system_name.clone().unwrap_or_default()),
+        neighbor.port_id.clone(),
+        neighbor.chassis_id.clone(),
+        format!("{:.0} s", neighbor.ttl_left_seconds.floor()),
+        neighbor.kind.clone(),
+        or_none(pfc.unwrap_or_default()),
+        or_none(neighbor.mismatches.join("; ")),
+    ]
+}
