@@ -1,0 +1,465 @@
+//! LLDP on real links: an lldpd as the neighbour of a switch, and two switches that learn each other.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+use support::{until, Bench};
+use weir_api::daemon::{Event, EventPage};
+use weir_api::neighbors::Neighbor;
+use weir_config::daemon::DaemonConfig;
+use weir_config::scenario::Scenario;
+use weir_core::{Budgets, Bytes, ClassMode, Priority};
+use weir_lab::lab::names::Names;
+use weir_lab::lab::process::{inside, program, Process};
+use weir_lab::lab::switches::{lab_config, SwitchProcess};
+use weir_lab::lab::topology::{plan, Topology};
+
+const METRICS: &str = "127.0.0.1:9464";
+/// How long an lldpd may take to end.
+const END_LIMIT: Duration = Duration::from_secs(60);
+
+/// An lldpd does not answer a new neighbour at once: it is to speak more often, and to be believed as long.
+const LLDPD_CONF: &str = "configure system hostname 'peer'
+configure lldp tx-interval 1
+configure lldp tx-hold 120
+";
+
+/// An lldpd that knows nothing of the host's: it has its own socket, configuration and chroot.
+struct Lldpd {
+    process: Process,
+    socket: PathBuf,
+}
+
+impl Lldpd {
+    fn start(bench: &Bench, host: &str) -> Self {
+        let (socket, config) = (bench.file("lldpd.sock"), bench.file("lldpd.conf"));
+        std::fs::write(&config, LLDPD_CONF).unwrap();
+        // The chroot's place is compiled in; what is mounted there is seen by this process alone.
+        let script =
+            "mkdir -p /run/lldpd && mount -t tmpfs lldpd /run/lldpd && exec lldpd -d \"$@\"";
+        let process = bench.start(
+            host,
+            &[
+                "unshare",
+                "--mount",
+                "sh",
+                "-c",
+                script,
+                "lldpd",
+                "-u",
+                socket.to_str().unwrap(),
+                "-I",
+                bench.host_device(),
+                "-O",
+                config.to_str().unwrap(),
+            ],
+        );
+        Self { process, socket }
+    }
+
+    /// The one neighbour that it hears, as lldpcli tells.
+    fn neighbor(&self) -> Option<Value> {
+        let mut lldpcli = Command::new("lldpcli");
+        let output = lldpcli
+            .arg("-u")
+            .arg(&self.socket)
+            .args(["-f", "json0", "show", "neighbors", "details"])
+            .output()
+            .unwrap();
+        let shown: Value = serde_json::from_slice(&output.stdout).ok()?;
+        let interfaces = shown["lldp"][0]["interface"].as_array()?;
+        assert_eq!(interfaces.len(), 1, "{shown}");
+        Some(interfaces[0].clone())
+    }
+}
+
+/// What `switchctl` prints for the daemon at `socket`.
+fn switchctl(socket: &Path, words: &[&str]) -> String {
+    let output = Command::new(program("switchctl").unwrap())
+        .arg("--socket")
+        .arg(socket)
+        .args(words)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success(),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    text
+}
+
+/// The value of one series in the text that a switch serves.
+fn metric(text: &str, series: &str) -> f64 {
+    text.lines()
+        .find_map(|line| line.strip_prefix(series)?.trim().parse().ok())
+        .unwrap_or_else(|| panic!("no {series} in\n{text}"))
+}
+
+fn events(switch: &SwitchProcess, kind: &str) -> Vec<Event> {
+    let page: EventPage = switch.get("/v1/events").unwrap();
+    page.events
+        .into_iter()
+        .filter(|event| event.kind == kind)
+        .collect()
+}
+
+fn neighbors(switch: &SwitchProcess) -> Vec<Neighbor> {
+    switch.get("/v1/neighbors").unwrap()
+}
+
+fn the_neighbor(switch: &SwitchProcess) -> Option<Neighbor> {
+    neighbors(switch).into_iter().next()
+}
+
+#[test]
+fn a_switch_and_an_lldpd_see_each_other() {
+    let mut bench = Bench::new(&[], |config| {
+        config.metrics_listen = Some(METRICS.parse().unwrap());
+    });
+    let lldpd = Lldpd::start(&bench, "h1");
+    let seen = until("lldpd sees the switch", || lldpd.neighbor());
+    assert_eq!(seen["chassis"][0]["name"][0]["value"], "s1", "{seen}");
+    let identifier = &seen["port"][0]["id"][0];
+    assert_eq!(identifier["type"], "ifname", "{seen}");
+    assert_eq!(identifier["value"], "h1", "{seen}");
+    assert_eq!(seen["port"][0]["ttl"][0]["value"], "121", "{seen}");
+    let bridge = &seen["chassis"][0]["capability"][0];
+    assert_eq!(
+        (&bridge["type"], &bridge["enabled"]),
+        (&"Bridge".into(), &true.into()),
+        "{seen}"
+    );
+    // TLVs that it has no words for arrive whole: PFC for priority 3, and ours.
+    let text = seen.to_string();
+    assert!(text.contains("08,08"), "PFC: {seen}");
+    assert!(text.contains("02,57,45"), "our own: {seen}");
+
+    let neighbor = until("the switch sees lldpd", || the_neighbor(&bench.switch));
+    assert_eq!(neighbor.system_name.as_deref(), Some("peer"));
+    assert_eq!(
+        (neighbor.port.as_str(), neighbor.kind.as_str()),
+        ("h1", "regular")
+    );
+    let shown = switchctl(&bench.switch.config.api_socket, &["neighbors"]);
+    let line = shown.lines().nth(1).unwrap_or_default();
+    for word in ["h1", "peer", "regular", "the neighbour announces none"] {
+        assert!(line.contains(word), "{word}: {shown}");
+    }
+    let scraped = bench.output("s1", &["curl", "-s", &format!("http://{METRICS}/metrics")]);
+    let mismatch = |what| {
+        metric(
+            &scraped,
+            &format!("weir_lldp_mismatch{{port=\"h1\",what=\"{what}\"}}"),
+        )
+    };
+    assert_eq!(
+        ["pfc", "pfc_not_announced", "level"].map(mismatch),
+        [0.0, 1.0, 0.0]
+    );
+    assert_eq!(metric(&scraped, "weir_lldp_neighbours{port=\"h1\"}"), 1.0);
+    assert_eq!(events(&bench.switch, "pfc_mismatch").len(), 1);
+
+    // Each tells the other when it goes.
+    bench
+        .switch
+        .end_process()
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    until("lldpd forgets the switch", || {
+        lldpd.neighbor().is_none().then_some(())
+    });
+    bench.switch.start_process().unwrap();
+    bench
+        .switch
+        .ready()
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    until("lldpd sees it again", || lldpd.neighbor());
+    until("and it sees lldpd", || the_neighbor(&bench.switch));
+    lldpd
+        .process
+        .end(END_LIMIT)
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    let lost = until("the switch forgets lldpd", || {
+        events(&bench.switch, "neighbour_lost").pop()
+    });
+    assert_eq!(lost.details["reason"], "goodbye");
+    until("its mismatch ends", || {
+        (events(&bench.switch, "pfc_mismatch_ended").len() == 1).then_some(())
+    });
+    assert_eq!(neighbors(&bench.switch), []);
+    bench.end();
+}
+
+/// Two switches, a host on each; priority 3 is under the Level protocol.
+const TWO_SWITCHES: &str = r#"
+name = "two-switches"
+description = "Two switches on one link"
+duration = "1s"
+seed = 1
+[link-defaults]
+rate = "100Mbit"
+[[class]]
+name = "lossless"
+priority = 3
+mode = "level"
+max-hops = 3
+xoff = "60KiB"
+xon = "52KiB"
+headroom = "1MiB"
+[[switch]]
+name = "s1"
+[[switch]]
+name = "s2"
+[[host]]
+name = "h1"
+switch = "s1"
+[[host]]
+name = "h2"
+switch = "s2"
+[[link]]
+ends = ["s1", "s2"]
+[[flow]]
+name = "a"
+from = "h1"
+to = "h2"
+class = "lossless"
+[expect]
+lost = 0
+"#;
+
+/// `s1` and `s2`. The fields go in this order.
+struct Pair {
+    switches: [SwitchProcess; 2],
+    scenario: Scenario,
+    _topology: Topology,
+    names: Names,
+    _directory: Directory,
+}
+
+/// Removed with the value.
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        for switch in ["s1", "s2"] {
+            let _ = Command::new("umount")
+                .arg("-q")
+                .arg(self.0.join(switch).join("bpf"))
+                .output();
+        }
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Pair {
+    /// Starts both; `change` has the last word on the second one's configuration.
+    fn new(change: impl FnOnce(&mut DaemonConfig)) -> Self {
+        let scenario = Scenario::parse(TWO_SWITCHES, Path::new("two-switches.toml"), &[])
+            .unwrap_or_else(|error| panic!("{error}"));
+        let names = Names::new();
+        let directory = Directory(names.directory().to_owned());
+        let topology = Topology::build(&plan(&scenario, &names), &names)
+            .unwrap_or_else(|error| panic!("{error:#}"));
+        let switches = [
+            start(&scenario, &names, 0, |_| {}),
+            start(&scenario, &names, 1, change),
+        ];
+        Self {
+            switches,
+            scenario,
+            _topology: topology,
+            names,
+            _directory: directory,
+        }
+    }
+
+    /// Ends the second switch and starts it as the scenario has it.
+    fn restart_second(&mut self) {
+        self.switches[1]
+            .end_process()
+            .unwrap_or_else(|error| panic!("{error:#}"));
+        self.switches[1] = start(&self.scenario, &self.names, 1, |_| {});
+    }
+
+    /// Waits until each hears the other as `kind`; gives what they hear.
+    fn until_kind(&self, kind: &str) -> [Neighbor; 2] {
+        until(&format!("both are {kind} to each other"), || {
+            let [one, other] = &self.switches;
+            let heard = [the_neighbor(one)?, the_neighbor(other)?];
+            heard
+                .iter()
+                .all(|heard| heard.kind == kind)
+                .then_some(heard)
+        })
+    }
+
+    /// What the second switch has counted at the link of PFC with time zero, and of Feedback.
+    fn heard(&self) -> (f64, f64) {
+        let text = self.metrics(1);
+        let of = |name: &str, rest: &str| {
+            metric(
+                &text,
+                &format!("{name}{{port=\"s1\",priority=\"3\",direction=\"rx\"{rest}}}"),
+            )
+        };
+        let resumes = of("weir_pfc_frames_total", ",kind=\"xon\"");
+        (resumes, of("weir_level_feedback_frames_total", ""))
+    }
+
+    fn metrics(&self, switch: usize) -> String {
+        let namespace = self.names.namespace(&self.switches[switch].name);
+        let mut curl = inside(&namespace, Path::new("curl"));
+        let output = curl
+            .args(["-s", &format!("http://{METRICS}/metrics")])
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn mismatch(&self, switch: usize, what: &str) -> f64 {
+        let port = ["s2", "s1"][switch];
+        let series = format!("weir_lldp_mismatch{{port=\"{port}\",what=\"{what}\"}}");
+        metric(&self.metrics(switch), &series)
+    }
+
+    /// Ends both in the ordinary way; they must leave nothing behind.
+    fn end(mut self) {
+        for switch in &mut self.switches {
+            switch
+                .end_process()
+                .unwrap_or_else(|error| panic!("{error:#}"));
+            support::assert_nothing_left(&switch.config.run_dir);
+        }
+    }
+}
+
+fn start(
+    scenario: &Scenario,
+    names: &Names,
+    index: usize,
+    change: impl FnOnce(&mut DaemonConfig),
+) -> SwitchProcess {
+    let mut config = lab_config(scenario, index, names);
+    config.metrics_listen = Some(METRICS.parse().unwrap());
+    change(&mut config);
+    let mut switch = SwitchProcess::start(config, names).unwrap();
+    switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
+    switch
+}
+
+#[test]
+fn two_switches_learn_each_other_and_drop_the_second_frame() {
+    let pair = Pair::new(|_| {});
+    let [s2, s1] = pair.until_kind("enhanced");
+    assert_eq!(
+        (s2.system_name.as_deref(), s2.port_id.as_str()),
+        (Some("s2"), "s1")
+    );
+    assert_eq!(
+        (s1.system_name.as_deref(), s1.port_id.as_str()),
+        (Some("s1"), "s2")
+    );
+    assert_eq!(s2.pfc.as_ref().unwrap().priorities, [3]);
+    assert!(
+        s1.mismatches.is_empty() && s2.mismatches.is_empty(),
+        "{s1:?} {s2:?}"
+    );
+    // Feedback goes on, refresh by refresh, and no zero follows it any more.
+    until("Feedback is not followed by zero", || {
+        let (resumes, feedback) = pair.heard();
+        let later = until("three more Feedbacks", || {
+            let later = pair.heard();
+            (later.1 >= feedback + 3.0).then_some(later)
+        });
+        (later.0 == resumes).then_some(())
+    });
+    pair.end();
+}
+
+#[test]
+fn a_switch_with_another_d_is_regular_until_it_has_the_same() {
+    let mut pair = Pair::new(|config| {
+        let class = &mut config.classes[0];
+        let ClassMode::Level {
+            budgets,
+            xoff,
+            xon,
+            headroom,
+        } = class.mode
+        else {
+            panic!("{class:?}")
+        };
+        let deeper = [budgets.as_slice(), &[Bytes::new(4096)]].concat();
+        class.mode = ClassMode::Level {
+            budgets: Budgets::new(&deeper).unwrap(),
+            xoff,
+            xon,
+            headroom,
+        };
+    });
+    let [s2, _] = pair.until_kind("regular");
+    assert_eq!(
+        s2.mismatches,
+        ["priority 3 is level with D = 3 here and level with D = 4 at the neighbour"]
+    );
+    for switch in [0, 1] {
+        assert_eq!(pair.mismatch(switch, "level"), 1.0);
+        assert_eq!(pair.mismatch(switch, "pfc"), 0.0);
+        assert_eq!(events(&pair.switches[switch], "level_mismatch").len(), 1);
+    }
+    pair.restart_second();
+    pair.until_kind("enhanced");
+    until("the mismatch ends", || {
+        (events(&pair.switches[0], "level_mismatch_ended").len() == 1).then_some(())
+    });
+    assert_eq!(pair.mismatch(0, "level"), 0.0);
+    pair.end();
+}
+
+#[test]
+fn pfc_that_differs_is_an_event_and_a_metric_until_it_is_mended() {
+    let mut pair = Pair::new(|config| {
+        let mut other = config.classes[0].clone();
+        other.name = "other".to_owned();
+        other.priorities = vec![Priority::ALL[5]];
+        let ClassMode::Level {
+            xoff,
+            xon,
+            headroom,
+            ..
+        } = other.mode
+        else {
+            panic!("{other:?}")
+        };
+        other.mode = ClassMode::Pfc {
+            xoff,
+            xon,
+            headroom,
+        };
+        config.classes.push(other);
+    });
+    // It is another class: the Levels fit all the same.
+    let [s2, _] = pair.until_kind("enhanced");
+    assert_eq!(
+        s2.mismatches,
+        ["PFC is on for priorities 3 here and 3,5 at the neighbour"]
+    );
+    let shown = switchctl(&pair.switches[0].config.api_socket, &["neighbors"]);
+    assert!(shown.contains("3,5"), "{shown}");
+    for switch in [0, 1] {
+        assert_eq!(pair.mismatch(switch, "pfc"), 1.0);
+        let told = events(&pair.switches[switch], "pfc_mismatch");
+        assert_eq!(told.len(), 1, "{told:?}");
+    }
+    pair.restart_second();
+    let [s2, _] = pair.until_kind("enhanced");
+    assert!(s2.mismatches.is_empty(), "{s2:?}");
+    assert_eq!(events(&pair.switches[0], "pfc_mismatch_ended").len(), 1);
+    assert_eq!(pair.mismatch(0, "pfc"), 0.0);
+    pair.end();
+}
