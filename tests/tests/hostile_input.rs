@@ -132,3 +132,42 @@ fn frames_cut_off_anywhere_do_no_harm() {
     drop(h1);
     bench.end();
 }
+
+#[test]
+fn a_flood_of_lldp_is_cut_off_and_counted() {
+    const METRICS: &str = "127.0.0.1:9464";
+    const FLOOD: u32 = 3_000;
+    let bench = Bench::new(&[], |config| {
+        config.metrics_listen = Some(METRICS.parse().unwrap());
+    });
+    let discarded = |reason: &str| -> u64 {
+        let text = bench.output("s1", &["curl", "-s", &format!("http://{METRICS}/metrics")]);
+        let series = format!("weir_lldp_discarded_total{{port=\"h1\",reason=\"{reason}\"}} ");
+        let value = text.lines().find_map(|line| line.strip_prefix(&series));
+        value
+            .unwrap_or_else(|| panic!("{series}: {text}"))
+            .parse()
+            .unwrap()
+    };
+    let mut h1 = Scapy::start(&bench, "h1");
+    // Nothing in it is an LLDPDU.
+    let noise =
+        "Ether(src='02:57:00:00:00:01', dst='01:80:c2:00:00:0e', type=0x88cc) / Raw(bytes(60))";
+    h1.send(FLOOD, noise);
+    until("what came too fast is counted", || {
+        (discarded("too_fast") > u64::from(FLOOD) / 2).then_some(())
+    });
+    let looked_at = discarded("malformed");
+    assert!((1..500).contains(&looked_at), "{looked_at}");
+    let seen = bench.port("h1").xdp_frames_total["lldp"];
+    assert!(seen >= u64::from(FLOOD), "{seen}");
+    // The switch is none the slower for it, and no frame of the flood was one of its own.
+    h1.send(1, GOOD);
+    until("a good frame passes after it", || {
+        (bench.port("h2").tx_frames_total == 1).then_some(())
+    });
+    let dropped: u64 = bench.switch.status().unwrap().drops_total.values().sum();
+    assert_eq!(dropped, 0);
+    drop(h1);
+    bench.end();
+}
