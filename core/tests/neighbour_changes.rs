@@ -7,12 +7,13 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use weir_core::config::RouteConfig;
+use weir_core::wire::echo::Echo;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, Duration, Frame, FrameHandle,
-    Instant, MacAddress, Neighbour, PortConfig, PortId, PortRole, Priority, Quanta, Switch,
-    SwitchConfig, Transmission,
+    Admitted, BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, Duration, Frame,
+    FrameHandle, Instant, LevelRules, MacAddress, Neighbour, PortConfig, PortId, PortRole,
+    Priority, Quanta, Switch, SwitchConfig, Transmission,
 };
 
 const P3: Priority = Priority::ALL[3];
@@ -59,10 +60,12 @@ fn config(me: usize) -> SwitchConfig {
     let lossy = ClassConfig {
         mode: ClassMode::Lossy { buffer: gamma },
         weight: 1,
+        age_limit: None,
     };
     let mut classes = [lossy; 8];
     let budgets = |first| Budgets::new(&[first, gamma, gamma]).unwrap();
     classes[P3.index()].mode = ClassMode::Level {
+        rules: LevelRules::default(),
         budgets: budgets(Bytes::new(1 << 20)),
         xoff: Bytes::new(32 * 1024),
         xon: Bytes::new(16 * 1024),
@@ -205,7 +208,12 @@ impl Network {
             match arrived {
                 OnLine::Data(destination) => side.receive(self.now, LINK, destination),
                 OnLine::Control(bytes) => {
-                    let taken = side.switch.receive_mac_control(self.now, LINK, &bytes);
+                    let switch = &mut side.switch;
+                    let taken = if Echo::is_echo(&bytes) {
+                        switch.receive_clcm(self.now, LINK, &bytes)
+                    } else {
+                        switch.receive_mac_control(self.now, LINK, &bytes)
+                    };
                     taken.unwrap();
                 }
             }
@@ -246,7 +254,7 @@ impl Side {
             flow_hash: 0,
         };
         let outcome = self.switch.receive(now, port, frame);
-        assert_eq!(outcome, Ok(()), "a frame is lost");
+        assert_eq!(outcome, Ok(Admitted::default()), "a frame is lost");
     }
 
     /// The frame has left: gives where it goes.

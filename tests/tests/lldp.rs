@@ -386,6 +386,7 @@ fn a_switch_with_another_d_is_regular_until_it_has_the_same() {
     let mut pair = Pair::new(|config| {
         let class = &mut config.classes[0];
         let ClassMode::Level {
+            rules,
             budgets,
             xoff,
             xon,
@@ -396,6 +397,7 @@ fn a_switch_with_another_d_is_regular_until_it_has_the_same() {
         };
         let deeper = [budgets.as_slice(), &[Bytes::new(4096)]].concat();
         class.mode = ClassMode::Level {
+            rules,
             budgets: Budgets::new(&deeper).unwrap(),
             xoff,
             xon,
