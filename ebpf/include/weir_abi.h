@@ -67,12 +67,18 @@ enum weir_fallback {
 	WEIR_FALLBACK_DROP = 1,
 };
 
+/* Who gets LLDP. */
+enum weir_lldp {
+	WEIR_LLDP_KERNEL = 0, /* the kernel, whatever the fallback: agents hear it by packet sockets */
+	WEIR_LLDP_SOCKET = 1, /* the queue's socket, as any other frame */
+};
+
 /* One port's settings: entry 0 of the map weir_settings. */
 struct weir_settings {
 	__u8 default_priority;
 	__u8 trust; /* WEIR_TRUST_*; PCP counts before DSCP */
 	__u8 fallback; /* enum weir_fallback */
-	__u8 reserved;
+	__u8 lldp; /* enum weir_lldp */
 	__u8 pcp_to_priority[WEIR_PRIORITIES];
 	__u8 dscp_to_priority[WEIR_DSCPS];
 };

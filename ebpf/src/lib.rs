@@ -18,7 +18,7 @@ pub use counters::{ClassCounters, Traffic, Verdict, VerdictCounters};
 pub use error::EbpfError;
 pub use meta::{FrameClass, Meta, META_LENGTH};
 pub use program::{AttachMode, AttachedMode, PortProgram, TestRun};
-pub use settings::{Fallback, PortSettings, Trust};
+pub use settings::{Fallback, Lldp, PortSettings, Trust};
 
 /// Receive queues of one device that can have a socket.
 pub const QUEUES_MAX: u32 = abi::WEIR_QUEUES_MAX;

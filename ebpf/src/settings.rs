@@ -20,6 +20,15 @@ pub enum Fallback {
     Drop,
 }
 
+/// Who gets LLDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lldp {
+    /// The kernel, whatever the fallback: agents hear it by packet sockets.
+    Kernel,
+    /// The queue's socket, as any other frame.
+    Socket,
+}
+
 /// One port's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortSettings {
@@ -27,8 +36,10 @@ pub struct PortSettings {
     pub default_priority: u8,
     /// Where a frame's priority is looked for.
     pub trust: Trust,
-    /// What happens to a frame when its queue has no socket. LLDP goes to the kernel all the same.
+    /// What happens to a frame when its queue has no socket.
     pub fallback: Fallback,
+    /// Who gets LLDP.
+    pub lldp: Lldp,
     /// Priority by PCP.
     pub pcp_to_priority: [u8; abi::WEIR_PRIORITIES as usize],
     /// Priority by DSCP.
@@ -36,7 +47,7 @@ pub struct PortSettings {
 }
 
 impl Default for PortSettings {
-    /// PCP is the priority; DSCP is not looked at; frames without a socket go to the kernel.
+    /// PCP is the priority; DSCP is not looked at; frames without a socket go to the kernel, and LLDP does.
     fn default() -> Self {
         Self {
             default_priority: 0,
@@ -45,6 +56,7 @@ impl Default for PortSettings {
                 dscp: false,
             },
             fallback: Fallback::Pass,
+            lldp: Lldp::Kernel,
             pcp_to_priority: std::array::from_fn(|pcp| pcp as u8),
             // The class selector: the three high bits (RFC 2474, section 4.2.2).
             dscp_to_priority: std::array::from_fn(|dscp| (dscp >> 3) as u8),
@@ -66,8 +78,12 @@ impl PortSettings {
             Fallback::Pass => abi::WEIR_FALLBACK_PASS,
             Fallback::Drop => abi::WEIR_FALLBACK_DROP,
         };
+        let lldp = match self.lldp {
+            Lldp::Kernel => abi::WEIR_LLDP_KERNEL,
+            Lldp::Socket => abi::WEIR_LLDP_SOCKET,
+        };
         // The order of struct weir_settings, whose fields are all single bytes.
-        let mut value = vec![self.default_priority, trust, fallback as u8, 0];
+        let mut value = vec![self.default_priority, trust, fallback as u8, lldp as u8];
         value.extend(self.pcp_to_priority);
         value.extend(self.dscp_to_priority);
         debug_assert_eq!(value.len(), size_of::<abi::weir_settings>());

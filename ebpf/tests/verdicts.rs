@@ -4,7 +4,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use proptest::prelude::*;
 use weir_ebpf::{
-    Fallback, FrameClass, Meta, PortProgram, PortSettings, TestRun, Trust, Verdict, META_LENGTH,
+    Fallback, FrameClass, Lldp, Meta, PortProgram, PortSettings, TestRun, Trust, Verdict,
+    META_LENGTH,
 };
 
 const XDP_DROP: u32 = 1;
@@ -330,6 +331,16 @@ fn lldp_goes_to_the_kernel_whatever_the_fallback() {
             assert_eq!(counted.of_class(FrameClass::Lldp).frames, 1);
         }
     }
+}
+
+#[test]
+fn lldp_goes_to_the_socket_where_that_is_wanted() {
+    let port = Port::new(&PortSettings {
+        lldp: Lldp::Socket,
+        ..PortSettings::default()
+    });
+    let frame = ethernet(NEAREST_BRIDGE, 0x88cc, &[0; 46]);
+    assert_eq!(port.meta(&frame).class, FrameClass::Lldp);
 }
 
 #[test]

@@ -6,7 +6,7 @@
  * CLCM); its PCP, else its DSCP, else the port's default give its priority; addresses, protocol and ports
  * give its flow hash. It is counted per class and priority, gets a struct weir_meta in front of its
  * first byte, and goes to the AF_XDP socket of the queue that it came in by. Where no socket is, the port's
- * fallback says whether the kernel gets it or nobody does. LLDP goes to the kernel always: the daemon's
+ * fallback says whether the kernel gets it or nobody does. A switch's LLDP goes to the kernel always: its
  * control plane hears it there by a packet socket, as does any other LLDP agent of the host.
  *
  * Truncated headers are no reason to drop: what cannot be read is not used. The switch decides.
@@ -270,7 +270,7 @@ int weir_xdp(struct xdp_md *ctx)
 	priority = priority_of(settings, &parsed);
 	count_traffic(parsed.class, priority, data_end - data);
 
-	if (parsed.class == WEIR_CLASS_LLDP) {
+	if (parsed.class == WEIR_CLASS_LLDP && settings->lldp == WEIR_LLDP_KERNEL) {
 		count_verdict(WEIR_VERDICT_PASSED);
 		return XDP_PASS;
 	}

@@ -1,7 +1,7 @@
 //! Configuration into the XDP program's terms.
 
 use weir_config::daemon::{Fallback, Port, Trust, XdpMode};
-use weir_ebpf::{AttachMode, PortSettings};
+use weir_ebpf::{AttachMode, Lldp, PortSettings};
 
 /// The program's settings of one port.
 pub(super) fn program(port: &Port) -> PortSettings {
@@ -15,6 +15,7 @@ pub(super) fn program(port: &Port) -> PortSettings {
             Fallback::Pass => weir_ebpf::Fallback::Pass,
             Fallback::Drop => weir_ebpf::Fallback::Drop,
         },
+        lldp: Lldp::Kernel,
         pcp_to_priority: port.pcp_map.map(|priority| priority.get()),
         dscp_to_priority: port.dscp_map.map(|priority| priority.get()),
     }

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 use anyhow::{Context, Result};
-use weir_ebpf::{AttachMode, Fallback, PortProgram, PortSettings, Verdict};
+use weir_ebpf::{AttachMode, Fallback, Lldp, PortProgram, PortSettings, Verdict};
 
 use super::socket::XdpPort;
 
@@ -14,7 +14,8 @@ pub struct Redirect(PortProgram);
 
 impl Redirect {
     /// Loads the program and attaches it to `device`. Frames of other queues are dropped: a host
-    /// whose kernel answers would disturb what is measured.
+    /// whose kernel answers would disturb what is measured. LLDP is redirected, too: a kernel in which nobody
+    /// listens to it counts it as dropped.
     ///
     /// # Errors
     /// When the device is not there, has a program already, or rights are missing.
@@ -23,6 +24,7 @@ impl Redirect {
             .with_context(|| format!("{device}: no such device here"))?;
         let mut program = PortProgram::load(&PortSettings {
             fallback: Fallback::Drop,
+            lldp: Lldp::Socket,
             ..PortSettings::default()
         })?;
         program.set_socket(0, port.as_fd())?;
