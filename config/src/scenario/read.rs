@@ -166,7 +166,7 @@ fn link_defaults(root: &Table<'_>) -> LinkProperties {
         rate: BitRate::from_mbit(100),
         delay: Duration::from_micros(10),
         // Many switches and hosts share few cores: how long it takes until one of them reacts.
-        round_trip: Duration::from_millis(40),
+        round_trip: Duration::from_millis(80),
     };
     root.table("link-defaults", keys("link-defaults"))
         .map_or(default, |table| LinkProperties {
