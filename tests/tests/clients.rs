@@ -2,6 +2,7 @@
 
 mod support;
 
+use support::iperf::received_bytes;
 use support::{until, Bench};
 
 const ADDRESSES: [(&str, &str); 2] = [("h1", "10.99.0.1"), ("h2", "10.99.0.2")];
@@ -53,7 +54,7 @@ fn tcp_and_udp_bytes_arrive() {
     ] {
         let received = until("the server answers", || {
             server.check().unwrap_or_else(|error| panic!("{error:#}"));
-            received_bytes(&bench, protocol)
+            received_bytes(&bench, "10.99.0.2", protocol)
         });
         assert!(received > 100_000, "{protocol:?}: {received} B");
     }
@@ -67,29 +68,4 @@ fn tcp_and_udp_bytes_arrive() {
     }
     drop(server);
     bench.end();
-}
-
-/// What the server got; `None` while there is none.
-fn received_bytes(bench: &Bench, protocol: &[&str]) -> Option<u64> {
-    let mut client = bench.command("h1", "iperf3");
-    client
-        .args(["--client", "10.99.0.2", "--json"])
-        .args(protocol);
-    let output = client.output().unwrap();
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
-    if let Some(error) = report["error"].as_str() {
-        assert!(
-            error.contains("refused") || error.contains("busy"),
-            "{error}"
-        );
-        return None;
-    }
-    let end = &report["end"];
-    // Of UDP, the client's summary is what the server reported.
-    let sum = if end["sum_received"].is_object() {
-        &end["sum_received"]
-    } else {
-        &end["sum"]
-    };
-    sum["bytes"].as_u64()
 }

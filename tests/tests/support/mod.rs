@@ -1,6 +1,7 @@
 //! What the end-to-end tests share. All of them need root.
 #![allow(dead_code)] // each test file uses its own part
 
+pub mod iperf;
 pub mod metrics;
 pub mod scapy;
 
@@ -70,10 +71,13 @@ pub fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
         .unwrap_or_else(|| panic!("not within {} s: {what}", PATIENCE.as_secs()))
 }
 
-/// One switch with hosts `h1` and `h2` that are namespaces with an ordinary kernel in them. Gone with the
+/// Switches with hosts `h1` and `h2` that are namespaces with an ordinary kernel in them. Gone with the
 /// value: the fields go in this order.
 pub struct Bench {
+    /// The one that `h1` hangs on.
     pub switch: SwitchProcess,
+    /// All others, if the scenario has any.
+    pub others: Vec<SwitchProcess>,
     _topology: Topology,
     names: Names,
     directory: Directory,
@@ -83,19 +87,30 @@ pub struct Bench {
 struct Directory(PathBuf);
 
 impl Bench {
-    /// Builds it and waits until the switch forwards; `change` has the last word on its configuration.
-    pub fn new(overrides: &[&str], change: impl FnOnce(&mut DaemonConfig)) -> Self {
-        let scenario = scenario("one-switch.toml", overrides);
+    /// One switch; waits until it forwards. `change` has the last word on its configuration.
+    pub fn new(overrides: &[&str], change: impl FnMut(&mut DaemonConfig)) -> Self {
+        Self::of("one-switch.toml", overrides, change)
+    }
+
+    /// The switches of a scenario; waits until all forward.
+    pub fn of(file: &str, overrides: &[&str], mut change: impl FnMut(&mut DaemonConfig)) -> Self {
+        let scenario = scenario(file, overrides);
         let names = Names::new();
         let directory = Directory(names.directory().to_owned());
         let topology = Topology::build(&plan(&scenario, &names), &names)
             .unwrap_or_else(|error| panic!("{error:#}"));
-        let mut config = lab_config(&scenario, 0, &names);
-        change(&mut config);
-        let mut switch = SwitchProcess::start(config, &names).unwrap();
-        switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
+        let mut start = |index| {
+            let mut config = lab_config(&scenario, index, &names);
+            change(&mut config);
+            let mut switch = SwitchProcess::start(config, &names).unwrap();
+            switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
+            switch
+        };
+        let switch = start(0);
+        let others = (1..scenario.switches.len()).map(start).collect();
         Self {
             switch,
+            others,
             _topology: topology,
             names,
             directory,
@@ -165,13 +180,14 @@ impl Bench {
             .unwrap_or(0)
     }
 
-    /// Ends the switch in the ordinary way; it must leave nothing behind.
+    /// Ends the switches in the ordinary way; they must leave nothing behind.
     pub fn end(mut self) {
-        let run_dir = self.switch.config.run_dir.clone();
-        self.switch
-            .end_process()
-            .unwrap_or_else(|error| panic!("{error:#}"));
-        assert_nothing_left(&run_dir);
+        for switch in std::iter::once(&mut self.switch).chain(&mut self.others) {
+            switch
+                .end_process()
+                .unwrap_or_else(|error| panic!("{error:#}"));
+            assert_nothing_left(&switch.config.run_dir);
+        }
     }
 }
 
@@ -187,10 +203,13 @@ pub fn assert_nothing_left(run_dir: &Path) {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        let _ = Command::new("umount")
-            .arg("-q")
-            .arg(self.0.join("s1/bpf"))
-            .status();
+        for entry in std::fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            let _ = Command::new("umount")
+                .arg("-q")
+                .arg(entry.path().join("bpf"))
+                .stderr(Stdio::null())
+                .status();
+        }
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
