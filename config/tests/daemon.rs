@@ -159,10 +159,11 @@ fn budgets_are_derived_from_the_longest_round_trip() {
     };
     let gamma_max = core.gamma_max();
     let rt = core.reserve(&core.ports[0]).round_up_to(Bytes::new(256));
-    let first = gamma_max + rt + Bytes::new(60 * 1024);
+    let each = gamma_max + rt;
+    let first = each + Bytes::new(60 * 1024);
     assert_eq!(
         budgets.as_slice(),
-        [first, gamma_max, gamma_max, gamma_max],
+        [first, each, each, each],
         "max-hops + min-level"
     );
     assert_eq!(rules.level_min.get(), 1);
@@ -195,6 +196,10 @@ fn budgets_that_break_the_inequalities_are_refused_with_the_numbers() {
         (
             "budgets = [\"250kB\", \"2KiB\"]",
             "port 0: budget b_1 (250000 B) must be at least γmax (1536 B) and what arrives in the round trip time of 2 ms",
+        ),
+        (
+            "budgets = [\"2MiB\", \"2KiB\"]",
+            "port 0: budget b_2 (2048 B) must be at least γmax (1536 B) and what arrives in the round trip time of 2 ms",
         ),
         (
             "budgets = []",

@@ -70,16 +70,16 @@ impl Budgets {
         })
     }
 
-    /// Budgets for routes of up to `depth` links in a buffer of `buffer`: b_i = `gamma_max` for i > 1 and all
-    /// the rest in b_1, which a round trip needs most (footnote 3 and equation 23). `None` when the
-    /// buffer has no room for that or `depth` is not 1 to [`LEVEL_MAX`].
-    pub fn derived(depth: u8, buffer: Bytes, gamma_max: Bytes) -> Option<Self> {
-        let others = u64::from(depth.checked_sub(1)?) * gamma_max.get();
+    /// Budgets for routes of up to `depth` links in a buffer of `buffer`: each b_i is `each`, which is γmax + rT,
+    /// and all that is left goes to b_1, which every Level may use (footnote 3). `None` when the buffer has
+    /// no room for that or `depth` is not 1 to [`LEVEL_MAX`].
+    pub fn derived(depth: u8, buffer: Bytes, each: Bytes) -> Option<Self> {
+        let others = u64::from(depth.checked_sub(1)?) * each.get();
         let first = buffer.get().checked_sub(others)?;
-        if first < gamma_max.get() {
+        if first < each.get() {
             return None;
         }
-        let mut list = [gamma_max; LEVEL_MAX];
+        let mut list = [each; LEVEL_MAX];
         list[0] = Bytes::new(first);
         Self::new(list.get(..usize::from(depth))?)
     }

@@ -291,7 +291,7 @@ fn echo(node: &mut Node, at: Instant, round_trip: Duration) {
 
 #[test]
 fn a_round_trip_that_the_buffers_are_too_small_for_is_told() {
-    let mut config = config(&[Bytes::new(128 * 1024), GAMMA]);
+    let mut config = config(&[Bytes::new(128 * 1024); 2]);
     config.ports[3].round_trip = Duration::from_micros(100);
     let mut node = Node::new(config);
     echo(&mut node, NOW, Duration::from_micros(100));
@@ -319,7 +319,7 @@ fn a_round_trip_that_the_buffers_are_too_small_for_is_told() {
 #[test]
 fn a_measured_round_trip_makes_the_reserve() {
     let first = Bytes::new(128 * 1024);
-    let mut config = config(&[first, GAMMA]);
+    let mut config = config(&[first; 2]);
     config.ports[3].round_trip_measured = true;
     config.ports[3].round_trip = Duration::from_micros(100);
     let (rate, cell) = (config.ports[3].rate, config.cell);

@@ -482,7 +482,10 @@ proptest! {
         if is_long {
             round_trip = Duration::from_micros(2);
             let config = config(&[1 << 20], round_trip);
-            budgets[0] += config.reserve(&config.ports[0]).round_up_to(Bytes::new(CELL)).get();
+            let reserve = config.reserve(&config.ports[0]).round_up_to(Bytes::new(CELL));
+            for budget in &mut budgets {
+                *budget += reserve.get();
+            }
         }
         let mut run = Run::new(&budgets, round_trip);
         for op in ops {

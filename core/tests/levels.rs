@@ -311,7 +311,7 @@ fn budgets_and_round_trips_that_cannot_work_are_refused_with_their_numbers() {
         error.to_string(),
         "priority 3: budget b_2 (1024 B) must be at least one frame of 1536 B in whole cells (γmax)"
     );
-    let mut long = config(&[Bytes::new(64 * 1024), GAMMA]);
+    let mut long = config(&[Bytes::new(64 * 1024), Bytes::new(72 * 1024)]);
     assert_eq!(long.reserve(&long.ports[1]), Bytes::ZERO);
     long.ports[1].round_trip = Duration::from_micros(100);
     // 12,500 B on the line; frames of 60 B charge 256 B for each 84 B of them. Eight repeats, each
@@ -321,9 +321,23 @@ fn budgets_and_round_trips_that_cannot_work_are_refused_with_their_numbers() {
     assert_eq!(long.validate(), Ok(()));
     long.ports[1].round_trip = Duration::from_micros(200);
     assert!(
-        matches!(long.validate(), Err(ConfigError::RoundTripTooLong { port: 1, first, needed, .. })
-            if first == Bytes::new(64 * 1024) && needed > first),
+        matches!(long.validate(), Err(ConfigError::RoundTripTooLong { port: 1, level: 1, budget, needed, .. })
+            if budget == Bytes::new(64 * 1024) && needed > budget),
         "{:?}",
         long.validate()
+    );
+    let mut second = config(&[Bytes::new(64 * 1024), GAMMA]);
+    second.ports[1].round_trip = Duration::from_micros(100);
+    assert!(
+        matches!(
+            second.validate(),
+            Err(ConfigError::RoundTripTooLong {
+                port: 1,
+                level: 2,
+                ..
+            })
+        ),
+        "{:?}",
+        second.validate()
     );
 }

@@ -29,12 +29,13 @@ pub enum ConfigError {
         budget: Bytes,
         gamma_max: Bytes,
     },
-    #[error("priority {priority}, port {port}: budget b_1 ({first}) must be at least γmax ({gamma_max}) and what arrives in the round trip time of {} ms ({reserve}): {needed}. Enlarge the buffer, or shorten the round trip time", .round_trip.as_secs_f64() * 1e3)]
+    #[error("priority {priority}, port {port}: budget b_{level} ({budget}) must be at least γmax ({gamma_max}) and what arrives in the round trip time of {} ms ({reserve}): {needed}. Enlarge the buffer, or shorten the round trip time", .round_trip.as_secs_f64() * 1e3)]
     RoundTripTooLong {
         priority: Priority,
         port: usize,
         round_trip: Duration,
-        first: Bytes,
+        level: usize,
+        budget: Bytes,
         gamma_max: Bytes,
         reserve: Bytes,
         needed: Bytes,

@@ -45,6 +45,9 @@ impl SwitchConfig {
         self.validate_routes()
     }
 
+    /// b_i ≥ γmax + rT for every i. The paper asks for it of b_1 alone (equation 23), but its proof of freedom
+    /// from deadlock needs it of all: lemma 3 concludes from m_k ≥ b_k that the Feedback falls below k, and
+    /// with round trips it does so from m_k ≥ γmax + rT only.
     fn validate_budgets(&self, priority: Priority, budgets: &Budgets) -> Result<(), ConfigError> {
         let gamma_max = self.gamma_max();
         for (index, budget) in budgets.as_slice().iter().enumerate() {
@@ -57,19 +60,24 @@ impl SwitchConfig {
                 });
             }
         }
-        let first = budgets.as_slice().first().copied().unwrap_or_default();
         for (index, port) in self.ports.iter().enumerate() {
+            if port.role != PortRole::Fabric {
+                continue;
+            }
             let reserve = self.reserve(port);
-            if port.role == PortRole::Fabric && first < gamma_max + reserve {
-                return Err(ConfigError::RoundTripTooLong {
-                    priority,
-                    port: index,
-                    round_trip: port.round_trip,
-                    first,
-                    gamma_max,
-                    reserve,
-                    needed: gamma_max + reserve,
-                });
+            for (level, budget) in (1..).zip(budgets.as_slice()) {
+                if *budget < gamma_max + reserve {
+                    return Err(ConfigError::RoundTripTooLong {
+                        priority,
+                        port: index,
+                        round_trip: port.round_trip,
+                        level,
+                        budget: *budget,
+                        gamma_max,
+                        reserve,
+                        needed: gamma_max + reserve,
+                    });
+                }
             }
         }
         Ok(())

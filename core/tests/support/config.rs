@@ -11,8 +11,8 @@ use super::RingOptions;
 pub const PRIORITY: Priority = Priority::ALL[3];
 pub const RATE: BitRate = BitRate::from_mbit(100);
 pub const FEEDBACK_REFRESH: Duration = Duration::from_millis(10);
-/// Beside the delay: a frame that has just begun on either side, and the tick.
-const ROUND_TRIP: Duration = Duration::from_micros(380);
+/// There and back, a frame that has just begun on either side, and the tick.
+pub const ROUND_TRIP: Duration = Duration::from_micros(400);
 
 pub fn switch_config(
     ports: Vec<PortConfig>,
@@ -54,20 +54,22 @@ pub fn switch_config(
     config
 }
 
-/// Levels for routes of two links, with room for the round trip of these lines.
+/// Levels for routes of two links, with room for 60 KiB and for what the round trip asks for.
 pub fn use_levels(config: &mut SwitchConfig, options: &RingOptions) {
-    let buffer = Bytes::new(96 * 1024);
-    config.classes[PRIORITY.index()].mode = ClassMode::Level {
-        rules: LevelRules::default(),
-        budgets: Budgets::derived(2, buffer, config.gamma_max()).unwrap(),
-        xoff: Bytes::new(60 * 1024),
-        xon: Bytes::new(52 * 1024),
-        headroom: Bytes::new(32 * 1024),
-    };
     for port in &mut config.ports {
-        port.round_trip = ROUND_TRIP + options.delay.saturating_mul(2);
+        port.round_trip = options.round_trip;
         port.neighbour = options.neighbour;
         port.feedback = options.feedback;
     }
+    let reserve = config.reserve(&config.ports[0]).round_up_to(config.cell);
+    let each = config.gamma_max() + reserve;
+    let xoff = Bytes::new(60 * 1024);
+    config.classes[PRIORITY.index()].mode = ClassMode::Level {
+        rules: LevelRules::default(),
+        budgets: Budgets::derived(2, each + each + xoff, each).unwrap(),
+        xoff,
+        xon: Bytes::new(52 * 1024),
+        headroom: Bytes::new(256 * 1024),
+    };
     config.frame_count = config.frames_needed();
 }

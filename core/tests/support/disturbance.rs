@@ -48,14 +48,14 @@ impl Fate {
 
 pub struct Disturber {
     rates: Disturbance,
-    random: u64,
+    random: Random,
 }
 
 impl Disturber {
     pub fn new(rates: Disturbance, seed: u64) -> Self {
         Self {
             rates,
-            random: seed,
+            random: Random(seed),
         }
     }
 
@@ -70,21 +70,25 @@ impl Disturber {
         } else if self.hits(rates.late) {
             fate.late_by = LATE;
         } else if self.hits(rates.damaged) {
-            let bit = self.next() as usize % (8 * bytes.len());
+            let bit = self.random.next() as usize % (8 * bytes.len());
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
         fate
     }
 
     fn hits(&mut self, per_mille: u64) -> bool {
-        per_mille > 0 && self.next() % 1000 < per_mille
+        per_mille > 0 && self.random.next() % 1000 < per_mille
     }
+}
 
-    /// xorshift64
-    fn next(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random
+/// xorshift64; the seed is not zero.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
     }
 }

@@ -19,8 +19,8 @@ use weir_core::{
     PortConfig, PortId, PortRole, PortSet, Switch, Transmission,
 };
 
-pub use config::{switch_config, FEEDBACK_REFRESH, PRIORITY, RATE};
-pub use disturbance::Disturbance;
+pub use config::{switch_config, FEEDBACK_REFRESH, PRIORITY, RATE, ROUND_TRIP};
+pub use disturbance::{Disturbance, Random};
 
 use config::use_levels;
 use disturbance::{Disturber, Fate};
@@ -93,6 +93,8 @@ pub struct Network {
     lines: Vec<Line>,
     disturber: Disturber,
     delay: Duration,
+    /// A switch that does nothing for now; what comes in meanwhile waits at its door.
+    pub stalled: Option<usize>,
 }
 
 pub struct RingOptions {
@@ -114,6 +116,8 @@ pub struct RingOptions {
     /// What happens to control frames between switches.
     pub disturbance: Disturbance,
     pub seed: u64,
+    /// T of the links between switches with Levels.
+    pub round_trip: Duration,
 }
 
 impl Default for RingOptions {
@@ -131,6 +135,7 @@ impl Default for RingOptions {
             neighbour: Neighbour::Unknown,
             disturbance: Disturbance::default(),
             seed: 1,
+            round_trip: ROUND_TRIP,
         }
     }
 }
@@ -156,6 +161,7 @@ impl Network {
             lines: Vec::new(),
             disturber: Disturber::new(options.disturbance, options.seed),
             delay: options.delay,
+            stalled: None,
         };
         for index in 0..count {
             network.add_switch(index, count, host_count, options);
@@ -264,7 +270,9 @@ impl Network {
                 self.send_from_host(host);
             }
             for node in 0..self.nodes.len() {
-                self.step(node);
+                if self.stalled != Some(node) {
+                    self.step(node);
+                }
             }
         }
     }
@@ -340,10 +348,13 @@ impl Network {
 
     fn deliver(&mut self) {
         for index in 0..self.lines.len() {
-            while self.lines[index]
-                .packets
-                .front()
-                .is_some_and(|(at, _)| *at <= self.now)
+            let stalled =
+                matches!(self.lines[index].to, End::Switch(node, _) if self.stalled == Some(node));
+            while !stalled
+                && self.lines[index]
+                    .packets
+                    .front()
+                    .is_some_and(|(at, _)| *at <= self.now)
             {
                 let (_, packet) = self.lines[index].packets.pop_front().unwrap();
                 match self.lines[index].to {

@@ -213,13 +213,13 @@ fn budgets(table: &Table<'_>, sizing: &LevelSizing, xoff: Bytes) -> Option<Budge
         table.complain(
             "buffer",
             format!(
-                "{buffer} is less than {least}: {depth} budgets of at least one frame ({}), and {} for what arrives in the round trip time of the longest link. Enlarge it, or shorten round-trip",
+                "{buffer} is less than {least}: {depth} budgets, each of at least one frame ({}) and {} for what arrives in the round trip time of the longest link. Enlarge it, or shorten round-trip",
                 sizing.gamma_max, sizing.reserve
             ),
         );
         return None;
     }
-    Budgets::derived(depth, buffer, sizing.gamma_max)
+    Budgets::derived(depth, buffer, sizing.each())
 }
 
 fn level_min(table: &Table<'_>) -> Level {
@@ -267,6 +267,11 @@ impl LevelSizing {
     }
 
     fn least(&self, depth: u8) -> Bytes {
-        Bytes::new(u64::from(depth) * self.gamma_max.get()) + self.reserve
+        Bytes::new(u64::from(depth) * self.each().get())
+    }
+
+    /// What every budget needs.
+    fn each(&self) -> Bytes {
+        self.gamma_max + self.reserve
     }
 }

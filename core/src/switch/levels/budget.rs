@@ -7,8 +7,8 @@ use crate::units::Bytes;
 #[derive(Debug)]
 pub(in crate::switch) struct Budget {
     depth: Level,
-    /// b_1.
-    first: Bytes,
+    /// The smallest b_i.
+    least: Bytes,
     /// m_1 first.
     m: [Bytes; LEVEL_MAX],
     gamma_max: Bytes,
@@ -30,7 +30,7 @@ impl Budget {
         }
         Self {
             depth: budgets.depth(),
-            first: m[0],
+            least: budgets.as_slice().iter().copied().min().unwrap_or_default(),
             m,
             gamma_max,
             reserve,
@@ -115,9 +115,9 @@ impl Budget {
         }
     }
 
-    /// Changes rT. False when b_1 has no room for it (equation 23): then the largest that fits counts.
+    /// Changes rT. False when a budget has no room for it: then the largest that fits counts.
     pub(in crate::switch) fn set_reserve(&mut self, reserve: Bytes) -> bool {
-        let most = self.first.saturating_sub(self.gamma_max);
+        let most = self.least.saturating_sub(self.gamma_max);
         self.reserve = reserve.min(most);
         reserve <= most
     }
