@@ -63,7 +63,7 @@ fn config(me: usize) -> SwitchConfig {
         age_limit: None,
     };
     let mut classes = [lossy; 8];
-    let budgets = |first| Budgets::new(&[first, gamma, gamma]).unwrap();
+    let budgets = |each| Budgets::new(&[each; 3]).unwrap();
     classes[P3.index()].mode = ClassMode::Level {
         rules: LevelRules::default(),
         budgets: budgets(Bytes::new(1 << 20)),
@@ -99,9 +99,9 @@ fn config(me: usize) -> SwitchConfig {
         shaper_burst: Bytes::new(3000),
     };
     // The least that is legal: every byte beyond it would hide a mistake.
-    let first = gamma + config.reserve(&config.ports[0]);
+    let each = gamma + config.reserve(&config.ports[0]);
     if let ClassMode::Level { budgets: room, .. } = &mut config.classes[P3.index()].mode {
-        *room = budgets(first.round_up_to(config.cell));
+        *room = budgets(each.round_up_to(config.cell));
     }
     config.frame_count = config.frames_needed();
     config
