@@ -38,7 +38,7 @@ fn the_deadlock_breaker_releases_a_mixed_ring() {
         "switch.s3.levels=false",
         "switch.s4.levels=false",
         "deadlock.policy=breaker",
-        "duration=3s",
+        "duration=6s",
         RATE,
     ];
     let scenario = scenario("ring4.toml", &overrides);
