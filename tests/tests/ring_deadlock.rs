@@ -27,9 +27,12 @@ fn a_ring_with_a_second_host_locks_and_stays_locked() {
     assert!(result.drops.is_empty(), "{:?}", result.drops);
 }
 
+/// At 25 Mbit/s, for which a busy machine has the time: a switch that stands still for longer than its
+/// neighbours' buffers last breaks the symmetry, and then plain PFC may lock as with a second host.
 #[test]
 fn a_symmetric_ring_does_not_lock() {
-    let scenario = scenario("ring4-symmetric.toml", &["duration=6s"]);
+    let overrides = ["duration=6s", "link-defaults.rate=25Mbit"];
+    let scenario = scenario("ring4-symmetric.toml", &overrides);
     let result = run_as_expected(&scenario);
     assert!(!result.deadlocked);
     assert_eq!(result.suspected_peak, 0);
