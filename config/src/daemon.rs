@@ -17,7 +17,9 @@ pub use read::KEYS;
 
 /// What scenarios read in the same way.
 pub(crate) mod read_parts {
-    pub(crate) use super::read::{classes, deadlock_table, keys, police, within, LevelSizing};
+    pub(crate) use super::read::{
+        classes, deadlock_table, feedback_coding, keys, police, within, LevelSizing,
+    };
 }
 
 /// The implicit class of all priorities that no class names.

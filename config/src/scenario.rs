@@ -6,7 +6,7 @@ mod read;
 
 use std::path::Path;
 
-use weir_core::{BitRate, Bytes, Duration, MacAddress, Police};
+use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, MacAddress, Police};
 
 use crate::daemon::{Class, DeadlockConfig};
 use crate::reader::{FileError, Problem};
@@ -73,6 +73,8 @@ pub struct LinkProperties {
     pub delay: Duration,
     /// Round trip time of a link between switches, their reaction times included. For classes with Levels.
     pub round_trip: Duration,
+    /// How Feedback is told on a link between switches. For classes with Levels.
+    pub feedback: FeedbackCoding,
 }
 
 /// One link between two switches.

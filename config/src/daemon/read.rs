@@ -17,8 +17,8 @@ use crate::reader::{Names, Problem, Problems, Table};
 
 pub(crate) use class::{classes, LevelSizing};
 use dataplane::dataplane;
-pub(crate) use port::police;
 use port::ports;
+pub(crate) use port::{feedback_coding, police};
 
 /// Every key by table, for the reader and for the documentation's test.
 pub const KEYS: &[(&str, &[&str])] = &[
@@ -149,7 +149,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let ports = ports(root);
     let dataplane = dataplane(root);
     let fabric = ports.iter().filter(|port| port.role == PortRole::Fabric);
-    let links = fabric.map(|port| (port.rate, port.round_trip));
+    let links = fabric.map(|port| (port.rate, port.round_trip, port.feedback));
     let sizing = LevelSizing::new(&dataplane, links, None);
     DaemonConfig {
         log: log(root),

@@ -42,6 +42,7 @@ impl Adjacency {
             rate: BitRate::from_mbit(100),
             delay: weir_core::Duration::ZERO,
             round_trip: weir_core::Duration::ZERO,
+            feedback: FeedbackCoding::Pfc,
         };
         Self {
             ports: (0..switch_count)
@@ -207,6 +208,18 @@ impl Scenario {
         classes
     }
 
+    /// Grants need Levels on both sides.
+    fn feedback_of(&self, switch: usize, port: &SwitchPort) -> FeedbackCoding {
+        let both = match port.peer {
+            PortPeer::Switch(peer) => self.has_levels[switch] && self.has_levels[peer],
+            PortPeer::Host(_) => return FeedbackCoding::Pfc,
+        };
+        match port.properties.feedback {
+            FeedbackCoding::Grants if !both => FeedbackCoding::Pfc,
+            feedback => feedback,
+        }
+    }
+
     /// The configuration of one switch's daemon. `device` names the network device of a port.
     pub fn daemon_config(
         &self,
@@ -235,8 +248,11 @@ impl Scenario {
                 fallback: Fallback::Drop,
                 round_trip: port.properties.round_trip,
                 round_trip_measured: false,
-                neighbour: Neighbour::Unknown,
-                feedback: FeedbackCoding::Pfc,
+                neighbour: match self.feedback_of(switch, &port) {
+                    FeedbackCoding::Grants => Neighbour::Enhanced,
+                    _ => Neighbour::Unknown,
+                },
+                feedback: self.feedback_of(switch, &port),
                 police: match port.peer {
                     PortPeer::Switch(_) => Police::Off,
                     PortPeer::Host(host) => self.hosts[host].police,

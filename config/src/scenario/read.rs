@@ -3,12 +3,12 @@
 mod expect;
 
 use weir_core::level::LEVEL_MAX;
-use weir_core::{BitRate, Bytes, ClassMode, Duration, MacAddress};
+use weir_core::{BitRate, Bytes, ClassMode, Duration, FeedbackCoding, MacAddress};
 
 use super::derive::{shortest_next_hops, Adjacency};
 use super::{Flow, Host, Link, LinkProperties, Scenario};
 use crate::daemon::read_parts::{
-    classes, deadlock_table, keys as daemon_keys, police, LevelSizing,
+    classes, deadlock_table, feedback_coding, keys as daemon_keys, police, LevelSizing,
 };
 use crate::daemon::{Class, DataplaneConfig};
 use crate::document::{self, Override};
@@ -37,10 +37,13 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "expect",
         ],
     ),
-    ("link-defaults", &["rate", "delay", "round-trip"]),
+    (
+        "link-defaults",
+        &["rate", "delay", "round-trip", "feedback"],
+    ),
     ("switch", &["name", "levels"]),
     ("host", &["name", "switch", "obeys-pfc", "police"]),
-    ("link", &["ends", "rate", "delay", "round-trip"]),
+    ("link", &["ends", "rate", "delay", "round-trip", "feedback"]),
     ("routing", &["mode"]),
     ("route", &["to", "via"]),
     (
@@ -120,7 +123,7 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     };
     let depth = longest_way(&adjacency, &next_hops, switches.len());
     let lines = links.iter().map(|link| &link.properties);
-    let lines = lines.map(|line| (line.rate, line.round_trip));
+    let lines = lines.map(|line| (line.rate, line.round_trip, line.feedback));
     let sizing = LevelSizing::new(&DataplaneConfig::default(), lines, Some(depth));
     let classes = classes(root, &sizing);
     let duration = duration?;
@@ -167,12 +170,14 @@ fn link_defaults(root: &Table<'_>) -> LinkProperties {
         delay: Duration::from_micros(10),
         // Many switches and hosts share few cores: how long it takes until one of them reacts.
         round_trip: Duration::from_millis(80),
+        feedback: FeedbackCoding::Pfc,
     };
     root.table("link-defaults", keys("link-defaults"))
         .map_or(default, |table| LinkProperties {
             rate: table.get_or("rate", default.rate),
             delay: table.get_or("delay", default.delay),
             round_trip: table.get_or("round-trip", default.round_trip),
+            feedback: feedback_coding(&table).unwrap_or(default.feedback),
         })
 }
 
@@ -283,6 +288,7 @@ fn links(root: &Table<'_>, switches: &[String], defaults: LinkProperties) -> Vec
                     rate: table.get_or("rate", defaults.rate),
                     delay: table.get_or("delay", defaults.delay),
                     round_trip: table.get_or("round-trip", defaults.round_trip),
+                    feedback: feedback_coding(table).unwrap_or(defaults.feedback),
                 },
             })
         })

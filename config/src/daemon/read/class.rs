@@ -2,7 +2,9 @@
 
 use weir_core::config::Reserve;
 use weir_core::level::LEVEL_MAX;
-use weir_core::{BitRate, Budgets, Bytes, ClassMode, Duration, Level, LevelRules, Priority};
+use weir_core::{
+    BitRate, Budgets, Bytes, ClassMode, Duration, FeedbackCoding, Level, LevelRules, Priority,
+};
 
 use super::{keys, within};
 use crate::daemon::{Class, DataplaneConfig, DEFAULT_CLASS};
@@ -247,15 +249,17 @@ pub(crate) struct LevelSizing {
 }
 
 impl LevelSizing {
-    /// `links` gives rate and round trip time of each link between switches.
+    /// `links` gives rate, round trip time and coding of each link between switches.
     pub(crate) fn new(
         dataplane: &DataplaneConfig,
-        links: impl Iterator<Item = (BitRate, Duration)>,
+        links: impl Iterator<Item = (BitRate, Duration, FeedbackCoding)>,
         depth: Option<u8>,
     ) -> Self {
         let length = dataplane.frame_length_max();
-        let reserves =
-            links.map(|(rate, span)| Reserve::new(rate, span, dataplane.cell, length).total());
+        let reserves = links.map(|(rate, span, feedback)| match feedback {
+            FeedbackCoding::Grants => Bytes::ZERO,
+            _ => Reserve::new(rate, span, dataplane.cell, length).total(),
+        });
         Self {
             gamma_max: dataplane.gamma_max(),
             reserve: reserves

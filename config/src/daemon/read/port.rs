@@ -77,7 +77,7 @@ fn port(table: &Table<'_>, names: &Names, devices: &Names) -> Option<Port> {
             ],
         )
         .unwrap_or_default();
-    let feedback = feedback(table, role, neighbour);
+    let feedback = port_feedback(table, role, neighbour);
     let police = police(table);
     if police.is_some() && role == Some(PortRole::Fabric) {
         table.complain(
@@ -117,19 +117,12 @@ fn round_trip(table: &Table<'_>) -> (Duration, bool) {
         .map_or(measured, |fixed| (fixed, false))
 }
 
-fn feedback(
+fn port_feedback(
     table: &Table<'_>,
     role: Option<PortRole>,
     neighbour: Neighbour,
 ) -> Option<FeedbackCoding> {
-    let feedback = table.choice(
-        "feedback",
-        &[
-            ("pfc", FeedbackCoding::Pfc),
-            ("pause", FeedbackCoding::Pause),
-            ("grants", FeedbackCoding::Grants),
-        ],
-    )?;
+    let feedback = feedback_coding(table)?;
     if role == Some(PortRole::Edge) {
         table.complain(
             "feedback",
@@ -143,6 +136,18 @@ fn feedback(
         );
     }
     Some(feedback)
+}
+
+/// How Feedback is told; also used by scenarios.
+pub(crate) fn feedback_coding(table: &Table<'_>) -> Option<FeedbackCoding> {
+    table.choice(
+        "feedback",
+        &[
+            ("pfc", FeedbackCoding::Pfc),
+            ("pause", FeedbackCoding::Pause),
+            ("grants", FeedbackCoding::Grants),
+        ],
+    )
 }
 
 /// What an edge port does with a host that does not obey a pause; also used by scenarios.
