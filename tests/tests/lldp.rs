@@ -12,7 +12,7 @@ use weir_api::daemon::{Event, EventPage};
 use weir_api::neighbors::Neighbor;
 use weir_config::daemon::DaemonConfig;
 use weir_config::scenario::Scenario;
-use weir_core::{Budgets, Bytes, ClassMode, Priority};
+use weir_core::{Budgets, ClassMode, Priority};
 use weir_lab::lab::names::Names;
 use weir_lab::lab::process::{inside, program, Process};
 use weir_lab::lab::switches::{lab_config, SwitchProcess};
@@ -395,7 +395,7 @@ fn a_switch_with_another_d_is_regular_until_it_has_the_same() {
         else {
             panic!("{class:?}")
         };
-        let deeper = [budgets.as_slice(), &[Bytes::new(4096)]].concat();
+        let deeper = [budgets.as_slice(), &budgets.as_slice()[..1]].concat();
         class.mode = ClassMode::Level {
             rules,
             budgets: Budgets::new(&deeper).unwrap(),
