@@ -34,12 +34,14 @@ fn bench(police: Police) -> Bench {
     bench
 }
 
-/// Runs TCP for three seconds; gives what came through.
-fn run_tcp(bench: &Bench) -> u64 {
+/// Runs four TCP streams for three seconds, again and again until the edge has told them something (their
+/// windows must grow beyond what the fabric holds); gives what came through in the last round.
+fn run_tcp(bench: &Bench, told: impl Fn() -> u64) -> u64 {
     let mut server = bench.start("h2", &["iperf3", "--server", "--forceflush"]);
-    until("the server answers", || {
+    until("TCP is told to send less", || {
         server.check().unwrap_or_else(|error| panic!("{error:#}"));
-        received_bytes(bench, RECEIVER, &["--time", "3"])
+        let received = received_bytes(bench, RECEIVER, &["--time", "3", "--parallel", "4"])?;
+        (told() > 0).then_some(received)
     })
 }
 
@@ -76,10 +78,9 @@ fn assert_lossless(bench: &Bench) {
 #[test]
 fn a_kernel_that_is_dropped_backs_off_and_the_fabric_loses_nothing() {
     let bench = bench(Police::Drop);
-    let received = run_tcp(&bench);
+    let received = run_tcp(&bench, || bench.drops("h1", "policed"));
     assert!(received > 1_000_000, "{received} B in 3 s at 20 Mbit/s");
     let policed = bench.drops("h1", "policed");
-    assert!(policed > 0, "TCP was told nothing");
     let sent = bench.port("h1").rx_frames_total;
     assert!(
         policed < sent / 5,
@@ -92,9 +93,8 @@ fn a_kernel_that_is_dropped_backs_off_and_the_fabric_loses_nothing() {
 #[test]
 fn a_kernel_that_knows_ecn_is_marked_and_nothing_is_lost_at_all() {
     let bench = bench(Police::Mark);
-    let received = run_tcp(&bench);
+    let received = run_tcp(&bench, || marked(&bench));
     assert!(received > 1_000_000, "{received} B in 3 s at 20 Mbit/s");
-    assert!(marked(&bench) > 0, "no mark arrived");
     assert_eq!(bench.drops("h1", "policed"), 0);
     assert_lossless(&bench);
     bench.end();
