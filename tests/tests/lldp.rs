@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
-use support::{until, Bench};
+use support::{until, Bench, Directory};
 use weir_api::daemon::{Event, EventPage};
 use weir_api::neighbors::Neighbor;
 use weir_config::daemon::DaemonConfig;
@@ -239,21 +239,6 @@ struct Pair {
     _topology: Topology,
     names: Names,
     _directory: Directory,
-}
-
-/// Removed with the value.
-struct Directory(PathBuf);
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        for switch in ["s1", "s2"] {
-            let _ = Command::new("umount")
-                .arg("-q")
-                .arg(self.0.join(switch).join("bpf"))
-                .output();
-        }
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 impl Pair {

@@ -58,10 +58,7 @@ impl Switch {
             dropped = true;
             let state = &mut self.ports[egress.index()];
             if state.egress[priority.index()].note_discard(Bytes::new(u64::from(length))) {
-                state.waiting.remove(priority);
-                if self.lossless.contains(priority) {
-                    self.detector.backlogged -= 1;
-                }
+                self.note_empty(egress, priority);
             }
             if let Some(handle) = self.complete(now, egress, expired.handle) {
                 self.discarded.push_back(handle);

@@ -145,15 +145,14 @@ impl Switch {
         let config = &self.config.ports[port.index()];
         let state = &mut self.ports[port.index()];
         state.counters.echo_replies += 1;
-        let mut exceeds = sample > config.round_trip;
-        if !state.needs_reserve() {
-            exceeds = false;
-        } else if config.round_trip_measured {
+        let mut exceeds = false;
+        if state.needs_reserve() && !config.round_trip_measured {
+            exceeds = sample > config.round_trip;
+        } else if state.needs_reserve() {
             let longest = state.echo.as_ref().and_then(EchoState::round_trip);
             let twice = longest.unwrap_or(sample).saturating_mul(2);
             let round_trip = twice.max(config.round_trip);
             let reserve = self.config.reserve_for(config, round_trip);
-            exceeds = false;
             for level in state.levels.iter_mut().flatten() {
                 exceeds |= !level.budget.set_reserve(reserve.total());
                 level.repeat_after = reserve.repeat_after;

@@ -76,13 +76,11 @@ impl EgressState {
 
     /// A frame leaves. True when none is left.
     pub(super) fn note_departure(&mut self, length: Bytes) -> bool {
-        self.backlog -= length;
-        self.frame_count -= 1;
         self.watch.moved = true;
         if let Some(rule) = &mut self.release {
             rule.released += length;
         }
-        self.frame_count == 0
+        self.note_discard(length)
     }
 
     /// A frame is dropped where it waits, which is no throughput. True when none is left.

@@ -84,6 +84,14 @@ impl Switch {
         self.detector.backlogged += 1;
     }
 
+    /// An egress has sent or dropped its last frame.
+    pub(super) fn note_empty(&mut self, egress: PortId, priority: Priority) {
+        self.ports[egress.index()].waiting.remove(priority);
+        if self.lossless.contains(priority) {
+            self.detector.backlogged -= 1;
+        }
+    }
+
     fn refresh_pause(&mut self, now: Instant, port: PortId, priority: Priority) {
         let state = &mut self.ports[port.index()];
         if state.ingress[priority.index()].take_refresh(now) {

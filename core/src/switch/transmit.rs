@@ -85,10 +85,7 @@ impl Switch {
             level.taken.note_departure();
         }
         if state.egress[priority.index()].note_departure(length) {
-            state.waiting.remove(priority);
-            if self.lossless.contains(priority) {
-                self.detector.backlogged -= 1;
-            }
+            self.note_empty(port, priority);
         }
         Some(Transmission::Data {
             handle: departure.handle,

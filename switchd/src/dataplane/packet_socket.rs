@@ -83,7 +83,8 @@ pub fn take_lost(socket: RawFd) -> u64 {
     }
 }
 
-fn set_option<T>(socket: &OwnedFd, name: libc::c_int, value: &T) -> io::Result<()> {
+/// Sets an option of a packet socket.
+pub(super) fn set_option<T>(socket: &OwnedFd, name: libc::c_int, value: &T) -> io::Result<()> {
     // SAFETY: the value is valid for the call and of the size that is given.
     let result = unsafe {
         libc::setsockopt(

@@ -1,9 +1,11 @@
 //! Promiscuous mode for as long as a port lives: a switch takes frames for everybody.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::io;
+use std::os::fd::OwnedFd;
 
-use nix::errno::Errno;
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
+
+use super::packet_socket::set_option;
 
 /// A packet socket that receives nothing and keeps one device promiscuous. The kernel undoes it when the
 /// socket is closed, also when the process is killed.
@@ -13,7 +15,7 @@ pub(super) struct Promiscuous {
 }
 
 impl Promiscuous {
-    pub(super) fn new(ifindex: u32) -> nix::Result<Self> {
+    pub(super) fn new(ifindex: u32) -> io::Result<Self> {
         // Protocol zero: the socket is never given a frame.
         let socket = socket(
             AddressFamily::Packet,
@@ -27,17 +29,7 @@ impl Promiscuous {
             mr_alen: 0,
             mr_address: [0; 8],
         };
-        // SAFETY: the value is valid for the call and of the size that is given.
-        let result = unsafe {
-            libc::setsockopt(
-                socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_ADD_MEMBERSHIP,
-                std::ptr::from_ref(&request).cast(),
-                size_of_val(&request) as libc::socklen_t,
-            )
-        };
-        Errno::result(result)?;
+        set_option(&socket, libc::PACKET_ADD_MEMBERSHIP, &request)?;
         Ok(Self { _socket: socket })
     }
 }

@@ -84,7 +84,7 @@ pub struct Bench {
 }
 
 /// Removed with the value.
-struct Directory(PathBuf);
+pub struct Directory(pub PathBuf);
 
 impl Bench {
     /// One switch; waits until it forwards. `change` has the last word on its configuration.

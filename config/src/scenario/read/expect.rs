@@ -9,16 +9,8 @@ use crate::daemon::Class;
 use crate::reader::Table;
 use crate::scenario::{Expect, Flow};
 
-const EXPECT_KEYS: &[&str] = &[
-    "deadlock",
-    "suspected",
-    "suspected-at-least",
-    "lost",
-    "reordered",
-    "corrupted",
-    "progress",
-    "first-release-within",
-];
+/// Tables of `[expect]` that hold in one case alone; they have all its other keys.
+const CASES: [&str; 4] = ["off", "breaker", "level", "mixed"];
 
 /// The part of `[expect]` that counts.
 pub(super) fn expected_case(
@@ -43,8 +35,10 @@ pub(super) fn expect(root: &Table<'_>, case: &str) -> Expect {
     };
     let mut expect = Expect::default();
     read_expect(&table, &mut expect);
-    for name in ["off", "breaker", "level", "mixed"] {
-        if let Some(table) = table.table(name, EXPECT_KEYS) {
+    let keys = keys("expect").iter().copied();
+    let keys: Vec<&str> = keys.filter(|key| !CASES.contains(key)).collect();
+    for name in CASES {
+        if let Some(table) = table.table(name, &keys) {
             let mut special = expect.clone();
             read_expect(&table, &mut special);
             if name == case {
