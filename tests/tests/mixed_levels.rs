@@ -5,8 +5,9 @@
 mod support;
 
 use support::metrics::Metrics;
-use support::{run_as_expected, run_as_expected_and, scenario, until};
+use support::{run_as_expected_and, scenario, PATIENCE};
 use weir_config::scenario::Scenario;
+use weir_lab::lab::interrupt::wait_for;
 use weir_lab::lab::stage::Stage;
 
 /// Regular switches have to react within what the buffers hold, and a machine that is busy with other things
@@ -42,7 +43,9 @@ fn the_deadlock_breaker_releases_a_mixed_ring() {
         RATE,
     ];
     let scenario = scenario("ring4.toml", &overrides);
-    let result = run_as_expected(&scenario);
+    let mut told = 0;
+    let result = run_as_expected_and(&scenario, |stage| told = understood(&scenario, stage));
+    assert!(told > 0, "no regular switch was sent any Feedback");
     assert!(!result.deadlocked);
     assert_eq!(result.suspected_peak, 4, "it never locked");
     assert!(result.releases > 0);
@@ -61,7 +64,9 @@ fn check(regular: &[&str]) {
     let mut overrides = vec!["class.lossless.mode=level", "duration=3s", RATE];
     overrides.extend(changes.iter().map(String::as_str));
     let scenario = scenario("ring4-symmetric.toml", &overrides);
-    let result = run_as_expected_and(&scenario, |stage| understood(&scenario, stage));
+    let result = run_as_expected_and(&scenario, |stage| {
+        understood(&scenario, stage);
+    });
     assert!(!result.deadlocked);
     for flow in &result.flows {
         assert_eq!(flow.sent, flow.received, "all has drained: {flow:?}");
@@ -70,8 +75,9 @@ fn check(regular: &[&str]) {
     assert!(result.drops.is_empty(), "{:?}", result.drops);
 }
 
-/// What one side of each mixed link says it sent is what the other side says it got.
-fn understood(scenario: &Scenario, stage: &Stage) {
+/// What one side of each mixed link says it sent is what the other side says it got. The pauses that regular
+/// switches got, Feedback among them.
+fn understood(scenario: &Scenario, stage: &Stage) -> u64 {
     let name = |index: usize| scenario.switches[index].as_str();
     let mixed = scenario.links.iter().filter_map(|link| {
         let [a, b] = link.ends;
@@ -81,20 +87,27 @@ fn understood(scenario: &Scenario, stage: &Stage) {
             _ => None,
         }
     });
-    let mut count = 0;
+    let (mut count, mut told) = (0, 0);
     for (enhanced, regular) in mixed {
         count += 1;
-        // Feedback is refreshed for ever, and the two are not read at the same moment.
-        until(&format!("{enhanced} and {regular} agree"), || {
+        // The two are not read at the same moment.
+        let mut seen = None;
+        let agreed = wait_for(PATIENCE, || {
             let one = Side::of(stage, enhanced, regular);
             let other = Side::of(stage, regular, enhanced);
-            agree(&one, &other).then_some(())
+            let (one, other) = seen.insert((one, other));
+            Ok(agree(one, other).then_some(other.xoff_received))
         });
+        told += agreed
+            .unwrap_or_else(|error| panic!("{error:#}"))
+            .unwrap_or_else(|| panic!("{enhanced} and {regular} do not agree: {seen:#?}"));
     }
     assert!(count > 0, "no link is mixed");
+    told
 }
 
 /// What one switch counted at its port towards the other.
+#[derive(Debug)]
 struct Side {
     xoff_sent: u64,
     xon_sent: u64,
@@ -132,7 +145,8 @@ impl Side {
 /// was meant as one. No pause of a regular switch passes for Feedback.
 ///
 /// What was sent before the neighbour's daemon listened has gone, and of a pair perhaps the first frame alone:
-/// no traffic had begun, so those were Feedback.
+/// no traffic had begun, so those were Feedback. A switch that no traffic came to from its neighbour has sent
+/// no other, so that this may be all there was.
 fn agree(enhanced: &Side, regular: &Side) -> bool {
     const BEFORE_IT_LISTENED: u64 = 100;
     assert_eq!(enhanced.feedback_received, Some(0));
@@ -143,7 +157,7 @@ fn agree(enhanced: &Side, regular: &Side) -> bool {
     let (Some(pauses), Some(resumes)) = (missed_pauses, missed_resumes) else {
         return false;
     };
-    pauses <= BEFORE_IT_LISTENED.min(feedback - 1)
+    pauses <= BEFORE_IT_LISTENED.min(feedback)
         && (pauses == resumes || pauses == resumes + 1)
         && enhanced.xoff_received == regular.xoff_sent
         && enhanced.xon_received == regular.xon_sent
