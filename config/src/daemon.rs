@@ -5,7 +5,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-use weir_core::config::{DetectorConfig, RouteConfig};
+use weir_core::config::{DetectorConfig, EcmpConfig, FlowMonitorConfig, RouteConfig};
 use weir_core::{
     BitRate, Bytes, ClassConfig, ClassMode, Duration, FeedbackCoding, MacAddress, Neighbour,
     Police, PortConfig, PortId, PortRole, Priority, Quanta, SwitchConfig,
@@ -420,11 +420,10 @@ impl DaemonConfig {
             routes: self
                 .routes
                 .iter()
-                .map(|route| RouteConfig {
-                    destination: route.destination,
-                    ports: route.ports.clone(),
-                })
+                .map(|route| RouteConfig::new(route.destination, route.ports.clone()))
                 .collect(),
+            ecmp: EcmpConfig::default(),
+            flows: FlowMonitorConfig::default(),
             learning_capacity: if self.forwarding.learning {
                 self.forwarding.capacity
             } else {

@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time;
 
-use weir_core::config::{LevelRules, RouteConfig};
+use weir_core::config::{EcmpConfig, FlowMonitorConfig, LevelRules, RouteConfig};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, Duration, Frame, FrameHandle, Instant,
@@ -224,11 +224,10 @@ fn config(destinations: usize, levels: bool) -> SwitchConfig {
         frame_count: 0,
         frame_length_max: Bytes::new(1522),
         routes: (0..destinations)
-            .map(|destination| RouteConfig {
-                destination: address(0, destination),
-                ports: vec![egress(destination)],
-            })
+            .map(|destination| RouteConfig::new(address(0, destination), vec![egress(destination)]))
             .collect(),
+        ecmp: EcmpConfig::default(),
+        flows: FlowMonitorConfig::default(),
         learning_capacity: 0,
         learning_age: Duration::from_secs(300),
         detector: None,

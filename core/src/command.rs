@@ -1,7 +1,8 @@
 //! What the control plane asks of the dataplane.
 
 use crate::config::Neighbour;
-use crate::units::{Bytes, Duration, PortId, Priority};
+use crate::port_set::PortSet;
+use crate::units::{Bytes, Duration, MacAddress, PortId, Priority};
 use crate::wire::clcm::Clcm;
 
 /// One request to [`Switch::apply`](crate::Switch::apply).
@@ -49,8 +50,124 @@ pub enum Command {
         /// What is on the other side.
         neighbour: Neighbour,
     },
+    /// Frames to `destination` leave by one of `members` from now on, in the place of what was set before.
+    /// The buckets are dealt anew, round the members in the order of port numbers; pins stay whose port is
+    /// a member still. Frames that are buffered leave where they wait. O(routes + buckets + pins).
+    SetRoute {
+        /// The destination.
+        destination: MacAddress,
+        /// Its group: ports that are equally good ways to it. One needs no buckets.
+        members: PortSet,
+        /// How many buckets: from the number of members to [`BUCKETS_MAX`](crate::config::BUCKETS_MAX).
+        buckets: u16,
+    },
+    /// Forget the static entry of `destination`, its buckets and its pins. O(routes + buckets + pins).
+    RemoveRoute {
+        /// The destination.
+        destination: MacAddress,
+    },
+    /// The flows in one bucket of a group leave by another member from now on. A flow that moves may be
+    /// overtaken by its own later frames on the other way. O(log routes).
+    MoveBucket {
+        /// The group's destination.
+        destination: MacAddress,
+        /// Which bucket: flow hash modulo the number of buckets.
+        bucket: u16,
+        /// The member that it belongs to from now on.
+        to: PortId,
+    },
+    /// One flow leaves by `port` from now on, whatever its bucket says. O(log routes).
+    PinFlow {
+        /// The group's destination.
+        destination: MacAddress,
+        /// The flow.
+        flow_hash: u32,
+        /// The member that it leaves by.
+        port: PortId,
+    },
+    /// A pinned flow goes by its bucket again. O(log routes).
+    UnpinFlow {
+        /// The group's destination.
+        destination: MacAddress,
+        /// The flow.
+        flow_hash: u32,
+    },
+    /// Move recent flows off (`egress`, `priority`): the Loop Breaker's rerouting (CLCM paper, section
+    /// 3.2.4). Each goes to a member of its destination's group that is up, is neither `egress` nor the
+    /// port that the flow comes in by, and is not suspected of a deadlock at `priority` if there is a
+    /// choice; among several to the one that this command has moved fewest flows to.
+    ///
+    /// Only frames that come in later take the new way. Gives an
+    /// [`EventKind::FlowMoved`](crate::event::EventKind::FlowMoved) for each flow and an
+    /// [`EventKind::Rerouted`](crate::event::EventKind::Rerouted) at the end.
+    /// O(n·log n) in the capacity of the recent-flow monitor.
+    Reroute {
+        /// Which flows.
+        selection: RerouteSelection,
+        /// The blocked egress.
+        egress: PortId,
+        /// The blocked priority.
+        priority: Priority,
+        /// What of them is moved.
+        by: RerouteBy,
+    },
     /// Admit no more data frames; what is buffered still leaves. There is no way back.
     Drain,
+}
+
+/// Which flows at a blocked egress a [`Command::Reroute`] moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RerouteSelection {
+    /// Those that come in by this port: the flows on the loop's {ingress, egress}.
+    From(PortId),
+    /// Those that do not: the flows that enter the loop from elsewhere, the paper's alternative behaviour.
+    NotFrom(PortId),
+}
+
+impl RerouteSelection {
+    /// The loop's ingress port.
+    pub const fn ingress(self) -> PortId {
+        match self {
+            Self::From(ingress) | Self::NotFrom(ingress) => ingress,
+        }
+    }
+
+    /// True for flows that come in by `ingress`.
+    pub fn includes(self, ingress: PortId) -> bool {
+        match self {
+            Self::From(from) => ingress == from,
+            Self::NotFrom(from) => ingress != from,
+        }
+    }
+
+    /// The name in JSON and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::From(_) => "from",
+            Self::NotFrom(_) => "not_from",
+        }
+    }
+}
+
+/// What a [`Command::Reroute`] changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RerouteBy {
+    /// Each flow is pinned to another member. Its frames at other priorities and from other ports, if there
+    /// are any, move with it.
+    Flow,
+    /// The bucket of each flow goes to another member, with all flows that are in it. Flows that are pinned
+    /// are pinned elsewhere.
+    Bucket,
+}
+
+impl RerouteBy {
+    /// The name in configuration, JSON and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Flow => "flow",
+            Self::Bucket => "bucket",
+        }
+    }
 }
 
 /// Why a [`Command`] was refused. The switch is as it was before.
@@ -80,4 +197,66 @@ pub enum CommandError {
     /// A class with Levels does not deadlock and has no thresholds to raise.
     #[error("priority {0} is a class with Levels: there is nothing to release")]
     HasLevels(Priority),
+    /// A group has one port at least.
+    #[error("the route to {0} needs at least one port")]
+    NoMembers(MacAddress),
+    /// Each member needs a bucket.
+    #[error("{buckets} buckets for {members} ports; legal are {members} to {max}", max = crate::config::BUCKETS_MAX)]
+    BucketCount {
+        /// Buckets asked for.
+        buckets: u16,
+        /// Members of the group.
+        members: usize,
+    },
+    /// The configuration's room for destinations is used up.
+    #[error("there is room for {0} routes, and all of it is used")]
+    RoutesFull(usize),
+    /// The configuration's room for buckets is used up.
+    #[error("{wanted} buckets are wanted and {free} of {capacity} are free")]
+    BucketsFull {
+        /// Buckets asked for.
+        wanted: u16,
+        /// Buckets that are free.
+        free: usize,
+        /// Buckets in all.
+        capacity: usize,
+    },
+    /// The configuration's room for pins is used up.
+    #[error("there is room for {0} flow pins, and all of it is used")]
+    PinsFull(usize),
+    /// No static entry for this destination.
+    #[error("there is no route to {0}")]
+    NoSuchRoute(MacAddress),
+    /// A single port leaves no choice.
+    #[error("the route to {0} has a single port: there is nothing to move or pin")]
+    SingleMember(MacAddress),
+    /// Frames may only go by ports of the group.
+    #[error("port {port} is no member of the group of {destination}")]
+    NotAMember {
+        /// The group's destination.
+        destination: MacAddress,
+        /// The port.
+        port: PortId,
+    },
+    /// The group has fewer buckets.
+    #[error("the group of {destination} has buckets 0 to {last}, none is {bucket}", last = .buckets.saturating_sub(1))]
+    NoSuchBucket {
+        /// The group's destination.
+        destination: MacAddress,
+        /// The bucket named.
+        bucket: u16,
+        /// How many there are.
+        buckets: u16,
+    },
+    /// The flow goes by its bucket already.
+    #[error("flow {flow_hash:08x} to {destination} is not pinned")]
+    NotPinned {
+        /// The group's destination.
+        destination: MacAddress,
+        /// The flow.
+        flow_hash: u32,
+    },
+    /// Without the recent-flow monitor nobody knows what to move.
+    #[error("the recent-flow monitor is off: there are no flows to move")]
+    NoFlowMonitor,
 }

@@ -121,6 +121,8 @@ pub struct PriorityCounters {
     pub suspicions: u64,
     /// Releases that started with this port as the loop's egress.
     pub releases: u64,
+    /// Flows that were moved from this port to another member of their group.
+    pub flows_moved: u64,
     /// Frames admitted from this port and marked Congestion Experienced.
     pub marks: u64,
     /// Transmit Feedback that we sent to the neighbour, refreshes included.

@@ -1,5 +1,6 @@
 //! What the dataplane tells the control plane.
 
+use crate::command::RerouteSelection;
 use crate::port_set::PortSet;
 use crate::units::{Bytes, Duration, Instant, MacAddress, PortId, Priority};
 use crate::wire::clcm::Clcm;
@@ -55,6 +56,40 @@ pub enum EventKind {
         queued: Bytes,
         /// For how long nothing has left.
         idle: Duration,
+        /// True when some recent flow there could leave by another member of its destination's group. With
+        /// the recent-flow monitor off: when some destination that frames wait for has one.
+        alternatives: bool,
+        /// The ports that such flows come in by.
+        alternatives_from: PortSet,
+    },
+    /// A flow was moved to another member of its destination's group. It may be overtaken by its own later
+    /// frames.
+    FlowMoved {
+        /// Where it comes in.
+        ingress: PortId,
+        /// Where it went.
+        from: PortId,
+        /// Where it goes from now on.
+        to: PortId,
+        /// Its priority.
+        priority: Priority,
+        /// Where to.
+        destination: MacAddress,
+        /// Which one.
+        flow_hash: u32,
+    },
+    /// A [`Command::Reroute`](crate::Command::Reroute) is done.
+    Rerouted {
+        /// Which flows it was to move.
+        selection: RerouteSelection,
+        /// The egress that they were to leave.
+        egress: PortId,
+        /// The priority.
+        priority: Priority,
+        /// Flows that move, among them those that share a pin or a bucket with a selected one.
+        moved: u32,
+        /// Selected flows that stay: no other member will do, or there is no room for a pin.
+        stuck: u32,
     },
     /// `egress` sends again, or has nothing left to send.
     SuspicionEnded {

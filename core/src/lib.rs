@@ -27,7 +27,7 @@ pub mod switch;
 pub mod units;
 pub mod wire;
 
-pub use command::{Command, CommandError};
+pub use command::{Command, CommandError, RerouteBy, RerouteSelection};
 pub use config::{
     ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules, Neighbour, Police, PortConfig,
     PortRole, SwitchConfig,

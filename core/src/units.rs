@@ -369,6 +369,12 @@ impl MacAddress {
         let b = self.0;
         u64::from_be_bytes([0, 0, b[0], b[1], b[2], b[3], b[4], b[5]])
     }
+
+    /// The address that [`to_u64`](Self::to_u64) gives `number` for; higher bits are left out.
+    pub const fn from_u64(number: u64) -> Self {
+        let [_, _, a, b, c, d, e, f] = number.to_be_bytes();
+        Self([a, b, c, d, e, f])
+    }
 }
 
 impl fmt::Display for MacAddress {

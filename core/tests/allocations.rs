@@ -5,11 +5,11 @@ mod support;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use weir_core::config::RouteConfig;
+use weir_core::config::{FlowMonitorConfig, RouteConfig};
 use weir_core::wire::ControlFrame;
 use weir_core::{
     BitRate, Bytes, Command, Duration, Frame, FrameHandle, Instant, MacAddress, PortConfig, PortId,
-    PortRole, Switch, Transmission,
+    PortRole, PortSet, RerouteBy, RerouteSelection, Switch, Transmission,
 };
 
 struct Counting;
@@ -43,6 +43,52 @@ fn address(port: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, port])
 }
 
+/// Every change of routes that there is, at one destination or another.
+fn route_commands(round: u32, ingress: PortId) -> [Command; 6] {
+    let destination = address((round / 100 % 6) as u8);
+    let egress = PortId::new((ingress.get() + 1) % PORTS);
+    let by = [RerouteBy::Flow, RerouteBy::Bucket][round as usize / 100 % 2];
+    let members = (0..=(round / 100 % 4) as u8).map(PortId::new);
+    let buckets = 64 << (round / 100 % 5);
+    let set = Command::SetRoute {
+        destination,
+        members: PortSet::from_iter(members),
+        buckets,
+    };
+    [
+        if round % 1900 == 0 {
+            Command::RemoveRoute { destination }
+        } else {
+            set
+        },
+        Command::MoveBucket {
+            destination,
+            bucket: 3,
+            to: PortId::new(0),
+        },
+        Command::PinFlow {
+            destination,
+            flow_hash: round,
+            port: PortId::new(0),
+        },
+        Command::PinFlow {
+            destination,
+            flow_hash: round + 1,
+            port: PortId::new(1),
+        },
+        Command::UnpinFlow {
+            destination,
+            flow_hash: round,
+        },
+        Command::Reroute {
+            selection: RerouteSelection::NotFrom(ingress),
+            egress,
+            priority: support::PRIORITY,
+            by,
+        },
+    ]
+}
+
 #[test]
 fn forwarding_pausing_and_releasing_allocate_nothing() {
     let ports = (0..PORTS)
@@ -55,12 +101,13 @@ fn forwarding_pausing_and_releasing_allocate_nothing() {
         })
         .collect();
     let routes = (0..PORTS)
-        .map(|port| RouteConfig {
-            destination: address(port),
-            ports: vec![PortId::new(port)],
-        })
+        .map(|port| RouteConfig::new(address(port), vec![PortId::new(port)]))
         .collect();
-    let config = support::switch_config(ports, routes, Duration::from_millis(1));
+    let mut config = support::switch_config(ports, routes, Duration::from_millis(1));
+    config.flows = FlowMonitorConfig {
+        capacity: 256,
+        age: Duration::from_millis(1),
+    };
     let mut free: Vec<FrameHandle> = (0..config.frame_count as u32).map(FrameHandle).collect();
     let mut switch = Switch::new(config).unwrap();
     let mut buffer = [0u8; 1024];
@@ -93,6 +140,12 @@ fn forwarding_pausing_and_releasing_allocate_nothing() {
                 extra: Bytes::new(3000),
             };
             let _ = switch.apply(now, release);
+        }
+        if round % 100 == 0 {
+            for command in route_commands(round, ingress) {
+                let _ = switch.apply(now, command);
+            }
+            assert!(switch.flows(now).count() + switch.pins().count() < 1024);
         }
         switch.handle_timeout(now);
         for port in (0..PORTS).map(PortId::new) {

@@ -184,6 +184,8 @@ fn suspected(at: Instant, egress: u8) -> Event {
     Event {
         at,
         kind: EventKind::Suspected {
+            alternatives: false,
+            alternatives_from: PortSet::EMPTY,
             egress: port(egress),
             priority: PRIORITY,
             reason: SuspicionReason::Paused,

@@ -3,7 +3,7 @@
 //! the switch's incremental state must equal what they give.
 
 use proptest::prelude::*;
-use weir_core::config::{LevelRules, RouteConfig};
+use weir_core::config::{EcmpConfig, FlowMonitorConfig, LevelRules, RouteConfig};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
@@ -239,11 +239,15 @@ fn config(budgets: &[u64], round_trip: Duration) -> SwitchConfig {
         frame_count: 0,
         frame_length_max: Bytes::new(1522),
         routes: (0..DESTINATIONS)
-            .map(|destination| RouteConfig {
-                destination: address(destination),
-                ports: vec![PortId::new(egress_of(destination))],
+            .map(|destination| {
+                RouteConfig::new(
+                    address(destination),
+                    vec![PortId::new(egress_of(destination))],
+                )
             })
             .collect(),
+        ecmp: EcmpConfig::default(),
+        flows: FlowMonitorConfig::default(),
         learning_capacity: 0,
         learning_age: Duration::from_secs(300),
         detector: None,

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
-use weir_core::config::RouteConfig;
+use weir_core::config::{EcmpConfig, FlowMonitorConfig, RouteConfig};
 use weir_core::wire::echo::Echo;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
@@ -72,10 +72,8 @@ fn config(me: usize) -> SwitchConfig {
         headroom: Bytes::new(16 * 1024),
     };
     let routes = (0..DESTINATIONS).flat_map(|host| {
-        [(me, HOST), (1 - me, LINK)].map(|(switch, port)| RouteConfig {
-            destination: address(switch, host),
-            ports: vec![port],
-        })
+        [(me, HOST), (1 - me, LINK)]
+            .map(|(switch, port)| RouteConfig::new(address(switch, host), vec![port]))
     });
     let rate = BitRate::from_mbit(100);
     let mut config = SwitchConfig {
@@ -91,6 +89,8 @@ fn config(me: usize) -> SwitchConfig {
         frame_count: 0,
         frame_length_max: LENGTH,
         routes: routes.collect(),
+        ecmp: EcmpConfig::default(),
+        flows: FlowMonitorConfig::default(),
         learning_capacity: 0,
         learning_age: Duration::from_secs(300),
         detector: None,

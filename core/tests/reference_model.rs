@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
-use weir_core::config::RouteConfig;
+use weir_core::config::{EcmpConfig, FlowMonitorConfig, RouteConfig};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
@@ -236,11 +236,10 @@ fn config() -> SwitchConfig {
         frame_count: 0,
         frame_length_max: Bytes::new(1522),
         routes: (0..PORTS as u8)
-            .map(|port| RouteConfig {
-                destination: address(port),
-                ports: vec![PortId::new(port)],
-            })
+            .map(|port| RouteConfig::new(address(port), vec![PortId::new(port)]))
             .collect(),
+        ecmp: EcmpConfig::default(),
+        flows: FlowMonitorConfig::default(),
         learning_capacity: 0,
         learning_age: Duration::from_secs(300),
         detector: None,

@@ -1,5 +1,6 @@
 //! Why a configuration cannot work.
 
+use super::BUCKETS_MAX;
 use crate::level::Level;
 use crate::units::{Bytes, Duration, MacAddress, PortId, Priority, PORT_COUNT_MAX};
 
@@ -68,6 +69,16 @@ pub enum ConfigError {
         port: PortId,
         port_count: usize,
     },
+    #[error("route to {destination} names a port twice")]
+    RepeatedPort { destination: MacAddress },
+    #[error("route to {destination} has {buckets} buckets for {members} ports; legal are {members} to {BUCKETS_MAX}")]
+    BucketCount {
+        destination: MacAddress,
+        buckets: u16,
+        members: usize,
+    },
+    #[error("the age of a recent flow must be above zero")]
+    ZeroFlowAge,
     #[error("two routes to {0}")]
     DuplicateRoute(MacAddress),
     #[error("the detection time must be above zero")]

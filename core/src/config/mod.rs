@@ -2,14 +2,18 @@
 
 mod class;
 mod error;
+mod forwarding;
 mod port;
 mod reserve;
 mod validate;
 
-use crate::units::{Bytes, Duration, MacAddress, PortId, Quanta, PRIORITY_COUNT};
+use crate::units::{Bytes, Duration, Quanta, PRIORITY_COUNT};
 
 pub use class::{ClassConfig, ClassMode, LevelRules};
 pub use error::ConfigError;
+pub use forwarding::{
+    default_bucket_count, EcmpConfig, FlowMonitorConfig, RouteConfig, BUCKETS_DEFAULT, BUCKETS_MAX,
+};
 pub use port::{FeedbackCoding, Neighbour, Police, PortConfig, PortRole};
 pub use reserve::Reserve;
 
@@ -18,15 +22,6 @@ pub use reserve::Reserve;
 pub struct DetectorConfig {
     /// Zero throughput with a non-empty queue for this long.
     pub detect: Duration,
-}
-
-/// A static forwarding entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RouteConfig {
-    /// Frames to this address …
-    pub destination: MacAddress,
-    /// … leave by one of these ports, chosen by flow hash. Never empty.
-    pub ports: Vec<PortId>,
 }
 
 /// All that [`Switch::new`](crate::Switch::new) needs to know.
@@ -44,6 +39,10 @@ pub struct SwitchConfig {
     pub frame_length_max: Bytes,
     /// Static forwarding entries.
     pub routes: Vec<RouteConfig>,
+    /// Room for what commands change about them.
+    pub ecmp: EcmpConfig,
+    /// The recent-flow monitor.
+    pub flows: FlowMonitorConfig,
     /// How many addresses are learnt at most; zero turns learning and flooding off.
     /// Only for networks without loops.
     pub learning_capacity: usize,

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{ClassConfig, ClassMode, ConfigError, PortRole, RouteConfig, SwitchConfig};
+use super::{
+    ClassConfig, ClassMode, ConfigError, PortRole, RouteConfig, SwitchConfig, BUCKETS_MAX,
+};
 use crate::level::Budgets;
 use crate::units::{Duration, Priority, Quanta, PORT_COUNT_MAX};
 
@@ -41,6 +43,9 @@ impl SwitchConfig {
                 buffers: self.buffer_bound(),
                 needed,
             });
+        }
+        if self.flows.capacity > 0 && self.flows.age.is_zero() {
+            return Err(ConfigError::ZeroFlowAge);
         }
         self.validate_routes()
     }
@@ -140,7 +145,12 @@ impl SwitchConfig {
 
     fn validate_routes(&self) -> Result<(), ConfigError> {
         let mut seen = BTreeSet::new();
-        for RouteConfig { destination, ports } in &self.routes {
+        for RouteConfig {
+            destination,
+            ports,
+            buckets,
+        } in &self.routes
+        {
             if ports.is_empty() {
                 return Err(ConfigError::EmptyRoute {
                     destination: *destination,
@@ -151,6 +161,19 @@ impl SwitchConfig {
                     destination: *destination,
                     port: *port,
                     port_count: self.ports.len(),
+                });
+            }
+            let members: BTreeSet<_> = ports.iter().collect();
+            if members.len() < ports.len() {
+                return Err(ConfigError::RepeatedPort {
+                    destination: *destination,
+                });
+            }
+            if !(members.len()..=BUCKETS_MAX).contains(&usize::from(*buckets)) {
+                return Err(ConfigError::BucketCount {
+                    destination: *destination,
+                    buckets: *buckets,
+                    members: members.len(),
                 });
             }
             if !seen.insert(*destination) {

@@ -122,7 +122,9 @@ impl ControlPlane {
                 message,
                 toward,
             } => self.receive(now, ingress, &message, &toward),
-            EventKind::ReleaseStarted { .. }
+            EventKind::FlowMoved { .. }
+            | EventKind::Rerouted { .. }
+            | EventKind::ReleaseStarted { .. }
             | EventKind::ReleaseEnded { .. }
             | EventKind::RouteTooLong { .. }
             | EventKind::RoundTripExceeded { .. }

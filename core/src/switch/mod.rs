@@ -7,6 +7,7 @@ mod echo;
 mod egress;
 mod feedback_out;
 mod fifo;
+mod flows;
 mod forwarding;
 mod gauges;
 mod hash;
@@ -16,6 +17,8 @@ mod levels;
 mod pause_received;
 mod port;
 mod receive;
+mod reroute;
+mod routes;
 mod shaper;
 mod timers;
 mod transmit;
@@ -26,6 +29,7 @@ use std::collections::VecDeque;
 
 use ages::Ages;
 use charges::Charges;
+use flows::Flows;
 use forwarding::Forwarding;
 use ingress::PauseChange;
 use levels::LevelTable;
@@ -41,11 +45,16 @@ use crate::level::Level;
 use crate::units::{Bytes, Duration, Instant, PortId, Priority, PRIORITY_COUNT};
 use crate::wire::ControlFrame;
 
+pub use flows::{FlowRecord, HALVINGS, WAYS};
+pub use forwarding::{PinEntry, PinnedBy, RouteEntry};
 pub use gauges::{LevelEntry, LevelGauges, PriorityGauges};
 pub use shaper::LINE_OVERHEAD;
 
 /// Events that wait to be polled at most; more are counted in [`Switch::events_lost`].
 pub const EVENT_CAPACITY: usize = 1024;
+
+/// Room among them that is kept from events which come in great numbers at once.
+const EVENT_RESERVE: usize = 128;
 
 /// Samples of the deadlock detector in one detection time.
 const SAMPLES_PER_DETECT: u64 = 8;
@@ -95,6 +104,9 @@ pub struct Switch {
     config: SwitchConfig,
     ports: Vec<Port>,
     forwarding: Forwarding,
+    flows: Flows,
+    /// Room for sorting the flows that a reroute moves.
+    to_move: Vec<reroute::Candidate>,
     queues: VirtualQueues,
     charges: Charges,
     levels: LevelTable,
@@ -135,6 +147,7 @@ impl Switch {
         }
         let port_count = config.ports.len();
         let depths = config.classes.map(|class| class.mode.depth());
+        let flows = Flows::new(&config.flows);
         let age_limits = config.classes.map(|class| class.age_limit);
         Ok(Self {
             ports: config
@@ -143,6 +156,8 @@ impl Switch {
                 .map(|port| Port::new(&config, port))
                 .collect(),
             forwarding: Forwarding::new(&config),
+            to_move: Vec::with_capacity(flows.capacity()),
+            flows,
             levels: LevelTable::new(if depths == [Level::ZERO; PRIORITY_COUNT] {
                 0
             } else {
@@ -208,6 +223,32 @@ impl Switch {
                 Ok(())
             }
             Command::SetNeighbour { port, neighbour } => self.set_neighbour(port, neighbour),
+            Command::SetRoute {
+                destination,
+                members,
+                buckets,
+            } => self.set_route(destination, members, buckets),
+            Command::RemoveRoute { destination } => self.forwarding.remove_route(destination),
+            Command::MoveBucket {
+                destination,
+                bucket,
+                to,
+            } => self.forwarding.move_bucket(destination, bucket, to),
+            Command::PinFlow {
+                destination,
+                flow_hash,
+                port,
+            } => self.forwarding.pin(now, destination, flow_hash, port),
+            Command::UnpinFlow {
+                destination,
+                flow_hash,
+            } => self.forwarding.unpin(destination, flow_hash),
+            Command::Reroute {
+                selection,
+                egress,
+                priority,
+                by,
+            } => self.reroute(now, selection, egress, priority, by),
             Command::Drain => {
                 self.drain();
                 Ok(())
@@ -379,7 +420,16 @@ impl Switch {
     }
 
     fn push_event(&mut self, at: Instant, kind: EventKind) {
-        if self.events.len() < EVENT_CAPACITY {
+        self.push_event_within(EVENT_CAPACITY, at, kind);
+    }
+
+    /// One of many events that a command causes at once: they leave room for the rest.
+    fn push_detail(&mut self, at: Instant, kind: EventKind) {
+        self.push_event_within(EVENT_CAPACITY - EVENT_RESERVE, at, kind);
+    }
+
+    fn push_event_within(&mut self, capacity: usize, at: Instant, kind: EventKind) {
+        if self.events.len() < capacity {
             self.events.push_back(Event { at, kind });
         } else {
             self.events_lost += 1;

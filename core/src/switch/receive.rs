@@ -160,6 +160,7 @@ impl Switch {
         }
         let assignment = self.assign_level(now, port, &frame)?;
         let admitted = self.charge(now, port, &frame, copies as u16, assignment, &egresses)?;
+        self.note_flow(now, port, &frame, &egresses);
         for egress in egresses.iter() {
             self.enqueue(now, port, egress, &frame, assignment.level());
         }
@@ -167,7 +168,7 @@ impl Switch {
     }
 
     fn egresses(
-        &self,
+        &mut self,
         now: Instant,
         ingress: PortId,
         frame: &Frame,

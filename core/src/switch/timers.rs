@@ -171,6 +171,7 @@ impl Switch {
             WatchChange::None => return,
             WatchChange::Suspected { idle } => {
                 self.detector.suspected += 1;
+                let alternatives_from = self.alternatives_from(now, egress, priority);
                 let state = &mut self.ports[egress.index()];
                 state.counters.priority[priority.index()].suspicions += 1;
                 let paused = state.pause_received.is_paused(now, priority);
@@ -185,6 +186,8 @@ impl Switch {
                     reason: waiting.reason(paused, has_levels, may_leave),
                     queued: waiting.backlog(),
                     idle,
+                    alternatives: !alternatives_from.is_empty(),
+                    alternatives_from,
                 }
             }
             WatchChange::Ended { lasted } => {

@@ -60,6 +60,16 @@ impl Turns {
         self.head
     }
 
+    /// The members' indices, those first whose turn is next.
+    pub(super) fn iter<'a, T: Turner>(&self, all: &'a [T]) -> impl Iterator<Item = u32> + 'a {
+        let mut at = self.head;
+        core::iter::from_fn(move || {
+            let index = at;
+            at = all.get(index as usize)?.turn().next;
+            Some(index)
+        })
+    }
+
     /// Adds a member that is in no ring, last and with nothing left of earlier turns.
     pub(super) fn append<T: Turner>(&mut self, all: &mut [T], index: u32) {
         *all[index as usize].turn_mut() = Turn::NONE;

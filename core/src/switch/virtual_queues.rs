@@ -244,6 +244,25 @@ impl VirtualQueues {
         false
     }
 
+    /// Destinations that frames of (`egress`, `priority`) from `ingress` wait for, as numbers. One of them
+    /// may come at several Levels. O(Levels) and O(1) for each that is taken.
+    pub(super) fn destinations_from(
+        &self,
+        egress: PortId,
+        priority: Priority,
+        ingress: PortId,
+    ) -> impl Iterator<Item = u64> + '_ {
+        let first = self.group_index(egress, priority, Level::ZERO);
+        let waiting = self.levels[level_turn_index(egress, priority)].waiting;
+        (0..u32::BITS as usize)
+            .filter(move |level| waiting & (1 << level) != 0)
+            .flat_map(move |level| {
+                let lane = &self.lanes[(first + level) * self.port_count + ingress.index()];
+                lane.queues.iter(&self.queues.all)
+            })
+            .map(|index| self.queues.all[index as usize].destination())
+    }
+
     /// True when a frame of (`egress`, `priority`) may leave through `gate`.
     pub(super) fn may_leave(&self, egress: PortId, priority: Priority, gate: Gate) -> bool {
         match gate {

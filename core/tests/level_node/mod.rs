@@ -1,7 +1,7 @@
 //! One switch of a class with Levels, to be poked at.
 #![allow(dead_code)] // each test file uses its own part
 
-use weir_core::config::{LevelRules, RouteConfig};
+use weir_core::config::{EcmpConfig, FlowMonitorConfig, LevelRules, RouteConfig};
 use weir_core::switch::LevelGauges;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
@@ -58,11 +58,10 @@ pub fn config(budgets: &[Bytes]) -> SwitchConfig {
         frame_count: 0,
         frame_length_max: LENGTH,
         routes: (0..20)
-            .map(|n| RouteConfig {
-                destination: address(n),
-                ports: vec![port(if n < 10 { 3 } else { EDGE })],
-            })
+            .map(|n| RouteConfig::new(address(n), vec![port(if n < 10 { 3 } else { EDGE })]))
             .collect(),
+        ecmp: EcmpConfig::default(),
+        flows: FlowMonitorConfig::default(),
         learning_capacity: 0,
         learning_age: Duration::from_secs(300),
         detector: None,

@@ -1,6 +1,6 @@
 //! Configurations of the test network's switches.
 
-use weir_core::config::{DetectorConfig, LevelRules, RouteConfig};
+use weir_core::config::{DetectorConfig, EcmpConfig, FlowMonitorConfig, LevelRules, RouteConfig};
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, Duration, PortConfig, Priority, Quanta,
     SwitchConfig,
@@ -43,6 +43,8 @@ pub fn switch_config(
         frame_count: 0,
         frame_length_max: Bytes::new(1522),
         routes,
+        ecmp: EcmpConfig::default(),
+        flows: FlowMonitorConfig::default(),
         learning_capacity: 0,
         learning_age: Duration::from_secs(300),
         detector: Some(DetectorConfig { detect }),

@@ -215,10 +215,7 @@ impl Network {
                     (true, false) => 3,
                     (false, _) => 0,
                 };
-                RouteConfig {
-                    destination: host_address(host),
-                    ports: vec![PortId::new(port)],
-                }
+                RouteConfig::new(host_address(host), vec![PortId::new(port)])
             })
             .collect();
         let mut config = switch_config(ports, routes, options.detect);

@@ -34,6 +34,7 @@ impl DeadlockLog {
                 reason,
                 queued,
                 idle,
+                ..
             } => {
                 self.end((egress, priority), event.at);
                 self.last_id += 1;
@@ -68,6 +69,8 @@ impl DeadlockLog {
                 self.released.remove(&(egress, priority));
             }
             EventKind::ClcmReceived { .. }
+            | EventKind::FlowMoved { .. }
+            | EventKind::Rerouted { .. }
             | EventKind::HeadroomExceeded { .. }
             | EventKind::RouteTooLong { .. }
             | EventKind::RoundTripExceeded { .. } => {}

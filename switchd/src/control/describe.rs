@@ -23,10 +23,36 @@ pub fn event(info: &SwitchInfo, event: &Event) -> Draft {
             reason,
             queued,
             idle,
+            alternatives,
+            ..
         } => about("suspected", egress, priority)
             .detail("reason", reason.name())
             .detail("queued", queued)
-            .detail("idle", seconds(idle)),
+            .detail("idle", seconds(idle))
+            .detail("alternatives", alternatives),
+        EventKind::FlowMoved {
+            ingress,
+            from,
+            to,
+            priority,
+            destination,
+            flow_hash,
+        } => about("flow_moved", from, priority)
+            .detail("ingress", info.port_name(ingress))
+            .detail("to", info.port_name(to))
+            .detail("destination", destination)
+            .detail("flow_hash", format_args!("{flow_hash:08x}")),
+        EventKind::Rerouted {
+            selection,
+            egress,
+            priority,
+            moved,
+            stuck,
+        } => about("rerouted", egress, priority)
+            .detail("selection", selection.name())
+            .detail("ingress", info.port_name(selection.ingress()))
+            .detail("moved", moved)
+            .detail("stuck", stuck),
         EventKind::SuspicionEnded {
             egress,
             priority,

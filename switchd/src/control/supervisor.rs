@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 use weir_core::control::ControlPlane;
 use weir_core::event::EventKind;
-use weir_core::{Command, Duration, Event, Instant, PortId, Priority, SuspicionReason};
+use weir_core::{Command, Duration, Event, Instant, PortId, PortSet, Priority, SuspicionReason};
 
 use super::event_log::Draft;
 use super::link::DataplaneLink;
@@ -292,6 +292,9 @@ impl Supervisor {
                         },
                         queued: gauges.egress,
                         idle: Duration::ZERO,
+                        // A snapshot does not say.
+                        alternatives: false,
+                        alternatives_from: PortSet::EMPTY,
                     },
                     _ => continue,
                 };

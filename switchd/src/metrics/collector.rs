@@ -235,6 +235,7 @@ impl SnapshotCollector {
             for (metric, value) in [
                 (&define::SUSPECTED, u64::from(gauges.suspected)),
                 (&define::SUSPICIONS, counters.suspicions),
+                (&define::FLOWS_MOVED, counters.flows_moved),
                 (&define::RELEASES, counters.releases),
             ] {
                 families.add(metric, &place, value as f64);

@@ -82,6 +82,8 @@ metrics! {
         "1 while the egress is suspected of a deadlock.";
     SUSPICIONS Counter "weir_suspicions_total" ["port", "priority"]
         "Times that the egress became suspected of a deadlock.";
+    FLOWS_MOVED Counter "weir_flows_moved_total" ["port", "priority"]
+        "Flows that were moved from the port to another member of their destination's group.";
     RELEASES Counter "weir_releases_total" ["port", "priority"]
         "Deadlock releases that started with the port as the loop's egress.";
     FEEDBACK Gauge "weir_level_feedback" ["port", "priority", "direction"]

@@ -198,6 +198,8 @@ impl Remote {
 
     pub fn suspect(&self, egress: usize) -> Instant {
         self.happen(EventKind::Suspected {
+            alternatives: false,
+            alternatives_from: PortSet::EMPTY,
             egress: port(egress),
             priority: priority(LOSSLESS),
             reason: SuspicionReason::Paused,

@@ -20,6 +20,13 @@ pub(super) struct VirtualQueue {
     chain: u32,
 }
 
+impl VirtualQueue {
+    /// The destination address as a number.
+    pub(super) fn destination(&self) -> u64 {
+        self.destination
+    }
+}
+
 impl Turner for VirtualQueue {
     fn turn(&self) -> &Turn {
         &self.turn

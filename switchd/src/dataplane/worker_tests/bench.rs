@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use crossbeam::channel::bounded;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
-use weir_core::config::{DetectorConfig, LevelRules, RouteConfig};
+use weir_core::config::{DetectorConfig, EcmpConfig, FlowMonitorConfig, LevelRules, RouteConfig};
 use weir_core::counters::PortCounters;
 use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::wire::mac_control::MacControl;
@@ -236,10 +236,7 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
             port_address(index),
         )
     };
-    let route = |index| RouteConfig {
-        destination: host(index),
-        ports: vec![id(index)],
-    };
+    let route = |index| RouteConfig::new(host(index), vec![id(index)]);
     let mut config = SwitchConfig {
         ports: (0..PORT_COUNT).map(port).collect(),
         classes,
@@ -247,6 +244,8 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
         frame_count: 0,
         frame_length_max: Bytes::new(1522),
         routes: (0..PORT_COUNT).map(route).collect(),
+        ecmp: EcmpConfig::default(),
+        flows: FlowMonitorConfig::default(),
         learning_capacity: setup.learning_capacity,
         learning_age: Duration::from_secs(300),
         detector: Some(DetectorConfig {

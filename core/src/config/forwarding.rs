@@ -1,0 +1,86 @@
+//! Static forwarding entries, and the room for changing them while the switch runs.
+
+use crate::units::{Duration, MacAddress, PortId};
+
+/// Buckets that one destination's group has at most.
+pub const BUCKETS_MAX: usize = 4096;
+
+/// Buckets of a group of which nobody says how many.
+pub const BUCKETS_DEFAULT: u16 = 64;
+
+/// A static forwarding entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteConfig {
+    /// Frames to this address …
+    pub destination: MacAddress,
+    /// … leave by one of these ports, the members of its group. Never empty, none of them twice.
+    pub ports: Vec<PortId>,
+    /// A flow belongs to bucket (flow hash modulo this), and a bucket to one member; at the start they are
+    /// dealt round the members in the order of port numbers. From the number of members to
+    /// [`BUCKETS_MAX`]; without meaning for a single member.
+    pub buckets: u16,
+}
+
+impl RouteConfig {
+    /// An entry with the usual number of buckets.
+    pub fn new(destination: MacAddress, ports: Vec<PortId>) -> Self {
+        Self {
+            destination,
+            buckets: default_bucket_count(ports.len()),
+            ports,
+        }
+    }
+}
+
+/// Buckets of a group of `members` ports of which nobody says how many: [`BUCKETS_DEFAULT`], or the power
+/// of two from the number of members on.
+pub const fn default_bucket_count(members: usize) -> u16 {
+    if members <= BUCKETS_DEFAULT as usize {
+        BUCKETS_DEFAULT
+    } else if members <= BUCKETS_MAX {
+        members.next_power_of_two() as u16
+    } else {
+        BUCKETS_MAX as u16
+    }
+}
+
+/// What commands may add to the configured routes. All of it is allocated by
+/// [`Switch::new`](crate::Switch::new).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EcmpConfig {
+    /// Destinations beside the configured ones.
+    pub spare_routes: usize,
+    /// Buckets beside those of the configured groups, 1 B each. A single member needs none.
+    pub spare_buckets: usize,
+    /// Flow pins in all, about 100 B each.
+    pub pin_capacity: usize,
+}
+
+impl Default for EcmpConfig {
+    fn default() -> Self {
+        Self {
+            spare_routes: 64,
+            spare_buckets: BUCKETS_MAX,
+            pin_capacity: 256,
+        }
+    }
+}
+
+/// The recent-flow monitor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowMonitorConfig {
+    /// Flows that it knows at most, 64 B each, rounded up to a power of two; zero turns it off.
+    pub capacity: usize,
+    /// A flow without a frame for this long is recent no more.
+    pub age: Duration,
+}
+
+impl Default for FlowMonitorConfig {
+    /// Off.
+    fn default() -> Self {
+        Self {
+            capacity: 0,
+            age: Duration::from_secs(10),
+        }
+    }
+}

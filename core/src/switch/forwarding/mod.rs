@@ -1,0 +1,406 @@
+//! Where a destination is: static entries first, learnt ones where learning is on.
+//!
+//! A static entry is a single port or a group of them. A group's flows are spread over buckets by flow
+//! hash and the buckets over its members; a pin takes one flow out of its bucket. Buckets and pins are
+//! what rerouting moves: the members of a group are equally good ways by construction of the routes.
+
+mod groups;
+mod learnt;
+mod pins;
+
+use crate::command::CommandError;
+use crate::config::{RouteConfig, SwitchConfig, BUCKETS_MAX};
+use crate::port_set::PortSet;
+use crate::units::{Instant, MacAddress, PortId};
+use groups::Groups;
+use learnt::LearntTable;
+use pins::{Pin, Pins};
+
+pub use pins::PinnedBy;
+
+/// What to do with a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// Send it by this port.
+    Port(PortId),
+    /// Send it by all ports but the one it came in by.
+    Flood,
+    /// Nobody knows, and nobody may ask.
+    NoRoute,
+}
+
+/// One static entry, read by [`Switch::routes`](crate::Switch::routes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouteEntry<'a> {
+    /// The destination.
+    pub destination: MacAddress,
+    /// The ports of its group.
+    pub members: PortSet,
+    /// By bucket: the member that it belongs to. Empty for a single member.
+    pub buckets: &'a [PortId],
+    /// Flows that are pinned.
+    pub pins: usize,
+}
+
+/// One flow pin, read by [`Switch::pins`](crate::Switch::pins).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PinEntry {
+    /// The destination.
+    pub destination: MacAddress,
+    /// The flow.
+    pub flow_hash: u32,
+    /// The member that it leaves by.
+    pub port: PortId,
+    /// Who pinned it.
+    pub by: PinnedBy,
+}
+
+/// How the frames of one flow to a group find their member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FlowWay {
+    pub(super) group: GroupId,
+    pub(super) port: PortId,
+    pub(super) bucket: u16,
+    pub(super) is_pinned: bool,
+}
+
+/// Names a group for as long as its destination has several members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct GroupId(pub(super) u32);
+
+#[derive(Clone, Copy, Debug)]
+struct Route {
+    address: u64,
+    way: Way,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Port(PortId),
+    Group(GroupId),
+}
+
+/// Static entries, sorted by address, and the learnt ones. A lookup is O(log entries); a change of
+/// entries is O(entries + buckets + pins) and allocates nothing.
+#[derive(Debug)]
+pub(super) struct Forwarding {
+    routes: Vec<Route>,
+    route_capacity: usize,
+    groups: Groups,
+    pins: Pins,
+    learnt: LearntTable,
+}
+
+impl Forwarding {
+    /// The configured routes, and room for what [`EcmpConfig`](crate::config::EcmpConfig) allows beside
+    /// them.
+    pub(super) fn new(config: &SwitchConfig) -> Self {
+        let with_buckets = config.routes.iter().filter(|route| route.ports.len() > 1);
+        let buckets: usize = with_buckets.map(|route| usize::from(route.buckets)).sum();
+        let route_capacity = config.routes.len() + config.ecmp.spare_routes;
+        let mut forwarding = Self {
+            routes: Vec::with_capacity(route_capacity),
+            route_capacity,
+            groups: Groups::new(route_capacity, buckets + config.ecmp.spare_buckets),
+            pins: Pins::new(config.ecmp.pin_capacity),
+            learnt: LearntTable::new(config.learning_capacity, config.learning_age),
+        };
+        let mut routes: Vec<&RouteConfig> = config.routes.iter().collect();
+        // In order, so that each goes to the end of the table.
+        routes.sort_unstable_by_key(|route| route.destination);
+        for route in routes {
+            let members = route.ports.iter().copied().collect();
+            let set = forwarding.set_route(route.destination, members, route.buckets);
+            debug_assert_eq!(set, Ok(()), "the configuration was checked");
+        }
+        forwarding
+    }
+
+    pub(super) fn learns(&self) -> bool {
+        self.learnt.is_on()
+    }
+
+    /// Where to send a frame to `destination`.
+    pub(super) fn decide(
+        &mut self,
+        now: Instant,
+        destination: MacAddress,
+        flow_hash: u32,
+    ) -> Decision {
+        let address = destination.to_u64();
+        if let Ok(index) = self.find(address) {
+            return match self.routes[index].way {
+                Way::Port(port) => Decision::Port(port),
+                Way::Group(group) => {
+                    if self.groups.has_pins(group) {
+                        if let Some(port) = self.pins.use_pin(now, group, flow_hash) {
+                            return Decision::Port(port);
+                        }
+                    }
+                    self.groups
+                        .bucket(group, flow_hash)
+                        .map_or(Decision::NoRoute, |(_, port)| Decision::Port(port))
+                }
+            };
+        }
+        if !self.learns() {
+            return Decision::NoRoute;
+        }
+        if destination.is_group() {
+            return Decision::Flood;
+        }
+        self.learnt
+            .find(now, address)
+            .map_or(Decision::Flood, Decision::Port)
+    }
+
+    /// Notes that `source` is behind `port`. Addresses with a static entry are not learnt.
+    pub(super) fn learn(&mut self, now: Instant, source: MacAddress, port: PortId) {
+        if !self.learns() || source.is_group() {
+            return;
+        }
+        let address = source.to_u64();
+        if self.find(address).is_err() {
+            self.learnt.note(now, address, port);
+        }
+    }
+
+    /// How the frames of a flow go now; `None` where there is no choice.
+    pub(super) fn way_of(&self, destination: MacAddress, flow_hash: u32) -> Option<FlowWay> {
+        let group = self.group_of(destination)?;
+        let (bucket, port) = self.groups.bucket(group, flow_hash)?;
+        let pin = self.pins.find(group, flow_hash);
+        Some(FlowWay {
+            group,
+            port: pin.map_or(port, |pin| pin.port),
+            bucket,
+            is_pinned: pin.is_some(),
+        })
+    }
+
+    /// The group of a destination that has several members.
+    pub(super) fn group_of(&self, destination: MacAddress) -> Option<GroupId> {
+        match self.routes[self.find(destination.to_u64()).ok()?].way {
+            Way::Port(_) => None,
+            Way::Group(group) => Some(group),
+        }
+    }
+
+    pub(super) fn members(&self, group: GroupId) -> PortSet {
+        self.groups.members(group)
+    }
+
+    /// Gives `destination` these members, in the place of those that it had. The buckets are dealt anew;
+    /// pins stay whose port is a member still.
+    pub(super) fn set_route(
+        &mut self,
+        destination: MacAddress,
+        members: PortSet,
+        buckets: u16,
+    ) -> Result<(), CommandError> {
+        let count = members.count();
+        let Some(first) = members.iter().next() else {
+            return Err(CommandError::NoMembers(destination));
+        };
+        if !(count..=BUCKETS_MAX).contains(&usize::from(buckets)) {
+            return Err(CommandError::BucketCount {
+                buckets,
+                members: count,
+            });
+        }
+        let address = destination.to_u64();
+        let place = self.find(address);
+        let known = place.ok().map(|index| self.routes[index].way);
+        if known.is_none() && self.routes.len() >= self.route_capacity {
+            return Err(CommandError::RoutesFull(self.route_capacity));
+        }
+        let way = match (known, count) {
+            (Some(Way::Group(group)), 1) => {
+                self.pins.remove_group(group, |_| true);
+                self.groups.remove(group);
+                Way::Port(first)
+            }
+            (_, 1) => Way::Port(first),
+            (Some(Way::Group(group)), _) => {
+                self.groups.replace(group, members, buckets)?;
+                let kept = |port| members.contains(port);
+                let removed = self.pins.remove_group(group, |pin| !kept(pin.port));
+                self.groups.note_pins_removed(group, removed);
+                Way::Group(group)
+            }
+            (_, _) => Way::Group(self.groups.add(destination, members, buckets)?),
+        };
+        match place {
+            Ok(index) => self.routes[index].way = way,
+            Err(index) => self.routes.insert(index, Route { address, way }),
+        }
+        Ok(())
+    }
+
+    /// Forgets `destination`, its buckets and its pins.
+    pub(super) fn remove_route(&mut self, destination: MacAddress) -> Result<(), CommandError> {
+        let index = self
+            .find(destination.to_u64())
+            .map_err(|_| CommandError::NoSuchRoute(destination))?;
+        if let Way::Group(group) = self.routes.remove(index).way {
+            self.pins.remove_group(group, |_| true);
+            self.groups.remove(group);
+        }
+        Ok(())
+    }
+
+    /// Gives one bucket to another member.
+    pub(super) fn move_bucket(
+        &mut self,
+        destination: MacAddress,
+        bucket: u16,
+        to: PortId,
+    ) -> Result<(), CommandError> {
+        let group = self.group_with(destination, to)?;
+        self.groups.set_bucket(group, bucket, to)
+    }
+
+    /// Takes one flow out of its bucket.
+    pub(super) fn pin(
+        &mut self,
+        now: Instant,
+        destination: MacAddress,
+        flow_hash: u32,
+        port: PortId,
+    ) -> Result<(), CommandError> {
+        let group = self.group_with(destination, port)?;
+        let pin = Pin {
+            group,
+            flow_hash,
+            port,
+            by: PinnedBy::Operator,
+            used_at: now,
+        };
+        self.set_pin(pin)
+    }
+
+    /// Lets a pinned flow go by its bucket again.
+    pub(super) fn unpin(
+        &mut self,
+        destination: MacAddress,
+        flow_hash: u32,
+    ) -> Result<(), CommandError> {
+        self.find(destination.to_u64())
+            .map_err(|_| CommandError::NoSuchRoute(destination))?;
+        let not_pinned = CommandError::NotPinned {
+            destination,
+            flow_hash,
+        };
+        let group = self.group_of(destination).ok_or(not_pinned)?;
+        if self.pins.remove(group, flow_hash).is_none() {
+            return Err(not_pinned);
+        }
+        self.groups.note_pins_removed(group, 1);
+        Ok(())
+    }
+
+    /// Moves one flow to another member of its group. When there is no room, the pin of a flow that was
+    /// moved before makes place, if no frame has used it since `idle_since`.
+    pub(super) fn repin(
+        &mut self,
+        now: Instant,
+        group: GroupId,
+        flow_hash: u32,
+        port: PortId,
+        idle_since: Instant,
+    ) -> Result<(), CommandError> {
+        let known = self.pins.find(group, flow_hash);
+        if known.is_none() && self.pins.is_full() {
+            if let Some(evicted) = self.pins.evict_idle(idle_since) {
+                self.groups.note_pins_removed(evicted, 1);
+            }
+        }
+        self.set_pin(Pin {
+            group,
+            flow_hash,
+            port,
+            by: known.map_or(PinnedBy::Reroute, |pin| pin.by),
+            used_at: now,
+        })
+    }
+
+    /// Gives one bucket to another member of its group.
+    pub(super) fn set_bucket(
+        &mut self,
+        group: GroupId,
+        bucket: u16,
+        to: PortId,
+    ) -> Result<(), CommandError> {
+        self.groups.set_bucket(group, bucket, to)
+    }
+
+    /// All static entries in the order of their addresses. O(1) for each that is taken.
+    pub(super) fn routes(&self) -> impl Iterator<Item = RouteEntry<'_>> {
+        self.routes.iter().map(|route| {
+            let destination = MacAddress::from_u64(route.address);
+            match route.way {
+                Way::Port(port) => RouteEntry {
+                    destination,
+                    members: PortSet::from_iter([port]),
+                    buckets: &[],
+                    pins: 0,
+                },
+                Way::Group(group) => RouteEntry {
+                    destination,
+                    members: self.groups.members(group),
+                    buckets: self.groups.buckets(group),
+                    pins: self.groups.pin_count(group),
+                },
+            }
+        })
+    }
+
+    pub(super) fn route_count(&self) -> usize {
+        self.routes.len()
+    }
+
+    /// All pins in no particular order. O(capacity) for all of them.
+    pub(super) fn pins(&self) -> impl Iterator<Item = PinEntry> + '_ {
+        self.pins.iter().map(|pin| PinEntry {
+            destination: self.groups.destination(pin.group),
+            flow_hash: pin.flow_hash,
+            port: pin.port,
+            by: pin.by,
+        })
+    }
+
+    pub(super) fn pin_count(&self) -> usize {
+        self.pins.len()
+    }
+
+    fn find(&self, address: u64) -> Result<usize, usize> {
+        self.routes
+            .binary_search_by_key(&address, |route| route.address)
+    }
+
+    /// The group of `destination`, of which `port` must be a member.
+    fn group_with(&self, destination: MacAddress, port: PortId) -> Result<GroupId, CommandError> {
+        let index = self
+            .find(destination.to_u64())
+            .map_err(|_| CommandError::NoSuchRoute(destination))?;
+        let Way::Group(group) = self.routes[index].way else {
+            return Err(CommandError::SingleMember(destination));
+        };
+        if self.groups.members(group).contains(port) {
+            Ok(group)
+        } else {
+            Err(CommandError::NotAMember { destination, port })
+        }
+    }
+
+    fn set_pin(&mut self, pin: Pin) -> Result<(), CommandError> {
+        if self.pins.set(pin)? {
+            self.groups.note_pin_added(pin.group);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

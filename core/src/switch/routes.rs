@@ -1,0 +1,78 @@
+//! Routes and recent flows as the caller sees them.
+
+use super::flows::FlowKey;
+use super::{FlowRecord, PinEntry, RouteEntry, Switch};
+use crate::command::CommandError;
+use crate::frame::Frame;
+use crate::port_set::PortSet;
+use crate::units::{Instant, MacAddress, PortId};
+
+impl Switch {
+    /// The static forwarding entries in the order of their addresses. O(1) for each that is taken.
+    pub fn routes(&self) -> impl Iterator<Item = RouteEntry<'_>> {
+        self.forwarding.routes()
+    }
+
+    /// Static forwarding entries.
+    pub fn route_count(&self) -> usize {
+        self.forwarding.route_count()
+    }
+
+    /// The flow pins, in no particular order. O(their capacity) for all of them.
+    pub fn pins(&self) -> impl Iterator<Item = PinEntry> + '_ {
+        self.forwarding.pins()
+    }
+
+    /// Flow pins.
+    pub fn pin_count(&self) -> usize {
+        self.forwarding.pin_count()
+    }
+
+    /// The flows of which the monitor has seen a frame within
+    /// [`FlowMonitorConfig::age`](crate::config::FlowMonitorConfig::age), in no particular order. Every
+    /// unicast frame that is admitted counts. O(its capacity) for all of them.
+    pub fn flows(&self, now: Instant) -> impl Iterator<Item = FlowRecord> + '_ {
+        self.flows.iter(now)
+    }
+
+    /// Recent flows that the monitor forgot because heavier ones needed their place.
+    pub fn flow_evictions(&self) -> u64 {
+        self.flows.evictions()
+    }
+
+    pub(super) fn set_route(
+        &mut self,
+        destination: MacAddress,
+        members: PortSet,
+        buckets: u16,
+    ) -> Result<(), CommandError> {
+        for port in members.iter() {
+            self.port_mut(port)?;
+        }
+        self.forwarding.set_route(destination, members, buckets)
+    }
+
+    /// A frame is admitted.
+    #[inline]
+    pub(super) fn note_flow(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        frame: &Frame,
+        egresses: &PortSet,
+    ) {
+        if !self.flows.is_on() || frame.destination.is_group() || egresses.count() > 1 {
+            return;
+        }
+        if let Some(egress) = egresses.iter().next() {
+            let key = FlowKey {
+                ingress,
+                egress,
+                priority: frame.priority,
+                destination: frame.destination,
+                flow_hash: frame.flow_hash,
+            };
+            self.flows.note(now, key, frame.length);
+        }
+    }
+}
