@@ -56,7 +56,7 @@ fn route_commands(round: u32, ingress: PortId) -> [Command; 6] {
         buckets,
     };
     [
-        if round % 1900 == 0 {
+        if round.is_multiple_of(1900) {
             Command::RemoveRoute { destination }
         } else {
             set
