@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use proptest::prelude::*;
 use weir_ebpf::{
-    Fallback, FrameClass, Lldp, Meta, PortProgram, PortSettings, TestRun, Trust, Verdict,
-    META_LENGTH,
+    udp_flow_hash, Fallback, FrameClass, Lldp, Meta, PortProgram, PortSettings, TestRun, Trust,
+    Verdict, META_LENGTH,
 };
 
 const XDP_DROP: u32 = 1;
@@ -238,6 +238,9 @@ fn the_flow_hash_follows_the_five_tuple() {
     assert_ne!(base, hash(&ipv4(0, UDP, 0, &ports(1001, 2000))));
     assert_ne!(base, hash(&ipv4(0, UDP, 0, &ports(1000, 2001))));
     assert_ne!(base, hash(&ipv4(0, TCP, 0, &ports(1000, 2000))));
+    let packet = ipv4(0, UDP, 0, &ports(1000, 2000));
+    let address = |at: usize| <[u8; 4]>::try_from(&packet[at..at + 4]).unwrap().into();
+    assert_eq!(base, udp_flow_hash(address(12), address(16), 1000, 2000));
     // all fragments of a packet hash alike, though only the first one has the ports
     let first = hash(&ipv4(0, UDP, 0x2000, &ports(1000, 2000)));
     let second = hash(&ipv4(0, UDP, 0x00b9, &ports(7, 8)));
