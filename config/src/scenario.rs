@@ -1,8 +1,11 @@
 //! Scenario files: switches, hosts, links, routes, flows, and what is expected. The lab runs them with
 //! real frames, the simulator in virtual time.
 
+mod credit_loop;
 mod derive;
 mod read;
+mod routes;
+mod topology;
 
 use std::path::Path;
 
@@ -12,8 +15,9 @@ use crate::daemon::{Class, DeadlockConfig};
 use crate::reader::{FileError, Problem};
 use crate::Override;
 
-pub use derive::{PortPeer, SwitchPort};
+pub use credit_loop::CreditLoop;
 pub use read::KEYS;
+pub use topology::{PortPeer, SwitchPort};
 
 /// A checked scenario. Switches, hosts, links and flows are named by their index in these lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +45,8 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// `[link-defaults]`, which links between hosts and switches have.
     pub link_defaults: LinkProperties,
-    /// By switch, then by host: the next hop's port of that switch; `None` where no route goes.
-    pub next_hops: Vec<Vec<Option<usize>>>,
+    /// By switch, then by host: the ports of that switch that the flow hash chooses among; empty where no route goes.
+    pub next_hops: Vec<Vec<Vec<usize>>>,
     /// `[[flow]]`.
     pub flows: Vec<Flow>,
     /// `[expect]` with the tables for the policy in force on top.
@@ -82,6 +86,8 @@ pub struct LinkProperties {
 pub struct Link {
     /// The two switches.
     pub ends: [usize; 2],
+    /// True for a link that is broken: neither switch has a port there.
+    pub failed: bool,
     /// Rate and delay.
     pub properties: LinkProperties,
 }
@@ -95,6 +101,8 @@ pub struct Flow {
     pub from: usize,
     /// Receiving host.
     pub to: usize,
+    /// The switches on the way that its flow hash must pick, first to last; `None`: whatever it picks.
+    pub via: Option<Vec<usize>>,
     /// Its class; the flow uses the class's first priority.
     pub class: usize,
     /// `None`: as fast as the line.
@@ -112,6 +120,8 @@ pub struct Flow {
 pub struct Expect {
     /// Whether the network is deadlocked at the end.
     pub deadlock: Option<bool>,
+    /// Whether the routes of the flows close a credit loop. Checked when the file is read.
+    pub credit_loop: Option<bool>,
     /// Peak number of suspected (switch, egress, priority), exactly.
     pub suspected: Option<u64>,
     /// The same, at least.

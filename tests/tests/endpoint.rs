@@ -168,6 +168,7 @@ fn configs(directory: &Path, stop_nanos: u64) -> [EndpointConfig; 2] {
         name: "flow".to_owned(),
         destination: receiver.address,
         priority: PRIORITY,
+        source_port: None,
         frame_bytes: 1000,
         bits_per_second: 20_000_000,
         start_nanos: 0,

@@ -1,151 +1,16 @@
 //! What follows from a scenario: ports, routes, and each switch's configuration.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use weir_core::{
-    BitRate, ClassMode, FeedbackCoding, Neighbour, Police, PortId, PortRole, Priority,
-};
+use weir_core::{ClassMode, FeedbackCoding, Neighbour, Police, PortId, PortRole, Priority};
 
-use super::{Host, Link, LinkProperties, Scenario};
+use super::routes::Walk;
+use super::topology::{ports_of, Adjacency, PortPeer, SwitchPort};
+use super::Scenario;
 use crate::daemon::{
     default_dscp_map, Class, DaemonConfig, DataplaneConfig, Fallback, ForwardingConfig, LldpConfig,
     LogConfig, Port, Route, Trust,
 };
-
-/// What a port of a switch leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PortPeer {
-    /// Another switch.
-    Switch(usize),
-    /// A host.
-    Host(usize),
-}
-
-/// One port of a switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SwitchPort {
-    /// What it leads to.
-    pub peer: PortPeer,
-    /// Rate and delay of its link.
-    pub properties: LinkProperties,
-}
-
-/// Ports of all switches: links first, in the order of the file, then hosts.
-pub(super) struct Adjacency {
-    ports: Vec<Vec<SwitchPort>>,
-}
-
-impl Adjacency {
-    pub(super) fn new(switch_count: usize, hosts: &[Host], links: &[Link]) -> Self {
-        let defaults = LinkProperties {
-            rate: BitRate::from_mbit(100),
-            delay: weir_core::Duration::ZERO,
-            round_trip: weir_core::Duration::ZERO,
-            feedback: FeedbackCoding::Pfc,
-        };
-        Self {
-            ports: (0..switch_count)
-                .map(|switch| ports_of(switch, hosts, links, defaults))
-                .collect(),
-        }
-    }
-
-    pub(super) fn port_to_switch(&self, from: usize, to: usize) -> Option<usize> {
-        self.port_to(from, PortPeer::Switch(to))
-    }
-
-    pub(super) fn port_to_host(&self, from: usize, host: usize) -> Option<usize> {
-        self.port_to(from, PortPeer::Host(host))
-    }
-
-    /// Follows `next_hops` from a switch to a host; `Err` with the switch where it ends or begins to
-    /// turn in a circle.
-    pub(super) fn way(
-        &self,
-        next_hops: &[Vec<Option<usize>>],
-        from: usize,
-        to: usize,
-    ) -> Result<Vec<usize>, usize> {
-        let mut way = vec![from];
-        let mut at = from;
-        loop {
-            let port = next_hops[at][to].and_then(|port| self.ports[at].get(port));
-            match port.map(|port| port.peer) {
-                Some(PortPeer::Host(host)) if host == to => return Ok(way),
-                Some(PortPeer::Switch(next)) if !way.contains(&next) => {
-                    way.push(next);
-                    at = next;
-                }
-                _ => return Err(at),
-            }
-        }
-    }
-
-    fn port_to(&self, from: usize, peer: PortPeer) -> Option<usize> {
-        self.ports[from].iter().position(|port| port.peer == peer)
-    }
-}
-
-/// Next hops of shortest paths; among equals the port that comes first in the file.
-pub(super) fn shortest_next_hops(adjacency: &Adjacency, hosts: &[Host]) -> Vec<Vec<Option<usize>>> {
-    let count = adjacency.ports.len();
-    let mut next_hops = vec![vec![None; hosts.len()]; count];
-    for (index, host) in hosts.iter().enumerate() {
-        let mut distance = vec![usize::MAX; count];
-        let mut queue = VecDeque::from([host.switch]);
-        distance[host.switch] = 0;
-        while let Some(at) = queue.pop_front() {
-            for port in &adjacency.ports[at] {
-                if let PortPeer::Switch(next) = port.peer {
-                    if distance[next] == usize::MAX {
-                        distance[next] = distance[at] + 1;
-                        queue.push_back(next);
-                    }
-                }
-            }
-        }
-        for (switch, row) in next_hops.iter_mut().enumerate() {
-            row[index] = if switch == host.switch {
-                adjacency.port_to_host(switch, index)
-            } else {
-                adjacency.ports[switch].iter().position(|port| {
-                    matches!(port.peer, PortPeer::Switch(next)
-                        if distance[next] != usize::MAX && distance[next] + 1 == distance[switch])
-                })
-            };
-        }
-    }
-    next_hops
-}
-
-fn ports_of(
-    switch: usize,
-    hosts: &[Host],
-    links: &[Link],
-    host_links: LinkProperties,
-) -> Vec<SwitchPort> {
-    let to_switches = links.iter().filter_map(|link| {
-        let peer = match link.ends {
-            [a, b] if a == switch => b,
-            [a, b] if b == switch => a,
-            _ => return None,
-        };
-        Some(SwitchPort {
-            peer: PortPeer::Switch(peer),
-            properties: link.properties,
-        })
-    });
-    let to_hosts = hosts
-        .iter()
-        .enumerate()
-        .filter(|(_, host)| host.switch == switch)
-        .map(|(index, _)| SwitchPort {
-            peer: PortPeer::Host(index),
-            properties: host_links,
-        });
-    to_switches.chain(to_hosts).collect()
-}
 
 /// Plain PFC with the thresholds that the class has at edge ports.
 fn without_levels(mode: ClassMode) -> ClassMode {
@@ -178,13 +43,21 @@ impl Scenario {
         }
     }
 
-    /// The switches that a flow goes over, first to last.
-    pub fn way(&self, flow: usize) -> Vec<usize> {
+    /// The switches that a flow goes over, first to last: its `via`, or what the routes leave no choice in. `None` where
+    /// the flow hash decides.
+    pub fn way(&self, flow: usize) -> Option<Vec<usize>> {
         let flow = &self.flows[flow];
         let adjacency = Adjacency::new(self.switches.len(), &self.hosts, &self.links);
-        adjacency
-            .way(&self.next_hops, self.hosts[flow.from].switch, flow.to)
-            .unwrap_or_default()
+        let only_way = || {
+            Walk::new(&adjacency, &self.next_hops, flow.to).only_way(self.hosts[flow.from].switch)
+        };
+        flow.via.clone().or_else(only_way)
+    }
+
+    /// True for a flow between hosts of different switches.
+    pub fn crosses_links(&self, flow: usize) -> bool {
+        let flow = &self.flows[flow];
+        self.hosts[flow.from].switch != self.hosts[flow.to].switch
     }
 
     /// The priority that a flow's frames carry.
@@ -262,11 +135,13 @@ impl Scenario {
         let routes = self.next_hops[switch]
             .iter()
             .zip(&self.hosts)
-            .filter_map(|(port, host)| {
-                Some(Route {
-                    destination: host.address,
-                    ports: vec![PortId::from_index((*port)?)?],
-                })
+            .filter(|(members, _)| !members.is_empty())
+            .map(|(members, host)| Route {
+                destination: host.address,
+                ports: members
+                    .iter()
+                    .filter_map(|port| PortId::from_index(*port))
+                    .collect(),
             })
             .collect();
         DaemonConfig {

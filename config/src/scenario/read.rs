@@ -1,11 +1,11 @@
 //! TOML to [`Scenario`].
 
 mod expect;
+mod routing;
 
-use weir_core::level::LEVEL_MAX;
 use weir_core::{BitRate, Bytes, ClassMode, Duration, FeedbackCoding, MacAddress};
 
-use super::derive::{shortest_next_hops, Adjacency};
+use super::topology::Adjacency;
 use super::{Flow, Host, Link, LinkProperties, Scenario};
 use crate::daemon::read_parts::{
     classes, deadlock_table, feedback_coding, keys as daemon_keys, police, LevelSizing,
@@ -13,7 +13,8 @@ use crate::daemon::read_parts::{
 use crate::daemon::{Class, DataplaneConfig};
 use crate::document::{self, Override};
 use crate::reader::{unknown, Names, Problem, Problems, Table};
-use expect::{expect, expected_case};
+use expect::{check_credit_loop, expect, expected_case};
+use routing::{check_ways, longest_way, next_hops};
 
 /// Every key by table, for the reader and for the documentation's test. `class` and `deadlock` have the
 /// keys of the daemon's configuration.
@@ -43,19 +44,23 @@ pub const KEYS: &[(&str, &[&str])] = &[
     ),
     ("switch", &["name", "levels"]),
     ("host", &["name", "switch", "obeys-pfc", "police"]),
-    ("link", &["ends", "rate", "delay", "round-trip", "feedback"]),
-    ("routing", &["mode"]),
-    ("route", &["to", "via"]),
+    (
+        "link",
+        &["ends", "failed", "rate", "delay", "round-trip", "feedback"],
+    ),
+    ("routing", &["mode", "root"]),
+    ("route", &["to", "via", "at", "ports"]),
     (
         "flow",
         &[
-            "name", "from", "to", "class", "rate", "frame", "start", "stop",
+            "name", "from", "to", "via", "class", "rate", "frame", "start", "stop",
         ],
     ),
     (
         "expect",
         &[
             "deadlock",
+            "credit-loop",
             "suspected",
             "suspected-at-least",
             "lost",
@@ -104,41 +109,25 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     let (switches, has_levels) = switches(root, &nodes);
     let hosts = hosts(root, &nodes, &switches);
     let links = links(root, &switches, link_defaults);
-    let mode = routing_mode(root);
     let host_names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
     let adjacency = Adjacency::new(switches.len(), &hosts, &links);
-    let next_hops = match mode {
-        RoutingMode::Shortest => {
-            if root.has("route") {
-                root.complain(
-                    "route",
-                    "routes are written only with routing.mode = \"explicit\"",
-                );
-            }
-            shortest_next_hops(&adjacency, &hosts)
-        }
-        RoutingMode::Explicit => {
-            explicit_next_hops(root, &switches, &hosts, &host_names, &adjacency)
-        }
-    };
-    let depth = longest_way(&adjacency, &next_hops, switches.len());
+    let next_hops = next_hops(root, &switches, &hosts, &host_names, &adjacency);
+    let depth = longest_way(&adjacency, &next_hops);
     let lines = links.iter().map(|link| &link.properties);
     let lines = lines.map(|line| (line.rate, line.round_trip, line.feedback));
     let sizing = LevelSizing::new(&DataplaneConfig::default(), lines, Some(depth));
     let classes = classes(root, &sizing);
     let duration = duration?;
     check_levels(root, &classes, &has_levels);
-    let flows = flows(root, &host_names, &classes, duration);
+    let flows = flows(root, &host_names, &switches, &classes, duration);
     let is_mixed = has_levels.contains(&false);
+    let case = expected_case(&classes, &flows, is_mixed, deadlock.policy);
     let scenario = Scenario {
         name: name?,
         description: root.get_or("description", String::new()),
         duration,
         seed: root.get_or("seed", 1),
-        expect: expect(
-            root,
-            expected_case(&classes, &flows, is_mixed, deadlock.policy),
-        ),
+        expect: expect(root, case),
         classes,
         deadlock,
         switches,
@@ -150,18 +139,10 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
         flows,
     };
     check_ways(root, &scenario, &adjacency);
+    if !root.problems().any() {
+        check_credit_loop(root, &scenario, case);
+    }
     Some(scenario)
-}
-
-/// D: links between switches on the longest way between any switch and any host; 1 at least.
-fn longest_way(adjacency: &Adjacency, next_hops: &[Vec<Option<usize>>], switches: usize) -> u8 {
-    let hosts = next_hops.first().map_or(0, Vec::len);
-    let ways = (0..switches).flat_map(|from| (0..hosts).map(move |to| (from, to)));
-    let links = ways
-        .filter_map(|(from, to)| adjacency.way(next_hops, from, to).ok())
-        .map(|way| way.len() - 1)
-        .max();
-    links.unwrap_or(1).clamp(1, LEVEL_MAX) as u8
 }
 
 fn link_defaults(root: &Table<'_>) -> LinkProperties {
@@ -261,6 +242,16 @@ fn find(table: &Table<'_>, key: &str, what: &str, name: &str, names: &[String]) 
     found
 }
 
+/// Names of switches; `None` when one is wrong (which is then noted).
+fn switch_list(table: &Table<'_>, key: &str, switches: &[String]) -> Option<Vec<usize>> {
+    let names: Vec<String> = table.require(key)?;
+    let found = names
+        .iter()
+        .map(|name| find(table, key, "switch", name, switches));
+    let found: Vec<Option<usize>> = found.collect();
+    found.into_iter().collect()
+}
+
 fn links(root: &Table<'_>, switches: &[String], defaults: LinkProperties) -> Vec<Link> {
     let pairs = Names::default();
     root.tables("link", keys("link"))
@@ -284,6 +275,7 @@ fn links(root: &Table<'_>, switches: &[String], defaults: LinkProperties) -> Vec
             pairs.note(table, "ends", &format!("{}-{}", sorted[0], sorted[1]));
             Some(Link {
                 ends,
+                failed: table.get_or("failed", false),
                 properties: LinkProperties {
                     rate: table.get_or("rate", defaults.rate),
                     delay: table.get_or("delay", defaults.delay),
@@ -295,94 +287,13 @@ fn links(root: &Table<'_>, switches: &[String], defaults: LinkProperties) -> Vec
         .collect()
 }
 
-#[derive(Clone, Copy)]
-enum RoutingMode {
-    Shortest,
-    Explicit,
-}
-
-fn routing_mode(root: &Table<'_>) -> RoutingMode {
-    root.table("routing", keys("routing"))
-        .and_then(|table| {
-            table.choice(
-                "mode",
-                &[
-                    ("shortest", RoutingMode::Shortest),
-                    ("explicit", RoutingMode::Explicit),
-                ],
-            )
-        })
-        .unwrap_or(RoutingMode::Shortest)
-}
-
-/// Ways that are written out. A switch forwards by destination alone, so two ways to one host must agree
-/// wherever they meet.
-fn explicit_next_hops(
+fn flows(
     root: &Table<'_>,
+    hosts: &[String],
     switches: &[String],
-    hosts: &[Host],
-    host_names: &[String],
-    adjacency: &Adjacency,
-) -> Vec<Vec<Option<usize>>> {
-    let mut next_hops = vec![vec![None; hosts.len()]; switches.len()];
-    for (index, host) in hosts.iter().enumerate() {
-        if let Some(row) = next_hops.get_mut(host.switch) {
-            row[index] = adjacency.port_to_host(host.switch, index);
-        }
-    }
-    for table in root.tables("route", keys("route")) {
-        let to = reference(&table, "to", "host", host_names);
-        let Some(names) = table.require::<Vec<String>>("via") else {
-            continue;
-        };
-        let via: Vec<usize> = names
-            .iter()
-            .filter_map(|name| find(&table, "via", "switch", name, switches))
-            .collect();
-        let Some(to) = to else { continue };
-        if via.len() != names.len() {
-            continue;
-        }
-        let last = hosts[to].switch;
-        if via.last() != Some(&last) {
-            table.complain(
-                "via",
-                format!(
-                    "must end at `{}`, where `{}` is",
-                    switches[last], host_names[to]
-                ),
-            );
-            continue;
-        }
-        for pair in via.windows(2) {
-            let (here, next) = (pair[0], pair[1]);
-            let Some(port) = adjacency.port_to_switch(here, next) else {
-                table.complain(
-                    "via",
-                    format!(
-                        "there is no link from `{}` to `{}`",
-                        switches[here], switches[next]
-                    ),
-                );
-                continue;
-            };
-            let entry = &mut next_hops[here][to];
-            if entry.is_some_and(|known| known != port) {
-                table.complain(
-                    "via",
-                    format!(
-                        "another route to `{}` leaves `{}` by another link; a switch forwards by destination alone",
-                        host_names[to], switches[here]
-                    ),
-                );
-            }
-            *entry = Some(port);
-        }
-    }
-    next_hops
-}
-
-fn flows(root: &Table<'_>, hosts: &[String], classes: &[Class], duration: Duration) -> Vec<Flow> {
+    classes: &[Class],
+    duration: Duration,
+) -> Vec<Flow> {
     /// What the lab's frames need for their headers, and what fits a payload of 1500 B behind a tag.
     const FRAME_MIN: u64 = 80;
     const FRAME_MAX: u64 = 1518;
@@ -400,6 +311,11 @@ fn flows(root: &Table<'_>, hosts: &[String], classes: &[Class], duration: Durati
             if from.is_some() && from == to {
                 table.complain("to", "a flow goes to another host");
             }
+            let via = if table.has("via") {
+                Some(switch_list(table, "via", switches)?)
+            } else {
+                None
+            };
             let class = reference(table, "class", "class", &class_names);
             let rate = match table.get::<String>("rate") {
                 Some(word) if word == "line" => None,
@@ -424,6 +340,7 @@ fn flows(root: &Table<'_>, hosts: &[String], classes: &[Class], duration: Durati
                 name: name?,
                 from: from?,
                 to: to?,
+                via,
                 class: class?,
                 rate,
                 frame,
@@ -432,29 +349,4 @@ fn flows(root: &Table<'_>, hosts: &[String], classes: &[Class], duration: Durati
             })
         })
         .collect()
-}
-
-/// Every flow must have a way that arrives.
-fn check_ways(root: &Table<'_>, scenario: &Scenario, adjacency: &Adjacency) {
-    let tables = root.tables("flow", keys("flow"));
-    for flow in &scenario.flows {
-        let way = adjacency.way(
-            &scenario.next_hops,
-            scenario.hosts[flow.from].switch,
-            flow.to,
-        );
-        let Err(stuck) = way else { continue };
-        let message = format!(
-            "frames to `{}` get no further than `{}`: {}",
-            scenario.hosts[flow.to].name,
-            scenario.switches[stuck],
-            "write a [[route]] that leads them on, or a [[link]]"
-        );
-        let key = format!("flow.{}", flow.name);
-        let line = tables
-            .iter()
-            .find(|table| table.path() == key)
-            .and_then(Table::line);
-        root.problems().add(line, key, message);
-    }
 }

@@ -133,7 +133,7 @@ fn main() -> ExitCode {
 fn run_one(file: &Path, overrides: &[Override], output: &Output) -> Result<bool> {
     let scenario = Scenario::load(file, overrides)?;
     let result = run(&scenario, output.options())?;
-    print!("{}", table::run(&result));
+    print!("{}{}", table::run(&result), table::credit_loops(&scenario));
     if let Some(path) = &output.json {
         write(path, &serde_json::to_string_pretty(&result)?)?;
     }

@@ -1,5 +1,6 @@
 //! What one endpoint is told to do: the JSON file that the runner writes for it.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,9 @@ pub const FLOWS_MAX: usize = 256;
 pub const SAMPLES_MAX: u64 = 100_000;
 /// Most frames that a flow may send back to back after a stall.
 pub const CATCH_UP_FRAMES_MAX: u32 = 64;
+
+/// UDP source ports of lab frames: the dynamic ones of RFC 6335.
+pub const SOURCE_PORTS: RangeInclusive<u16> = 49_152..=65_535;
 
 /// Everything that one endpoint needs to know. Unknown keys are refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +79,9 @@ pub struct SendFlow {
     pub destination: MacAddress,
     /// 0 to 7: the PCP of the 802.1Q priority tag (VLAN 0) on every frame.
     pub priority: u8,
+    /// UDP source port. Absent: one that follows from `id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_port: Option<u16>,
     /// Length of every frame from the destination address to the last payload byte, without FCS.
     pub frame_bytes: u32,
     /// Rate in bits per second over `frame_bytes`. At most the line's counts.
@@ -231,6 +238,12 @@ impl SendFlow {
     pub fn priority(&self) -> Priority {
         Priority::from_low_bits(self.priority)
     }
+
+    /// The UDP source port: flows differ in the fields that switches hash.
+    pub fn source_port(&self) -> u16 {
+        let by_id = || SOURCE_PORTS.start() + (self.id % SOURCE_PORTS.len() as u32) as u16;
+        self.source_port.unwrap_or_else(by_id)
+    }
 }
 
 fn require(
@@ -333,6 +346,7 @@ mod tests {
             name: "a".into(),
             destination: MacAddress([2, 0, 0, 0, 0, 2]),
             priority: 3,
+            source_port: None,
             frame_bytes: 1500,
             bits_per_second: 1,
             start_nanos: 0,

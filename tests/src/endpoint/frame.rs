@@ -58,6 +58,8 @@ pub struct FlowHeader {
     pub destination: MacAddress,
     /// PCP of the priority tag.
     pub priority: Priority,
+    /// UDP source port, which makes the difference where switches hash flows.
+    pub source_port: u16,
     /// Length of the frame without FCS.
     pub frame_bytes: u32,
     /// Whether frames carry ECT(0).
@@ -121,8 +123,7 @@ impl FlowHeader {
         ip.set_checksum(checksum);
 
         let mut datagram = MutableUdpPacket::new(ip.payload_mut())?;
-        // different flows differ in the fields that ECMP hashes
-        datagram.set_source(49_152 + (self.flow % 16_384) as u16);
+        datagram.set_source(self.source_port);
         datagram.set_destination(UDP_PORT);
         datagram.set_length(total - 20);
         Some(())
@@ -301,6 +302,7 @@ mod tests {
             source: MacAddress([2, 0, 0, 0, 1, 1]),
             destination: MacAddress([2, 0, 0, 0, 2, 2]),
             priority: Priority::from_low_bits(3),
+            source_port: 49_159,
             frame_bytes,
             ecn_capable,
         }

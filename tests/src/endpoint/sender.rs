@@ -43,6 +43,7 @@ impl FlowSender {
                 source: config.address,
                 destination: flow.destination,
                 priority: flow.priority(),
+                source_port: flow.source_port(),
                 frame_bytes: flow.frame_bytes,
                 ecn_capable: flow.ecn_capable,
             },

@@ -4,6 +4,7 @@
 pub mod interrupt;
 pub mod measure;
 pub mod names;
+pub mod placement;
 pub mod plot;
 pub mod process;
 pub mod run;

@@ -11,6 +11,7 @@ use weir_core::Instant;
 use super::interrupt::{check, wait_for};
 use super::measure::{result, Raw};
 use super::stage::Stage;
+use super::table::credit_loops;
 use crate::endpoint::run::clock;
 
 /// How a run is done.
@@ -56,6 +57,7 @@ pub fn run_and<T>(
         scenario.hosts.len(),
         scenario.deadlock.policy
     ));
+    progress.say(credit_loops(scenario).trim_end());
     let mut stage = Stage::set_up(scenario, options.keep)?;
     let outcome =
         run_on(scenario, &mut stage, &progress).and_then(|result| Ok((result, look(&stage)?)));

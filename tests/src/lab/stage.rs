@@ -12,6 +12,7 @@ use weir_core::Instant;
 
 use super::interrupt::wait_for;
 use super::names::Names;
+use super::placement::source_port;
 use super::process::{inside, program, Process};
 use super::switches::{lab_config, SwitchProcess};
 use super::topology::{plan, Topology};
@@ -166,7 +167,7 @@ impl HostProcess {
     fn start(scenario: &Scenario, index: usize, names: &Names, start: Instant) -> Result<Self> {
         let name = scenario.hosts[index].name.clone();
         let file = |suffix: &str| names.directory().join(format!("{name}{suffix}"));
-        let config = endpoint_config(scenario, index, names, start, file("-report.json"));
+        let config = endpoint_config(scenario, index, names, start, file("-report.json"))?;
         let config_file = file(".json");
         std::fs::write(&config_file, serde_json::to_vec_pretty(&config)?)
             .with_context(|| config_file.display().to_string())?;
@@ -311,24 +312,27 @@ fn endpoint_config(
     names: &Names,
     start: Instant,
     report: PathBuf,
-) -> EndpointConfig {
+) -> Result<EndpointConfig> {
     let host = &scenario.hosts[index];
     let line = scenario.link_defaults.rate;
     let flows = || scenario.flows.iter().enumerate();
     let send = flows()
         .filter(|(_, flow)| flow.from == index)
-        .map(|(id, flow)| SendFlow {
-            id: id as u32,
-            name: flow.name.clone(),
-            destination: scenario.hosts[flow.to].address,
-            priority: scenario.priority(id).get(),
-            frame_bytes: flow.frame.get() as u32,
-            bits_per_second: flow.rate.unwrap_or(line).get(),
-            start_nanos: flow.start.as_nanos(),
-            stop_nanos: flow.stop.as_nanos(),
-            ecn_capable: false,
+        .map(|(id, flow)| {
+            Ok(SendFlow {
+                id: id as u32,
+                name: flow.name.clone(),
+                destination: scenario.hosts[flow.to].address,
+                priority: scenario.priority(id).get(),
+                source_port: Some(source_port(scenario, id)?),
+                frame_bytes: flow.frame.get() as u32,
+                bits_per_second: flow.rate.unwrap_or(line).get(),
+                start_nanos: flow.start.as_nanos(),
+                stop_nanos: flow.stop.as_nanos(),
+                ecn_capable: false,
+            })
         })
-        .collect();
+        .collect::<Result<_>>()?;
     let expect = flows()
         .filter(|(_, flow)| flow.to == index)
         .map(|(id, flow)| ExpectFlow {
@@ -338,7 +342,7 @@ fn endpoint_config(
             stop_nanos: Some(flow.stop.as_nanos()),
         })
         .collect();
-    EndpointConfig {
+    Ok(EndpointConfig {
         device: names.host_device().to_owned(),
         address: host.address,
         line_bits_per_second: line.get(),
@@ -352,5 +356,5 @@ fn endpoint_config(
         run_nanos: scenario.duration.as_nanos(),
         sample_nanos: super::switches::HISTORY_INTERVAL.as_nanos(),
         catch_up_frames: 2,
-    }
+    })
 }

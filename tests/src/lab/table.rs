@@ -1,6 +1,7 @@
 //! Results as a table for people.
 
 use weir_api::run::{FlowResult, RunResult};
+use weir_config::scenario::Scenario;
 
 use super::verdict;
 
@@ -107,6 +108,22 @@ pub fn run(result: &RunResult) -> String {
         ));
     }
     out
+}
+
+/// One line for each credit loop that the routes close.
+pub fn credit_loops(scenario: &Scenario) -> String {
+    let loops = scenario.credit_loops();
+    if loops.is_empty() {
+        return "  the routes close no credit loop\n".to_owned();
+    }
+    let lines = loops.iter().map(|found| {
+        format!(
+            "  the routes close a credit loop in priority {}: {}\n",
+            found.priority.get(),
+            scenario.credit_loop_text(found)
+        )
+    });
+    lines.collect()
 }
 
 fn line(out: &mut String, widths: &[usize], cells: impl Iterator<Item = String>) {

@@ -22,7 +22,7 @@ pub fn plan(scenario: &Scenario, names: &Names) -> String {
     for node in nodes {
         let _ = writeln!(out, "ns {}", names.namespace(node));
     }
-    for link in &scenario.links {
+    for link in scenario.links.iter().filter(|link| !link.failed) {
         let [a, b] = link.ends.map(|end| &scenario.switches[end]);
         let _ = writeln!(
             out,

@@ -29,7 +29,7 @@ pub fn is_deadlocked(scenario: &Scenario, flows: &[FlowResult], held_frames: u64
 
 /// Flows that cross from one switch to another.
 pub fn fabric_flows(scenario: &Scenario) -> impl Iterator<Item = usize> + '_ {
-    (0..scenario.flows.len()).filter(|flow| scenario.way(*flow).len() > 1)
+    (0..scenario.flows.len()).filter(|flow| scenario.crosses_links(*flow))
 }
 
 /// Follows the suspicions through time.

@@ -7,7 +7,7 @@ use super::keys;
 use crate::daemon::read_parts::within;
 use crate::daemon::Class;
 use crate::reader::Table;
-use crate::scenario::{Expect, Flow};
+use crate::scenario::{Expect, Flow, Scenario};
 
 /// Tables of `[expect]` that hold in one case alone; they have all its other keys.
 const CASES: [&str; 4] = ["off", "breaker", "level", "mixed"];
@@ -49,10 +49,33 @@ pub(super) fn expect(root: &Table<'_>, case: &str) -> Expect {
     expect
 }
 
+/// Holds `credit-loop` against the routes.
+pub(super) fn check_credit_loop(root: &Table<'_>, scenario: &Scenario, case: &str) {
+    let loops = scenario.credit_loops();
+    let message = match (scenario.expect.credit_loop, loops.first()) {
+        (Some(true), None) => "the routes of the flows close no credit loop".to_owned(),
+        (Some(false), Some(first)) => format!(
+            "the routes of the flows close the credit loop {} in priority {}",
+            scenario.credit_loop_text(first),
+            first.priority.get()
+        ),
+        _ => return,
+    };
+    let Some(table) = root.table("expect", keys("expect")) else {
+        return;
+    };
+    let special = table.table(case, keys("expect"));
+    special
+        .filter(|special| special.has("credit-loop"))
+        .unwrap_or(table)
+        .complain("credit-loop", message);
+}
+
 fn read_expect(table: &Table<'_>, expect: &mut Expect) {
     const COUNT_MAX: u64 = i64::MAX as u64;
     let count = |key: &str, known: Option<u64>| within(table, key, 0, COUNT_MAX).or(known);
     expect.deadlock = table.get("deadlock").or(expect.deadlock);
+    expect.credit_loop = table.get("credit-loop").or(expect.credit_loop);
     expect.progress = table.get("progress").or(expect.progress);
     expect.suspected = count("suspected", expect.suspected);
     expect.suspected_at_least = count("suspected-at-least", expect.suspected_at_least);

@@ -1,0 +1,234 @@
+//! `[routing]` and `[[route]]`.
+
+use weir_core::level::LEVEL_MAX;
+
+use super::{find, keys, reference, switch_list};
+use crate::reader::Table;
+use crate::scenario::routes::compute::{local, minimal, up_down, Members};
+use crate::scenario::routes::{NextHops, Stuck, Walk};
+use crate::scenario::topology::Adjacency;
+use crate::scenario::{Host, Scenario};
+
+/// Next hops of the mode, with those that are written out in their place.
+pub(super) fn next_hops(
+    root: &Table<'_>,
+    switches: &[String],
+    hosts: &[Host],
+    host_names: &[String],
+    adjacency: &Adjacency,
+) -> NextHops {
+    let mut next_hops = match mode(root, switches) {
+        Mode::Shortest => minimal(adjacency, hosts, Members::First),
+        Mode::Ecmp => minimal(adjacency, hosts, Members::All),
+        Mode::UpDown { root } => up_down(adjacency, hosts, root),
+        Mode::Explicit => local(adjacency, hosts),
+    };
+    let mut written = Written {
+        groups: vec![vec![None; hosts.len()]; switches.len()],
+        switches,
+        hosts,
+        host_names,
+        adjacency,
+    };
+    for table in root.tables("route", keys("route")) {
+        written.read(&table);
+    }
+    for (row, written) in next_hops.iter_mut().zip(written.groups) {
+        for (members, group) in row.iter_mut().zip(written) {
+            if let Some(group) = group {
+                *members = group;
+            }
+        }
+    }
+    next_hops
+}
+
+/// D: links between switches on the longest way between any switch and any host; 1 at least.
+pub(super) fn longest_way(adjacency: &Adjacency, next_hops: &NextHops) -> u8 {
+    let hosts = next_hops.first().map_or(0, Vec::len);
+    let links = (0..hosts).flat_map(|host| {
+        let mut walk = Walk::new(adjacency, next_hops, host);
+        (0..adjacency.switch_count()).filter_map(move |from| walk.longest(from).ok())
+    });
+    links.max().unwrap_or(1).clamp(1, LEVEL_MAX) as u8
+}
+
+/// Every flow must arrive, whatever members its hash picks, and can go the way it is said to.
+pub(super) fn check_ways(root: &Table<'_>, scenario: &Scenario, adjacency: &Adjacency) {
+    let tables = root.tables("flow", keys("flow"));
+    let name = |switch: usize| &scenario.switches[switch];
+    for flow in &scenario.flows {
+        let path = format!("flow.{}", flow.name);
+        let table = tables.iter().find(|table| table.path() == path);
+        let from = scenario.hosts[flow.from].switch;
+        let to = &scenario.hosts[flow.to].name;
+        let mut walk = Walk::new(adjacency, &scenario.next_hops, flow.to);
+        let message = match walk.longest(from) {
+            Ok(_) => None,
+            Err(Stuck::End(at)) => Some(format!(
+                "frames to `{to}` get no further than `{}`: write a [[route]] that leads them on, or a [[link]]",
+                name(at)
+            )),
+            Err(Stuck::Circle(at)) => Some(format!(
+                "frames to `{to}` can come back to `{}`: change the [[route]]s to `{to}`",
+                name(at)
+            )),
+        };
+        if let Some(message) = message {
+            let line = table.and_then(Table::line);
+            root.problems().add(line, path, message);
+        } else if let (Some(via), Some(table)) = (&flow.via, table) {
+            if via.first() != Some(&from) {
+                let message = format!(
+                    "must begin at `{}`, where `{}` is",
+                    name(from),
+                    scenario.hosts[flow.from].name
+                );
+                table.complain("via", message);
+            } else if !walk.allows(via) {
+                let message = format!("the routes to `{to}` do not lead this way; a [[route]] can");
+                table.complain("via", message);
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Mode {
+    Shortest,
+    Ecmp,
+    UpDown { root: usize },
+    Explicit,
+}
+
+fn mode(root: &Table<'_>, switches: &[String]) -> Mode {
+    let choices = [
+        ("shortest", Mode::Shortest),
+        ("ecmp", Mode::Ecmp),
+        ("up-down", Mode::UpDown { root: 0 }),
+        ("explicit", Mode::Explicit),
+    ];
+    let Some(table) = root.table("routing", keys("routing")) else {
+        return Mode::Shortest;
+    };
+    let mode = table.choice("mode", &choices).unwrap_or(Mode::Shortest);
+    if !table.has("root") {
+        return mode;
+    }
+    match mode {
+        Mode::UpDown { root } => Mode::UpDown {
+            root: reference(&table, "root", "switch", switches).unwrap_or(root),
+        },
+        other => {
+            table.complain("root", "only ways of mode = \"up-down\" have a root");
+            other
+        }
+    }
+}
+
+/// Routes that are written out. A switch forwards by destination alone, so two ways to one host must agree
+/// wherever they meet.
+struct Written<'a> {
+    /// By switch, then by host.
+    groups: Vec<Vec<Option<Vec<usize>>>>,
+    switches: &'a [String],
+    hosts: &'a [Host],
+    host_names: &'a [String],
+    adjacency: &'a Adjacency,
+}
+
+impl Written<'_> {
+    fn read(&mut self, table: &Table<'_>) {
+        let to = reference(table, "to", "host", self.host_names);
+        let group_keys = ["at", "ports"].into_iter().find(|key| table.has(key));
+        match group_keys {
+            Some(key) if table.has("via") => {
+                table.complain(key, "a route has either `via`, or `at` and `ports`")
+            }
+            Some(_) => self.read_group(table, to),
+            None => self.read_way(table, to),
+        }
+    }
+
+    /// `via`: the whole way, one next hop at each switch.
+    fn read_way(&mut self, table: &Table<'_>, to: Option<usize>) {
+        let via = switch_list(table, "via", self.switches);
+        let (Some(to), Some(via)) = (to, via) else {
+            return;
+        };
+        let last = self.hosts[to].switch;
+        if via.last() != Some(&last) {
+            let message = format!(
+                "must end at `{}`, where `{}` is",
+                self.switches[last], self.host_names[to]
+            );
+            table.complain("via", message);
+            return;
+        }
+        for pair in via.windows(2) {
+            if let Some(port) = self.port(table, "via", pair[0], pair[1]) {
+                self.set(table, "via", pair[0], to, vec![port]);
+            }
+        }
+    }
+
+    /// `at` and `ports`: several next hops at one switch.
+    fn read_group(&mut self, table: &Table<'_>, to: Option<usize>) {
+        let at = reference(table, "at", "switch", self.switches);
+        let names: Option<Vec<String>> = table.require("ports");
+        let (Some(to), Some(at), Some(names)) = (to, at, names) else {
+            return;
+        };
+        if self.hosts[to].switch == at {
+            let message = format!(
+                "`{}` is at `{}` itself: its frames need no route there",
+                self.host_names[to], self.switches[at]
+            );
+            table.complain("at", message);
+            return;
+        }
+        let mut members = Vec::with_capacity(names.len());
+        for name in &names {
+            let next = find(table, "ports", "switch", name, self.switches);
+            let Some(port) = next.and_then(|next| self.port(table, "ports", at, next)) else {
+                return;
+            };
+            if members.contains(&port) {
+                table.complain("ports", format!("`{name}` is there twice"));
+                return;
+            }
+            members.push(port);
+        }
+        if members.is_empty() {
+            table.complain("ports", "name at least one switch next to it");
+            return;
+        }
+        // As switches deal them: in the order of port numbers.
+        members.sort_unstable();
+        self.set(table, "ports", at, to, members);
+    }
+
+    fn port(&self, table: &Table<'_>, key: &str, from: usize, to: usize) -> Option<usize> {
+        let port = self.adjacency.port_to_switch(from, to);
+        if port.is_none() {
+            let message = format!(
+                "there is no link from `{}` to `{}` that works",
+                self.switches[from], self.switches[to]
+            );
+            table.complain(key, message);
+        }
+        port
+    }
+
+    fn set(&mut self, table: &Table<'_>, key: &str, at: usize, to: usize, members: Vec<usize>) {
+        let group = &mut self.groups[at][to];
+        if group.as_ref().is_some_and(|known| *known != members) {
+            let message = format!(
+                "another route to `{}` leaves `{}` by another link; a switch forwards by destination alone",
+                self.host_names[to], self.switches[at]
+            );
+            table.complain(key, message);
+        }
+        *group = Some(members);
+    }
+}

@@ -1,0 +1,126 @@
+//! Next hops that follow from the topology.
+
+use std::collections::VecDeque;
+
+use super::NextHops;
+use crate::scenario::topology::Adjacency;
+use crate::scenario::Host;
+
+const UNREACHED: usize = usize::MAX;
+
+/// How many next hops of equal distance are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::scenario) enum Members {
+    /// The one whose link comes first in the file.
+    First,
+    /// All, in the order of the file.
+    All,
+}
+
+/// Every switch hands frames to the switches where its own hosts are, and to nobody else.
+pub(in crate::scenario) fn local(adjacency: &Adjacency, hosts: &[Host]) -> NextHops {
+    let mut next_hops = vec![vec![Vec::new(); hosts.len()]; adjacency.switch_count()];
+    for (index, host) in hosts.iter().enumerate() {
+        next_hops[host.switch][index].extend(adjacency.port_to_host(host.switch, index));
+    }
+    next_hops
+}
+
+/// Next hops on ways with the fewest links. O(hosts × links).
+pub(in crate::scenario) fn minimal(
+    adjacency: &Adjacency,
+    hosts: &[Host],
+    members: Members,
+) -> NextHops {
+    let mut next_hops = local(adjacency, hosts);
+    for (index, host) in hosts.iter().enumerate() {
+        let distance = distances(adjacency, host.switch, |_, _| true);
+        for (switch, row) in next_hops.iter_mut().enumerate() {
+            let nearer = adjacency.neighbours(switch).filter(|(_, next)| {
+                distance[*next] != UNREACHED && distance[*next] + 1 == distance[switch]
+            });
+            let count = match members {
+                Members::First => 1,
+                Members::All => usize::MAX,
+            };
+            row[index].extend(nearer.take(count).map(|(port, _)| port));
+        }
+    }
+    next_hops
+}
+
+/// Up*/down* next hops (Autonet; the CLCM paper's reference 13). The end of a link that is nearer to `root` is
+/// its upper one, of two equally near the one whose switch comes first in the file; a way goes up, then down, and
+/// never up again, so the links that wait for each other have an order and close no loop.
+///
+/// Autonet's tables also look at the port a frame came in by; ours have nothing but the destination. A frame that has
+/// gone down must therefore find, at any switch, a next hop that leads down: **a switch from which the destination can
+/// be reached by going down alone goes down**, by the fewest links, even where a shorter way began upwards.
+/// Every other switch goes up, to where the way is shortest. Each step down ends at a switch that can go on
+/// down, so no way turns up again. O(hosts × links).
+pub(in crate::scenario) fn up_down(adjacency: &Adjacency, hosts: &[Host], root: usize) -> NextHops {
+    let rank = ranks(adjacency, root);
+    let mut upper_first: Vec<usize> = (0..adjacency.switch_count()).collect();
+    upper_first.sort_unstable_by_key(|switch| rank[*switch]);
+    let mut next_hops = local(adjacency, hosts);
+    for (index, host) in hosts.iter().enumerate() {
+        let down = distances(adjacency, host.switch, |lower, upper| {
+            rank[upper] < rank[lower]
+        });
+        let mut length = down.clone();
+        for switch in upper_first.iter().copied() {
+            if switch == host.switch {
+                continue;
+            }
+            let goes_down = down[switch] != UNREACHED;
+            let onwards = adjacency
+                .neighbours(switch)
+                .filter(|(_, next)| (rank[switch] < rank[*next]) == goes_down)
+                .map(|(port, next)| (if goes_down { down[next] } else { length[next] }, port));
+            // The first of the shortest: ports are in the order of the file.
+            if let Some((rest, port)) = onwards.filter(|(rest, _)| *rest != UNREACHED).min() {
+                length[switch] = rest + 1;
+                next_hops[switch][index].push(port);
+            }
+        }
+    }
+    next_hops
+}
+
+/// Links from every switch to `target`, going back from there over steps `may_step(from, to)`.
+fn distances(
+    adjacency: &Adjacency,
+    target: usize,
+    may_step: impl Fn(usize, usize) -> bool,
+) -> Vec<usize> {
+    let mut distance = vec![UNREACHED; adjacency.switch_count()];
+    let mut queue = VecDeque::from([target]);
+    distance[target] = 0;
+    while let Some(at) = queue.pop_front() {
+        for (_, next) in adjacency.neighbours(at) {
+            if distance[next] == UNREACHED && may_step(at, next) {
+                distance[next] = distance[at] + 1;
+                queue.push_back(next);
+            }
+        }
+    }
+    distance
+}
+
+/// Each switch's place in the order from the root down: links from the root, then the place in the file. A part of
+/// the network that `root` does not reach has its first switch for a root.
+fn ranks(adjacency: &Adjacency, root: usize) -> Vec<(usize, usize)> {
+    let mut level = distances(adjacency, root, |_, _| true);
+    for switch in 0..level.len() {
+        if level[switch] == UNREACHED {
+            for (other, links) in distances(adjacency, switch, |_, _| true)
+                .into_iter()
+                .enumerate()
+                .filter(|(_, links)| *links != UNREACHED)
+            {
+                level[other] = links;
+            }
+        }
+    }
+    level.into_iter().zip(0..).collect()
+}
