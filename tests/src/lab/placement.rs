@@ -45,7 +45,7 @@ pub fn way(scenario: &Scenario, flow: usize, source_port: u16) -> Vec<usize> {
     way
 }
 
-/// The place of the member that the switch's forwarding picks.
+/// The place of the member that a switch picks (`core/src/switch/forwarding.rs`); members are in the order of ports.
 fn picked(flow_hash: u32, member_count: usize) -> Option<usize> {
     (flow_hash as usize).checked_rem(member_count)
 }
