@@ -230,6 +230,8 @@ pub struct DeadlockConfig {
     pub release: Duration,
     /// Additional buffer of the loop's ingress port while it is released.
     pub release_buffer: Bytes,
+    /// How the Loop Breaker works.
+    pub loop_breaker: weir_core::control::LoopBreakerConfig,
 }
 
 /// `[forwarding]`.
@@ -304,6 +306,7 @@ impl Default for DeadlockConfig {
             clcm_interval: Duration::from_millis(20),
             release: Duration::from_millis(50),
             release_buffer: Bytes::new(3072),
+            loop_breaker: weir_core::control::LoopBreakerConfig::default(),
         }
     }
 }

@@ -33,6 +33,23 @@ pub enum Command {
         /// Additional buffer, at least one full frame.
         extra: Bytes,
     },
+    /// The traffic release of the CLCM paper's section 3.2.3: frames that came in by `ingress` leave by
+    /// `egress` although the neighbour pauses it, until `amount` has left, the pause ends, or `period` is
+    /// over. The neighbour may drop them.
+    ///
+    /// Repeating it replaces what is left of the one before.
+    TrafficRelease {
+        /// The loop's ingress port.
+        ingress: PortId,
+        /// The loop's egress port.
+        egress: PortId,
+        /// The loop's priority.
+        priority: Priority,
+        /// How much leaves; the last frame may exceed it.
+        amount: Bytes,
+        /// For how long at most.
+        period: Duration,
+    },
     /// Tell the dataplane that `port`'s link went up or down. A port that is down admits nothing and
     /// sends nothing; what waits for it waits on.
     SetLink {
@@ -93,7 +110,7 @@ pub enum Command {
         flow_hash: u32,
     },
     /// Move recent flows off (`egress`, `priority`): the Loop Breaker's rerouting (CLCM paper, section
-    /// 3.2.4). Each goes to a member of its destination's group that is up, is neither `egress` nor the
+    /// 3.2.2). Each goes to a member of its destination's group that is up, is neither `egress` nor the
     /// port that the flow comes in by, and is not suspected of a deadlock at `priority` if there is a
     /// choice; among several to the one that this command has moved fewest flows to.
     ///
@@ -161,6 +178,9 @@ pub enum RerouteBy {
 }
 
 impl RerouteBy {
+    /// Both with their names.
+    pub const NAMED: [(&'static str, Self); 2] = [("flow", Self::Flow), ("bucket", Self::Bucket)];
+
     /// The name in configuration, JSON and messages.
     pub const fn name(self) -> &'static str {
         match self {

@@ -121,6 +121,11 @@ pub struct PriorityCounters {
     pub suspicions: u64,
     /// Releases that started with this port as the loop's egress.
     pub releases: u64,
+    /// Frames that a traffic release of the Loop Breaker sent although the neighbour paused them; `tx_frames`
+    /// counts them too.
+    pub forced_frames: u64,
+    /// Their bytes.
+    pub forced_bytes: u64,
     /// Flows that were moved from this port to another member of their group.
     pub flows_moved: u64,
     /// Frames admitted from this port and marked Congestion Experienced.

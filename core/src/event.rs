@@ -129,6 +129,17 @@ pub enum EventKind {
         /// Bytes that left by `egress` under the rule.
         released: Bytes,
     },
+    /// A [`Command::TrafficRelease`](crate::Command::TrafficRelease) has come to its end.
+    TrafficReleaseEnded {
+        /// The loop's ingress port.
+        ingress: PortId,
+        /// The loop's egress port.
+        egress: PortId,
+        /// The loop's priority.
+        priority: Priority,
+        /// What left although the port was paused.
+        released: Bytes,
+    },
     /// A destination reached Level D at a switch that is not its own: frames to it travel further than
     /// the D links that the class is configured for. Reported once for each entry of the Level Table.
     RouteTooLong {

@@ -5,7 +5,7 @@ mod announcement;
 use std::time::Duration;
 
 use weir_config::daemon::{DaemonConfig, LogFormat};
-use weir_core::control::{ControlConfig, Policy};
+use weir_core::control::ControlConfig;
 use weir_core::{PortId, PortRole, PortSet, Priority};
 
 use crate::control::info::{ClassInfo, PortInfo, SwitchInfo};
@@ -43,10 +43,7 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
     let core = config.core(&[]);
     SwitchInfo {
         name: config.name.clone(),
-        deadlock_policy: match config.deadlock.policy {
-            Policy::Off => "off",
-            Policy::Breaker => "breaker",
-        },
+        deadlock_policy: config.deadlock.policy.name(),
         ports: config
             .ports
             .iter()
@@ -81,6 +78,7 @@ fn control(config: &DaemonConfig) -> ControlConfig {
         clcm_interval: config.deadlock.clcm_interval,
         release_period: config.deadlock.release,
         release_extra: config.deadlock.release_buffer,
+        loop_breaker: config.deadlock.loop_breaker,
         port_count: config.ports.len(),
         fabric_ports,
     }

@@ -6,8 +6,9 @@ mod port;
 
 use std::path::PathBuf;
 
-use weir_core::control::Policy;
-use weir_core::{Duration, MacAddress, PortId, PortRole};
+use weir_core::command::RerouteBy;
+use weir_core::control::{LoopBreakerConfig, NoAlternative, Policy};
+use weir_core::{Bytes, Duration, MacAddress, PortId, PortRole};
 
 use super::{
     DaemonConfig, DeadlockConfig, ForwardingConfig, LldpConfig, LogConfig, LogFormat, Port, Route,
@@ -108,6 +109,10 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "clcm-interval",
             "release",
             "release-buffer",
+            "reroute-by",
+            "no-alternative",
+            "traffic-release",
+            "traffic-release-max",
         ],
     ),
     ("forwarding", &["learning", "capacity", "age"]),
@@ -222,15 +227,13 @@ pub(crate) fn deadlock_table(table: &Table<'_>) -> DeadlockConfig {
     let default = DeadlockConfig::default();
     let config = DeadlockConfig {
         policy: table
-            .choice(
-                "policy",
-                &[("off", Policy::Off), ("breaker", Policy::Breaker)],
-            )
+            .choice("policy", &Policy::NAMED)
             .unwrap_or(default.policy),
         detect: table.get_or("detect", default.detect),
         clcm_interval: table.get_or("clcm-interval", default.clcm_interval),
         release: table.get_or("release", default.release),
         release_buffer: table.get_or("release-buffer", default.release_buffer),
+        loop_breaker: loop_breaker(table, default.loop_breaker),
     };
     for (key, duration) in [
         ("detect", config.detect),
@@ -240,6 +243,26 @@ pub(crate) fn deadlock_table(table: &Table<'_>) -> DeadlockConfig {
         if duration.is_zero() {
             table.complain(key, "must be above zero");
         }
+    }
+    config
+}
+
+fn loop_breaker(table: &Table<'_>, default: LoopBreakerConfig) -> LoopBreakerConfig {
+    let config = LoopBreakerConfig {
+        reroute_by: table
+            .choice("reroute-by", &RerouteBy::NAMED)
+            .unwrap_or(default.reroute_by),
+        no_alternative: table
+            .choice("no-alternative", &NoAlternative::NAMED)
+            .unwrap_or(default.no_alternative),
+        traffic_release: table.get_or("traffic-release", default.traffic_release),
+        traffic_release_max: table.get_or("traffic-release-max", default.traffic_release_max),
+    };
+    if config.traffic_release == Bytes::ZERO {
+        table.complain("traffic-release", "must be above zero");
+    }
+    if config.traffic_release_max < config.traffic_release {
+        table.complain("traffic-release-max", "is below traffic-release");
     }
     config
 }

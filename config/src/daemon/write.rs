@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use weir_core::control::Policy;
 use weir_core::{ClassMode, FeedbackCoding, Neighbour, Police, PortRole, Priority};
 
 use super::{
@@ -256,10 +255,7 @@ fn port(out: &mut String, port: &Port) -> std::fmt::Result {
 
 fn deadlock(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
     let deadlock = &config.deadlock;
-    let policy = match deadlock.policy {
-        Policy::Off => "off",
-        Policy::Breaker => "breaker",
-    };
+    let policy = deadlock.policy.name();
     writeln!(out, "\n[deadlock]\npolicy = \"{policy}\"")?;
     writeln!(out, "detect = \"{}\"", format_duration(deadlock.detect))?;
     writeln!(
@@ -272,6 +268,21 @@ fn deadlock(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
         out,
         "release-buffer = \"{}\"",
         format_size(deadlock.release_buffer)
+    )?;
+    let loop_breaker = &deadlock.loop_breaker;
+    let reroute_by = loop_breaker.reroute_by.name();
+    writeln!(out, "reroute-by = \"{reroute_by}\"")?;
+    let no_alternative = loop_breaker.no_alternative.name();
+    writeln!(out, "no-alternative = \"{no_alternative}\"")?;
+    writeln!(
+        out,
+        "traffic-release = \"{}\"",
+        format_size(loop_breaker.traffic_release)
+    )?;
+    writeln!(
+        out,
+        "traffic-release-max = \"{}\"",
+        format_size(loop_breaker.traffic_release_max)
     )
 }
 

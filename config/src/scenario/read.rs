@@ -70,6 +70,8 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "first-release-within",
             "off",
             "breaker",
+            "loop-breaker",
+            "auto",
             "level",
             "mixed",
         ],

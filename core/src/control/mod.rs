@@ -1,4 +1,4 @@
-//! The control plane's state machine: the Deadlock Breaker of the CLCM paper's section 3.3.
+//! The control plane's state machine: Loop Breaker and Deadlock Breaker of the CLCM paper's section 3.
 //!
 //! It sees only [`Event`]s and answers with [`Command`]s, so that a simulator can put latency and loss
 //! between it and the dataplane. Like the dataplane it reads no clock and draws no randomness but from
@@ -15,7 +15,18 @@
 //! * A release is obeyed only where SPUIDs\[CurIndex\] is the identifier that this switch gave that
 //!   egress: old and forged messages release nothing.
 //! * Only fabric ports take part: no credit loop runs through a host.
+//! * In the election a switch passes a lower SPUID on and goes on sending its own, where the paper replaces
+//!   its own. The lowest SPUID may belong to a switch outside the loop that waits for it; kept by all, it
+//!   would go round for ever, come back to nobody, and the loop would have no master. Passed on as the
+//!   message of its sender, it ends where it meets a switch for the second time, and the lowest SPUID of
+//!   the loop itself comes back to its owner.
+//! * The Loop Breaker, too, asks whether frames that came in by the message's port wait for the suspected
+//!   egress: without that, crossing loops elect false masters.
 
+mod back_off;
+mod config;
+mod deadlock_breaker;
+mod loop_breaker;
 pub mod neighbours;
 mod random;
 mod report;
@@ -25,42 +36,24 @@ use std::collections::VecDeque;
 
 use suspects::Suspects;
 
+pub use back_off::BACK_OFF_MAX;
+pub use config::{ControlConfig, LoopBreakerConfig, NoAlternative, Policy};
 pub use report::{ControlCounters, IgnoreReason, Report, ReportKind};
 
 use crate::command::Command;
 use crate::event::{Event, EventKind};
 use crate::port_set::PortSet;
-use crate::units::{Bytes, Duration, Instant, PortId, Priority};
+use crate::units::{Duration, Instant, PortId, Priority};
 use crate::wire::clcm::{Clcm, Hop, Phase};
 
 /// Commands and reports that wait to be polled at most, each.
 pub const QUEUE_CAPACITY: usize = 1024;
 
-/// What is done about a deadlock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
-    /// Nothing: it is detected and reported.
-    Off,
-    /// The Deadlock Breaker releases the loop (CLCM paper, section 3.3).
-    Breaker,
-}
+/// A suspicion that begins this many detection times and CLCM intervals after the last has ended continues it.
+const RECENT: u64 = 8;
 
-/// Settings of the control plane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ControlConfig {
-    /// What is done about a deadlock.
-    pub policy: Policy,
-    /// Time between two CLCM by one suspected egress.
-    pub clcm_interval: Duration,
-    /// For how long a release holds.
-    pub release_period: Duration,
-    /// Additional buffer of the loop's ingress port while it is released.
-    pub release_extra: Bytes,
-    /// Ports of the switch.
-    pub port_count: usize,
-    /// Ports that face switches.
-    pub fabric_ports: PortSet,
-}
+/// Messages that a suspicion sends without any answer before that is told.
+const UNANSWERED_MAX: u64 = 16;
 
 /// The control plane of one switch. After each call of [`handle_event`](Self::handle_event) or
 /// [`handle_timeout`](Self::handle_timeout), drain [`poll_command`](Self::poll_command) and
@@ -112,8 +105,12 @@ impl ControlPlane {
         let now = event.at;
         match event.kind {
             EventKind::Suspected {
-                egress, priority, ..
-            } => self.begin(now, egress, priority),
+                egress,
+                priority,
+                alternatives_from,
+                idle,
+                ..
+            } => self.begin(now, egress, priority, &alternatives_from, idle),
             EventKind::SuspicionEnded {
                 egress, priority, ..
             } => self.suspects.end(now, egress, priority),
@@ -122,8 +119,15 @@ impl ControlPlane {
                 message,
                 toward,
             } => self.receive(now, ingress, &message, &toward),
+            EventKind::Rerouted {
+                selection,
+                egress,
+                priority,
+                moved,
+                ..
+            } => self.note_rerouted(now, selection, egress, priority, moved),
             EventKind::FlowMoved { .. }
-            | EventKind::Rerouted { .. }
+            | EventKind::TrafficReleaseEnded { .. }
             | EventKind::ReleaseStarted { .. }
             | EventKind::ReleaseEnded { .. }
             | EventKind::RouteTooLong { .. }
@@ -139,12 +143,19 @@ impl ControlPlane {
                 let Some(egress) = PortId::from_index(index) else {
                     return;
                 };
-                let due = self
-                    .suspects
-                    .current(egress, priority)
-                    .is_some_and(|suspect| suspect.next_send <= now);
-                if due {
-                    self.send_own(now, egress, priority);
+                let Some(suspect) = self.suspects.current(egress, priority) else {
+                    continue;
+                };
+                let election = suspect.next_election <= now;
+                let detection = suspect.next_detection <= now;
+                if election {
+                    self.send_own(now, egress, priority, Phase::Election);
+                }
+                if detection {
+                    self.send_own(now, egress, priority, Phase::Detection);
+                }
+                if election || detection {
+                    self.look_for_answers(now, egress, priority);
                 }
             }
         }
@@ -154,143 +165,113 @@ impl ControlPlane {
     pub fn next_timeout(&self) -> Option<Instant> {
         self.suspects
             .iter_current()
-            .map(|(_, _, suspect)| suspect.next_send)
+            .map(|(_, _, suspect)| suspect.next_election.min(suspect.next_detection))
             .min()
+            .filter(|at| *at != Instant::FAR_FUTURE)
     }
 
-    fn begin(&mut self, now: Instant, egress: PortId, priority: Priority) {
-        if self.config.policy == Policy::Off || !self.config.fabric_ports.contains(egress) {
+    fn begin(
+        &mut self,
+        now: Instant,
+        egress: PortId,
+        priority: Priority,
+        alternatives_from: &PortSet,
+        idle: Duration,
+    ) {
+        let policy = self.config.policy;
+        if !policy.speaks_clcm() || !self.config.fabric_ports.contains(egress) {
             return;
         }
-        if let Some(spuid) = self.suspects.begin(now, egress, priority) {
-            self.report(now, egress, priority, ReportKind::SpuidAssigned { spuid });
-            self.send_own(now, egress, priority);
+        let forwards = self.config.loop_breaker.no_alternative == NoAlternative::Forward;
+        // A loop comes in by a fabric port: what came in from a host is not on the loop's pair.
+        let fabric = &self.config.fabric_ports;
+        let has_path = alternatives_from.iter().any(|port| fabric.contains(port));
+        let interval = self.config.clcm_interval;
+        let recent = (idle + interval).saturating_mul(RECENT);
+        let Some(suspect) = self.suspects.begin(now, egress, priority, recent) else {
+            return;
+        };
+        let spuid = suspect.spuid;
+        let was_master = suspect.mastership.is_some();
+        let elects = policy.reroutes() && (has_path || !forwards || was_master);
+        if elects {
+            suspect.next_election = now;
+        }
+        if policy.releases() {
+            // An election that comes first moves flows before the loop moves and nobody suspects it.
+            suspect.next_detection = if policy.reroutes() {
+                now + interval
+            } else {
+                now
+            };
+        }
+        self.report(now, egress, priority, ReportKind::SpuidAssigned { spuid });
+        if elects {
+            self.send_own(now, egress, priority, Phase::Election);
+        } else if !policy.reroutes() {
+            self.send_own(now, egress, priority, Phase::Detection);
         }
     }
 
-    fn send_own(&mut self, now: Instant, egress: PortId, priority: Priority) {
-        let interval = self.config.clcm_interval;
+    fn send_own(&mut self, now: Instant, egress: PortId, priority: Priority, phase: Phase) {
+        let next = now + self.config.clcm_interval;
         let Some(suspect) = self.suspects.get_mut(egress, priority) else {
             return;
         };
-        suspect.next_send = now + interval;
         let spuid = suspect.spuid;
+        let hop = Hop { spuid, egress };
+        let message = if phase == Phase::Election {
+            suspect.next_election = next;
+            Clcm::begin_election(priority, hop)
+        } else {
+            suspect.next_detection = next;
+            Clcm::begin(priority, hop)
+        };
         self.counters.clcm_sent += 1;
         self.command(Command::SendClcm {
             port: egress,
-            message: Clcm::begin(priority, Hop { spuid, egress }),
+            message,
         });
         self.report(now, egress, priority, ReportKind::ClcmSent { spuid });
     }
 
+    /// Tells once that a suspicion has had no answer: what waits there waits for a host, or a switch of the
+    /// loop does not speak CLCM.
+    fn look_for_answers(&mut self, now: Instant, egress: PortId, priority: Priority) {
+        let limit = self.config.clcm_interval.saturating_mul(UNANSWERED_MAX);
+        let Some(suspect) = self.suspects.current_mut(egress, priority) else {
+            return;
+        };
+        let lasted = now.saturating_since(suspect.began);
+        if suspect.is_answered || suspect.is_reported_unanswered || lasted < limit {
+            return;
+        }
+        suspect.is_reported_unanswered = true;
+        self.counters.unanswered += 1;
+        self.report(now, egress, priority, ReportKind::Unanswered { lasted });
+    }
+
     fn receive(&mut self, now: Instant, ingress: PortId, message: &Clcm, toward: &PortSet) {
-        if self.config.policy == Policy::Off {
-            self.ignore(now, ingress, message, IgnoreReason::PolicyOff);
+        let policy = self.config.policy;
+        let understood = match message.phase() {
+            Phase::Election => policy.reroutes(),
+            Phase::Detection | Phase::Release { .. } => policy.releases(),
+        };
+        if !understood {
+            let reason = if policy.speaks_clcm() {
+                IgnoreReason::OtherPolicy
+            } else {
+                IgnoreReason::PolicyOff
+            };
+            self.ignore(now, ingress, message, reason);
             return;
         }
         match message.phase() {
+            Phase::Election => self.receive_election(now, ingress, message, toward),
             Phase::Detection => self.receive_detection(now, ingress, message, toward),
             Phase::Release { current } => {
-                self.receive_release(now, ingress, message, usize::from(current));
+                self.receive_release(now, ingress, message, usize::from(current), toward);
             }
-        }
-    }
-
-    fn receive_detection(
-        &mut self,
-        now: Instant,
-        ingress: PortId,
-        message: &Clcm,
-        toward: &PortSet,
-    ) {
-        let priority = message.priority();
-        let own = message
-            .hops()
-            .iter()
-            .position(|hop| self.suspects.is_own(priority, hop.spuid));
-        if let Some(index) = own {
-            let hop = message.hops()[index];
-            let on_loop = toward.contains(hop.egress)
-                && self
-                    .suspects
-                    .current(hop.egress, priority)
-                    .is_some_and(|suspect| suspect.spuid == hop.spuid);
-            if !on_loop {
-                self.ignore(now, ingress, message, IgnoreReason::NotOnLoop);
-                return;
-            }
-            self.counters.loops_found += 1;
-            let length = (message.hops().len() - index) as u8;
-            let egress = hop.egress;
-            self.report(
-                now,
-                ingress,
-                priority,
-                ReportKind::LoopFound { egress, length },
-            );
-            self.release(now, ingress, message, index);
-            return;
-        }
-        let candidates = self.suspected_among(priority, toward);
-        if candidates.is_empty() {
-            self.ignore(now, ingress, message, IgnoreReason::NotSuspected);
-            return;
-        }
-        let choice = self.suspects.choose(candidates.count());
-        let Some((egress, spuid)) = candidates.iter().nth(choice).and_then(|egress| {
-            let suspect = self.suspects.current(egress, priority)?;
-            Some((egress, suspect.spuid))
-        }) else {
-            return;
-        };
-        let mut message = *message;
-        if message.push(Hop { spuid, egress }).is_err() {
-            self.ignore(now, ingress, &message, IgnoreReason::HopsFull);
-            return;
-        }
-        self.forward(now, ingress, egress, message);
-    }
-
-    fn receive_release(&mut self, now: Instant, ingress: PortId, message: &Clcm, index: usize) {
-        let known = message.hops().get(index).is_some_and(|hop| {
-            self.suspects
-                .is_known(now, hop.egress, message.priority(), hop.spuid)
-        });
-        if known {
-            self.release(now, ingress, message, index);
-        } else {
-            self.ignore(now, ingress, message, IgnoreReason::UnknownSpuid);
-        }
-    }
-
-    /// Releases {`ingress`, EgressPorts\[`index`\]} and sends the message to the next hop of the loop.
-    fn release(&mut self, now: Instant, ingress: PortId, message: &Clcm, index: usize) {
-        let priority = message.priority();
-        let egress = message.hops()[index].egress;
-        let interval = self.config.clcm_interval;
-        let due = self
-            .suspects
-            .get_mut(egress, priority)
-            .is_some_and(|suspect| suspect.take_release(now, interval));
-        if due {
-            self.counters.releases_ordered += 1;
-            self.command(Command::Release {
-                ingress,
-                egress,
-                priority,
-                period: self.config.release_period,
-                extra: self.config.release_extra,
-            });
-            self.report(
-                now,
-                ingress,
-                priority,
-                ReportKind::ReleaseOrdered { egress },
-            );
-        }
-        match message.released_at(index + 1) {
-            Some(next) => self.forward(now, ingress, egress, next),
-            None => self.ignore(now, ingress, message, IgnoreReason::LoopComplete),
         }
     }
 

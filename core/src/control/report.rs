@@ -1,6 +1,6 @@
 //! What the control plane tells people: logs, the API, metrics.
 
-use crate::units::{Instant, PortId, Priority, Spuid};
+use crate::units::{Bytes, Duration, Instant, PortId, Priority, Spuid};
 
 /// Something the control plane did or decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,33 @@ pub enum ReportKind {
     ReleaseOrdered {
         /// The loop's egress port.
         egress: PortId,
+        /// For how long.
+        period: Duration,
+    },
+    /// This switch was elected to break the loop from `port` to `egress`.
+    MasterElected {
+        /// The loop's egress port.
+        egress: PortId,
+        /// Switches in the loop.
+        length: u8,
+    },
+    /// No flow from `ingress` could be moved off `port`: the election goes on without this switch.
+    NoAlternative {
+        /// The loop's ingress port.
+        ingress: PortId,
+    },
+    /// The dataplane was asked to force traffic from `port` out by `egress` although it is paused.
+    TrafficReleaseOrdered {
+        /// The loop's egress port.
+        egress: PortId,
+        /// How much.
+        amount: Bytes,
+    },
+    /// Nothing has answered for long what is sent through `port`: what waits there waits for a host, or a
+    /// switch of the loop does not speak CLCM.
+    Unanswered {
+        /// For how long the port has been suspected.
+        lasted: Duration,
     },
 }
 
@@ -64,6 +91,10 @@ impl ReportKind {
             Self::ClcmIgnored { .. } => "clcm_ignored",
             Self::LoopFound { .. } => "loop_found",
             Self::ReleaseOrdered { .. } => "release_ordered",
+            Self::MasterElected { .. } => "master_elected",
+            Self::NoAlternative { .. } => "no_alternative",
+            Self::TrafficReleaseOrdered { .. } => "traffic_release_ordered",
+            Self::Unanswered { .. } => "unanswered",
         }
     }
 }
@@ -84,17 +115,26 @@ pub enum IgnoreReason {
     LoopComplete,
     /// The deadlock policy is off.
     PolicyOff,
+    /// The deadlock policy knows nothing of this kind of message.
+    OtherPolicy,
+    /// This switch's own SPUID is lower.
+    Outranked,
+    /// The message has been here, or a copy of it just now.
+    AlreadyHere,
 }
 
 impl IgnoreReason {
     /// All reasons in declaration order.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 9] = [
         Self::NotSuspected,
         Self::NotOnLoop,
         Self::UnknownSpuid,
         Self::HopsFull,
         Self::LoopComplete,
         Self::PolicyOff,
+        Self::OtherPolicy,
+        Self::Outranked,
+        Self::AlreadyHere,
     ];
 
     /// The reason's name in metrics, JSON and messages.
@@ -106,6 +146,9 @@ impl IgnoreReason {
             Self::HopsFull => "hops_full",
             Self::LoopComplete => "loop_complete",
             Self::PolicyOff => "policy_off",
+            Self::OtherPolicy => "other_policy",
+            Self::Outranked => "outranked",
+            Self::AlreadyHere => "already_here",
         }
     }
 }
@@ -123,6 +166,14 @@ pub struct ControlCounters {
     pub loops_found: u64,
     /// Releases ordered of the dataplane.
     pub releases_ordered: u64,
+    /// Times that this switch was elected to break a loop, or was so again for the next step.
+    pub elections_won: u64,
+    /// Reroutes ordered of the dataplane.
+    pub reroutes_ordered: u64,
+    /// Steps of a traffic release ordered of the dataplane.
+    pub traffic_releases_ordered: u64,
+    /// Suspicions that nothing answered for long.
+    pub unanswered: u64,
     /// Commands and reports that found their queue full.
     pub overflows: u64,
 }

@@ -1,21 +1,66 @@
 //! The egress ports that are suspected, and the identifiers that stand for them.
 
+use super::back_off::BackOff;
+use super::loop_breaker::Mastership;
 use super::random::Random;
 use crate::units::{Duration, Instant, PortId, Priority, Spuid, PRIORITY_COUNT};
 
+/// Messages of others that one egress remembers to have passed on.
+const PASSED_ON_MAX: usize = 8;
+
+/// Loops found under one identifier, in one suspicion, before it is replaced.
+const LOOPS_PER_SPUID: u8 = 8;
+
 /// One (egress, priority) that is, or was just now, suspected.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Suspect {
     pub(super) spuid: Spuid,
-    pub(super) next_send: Instant,
+    /// When the next Loop Breaker message is due; [`Instant::FAR_FUTURE`] for never.
+    pub(super) next_election: Instant,
+    /// When the next Deadlock Breaker message is due; [`Instant::FAR_FUTURE`] for never.
+    pub(super) next_detection: Instant,
+    /// This switch is the one that reroutes.
+    pub(super) mastership: Option<Mastership>,
+    pub(super) back_off: BackOff,
+    pub(super) began: Instant,
+    /// A loop through here was found or released.
+    pub(super) is_answered: bool,
+    /// It has been told that no answer came.
+    pub(super) is_reported_unanswered: bool,
+    loops_found: u8,
     /// Set once the egress moves again.
     ended_at: Option<Instant>,
     last_release: Option<Instant>,
+    passed_on: [Option<(Spuid, Instant)>; PASSED_ON_MAX],
+    passed_on_next: usize,
 }
 
 impl Suspect {
+    fn new(now: Instant, spuid: Spuid) -> Self {
+        Self {
+            spuid,
+            next_election: Instant::FAR_FUTURE,
+            next_detection: Instant::FAR_FUTURE,
+            mastership: None,
+            back_off: BackOff::default(),
+            began: now,
+            is_answered: false,
+            is_reported_unanswered: false,
+            loops_found: 0,
+            ended_at: None,
+            last_release: None,
+            passed_on: [None; PASSED_ON_MAX],
+            passed_on_next: 0,
+        }
+    }
+
     pub(super) fn is_current(&self) -> bool {
         self.ended_at.is_none()
+    }
+
+    /// Whether its own messages take part in elections.
+    pub(super) fn stands_for_election(&self) -> bool {
+        self.next_election != Instant::FAR_FUTURE
     }
 
     /// True once for each `interval`: several switches find the same loop at nearly the same time, and
@@ -28,6 +73,26 @@ impl Suspect {
             self.last_release = Some(now);
         }
         due
+    }
+
+    /// True once for each `origin` and `interval`: where loops cross, copies of a message would multiply.
+    pub(super) fn take_passage(&mut self, now: Instant, origin: Spuid, interval: Duration) -> bool {
+        let recent = |entry: &(Spuid, Instant)| {
+            entry.0 == origin && now.saturating_since(entry.1) < interval
+        };
+        if self.passed_on.iter().flatten().any(recent) {
+            return false;
+        }
+        self.passed_on[self.passed_on_next] = Some((origin, now));
+        self.passed_on_next = (self.passed_on_next + 1) % PASSED_ON_MAX;
+        true
+    }
+
+    /// A loop was found under this identifier. True when that has happened too often for the identifier to
+    /// be right: another switch may have the same, and what it began would be taken for ours.
+    fn is_worn_out(&mut self) -> bool {
+        self.loops_found = self.loops_found.saturating_add(1);
+        self.loops_found > LOOPS_PER_SPUID
     }
 }
 
@@ -44,31 +109,43 @@ pub(super) struct Suspects {
 impl Suspects {
     pub(super) fn new(port_count: usize, seed: u64, memory: Duration) -> Self {
         Self {
-            table: vec![[None; PRIORITY_COUNT]; port_count],
+            table: vec![[const { None }; PRIORITY_COUNT]; port_count],
             random: Random::new(seed),
             memory,
         }
     }
 
-    /// Begins a suspicion under a fresh identifier; `None` when it is known already or no such port.
+    /// Begins a suspicion; `None` when it is known already or no such port. It has a fresh identifier, but for
+    /// one that ended less than `recent` ago: a loop that locks again before all is drained is to have the
+    /// same master, who goes on where it stopped.
     pub(super) fn begin(
         &mut self,
         now: Instant,
         egress: PortId,
         priority: Priority,
-    ) -> Option<Spuid> {
-        let known = self.table.get(egress.index())?[priority.index()];
-        if known.is_some_and(|suspect| suspect.is_current()) {
+        recent: Duration,
+    ) -> Option<&mut Suspect> {
+        let known = self.table.get(egress.index())?[priority.index()].as_ref();
+        if known.is_some_and(Suspect::is_current) {
             return None;
         }
-        let spuid = self.fresh_spuid();
-        self.table[egress.index()][priority.index()] = Some(Suspect {
-            spuid,
-            next_send: now,
-            ended_at: None,
-            last_release: known.and_then(|suspect| suspect.last_release),
-        });
-        Some(spuid)
+        let is_recent = |suspect: &&Suspect| {
+            let ended = suspect.ended_at.unwrap_or(now);
+            now.saturating_since(ended) < recent
+        };
+        let again = known.filter(is_recent);
+        let again = again.map(|suspect| (suspect.spuid, suspect.mastership));
+        let (last_release, back_off) = known
+            .map(|suspect| (suspect.last_release, suspect.back_off))
+            .unwrap_or_default();
+        let (spuid, mastership) = again.unwrap_or_else(|| (self.fresh_spuid(), None));
+        let suspect = Suspect {
+            last_release,
+            back_off,
+            mastership,
+            ..Suspect::new(now, spuid)
+        };
+        Some(self.table[egress.index()][priority.index()].insert(suspect))
     }
 
     pub(super) fn end(&mut self, now: Instant, egress: PortId, priority: Priority) {
@@ -88,6 +165,31 @@ impl Suspects {
             .filter(|suspect| suspect.is_current())
     }
 
+    /// As [`current`](Self::current).
+    pub(super) fn current_mut(
+        &mut self,
+        egress: PortId,
+        priority: Priority,
+    ) -> Option<&mut Suspect> {
+        self.get_mut(egress, priority)
+            .filter(|suspect| suspect.is_current())
+    }
+
+    /// Counts a loop found under the identifier of (egress, priority); gives a fresh one for the next
+    /// message when this one has served too often.
+    pub(super) fn note_loop(&mut self, egress: PortId, priority: Priority) -> Option<Spuid> {
+        let suspect = self.current_mut(egress, priority)?;
+        suspect.is_answered = true;
+        if !suspect.is_worn_out() {
+            return None;
+        }
+        let fresh = self.fresh_spuid();
+        let suspect = self.current_mut(egress, priority)?;
+        suspect.spuid = fresh;
+        suspect.loops_found = 0;
+        Some(fresh)
+    }
+
     /// True when `spuid` stands for this (egress, priority) now, or did a moment ago.
     pub(super) fn is_known(
         &self,
@@ -98,7 +200,7 @@ impl Suspects {
     ) -> bool {
         self.table
             .get(egress.index())
-            .and_then(|row| row[priority.index()])
+            .and_then(|row| row[priority.index()].as_ref())
             .is_some_and(|suspect| {
                 suspect.spuid == spuid
                     && suspect
@@ -111,7 +213,7 @@ impl Suspects {
     pub(super) fn is_own(&self, priority: Priority, spuid: Spuid) -> bool {
         self.table
             .iter()
-            .filter_map(|row| row[priority.index()])
+            .filter_map(|row| row[priority.index()].as_ref())
             .any(|suspect| suspect.is_current() && suspect.spuid == spuid)
     }
 

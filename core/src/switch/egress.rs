@@ -11,6 +11,7 @@ pub(super) struct EgressState {
     frame_count: u64,
     watch: Watch,
     release: Option<ReleaseRule>,
+    forced: Option<Forced>,
 }
 
 /// The deadlock detector's view: for how long frames have waited without any leaving.
@@ -27,6 +28,15 @@ pub(super) struct ReleaseRule {
     pub(super) ingress: PortId,
     pub(super) until: Instant,
     pub(super) released: Bytes,
+}
+
+/// The traffic release of the CLCM paper's section 3.2.3: frames leave although the neighbour pauses them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Forced {
+    pub(super) ingress: PortId,
+    pub(super) until: Instant,
+    pub(super) released: Bytes,
+    amount: Bytes,
 }
 
 /// What the detector found out at a sample.
@@ -81,6 +91,35 @@ impl EgressState {
             rule.released += length;
         }
         self.note_discard(length)
+    }
+
+    /// A frame leaves although the port is paused, which is no throughput. True when none is left.
+    pub(super) fn note_forced_departure(&mut self, length: Bytes) -> bool {
+        if let Some(forced) = &mut self.forced {
+            forced.released += length;
+        }
+        self.note_discard(length)
+    }
+
+    /// The traffic release in force.
+    pub(super) fn forced(&self) -> Option<&Forced> {
+        self.forced.as_ref()
+    }
+
+    /// Begins a traffic release in place of the one before.
+    pub(super) fn force(&mut self, ingress: PortId, amount: Bytes, until: Instant) {
+        self.forced = Some(Forced {
+            ingress,
+            until,
+            released: Bytes::ZERO,
+            amount,
+        });
+    }
+
+    /// Ends a traffic release that is complete, or whose time is over, or that is not `needed` any more.
+    pub(super) fn expire_forced(&mut self, now: Instant, needed: bool) -> Option<Forced> {
+        self.forced
+            .take_if(|forced| !needed || forced.until <= now || forced.released >= forced.amount)
     }
 
     /// A frame is dropped where it waits, which is no throughput. True when none is left.

@@ -1,5 +1,5 @@
 //! The recent-flow monitor: which flows went from which port to which of late, and how much (CLCM paper,
-//! section 3.2.4, needs it to know whom to reroute).
+//! section 3.2.2, needs it to know whom to reroute).
 //!
 //! A set-associative table. A flow that finds its set full takes the place of the lightest one in it and
 //! goes on from that one's weight (space-saving, Metwally et al., ICDT 2005): the weights of a set then add

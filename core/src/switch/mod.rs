@@ -21,6 +21,7 @@ mod reroute;
 mod routes;
 mod shaper;
 mod timers;
+mod traffic_release;
 mod transmit;
 mod turns;
 mod virtual_queues;
@@ -218,6 +219,13 @@ impl Switch {
                 period,
                 extra,
             } => self.release(now, ingress, egress, priority, period, extra),
+            Command::TrafficRelease {
+                ingress,
+                egress,
+                priority,
+                amount,
+                period,
+            } => self.begin_traffic_release(now, ingress, egress, priority, amount, period),
             Command::SetLink { port, up } => {
                 self.port_mut(port)?.up = up;
                 Ok(())

@@ -75,6 +75,8 @@ pub(super) struct Port {
     pub(super) pause_zero_due: bool,
     /// Priorities with frames to send.
     pub(super) waiting: PrioritySet,
+    /// Priorities with a traffic release in force.
+    pub(super) forced: PrioritySet,
     pub(super) turn: PriorityTurn,
 }
 
@@ -154,14 +156,20 @@ impl Port {
             pfc_due: PrioritySet::default(),
             zero_due: PrioritySet::default(),
             waiting: PrioritySet::default(),
+            forced: PrioritySet::default(),
             turn: PriorityTurn::default(),
         }
     }
 
-    /// Which frames of `priority` may leave: a release's rule, or the Transmit Eligibility Rule. With
+    /// Which frames of `priority` may leave: a release's rule, a traffic release's, or the Transmit Eligibility Rule. With
     /// Feedback D none may (Karol, section III).
     pub(super) fn gate(&self, priority: Priority) -> Gate {
         let index = priority.index();
+        if self.forced.contains(priority) {
+            if let Some(forced) = self.egress[index].forced() {
+                return Gate::OnlyFrom(forced.ingress);
+            }
+        }
         if let Some(ingress) = self.egress[index].only_from() {
             return Gate::OnlyFrom(ingress);
         }
@@ -201,11 +209,11 @@ impl Port {
         }
     }
 
-    /// Priorities that have frames and are not held by the neighbour.
+    /// Priorities that have frames and are not held by the neighbour, or sent in spite of it.
     pub(super) fn sendable(&self, now: Instant) -> PrioritySet {
         let mut set = self.waiting;
         for priority in self.waiting.iter() {
-            if self.pause_received.is_paused(now, priority) {
+            if self.pause_received.is_paused(now, priority) && !self.forced.contains(priority) {
                 set.remove(priority);
             }
         }

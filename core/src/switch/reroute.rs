@@ -1,4 +1,4 @@
-//! The dataplane's half of the Loop Breaker (CLCM paper, section 3.2.4): moving recent flows off a blocked
+//! The dataplane's half of the Loop Breaker (CLCM paper, section 3.2.2): moving recent flows off a blocked
 //! egress.
 //!
 //! What is moved at once is a unit: the flows that share a pin, or a bucket. A unit goes to a member that

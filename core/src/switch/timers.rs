@@ -16,6 +16,7 @@ impl Switch {
             if let (Some(echo), true) = (&mut state.echo, state.up) {
                 echo.refresh(now);
             }
+            self.end_traffic_releases(now, port);
             for priority in self.lossless.iter() {
                 self.refresh_pause(now, port, priority);
                 self.refresh_feedback(now, port, priority);
@@ -42,7 +43,8 @@ impl Switch {
             }
             for priority in self.lossless.iter() {
                 let ingress = &port.ingress[priority.index()];
-                let release = port.egress[priority.index()].release();
+                let egress = &port.egress[priority.index()];
+                let (release, forced) = (egress.release(), egress.forced());
                 let level = port.levels[priority.index()].as_ref();
                 for due in [
                     level.map(|level| level.sent.refresh_at()),
@@ -50,6 +52,7 @@ impl Switch {
                     ingress.refresh_at(),
                     ingress.raised_until(),
                     release.map(|rule| rule.until),
+                    forced.map(|forced| forced.until),
                 ]
                 .into_iter()
                 .flatten()
@@ -67,7 +70,11 @@ impl Switch {
                     self.queues.may_leave(egress, priority, gate)
                 });
                 if may_send {
-                    let resumes = port.pause_received.resumes_at(priority);
+                    let resumes = if port.forced.contains(priority) {
+                        Instant::ZERO
+                    } else {
+                        port.pause_received.resumes_at(priority)
+                    };
                     next = next.min(resumes.max(port.shaper.free_at()));
                 }
             }

@@ -55,10 +55,14 @@ impl Switch {
     }
 
     fn next_data(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
-        let state = &mut self.ports[port.index()];
+        let state = &self.ports[port.index()];
         if state.waiting.is_empty() || state.shaper.free_at() > now {
             return None;
         }
+        if !state.forced.is_empty() {
+            self.end_traffic_releases(now, port);
+        }
+        let state = &mut self.ports[port.index()];
         let sendable = state.sendable(now);
         if sendable.is_empty() {
             return None;
@@ -84,7 +88,15 @@ impl Switch {
         if let Some(level) = &mut state.levels[priority.index()] {
             level.taken.note_departure();
         }
-        if state.egress[priority.index()].note_departure(length) {
+        let egress = &mut state.egress[priority.index()];
+        let emptied = if state.forced.contains(priority) {
+            counters.forced_frames += 1;
+            counters.forced_bytes += length.get();
+            egress.note_forced_departure(length)
+        } else {
+            egress.note_departure(length)
+        };
+        if emptied {
             self.note_empty(port, priority);
         }
         Some(Transmission::Data {

@@ -7,13 +7,13 @@
 //! | 12 | 2 | EtherType 0x88B5 |
 //! | 14 | 2 | subtype 0x5743 ("WC") |
 //! | 16 | 1 | version 1 |
-//! | 17 | 1 | kind: 2 Deadlock Breaker |
+//! | 17 | 1 | kind: 1 Loop Breaker, 2 Deadlock Breaker |
 //! | 18 | 1 | priority, 0 to 7 |
-//! | 19 | 1 | CurPhase: 1 detection, 2 release |
+//! | 19 | 1 | CurPhase: 1 detection, 2 release (Deadlock Breaker alone) |
 //! | 20 | 1 | CurIndex |
-//! | 21 | 1 | number of hops, 0 to 64 |
+//! | 21 | 1 | number of hops, 1 to 64 |
 //! | 22 | 2 | reserved, zero |
-//! | 24 | 4 | SPUID of the switch that began this message |
+//! | 24 | 4 | SPUID of the switch that began this message: SPUIDs\[0\] |
 //! | 28 | 8 × hops | for each hop SPUIDs\[i\] (4) and EgressPorts\[i\] (2), reserved, zero (2) |
 
 use super::ethernet::{
@@ -29,6 +29,7 @@ pub const FRAME_LENGTH_MAX: usize = HEADER_LENGTH + FIXED_LENGTH + HOPS_MAX * HO
 
 const SUBTYPE: u16 = 0x5743;
 const VERSION: u8 = 1;
+const KIND_LOOP_BREAKER: u8 = 1;
 const KIND_DEADLOCK_BREAKER: u8 = 2;
 const PHASE_DETECTION: u8 = 1;
 const PHASE_RELEASE: u8 = 2;
@@ -47,7 +48,9 @@ pub struct Hop {
 /// What a message is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It looks for a loop; every hop adds itself at the end.
+    /// Loop Breaker: it elects the switch that reroutes; every hop adds itself at the end.
+    Election,
+    /// Deadlock Breaker: it looks for a loop; every hop adds itself at the end.
     Detection,
     /// It goes round the loop that was found; the next switch is hop `current`.
     Release {
@@ -56,21 +59,20 @@ pub enum Phase {
     },
 }
 
-/// A Deadlock Breaker message. CurIndex is the number of hops in the detection phase and names an
-/// existing hop in the release phase; no other value can be built.
+/// A message of the Loop Breaker or of the Deadlock Breaker. CurIndex names an existing hop in the release
+/// phase and is the number of hops before; no other value can be built.
 #[derive(Clone, Copy, Debug)]
 pub struct Clcm {
     priority: Priority,
-    origin: Spuid,
     phase: Phase,
+    /// At least one.
     length: u8,
     hops: [Hop; HOPS_MAX],
 }
 
 impl PartialEq for Clcm {
     fn eq(&self, other: &Self) -> bool {
-        (self.priority, self.origin, self.phase) == (other.priority, other.origin, other.phase)
-            && self.hops() == other.hops()
+        (self.priority, self.phase) == (other.priority, other.phase) && self.hops() == other.hops()
     }
 }
 
@@ -82,15 +84,23 @@ impl Eq for Clcm {}
 pub struct HopsFull;
 
 impl Clcm {
-    /// A new message of the switch that gave `first.egress` the identifier `first.spuid`: detection
-    /// phase, with the sender itself as the first hop.
+    /// A new Deadlock Breaker message of the switch that gave `first.egress` the identifier
+    /// `first.spuid`: detection phase, with the sender itself as the first hop.
     pub fn begin(priority: Priority, first: Hop) -> Self {
+        Self::begin_phase(priority, first, Phase::Detection)
+    }
+
+    /// The same for the Loop Breaker.
+    pub fn begin_election(priority: Priority, first: Hop) -> Self {
+        Self::begin_phase(priority, first, Phase::Election)
+    }
+
+    fn begin_phase(priority: Priority, first: Hop, phase: Phase) -> Self {
         let mut hops = [Hop::default(); HOPS_MAX];
         hops[0] = first;
         Self {
             priority,
-            origin: first.spuid,
-            phase: Phase::Detection,
+            phase,
             length: 1,
             hops,
         }
@@ -103,7 +113,7 @@ impl Clcm {
 
     /// The identifier of the egress port that this message began at.
     pub fn origin(&self) -> Spuid {
-        self.origin
+        self.hops[0].spuid
     }
 
     /// What the message is doing.
@@ -116,7 +126,7 @@ impl Clcm {
         &self.hops[..usize::from(self.length)]
     }
 
-    /// Adds a hop in the detection phase.
+    /// Adds a hop in the election or detection phase.
     ///
     /// # Errors
     ///
@@ -161,19 +171,20 @@ impl Clcm {
             source,
             ETHERTYPE_CLCM,
         )?;
-        let (phase, current) = match self.phase {
-            Phase::Detection => (PHASE_DETECTION, self.length),
-            Phase::Release { current } => (PHASE_RELEASE, current),
+        let (kind, phase, current) = match self.phase {
+            Phase::Election => (KIND_LOOP_BREAKER, PHASE_DETECTION, self.length),
+            Phase::Detection => (KIND_DEADLOCK_BREAKER, PHASE_DETECTION, self.length),
+            Phase::Release { current } => (KIND_DEADLOCK_BREAKER, PHASE_RELEASE, current),
         };
         let body = &mut frame[HEADER_LENGTH..];
         body[..2].copy_from_slice(&SUBTYPE.to_be_bytes());
         body[2] = VERSION;
-        body[3] = KIND_DEADLOCK_BREAKER;
+        body[3] = kind;
         body[4] = self.priority.get();
         body[5] = phase;
         body[6] = current;
         body[7] = self.length;
-        body[10..14].copy_from_slice(&self.origin.0.to_be_bytes());
+        body[10..14].copy_from_slice(&self.origin().0.to_be_bytes());
         for (hop, bytes) in self
             .hops()
             .iter()
@@ -212,7 +223,7 @@ impl<'a> ClcmView<'a> {
             .ok_or(WireError::TooShort)?;
         if u16::from_be_bytes([fixed[0], fixed[1]]) != SUBTYPE
             || fixed[2] != VERSION
-            || fixed[3] != KIND_DEADLOCK_BREAKER
+            || !matches!(fixed[3], KIND_LOOP_BREAKER | KIND_DEADLOCK_BREAKER)
         {
             return Err(WireError::UnknownVersion);
         }
@@ -227,12 +238,19 @@ impl<'a> ClcmView<'a> {
     fn to_repr(self) -> Result<Clcm, WireError> {
         let priority = Priority::new(self.fixed[4]).ok_or(WireError::BadField("priority"))?;
         let (current, length) = (self.fixed[6], self.fixed[7]);
-        let phase = match self.fixed[5] {
-            PHASE_DETECTION if current == length && length > 0 => Phase::Detection,
-            PHASE_RELEASE if current < length => Phase::Release { current },
-            PHASE_DETECTION | PHASE_RELEASE => return Err(WireError::BadField("CurIndex")),
+        let phase = match (self.fixed[3], self.fixed[5]) {
+            (KIND_LOOP_BREAKER, PHASE_DETECTION) => Phase::Election,
+            (KIND_DEADLOCK_BREAKER, PHASE_DETECTION) => Phase::Detection,
+            (KIND_DEADLOCK_BREAKER, PHASE_RELEASE) => Phase::Release { current },
             _ => return Err(WireError::BadField("CurPhase")),
         };
+        let legal = match phase {
+            Phase::Release { .. } => current < length,
+            Phase::Election | Phase::Detection => current == length && length > 0,
+        };
+        if !legal {
+            return Err(WireError::BadField("CurIndex"));
+        }
         if self.fixed[8..10] != [0, 0] {
             return Err(WireError::BadField("reserved"));
         }
@@ -248,12 +266,11 @@ impl<'a> ClcmView<'a> {
                     .ok_or(WireError::BadField("EgressPorts"))?,
             };
         }
-        let origin = &self.fixed[10..14];
+        if self.fixed[10..14] != hops[0].spuid.0.to_be_bytes() {
+            return Err(WireError::BadField("SPUID"));
+        }
         Ok(Clcm {
             priority,
-            origin: Spuid(u32::from_be_bytes([
-                origin[0], origin[1], origin[2], origin[3],
-            ])),
             phase,
             length,
             hops,

@@ -44,7 +44,10 @@ pub fn switch_config(
         frame_length_max: Bytes::new(1522),
         routes,
         ecmp: EcmpConfig::default(),
-        flows: FlowMonitorConfig::default(),
+        flows: FlowMonitorConfig {
+            capacity: 256,
+            age: Duration::from_secs(10),
+        },
         learning_capacity: 0,
         learning_age: Duration::from_secs(300),
         detector: Some(DetectorConfig { detect }),

@@ -6,11 +6,12 @@
 mod config;
 mod disturbance;
 mod flow;
+mod topology;
 
 use std::collections::VecDeque;
 
 use weir_core::config::RouteConfig;
-use weir_core::control::{ControlConfig, ControlPlane, Policy};
+use weir_core::control::{ControlConfig, ControlPlane, LoopBreakerConfig, Policy};
 use weir_core::event::EventKind;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
@@ -21,6 +22,7 @@ use weir_core::{
 
 pub use config::{switch_config, FEEDBACK_REFRESH, PRIORITY, RATE, ROUND_TRIP};
 pub use disturbance::{Disturbance, Random};
+pub use topology::{Path, Topology};
 
 use config::use_levels;
 use disturbance::{Disturber, Fate};
@@ -45,6 +47,7 @@ struct DataFrame {
     sequence: u64,
     destination: MacAddress,
     source: MacAddress,
+    flow_hash: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -69,6 +72,7 @@ struct Host {
     /// The line towards its switch.
     line: usize,
     flow: Option<(usize, MacAddress)>,
+    flow_hash: u32,
     paused_until: Instant,
     free_at: Instant,
 }
@@ -118,6 +122,7 @@ pub struct RingOptions {
     pub seed: u64,
     /// T of the links between switches with Levels.
     pub round_trip: Duration,
+    pub loop_breaker: LoopBreakerConfig,
 }
 
 impl Default for RingOptions {
@@ -136,12 +141,28 @@ impl Default for RingOptions {
             disturbance: Disturbance::default(),
             seed: 1,
             round_trip: ROUND_TRIP,
+            loop_breaker: LoopBreakerConfig::default(),
         }
     }
 }
 
 fn host_address(host: usize) -> MacAddress {
     MacAddress([2, 0x57, 0, 0, HOST_ADDRESS, host as u8])
+}
+
+/// Every other switch's host is reached clockwise.
+fn ring_routes(index: usize, count: usize, host_count: usize) -> Vec<RouteConfig> {
+    (0..host_count)
+        .map(|host| {
+            let at = host.min(count - 1);
+            let port = match (at == index, host < count) {
+                (true, true) => 2,
+                (true, false) => 3,
+                (false, _) => 0,
+            };
+            RouteConfig::new(host_address(host), vec![PortId::new(port)])
+        })
+        .collect()
 }
 
 impl Network {
@@ -152,19 +173,12 @@ impl Network {
     pub fn ring(options: &RingOptions) -> Self {
         let count = options.switches;
         let host_count = count + usize::from(options.second_host);
-        let mut network = Self {
-            now: Instant::ZERO + Duration::from_millis(1),
-            nodes: Vec::new(),
-            flows: Vec::new(),
-            events: Vec::new(),
-            hosts: Vec::new(),
-            lines: Vec::new(),
-            disturber: Disturber::new(options.disturbance, options.seed),
-            delay: options.delay,
-            stalled: None,
-        };
+        let mut network = Self::empty(options);
         for index in 0..count {
-            network.add_switch(index, count, host_count, options);
+            let has_second = options.second_host && index == count - 1;
+            let host_ports = if has_second { 2 } else { 1 };
+            let routes = ring_routes(index, count, host_count);
+            network.add_switch(index, 2, host_ports, routes, options);
         }
         for index in 0..count {
             let next = (index + 1) % count;
@@ -177,27 +191,55 @@ impl Network {
             let switch = host.min(count - 1);
             let port = PortId::new(if host < count { 2 } else { 3 });
             let target = host_address((switch + 2) % count);
-            let flow = network.flows.len();
-            network.flows.push(Flow::new());
-            let line = network.lines.len();
-            network.hosts.push(Host {
-                line,
-                flow: Some((flow, target)),
-                paused_until: Instant::ZERO,
-                free_at: Instant::ZERO,
-            });
-            network.connect(End::Host(host), End::Switch(switch, port));
+            network.add_host(host, switch, port, Some(target));
         }
         network
     }
 
-    fn add_switch(&mut self, index: usize, count: usize, host_count: usize, options: &RingOptions) {
-        let has_second = options.second_host && index == count - 1;
-        let port_count = if has_second { 4 } else { 3 };
+    fn empty(options: &RingOptions) -> Self {
+        Self {
+            now: Instant::ZERO + Duration::from_millis(1),
+            nodes: Vec::new(),
+            flows: Vec::new(),
+            events: Vec::new(),
+            hosts: Vec::new(),
+            lines: Vec::new(),
+            disturber: Disturber::new(options.disturbance, options.seed),
+            delay: options.delay,
+            stalled: None,
+        }
+    }
+
+    /// Connects the next host; with a `target` it sends for ever.
+    fn add_host(&mut self, host: usize, switch: usize, port: PortId, target: Option<MacAddress>) {
+        let flow = target.map(|target| {
+            self.flows.push(Flow::new());
+            (self.flows.len() - 1, target)
+        });
+        self.hosts.push(Host {
+            line: self.lines.len(),
+            flow,
+            flow_hash: 0,
+            paused_until: Instant::ZERO,
+            free_at: Instant::ZERO,
+        });
+        self.connect(End::Host(host), End::Switch(switch, port));
+    }
+
+    /// Ports towards switches come before those towards hosts.
+    fn add_switch(
+        &mut self,
+        index: usize,
+        fabric_count: usize,
+        host_ports: usize,
+        routes: Vec<RouteConfig>,
+        options: &RingOptions,
+    ) {
+        let port_count = fabric_count + host_ports;
         let ports = (0..port_count)
             .map(|port| {
                 PortConfig::new(
-                    if port < 2 {
+                    if port < fabric_count {
                         PortRole::Fabric
                     } else {
                         PortRole::Edge
@@ -207,23 +249,14 @@ impl Network {
                 )
             })
             .collect();
-        let routes = (0..host_count)
-            .map(|host| {
-                let at = host.min(count - 1);
-                let port = match (at == index, host < count) {
-                    (true, true) => 2,
-                    (true, false) => 3,
-                    (false, _) => 0,
-                };
-                RouteConfig::new(host_address(host), vec![PortId::new(port)])
-            })
-            .collect();
         let mut config = switch_config(ports, routes, options.detect);
         if options.levels && !options.regular.contains(&index) {
             use_levels(&mut config, options);
         }
         let frame_count = config.frame_count;
-        let fabric = (0..2).map(PortId::new).collect::<PortSet>();
+        let fabric = (0..fabric_count as u8)
+            .map(PortId::new)
+            .collect::<PortSet>();
         self.nodes.push(Node {
             switch: Switch::new(config).unwrap(),
             control: ControlPlane::new(
@@ -232,10 +265,11 @@ impl Network {
                     clcm_interval: options.clcm_interval,
                     release_period: Duration::from_millis(20),
                     release_extra: Bytes::new(3072),
+                    loop_breaker: options.loop_breaker,
                     port_count,
                     fabric_ports: fabric,
                 },
-                index as u64 + 1,
+                options.seed * 1000 + index as u64 + 1,
             ),
             lines: vec![usize::MAX; port_count],
             frames: vec![None; frame_count],
@@ -374,7 +408,7 @@ impl Network {
                     priority: PRIORITY,
                     destination: data.destination,
                     source: data.source,
-                    flow_hash: 0,
+                    flow_hash: data.flow_hash,
                 };
                 match node.switch.receive(now, port, frame) {
                     Ok(_) => node.frames[handle.index()] = Some(data),
@@ -418,6 +452,7 @@ impl Network {
         let time = RATE.time_for(FRAME + weir_core::switch::LINE_OVERHEAD);
         host.free_at = host.free_at.max(self.now) + time;
         let data = DataFrame {
+            flow_hash: host.flow_hash,
             flow,
             sequence: self.flows[flow].sent,
             destination,

@@ -71,6 +71,7 @@ impl DeadlockLog {
             EventKind::ClcmReceived { .. }
             | EventKind::FlowMoved { .. }
             | EventKind::Rerouted { .. }
+            | EventKind::TrafficReleaseEnded { .. }
             | EventKind::HeadroomExceeded { .. }
             | EventKind::RouteTooLong { .. }
             | EventKind::RoundTripExceeded { .. } => {}
@@ -85,12 +86,12 @@ impl DeadlockLog {
                     deadlock.spuid = Some(spuid.to_string());
                 }
             }
-            ReportKind::LoopFound { egress, .. } => {
+            ReportKind::LoopFound { egress, .. } | ReportKind::MasterElected { egress, .. } => {
                 if let Some(deadlock) = self.current.get_mut(&(egress, report.priority)) {
                     deadlock.loops_found += 1;
                 }
             }
-            ReportKind::ReleaseOrdered { egress } => {
+            ReportKind::ReleaseOrdered { egress, .. } => {
                 let place = (egress, report.priority);
                 if let Some(deadlock) = self.current.get_mut(&place) {
                     deadlock.releases += 1;
@@ -101,7 +102,10 @@ impl DeadlockLog {
             }
             ReportKind::ClcmSent { .. }
             | ReportKind::ClcmForwarded { .. }
-            | ReportKind::ClcmIgnored { .. } => {}
+            | ReportKind::ClcmIgnored { .. }
+            | ReportKind::NoAlternative { .. }
+            | ReportKind::TrafficReleaseOrdered { .. }
+            | ReportKind::Unanswered { .. } => {}
         }
     }
 

@@ -77,6 +77,14 @@ pub fn event(info: &SwitchInfo, event: &Event) -> Draft {
         } => about("release_ended", egress, priority)
             .detail("ingress", info.port_name(ingress))
             .detail("released", released),
+        EventKind::TrafficReleaseEnded {
+            ingress,
+            egress,
+            priority,
+            released,
+        } => about("traffic_release_ended", egress, priority)
+            .detail("ingress", info.port_name(ingress))
+            .detail("released", released),
         EventKind::HeadroomExceeded { ingress, priority } => {
             about("headroom_exceeded", ingress, priority)
         }
@@ -112,7 +120,19 @@ pub fn report(info: &SwitchInfo, report: &Report) -> Draft {
         ReportKind::LoopFound { egress, length } => about(egress)
             .detail("ingress", ingress())
             .detail("switches", length),
-        ReportKind::ReleaseOrdered { egress } => about(egress).detail("ingress", ingress()),
+        ReportKind::MasterElected { egress, length } => about(egress)
+            .detail("ingress", ingress())
+            .detail("switches", length),
+        ReportKind::ReleaseOrdered { egress, period } => about(egress)
+            .detail("ingress", ingress())
+            .detail("period", seconds(period)),
+        ReportKind::TrafficReleaseOrdered { egress, amount } => about(egress)
+            .detail("ingress", ingress())
+            .detail("amount", amount),
+        ReportKind::NoAlternative { ingress } => {
+            about(report.port).detail("ingress", info.port_name(ingress))
+        }
+        ReportKind::Unanswered { lasted } => about(report.port).detail("lasted", seconds(lasted)),
     }
 }
 
@@ -155,6 +175,7 @@ pub fn neighbour(info: &SwitchInfo, report: &NeighbourReport) -> Draft {
 
 fn clcm(draft: Draft, message: &Clcm) -> Draft {
     let phase = match message.phase() {
+        Phase::Election => "election".to_owned(),
         Phase::Detection => "detection".to_owned(),
         Phase::Release { current } => format!("release of hop {current}"),
     };

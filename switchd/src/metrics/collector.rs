@@ -83,6 +83,8 @@ impl SnapshotCollector {
         for (metric, value) in [
             (&define::UPTIME, shared.uptime().as_secs_f64()),
             (&define::LOOPS_FOUND, figures.clcm.loops_found as f64),
+            (&define::MASTER_ACTIONS, figures.clcm.elections_won as f64),
+            (&define::UNANSWERED, figures.clcm.unanswered as f64),
             (&define::COMMANDS_LOST, figures.commands_lost as f64),
             (&define::COMMANDS_REFUSED, rounds.commands_refused as f64),
             (&define::EVENTS_LOST, rounds.events_lost as f64),
@@ -237,6 +239,7 @@ impl SnapshotCollector {
                 (&define::SUSPICIONS, counters.suspicions),
                 (&define::FLOWS_MOVED, counters.flows_moved),
                 (&define::RELEASES, counters.releases),
+                (&define::FORCED_FRAMES, counters.forced_frames),
             ] {
                 families.add(metric, &place, value as f64);
             }

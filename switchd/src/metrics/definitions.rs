@@ -86,6 +86,8 @@ metrics! {
         "Flows that were moved from the port to another member of their destination's group.";
     RELEASES Counter "weir_releases_total" ["port", "priority"]
         "Deadlock releases that started with the port as the loop's egress.";
+    FORCED_FRAMES Counter "weir_forced_frames_total" ["port", "priority"]
+        "Frames that a traffic release of the Loop Breaker sent although the neighbour paused them.";
     FEEDBACK Gauge "weir_level_feedback" ["port", "priority", "direction"]
         "Transmit Feedback in force on the link: told by us (tx) and told by the neighbour (rx); 0 restricts nothing.";
     FEEDBACK_FRAMES Counter "weir_level_feedback_frames_total" ["port", "priority", "direction"]
@@ -110,6 +112,10 @@ metrics! {
         "CLCM messages that went no further, by reason.";
     LOOPS_FOUND Counter "weir_loops_found_total" []
         "Loops that this switch found: its own identifier came back.";
+    MASTER_ACTIONS Counter "weir_loop_master_actions_total" []
+        "Times that this switch acted as the elected master of a loop: one for each step.";
+    UNANSWERED Counter "weir_clcm_unanswered_total" []
+        "Suspicions whose CLCM nothing answered for long: no loop runs there, or a switch of it does not speak CLCM.";
     CONTROL_OVERFLOWS Counter "weir_control_overflows_total" ["port"]
         "Control frames that found the port's control queue full.";
     COMMANDS_LOST Counter "weir_commands_lost_total" []

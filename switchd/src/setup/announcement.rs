@@ -2,7 +2,6 @@
 
 use weir_config::daemon::{default_dscp_map, DaemonConfig, Port, Trust};
 use weir_core::control::neighbours::AnnouncedPort;
-use weir_core::control::Policy;
 use weir_core::wire::lldp::application::{
     Application, ApplicationEntry, ApplicationTable, ENTRIES_MAX,
 };
@@ -108,7 +107,7 @@ fn weir(config: &DaemonConfig, core: &SwitchConfig, port: &Port) -> WeirV1 {
             .map_or(AnnouncedMode::Pfc, AnnouncedMode::Level),
     };
     WeirV1 {
-        clcm: is_fabric && config.deadlock.policy == Policy::Breaker,
+        clcm: is_fabric && config.deadlock.policy.speaks_clcm(),
         modes: core.classes.map(|class| mode(class.mode)),
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration as StdDuration;
 use crossbeam::channel::{bounded, Receiver, Sender};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use weir_core::control::{ControlConfig, Policy};
+use weir_core::control::{ControlConfig, LoopBreakerConfig, Policy};
 use weir_core::event::EventKind;
 use weir_core::{
     BitRate, Bytes, ClassMode, Command, Duration, Event, Instant, MacAddress, PortId, PortRole,
@@ -89,6 +89,7 @@ pub fn settings() -> ControlSettings {
     ControlSettings {
         plane: ControlConfig {
             policy: Policy::Breaker,
+            loop_breaker: LoopBreakerConfig::default(),
             clcm_interval: Duration::from_millis(5),
             release_period: Duration::from_millis(50),
             release_extra: Bytes::new(3_072),

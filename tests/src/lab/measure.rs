@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use weir_api::daemon::{Event, Sample, Status};
 use weir_api::run::{FlowResult, RunEvent, RunResult, Series, RUN_FORMAT};
 use weir_config::scenario::{PortPeer, Scenario};
-use weir_core::control::Policy;
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::{ClassMode, Instant};
 
@@ -46,11 +45,7 @@ pub fn result(scenario: &Scenario, raw: &Raw) -> RunResult {
         format: RUN_FORMAT,
         scenario: scenario.name.clone(),
         runner: "lab".into(),
-        policy: match scenario.deadlock.policy {
-            Policy::Off => "off",
-            Policy::Breaker => "breaker",
-        }
-        .into(),
+        policy: scenario.deadlock.policy.name().into(),
         mode: mode.into(),
         seed: scenario.seed,
         duration_seconds: scenario.duration.as_secs_f64(),

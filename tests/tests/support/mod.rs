@@ -19,7 +19,7 @@ use weir_lab::lab::names::Names;
 use weir_lab::lab::process::{inside, Process};
 use weir_lab::lab::run::{run_and, Options};
 use weir_lab::lab::stage::Stage;
-use weir_lab::lab::switches::{lab_config, SwitchProcess};
+use weir_lab::lab::switches::{lab_config, SwitchProcess, METRICS_ADDRESS};
 use weir_lab::lab::table;
 use weir_lab::lab::topology::{plan, Topology};
 
@@ -168,6 +168,22 @@ impl Bench {
         let all: Vec<Pfc> = self.switch.get("/v1/pfc").unwrap();
         all.into_iter()
             .find(|pfc| pfc.port == host && pfc.priority == LOSSLESS)
+            .unwrap()
+    }
+
+    /// A sample of the first switch's metrics by its name and labels as they are written there.
+    pub fn metric(&self, series: &str) -> u64 {
+        let text = self.output(
+            "s1",
+            &["curl", "-s", &format!("http://{METRICS_ADDRESS}/metrics")],
+        );
+        let value = text.lines().find_map(|line| {
+            let rest = line.strip_prefix(series)?;
+            rest.strip_prefix(' ')
+        });
+        value
+            .unwrap_or_else(|| panic!("{series}: {text}"))
+            .parse()
             .unwrap()
     }
 

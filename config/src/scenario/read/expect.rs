@@ -10,7 +10,7 @@ use crate::reader::Table;
 use crate::scenario::{Expect, Flow, Scenario};
 
 /// Tables of `[expect]` that hold in one case alone; they have all its other keys.
-const CASES: [&str; 4] = ["off", "breaker", "level", "mixed"];
+const CASES: [&str; 6] = ["off", "breaker", "loop-breaker", "auto", "level", "mixed"];
 
 /// The part of `[expect]` that counts.
 pub(super) fn expected_case(
@@ -23,8 +23,7 @@ pub(super) fn expected_case(
     match policy {
         _ if is_mixed => "mixed",
         _ if flows.iter().any(has_levels) => "level",
-        Policy::Off => "off",
-        Policy::Breaker => "breaker",
+        _ => policy.name(),
     }
 }
 

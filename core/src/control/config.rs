@@ -1,0 +1,124 @@
+//! Settings of the control plane.
+
+use crate::command::RerouteBy;
+use crate::port_set::PortSet;
+use crate::units::{Bytes, Duration};
+
+/// What is done about a deadlock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Nothing: it is detected and reported.
+    Off,
+    /// The Deadlock Breaker releases the loop (CLCM paper, section 3.3).
+    Breaker,
+    /// The Loop Breaker moves flows off the loop and forces some traffic out (CLCM paper, section 3.2).
+    LoopBreaker,
+    /// Both: flows move where a path exists, and the loop is released without loss in either case.
+    Auto,
+}
+
+impl Policy {
+    /// All policies with their names in configurations, metrics and results.
+    pub const NAMED: [(&'static str, Self); 4] = [
+        ("off", Self::Off),
+        ("breaker", Self::Breaker),
+        ("loop-breaker", Self::LoopBreaker),
+        ("auto", Self::Auto),
+    ];
+
+    /// The policy's name in configurations, metrics and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Breaker => "breaker",
+            Self::LoopBreaker => "loop-breaker",
+            Self::Auto => "auto",
+        }
+    }
+
+    /// Whether a switch elects a master that reroutes.
+    pub const fn reroutes(self) -> bool {
+        matches!(self, Self::LoopBreaker | Self::Auto)
+    }
+
+    /// Whether a switch takes part in the Deadlock Breaker's release.
+    pub const fn releases(self) -> bool {
+        matches!(self, Self::Breaker | Self::Auto)
+    }
+
+    /// Whether a switch sends CLCM.
+    pub const fn speaks_clcm(self) -> bool {
+        self.reroutes() || self.releases()
+    }
+}
+
+/// What a switch does that has no other path for the flows that wait at a suspected egress
+/// (CLCM paper, section 3.2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoAlternative {
+    /// It passes on what others began and never begins itself, so that another switch is elected.
+    Forward,
+    /// It takes part in the election, and reroutes flows that come to the blocked egress from outside the
+    /// loop.
+    RerouteEntering,
+}
+
+impl NoAlternative {
+    /// Both with their names in configurations.
+    pub const NAMED: [(&'static str, Self); 2] = [
+        ("forward", Self::Forward),
+        ("reroute-entering", Self::RerouteEntering),
+    ];
+
+    /// The name in configurations.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::RerouteEntering => "reroute-entering",
+        }
+    }
+}
+
+/// How the Loop Breaker works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoopBreakerConfig {
+    /// What it moves.
+    pub reroute_by: RerouteBy,
+    /// What a switch without another path does.
+    pub no_alternative: NoAlternative,
+    /// What is forced out first; each further step is twice the one before.
+    pub traffic_release: Bytes,
+    /// The largest step.
+    pub traffic_release_max: Bytes,
+}
+
+impl Default for LoopBreakerConfig {
+    fn default() -> Self {
+        Self {
+            reroute_by: RerouteBy::Flow,
+            no_alternative: NoAlternative::RerouteEntering,
+            traffic_release: Bytes::new(1522),
+            traffic_release_max: Bytes::new(64 * 1024),
+        }
+    }
+}
+
+/// Settings of the control plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlConfig {
+    /// What is done about a deadlock.
+    pub policy: Policy,
+    /// Time between two CLCM by one suspected egress.
+    pub clcm_interval: Duration,
+    /// For how long a release holds; longer when the loop comes back at once
+    /// ([`BACK_OFF_MAX`](super::BACK_OFF_MAX)).
+    pub release_period: Duration,
+    /// Additional buffer of the loop's ingress port while it is released.
+    pub release_extra: Bytes,
+    /// How the Loop Breaker works.
+    pub loop_breaker: LoopBreakerConfig,
+    /// Ports of the switch.
+    pub port_count: usize,
+    /// Ports that face switches.
+    pub fabric_ports: PortSet,
+}

@@ -1,0 +1,67 @@
+//! The Loop Breaker's traffic release (CLCM paper, section 3.2.3): frames of the loop leave although the
+//! neighbour pauses them, a stated amount and no more.
+
+use super::Switch;
+use crate::command::CommandError;
+use crate::event::EventKind;
+use crate::level::Level;
+use crate::units::{Bytes, Duration, Instant, PortId, Priority};
+
+impl Switch {
+    pub(super) fn begin_traffic_release(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        egress: PortId,
+        priority: Priority,
+        amount: Bytes,
+        period: Duration,
+    ) -> Result<(), CommandError> {
+        if !self.lossless.contains(priority) {
+            return Err(CommandError::NotLossless(priority));
+        }
+        if self.config.classes[priority.index()].mode.depth() > Level::ZERO {
+            return Err(CommandError::HasLevels(priority));
+        }
+        self.port_mut(ingress)?;
+        self.port_mut(egress)?;
+        self.end_traffic_release(now, egress, priority, false);
+        let state = self.port_mut(egress)?;
+        state.forced.insert(priority);
+        state.egress[priority.index()].force(ingress, amount, now + period);
+        Ok(())
+    }
+
+    /// Ends those of `port` that are complete, late, or not needed because the pause is over.
+    pub(super) fn end_traffic_releases(&mut self, now: Instant, port: PortId) {
+        let state = &self.ports[port.index()];
+        for priority in state.forced.iter() {
+            let paused = self.ports[port.index()]
+                .pause_received
+                .is_paused(now, priority);
+            self.end_traffic_release(now, port, priority, paused);
+        }
+    }
+
+    fn end_traffic_release(
+        &mut self,
+        now: Instant,
+        egress: PortId,
+        priority: Priority,
+        needed: bool,
+    ) {
+        let state = &mut self.ports[egress.index()];
+        if let Some(forced) = state.egress[priority.index()].expire_forced(now, needed) {
+            state.forced.remove(priority);
+            self.push_event(
+                now,
+                EventKind::TrafficReleaseEnded {
+                    ingress: forced.ingress,
+                    egress,
+                    priority,
+                    released: forced.released,
+                },
+            );
+        }
+    }
+}
