@@ -7,3 +7,10 @@ pub(super) const fn mix(value: u64) -> u64 {
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
+
+/// The same, less well and in half the time: both halves folded into one, and the middle of a product (Knuth,
+/// The Art of Computer Programming, volume 3, section 6.4). 32 bits.
+pub(super) const fn spread(value: u64) -> u64 {
+    let folded = value ^ (value >> 32);
+    folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
+}

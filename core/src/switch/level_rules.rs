@@ -2,7 +2,7 @@
 //! sections III to V).
 
 use super::echo::EchoState;
-use super::levels::{EntryId, FeedbackReceived, GrantsTaken, LevelTable, ShareId};
+use super::levels::{EntryId, FeedbackReceived, GrantsTaken, ShareId};
 use super::virtual_queues::Place;
 use super::{LevelGauges, Switch};
 use crate::command::CommandError;
@@ -45,15 +45,18 @@ impl Switch {
         port: PortId,
         frame: &Frame,
     ) -> Result<Assignment, DropReason> {
-        let Some(table) = self.table_of(frame.priority) else {
+        if !self.with_levels.contains(frame.priority) {
             return Ok(Assignment::NONE);
+        }
+        let entry = self.levels.find(frame.priority, frame.destination);
+        let before = match entry {
+            Some(entry) => self.levels.level(entry),
+            // The entry of a destination that is new begins at the class's own Level.
+            None => {
+                let class = &self.config.classes[frame.priority.index()];
+                class.mode.level_rules().level_min
+            }
         };
-        let rules = self.config.classes[frame.priority.index()]
-            .mode
-            .level_rules();
-        let entry = table.find(frame.priority, frame.destination);
-        // The entry of a destination that is new begins at the class's own Level.
-        let before = entry.map_or(rules.level_min, |entry| table.level(entry));
         let Some(state) = &mut self.ports[port.index()].levels[frame.priority.index()] else {
             return Ok(Assignment {
                 entry,
@@ -77,8 +80,13 @@ impl Switch {
 
     /// A frame is here, whatever becomes of it: its sender has counted it.
     pub(super) fn note_link_arrival(&mut self, port: PortId, priority: Priority) {
-        let state = self.ports.get_mut(port.index());
-        let level = state.and_then(|state| state.levels[priority.index()].as_mut());
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return;
+        };
+        if state.coding != FeedbackCoding::Grants {
+            return;
+        }
+        let level = state.levels[priority.index()].as_mut();
         if let Some(given) = level.and_then(|level| level.given.as_mut()) {
             given.note_arrival();
         }
@@ -95,7 +103,7 @@ impl Switch {
         cells: Bytes,
         egresses: &PortSet,
     ) -> ShareId {
-        if self.table_of(frame.priority).is_none() {
+        if !self.with_levels.contains(frame.priority) {
             return ShareId::NONE;
         }
         let priority = frame.priority;
@@ -271,8 +279,9 @@ impl Switch {
         let state = self.ports.get(port.index())?;
         let level = state.levels[priority.index()].as_ref()?;
         let mut m = [Bytes::ZERO; LEVEL_MAX];
-        let from = level.budget.m();
-        m[..from.len()].copy_from_slice(from);
+        for (m, from) in m.iter_mut().zip(level.budget.m()) {
+            *m = from;
+        }
         let waiting = self.queues.waiting(port, priority, state.gate(priority));
         Some(LevelGauges {
             depth: level.budget.depth(),
@@ -290,11 +299,6 @@ impl Switch {
             held: waiting.held.bytes,
             held_frames: waiting.held.frames,
         })
-    }
-
-    fn table_of(&self, priority: Priority) -> Option<&LevelTable> {
-        let has_levels = self.config.classes[priority.index()].mode.depth() > Level::ZERO;
-        has_levels.then_some(&self.levels)
     }
 
     fn lift(&mut self, frame: &Frame, assignment: Assignment) {
@@ -330,11 +334,13 @@ impl Switch {
         level: Level,
         egresses: &PortSet,
     ) {
-        let depth = self.config.classes[frame.priority.index()].mode.depth();
+        if level < self.config.classes[frame.priority.index()].mode.depth() {
+            return;
+        }
         let leads_on = egresses
             .iter()
             .any(|egress| self.ports[egress.index()].role == PortRole::Fabric);
-        if level < depth || !leads_on {
+        if !leads_on {
             return;
         }
         let counters = &mut self.ports[port.index()].counters;

@@ -117,6 +117,8 @@ pub struct Switch {
     events: VecDeque<Event>,
     events_lost: u64,
     lossless: PrioritySet,
+    /// Classes of mode `level`.
+    with_levels: PrioritySet,
     detector: Detector,
     draining: bool,
 }
@@ -140,10 +142,14 @@ impl Switch {
     /// Names what in `config` cannot work, with the numbers.
     pub fn new(config: SwitchConfig) -> Result<Self, ConfigError> {
         config.validate()?;
-        let mut lossless = PrioritySet::default();
+        let (mut lossless, mut with_levels) = (PrioritySet::default(), PrioritySet::default());
         for priority in Priority::ALL {
-            if config.classes[priority.index()].mode.is_lossless() {
+            let mode = config.classes[priority.index()].mode;
+            if mode.is_lossless() {
                 lossless.insert(priority);
+            }
+            if mode.depth() > Level::ZERO {
+                with_levels.insert(priority);
             }
         }
         let port_count = config.ports.len();
@@ -159,11 +165,14 @@ impl Switch {
             forwarding: Forwarding::new(&config),
             to_move: Vec::with_capacity(flows.capacity()),
             flows,
-            levels: LevelTable::new(if depths == [Level::ZERO; PRIORITY_COUNT] {
-                0
-            } else {
-                config.frame_count
-            }),
+            levels: LevelTable::new(
+                if with_levels.is_empty() {
+                    0
+                } else {
+                    config.frame_count
+                },
+                port_count,
+            ),
             queues: VirtualQueues::new(
                 port_count,
                 &depths,
@@ -180,6 +189,7 @@ impl Switch {
             events: VecDeque::with_capacity(EVENT_CAPACITY),
             events_lost: 0,
             lossless,
+            with_levels,
             detector: Detector {
                 backlogged: 0,
                 suspected: 0,
@@ -334,7 +344,8 @@ impl Switch {
         }
     }
 
-    /// The Level Table, those destinations first that have been in it longest. O(1) for each that is taken.
+    /// The Level Table, those destinations first that have been in it longest.
+    /// O(ports) for each that is taken.
     pub fn level_table(&self) -> impl Iterator<Item = LevelEntry> + '_ {
         self.levels.iter()
     }
@@ -371,7 +382,7 @@ impl Switch {
         if !self.lossless.contains(priority) {
             return Err(CommandError::NotLossless(priority));
         }
-        if self.config.classes[priority.index()].mode.depth() > Level::ZERO {
+        if self.with_levels.contains(priority) {
             return Err(CommandError::HasLevels(priority));
         }
         self.port_mut(ingress)?;

@@ -3,45 +3,66 @@
 use crate::level::{Budgets, Level, LEVEL_MAX};
 use crate::units::Bytes;
 
-/// m_i of one (fabric port, priority), kept by the four Buffer Management Rules (section III).
+/// The budgets of one (fabric port, priority) and what is stored under them, kept by the four Buffer
+/// Management Rules (section III).
+///
+/// What is stored is counted by Level, so that each rule costs O(1); every m_i follows from the counts by
+/// equation (8). The Feedback is kept with them: it is asked for with every frame and changed by few. It is
+/// looked for, in O(D), only while more is stored than b_1 has room for.
 #[derive(Debug)]
 pub(in crate::switch) struct Budget {
     depth: Level,
-    /// The smallest b_i.
-    least: Bytes,
-    /// m_1 first.
-    m: [Bytes; LEVEL_MAX],
+    feedback: Level,
+    closed: bool,
+    overrun: bool,
     gamma_max: Bytes,
     /// rT of section V: what may still arrive once a Feedback was sent.
     reserve: Bytes,
-    closed: bool,
-    overrun: bool,
+    stored_total: Bytes,
+    /// Stored at Level 1 first. What is at Level 0 counts as at Level 1: it takes from the same m_i.
+    stored: [Bytes; LEVEL_MAX],
+    /// b_1, then b_1 + b_2 and so on.
+    sums: [Bytes; LEVEL_MAX],
+    /// The smallest b_i.
+    least: Bytes,
 }
 
 impl Budget {
     /// An empty Receiving Queue (rule 1). `gamma_max` is the longest frame, in whole cells like every
     /// length here.
     pub(in crate::switch) fn new(budgets: &Budgets, gamma_max: Bytes, reserve: Bytes) -> Self {
-        let mut m = [Bytes::ZERO; LEVEL_MAX];
+        let mut sums = [Bytes::ZERO; LEVEL_MAX];
         let mut sum = Bytes::ZERO;
-        for (m, budget) in m.iter_mut().zip(budgets.as_slice()) {
+        for (to, budget) in sums.iter_mut().zip(budgets.as_slice()) {
             sum += *budget;
-            *m = sum;
+            *to = sum;
         }
-        Self {
+        let mut budget = Self {
             depth: budgets.depth(),
-            least: budgets.as_slice().iter().copied().min().unwrap_or_default(),
-            m,
-            gamma_max,
-            reserve,
+            feedback: Level::ZERO,
             closed: false,
             overrun: false,
-        }
+            gamma_max,
+            reserve,
+            stored_total: Bytes::ZERO,
+            stored: [Bytes::ZERO; LEVEL_MAX],
+            sums,
+            least: budgets.as_slice().iter().copied().min().unwrap_or_default(),
+        };
+        budget.find_feedback();
+        budget
     }
 
-    /// m_1 … m_D.
-    pub(in crate::switch) fn m(&self) -> &[Bytes] {
-        &self.m[..self.depth.index()]
+    /// m_1 … m_D: b_1 + … + b_i without what is stored at Levels up to i (equation 8).
+    pub(in crate::switch) fn m(&self) -> impl Iterator<Item = Bytes> + '_ {
+        let counts = self.sums.iter().zip(&self.stored);
+        counts
+            .take(self.depth.index())
+            .scan(Bytes::ZERO, |below, (sum, stored)| {
+                *below += *stored;
+                debug_assert!(*sum >= *below, "m_i is never negative (equation 18)");
+                Some(sum.saturating_sub(*below))
+            })
     }
 
     /// D.
@@ -56,17 +77,19 @@ impl Budget {
 
     /// The Transmit Feedback: the largest j with m_j − rT < γmax, else 0 (section V).
     pub(in crate::switch) fn feedback(&self) -> Level {
-        if self.closed {
-            return self.depth;
-        }
-        self.highest_below(self.gamma_max + self.reserve)
+        self.feedback
     }
 
     /// What a frame that arrives now raises its destination to: 1 + j, with the largest j for which
     /// m_j < γmax (equation 22). `None` when not even Level D has room: the neighbour did not obey, or
     /// the round trip is longer than was reckoned with.
     pub(in crate::switch) fn arrival_level(&mut self) -> Option<Level> {
-        let j = self.highest_below(self.gamma_max);
+        let j = if self.feedback == Level::ZERO {
+            // No m_j is below γmax + rT, so none is below γmax.
+            Level::ZERO
+        } else {
+            self.highest_below(self.gamma_max)
+        };
         let level = j.above().filter(|level| *level <= self.depth);
         if level.is_some() {
             self.overrun = false;
@@ -81,32 +104,36 @@ impl Budget {
 
     /// Rule 2: a frame is stored at `level`.
     pub(in crate::switch) fn store(&mut self, level: Level, cells: Bytes) {
-        for m in self.from(level) {
-            debug_assert!(*m >= cells, "m_i is never negative (equation 18)");
-            *m = m.saturating_sub(cells);
+        self.stored[count_of(level)] += cells;
+        self.stored_total += cells;
+        // Every sum is at least b_1, so that up to here no m_i can be too small.
+        if self.sums[0] < self.stored_total + self.gamma_max + self.reserve {
+            self.find_feedback();
         }
     }
 
     /// Rule 3: a frame at `level` leaves.
     pub(in crate::switch) fn leave(&mut self, level: Level, cells: Bytes) {
-        for m in self.from(level) {
-            *m += cells;
-        }
+        let stored = &mut self.stored[count_of(level)];
+        debug_assert!(*stored >= cells, "what leaves was stored");
+        *stored = stored.saturating_sub(cells);
+        self.stored_total = self.stored_total.saturating_sub(cells);
+        self.note_gain();
     }
 
     /// Rule 4, for all the frames to one destination at once.
     pub(in crate::switch) fn lift(&mut self, from: Level, to: Level, cells: Bytes) {
-        let first = from.index().max(1) - 1;
-        let last = to.index().max(1) - 1;
-        for m in &mut self.m[first..last] {
-            *m += cells;
-        }
+        let stored = &mut self.stored[count_of(from)];
+        debug_assert!(*stored >= cells, "what is lifted was stored");
+        *stored = stored.saturating_sub(cells);
+        self.stored[count_of(to)] += cells;
+        self.note_gain();
     }
 
     /// Whole frames of Level `feedback` + 1 and above that there is room for, whatever their Levels
     /// become. O(D).
     pub(in crate::switch) fn room_above(&self, feedback: Level) -> u16 {
-        let least = self.m().iter().skip(feedback.index()).min();
+        let least = self.m().skip(feedback.index()).min();
         let frames = least.map_or(0, |m| m.get() / self.gamma_max.get());
         if self.closed {
             0
@@ -119,23 +146,47 @@ impl Budget {
     pub(in crate::switch) fn set_reserve(&mut self, reserve: Bytes) -> bool {
         let most = self.least.saturating_sub(self.gamma_max);
         self.reserve = reserve.min(most);
+        self.find_feedback();
         reserve <= most
     }
 
     /// Nothing more is wanted from the neighbour: Feedback D from now on.
     pub(in crate::switch) fn close(&mut self) {
         self.closed = true;
+        self.find_feedback();
     }
 
-    fn from(&mut self, level: Level) -> &mut [Bytes] {
-        &mut self.m[level.index().max(1) - 1..self.depth.index()]
+    /// Some m_i have grown: that can but lower the Feedback, and nothing is lower than zero.
+    fn note_gain(&mut self) {
+        if self.feedback > Level::ZERO {
+            self.find_feedback();
+        }
+    }
+
+    fn find_feedback(&mut self) {
+        self.feedback = if self.closed {
+            self.depth
+        } else {
+            self.highest_below(self.gamma_max + self.reserve)
+        };
     }
 
     fn highest_below(&self, bound: Bytes) -> Level {
-        let m = self.m();
-        let above = m.iter().rev().take_while(|m| **m >= bound).count();
-        Level::new((m.len() - above) as u8).unwrap_or(self.depth)
+        let mut highest = Level::ZERO;
+        let mut level = Level::ZERO;
+        for m in self.m() {
+            level = level.above().unwrap_or(self.depth);
+            if m < bound {
+                highest = level;
+            }
+        }
+        highest
     }
+}
+
+/// Where in [`Budget::stored`] a Level is counted.
+fn count_of(level: Level) -> usize {
+    level.index().max(1) - 1
 }
 
 #[cfg(test)]
@@ -157,20 +208,24 @@ mod tests {
         Budget::new(&budgets, GAMMA, Bytes::new(reserve))
     }
 
+    fn m(budget: &Budget) -> Vec<Bytes> {
+        budget.m().collect()
+    }
+
     #[test]
     fn the_four_buffer_management_rules() {
         let mut budget = budget(0);
-        assert_eq!(budget.m(), bytes(&[3000, 4000, 5500]), "rule 1, equation 9");
+        assert_eq!(m(&budget), bytes(&[3000, 4000, 5500]), "rule 1, equation 9");
         budget.store(level(2), Bytes::new(700));
-        assert_eq!(budget.m(), bytes(&[3000, 3300, 4800]), "rule 2");
+        assert_eq!(m(&budget), bytes(&[3000, 3300, 4800]), "rule 2");
         budget.store(level(1), Bytes::new(500));
-        assert_eq!(budget.m(), bytes(&[2500, 2800, 4300]));
+        assert_eq!(m(&budget), bytes(&[2500, 2800, 4300]));
         budget.lift(level(1), level(3), Bytes::new(500));
-        assert_eq!(budget.m(), bytes(&[3000, 3300, 4300]), "rule 4");
+        assert_eq!(m(&budget), bytes(&[3000, 3300, 4300]), "rule 4");
         budget.leave(level(2), Bytes::new(700));
-        assert_eq!(budget.m(), bytes(&[3000, 4000, 5000]), "rule 3");
+        assert_eq!(m(&budget), bytes(&[3000, 4000, 5000]), "rule 3");
         budget.leave(level(3), Bytes::new(500));
-        assert_eq!(budget.m(), bytes(&[3000, 4000, 5500]));
+        assert_eq!(m(&budget), bytes(&[3000, 4000, 5500]));
     }
 
     #[test]
@@ -178,7 +233,7 @@ mod tests {
         let mut budget = budget(500);
         assert_eq!(budget.feedback(), Level::ZERO);
         budget.store(level(1), Bytes::new(1500));
-        assert_eq!(budget.m(), bytes(&[1500, 2500, 4000]));
+        assert_eq!(m(&budget), bytes(&[1500, 2500, 4000]));
         assert_eq!(budget.feedback(), Level::ZERO);
         budget.store(level(1), Bytes::new(100));
         assert_eq!(budget.feedback(), level(1));
@@ -188,7 +243,7 @@ mod tests {
             "by the room that is there now"
         );
         budget.store(level(1), Bytes::new(900));
-        assert_eq!(budget.m(), bytes(&[500, 1500, 3000]));
+        assert_eq!(m(&budget), bytes(&[500, 1500, 3000]));
         assert_eq!(
             (budget.feedback(), budget.arrival_level()),
             (level(1), Some(level(2)))
@@ -199,7 +254,7 @@ mod tests {
             (level(2), Some(level(3)))
         );
         budget.store(level(3), Bytes::new(1000));
-        assert_eq!(budget.m(), bytes(&[500, 800, 1300]));
+        assert_eq!(m(&budget), bytes(&[500, 800, 1300]));
         assert_eq!(
             (budget.feedback(), budget.arrival_level()),
             (level(3), Some(level(3)))
@@ -218,7 +273,7 @@ mod tests {
         // Level 2's frames use up what Level 1 could have used.
         let mut budget = budget(0);
         budget.store(level(2), Bytes::new(3300));
-        assert_eq!(budget.m(), bytes(&[3000, 700, 2200]));
+        assert_eq!(m(&budget), bytes(&[3000, 700, 2200]));
         assert_eq!(budget.feedback(), level(2));
     }
 

@@ -2,9 +2,9 @@
 
 use crate::level::Level;
 use crate::port_set::PortSet;
-use crate::switch::hash::mix;
+use crate::switch::hash::spread;
 use crate::switch::LevelEntry;
-use crate::units::{Bytes, MacAddress, PortId, Priority};
+use crate::units::{Bytes, MacAddress, PortId, Priority, PRIORITY_COUNT};
 
 const NIL: u32 = u32::MAX;
 
@@ -29,7 +29,6 @@ pub(in crate::switch) struct Share {
     pub(in crate::switch) egresses: PortSet,
     /// In whole cells, from admission to completion.
     pub(in crate::switch) cells: Bytes,
-    frame_count: u32,
     entry: u32,
     /// Next and previous of the same entry.
     next: u32,
@@ -38,15 +37,30 @@ pub(in crate::switch) struct Share {
     chain: u32,
 }
 
+/// A destination of a priority: the address as a number, and the priority above it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key(u64);
+
+impl Key {
+    fn new(priority: Priority, destination: MacAddress) -> Self {
+        Self(destination.to_u64() | u64::from(priority.get()) << 48)
+    }
+
+    fn priority(self) -> Priority {
+        Priority::ALL[(self.0 >> 48) as usize % PRIORITY_COUNT]
+    }
+
+    fn destination(self) -> MacAddress {
+        MacAddress::from_u64(self.0)
+    }
+}
+
 /// One destination of one priority: each class is a network of its own, with buffers and Feedback of
 /// its own.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    destination: MacAddress,
-    priority: Priority,
+    key: Key,
     level: Level,
-    /// What its shares charge.
-    cells: Bytes,
     /// The first share; an entry has at least one.
     shares: u32,
     /// Neighbours in the order of age.
@@ -69,11 +83,12 @@ pub(in crate::switch) struct LevelTable {
     shares: Vec<Share>,
     free_share: u32,
     share_buckets: Vec<u32>,
+    port_count: usize,
 }
 
 impl LevelTable {
     /// Room for `frame_count` frames: a share has one at least, an entry a share.
-    pub(in crate::switch) fn new(frame_count: usize) -> Self {
+    pub(in crate::switch) fn new(frame_count: usize, port_count: usize) -> Self {
         let link = |index: usize| {
             if index + 1 < frame_count {
                 index as u32 + 1
@@ -82,10 +97,8 @@ impl LevelTable {
             }
         };
         let entry = |index| Entry {
-            destination: MacAddress::default(),
-            priority: Priority::ALL[0],
+            key: Key(0),
             level: Level::ZERO,
-            cells: Bytes::ZERO,
             shares: NIL,
             older: NIL,
             newer: NIL,
@@ -95,7 +108,6 @@ impl LevelTable {
             ingress: PortId::new(0),
             egresses: PortSet::EMPTY,
             cells: Bytes::ZERO,
-            frame_count: 0,
             entry: NIL,
             next: NIL,
             previous: NIL,
@@ -113,6 +125,7 @@ impl LevelTable {
             shares: (0..frame_count).map(share).collect(),
             free_share: first,
             share_buckets: vec![NIL; bucket_count],
+            port_count,
         }
     }
 
@@ -127,7 +140,8 @@ impl LevelTable {
         priority: Priority,
         destination: MacAddress,
     ) -> Option<EntryId> {
-        self.find_entry(priority, destination).map(EntryId)
+        self.find_entry(Key::new(priority, destination))
+            .map(EntryId)
     }
 
     /// λ of a destination.
@@ -163,11 +177,12 @@ impl LevelTable {
         destination: MacAddress,
         level: Level,
     ) -> Option<EntryId> {
-        debug_assert!(self.find_entry(priority, destination).is_none());
+        let key = Key::new(priority, destination);
+        debug_assert!(self.find_entry(key).is_none());
         if self.free_share == NIL {
             return None;
         }
-        self.make_entry(priority, destination, level).map(EntryId)
+        self.make_entry(key, level).map(EntryId)
     }
 
     /// A frame is admitted from `ingress`. `None` when the table is full.
@@ -183,10 +198,8 @@ impl LevelTable {
             Some(share) => share,
             None => self.make_share(entry, ingress)?,
         };
-        self.entries[entry as usize].cells += cells;
         let share = &mut self.shares[index as usize];
         share.cells += cells;
-        share.frame_count += 1;
         share.egresses.insert_all(egresses);
         Some(ShareId(index))
     }
@@ -194,48 +207,48 @@ impl LevelTable {
     /// A frame has left. Gives the Level that it had.
     pub(in crate::switch) fn leave(&mut self, share: ShareId, cells: Bytes) -> Option<Level> {
         let state = self.shares.get_mut(share.0 as usize)?;
-        debug_assert!(state.frame_count > 0, "a frame leaves twice");
+        debug_assert!(state.cells >= cells, "a frame leaves twice");
         state.cells = state.cells.saturating_sub(cells);
-        state.frame_count = state.frame_count.saturating_sub(1);
-        let entry = self.entries.get_mut(state.entry as usize)?;
-        entry.cells = entry.cells.saturating_sub(cells);
-        let level = entry.level;
-        if state.frame_count == 0 {
+        let level = self.entries.get(state.entry as usize)?.level;
+        // Every frame charges something.
+        if state.cells == Bytes::ZERO {
             self.free_share(share.0);
         }
         Some(level)
     }
 
     /// All destinations in the table with their Levels and what is buffered for them, those first that
-    /// have been in it longest. O(1) for each that is taken.
+    /// have been in it longest. O(ingress ports with frames for it) for each that is taken.
     pub(in crate::switch) fn iter(&self) -> impl Iterator<Item = LevelEntry> + '_ {
         let mut at = self.oldest;
         core::iter::from_fn(move || {
+            let id = EntryId(at);
             let entry = self.entries.get(at as usize)?;
             at = entry.newer;
             Some(LevelEntry {
-                priority: entry.priority,
-                destination: entry.destination,
+                priority: entry.key.priority(),
+                destination: entry.key.destination(),
                 level: entry.level,
-                buffered: entry.cells,
+                buffered: self.shares(id).map(|share| share.cells).sum(),
             })
         })
     }
 
-    fn entry_bucket(&self, priority: Priority, destination: MacAddress) -> usize {
-        let key = destination.to_u64() ^ (u64::from(priority.get()) << 56);
-        mix(key) as usize & (self.entry_buckets.len() - 1)
+    fn entry_bucket(&self, key: Key) -> usize {
+        spread(key.0) as usize & (self.entry_buckets.len() - 1)
     }
 
+    /// Entries have small numbers, so that no hash is needed: of the entries × ports numbers no more than
+    /// there are ports share a bucket.
     fn share_bucket(&self, entry: u32, ingress: PortId) -> usize {
-        let key = (u64::from(entry) << 8) | u64::from(ingress.get());
-        mix(key) as usize & (self.share_buckets.len() - 1)
+        let number = (entry as usize).wrapping_mul(self.port_count) + ingress.index();
+        number & (self.share_buckets.len() - 1)
     }
 
-    fn find_entry(&self, priority: Priority, destination: MacAddress) -> Option<u32> {
-        let mut at = self.entry_buckets[self.entry_bucket(priority, destination)];
+    fn find_entry(&self, key: Key) -> Option<u32> {
+        let mut at = self.entry_buckets[self.entry_bucket(key)];
         while let Some(entry) = self.entries.get(at as usize) {
-            if entry.destination == destination && entry.priority == priority {
+            if entry.key == key {
                 return Some(at);
             }
             at = entry.chain;
@@ -254,21 +267,14 @@ impl LevelTable {
         None
     }
 
-    fn make_entry(
-        &mut self,
-        priority: Priority,
-        destination: MacAddress,
-        level: Level,
-    ) -> Option<u32> {
-        let bucket = self.entry_bucket(priority, destination);
+    fn make_entry(&mut self, key: Key, level: Level) -> Option<u32> {
+        let bucket = self.entry_bucket(key);
         let index = self.free_entry;
         let entry = self.entries.get_mut(index as usize)?;
         self.free_entry = entry.chain;
         *entry = Entry {
-            destination,
-            priority,
+            key,
             level,
-            cells: Bytes::ZERO,
             shares: NIL,
             older: self.newest,
             newer: NIL,
@@ -294,7 +300,6 @@ impl LevelTable {
             ingress,
             egresses: PortSet::EMPTY,
             cells: Bytes::ZERO,
-            frame_count: 0,
             entry,
             next,
             previous: NIL,
@@ -309,35 +314,37 @@ impl LevelTable {
     }
 
     fn free_share(&mut self, index: u32) {
-        let share = self.shares[index as usize];
-        let bucket = self.share_bucket(share.entry, share.ingress);
+        let share = &self.shares[index as usize];
+        let (entry, next, previous) = (share.entry, share.next, share.previous);
+        let bucket = self.share_bucket(entry, share.ingress);
         unchain(&mut self.share_buckets[bucket], &mut self.shares, index);
-        match self.shares.get_mut(share.previous as usize) {
-            Some(before) => before.next = share.next,
-            None => self.entries[share.entry as usize].shares = share.next,
+        match self.shares.get_mut(previous as usize) {
+            Some(before) => before.next = next,
+            None => self.entries[entry as usize].shares = next,
         }
-        if let Some(after) = self.shares.get_mut(share.next as usize) {
-            after.previous = share.previous;
+        if let Some(after) = self.shares.get_mut(next as usize) {
+            after.previous = previous;
         }
         let free = &mut self.shares[index as usize];
         (free.chain, free.entry) = (self.free_share, NIL);
         self.free_share = index;
-        if self.entries[share.entry as usize].shares == NIL {
-            self.free_entry(share.entry);
+        if next == NIL && previous == NIL {
+            self.free_entry(entry);
         }
     }
 
     fn free_entry(&mut self, index: u32) {
-        let entry = self.entries[index as usize];
-        let bucket = self.entry_bucket(entry.priority, entry.destination);
+        let entry = &self.entries[index as usize];
+        let (older, newer) = (entry.older, entry.newer);
+        let bucket = self.entry_bucket(entry.key);
         unchain(&mut self.entry_buckets[bucket], &mut self.entries, index);
-        match self.entries.get_mut(entry.older as usize) {
-            Some(before) => before.newer = entry.newer,
-            None => self.oldest = entry.newer,
+        match self.entries.get_mut(older as usize) {
+            Some(before) => before.newer = newer,
+            None => self.oldest = newer,
         }
-        match self.entries.get_mut(entry.newer as usize) {
-            Some(after) => after.older = entry.older,
-            None => self.newest = entry.older,
+        match self.entries.get_mut(newer as usize) {
+            Some(after) => after.older = older,
+            None => self.newest = older,
         }
         self.entries[index as usize].chain = self.free_entry;
         self.free_entry = index;
@@ -417,7 +424,7 @@ mod tests {
 
     #[test]
     fn an_entry_lives_as_long_as_its_frames() {
-        let mut table = LevelTable::new(8);
+        let mut table = LevelTable::new(8, 10);
         assert_eq!(level_of(&table, P3, 1), None);
         let one = enter(&mut table, 1, 1, 2);
         let same = enter(&mut table, 1, 1, 2);
@@ -443,7 +450,7 @@ mod tests {
 
     #[test]
     fn room_for_as_many_destinations_as_frames() {
-        let mut table = LevelTable::new(5);
+        let mut table = LevelTable::new(5, 10);
         for round in 0..3 {
             let shares: Vec<_> = (0..5).map(|n| enter(&mut table, n, round, n)).collect();
             assert_eq!(table.len(), 5);
@@ -460,7 +467,7 @@ mod tests {
 
     #[test]
     fn lists_the_oldest_first_whichever_go() {
-        let mut table = LevelTable::new(6);
+        let mut table = LevelTable::new(6, 10);
         let shares: Vec<_> = (0..5).map(|n| enter(&mut table, n, 1, 0)).collect();
         enter(&mut table, 1, 2, 0);
         let listed = |table: &LevelTable| -> Vec<(u8, u64)> {
