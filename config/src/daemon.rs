@@ -5,7 +5,9 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-use weir_core::config::{DetectorConfig, EcmpConfig, FlowMonitorConfig, RouteConfig};
+use weir_core::config::{
+    default_bucket_count, DetectorConfig, EcmpConfig, FlowMonitorConfig, RouteConfig,
+};
 use weir_core::{
     BitRate, Bytes, ClassConfig, ClassMode, Duration, FeedbackCoding, MacAddress, Neighbour,
     Police, PortConfig, PortId, PortRole, Priority, Quanta, SwitchConfig,
@@ -50,6 +52,8 @@ pub struct DaemonConfig {
     pub forwarding: ForwardingConfig,
     /// `[[route]]`.
     pub routes: Vec<Route>,
+    /// `[flows]`.
+    pub flows: FlowMonitorConfig,
     /// `[lldp]`.
     pub lldp: LldpConfig,
 }
@@ -243,6 +247,8 @@ pub struct ForwardingConfig {
     pub capacity: usize,
     /// A learnt address is forgotten after this long.
     pub age: Duration,
+    /// Room for what is changed about routes at run time.
+    pub ecmp: EcmpConfig,
 }
 
 /// `[[route]]`.
@@ -252,7 +258,26 @@ pub struct Route {
     pub destination: MacAddress,
     /// … leave by one of these ports; at least one.
     pub ports: Vec<PortId>,
+    /// Buckets that flows to it are spread over; without meaning for a single port.
+    pub buckets: u16,
 }
+
+impl Route {
+    /// A route with the usual number of buckets.
+    pub fn new(destination: MacAddress, ports: Vec<PortId>) -> Self {
+        Self {
+            destination,
+            buckets: default_bucket_count(ports.len()),
+            ports,
+        }
+    }
+}
+
+/// `[flows]` where nothing else is said.
+pub const DEFAULT_FLOWS: FlowMonitorConfig = FlowMonitorConfig {
+    capacity: 4096,
+    age: Duration::from_secs(10),
+};
 
 /// `[lldp]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,6 +342,11 @@ impl Default for ForwardingConfig {
             learning: false,
             capacity: 4096,
             age: Duration::from_secs(300),
+            ecmp: EcmpConfig {
+                spare_routes: 1024,
+                spare_buckets: 1 << 16,
+                pin_capacity: 4096,
+            },
         }
     }
 }
@@ -423,10 +453,14 @@ impl DaemonConfig {
             routes: self
                 .routes
                 .iter()
-                .map(|route| RouteConfig::new(route.destination, route.ports.clone()))
+                .map(|route| RouteConfig {
+                    destination: route.destination,
+                    ports: route.ports.clone(),
+                    buckets: route.buckets,
+                })
                 .collect(),
-            ecmp: EcmpConfig::default(),
-            flows: FlowMonitorConfig::default(),
+            ecmp: self.forwarding.ecmp,
+            flows: self.flows,
             learning_capacity: if self.forwarding.learning {
                 self.forwarding.capacity
             } else {

@@ -49,10 +49,20 @@ detect = "20ms"
 [[route]]
 destination = "02:00:00:00:00:01"
 ports = ["h1", "veth0"]
+buckets = 96
 
 [lldp]
 enabled = false
 interval = "5s"
+
+[forwarding]
+spare-routes = 7
+spare-buckets = 300
+pins = 11
+
+[flows]
+capacity = 512
+age = "3s"
 "#;
 
 /// A class with Levels, and every key of a port that concerns it.
@@ -119,6 +129,21 @@ fn a_good_file_says_what_it_means() {
     assert_eq!(config.ports[1].dscp_map[46], Priority::ALL[5]);
     assert_eq!(config.ports[1].dscp_map[0], Priority::ALL[0]);
     assert_eq!(config.routes[0].ports, [PortId::new(1), PortId::new(0)]);
+    assert_eq!(config.routes[0].buckets, 96);
+    let core = config.core(&[MacAddress::BROADCAST; 2]);
+    assert_eq!(core.routes[0].buckets, 96);
+    assert_eq!(
+        (
+            core.ecmp.spare_routes,
+            core.ecmp.spare_buckets,
+            core.ecmp.pin_capacity
+        ),
+        (7, 300, 11)
+    );
+    assert_eq!(
+        (core.flows.capacity, core.flows.age),
+        (512, Duration::from_secs(3))
+    );
     assert_eq!(config.class_name(Priority::ALL[4]), "lossless");
     assert_eq!(config.class_name(Priority::ALL[0]), "default");
 }
@@ -309,6 +334,31 @@ fn every_complaint_names_file_line_key_and_remedy() {
             "s1.toml:39: route.0.ports: unknown port `h2` (legal here: veth0, h1)",
         ),
         (
+            "ports = [\"h1\", \"veth0\"]",
+            "ports = [\"h1\", \"veth0\", \"h1\"]",
+            "s1.toml:39: route.0.ports: port `h1` is there twice",
+        ),
+        (
+            "buckets = 96",
+            "buckets = 1",
+            "s1.toml:40: route.0.buckets: 1 is not between 2 and 4096",
+        ),
+        (
+            "buckets = 96",
+            "buckets = 4097",
+            "s1.toml:40: route.0.buckets: 4097 is not between 2 and 4096",
+        ),
+        (
+            "age = \"3s\"",
+            "age = \"0s\"",
+            "s1.toml:53: flows.age: must be above zero",
+        ),
+        (
+            "pins = 11",
+            "pins = 1048577",
+            "s1.toml:49: forwarding.pins: 1048577 is not between 0 and 1048576",
+        ),
+        (
             "name = \"h1\"",
             "name = \"veth0\"",
             "s1.toml:25: port.veth0.name: `veth0` is taken already in line 20; names must differ",
@@ -326,7 +376,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "interval = \"5s\"",
             "interval = \"900ms\"",
-            "s1.toml:43: lldp.interval: must be between \"1s\" and \"3600s\"",
+            "s1.toml:44: lldp.interval: must be between \"1s\" and \"3600s\"",
         ),
         (
             "buffer = \"128KiB\"",

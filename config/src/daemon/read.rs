@@ -3,23 +3,23 @@
 mod class;
 mod dataplane;
 mod port;
+mod route;
 
 use std::path::PathBuf;
 
 use weir_core::command::RerouteBy;
 use weir_core::control::{LoopBreakerConfig, NoAlternative, Policy};
-use weir_core::{Bytes, Duration, MacAddress, PortId, PortRole};
+use weir_core::{Bytes, Duration, MacAddress, PortRole};
 
-use super::{
-    DaemonConfig, DeadlockConfig, ForwardingConfig, LldpConfig, LogConfig, LogFormat, Port, Route,
-};
+use super::{DaemonConfig, DeadlockConfig, LldpConfig, LogConfig, LogFormat};
 use crate::document;
-use crate::reader::{Names, Problem, Problems, Table};
+use crate::reader::{Problem, Problems, Table};
 
 pub(crate) use class::{classes, LevelSizing};
 use dataplane::dataplane;
 use port::ports;
 pub(crate) use port::{feedback_coding, police};
+use route::{flows, forwarding, routes};
 
 /// Every key by table, for the reader and for the documentation's test.
 pub const KEYS: &[(&str, &[&str])] = &[
@@ -37,6 +37,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "deadlock",
             "forwarding",
             "route",
+            "flows",
             "lldp",
         ],
     ),
@@ -115,8 +116,19 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "traffic-release-max",
         ],
     ),
-    ("forwarding", &["learning", "capacity", "age"]),
-    ("route", &["destination", "ports"]),
+    (
+        "forwarding",
+        &[
+            "learning",
+            "capacity",
+            "age",
+            "spare-routes",
+            "spare-buckets",
+            "pins",
+        ],
+    ),
+    ("route", &["destination", "ports", "buckets"]),
+    ("flows", &["capacity", "age"]),
     ("lldp", &["enabled", "interval"]),
 ];
 
@@ -164,6 +176,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         deadlock: deadlock(root),
         forwarding: forwarding(root),
         routes: routes(root, &ports),
+        flows: flows(root),
         lldp: lldp(root),
         ports,
         name,
@@ -265,50 +278,6 @@ fn loop_breaker(table: &Table<'_>, default: LoopBreakerConfig) -> LoopBreakerCon
         table.complain("traffic-release-max", "is below traffic-release");
     }
     config
-}
-
-fn forwarding(root: &Table<'_>) -> ForwardingConfig {
-    let default = ForwardingConfig::default();
-    let Some(table) = root.table("forwarding", keys("forwarding")) else {
-        return default;
-    };
-    ForwardingConfig {
-        learning: table.get_or("learning", default.learning),
-        capacity: within(&table, "capacity", 1, 1 << 20)
-            .map_or(default.capacity, |capacity| capacity as usize),
-        age: table.get_or("age", default.age),
-    }
-}
-
-fn routes(root: &Table<'_>, ports: &[Port]) -> Vec<Route> {
-    let destinations = Names::default();
-    root.tables("route", keys("route"))
-        .iter()
-        .filter_map(|table| {
-            let destination: Option<MacAddress> = table.require("destination");
-            let names: Vec<String> = table.require("ports")?;
-            let destination = destination?;
-            destinations.note(table, "destination", &destination.to_string());
-            let mut group = Vec::new();
-            for name in &names {
-                let index = ports.iter().position(|port| port.name == *name);
-                match index.and_then(PortId::from_index) {
-                    Some(port) => group.push(port),
-                    None => {
-                        let known: Vec<&str> = ports.iter().map(|p| p.name.as_str()).collect();
-                        table.complain("ports", crate::reader::unknown("port", name, &known));
-                    }
-                }
-            }
-            if names.is_empty() {
-                table.complain("ports", "a route leads to at least one port");
-            }
-            Some(Route {
-                destination,
-                ports: group,
-            })
-        })
-        .collect()
 }
 
 fn lldp(root: &Table<'_>) -> LldpConfig {

@@ -56,6 +56,11 @@ fn write_all(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
         forwarding.capacity,
         format_duration(forwarding.age)
     )?;
+    writeln!(
+        out,
+        "spare-routes = {}\nspare-buckets = {}\npins = {}",
+        forwarding.ecmp.spare_routes, forwarding.ecmp.spare_buckets, forwarding.ecmp.pin_capacity
+    )?;
     for route in &config.routes {
         let ports: Vec<String> = route
             .ports
@@ -65,11 +70,18 @@ fn write_all(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
             .collect();
         writeln!(
             out,
-            "\n[[route]]\ndestination = \"{}\"\nports = [{}]",
+            "\n[[route]]\ndestination = \"{}\"\nports = [{}]\nbuckets = {}",
             route.destination,
-            ports.join(", ")
+            ports.join(", "),
+            route.buckets
         )?;
     }
+    writeln!(
+        out,
+        "\n[flows]\ncapacity = {}\nage = \"{}\"",
+        config.flows.capacity,
+        format_duration(config.flows.age)
+    )?;
     writeln!(
         out,
         "\n[lldp]\nenabled = {}\ninterval = \"{}\"",

@@ -9,7 +9,7 @@ use super::topology::{ports_of, Adjacency, PortPeer, SwitchPort};
 use super::Scenario;
 use crate::daemon::{
     default_dscp_map, Class, DaemonConfig, DataplaneConfig, Fallback, ForwardingConfig, LldpConfig,
-    LogConfig, Port, Route, Trust,
+    LogConfig, Port, Route, Trust, DEFAULT_FLOWS,
 };
 
 /// Plain PFC with the thresholds that the class has at edge ports.
@@ -136,12 +136,9 @@ impl Scenario {
             .iter()
             .zip(&self.hosts)
             .filter(|(members, _)| !members.is_empty())
-            .map(|(members, host)| Route {
-                destination: host.address,
-                ports: members
-                    .iter()
-                    .filter_map(|port| PortId::from_index(*port))
-                    .collect(),
+            .map(|(members, host)| {
+                let ports = members.iter().filter_map(|port| PortId::from_index(*port));
+                Route::new(host.address, ports.collect())
             })
             .collect();
         DaemonConfig {
@@ -156,6 +153,7 @@ impl Scenario {
             deadlock: self.deadlock,
             forwarding: ForwardingConfig::default(),
             routes,
+            flows: DEFAULT_FLOWS,
             lldp: LldpConfig::default(),
         }
     }
