@@ -11,16 +11,28 @@
 //! | `GET /v1/events?after=SEQUENCE&wait_seconds=S` | [`EventPage`]; waits up to `S` seconds for a first event |
 //! | `GET /v1/history?after=SEQUENCE` | [`History`] |
 //! | `GET /v1/neighbors` | `Vec<`[`Neighbor`](crate::neighbors::Neighbor)`>` |
+//! | `GET /v1/routes` | [`Routes`] |
+//! | `GET /v1/routes/DESTINATION` | [`RouteDetail`] |
+//! | `PUT /v1/routes/DESTINATION` with a [`SetRoute`] | [`Changed`] |
+//! | `DELETE /v1/routes/DESTINATION` | [`Changed`] |
+//! | `PUT /v1/routes/DESTINATION/buckets/BUCKET` with a [`ToPort`] | [`Changed`] |
+//! | `PUT /v1/routes/DESTINATION/pins/FLOW_HASH` with a [`ToPort`] | [`Changed`] |
+//! | `DELETE /v1/routes/DESTINATION/pins/FLOW_HASH` | [`Changed`] |
+//! | `GET /v1/flows` | [`Flows`] |
 //!
 //! An error answers with a 4xx or 5xx status and an [`Error`].
 
+mod flows;
 mod levels;
+mod routes;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use flows::{Flow, Flows};
 pub use levels::{LevelDestination, LevelLink, Levels};
+pub use routes::{Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, ToPort};
 
 /// What went wrong, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,10 @@
 //! The HTTP API on the daemon's Unix socket; its bodies are in [`weir_api::daemon`].
 
+pub mod flows;
 pub mod levels;
 pub mod listener;
 pub mod neighbors;
+pub mod routes;
 pub mod views;
 
 use std::fs::Permissions;
@@ -12,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::rejection::QueryRejection;
+use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{Query, State};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -20,10 +22,13 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
 use tokio::net::UnixListener;
-use weir_api::daemon::{Deadlocks, Error, EventPage, History, Levels, Pfc, Port, Queue, Status};
+use weir_api::daemon::{
+    Deadlocks, Error, EventPage, Flows, History, Levels, Pfc, Port, Queue, Status,
+};
 use weir_api::neighbors::Neighbor;
 
 use crate::control::Shared;
+use crate::dataplane::tables::Tables;
 use listener::{Bounded, CONNECTIONS_MAX, SILENCE_MAX};
 
 /// The longest wait for an event; a longer one asked for is cut to this.
@@ -41,6 +46,8 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/events", get(events))
         .route("/v1/history", get(history))
         .route("/v1/neighbors", get(neighbours))
+        .route("/v1/flows", get(flows))
+        .merge(routes::router())
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(shared)
@@ -158,12 +165,21 @@ async fn neighbours(State(shared): State<Arc<Shared>>) -> Json<Vec<Neighbor>> {
     Json(neighbors::neighbors(&shared))
 }
 
+async fn flows(State(shared): State<Arc<Shared>>) -> Result<Json<Flows>, ApiError> {
+    let wanted = Tables {
+        flows: true,
+        ..Tables::NONE
+    };
+    let snapshot = shared.inspect(wanted).await.ok_or_else(ApiError::silence)?;
+    Ok(Json(flows::flows(&shared.info, &snapshot)))
+}
+
 async fn not_found(uri: Uri) -> ApiError {
     ApiError {
         status: StatusCode::NOT_FOUND,
         error: format!(
             "there is no {}; there are /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/levels, \
-             /v1/deadlocks, /v1/events, /v1/history and /v1/neighbors",
+             /v1/deadlocks, /v1/events, /v1/history, /v1/neighbors, /v1/routes and /v1/flows",
             uri.path()
         ),
     }
@@ -172,11 +188,25 @@ async fn not_found(uri: Uri) -> ApiError {
 async fn method_not_allowed(method: Method, uri: Uri) -> ApiError {
     ApiError {
         status: StatusCode::METHOD_NOT_ALLOWED,
-        error: format!("{} answers GET, not {method}", uri.path()),
+        error: format!(
+            "{} answers {}, not {method}",
+            uri.path(),
+            methods(uri.path())
+        ),
     }
 }
 
-/// An answer with a 4xx status.
+/// What a path that exists answers.
+fn methods(path: &str) -> &'static str {
+    match path.strip_prefix("/v1/routes/") {
+        None => "GET",
+        Some(rest) if rest.contains("/buckets/") => "PUT",
+        Some(rest) if rest.contains("/pins/") => "PUT and DELETE",
+        Some(_) => "GET, PUT and DELETE",
+    }
+}
+
+/// An answer with a 4xx or 5xx status.
 #[derive(Debug)]
 struct ApiError {
     status: StatusCode,
@@ -189,6 +219,21 @@ impl ApiError {
             status: StatusCode::BAD_REQUEST,
             error,
         }
+    }
+
+    /// The dataplane did not answer in time.
+    fn silence() -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            error: "the dataplane does not answer; what was asked of it may be done still"
+                .to_owned(),
+        }
+    }
+}
+
+impl From<JsonRejection> for ApiError {
+    fn from(rejection: JsonRejection) -> Self {
+        Self::bad_request(rejection.body_text())
     }
 }
 

@@ -4,7 +4,7 @@ use weir_core::control::neighbours::{NeighbourReport, NeighbourReportKind};
 use weir_core::control::{Report, ReportKind};
 use weir_core::event::EventKind;
 use weir_core::wire::clcm::{Clcm, Phase};
-use weir_core::{Event, PortId, Priority};
+use weir_core::{CommandError, Event, PortId, Priority};
 
 use super::event_log::Draft;
 use super::info::{neighbour_name, SwitchInfo};
@@ -98,6 +98,17 @@ pub fn event(info: &SwitchInfo, event: &Event) -> Draft {
             ..Draft::new(event.at, "round_trip_exceeded")
         }
         .detail("measured", seconds(measured)),
+    }
+}
+
+/// Why the dataplane refused a command, with the names of ports.
+pub fn refusal(info: &SwitchInfo, error: &CommandError) -> String {
+    match error {
+        CommandError::NotAMember { destination, port } => format!(
+            "port {} is no member of the group of {destination}",
+            info.port_name(*port)
+        ),
+        _ => error.to_string(),
     }
 }
 

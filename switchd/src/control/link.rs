@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use crossbeam::channel::Receiver;
 use weir_core::{Event, PortId};
 
-use crate::dataplane::messages::{Request, Snapshot};
+use crate::dataplane::messages::{Answer, Request, Snapshot};
 
 /// Both directions between control plane and dataplane.
 pub struct DataplaneLink {
@@ -15,7 +15,9 @@ pub struct DataplaneLink {
     pub events: Receiver<Event>,
     /// Requested snapshots, filled.
     pub snapshots: Receiver<Box<Snapshot>>,
-    /// An eventfd that becomes readable when events or snapshots were queued.
+    /// What became of requests whose sender waits, in the order of the requests.
+    pub answers: Receiver<Answer>,
+    /// An eventfd that becomes readable when events, snapshots or answers were queued.
     pub notify: OwnedFd,
 }
 

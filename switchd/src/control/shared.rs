@@ -5,10 +5,10 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{mpsc, watch, Notify};
+use tokio::sync::{mpsc, oneshot, watch, Notify};
 use weir_core::control::neighbours::Neighbours;
 use weir_core::control::ControlCounters;
-use weir_core::{Command, Duration, Instant, PortId};
+use weir_core::{Command, CommandError, Duration, Instant, PortId};
 
 use super::deadlock_log::DeadlockLog;
 use super::event_log::{Draft, EventLog, EVENT_CAPACITY};
@@ -18,9 +18,13 @@ use super::link::XdpCounters;
 use super::supervisor::Message;
 use super::{clock, log};
 use crate::dataplane::messages::{LevelTableSnapshot, PortSnapshot, Snapshot, LEVEL_ENTRIES_MAX};
+use crate::dataplane::tables::Tables;
 
 /// How long a reader waits for a snapshot younger than its question.
 const FRESH_WAIT: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// How long is waited for an answer of the dataplane.
+pub const ANSWER_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// What the daemon is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +126,34 @@ impl Shared {
             }
         }
         self.snapshot()
+    }
+
+    /// A snapshot taken after this call began that has `tables`; `None` when the dataplane does not give one
+    /// within [`ANSWER_WAIT`].
+    pub async fn inspect(&self, tables: Tables) -> Option<Arc<Published>> {
+        let (reply, answer) = oneshot::channel();
+        let asked = clock::now();
+        let inspect = Message::Inspect {
+            asked,
+            tables,
+            reply,
+        };
+        self.wait_for(inspect, answer).await
+    }
+
+    /// Has the dataplane do `command`, and gives its answer; `None` when there is none within
+    /// [`ANSWER_WAIT`]. It may be done still.
+    pub async fn ask(&self, command: Command) -> Option<Result<(), CommandError>> {
+        let (reply, answer) = oneshot::channel();
+        self.wait_for(Message::Ask { command, reply }, answer).await
+    }
+
+    async fn wait_for<T>(&self, message: Message, answer: oneshot::Receiver<T>) -> Option<T> {
+        let exchange = async {
+            self.inbox.send(message).await.ok()?;
+            answer.await.ok()
+        };
+        tokio::time::timeout(ANSWER_WAIT, exchange).await.ok()?
     }
 
     /// Puts `snapshot` in the place of the latest one, and gives that back unless someone reads it.

@@ -8,18 +8,21 @@ use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
 use crossbeam::channel::TryRecvError;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 use weir_core::control::ControlPlane;
 use weir_core::event::EventKind;
-use weir_core::{Command, Duration, Event, Instant, PortId, PortSet, Priority, SuspicionReason};
+use weir_core::{
+    Command, CommandError, Duration, Event, Instant, PortId, PortSet, Priority, SuspicionReason,
+};
 
 use super::event_log::Draft;
 use super::link::DataplaneLink;
-use super::shared::{empty_snapshot, ControlFigures, Shared};
+use super::shared::{empty_snapshot, ControlFigures, Published, Shared};
 use super::waitable::Waitable;
 use super::{clock, describe};
-use crate::dataplane::messages::{Request, Snapshot};
+use crate::dataplane::messages::{Answer, Request, Snapshot};
+use crate::dataplane::tables::Tables;
 
 /// Commands that wait for room in the queue to the dataplane at most.
 const PENDING_CAPACITY: usize = 1_024;
@@ -30,6 +33,9 @@ const RETRY: StdDuration = StdDuration::from_millis(1);
 /// Snapshots kept for reuse: one in flight, one published, one with a slow reader.
 const SPARE_SNAPSHOTS: usize = 3;
 
+/// Who waits for an answer of the dataplane or for a snapshot with tables at most, each.
+const WAITING_MAX: usize = 64;
+
 /// What others ask of the supervisor.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // messages are few and live in a bounded queue
@@ -39,8 +45,24 @@ pub(super) enum Message {
         /// When it was asked for.
         asked: Instant,
     },
+    /// Send a snapshot that is taken at `asked` or later and has these tables.
+    Inspect {
+        /// When it was asked for.
+        asked: Instant,
+        /// Which tables.
+        tables: Tables,
+        /// Whom to.
+        reply: oneshot::Sender<Arc<Published>>,
+    },
     /// Pass this on to the dataplane.
     Command(Command),
+    /// Pass this on to the dataplane and tell what became of it.
+    Ask {
+        /// What.
+        command: Command,
+        /// Whom to.
+        reply: oneshot::Sender<Result<(), CommandError>>,
+    },
 }
 
 /// Why the supervisor ended.
@@ -57,12 +79,24 @@ pub enum SupervisorError {
     DataplaneGone,
 }
 
+/// Someone who waits for a snapshot.
+struct Inspector {
+    asked: Instant,
+    tables: Tables,
+    reply: oneshot::Sender<Arc<Published>>,
+}
+
 pub(super) struct Supervisor {
     shared: Arc<Shared>,
     plane: ControlPlane,
     link: DataplaneLink,
     inbox: mpsc::Receiver<Message>,
-    pending: VecDeque<Command>,
+    /// With the number of those that someone waits for.
+    pending: VecDeque<(Command, Option<u64>)>,
+    /// Who waits for the dataplane's answers, in the order of the numbers.
+    askers: VecDeque<(u64, oneshot::Sender<Result<(), CommandError>>)>,
+    last_ask: u64,
+    inspectors: Vec<Inspector>,
     figures: ControlFigures,
     #[allow(clippy::vec_box)] // the boxes themselves go to the dataplane and come back
     spare: Vec<Box<Snapshot>>,
@@ -86,6 +120,9 @@ impl Supervisor {
             link,
             inbox,
             pending: VecDeque::with_capacity(PENDING_CAPACITY),
+            askers: VecDeque::new(),
+            last_ask: 0,
+            inspectors: Vec::new(),
             figures: ControlFigures::default(),
             spare: Vec::with_capacity(SPARE_SNAPSHOTS),
             in_flight: false,
@@ -140,7 +177,33 @@ impl Supervisor {
                 self.refresh_asked = self.refresh_asked.max(Some(asked));
                 self.request_snapshot();
             }
-            Message::Command(command) => self.pend(command),
+            Message::Inspect {
+                asked,
+                tables,
+                reply,
+            } => {
+                // Whoever finds no room hears that by the end of the channel.
+                if self.inspectors.len() < WAITING_MAX {
+                    self.inspectors.push(Inspector {
+                        asked,
+                        tables,
+                        reply,
+                    });
+                    self.request_snapshot();
+                }
+            }
+            Message::Command(command) => {
+                self.pend(command, None);
+            }
+            Message::Ask { command, reply } => {
+                if self.askers.len() < WAITING_MAX {
+                    self.last_ask += 1;
+                    let id = self.last_ask;
+                    if self.pend(command, Some(id)) {
+                        self.askers.push_back((id, reply));
+                    }
+                }
+            }
         }
     }
 
@@ -167,6 +230,9 @@ impl Supervisor {
             Err(TryRecvError::Empty) => {}
             Err(TryRecvError::Disconnected) => return Err(SupervisorError::DataplaneGone),
         }
+        while let Ok(answer) = self.link.answers.try_recv() {
+            self.take_answer(answer);
+        }
         let now = clock::now();
         if self.plane.next_timeout().is_some_and(|due| due <= now) {
             self.plane.handle_timeout(now);
@@ -188,7 +254,7 @@ impl Supervisor {
 
     fn drain_plane(&mut self) {
         while let Some(command) = self.plane.poll_command() {
-            self.pend(command);
+            self.pend(command, None);
         }
         // The commands are on their way before anything is written down.
         self.send_pending();
@@ -199,25 +265,39 @@ impl Supervisor {
         }
     }
 
-    fn pend(&mut self, command: Command) {
-        if self.pending.len() < PENDING_CAPACITY {
-            self.pending.push_back(command);
+    /// False when there is no room for it.
+    fn pend(&mut self, command: Command, ask: Option<u64>) -> bool {
+        let has_room = self.pending.len() < PENDING_CAPACITY;
+        if has_room {
+            self.pending.push_back((command, ask));
         } else {
             self.figures.commands_lost += 1;
         }
+        has_room
     }
 
     fn send_pending(&mut self) {
-        while let Some(command) = self.pending.front() {
-            if self
-                .link
-                .requests
-                .try_send(Request::Command(*command))
-                .is_err()
-            {
+        while let Some((command, ask)) = self.pending.front() {
+            let command = *command;
+            let request = match *ask {
+                Some(id) => Request::Ask { id, command },
+                None => Request::Command(command),
+            };
+            if self.link.requests.try_send(request).is_err() {
                 return;
             }
             self.pending.pop_front();
+        }
+    }
+
+    /// Tells who asked. An answer that was lost ends the channel of whoever waits for it.
+    fn take_answer(&mut self, answer: Answer) {
+        let settled = self.askers.partition_point(|(id, _)| *id <= answer.id);
+        for (id, reply) in self.askers.drain(..settled) {
+            if id == answer.id {
+                // Whoever asked may have gone.
+                let _ = reply.send(answer.outcome);
+            }
         }
     }
 
@@ -225,10 +305,18 @@ impl Supervisor {
         if self.in_flight {
             return;
         }
-        let snapshot = self
+        let mut snapshot = self
             .spare
             .pop()
             .unwrap_or_else(|| empty_snapshot(self.shared.info.ports.len()));
+        let wanted = |sum: Tables, inspector: &Inspector| sum.and(inspector.tables);
+        snapshot.tables = self.inspectors.iter().fold(Tables::NONE, wanted);
+        if snapshot.tables.routes {
+            snapshot.routes.make_room();
+        }
+        if snapshot.tables.flows {
+            snapshot.flows.make_room();
+        }
         self.in_flight = self
             .link
             .requests
@@ -255,11 +343,25 @@ impl Supervisor {
                 self.spare.push(old);
             }
         }
-        if self.refresh_asked.is_some_and(|asked| asked > at) {
+        self.tell_inspectors();
+        self.refresh_asked = self.refresh_asked.filter(|asked| *asked > at);
+        if self.refresh_asked.is_some() || !self.inspectors.is_empty() {
             self.request_snapshot();
-        } else {
-            self.refresh_asked = None;
         }
+    }
+
+    /// Hands the latest snapshot to those whom it serves.
+    fn tell_inspectors(&mut self) {
+        let latest = self.shared.snapshot();
+        let serves = |inspector: &mut Inspector| {
+            latest.at >= inspector.asked && latest.tables.cover(inspector.tables)
+        };
+        for inspector in self.inspectors.extract_if(.., serves) {
+            // Whoever asked may have gone.
+            let _ = inspector.reply.send(Arc::clone(&latest));
+        }
+        self.inspectors
+            .retain(|inspector| !inspector.reply.is_closed());
     }
 
     /// Makes good for events that found the queue full: begins and ends suspicions as the snapshot has

@@ -7,7 +7,9 @@
 use weir_core::counters::PortCounters;
 use weir_core::switch::{LevelEntry, PriorityGauges};
 use weir_core::units::PRIORITY_COUNT;
-use weir_core::{Command, Duration, Instant, Switch};
+use weir_core::{Command, CommandError, Duration, Instant, Switch};
+
+use super::tables::{FlowTable, RouteTables, Tables};
 
 /// Destinations of the Level Table that a [`Snapshot`] has at most.
 pub const LEVEL_ENTRIES_MAX: usize = 1024;
@@ -18,6 +20,13 @@ pub const LEVEL_ENTRIES_MAX: usize = 1024;
 pub enum Request {
     /// For the switch core.
     Command(Command),
+    /// For the switch core, by someone who waits for an [`Answer`] of the same number.
+    Ask {
+        /// Which one.
+        id: u64,
+        /// What.
+        command: Command,
+    },
     /// Fill this and send it back.
     Snapshot(Box<Snapshot>),
     /// Admit nothing more, send what is buffered, and end; at the latest after this long.
@@ -25,6 +34,15 @@ pub enum Request {
         /// How long draining may take.
         drain: Duration,
     },
+}
+
+/// What the switch core said to a [`Request::Ask`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Which one.
+    pub id: u64,
+    /// It is done, or why it was refused.
+    pub outcome: Result<(), CommandError>,
 }
 
 /// The whole switch at one moment.
@@ -36,6 +54,12 @@ pub struct Snapshot {
     pub ports: Vec<PortSnapshot>,
     /// The Level Table, bounded.
     pub level_table: LevelTableSnapshot,
+    /// Which of the tables below are filled: whoever asks for a snapshot says so.
+    pub tables: Tables,
+    /// Routes, if `tables` has them.
+    pub routes: RouteTables,
+    /// Recent flows, if `tables` has them.
+    pub flows: FlowTable,
     /// Frames inside the switch.
     pub held_frames: u64,
     /// UMEM frames in all.

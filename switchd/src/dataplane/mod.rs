@@ -10,6 +10,7 @@ mod pool;
 mod promiscuous;
 mod settings;
 mod socket;
+pub mod tables;
 mod umem;
 mod wake;
 mod worker;
@@ -29,7 +30,7 @@ use weir_ebpf::{AttachedMode, EbpfError, FrameClass, PortProgram};
 use crate::control::clock;
 use crate::control::link::{Busy, DataplaneLink, Requests};
 use crate::daemon::{AttachedPort, RunningDataplane, Stopped};
-use messages::{Request, Snapshot};
+use messages::{Answer, Request, Snapshot};
 use pool::Pool;
 use promiscuous::Promiscuous;
 use socket::{SocketOptions, XdpSocket};
@@ -112,6 +113,7 @@ pub struct Dataplane {
     requests: Sender<Request>,
     events: Receiver<Event>,
     snapshots: Receiver<Box<Snapshot>>,
+    answers: Receiver<Answer>,
     wake: Wake,
     notify: Wake,
     thread: JoinHandle<Ended>,
@@ -171,6 +173,7 @@ impl Dataplane {
         let (requests, request_receiver) = bounded(REQUEST_CAPACITY);
         let (event_sender, events) = bounded(EVENT_CAPACITY);
         let (snapshot_sender, snapshots) = bounded(SNAPSHOT_CAPACITY);
+        let (answer_sender, answers) = bounded(REQUEST_CAPACITY);
         let mut worker = Worker::new(
             XdpIo::new(sockets, memory, &wake),
             switch,
@@ -180,6 +183,7 @@ impl Dataplane {
                 requests: request_receiver,
                 events: event_sender,
                 snapshots: snapshot_sender,
+                answers: answer_sender,
                 wake: wake.clone(),
                 notify: notify.clone(),
             },
@@ -202,6 +206,7 @@ impl Dataplane {
             requests,
             events,
             snapshots,
+            answers,
             wake,
             notify,
             thread,
@@ -230,6 +235,7 @@ impl RunningDataplane for Dataplane {
             }),
             events: self.events.clone(),
             snapshots: self.snapshots.clone(),
+            answers: self.answers.clone(),
             notify: self.notify.try_clone_fd()?,
         })
     }

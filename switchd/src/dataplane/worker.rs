@@ -18,7 +18,7 @@ use weir_core::{
 use weir_ebpf::FrameClass;
 
 use super::io::{Batch, Io, BATCH};
-use super::messages::{PortSnapshot, Request, RoundStats, Snapshot};
+use super::messages::{Answer, PortSnapshot, Request, RoundStats, Snapshot};
 use super::pool::{Chunk, Pool};
 use super::wake::Wake;
 
@@ -46,9 +46,10 @@ pub(super) struct Queues {
     pub(super) requests: Receiver<Request>,
     pub(super) events: Sender<Event>,
     pub(super) snapshots: Sender<Box<Snapshot>>,
+    pub(super) answers: Sender<Answer>,
     /// Wakes this thread.
     pub(super) wake: Wake,
-    /// Tells the control plane that events or snapshots are there.
+    /// Tells the control plane that events, snapshots or answers are there.
     pub(super) notify: Wake,
 }
 
@@ -177,6 +178,7 @@ impl<I: Io> Worker<I> {
                         self.stats.commands_refused += 1;
                     }
                 }
+                Request::Ask { id, command } => self.answer(now, id, command),
                 Request::Snapshot(snapshot) => self.fill_snapshot(now, snapshot),
                 Request::Stop { drain } => {
                     let _ = self.switch.apply(now, Command::Drain);
@@ -186,6 +188,14 @@ impl<I: Io> Worker<I> {
             }
         }
         any
+    }
+
+    fn answer(&mut self, now: Instant, id: u64, command: Command) {
+        let outcome = self.switch.apply(now, command);
+        self.stats.commands_refused += u64::from(outcome.is_err());
+        // There is room for as many answers as requests; whoever waits is told when one is lost.
+        let _ = self.queues.answers.try_send(Answer { id, outcome });
+        self.queues.notify.signal();
     }
 
     fn receive(&mut self, now: Instant, port: usize) -> bool {
@@ -393,6 +403,12 @@ impl<I: Io> Worker<I> {
         snapshot.rounds = self.stats;
         snapshot.rounds.events_lost += self.switch.events_lost();
         snapshot.level_table.fill(&self.switch);
+        if snapshot.tables.routes {
+            snapshot.routes.fill(&self.switch);
+        }
+        if snapshot.tables.flows {
+            snapshot.flows.fill(now, &self.switch);
+        }
         // Allocates the first time that a snapshot comes by, never again.
         snapshot
             .ports

@@ -6,6 +6,8 @@ mod bench;
 mod fake_io;
 #[path = "worker_tests/random.rs"]
 mod random;
+#[path = "worker_tests/tables.rs"]
+mod tables;
 #[path = "worker_tests/time.rs"]
 mod time;
 

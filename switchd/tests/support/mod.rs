@@ -14,8 +14,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use weir_core::control::{ControlConfig, LoopBreakerConfig, Policy};
 use weir_core::event::EventKind;
 use weir_core::{
-    BitRate, Bytes, ClassMode, Command, Duration, Event, Instant, MacAddress, PortId, PortRole,
-    PortSet, Priority, SuspicionReason,
+    BitRate, Bytes, ClassMode, Command, CommandError, Duration, Event, Instant, MacAddress, PortId,
+    PortRole, PortSet, Priority, SuspicionReason,
 };
 use weir_switchd::control::clock;
 use weir_switchd::control::info::{ClassInfo, PortInfo, SwitchInfo};
@@ -23,7 +23,7 @@ use weir_switchd::control::link::{Busy, DataplaneLink, Requests, XdpCounters};
 use weir_switchd::control::lldp::LldpSettings;
 use weir_switchd::control::ControlSettings;
 use weir_switchd::daemon::{AttachedPort, RunningDataplane, Stopped};
-use weir_switchd::dataplane::messages::{Request, Snapshot};
+use weir_switchd::dataplane::messages::{Answer as CommandAnswer, Request, Snapshot};
 
 /// No test waits longer than this for what must happen.
 pub const LIMIT: StdDuration = StdDuration::from_secs(60);
@@ -111,8 +111,12 @@ pub struct FakeDataplane {
     event_queue: Receiver<Event>,
     snapshots: Sender<Box<Snapshot>>,
     snapshot_queue: Receiver<Box<Snapshot>>,
+    answers: Sender<CommandAnswer>,
+    answer_queue: Receiver<CommandAnswer>,
     pub notify: Arc<EventFd>,
     pub template: Arc<Mutex<Snapshot>>,
+    /// What is said to those who wait for an answer.
+    pub outcome: Arc<Mutex<Result<(), CommandError>>>,
     commands: Arc<Mutex<Vec<Command>>>,
     /// The daemon's ends of the LLDP sockets, until it takes them.
     pub lldp: Mutex<Vec<OwnedFd>>,
@@ -126,7 +130,11 @@ impl FakeDataplane {
         let (requests, request_queue) = bounded(64);
         let (events, event_queue) = bounded(4_096);
         let (snapshots, snapshot_queue) = bounded(8);
+        let (answers, answer_queue) = bounded(64);
         let mut fake = Self {
+            answers,
+            answer_queue,
+            outcome: Arc::new(Mutex::new(Ok(()))),
             requests,
             request_queue,
             events: Some(events),
@@ -151,12 +159,21 @@ impl FakeDataplane {
         let template = Arc::clone(&self.template);
         let commands = Arc::clone(&self.commands);
         let notify = Arc::clone(&self.notify);
+        let (answers, outcome) = (self.answers.clone(), Arc::clone(&self.outcome));
         std::thread::spawn(move || {
             for request in requests {
                 match request {
                     Request::Command(command) => commands.lock().unwrap().push(command),
+                    Request::Ask { id, command } => {
+                        commands.lock().unwrap().push(command);
+                        let outcome = *outcome.lock().unwrap();
+                        answers.send(CommandAnswer { id, outcome }).unwrap();
+                        notify.write(1).unwrap();
+                    }
                     Request::Snapshot(mut snapshot) => {
+                        let tables = snapshot.tables;
                         *snapshot = template.lock().unwrap().clone();
+                        snapshot.tables = tables;
                         snapshot.at = clock::now();
                         snapshots.try_send(snapshot).unwrap();
                         notify.write(1).unwrap();
@@ -229,6 +246,7 @@ impl RunningDataplane for FakeDataplane {
             requests: Box::new(Sending(self.requests.clone())),
             events: self.event_queue.clone(),
             snapshots: self.snapshot_queue.clone(),
+            answers: self.answer_queue.clone(),
             notify,
         })
     }
@@ -304,6 +322,17 @@ pub async fn exchange(
     path: &str,
 ) -> Answer {
     ask(&mut stream, method, path).await;
+    answer(stream).await
+}
+
+/// Sends `body` along.
+pub async fn request_with(socket: &Path, method: &str, path: &str, body: &str) -> Answer {
+    let mut stream = tokio::net::UnixStream::connect(socket).await.unwrap();
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
     answer(stream).await
 }
 

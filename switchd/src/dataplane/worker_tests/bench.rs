@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 
+use crate::dataplane::messages::Answer;
 use crossbeam::channel::bounded;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use weir_core::config::{DetectorConfig, EcmpConfig, FlowMonitorConfig, LevelRules, RouteConfig};
@@ -66,6 +67,7 @@ pub(super) struct Bench {
     pub(super) requests: Sender<Request>,
     pub(super) events: Receiver<Event>,
     pub(super) snapshots: Receiver<Box<Snapshot>>,
+    pub(super) answers: Receiver<Answer>,
     pub(super) notify: Wake,
     pub(super) now: Instant,
 }
@@ -79,6 +81,7 @@ impl Bench {
         let (requests, request_queue) = bounded(128);
         let (event_queue, events) = bounded(setup.event_capacity);
         let (snapshot_queue, snapshots) = bounded(2);
+        let (answer_queue, answers) = bounded(128);
         let notify = Wake::new().unwrap();
         let limits = |port: &PortConfig| PortLimits {
             address: port.address,
@@ -94,6 +97,7 @@ impl Bench {
                 requests: request_queue,
                 events: event_queue,
                 snapshots: snapshot_queue,
+                answers: answer_queue,
                 wake: Wake::new().unwrap(),
                 notify: notify.clone(),
             },
@@ -106,6 +110,7 @@ impl Bench {
             requests,
             events,
             snapshots,
+            answers,
             notify,
             now,
         }
@@ -245,7 +250,10 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
         frame_length_max: Bytes::new(1522),
         routes: (0..PORT_COUNT).map(route).collect(),
         ecmp: EcmpConfig::default(),
-        flows: FlowMonitorConfig::default(),
+        flows: FlowMonitorConfig {
+            capacity: 64,
+            ..FlowMonitorConfig::default()
+        },
         learning_capacity: setup.learning_capacity,
         learning_age: Duration::from_secs(300),
         detector: Some(DetectorConfig {

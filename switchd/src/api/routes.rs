@@ -1,0 +1,267 @@
+//! `/v1/routes`: what the switch forwards by, and changes of it.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::routing::get;
+use axum::{Json, Router};
+use weir_api::daemon::{Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, ToPort};
+use weir_core::config::default_bucket_count;
+use weir_core::switch::PinEntry;
+use weir_core::{Command, CommandError, MacAddress, PortId, PortSet};
+
+use super::ApiError;
+use crate::control::event_log::Draft;
+use crate::control::info::SwitchInfo;
+use crate::control::{clock, describe, Shared};
+use crate::dataplane::messages::Snapshot;
+use crate::dataplane::tables::{RouteRow, Tables};
+
+const ROUTES: Tables = Tables {
+    routes: true,
+    ..Tables::NONE
+};
+
+/// The requests of this page.
+pub(super) fn router() -> Router<Arc<Shared>> {
+    Router::new()
+        .route("/v1/routes", get(list))
+        .route(
+            "/v1/routes/{destination}",
+            get(show).put(set).delete(remove),
+        )
+        .route(
+            "/v1/routes/{destination}/buckets/{bucket}",
+            axum::routing::put(move_bucket),
+        )
+        .route(
+            "/v1/routes/{destination}/pins/{flow_hash}",
+            axum::routing::put(pin).delete(unpin),
+        )
+}
+
+/// All routes and pins of a snapshot.
+pub fn routes(info: &SwitchInfo, snapshot: &Snapshot) -> Routes {
+    let tables = &snapshot.routes;
+    let rows = tables.rows.iter();
+    Routes {
+        routes: rows.map(|row| route(info, snapshot, row)).collect(),
+        routes_left_out: tables.route_total.saturating_sub(tables.rows.len()) as u64,
+        pins: pins(info, snapshot, |_| true),
+        pins_left_out: tables.pin_total.saturating_sub(tables.pins.len()) as u64,
+    }
+}
+
+type Outcome<T> = Result<Json<T>, ApiError>;
+
+async fn list(State(shared): State<Arc<Shared>>) -> Outcome<Routes> {
+    let snapshot = shared.inspect(ROUTES).await.ok_or_else(ApiError::silence)?;
+    Ok(Json(routes(&shared.info, &snapshot)))
+}
+
+async fn show(
+    State(shared): State<Arc<Shared>>,
+    Path(destination): Path<String>,
+) -> Outcome<RouteDetail> {
+    let address = parse_destination(&destination)?;
+    let snapshot = shared.inspect(ROUTES).await.ok_or_else(ApiError::silence)?;
+    let tables = &snapshot.routes;
+    let Ok(index) = tables
+        .rows
+        .binary_search_by_key(&address, |row| row.destination)
+    else {
+        let is_complete = tables.rows.len() >= tables.route_total;
+        return Err(ApiError {
+            status: StatusCode::NOT_FOUND,
+            error: if is_complete {
+                CommandError::NoSuchRoute(address).to_string()
+            } else {
+                format!("the route to {address} is none of those that fit into a snapshot")
+            },
+        });
+    };
+    let row = &tables.rows[index];
+    let buckets = tables.buckets_of(row).iter();
+    Ok(Json(RouteDetail {
+        route: route(&shared.info, &snapshot, row),
+        bucket_ports: buckets.map(|port| shared.info.port_name(*port)).collect(),
+        flow_pins: pins(&shared.info, &snapshot, |pin| pin.destination == address),
+    }))
+}
+
+async fn set(
+    State(shared): State<Arc<Shared>>,
+    Path(destination): Path<String>,
+    body: Result<Json<SetRoute>, JsonRejection>,
+) -> Outcome<Changed> {
+    let destination = parse_destination(&destination)?;
+    let Json(SetRoute { ports, buckets }) = body?;
+    let mut members = PortSet::EMPTY;
+    for name in &ports {
+        members.insert(find_port(&shared.info, name)?);
+    }
+    if members.count() < ports.len() {
+        return Err(ApiError::bad_request(
+            "a port is there twice; name each member once".to_owned(),
+        ));
+    }
+    let buckets = buckets.unwrap_or_else(|| default_bucket_count(members.count()));
+    let command = Command::SetRoute {
+        destination,
+        members,
+        buckets,
+    };
+    let changed = match members.count() {
+        1 => format!("{destination} goes by {}", ports.join(", ")),
+        _ => format!(
+            "{destination} goes by {}, {buckets} buckets",
+            ports.join(", ")
+        ),
+    };
+    change(&shared, command, changed).await
+}
+
+async fn remove(
+    State(shared): State<Arc<Shared>>,
+    Path(destination): Path<String>,
+) -> Outcome<Changed> {
+    let destination = parse_destination(&destination)?;
+    let changed = format!("the route to {destination} is removed");
+    change(&shared, Command::RemoveRoute { destination }, changed).await
+}
+
+async fn move_bucket(
+    State(shared): State<Arc<Shared>>,
+    Path((destination, bucket)): Path<(String, String)>,
+    body: Result<Json<ToPort>, JsonRejection>,
+) -> Outcome<Changed> {
+    let destination = parse_destination(&destination)?;
+    let bucket: u16 = bucket.parse().map_err(|_| {
+        ApiError::bad_request(format!("`{bucket}` is no bucket; write a number from 0 on"))
+    })?;
+    let Json(ToPort { port }) = body?;
+    let to = find_port(&shared.info, &port)?;
+    let command = Command::MoveBucket {
+        destination,
+        bucket,
+        to,
+    };
+    let changed = format!("bucket {bucket} of {destination} goes by {port}");
+    change(&shared, command, changed).await
+}
+
+async fn pin(
+    State(shared): State<Arc<Shared>>,
+    Path((destination, flow_hash)): Path<(String, String)>,
+    body: Result<Json<ToPort>, JsonRejection>,
+) -> Outcome<Changed> {
+    let destination = parse_destination(&destination)?;
+    let flow_hash = parse_flow_hash(&flow_hash)?;
+    let Json(ToPort { port: name }) = body?;
+    let port = find_port(&shared.info, &name)?;
+    let command = Command::PinFlow {
+        destination,
+        flow_hash,
+        port,
+    };
+    let changed = format!("flow {flow_hash:08x} to {destination} is pinned to {name}");
+    change(&shared, command, changed).await
+}
+
+async fn unpin(
+    State(shared): State<Arc<Shared>>,
+    Path((destination, flow_hash)): Path<(String, String)>,
+) -> Outcome<Changed> {
+    let destination = parse_destination(&destination)?;
+    let flow_hash = parse_flow_hash(&flow_hash)?;
+    let command = Command::UnpinFlow {
+        destination,
+        flow_hash,
+    };
+    let changed = format!("flow {flow_hash:08x} to {destination} goes by its bucket again");
+    change(&shared, command, changed).await
+}
+
+/// Has the dataplane do it, and answers with what it says.
+async fn change(shared: &Shared, command: Command, changed: String) -> Outcome<Changed> {
+    match shared.ask(command).await {
+        Some(Ok(())) => {
+            let draft = Draft::new(clock::now(), "route_changed").detail("changed", &changed);
+            shared.record(draft);
+            Ok(Json(Changed { changed }))
+        }
+        Some(Err(error)) => Err(ApiError {
+            status: match error {
+                CommandError::NoSuchRoute(_) | CommandError::NotPinned { .. } => {
+                    StatusCode::NOT_FOUND
+                }
+                CommandError::BucketCount { .. } | CommandError::NoMembers(_) => {
+                    StatusCode::BAD_REQUEST
+                }
+                _ => StatusCode::CONFLICT,
+            },
+            error: describe::refusal(&shared.info, &error),
+        }),
+        None => Err(ApiError::silence()),
+    }
+}
+
+fn route(info: &SwitchInfo, snapshot: &Snapshot, row: &RouteRow) -> Route {
+    let buckets = snapshot.routes.buckets_of(row);
+    Route {
+        destination: row.destination.to_string(),
+        members: row
+            .members
+            .iter()
+            .map(|member| RouteMember {
+                port: info.port_name(member),
+                buckets: buckets.iter().filter(|port| **port == member).count() as u64,
+            })
+            .collect(),
+        buckets: buckets.len() as u64,
+        pins: row.pins as u64,
+    }
+}
+
+fn pins(info: &SwitchInfo, snapshot: &Snapshot, wanted: impl Fn(&PinEntry) -> bool) -> Vec<Pin> {
+    let mut entries: Vec<&PinEntry> = snapshot.routes.pins.iter().collect();
+    entries.retain(|pin| wanted(pin));
+    entries.sort_by_key(|pin| (pin.destination, pin.flow_hash));
+    entries
+        .into_iter()
+        .map(|pin| Pin {
+            destination: pin.destination.to_string(),
+            flow_hash: format!("{:08x}", pin.flow_hash),
+            port: info.port_name(pin.port),
+            by: pin.by.name().to_owned(),
+        })
+        .collect()
+}
+
+fn parse_destination(text: &str) -> Result<MacAddress, ApiError> {
+    let parsed = text.parse::<MacAddress>();
+    parsed.map_err(|error| ApiError::bad_request(error.to_string()))
+}
+
+fn parse_flow_hash(text: &str) -> Result<u32, ApiError> {
+    let is_hexadecimal = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let parsed = u32::from_str_radix(text, 16).ok();
+    parsed.filter(|_| is_hexadecimal).ok_or_else(|| {
+        ApiError::bad_request(format!(
+            "`{text}` is no flow hash; write up to eight hexadecimal digits, as /v1/flows has them"
+        ))
+    })
+}
+
+fn find_port(info: &SwitchInfo, name: &str) -> Result<PortId, ApiError> {
+    let found = info.numbered_ports().find(|(_, port)| port.name == name);
+    found.map(|(id, _)| id).ok_or_else(|| {
+        let names: Vec<&str> = info.ports.iter().map(|port| port.name.as_str()).collect();
+        ApiError::bad_request(format!(
+            "there is no port `{name}`; there are {}",
+            names.join(", ")
+        ))
+    })
+}
