@@ -4,14 +4,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Empty, Limited};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
 use hyper::{Request, StatusCode};
+
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
+use serde::Serialize;
 use tokio::net::UnixStream;
 
 use crate::daemon;
+
+pub use hyper::Method;
 
 /// The longest answer that is read.
 const BODY_BYTES_MAX: usize = 64 << 20;
@@ -63,12 +67,42 @@ pub fn get<T: DeserializeOwned>(
     path: &str,
     timeout: Duration,
 ) -> Result<T, ClientError> {
+    exchange(socket, Method::GET, path, Vec::new(), timeout)
+}
+
+/// Has the daemon at `socket` do `method` to `path`, with `body` as JSON, and reads the JSON of its answer.
+///
+/// # Errors
+///
+/// See [`ClientError`].
+pub fn send<B: Serialize, T: DeserializeOwned>(
+    socket: &Path,
+    method: Method,
+    path: &str,
+    body: Option<&B>,
+    timeout: Duration,
+) -> Result<T, ClientError> {
+    let body = body.map_or_else(|| Ok(Vec::new()), serde_json::to_vec);
+    let body = body.map_err(|error| ClientError::Malformed {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })?;
+    exchange(socket, method, path, body, timeout)
+}
+
+fn exchange<T: DeserializeOwned>(
+    socket: &Path,
+    method: Method,
+    path: &str,
+    body: Vec<u8>,
+    timeout: Duration,
+) -> Result<T, ClientError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|source| unreachable_at(socket, source))?;
     runtime.block_on(async {
-        tokio::time::timeout(timeout, ask(socket, path))
+        tokio::time::timeout(timeout, ask(socket, method, path, body))
             .await
             .map_err(|_| ClientError::TimedOut {
                 socket: socket.to_owned(),
@@ -77,7 +111,12 @@ pub fn get<T: DeserializeOwned>(
     })
 }
 
-async fn ask<T: DeserializeOwned>(socket: &Path, path: &str) -> Result<T, ClientError> {
+async fn ask<T: DeserializeOwned>(
+    socket: &Path,
+    method: Method,
+    path: &str,
+    body: Vec<u8>,
+) -> Result<T, ClientError> {
     let malformed = |reason: String| ClientError::Malformed {
         path: path.to_owned(),
         reason,
@@ -89,9 +128,15 @@ async fn ask<T: DeserializeOwned>(socket: &Path, path: &str) -> Result<T, Client
         .await
         .map_err(|error| malformed(error.to_string()))?;
     let driver = tokio::spawn(connection);
-    let request = Request::get(path)
-        .header("host", "weir")
-        .body(Empty::<Bytes>::new())
+    let mut request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("host", "weir");
+    if !body.is_empty() {
+        request = request.header("content-type", "application/json");
+    }
+    let request = request
+        .body(Full::new(Bytes::from(body)))
         .map_err(|error| malformed(error.to_string()))?;
     let response = sender
         .send_request(request)

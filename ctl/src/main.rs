@@ -4,6 +4,7 @@
 mod check;
 mod cli;
 mod output;
+mod route;
 mod show;
 mod target;
 mod xdp;
@@ -41,6 +42,10 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Deadlock => show::deadlock(target, output)?,
         Command::Events { follow, after } => show::events(target, output, *after, *follow)?,
         Command::Neighbors => show::neighbors(target, output)?,
+        Command::Route(command) => route::route(target, output, command)?,
+        Command::Flows { ingress, egress } => {
+            show::flows(target, output, ingress.as_deref(), egress.as_deref())?;
+        }
         Command::Config(ConfigCommand::Check { file }) => return check::config(file, output),
         Command::Xdp(XdpCommand::Status { place }) => {
             return xdp::status(&place.pins(target)?, output)

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::de::DeserializeOwned;
-use weir_api::client::{self, ClientError};
+use serde::Serialize;
+use weir_api::client::{self, ClientError, Method};
 
 /// Where daemons have their run directories.
 const RUN: &str = "/run/weir";
@@ -91,11 +92,31 @@ impl Target {
         path: &str,
         limit: Duration,
     ) -> Result<T, TargetError> {
+        let socket = self.found_socket()?;
+        client::get(&socket, path, limit).map_err(|error| explain(error, &socket))
+    }
+
+    /// Has the daemon do `method` to `path`.
+    ///
+    /// # Errors
+    ///
+    /// When no daemon is there, or it refuses.
+    pub fn send<B: Serialize, T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&B>,
+    ) -> Result<T, TargetError> {
+        let socket = self.found_socket()?;
+        client::send(&socket, method, path, body, ANSWER_LIMIT)
+            .map_err(|error| explain(error, &socket))
+    }
+
+    fn found_socket(&self) -> Result<PathBuf, TargetError> {
         let variable = std::env::var_os(SOCKET_VARIABLE)
             .filter(|value| !value.is_empty())
             .map(PathBuf::from);
-        let socket = self.socket(variable, Path::new(RUN))?;
-        client::get(&socket, path, limit).map_err(|error| explain(error, &socket))
+        self.socket(variable, Path::new(RUN))
     }
 
     /// The command line counts before the environment, the environment before what is found.

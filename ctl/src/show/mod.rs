@@ -1,6 +1,7 @@
 //! What the daemon says, as tables.
 
 mod events;
+mod flows;
 mod levels;
 mod neighbors;
 mod views;
@@ -12,6 +13,7 @@ use crate::output::Output;
 use crate::target::Target;
 
 pub use events::events;
+pub use flows::flows;
 pub use neighbors::neighbors;
 
 /// `switchctl status`.

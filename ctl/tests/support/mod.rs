@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each test file uses its own part
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -58,6 +58,7 @@ pub enum Answer {
 pub struct FakeDaemon {
     directory: tempfile::TempDir,
     asked: Arc<Mutex<Vec<String>>>,
+    sent: Arc<Mutex<Vec<(String, String)>>>,
 }
 
 impl FakeDaemon {
@@ -65,19 +66,25 @@ impl FakeDaemon {
         let directory = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(directory.path().join("api.sock")).unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
+        let sent = Arc::new(Mutex::new(Vec::new()));
         let mut table: BTreeMap<String, Vec<Answer>> = answers
             .iter()
             .map(|(path, answers)| ((*path).to_owned(), answers.clone()))
             .collect();
         let log = Arc::clone(&asked);
+        let bodies = Arc::clone(&sent);
         let socket = directory.path().join("api.sock");
         // Ends with the test process.
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                serve(stream, &socket, &mut table, &log);
+                serve(stream, &socket, &mut table, &log, &bodies);
             }
         });
-        Self { directory, asked }
+        Self {
+            directory,
+            asked,
+            sent,
+        }
     }
 
     /// One path with one good answer.
@@ -100,6 +107,11 @@ impl FakeDaemon {
         command
     }
 
+    /// Methods and bodies of the requests so far.
+    pub fn sent(&self) -> Vec<(String, String)> {
+        self.sent.lock().unwrap().clone()
+    }
+
     /// Paths asked for so far.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
@@ -111,6 +123,7 @@ fn serve(
     socket: &Path,
     table: &mut BTreeMap<String, Vec<Answer>>,
     asked: &Mutex<Vec<String>>,
+    sent: &Mutex<Vec<(String, String)>>,
 ) {
     let mut reader = BufReader::new(stream);
     let mut first = String::new();
@@ -118,9 +131,19 @@ fn serve(
         return; // somebody looked whether anybody is here
     }
     let mut line = String::new();
+    let mut length = 0;
     while reader.read_line(&mut line).is_ok_and(|length| length > 2) {
+        let (name, value) = line.split_once(':').unwrap_or_default();
+        if name.eq_ignore_ascii_case("content-length") {
+            length = value.trim().parse().unwrap();
+        }
         line.clear();
     }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    let method = first.split(' ').next().unwrap_or_default().to_owned();
+    let body = String::from_utf8(body).unwrap();
+    sent.lock().unwrap().push((method, body));
     let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
     asked.lock().unwrap().push(path.clone());
     let answer = match table.get_mut(&path) {

@@ -1,0 +1,176 @@
+//! `switchctl route`.
+
+use anyhow::Result;
+use serde::Serialize;
+use weir_api::client::Method;
+use weir_api::daemon::{Changed, Pin, Route, RouteDetail, Routes, SetRoute, ToPort};
+use weir_core::MacAddress;
+
+use crate::cli::{FlowHash, RouteCommand};
+use crate::output::{table, Output, NONE};
+use crate::target::Target;
+
+/// Does what the command says.
+pub fn route(target: &Target, output: &Output, command: &RouteCommand) -> Result<()> {
+    match command {
+        RouteCommand::List { destination: None } => {
+            output.print(&target.get::<Routes>("/v1/routes")?, routes)
+        }
+        RouteCommand::List {
+            destination: Some(destination),
+        } => output.print(&target.get::<RouteDetail>(&path(*destination))?, detail),
+        RouteCommand::Set {
+            destination,
+            ports,
+            buckets,
+        } => {
+            let body = SetRoute {
+                ports: ports.clone(),
+                buckets: *buckets,
+            };
+            change(target, output, Method::PUT, path(*destination), Some(&body))
+        }
+        RouteCommand::MoveBucket {
+            destination,
+            bucket,
+            port,
+        } => {
+            let path = format!("{}/buckets/{bucket}", path(*destination));
+            change(target, output, Method::PUT, path, Some(&to(port)))
+        }
+        RouteCommand::Pin {
+            destination,
+            flow_hash,
+            port,
+        } => {
+            let path = pin_path(*destination, *flow_hash);
+            change(target, output, Method::PUT, path, Some(&to(port)))
+        }
+        RouteCommand::Unpin {
+            destination,
+            flow_hash,
+        } => {
+            let path = pin_path(*destination, *flow_hash);
+            change(target, output, Method::DELETE, path, None::<&()>)
+        }
+        RouteCommand::Remove { destination } => {
+            let path = path(*destination);
+            change(target, output, Method::DELETE, path, None::<&()>)
+        }
+    }
+}
+
+fn change<B: Serialize>(
+    target: &Target,
+    output: &Output,
+    method: Method,
+    path: String,
+    body: Option<&B>,
+) -> Result<()> {
+    let changed: Changed = target.send(method, &path, body)?;
+    output.print(&changed, |changed| changed.changed.clone())
+}
+
+fn path(destination: MacAddress) -> String {
+    format!("/v1/routes/{destination}")
+}
+
+fn pin_path(destination: MacAddress, FlowHash(flow_hash): FlowHash) -> String {
+    format!("{}/pins/{flow_hash:08x}", path(destination))
+}
+
+fn to(port: &str) -> ToPort {
+    ToPort {
+        port: port.to_owned(),
+    }
+}
+
+fn routes(answer: &Routes) -> String {
+    if answer.routes.is_empty() {
+        return "there are no routes\n".to_owned();
+    }
+    let mut text = route_table(&answer.routes);
+    if answer.routes_left_out > 0 {
+        text += &format!("{} more routes are left out\n", answer.routes_left_out);
+    }
+    if !answer.pins.is_empty() {
+        text += "\n";
+        text += &pin_table(&answer.pins);
+    }
+    if answer.pins_left_out > 0 {
+        text += &format!("{} more pins are left out\n", answer.pins_left_out);
+    }
+    text
+}
+
+fn detail(answer: &RouteDetail) -> String {
+    let mut text = route_table(std::slice::from_ref(&answer.route));
+    if !answer.bucket_ports.is_empty() {
+        text += "\n";
+        text += &bucket_table(&answer.bucket_ports);
+    }
+    if !answer.flow_pins.is_empty() {
+        text += "\n";
+        text += &pin_table(&answer.flow_pins);
+    }
+    text
+}
+
+fn route_table(routes: &[Route]) -> String {
+    table(
+        &["destination", "ports", ">buckets", ">pins"],
+        routes.iter().map(|route| {
+            let is_group = route.buckets > 0;
+            let members: Vec<String> = route
+                .members
+                .iter()
+                .map(|member| match is_group {
+                    true => format!("{} ({})", member.port, member.buckets),
+                    false => member.port.clone(),
+                })
+                .collect();
+            vec![
+                route.destination.clone(),
+                members.join(", "),
+                if is_group {
+                    route.buckets.to_string()
+                } else {
+                    NONE.to_owned()
+                },
+                route.pins.to_string(),
+            ]
+        }),
+    )
+}
+
+/// The buckets of each port, in the order in which ports first come.
+fn bucket_table(ports: &[String]) -> String {
+    let mut names: Vec<&String> = Vec::new();
+    for port in ports {
+        if !names.contains(&port) {
+            names.push(port);
+        }
+    }
+    table(
+        &["port", "buckets"],
+        names.into_iter().map(|name| {
+            let buckets = ports.iter().enumerate().filter(|(_, port)| *port == name);
+            let numbers: Vec<String> = buckets.map(|(index, _)| index.to_string()).collect();
+            vec![name.clone(), numbers.join(" ")]
+        }),
+    )
+}
+
+fn pin_table(pins: &[Pin]) -> String {
+    table(
+        &["destination", "flow hash", "pinned to", "by"],
+        pins.iter().map(|pin| {
+            vec![
+                pin.destination.clone(),
+                pin.flow_hash.clone(),
+                pin.port.clone(),
+                pin.by.clone(),
+            ]
+        }),
+    )
+}
