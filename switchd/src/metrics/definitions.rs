@@ -121,7 +121,7 @@ metrics! {
     COMMANDS_LOST Counter "weir_commands_lost_total" []
         "Commands of the control plane that the dataplane could not take in time.";
     COMMANDS_REFUSED Counter "weir_commands_refused_total" []
-        "Commands that the dataplane refused: the egress is released for another loop, or a control queue is full.";
+        "Commands that the dataplane refused: the egress is released for another loop, a control queue is full, or a change of routes cannot be.";
     EVENTS_LOST Counter "weir_events_lost_total" []
         "Events of the dataplane that found the queue to the control plane full.";
     HELD_FRAMES Gauge "weir_held_frames" []
