@@ -10,6 +10,7 @@
 //! | `GET /v1/deadlocks` | [`Deadlocks`] |
 //! | `GET /v1/events?after=SEQUENCE&wait_seconds=S` | [`EventPage`]; waits up to `S` seconds for a first event |
 //! | `GET /v1/history?after=SEQUENCE` | [`History`] |
+//! | `GET /v1/pfcwd`, `PUT /v1/pfcwd` with a [`PfcwdChange`](crate::pfcwd::PfcwdChange) | [`Pfcwd`](crate::pfcwd::Pfcwd) |
 //! | `GET /v1/neighbors` | `Vec<`[`Neighbor`](crate::neighbors::Neighbor)`>` |
 //! | `GET /v1/routes` | [`Routes`] |
 //! | `GET /v1/routes/DESTINATION` | [`RouteDetail`] |
@@ -54,7 +55,7 @@ pub struct Status {
     pub state: String,
     /// Seconds since the daemon began to forward.
     pub uptime_seconds: f64,
-    /// What is done about deadlocks: `off` or `breaker`.
+    /// What is done about deadlocks: `off`, `breaker`, `watchdog` or `lifetime`.
     pub deadlock_policy: String,
     /// Number of ports.
     pub port_count: usize,
@@ -304,7 +305,7 @@ pub struct Event {
     /// When, by the machine's wall clock, RFC 3339 in UTC.
     pub time: String,
     /// `suspected`, `suspicion_ended`, `loop_found`, `release_started`, `release_ended`, `clcm_sent`,
-    /// `clcm_received`, `clcm_ignored`, `headroom_exceeded`, `neighbour_found`, `pfc_mismatch`, `link_up`,
+    /// `clcm_received`, `clcm_ignored`, `headroom_exceeded`, `storm_detected`, `storm_restored`, `neighbour_found`, `pfc_mismatch`, `link_up`,
     /// `link_down`, `started`, `draining` …
     pub kind: String,
     /// The port it concerns, if one.

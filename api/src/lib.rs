@@ -8,4 +8,5 @@
 pub mod client;
 pub mod daemon;
 pub mod neighbors;
+pub mod pfcwd;
 pub mod run;

@@ -1,13 +1,16 @@
 //! The daemon's configuration.
 
+mod pfcwd;
 mod read;
 mod write;
 
 use std::path::{Path, PathBuf};
 
 use weir_core::config::{
-    default_bucket_count, DetectorConfig, EcmpConfig, FlowMonitorConfig, RouteConfig,
+    default_bucket_count, DetectorConfig, EcmpConfig, FlowMonitorConfig, LifetimeConfig,
+    RouteConfig, WatchdogConfig,
 };
+use weir_core::control::Policy;
 use weir_core::{
     BitRate, Bytes, ClassConfig, ClassMode, Duration, FeedbackCoding, MacAddress, Neighbour,
     Police, PortConfig, PortId, PortRole, Priority, Quanta, SwitchConfig,
@@ -15,12 +18,13 @@ use weir_core::{
 
 use crate::reader::FileError;
 
+pub use pfcwd::PfcwdConfig;
 pub use read::KEYS;
 
 /// What scenarios read in the same way.
 pub(crate) mod read_parts {
     pub(crate) use super::read::{
-        classes, deadlock_table, feedback_coding, keys, police, within, LevelSizing,
+        classes, deadlock_table, feedback_coding, keys, pfcwd, police, within, LevelSizing,
     };
 }
 
@@ -48,6 +52,8 @@ pub struct DaemonConfig {
     pub ports: Vec<Port>,
     /// `[deadlock]`.
     pub deadlock: DeadlockConfig,
+    /// `[pfcwd]`.
+    pub pfcwd: PfcwdConfig,
     /// `[forwarding]`.
     pub forwarding: ForwardingConfig,
     /// `[[route]]`.
@@ -194,6 +200,8 @@ pub struct Port {
     pub police: Police,
     /// What is on the other side of a fabric port. For classes with Levels.
     pub neighbour: Neighbour,
+    /// What it has instead of `[pfcwd]`.
+    pub pfcwd: Option<PfcwdConfig>,
 }
 
 /// The least round trip time that is reckoned with where it is measured: a software switch on an idle core.
@@ -225,7 +233,7 @@ pub enum Fallback {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeadlockConfig {
     /// What is done about a deadlock.
-    pub policy: weir_core::control::Policy,
+    pub policy: Policy,
     /// Zero throughput with a non-empty queue for this long is suspect.
     pub detect: Duration,
     /// Time between two CLCM of one suspected port.
@@ -236,6 +244,11 @@ pub struct DeadlockConfig {
     pub release_buffer: Bytes,
     /// How the Loop Breaker works.
     pub loop_breaker: weir_core::control::LoopBreakerConfig,
+    /// Of the policy `lifetime`: for how long a frame may stand at the head of its queue (HOQLife).
+    pub lifetime: Duration,
+    /// Of the policy `lifetime`: drops in a row after which a queue drops everything (VLStallCount); zero
+    /// for never.
+    pub stall_count: u8,
 }
 
 /// `[forwarding]`.
@@ -326,12 +339,14 @@ impl Default for DataplaneConfig {
 impl Default for DeadlockConfig {
     fn default() -> Self {
         Self {
-            policy: weir_core::control::Policy::Off,
+            policy: Policy::Off,
             detect: Duration::from_millis(200),
             clcm_interval: Duration::from_millis(20),
             release: Duration::from_millis(50),
             release_buffer: Bytes::new(3072),
             loop_breaker: weir_core::control::LoopBreakerConfig::default(),
+            lifetime: Duration::from_millis(512),
+            stall_count: 7,
         }
     }
 }
@@ -442,6 +457,7 @@ impl DaemonConfig {
                 feedback: port.feedback,
                 police: port.police,
                 neighbour: port.neighbour,
+                watchdog: self.watchdog(port),
             })
             .collect();
         let mut config = SwitchConfig {
@@ -470,12 +486,23 @@ impl DaemonConfig {
             detector: Some(DetectorConfig {
                 detect: self.deadlock.detect,
             }),
+            lifetime: (self.deadlock.policy == Policy::Lifetime).then_some(LifetimeConfig {
+                limit: self.deadlock.lifetime,
+                stall_count: self.deadlock.stall_count,
+            }),
             pause_time: self.dataplane.pause_time,
             feedback_refresh: self.dataplane.feedback_refresh,
             shaper_burst: self.dataplane.shaper_burst,
         };
         config.frame_count = config.frames_needed() + self.ring_frames();
         config
+    }
+
+    /// How a port is watched for PFC storms. The policy `watchdog` watches every port.
+    pub fn watchdog(&self, port: &Port) -> Option<WatchdogConfig> {
+        let pfcwd = port.pfcwd.unwrap_or(self.pfcwd);
+        let enabled = pfcwd.enabled || self.deadlock.policy == Policy::Watchdog;
+        enabled.then_some(pfcwd.watchdog)
     }
 
     /// UMEM chunks: one for each cell of all buffers, what stands in the rings, and a reserve for control

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, MacAddress, Police};
 
-use crate::daemon::{Class, DeadlockConfig};
+use crate::daemon::{Class, DeadlockConfig, PfcwdConfig};
 use crate::reader::{FileError, Problem};
 use crate::Override;
 
@@ -34,6 +34,8 @@ pub struct Scenario {
     pub classes: Vec<Class>,
     /// `[deadlock]`.
     pub deadlock: DeadlockConfig,
+    /// `[pfcwd]`, of every switch.
+    pub pfcwd: PfcwdConfig,
     /// `[[switch]]`.
     pub switches: Vec<String>,
     /// By switch: whether it knows Levels. One that does not speaks plain PFC in classes of mode `level`,

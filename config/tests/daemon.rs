@@ -7,7 +7,7 @@ use weir_config::daemon::{DaemonConfig, KEYS};
 use weir_core::control::Policy;
 use weir_core::{
     Bytes, ClassMode, Duration, FeedbackCoding, MacAddress, Neighbour, Police, PortId, PortRole,
-    Priority,
+    Priority, StormAction, WatchdogConfig,
 };
 
 const GOOD: &str = r#"
@@ -306,7 +306,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "policy = \"breaker\"",
             "policy = \"braker\"",
-            "s1.toml:34: deadlock.policy: unknown value `braker`; did you mean `breaker`? (legal here: off, breaker)",
+            "s1.toml:34: deadlock.policy: unknown value `braker`; did you mean `breaker`? (legal here: off, breaker, loop-breaker, auto, watchdog, lifetime)",
         ),
         (
             "priority = 1",
@@ -438,12 +438,100 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
+fn the_storm_watchdog_has_sonics_names_and_times() {
+    let plain = parse(GOOD).unwrap();
+    assert!(!plain.pfcwd.enabled);
+    assert!(plain
+        .core(&[])
+        .ports
+        .iter()
+        .all(|port| port.watchdog.is_none()));
+    let text = GOOD.replace(
+        "rate = \"10Gbit\"",
+        "rate = \"10Gbit\"\npfcwd = { action = \"forward\", detection-time = \"400ms\" }",
+    );
+    let config = parse(&format!("{text}\n[pfcwd]\nenabled = true\n")).unwrap();
+    let watchdogs: Vec<_> = config
+        .core(&[])
+        .ports
+        .iter()
+        .map(|port| port.watchdog)
+        .collect();
+    let default = WatchdogConfig {
+        detection: Duration::from_millis(200),
+        restoration: Duration::from_millis(200),
+        action: StormAction::Drop,
+    };
+    let own = WatchdogConfig {
+        detection: Duration::from_millis(400),
+        action: StormAction::Forward,
+        ..default
+    };
+    assert!(watchdogs.contains(&Some(own)), "{watchdogs:?}");
+    assert!(watchdogs
+        .iter()
+        .all(|watchdog| [Some(own), Some(default)].contains(watchdog)));
+    assert_eq!(parse(&config.to_toml()), Ok(config));
+}
+
+#[test]
+fn times_of_the_watchdog_are_within_sonics_ranges() {
+    for (line, complaint) in [
+        (
+            "detection-time = \"99ms\"",
+            "pfcwd.detection-time: must be between \"100ms\" and \"5s\"",
+        ),
+        (
+            "detection-time = \"5001ms\"",
+            "pfcwd.detection-time: must be between",
+        ),
+        (
+            "restoration-time = \"61s\"",
+            "pfcwd.restoration-time: must be between \"100ms\" and",
+        ),
+        ("action = \"shut\"", "pfcwd.action: "),
+        ("poll = 1", "pfcwd.poll: "),
+    ] {
+        let text = format!("{GOOD}\n[pfcwd]\n{line}\n");
+        let error = parse(&text).unwrap_err().to_string();
+        assert!(error.contains(complaint), "{error}");
+    }
+}
+
+#[test]
+fn each_policy_switches_on_what_it_needs() {
+    for policy in ["off", "breaker", "watchdog", "lifetime"] {
+        let text = GOOD.replace(
+            "policy = \"breaker\"",
+            &format!("policy = \"{policy}\"\nstall-count = 3"),
+        );
+        let config = parse(&text).unwrap();
+        assert_eq!(config.deadlock.policy.name(), policy);
+        let core = config.core(&[]);
+        assert_eq!(
+            core.lifetime.map(|lifetime| lifetime.stall_count),
+            (policy == "lifetime").then_some(3)
+        );
+        assert_eq!(core.ports[0].watchdog.is_some(), policy == "watchdog");
+        assert_eq!(parse(&config.to_toml()), Ok(config));
+    }
+    let error = parse(&GOOD.replace("policy = \"breaker\"", "stall-count = 8")).unwrap_err();
+    assert!(
+        error.to_string().contains("8 is not between 0 and 7"),
+        "{error}"
+    );
+}
+
+#[test]
 fn every_key_of_a_port_is_written() {
     let text = parse(LEVELS).unwrap().to_toml();
     for key in KEYS.iter().find(|(table, _)| *table == "port").unwrap().1 {
         // What is not said: the device's own address, and maps that are as usual.
         let written = text.contains(&format!("\n{key} = "));
-        assert!(written || ["address", "dscp-map"].contains(key), "{key}");
+        assert!(
+            written || ["address", "dscp-map", "pfcwd"].contains(key),
+            "{key}"
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the control plane asks of the dataplane.
 
-use crate::config::Neighbour;
+use crate::config::{Neighbour, WatchdogConfig};
 use crate::port_set::PortSet;
 use crate::units::{Bytes, Duration, MacAddress, PortId, Priority};
 use crate::wire::clcm::Clcm;
@@ -128,6 +128,22 @@ pub enum Command {
         /// What of them is moved.
         by: RerouteBy,
     },
+    /// What holds `egress` at `priority` is a PFC storm: the port's watchdog takes its action until no pause
+    /// has come in for the restoration time.
+    CallStorm {
+        /// The egress port.
+        egress: PortId,
+        /// The priority.
+        priority: Priority,
+    },
+    /// Have `port` watched in this way from now on; `None` ends the watch, and with it the port's storms.
+    /// The same settings again change nothing.
+    SetWatchdog {
+        /// The port.
+        port: PortId,
+        /// Times and action.
+        watchdog: Option<WatchdogConfig>,
+    },
     /// Admit no more data frames; what is buffered still leaves. There is no way back.
     Drain,
 }
@@ -214,6 +230,17 @@ pub enum CommandError {
     /// Only lossless classes have an ingress buffer that can be enlarged.
     #[error("priority {0} is not a lossless class")]
     NotLossless(Priority),
+    /// Nothing stalls there: it has moved since, or is not watched, or is a storm already.
+    #[error("egress {egress} priority {priority} is not stalled by a pause")]
+    NotStalled {
+        /// The egress port.
+        egress: PortId,
+        /// The priority.
+        priority: Priority,
+    },
+    /// A watchdog that takes no time.
+    #[error("the storm watchdog's detection and restoration times must be above zero")]
+    ZeroStorm,
     /// A class with Levels does not deadlock and has no thresholds to raise.
     #[error("priority {0} is a class with Levels: there is nothing to release")]
     HasLevels(Priority),

@@ -40,11 +40,15 @@ pub enum DropReason {
     Policed,
     /// It had waited for longer than its class allows.
     Aged,
+    /// The storm watchdog drops what is for an egress that a neighbour holds for ever.
+    Storm,
+    /// It stood at the head of its queue for longer than the lifetime limit, or the queue is VLStalled.
+    Lifetime,
 }
 
 impl DropReason {
     /// All reasons in declaration order.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::HeadroomExceeded,
         Self::BufferFull,
         Self::NoRoute,
@@ -62,6 +66,8 @@ impl DropReason {
         Self::PortDown,
         Self::Policed,
         Self::Aged,
+        Self::Storm,
+        Self::Lifetime,
     ];
 
     /// How many reasons there are.
@@ -92,6 +98,8 @@ impl DropReason {
             Self::PortDown => "port_down",
             Self::Policed => "policed",
             Self::Aged => "aged",
+            Self::Storm => "storm",
+            Self::Lifetime => "lifetime",
         }
     }
 }
@@ -140,6 +148,19 @@ pub struct PriorityCounters {
     pub lifts: u64,
     /// Frames from this port whose Level reached D away from their destination: their route is longer.
     pub routes_too_long: u64,
+    /// PFC storms that were called at this egress.
+    pub storms_detected: u64,
+    /// PFC storms at this egress that are over.
+    pub storms_restored: u64,
+    /// Copies of frames that were dropped at or before this egress because of a storm.
+    pub storm_dropped: u64,
+    /// Frames that left by this egress while a storm's pause was ignored. Follows the samples of the
+    /// watchdog.
+    pub storm_forwarded: u64,
+    /// Copies of frames that were dropped at or before this egress by the head-of-queue lifetime limit.
+    pub lifetime_dropped: u64,
+    /// Times this egress became VLStalled.
+    pub lifetime_stalls: u64,
 }
 
 /// Counters of one port.

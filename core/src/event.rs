@@ -1,6 +1,7 @@
 //! What the dataplane tells the control plane.
 
 use crate::command::RerouteSelection;
+use crate::config::StormAction;
 use crate::port_set::PortSet;
 use crate::units::{Bytes, Duration, Instant, MacAddress, PortId, Priority};
 use crate::wire::clcm::Clcm;
@@ -157,6 +158,55 @@ pub enum EventKind {
         port: PortId,
         /// What was measured.
         measured: Duration,
+    },
+    /// `egress` has been held at `priority` by its neighbour for the watchdog's detection time, with frames
+    /// waiting and none leaving. Whether that is a storm is for the control plane to say.
+    PauseStalled {
+        /// The held port.
+        egress: PortId,
+        /// The held priority.
+        priority: Priority,
+        /// For how long it has been held without throughput.
+        idle: Duration,
+        /// What waits there.
+        queued: Bytes,
+    },
+    /// The stall is over without having been called a storm.
+    PauseStallEnded {
+        /// The port.
+        egress: PortId,
+        /// The priority.
+        priority: Priority,
+    },
+    /// A stall was called a storm; the watchdog's action is in force.
+    StormDetected {
+        /// The held port.
+        egress: PortId,
+        /// The held priority.
+        priority: Priority,
+        /// What is done.
+        action: StormAction,
+    },
+    /// A storm is over, and its action with it.
+    StormRestored {
+        /// The port.
+        egress: PortId,
+        /// The priority.
+        priority: Priority,
+        /// From the call to the end.
+        lasted: Duration,
+        /// Copies of frames dropped meanwhile because of it.
+        dropped: u64,
+        /// Frames that left meanwhile although the neighbour held them.
+        forwarded: u64,
+    },
+    /// (`egress`, `priority`) is VLStalled: as many frames in a row as VLStallCount stood at its head for
+    /// longer than the lifetime limit. It drops everything for 8 times the limit.
+    LifetimeStalled {
+        /// The egress port.
+        egress: PortId,
+        /// The priority.
+        priority: Priority,
     },
     /// Frames were dropped because a neighbour did not obey our pause. Reported once for each
     /// span of overload; the counter has every frame.

@@ -29,8 +29,8 @@ pub mod wire;
 
 pub use command::{Command, CommandError, RerouteBy, RerouteSelection};
 pub use config::{
-    ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules, Neighbour, Police, PortConfig,
-    PortRole, SwitchConfig,
+    ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules, LifetimeConfig, Neighbour,
+    Police, PortConfig, PortRole, StormAction, SwitchConfig, WatchdogConfig,
 };
 pub use counters::DropReason;
 pub use event::{Event, SuspicionReason};

@@ -5,11 +5,15 @@ mod support;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use weir_core::config::{FlowMonitorConfig, RouteConfig};
+use weir_core::config::{
+    FlowMonitorConfig, LifetimeConfig, RouteConfig, StormAction, WatchdogConfig,
+};
+use weir_core::event::EventKind;
+use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
     BitRate, Bytes, Command, Duration, Frame, FrameHandle, Instant, MacAddress, PortConfig, PortId,
-    PortRole, PortSet, RerouteBy, RerouteSelection, Switch, Transmission,
+    PortRole, PortSet, Quanta, RerouteBy, RerouteSelection, Switch, Transmission,
 };
 
 struct Counting;
@@ -89,17 +93,11 @@ fn route_commands(round: u32, ingress: PortId) -> [Command; 6] {
     ]
 }
 
-#[test]
-fn forwarding_pausing_and_releasing_allocate_nothing() {
-    let ports = (0..PORTS)
-        .map(|port| {
-            PortConfig::new(
-                PortRole::Fabric,
-                BitRate::from_mbit(1000),
-                address(0x80 + port),
-            )
-        })
-        .collect();
+/// Ports, and a pool of frames.
+fn switch_of(
+    ports: Vec<PortConfig>,
+    lifetime: Option<LifetimeConfig>,
+) -> (Switch, Vec<FrameHandle>) {
     let routes = (0..PORTS)
         .map(|port| RouteConfig::new(address(port), vec![PortId::new(port)]))
         .collect();
@@ -108,8 +106,104 @@ fn forwarding_pausing_and_releasing_allocate_nothing() {
         capacity: 256,
         age: Duration::from_millis(1),
     };
-    let mut free: Vec<FrameHandle> = (0..config.frame_count as u32).map(FrameHandle).collect();
-    let mut switch = Switch::new(config).unwrap();
+    config.lifetime = lifetime;
+    let free = (0..config.frame_count as u32).map(FrameHandle).collect();
+    (Switch::new(config).unwrap(), free)
+}
+
+fn port_config(port: u8) -> PortConfig {
+    PortConfig::new(
+        PortRole::Fabric,
+        BitRate::from_mbit(1000),
+        address(0x80 + port),
+    )
+}
+
+/// Every port is held by its neighbour by turns, and stalls are called storms.
+#[test]
+fn storms_and_old_frames_allocate_nothing() {
+    let ports = (0..PORTS)
+        .zip(StormAction::ALL.into_iter().cycle())
+        .map(|(port, action)| PortConfig {
+            watchdog: Some(WatchdogConfig {
+                detection: Duration::from_micros(100),
+                restoration: Duration::from_micros(100),
+                action,
+            }),
+            ..port_config(port)
+        });
+    let lifetime = LifetimeConfig {
+        limit: Duration::from_micros(300),
+        stall_count: 3,
+    };
+    let (mut switch, mut free) = switch_of(ports.collect(), Some(lifetime));
+    let mut times = [None; 8];
+    times[support::PRIORITY.index()] = Some(Quanta(600));
+    let mut buffer = [0u8; 1024];
+    let pause = MacControl::Pfc { times };
+    let length = pause.emit(address(0x50), &mut buffer).unwrap();
+    let mut now = Instant::ZERO;
+    let (mut forwarded, mut storms, mut stalls) = (0u64, 0, 0);
+
+    let before = ALLOCATIONS.with(Cell::get);
+    for round in 0..40_000u32 {
+        now = now + Duration::from_micros(2);
+        let ingress = PortId::new((round % u32::from(PORTS)) as u8);
+        if let Some(handle) = free.pop() {
+            let frame = Frame {
+                handle,
+                length: Bytes::new(u64::from(60 + round % 1400)),
+                priority: support::PRIORITY,
+                destination: address((round / 7 % u32::from(PORTS)) as u8),
+                source: address(0x40),
+                flow_hash: round,
+            };
+            if switch.receive(now, ingress, frame).is_err() {
+                free.push(handle);
+            }
+        }
+        if round % 50 == 0 {
+            let held = PortId::new((round / 2_000 % u32::from(PORTS)) as u8);
+            switch
+                .receive_mac_control(now, held, &buffer[..length])
+                .unwrap();
+        }
+        switch.handle_timeout(now);
+        while let Some(event) = switch.poll_event() {
+            match event.kind {
+                EventKind::PauseStalled {
+                    egress, priority, ..
+                } => {
+                    storms += 1;
+                    let call = Command::CallStorm { egress, priority };
+                    switch.apply(now, call).unwrap();
+                }
+                EventKind::LifetimeStalled { .. } => stalls += 1,
+                _ => {}
+            }
+        }
+        while let Some(handle) = switch.poll_discarded() {
+            free.push(handle);
+        }
+        for port in (0..PORTS).map(PortId::new) {
+            while let Some(transmission) = switch.transmit(now, port) {
+                if let Transmission::Data { handle, .. } = transmission {
+                    forwarded += 1;
+                    free.extend(switch.complete(now, port, handle));
+                }
+            }
+        }
+    }
+    let allocated = ALLOCATIONS.with(Cell::get) - before;
+    assert!(forwarded > 1000, "{forwarded} frames went through");
+    assert!(storms > 10, "{storms} storms");
+    assert!(stalls > 0, "no queue was VLStalled");
+    assert_eq!(allocated, 0);
+}
+
+#[test]
+fn forwarding_pausing_and_releasing_allocate_nothing() {
+    let (mut switch, mut free) = switch_of((0..PORTS).map(port_config).collect(), None);
     let mut buffer = [0u8; 1024];
     let mut now = Instant::ZERO;
     let mut forwarded = 0u64;

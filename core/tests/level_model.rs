@@ -251,6 +251,7 @@ fn config(budgets: &[u64], round_trip: Duration) -> SwitchConfig {
         learning_capacity: 0,
         learning_age: Duration::from_secs(300),
         detector: None,
+        lifetime: None,
         pause_time: Quanta::MAX,
         feedback_refresh: Duration::from_secs(3600),
         shaper_burst: Bytes::new(1 << 30),

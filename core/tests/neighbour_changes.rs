@@ -94,6 +94,7 @@ fn config(me: usize) -> SwitchConfig {
         learning_capacity: 0,
         learning_age: Duration::from_secs(300),
         detector: None,
+        lifetime: None,
         pause_time: Quanta::MAX,
         feedback_refresh: Duration::from_millis(1),
         shaper_burst: Bytes::new(3000),

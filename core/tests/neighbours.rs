@@ -5,6 +5,7 @@ use weir_core::control::neighbours::{
     AnnouncedPort, LevelMismatch, Lost, NeighbourReportKind, Neighbours, NeighboursConfig,
     ENTRIES_MAX,
 };
+use weir_core::control::StormNeighbour;
 use weir_core::wire::lldp::basic::{ChassisId, PortIdentifier, Text, TimeToLive};
 use weir_core::wire::lldp::dcbx::{PfcConfiguration, PfcMismatch, PrioritySet};
 use weir_core::wire::lldp::weir::{AnnouncedMode, Depth, Weir, WeirV1};
@@ -293,6 +294,35 @@ fn lldp_without_our_tlv_is_a_regular_switch() {
     agent.receive(seconds(0), P0, &announce(plain));
     assert_eq!(commands(&mut agent), [(P0, Neighbour::Regular)]);
     assert_eq!(agent.findings(P0).level, None, "that is no mistake");
+}
+
+/// Whatever it says of Levels: with our TLV it tells storms from loops itself.
+#[test]
+fn who_judges_storms_is_heard_first_and_configured_second() {
+    let plain = Announcement {
+        weir: None,
+        ..announcement(level(3))
+    };
+    let mut agent = agent();
+    for (port, configured) in [
+        (P0, StormNeighbour::Unknown),
+        (REGULAR, StormNeighbour::Regular),
+        (ENHANCED, StormNeighbour::Judges),
+    ] {
+        assert_eq!(agent.storm_neighbour(port), configured);
+        agent.receive(seconds(0), port, &announce(plain));
+        assert_eq!(agent.storm_neighbour(port), StormNeighbour::Regular);
+        // An LLDP agent beside a switch of ours says nothing against it.
+        let ours = Content::Announcement(announcement(level(7)));
+        agent.receive(seconds(1), port, &frame(2, ours));
+        assert_eq!(agent.storm_neighbour(port), StormNeighbour::Judges);
+        agent.set_link(seconds(2), port, false);
+        assert_eq!(agent.storm_neighbour(port), configured);
+    }
+    assert_eq!(
+        agent.storm_neighbour(PortId::new(99)),
+        StormNeighbour::Unknown
+    );
 }
 
 /// A switch and an LLDP agent beside it, or one switch under two names.

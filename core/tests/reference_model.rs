@@ -243,6 +243,7 @@ fn config() -> SwitchConfig {
         learning_capacity: 0,
         learning_age: Duration::from_secs(300),
         detector: None,
+        lifetime: None,
         pause_time: Quanta::MAX,
         feedback_refresh: Duration::from_millis(10),
         shaper_burst: Bytes::new(100_000),

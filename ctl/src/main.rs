@@ -46,6 +46,7 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Flows { ingress, egress } => {
             show::flows(target, output, ingress.as_deref(), egress.as_deref())?;
         }
+        Command::Pfcwd(command) => show::pfcwd(target, output, command)?,
         Command::Config(ConfigCommand::Check { file }) => return check::config(file, output),
         Command::Xdp(XdpCommand::Status { place }) => {
             return xdp::status(&place.pins(target)?, output)

@@ -2,6 +2,7 @@
 
 mod class;
 mod dataplane;
+mod pfcwd;
 mod port;
 mod route;
 
@@ -11,12 +12,13 @@ use weir_core::command::RerouteBy;
 use weir_core::control::{LoopBreakerConfig, NoAlternative, Policy};
 use weir_core::{Bytes, Duration, MacAddress, PortRole};
 
-use super::{DaemonConfig, DeadlockConfig, LldpConfig, LogConfig, LogFormat};
+use super::{DaemonConfig, DeadlockConfig, LldpConfig, LogConfig, LogFormat, PfcwdConfig};
 use crate::document;
 use crate::reader::{Problem, Problems, Table};
 
 pub(crate) use class::{classes, LevelSizing};
 use dataplane::dataplane;
+pub(crate) use pfcwd::pfcwd;
 use port::ports;
 pub(crate) use port::{feedback_coding, police};
 use route::{flows, forwarding, routes};
@@ -35,6 +37,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "class",
             "port",
             "deadlock",
+            "pfcwd",
             "forwarding",
             "route",
             "flows",
@@ -100,6 +103,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "neighbour",
             "feedback",
             "police",
+            "pfcwd",
         ],
     ),
     (
@@ -114,7 +118,13 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "no-alternative",
             "traffic-release",
             "traffic-release-max",
+            "lifetime",
+            "stall-count",
         ],
+    ),
+    (
+        "pfcwd",
+        &["enabled", "detection-time", "restoration-time", "action"],
     ),
     (
         "forwarding",
@@ -163,7 +173,8 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         .table("api", keys("api"))
         .and_then(|table| table.get::<String>("socket"))
         .map_or_else(|| run_dir.join("api.sock"), PathBuf::from);
-    let ports = ports(root);
+    let pfcwd = pfcwd(root, PfcwdConfig::default()).unwrap_or_default();
+    let ports = ports(root, pfcwd);
     let dataplane = dataplane(root);
     let fabric = ports.iter().filter(|port| port.role == PortRole::Fabric);
     let links = fabric.map(|port| (port.rate, port.round_trip, port.feedback));
@@ -174,6 +185,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         classes: classes(root, &sizing),
         dataplane,
         deadlock: deadlock(root),
+        pfcwd,
         forwarding: forwarding(root),
         routes: routes(root, &ports),
         flows: flows(root),
@@ -247,11 +259,16 @@ pub(crate) fn deadlock_table(table: &Table<'_>) -> DeadlockConfig {
         release: table.get_or("release", default.release),
         release_buffer: table.get_or("release-buffer", default.release_buffer),
         loop_breaker: loop_breaker(table, default.loop_breaker),
+        lifetime: table.get_or("lifetime", default.lifetime),
+        // Three bits in InfiniBand's PortInfo.
+        stall_count: within(table, "stall-count", 0, 7)
+            .map_or(default.stall_count, |count| count as u8),
     };
     for (key, duration) in [
         ("detect", config.detect),
         ("clcm-interval", config.clcm_interval),
         ("release", config.release),
+        ("lifetime", config.lifetime),
     ] {
         if duration.is_zero() {
             table.complain(key, "must be above zero");

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use weir_core::{ClassMode, FeedbackCoding, Neighbour, Police, PortRole, Priority};
 
 use super::{
-    default_dscp_map, Class, DaemonConfig, Fallback, LogFormat, Port, Trust, XdpMode, ZeroCopy,
+    default_dscp_map, Class, DaemonConfig, Fallback, LogFormat, PfcwdConfig, Port, Trust, XdpMode,
+    ZeroCopy,
 };
 use crate::units::{format_duration, format_rate, format_size};
 
@@ -48,6 +49,10 @@ fn write_all(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
         port(out, entry)?;
     }
     deadlock(out, config)?;
+    writeln!(out, "\n[pfcwd]")?;
+    for (key, value) in pfcwd(&config.pfcwd) {
+        writeln!(out, "{key} = {value}")?;
+    }
     let forwarding = &config.forwarding;
     writeln!(
         out,
@@ -262,6 +267,10 @@ fn port(out: &mut String, port: &Port) -> std::fmt::Result {
     if !changed.is_empty() {
         writeln!(out, "dscp-map = {{ {} }}", changed.join(", "))?;
     }
+    if let Some(own) = &port.pfcwd {
+        let keys = pfcwd(own).map(|(key, value)| format!("{key} = {value}"));
+        writeln!(out, "pfcwd = {{ {} }}", keys.join(", "))?;
+    }
     writeln!(out, "fallback = \"{fallback}\"")
 }
 
@@ -295,7 +304,30 @@ fn deadlock(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
         out,
         "traffic-release-max = \"{}\"",
         format_size(loop_breaker.traffic_release_max)
+    )?;
+    writeln!(
+        out,
+        "lifetime = \"{}\"\nstall-count = {}",
+        format_duration(deadlock.lifetime),
+        deadlock.stall_count
     )
+}
+
+/// Keys and values.
+fn pfcwd(pfcwd: &PfcwdConfig) -> [(&'static str, String); 4] {
+    let watchdog = &pfcwd.watchdog;
+    [
+        ("enabled", pfcwd.enabled.to_string()),
+        (
+            "detection-time",
+            quoted(&format_duration(watchdog.detection)),
+        ),
+        (
+            "restoration-time",
+            quoted(&format_duration(watchdog.restoration)),
+        ),
+        ("action", quoted(watchdog.action.name())),
+    ]
 }
 
 fn numbers(priorities: &[Priority]) -> String {

@@ -130,6 +130,7 @@ impl Scenario {
                     PortPeer::Switch(_) => Police::Off,
                     PortPeer::Host(host) => self.hosts[host].police,
                 },
+                pfcwd: None,
             })
             .collect();
         let routes = self.next_hops[switch]
@@ -151,6 +152,7 @@ impl Scenario {
             classes: self.classes_of(switch),
             ports,
             deadlock: self.deadlock,
+            pfcwd: self.pfcwd,
             forwarding: ForwardingConfig::default(),
             routes,
             flows: DEFAULT_FLOWS,

@@ -8,16 +8,16 @@ use weir_core::{BitRate, Bytes, ClassMode, Duration, FeedbackCoding, MacAddress}
 use super::topology::Adjacency;
 use super::{Flow, Host, Link, LinkProperties, Scenario};
 use crate::daemon::read_parts::{
-    classes, deadlock_table, feedback_coding, keys as daemon_keys, police, LevelSizing,
+    classes, deadlock_table, feedback_coding, keys as daemon_keys, pfcwd, police, LevelSizing,
 };
-use crate::daemon::{Class, DataplaneConfig};
+use crate::daemon::{Class, DataplaneConfig, PfcwdConfig};
 use crate::document::{self, Override};
 use crate::reader::{unknown, Names, Problem, Problems, Table};
 use expect::{check_credit_loop, expect, expected_case};
 use routing::{check_ways, longest_way, next_hops};
 
-/// Every key by table, for the reader and for the documentation's test. `class` and `deadlock` have the
-/// keys of the daemon's configuration.
+/// Every key by table, for the reader and for the documentation's test. `class`, `deadlock` and `pfcwd` have
+/// the keys of the daemon's configuration.
 pub const KEYS: &[(&str, &[&str])] = &[
     (
         "",
@@ -29,6 +29,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "link-defaults",
             "class",
             "deadlock",
+            "pfcwd",
             "switch",
             "host",
             "link",
@@ -72,6 +73,8 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "breaker",
             "loop-breaker",
             "auto",
+            "watchdog",
+            "lifetime",
             "level",
             "mixed",
         ],
@@ -132,6 +135,7 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
         expect: expect(root, case),
         classes,
         deadlock,
+        pfcwd: pfcwd(root, PfcwdConfig::default()).unwrap_or_default(),
         switches,
         has_levels,
         hosts,

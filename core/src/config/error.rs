@@ -83,6 +83,10 @@ pub enum ConfigError {
     DuplicateRoute(MacAddress),
     #[error("the detection time must be above zero")]
     ZeroDetect,
+    #[error("the storm watchdog's detection and restoration times must be above zero")]
+    ZeroStorm,
+    #[error("the head-of-queue lifetime must be above zero")]
+    ZeroLifetime,
     #[error("the pause time must be above zero quanta")]
     ZeroPause,
 }

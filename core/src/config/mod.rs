@@ -4,6 +4,7 @@ mod class;
 mod error;
 mod forwarding;
 mod port;
+mod recovery;
 mod reserve;
 mod validate;
 
@@ -15,6 +16,7 @@ pub use forwarding::{
     default_bucket_count, EcmpConfig, FlowMonitorConfig, RouteConfig, BUCKETS_DEFAULT, BUCKETS_MAX,
 };
 pub use port::{FeedbackCoding, Neighbour, Police, PortConfig, PortRole};
+pub use recovery::{LifetimeConfig, StormAction, WatchdogConfig};
 pub use reserve::Reserve;
 
 /// When an egress is suspected of a deadlock.
@@ -50,6 +52,8 @@ pub struct SwitchConfig {
     pub learning_age: Duration,
     /// Deadlock detection; `None` turns it off.
     pub detector: Option<DetectorConfig>,
+    /// The head-of-queue lifetime limit; `None` turns it off.
+    pub lifetime: Option<LifetimeConfig>,
     /// Pause time that XOFF asks for; refreshed after half of it.
     pub pause_time: Quanta,
     /// A Transmit Feedback is told again after this time.

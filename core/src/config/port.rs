@@ -1,5 +1,6 @@
 //! Ports: what they face, and how they speak to it.
 
+use super::WatchdogConfig;
 use crate::units::{BitRate, Duration, MacAddress};
 
 /// What a port faces.
@@ -70,6 +71,8 @@ pub struct PortConfig {
     pub feedback: FeedbackCoding,
     /// What an edge port does when a host's frames fill its buffer.
     pub police: Police,
+    /// The PFC storm watchdog; `None` turns it off. It can be changed while the switch runs.
+    pub watchdog: Option<WatchdogConfig>,
 }
 
 impl PortConfig {
@@ -84,6 +87,7 @@ impl PortConfig {
             neighbour: Neighbour::Unknown,
             feedback: FeedbackCoding::Pfc,
             police: Police::Off,
+            watchdog: None,
         }
     }
 }

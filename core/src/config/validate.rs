@@ -27,6 +27,20 @@ impl SwitchConfig {
         {
             return Err(ConfigError::ZeroDetect);
         }
+        if self
+            .lifetime
+            .is_some_and(|lifetime| lifetime.limit.is_zero())
+        {
+            return Err(ConfigError::ZeroLifetime);
+        }
+        if self
+            .ports
+            .iter()
+            .filter_map(|port| port.watchdog)
+            .any(|watchdog| watchdog.is_zero())
+        {
+            return Err(ConfigError::ZeroStorm);
+        }
         if self.pause_time == Quanta::ZERO {
             return Err(ConfigError::ZeroPause);
         }

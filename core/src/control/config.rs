@@ -15,15 +15,21 @@ pub enum Policy {
     LoopBreaker,
     /// Both: flows move where a path exists, and the loop is released without loss in either case.
     Auto,
+    /// The storm watchdog takes whatever stands still under a pause for a storm: the naive baseline.
+    Watchdog,
+    /// What stands at the head of its queue for too long is dropped: InfiniBand's way.
+    Lifetime,
 }
 
 impl Policy {
     /// All policies with their names in configurations, metrics and results.
-    pub const NAMED: [(&'static str, Self); 4] = [
+    pub const NAMED: [(&'static str, Self); 6] = [
         ("off", Self::Off),
         ("breaker", Self::Breaker),
         ("loop-breaker", Self::LoopBreaker),
         ("auto", Self::Auto),
+        ("watchdog", Self::Watchdog),
+        ("lifetime", Self::Lifetime),
     ];
 
     /// The policy's name in configurations, metrics and results.
@@ -33,6 +39,8 @@ impl Policy {
             Self::Breaker => "breaker",
             Self::LoopBreaker => "loop-breaker",
             Self::Auto => "auto",
+            Self::Watchdog => "watchdog",
+            Self::Lifetime => "lifetime",
         }
     }
 

@@ -28,7 +28,8 @@ impl ControlPlane {
                 ReportKind::LoopFound { egress, length },
             );
             self.release(now, ingress, message, index);
-            self.note_loop(now, egress, priority);
+            self.count_loop(now, egress, priority);
+            self.note_loop(now, egress);
             return;
         }
         // A loop may run through this switch twice, by other ports: hops of its own do not end the search,
@@ -141,7 +142,7 @@ impl ControlPlane {
     }
 
     /// A loop through (`egress`, `priority`) has been found once more.
-    fn note_loop(&mut self, now: Instant, egress: PortId, priority: Priority) {
+    fn count_loop(&mut self, now: Instant, egress: PortId, priority: Priority) {
         if let Some(spuid) = self.suspects.note_loop(egress, priority) {
             self.report(now, egress, priority, ReportKind::SpuidAssigned { spuid });
         }

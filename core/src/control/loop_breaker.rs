@@ -127,6 +127,7 @@ impl ControlPlane {
             })
         });
         self.counters.elections_won += 1;
+        self.note_loop(now, egress);
         let length = message.hops().len() as u8;
         self.report(
             now,

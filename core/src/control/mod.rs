@@ -31,14 +31,17 @@ pub mod neighbours;
 mod random;
 mod report;
 mod suspects;
+mod watchdog;
 
 use std::collections::VecDeque;
 
 use suspects::Suspects;
+use watchdog::Watchdog;
 
 pub use back_off::BACK_OFF_MAX;
 pub use config::{ControlConfig, LoopBreakerConfig, NoAlternative, Policy};
-pub use report::{ControlCounters, IgnoreReason, Report, ReportKind};
+pub use report::{ControlCounters, IgnoreReason, NoStormReason, Report, ReportKind};
+pub use watchdog::StormNeighbour;
 
 use crate::command::Command;
 use crate::event::{Event, EventKind};
@@ -63,6 +66,7 @@ const UNANSWERED_MAX: u64 = 16;
 pub struct ControlPlane {
     config: ControlConfig,
     suspects: Suspects,
+    watchdog: Watchdog,
     commands: VecDeque<Command>,
     reports: VecDeque<Report>,
     counters: ControlCounters,
@@ -78,6 +82,7 @@ impl ControlPlane {
                 seed,
                 config.clcm_interval.saturating_mul(4),
             ),
+            watchdog: Watchdog::new(config.port_count),
             config,
             commands: VecDeque::with_capacity(QUEUE_CAPACITY),
             reports: VecDeque::with_capacity(QUEUE_CAPACITY),
@@ -110,7 +115,10 @@ impl ControlPlane {
                 alternatives_from,
                 idle,
                 ..
-            } => self.begin(now, egress, priority, &alternatives_from, idle),
+            } => {
+                self.begin(now, egress, priority, &alternatives_from, idle);
+                self.note_suspected_stall(now, egress, priority);
+            }
             EventKind::SuspicionEnded {
                 egress, priority, ..
             } => self.suspects.end(now, egress, priority),
@@ -118,7 +126,10 @@ impl ControlPlane {
                 ingress,
                 message,
                 toward,
-            } => self.receive(now, ingress, &message, &toward),
+            } => {
+                self.note_clcm_from(now, ingress);
+                self.receive(now, ingress, &message, &toward);
+            }
             EventKind::Rerouted {
                 selection,
                 egress,
@@ -126,18 +137,28 @@ impl ControlPlane {
                 moved,
                 ..
             } => self.note_rerouted(now, selection, egress, priority, moved),
+            EventKind::PauseStalled {
+                egress, priority, ..
+            } => self.begin_stall(now, egress, priority),
+            EventKind::PauseStallEnded { egress, priority }
+            | EventKind::StormRestored {
+                egress, priority, ..
+            } => self.end_stall(egress, priority),
             EventKind::FlowMoved { .. }
             | EventKind::TrafficReleaseEnded { .. }
             | EventKind::ReleaseStarted { .. }
             | EventKind::ReleaseEnded { .. }
             | EventKind::RouteTooLong { .. }
             | EventKind::RoundTripExceeded { .. }
-            | EventKind::HeadroomExceeded { .. } => {}
+            | EventKind::HeadroomExceeded { .. }
+            | EventKind::StormDetected { .. }
+            | EventKind::LifetimeStalled { .. } => {}
         }
     }
 
     /// Sends what is due. O(ports).
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.judge_due_stalls(now);
         for index in 0..self.config.port_count {
             for priority in Priority::ALL {
                 let Some(egress) = PortId::from_index(index) else {
@@ -161,11 +182,12 @@ impl ControlPlane {
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due; `None` while nothing is suspected.
+    /// When [`handle_timeout`](Self::handle_timeout) is due; `None` while nothing is suspected or stalled.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.suspects
             .iter_current()
             .map(|(_, _, suspect)| suspect.next_election.min(suspect.next_detection))
+            .chain(self.watchdog.next_timeout())
             .min()
             .filter(|at| *at != Instant::FAR_FUTURE)
     }

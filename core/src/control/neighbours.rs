@@ -32,7 +32,7 @@ pub use port::{Entry, LldpCounters, Lost, ENTRIES_MAX, FAST_FRAMES};
 
 use port::PortState;
 
-use super::QUEUE_CAPACITY;
+use super::{StormNeighbour, QUEUE_CAPACITY};
 use crate::command::Command;
 use crate::config::Neighbour;
 use crate::units::{Duration, Instant, PortId, NANOS_PER_SECOND};
@@ -250,6 +250,27 @@ impl Neighbours {
             port: state.config.identifier,
             content: Content::Shutdown,
         })
+    }
+
+    /// What the neighbour on `port` makes of a pause that does not end: every switch with our TLV tells
+    /// storms from loops. What is heard counts before what is configured.
+    pub fn storm_neighbour(&self, port: PortId) -> StormNeighbour {
+        let Some(state) = self.ports.get(port.index()) else {
+            return StormNeighbour::Unknown;
+        };
+        let entries = state.entries();
+        if entries
+            .iter()
+            .any(|entry| entry.announcement.weir.is_some())
+        {
+            return StormNeighbour::Judges;
+        }
+        match state.config.configured {
+            _ if !entries.is_empty() => StormNeighbour::Regular,
+            Neighbour::Unknown => StormNeighbour::Unknown,
+            Neighbour::Enhanced => StormNeighbour::Judges,
+            Neighbour::Regular => StormNeighbour::Regular,
+        }
     }
 
     /// The next request to the dataplane, oldest first.

@@ -79,6 +79,30 @@ pub enum ReportKind {
         /// For how long the port has been suspected.
         lasted: Duration,
     },
+    /// `port` is stalled by a pause, and that is not called a storm.
+    NoStorm {
+        /// Why not.
+        reason: NoStormReason,
+    },
+}
+
+/// Why a stall is no storm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NoStormReason {
+    /// The neighbour tells loops and storms apart itself: this egress is part of a loop, or a victim.
+    NeighbourJudges,
+    /// Nothing is known of the neighbour.
+    UnknownNeighbour,
+}
+
+impl NoStormReason {
+    /// The reason's name in JSON and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NeighbourJudges => "neighbour_judges",
+            Self::UnknownNeighbour => "unknown_neighbour",
+        }
+    }
 }
 
 impl ReportKind {
@@ -95,6 +119,7 @@ impl ReportKind {
             Self::NoAlternative { .. } => "no_alternative",
             Self::TrafficReleaseOrdered { .. } => "traffic_release_ordered",
             Self::Unanswered { .. } => "unanswered",
+            Self::NoStorm { .. } => "no_storm",
         }
     }
 }

@@ -57,6 +57,7 @@ impl Switch {
             };
             dropped = true;
             let state = &mut self.ports[egress.index()];
+            state.heads[priority.index()].note_first(now);
             if state.egress[priority.index()].note_discard(Bytes::new(u64::from(length))) {
                 self.note_empty(egress, priority);
             }

@@ -1,5 +1,6 @@
 //! What one (port, priority) looks like at one moment.
 
+use crate::config::StormAction;
 use crate::level::{Level, LEVEL_MAX};
 use crate::units::{Bytes, Duration, MacAddress, PortId, Priority};
 
@@ -32,6 +33,12 @@ pub struct PriorityGauges {
     pub suspected: bool,
     /// While a release is in force at this egress: the only ingress port that may send.
     pub release_ingress: Option<PortId>,
+    /// True while this egress is stalled by a pause that was not called a storm.
+    pub stalled: bool,
+    /// While a PFC storm lasts at this egress: the watchdog's action.
+    pub storm: Option<StormAction>,
+    /// True while the lifetime limit has this egress drop everything.
+    pub vl_stalled: bool,
     /// Protocol P on this link; `None` for a class without Levels and towards hosts.
     pub levels: Option<LevelGauges>,
 }

@@ -14,12 +14,14 @@ mod hash;
 mod ingress;
 mod level_rules;
 mod levels;
+mod lifetime;
 mod pause_received;
 mod port;
 mod receive;
 mod reroute;
 mod routes;
 mod shaper;
+mod storms;
 mod timers;
 mod traffic_release;
 mod transmit;
@@ -35,15 +37,16 @@ use forwarding::Forwarding;
 use ingress::PauseChange;
 use levels::LevelTable;
 use port::{Port, PrioritySet};
-use virtual_queues::VirtualQueues;
+use storms::StormClock;
+use virtual_queues::{Gate, VirtualQueues};
 
 use crate::command::{Command, CommandError};
-use crate::config::{ConfigError, Neighbour, SwitchConfig};
+use crate::config::{ConfigError, Neighbour, SwitchConfig, WatchdogConfig};
 use crate::counters::{DropReason, PortCounters};
 use crate::event::{Event, EventKind};
 use crate::frame::FrameHandle;
 use crate::level::Level;
-use crate::units::{Bytes, Duration, Instant, PortId, Priority, PRIORITY_COUNT};
+use crate::units::{Bytes, Duration, Instant, PortId, Priority};
 use crate::wire::ControlFrame;
 
 pub use flows::{FlowRecord, HALVINGS, WAYS};
@@ -87,8 +90,7 @@ pub enum Transmission {
 ///   What it gives may change with every other call, and with time;
 /// * [`next_timeout`](Self::next_timeout) is asked anew, and [`handle_timeout`](Self::handle_timeout) is
 ///   called at that moment or later. Calling it too early or too often does nothing;
-/// * [`poll_discarded`](Self::poll_discarded) is called until it gives `None`, where a class has an age
-///   limit.
+/// * [`poll_discarded`](Self::poll_discarded) is called until it gives `None`.
 ///
 /// `now` never goes back; the switch reads no clock, draws no randomness, and given the same calls
 /// gives the same answers. Nothing allocates after [`new`](Self::new).
@@ -98,8 +100,8 @@ pub enum Transmission {
 /// A [`FrameHandle`] belongs to the caller until [`receive`](Self::receive) takes it, and again after
 /// [`complete`](Self::complete) gave it back. One data frame of [`transmit`](Self::transmit) means one
 /// call of `complete`, in any order; a flooded frame comes out of several ports and returns with the
-/// last of them. A frame that grew too old comes back by `poll_discarded` instead, and need not come
-/// out at all.
+/// last of them. A frame that was dropped where it waited comes back by `poll_discarded` instead, and need
+/// not come out at all.
 #[derive(Debug)]
 pub struct Switch {
     config: SwitchConfig,
@@ -120,6 +122,7 @@ pub struct Switch {
     /// Classes of mode `level`.
     with_levels: PrioritySet,
     detector: Detector,
+    storm_clock: StormClock,
     draining: bool,
 }
 
@@ -156,12 +159,14 @@ impl Switch {
         let depths = config.classes.map(|class| class.mode.depth());
         let flows = Flows::new(&config.flows);
         let age_limits = config.classes.map(|class| class.age_limit);
+        let ports: Vec<Port> = config
+            .ports
+            .iter()
+            .map(|port| Port::new(&config, port))
+            .collect();
         Ok(Self {
-            ports: config
-                .ports
-                .iter()
-                .map(|port| Port::new(&config, port))
-                .collect(),
+            storm_clock: StormClock::new(ports.iter().map(|port| &port.storms)),
+            ports,
             forwarding: Forwarding::new(&config),
             to_move: Vec::with_capacity(flows.capacity()),
             flows,
@@ -180,11 +185,7 @@ impl Switch {
                 config.frame_length_max.get(),
             ),
             charges: Charges::new(config.frame_count),
-            discarded: VecDeque::with_capacity(if age_limits == [None; PRIORITY_COUNT] {
-                0
-            } else {
-                config.frame_count
-            }),
+            discarded: VecDeque::with_capacity(config.frame_count),
             ages: Ages::new(age_limits, config.frame_count),
             events: VecDeque::with_capacity(EVENT_CAPACITY),
             events_lost: 0,
@@ -267,6 +268,8 @@ impl Switch {
                 priority,
                 by,
             } => self.reroute(now, selection, egress, priority, by),
+            Command::CallStorm { egress, priority } => self.call_storm(now, egress, priority),
+            Command::SetWatchdog { port, watchdog } => self.set_watchdog(now, port, watchdog),
             Command::Drain => {
                 self.drain();
                 Ok(())
@@ -340,6 +343,9 @@ impl Switch {
             paused_total: port.pause_received.paused_total(now, priority),
             suspected: egress.is_suspected(),
             release_ingress: egress.only_from(),
+            stalled: port.storms.is_stalled(priority),
+            storm: port.storms.action(priority),
+            vl_stalled: port.heads[priority.index()].is_stalled(),
             levels: self.level_gauges(index, priority),
         }
     }
@@ -348,6 +354,11 @@ impl Switch {
     /// O(ports) for each that is taken.
     pub fn level_table(&self) -> impl Iterator<Item = LevelEntry> + '_ {
         self.levels.iter()
+    }
+
+    /// How `port` is watched for PFC storms; `None` also for a port that does not exist.
+    pub fn watchdog(&self, port: PortId) -> Option<WatchdogConfig> {
+        self.ports.get(port.index())?.storms.config
     }
 
     /// How the switch on the other side of `port` is spoken to.

@@ -6,8 +6,10 @@ use super::echo::EchoState;
 use super::egress::EgressState;
 use super::ingress::{BufferMode, IngressBuffer};
 use super::levels::{Budget, FeedbackReceived, FeedbackSent, GrantsGiven, GrantsTaken};
+use super::lifetime::Head;
 use super::pause_received::PauseReceived;
 use super::shaper::Shaper;
+use super::storms::Storms;
 use super::virtual_queues::Gate;
 use crate::config::{ClassMode, FeedbackCoding, Neighbour, PortConfig, PortRole, SwitchConfig};
 use crate::counters::PortCounters;
@@ -61,6 +63,8 @@ pub(super) struct Port {
     /// For fabric ports, where a class has Levels.
     pub(super) echo: Option<EchoState>,
     pub(super) pause_received: PauseReceived,
+    pub(super) storms: Storms,
+    pub(super) heads: [Head; PRIORITY_COUNT],
     pub(super) shaper: Shaper,
     pub(super) counters: PortCounters,
     /// Messages to send outside the data priorities; never more than [`CONTROL_QUEUE_CAPACITY`].
@@ -150,6 +154,8 @@ impl Port {
             neighbour: port.neighbour,
             egress: core::array::from_fn(|_| EgressState::default()),
             pause_received: PauseReceived::new(port.rate),
+            storms: Storms::new(port.watchdog),
+            heads: Default::default(),
             shaper: Shaper::new(port.rate, config.shaper_burst),
             counters: PortCounters::default(),
             clcm_queue: VecDeque::with_capacity(CONTROL_QUEUE_CAPACITY),
@@ -209,11 +215,20 @@ impl Port {
         }
     }
 
+    /// When the neighbour lets `priority` go if nothing else comes in; in the past when it may send.
+    pub(super) fn resumes_at(&self, priority: Priority) -> Instant {
+        if self.storms.ignores_pause(priority) || self.forced.contains(priority) {
+            Instant::ZERO
+        } else {
+            self.pause_received.resumes_at(priority)
+        }
+    }
+
     /// Priorities that have frames and are not held by the neighbour, or sent in spite of it.
     pub(super) fn sendable(&self, now: Instant) -> PrioritySet {
         let mut set = self.waiting;
         for priority in self.waiting.iter() {
-            if self.pause_received.is_paused(now, priority) && !self.forced.contains(priority) {
+            if self.resumes_at(priority) > now {
                 set.remove(priority);
             }
         }

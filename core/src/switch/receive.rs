@@ -179,22 +179,40 @@ impl Switch {
             .decide(now, frame.destination, frame.flow_hash)
         {
             Decision::Port(egress) if egress == ingress => return Err(DropReason::Hairpin),
-            Decision::Port(egress) => egresses.insert(egress),
+            Decision::Port(egress) => {
+                self.check_refusal(egress, frame.priority)?;
+                egresses.insert(egress);
+            }
             Decision::NoRoute => return Err(DropReason::NoRoute),
             Decision::Flood => {
-                for (index, state) in self.ports.iter().enumerate() {
-                    if let Some(egress) = PortId::from_index(index) {
-                        if egress != ingress && state.up {
-                            egresses.insert(egress);
-                        }
+                let mut refusal = DropReason::NoRoute;
+                for egress in (0..self.ports.len()).filter_map(PortId::from_index) {
+                    if egress == ingress || !self.ports[egress.index()].up {
+                        continue;
+                    }
+                    match self.check_refusal(egress, frame.priority) {
+                        Ok(()) => egresses.insert(egress),
+                        Err(reason) => refusal = reason,
                     }
                 }
                 if egresses.is_empty() {
-                    return Err(DropReason::NoRoute);
+                    return Err(refusal);
                 }
             }
         }
         Ok(egresses)
+    }
+
+    /// `Err` while `egress` drops what is for it; the copy is counted there.
+    fn check_refusal(&mut self, egress: PortId, priority: Priority) -> Result<(), DropReason> {
+        let state = &mut self.ports[egress.index()];
+        match state.refusal(priority) {
+            None => Ok(()),
+            Some(reason) => {
+                state.count_egress_drop(priority, reason);
+                Err(reason)
+            }
+        }
     }
 
     fn charge(
@@ -262,6 +280,7 @@ impl Switch {
         let state = &mut self.ports[egress.index()];
         if state.egress[frame.priority.index()].note_arrival(frame.length) {
             state.waiting.insert(frame.priority);
+            state.heads[frame.priority.index()].note_first(now);
             if self.lossless.contains(frame.priority) {
                 self.note_backlog(now);
             }

@@ -24,6 +24,8 @@ impl Switch {
             }
         }
         self.drop_aged(now);
+        self.drop_overdue_heads(now);
+        self.sample_for_storms(now);
         self.sample_for_deadlocks(now);
     }
 
@@ -32,7 +34,15 @@ impl Switch {
     /// that is past means that a port could send at once.
     /// O(ports × priorities).
     pub fn next_timeout(&self) -> Option<Instant> {
-        let mut next = self.ages.next().unwrap_or(Instant::FAR_FUTURE);
+        let mut next = [
+            self.ages.next(),
+            self.next_storm_sample(),
+            self.next_lifetime(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .unwrap_or(Instant::FAR_FUTURE);
         if self.detector_runs() {
             next = next.min(self.detector.next);
         }
@@ -70,11 +80,7 @@ impl Switch {
                     self.queues.may_leave(egress, priority, gate)
                 });
                 if may_send {
-                    let resumes = if port.forced.contains(priority) {
-                        Instant::ZERO
-                    } else {
-                        port.pause_received.resumes_at(priority)
-                    };
+                    let resumes = port.resumes_at(priority);
                     next = next.min(resumes.max(port.shaper.free_at()));
                 }
             }
@@ -84,6 +90,7 @@ impl Switch {
 
     /// A lossless egress has begun to hold frames: the detector has something to watch.
     pub(super) fn note_backlog(&mut self, now: Instant) {
+        self.start_storm_clock(now);
         if self.detector.backlogged == 0 && self.detector.suspected == 0 {
             self.detector.last = now;
             self.detector.next = now + self.sample_interval();

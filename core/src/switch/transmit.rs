@@ -88,6 +88,7 @@ impl Switch {
         if let Some(level) = &mut state.levels[priority.index()] {
             level.taken.note_departure();
         }
+        state.heads[priority.index()].note_departure(now);
         let egress = &mut state.egress[priority.index()];
         let emptied = if state.forced.contains(priority) {
             counters.forced_frames += 1;

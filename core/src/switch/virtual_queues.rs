@@ -95,6 +95,11 @@ pub(super) enum Gate {
     Shut,
 }
 
+impl Gate {
+    /// Lets all pass.
+    pub(super) const ALL: Self = Self::FromLevel(Level::ZERO);
+}
+
 /// A frame that left its virtual queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Departure {

@@ -51,6 +51,7 @@ pub fn switch_config(
         learning_capacity: 0,
         learning_age: Duration::from_secs(300),
         detector: Some(DetectorConfig { detect }),
+        lifetime: None,
         pause_time: Quanta::MAX,
         feedback_refresh: FEEDBACK_REFRESH,
         shaper_burst: Bytes::new(1500),

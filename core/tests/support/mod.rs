@@ -6,27 +6,30 @@
 mod config;
 mod disturbance;
 mod flow;
+mod storm;
 mod topology;
 
 use std::collections::VecDeque;
 
 use weir_core::config::RouteConfig;
-use weir_core::control::{ControlConfig, ControlPlane, LoopBreakerConfig, Policy};
+use weir_core::control::{ControlConfig, ControlPlane, LoopBreakerConfig, Policy, Report};
 use weir_core::event::EventKind;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
     Bytes, Duration, Event, FeedbackCoding, Frame, FrameHandle, Instant, MacAddress, Neighbour,
-    PortConfig, PortId, PortRole, PortSet, Switch, Transmission,
+    PortConfig, PortId, PortRole, PortSet, Switch, SwitchConfig, Transmission,
 };
 
 pub use config::{switch_config, FEEDBACK_REFRESH, PRIORITY, RATE, ROUND_TRIP};
 pub use disturbance::{Disturbance, Random};
+pub use storm::{LineOptions, Recovery};
 pub use topology::{Path, Topology};
 
 use config::use_levels;
 use disturbance::{Disturber, Fate};
 use flow::Flow;
+use storm::HostStorm;
 
 pub const FRAME: Bytes = Bytes::new(1500);
 const TICK: Duration = Duration::from_micros(10);
@@ -75,6 +78,8 @@ struct Host {
     flow_hash: u32,
     paused_until: Instant,
     free_at: Instant,
+    /// Between one frame and the next, beside the line's time.
+    idle: Duration,
 }
 
 pub struct Node {
@@ -93,7 +98,9 @@ pub struct Network {
     pub nodes: Vec<Node>,
     pub flows: Vec<Flow>,
     pub events: Vec<(usize, Event)>,
+    pub reports: Vec<(usize, Report)>,
     hosts: Vec<Host>,
+    storms: Vec<HostStorm>,
     lines: Vec<Line>,
     disturber: Disturber,
     delay: Duration,
@@ -123,6 +130,8 @@ pub struct RingOptions {
     /// T of the links between switches with Levels.
     pub round_trip: Duration,
     pub loop_breaker: LoopBreakerConfig,
+    /// Storm watchdog and lifetime limit.
+    pub recovery: Recovery,
 }
 
 impl Default for RingOptions {
@@ -142,12 +151,37 @@ impl Default for RingOptions {
             seed: 1,
             round_trip: ROUND_TRIP,
             loop_breaker: LoopBreakerConfig::default(),
+            recovery: Recovery::default(),
         }
     }
 }
 
 fn host_address(host: usize) -> MacAddress {
     MacAddress([2, 0x57, 0, 0, HOST_ADDRESS, host as u8])
+}
+
+impl Node {
+    fn new(config: SwitchConfig, mut control: ControlPlane, recovery: Recovery) -> Self {
+        let (port_count, frame_count) = (config.ports.len(), config.frame_count);
+        for port in (0..port_count).filter_map(PortId::from_index) {
+            control.set_storm_neighbour(Instant::ZERO, port, recovery.neighbour);
+        }
+        Self {
+            switch: Switch::new(config).unwrap(),
+            control,
+            lines: vec![usize::MAX; port_count],
+            frames: vec![None; frame_count],
+            free: (0..frame_count as u32).rev().map(FrameHandle).collect(),
+            to_control: VecDeque::new(),
+            to_switch: VecDeque::new(),
+        }
+    }
+
+    fn take_discarded(&mut self) {
+        while let Some(handle) = self.switch.poll_discarded() {
+            self.free.push(handle);
+        }
+    }
 }
 
 /// Every other switch's host is reached clockwise.
@@ -202,6 +236,8 @@ impl Network {
             nodes: Vec::new(),
             flows: Vec::new(),
             events: Vec::new(),
+            reports: Vec::new(),
+            storms: Vec::new(),
             hosts: Vec::new(),
             lines: Vec::new(),
             disturber: Disturber::new(options.disturbance, options.seed),
@@ -222,6 +258,7 @@ impl Network {
             flow_hash: 0,
             paused_until: Instant::ZERO,
             free_at: Instant::ZERO,
+            idle: Duration::ZERO,
         });
         self.connect(End::Host(host), End::Switch(switch, port));
     }
@@ -237,8 +274,9 @@ impl Network {
     ) {
         let port_count = fabric_count + host_ports;
         let ports = (0..port_count)
-            .map(|port| {
-                PortConfig::new(
+            .map(|port| PortConfig {
+                watchdog: options.recovery.watchdog,
+                ..PortConfig::new(
                     if port < fabric_count {
                         PortRole::Fabric
                     } else {
@@ -253,13 +291,13 @@ impl Network {
         if options.levels && !options.regular.contains(&index) {
             use_levels(&mut config, options);
         }
-        let frame_count = config.frame_count;
+        config.lifetime = options.recovery.lifetime;
         let fabric = (0..fabric_count as u8)
             .map(PortId::new)
             .collect::<PortSet>();
-        self.nodes.push(Node {
-            switch: Switch::new(config).unwrap(),
-            control: ControlPlane::new(
+        self.nodes.push(Node::new(
+            config,
+            ControlPlane::new(
                 ControlConfig {
                     policy: options.policy,
                     clcm_interval: options.clcm_interval,
@@ -271,12 +309,8 @@ impl Network {
                 },
                 options.seed * 1000 + index as u64 + 1,
             ),
-            lines: vec![usize::MAX; port_count],
-            frames: vec![None; frame_count],
-            free: (0..frame_count as u32).rev().map(FrameHandle).collect(),
-            to_control: VecDeque::new(),
-            to_switch: VecDeque::new(),
-        });
+            options.recovery,
+        ));
     }
 
     fn connect(&mut self, a: End, b: End) {
@@ -296,6 +330,7 @@ impl Network {
         let end = self.now + span;
         while self.now < end {
             self.now = self.now + TICK;
+            self.send_storms();
             self.deliver();
             for host in 0..self.hosts.len() {
                 self.send_from_host(host);
@@ -450,7 +485,7 @@ impl Network {
             return;
         }
         let time = RATE.time_for(FRAME + weir_core::switch::LINE_OVERHEAD);
-        host.free_at = host.free_at.max(self.now) + time;
+        host.free_at = host.free_at.max(self.now) + time + host.idle;
         let data = DataFrame {
             flow_hash: host.flow_hash,
             flow,
@@ -471,9 +506,11 @@ impl Network {
         while node.to_switch.front().is_some_and(|(at, _)| *at <= now) {
             let (_, command) = node.to_switch.pop_front().unwrap();
             let _ = node.switch.apply(now, command);
+            node.take_discarded();
         }
         if node.switch.next_timeout().is_some_and(|at| at <= now) {
             node.switch.handle_timeout(now);
+            node.take_discarded();
         }
         for port in 0..node.lines.len() {
             let id = PortId::new(port as u8);
@@ -524,7 +561,9 @@ impl Network {
         while let Some(command) = node.control.poll_command() {
             node.to_switch.push_back((now + CONTROL_LATENCY, command));
         }
-        while node.control.poll_report().is_some() {}
+        while let Some(report) = node.control.poll_report() {
+            self.reports.push((index, report));
+        }
     }
 }
 

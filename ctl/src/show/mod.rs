@@ -4,6 +4,7 @@ mod events;
 mod flows;
 mod levels;
 mod neighbors;
+mod pfcwd;
 mod views;
 
 use anyhow::Result;
@@ -15,6 +16,7 @@ use crate::target::Target;
 pub use events::events;
 pub use flows::flows;
 pub use neighbors::neighbors;
+pub use pfcwd::pfcwd;
 
 /// `switchctl status`.
 pub fn status(target: &Target, output: &Output) -> Result<()> {

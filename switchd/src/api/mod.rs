@@ -4,6 +4,7 @@ pub mod flows;
 pub mod levels;
 pub mod listener;
 pub mod neighbors;
+pub mod pfcwd;
 pub mod routes;
 pub mod views;
 
@@ -26,13 +27,18 @@ use weir_api::daemon::{
     Deadlocks, Error, EventPage, Flows, History, Levels, Pfc, Port, Queue, Status,
 };
 use weir_api::neighbors::Neighbor;
+use weir_api::pfcwd::{Pfcwd, PfcwdChange};
 
 use crate::control::Shared;
 use crate::dataplane::tables::Tables;
 use listener::{Bounded, CONNECTIONS_MAX, SILENCE_MAX};
+use pfcwd::PfcwdError;
 
 /// The longest wait for an event; a longer one asked for is cut to this.
 pub const WAIT_SECONDS_MAX: f64 = 60.0;
+
+/// The one path that takes changes.
+const PFCWD: &str = "/v1/pfcwd";
 
 /// All routes.
 pub fn router(shared: Arc<Shared>) -> Router {
@@ -48,6 +54,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/neighbors", get(neighbours))
         .route("/v1/flows", get(flows))
         .merge(routes::router())
+        .route(PFCWD, get(watchdog).put(set_watchdog))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(shared)
@@ -174,12 +181,26 @@ async fn flows(State(shared): State<Arc<Shared>>) -> Result<Json<Flows>, ApiErro
     Ok(Json(flows::flows(&shared.info, &snapshot)))
 }
 
+async fn watchdog(State(shared): State<Arc<Shared>>) -> Json<Pfcwd> {
+    let snapshot = shared.fresh_snapshot().await;
+    Json(pfcwd::pfcwd(&shared.info, &snapshot))
+}
+
+async fn set_watchdog(
+    State(shared): State<Arc<Shared>>,
+    change: Result<Json<PfcwdChange>, JsonRejection>,
+) -> Result<Json<Pfcwd>, ApiError> {
+    let Json(change) = change?;
+    Ok(Json(pfcwd::change(&shared, &change).await?))
+}
+
 async fn not_found(uri: Uri) -> ApiError {
     ApiError {
         status: StatusCode::NOT_FOUND,
         error: format!(
             "there is no {}; there are /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/levels, \
-             /v1/deadlocks, /v1/events, /v1/history, /v1/neighbors, /v1/routes and /v1/flows",
+             /v1/deadlocks, /v1/events, /v1/history, /v1/neighbors, /v1/routes, /v1/flows and \
+             /v1/pfcwd",
             uri.path()
         ),
     }
@@ -199,6 +220,7 @@ async fn method_not_allowed(method: Method, uri: Uri) -> ApiError {
 /// What a path that exists answers.
 fn methods(path: &str) -> &'static str {
     match path.strip_prefix("/v1/routes/") {
+        None if path == PFCWD => "GET and PUT",
         None => "GET",
         Some(rest) if rest.contains("/buckets/") => "PUT",
         Some(rest) if rest.contains("/pins/") => "PUT and DELETE",
@@ -240,6 +262,18 @@ impl From<JsonRejection> for ApiError {
 impl From<QueryRejection> for ApiError {
     fn from(rejection: QueryRejection) -> Self {
         Self::bad_request(rejection.body_text())
+    }
+}
+
+impl From<PfcwdError> for ApiError {
+    fn from(error: PfcwdError) -> Self {
+        Self {
+            status: match error {
+                PfcwdError::Illegal(_) => StatusCode::BAD_REQUEST,
+                PfcwdError::NotTaken => StatusCode::SERVICE_UNAVAILABLE,
+            },
+            error: error.to_string(),
+        }
     }
 }
 

@@ -74,7 +74,12 @@ impl DeadlockLog {
             | EventKind::TrafficReleaseEnded { .. }
             | EventKind::HeadroomExceeded { .. }
             | EventKind::RouteTooLong { .. }
-            | EventKind::RoundTripExceeded { .. } => {}
+            | EventKind::RoundTripExceeded { .. }
+            | EventKind::PauseStalled { .. }
+            | EventKind::PauseStallEnded { .. }
+            | EventKind::StormDetected { .. }
+            | EventKind::StormRestored { .. }
+            | EventKind::LifetimeStalled { .. } => {}
         }
     }
 
@@ -104,6 +109,7 @@ impl DeadlockLog {
             | ReportKind::ClcmForwarded { .. }
             | ReportKind::ClcmIgnored { .. }
             | ReportKind::NoAlternative { .. }
+            | ReportKind::NoStorm { .. }
             | ReportKind::TrafficReleaseOrdered { .. }
             | ReportKind::Unanswered { .. } => {}
         }

@@ -88,6 +88,35 @@ pub fn event(info: &SwitchInfo, event: &Event) -> Draft {
         EventKind::HeadroomExceeded { ingress, priority } => {
             about("headroom_exceeded", ingress, priority)
         }
+        EventKind::PauseStalled {
+            egress,
+            priority,
+            idle,
+            queued,
+        } => about("pause_stalled", egress, priority)
+            .detail("idle", seconds(idle))
+            .detail("queued", queued),
+        EventKind::PauseStallEnded { egress, priority } => {
+            about("pause_stall_ended", egress, priority)
+        }
+        EventKind::StormDetected {
+            egress,
+            priority,
+            action,
+        } => about("storm_detected", egress, priority).detail("action", action.name()),
+        EventKind::StormRestored {
+            egress,
+            priority,
+            lasted,
+            dropped,
+            forwarded,
+        } => about("storm_restored", egress, priority)
+            .detail("lasted", seconds(lasted))
+            .detail("dropped", dropped)
+            .detail("forwarded", forwarded),
+        EventKind::LifetimeStalled { egress, priority } => {
+            about("lifetime_stalled", egress, priority)
+        }
         EventKind::RouteTooLong {
             ingress,
             priority,
@@ -128,6 +157,7 @@ pub fn report(info: &SwitchInfo, report: &Report) -> Draft {
             .detail("ingress", ingress())
             .detail("hops", hops),
         ReportKind::ClcmIgnored { reason } => about(report.port).detail("reason", reason.name()),
+        ReportKind::NoStorm { reason } => about(report.port).detail("reason", reason.name()),
         ReportKind::LoopFound { egress, length } => about(egress)
             .detail("ingress", ingress())
             .detail("switches", length),

@@ -234,7 +234,7 @@ impl Shared {
     }
 
     /// Has the supervisor pass `command` on to the dataplane.
-    pub(super) async fn command(&self, command: Command) {
+    pub async fn command(&self, command: Command) {
         // Fails only once the supervisor has ended, and with it the dataplane.
         let _ = self.inbox.send(Message::Command(command)).await;
     }

@@ -193,6 +193,9 @@ impl Supervisor {
                 }
             }
             Message::Command(command) => {
+                if let Command::SetLink { port, up: false } = command {
+                    self.plane.forget_neighbour(port);
+                }
                 self.pend(command, None);
             }
             Message::Ask { command, reply } => {
@@ -234,6 +237,10 @@ impl Supervisor {
             self.take_answer(answer);
         }
         let now = clock::now();
+        if self.plane.has_stalls() {
+            self.learn_neighbours(now);
+            self.drain_plane();
+        }
         if self.plane.next_timeout().is_some_and(|due| due <= now) {
             self.plane.handle_timeout(now);
             self.drain_plane();
@@ -248,8 +255,20 @@ impl Supervisor {
         self.shared.deadlocks().note_event(&self.shared.info, event);
         self.shared
             .record(describe::event(&self.shared.info, event));
+        if matches!(event.kind, EventKind::PauseStalled { .. }) {
+            self.learn_neighbours(event.at);
+        }
         self.plane.handle_event(event);
         self.drain_plane();
+    }
+
+    /// Tells the state machine what LLDP knows of the neighbours: whether a stall is a storm depends on it.
+    fn learn_neighbours(&mut self, now: Instant) {
+        let neighbours = self.shared.neighbours();
+        for (port, _) in self.shared.info.numbered_ports() {
+            let neighbour = neighbours.storm_neighbour(port);
+            self.plane.set_storm_neighbour(now, port, neighbour);
+        }
     }
 
     fn drain_plane(&mut self) {
@@ -337,6 +356,7 @@ impl Supervisor {
             self.shared
                 .record(Draft::new(at, "events_lost").detail("events", lost));
             self.reconcile(&snapshot);
+            self.reconcile_stalls(&snapshot);
         }
         if let Some(old) = self.shared.publish(snapshot) {
             if self.spare.len() < SPARE_SNAPSHOTS {
@@ -398,6 +418,36 @@ impl Supervisor {
                         alternatives: false,
                         alternatives_from: PortSet::EMPTY,
                     },
+                    _ => continue,
+                };
+                self.take_event(&Event {
+                    at: snapshot.at,
+                    kind,
+                });
+            }
+        }
+    }
+
+    /// The same for stalls: without its event a storm would never be judged.
+    fn reconcile_stalls(&mut self, snapshot: &Snapshot) {
+        for (index, state) in snapshot.ports.iter().enumerate() {
+            let Some(egress) = PortId::from_index(index) else {
+                return;
+            };
+            for priority in Priority::ALL {
+                let gauges = &state.gauges[priority.index()];
+                let kind = match self.plane.stall_began(egress, priority) {
+                    None if gauges.stalled => EventKind::PauseStalled {
+                        egress,
+                        priority,
+                        idle: Duration::ZERO,
+                        queued: gauges.egress,
+                    },
+                    Some(began)
+                        if !gauges.stalled && gauges.storm.is_none() && began <= snapshot.at =>
+                    {
+                        EventKind::PauseStallEnded { egress, priority }
+                    }
                     _ => continue,
                 };
                 self.take_event(&Event {

@@ -7,7 +7,7 @@
 use weir_core::counters::PortCounters;
 use weir_core::switch::{LevelEntry, PriorityGauges};
 use weir_core::units::PRIORITY_COUNT;
-use weir_core::{Command, CommandError, Duration, Instant, Switch};
+use weir_core::{Command, CommandError, Duration, Instant, Switch, WatchdogConfig};
 
 use super::tables::{FlowTable, RouteTables, Tables};
 
@@ -77,6 +77,8 @@ pub struct PortSnapshot {
     pub counters: PortCounters,
     /// The core's gauges, by priority.
     pub gauges: [PriorityGauges; PRIORITY_COUNT],
+    /// How the port is watched for PFC storms.
+    pub watchdog: Option<WatchdogConfig>,
     /// What the kernel lost on the way to or from the socket.
     pub kernel: KernelLosses,
 }

@@ -149,9 +149,9 @@ impl<I: Io> Worker<I> {
         }
         if self.switch.next_timeout().is_some_and(|due| due <= now) {
             self.switch.handle_timeout(now);
-            while let Some(handle) = self.switch.poll_discarded() {
-                self.pool.give_back(handle.0);
-            }
+        }
+        while let Some(handle) = self.switch.poll_discarded() {
+            self.pool.give_back(handle.0);
         }
         for port in 0..self.ports.len() {
             busy |= self.transmit(now, port);
@@ -421,6 +421,7 @@ impl<I: Io> Worker<I> {
             for priority in Priority::ALL {
                 state.gauges[priority.index()] = self.switch.gauges(now, port, priority);
             }
+            state.watchdog = self.switch.watchdog(port);
             state.kernel = self.io.losses(index);
         }
         // The control plane has at most one snapshot on its way; were it gone, the box is dropped.

@@ -240,6 +240,14 @@ impl SnapshotCollector {
                 (&define::FLOWS_MOVED, counters.flows_moved),
                 (&define::RELEASES, counters.releases),
                 (&define::FORCED_FRAMES, counters.forced_frames),
+                (&define::STORM, u64::from(gauges.storm.is_some())),
+                (&define::STORMS_DETECTED, counters.storms_detected),
+                (&define::STORMS_RESTORED, counters.storms_restored),
+                (&define::STORM_DROPPED_FRAMES, counters.storm_dropped),
+                (&define::STORM_FORWARDED_FRAMES, counters.storm_forwarded),
+                (&define::LIFETIME_STALLED, u64::from(gauges.vl_stalled)),
+                (&define::LIFETIME_STALLS, counters.lifetime_stalls),
+                (&define::LIFETIME_DROPPED_FRAMES, counters.lifetime_dropped),
             ] {
                 families.add(metric, &place, value as f64);
             }

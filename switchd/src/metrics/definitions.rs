@@ -88,6 +88,22 @@ metrics! {
         "Deadlock releases that started with the port as the loop's egress.";
     FORCED_FRAMES Counter "weir_forced_frames_total" ["port", "priority"]
         "Frames that a traffic release of the Loop Breaker sent although the neighbour paused them.";
+    STORM Gauge "weir_storm" ["port", "priority"]
+        "1 while the storm watchdog takes its action at the egress: a PFC storm lasts.";
+    STORMS_DETECTED Counter "weir_storms_detected_total" ["port", "priority"]
+        "PFC storms that were called at the egress.";
+    STORMS_RESTORED Counter "weir_storms_restored_total" ["port", "priority"]
+        "PFC storms at the egress that are over.";
+    STORM_DROPPED_FRAMES Counter "weir_storm_dropped_frames_total" ["port", "priority"]
+        "Copies of frames for the egress that were dropped because of a storm.";
+    STORM_FORWARDED_FRAMES Counter "weir_storm_forwarded_frames_total" ["port", "priority"]
+        "Frames that left by the egress while a storm's pause was ignored.";
+    LIFETIME_STALLED Gauge "weir_lifetime_stalled" ["port", "priority"]
+        "1 while the egress drops everything after too many drops by the lifetime limit in a row (VLStalled).";
+    LIFETIME_STALLS Counter "weir_lifetime_stalls_total" ["port", "priority"]
+        "Times that the egress began to drop everything (VLStalled).";
+    LIFETIME_DROPPED_FRAMES Counter "weir_lifetime_dropped_frames_total" ["port", "priority"]
+        "Copies of frames for the egress that were dropped by the head-of-queue lifetime limit.";
     FEEDBACK Gauge "weir_level_feedback" ["port", "priority", "direction"]
         "Transmit Feedback in force on the link: told by us (tx) and told by the neighbour (rx); 0 restricts nothing.";
     FEEDBACK_FRAMES Counter "weir_level_feedback_frames_total" ["port", "priority", "direction"]

@@ -125,6 +125,13 @@ pub struct FakeDataplane {
     thread: Option<JoinHandle<()>>,
 }
 
+/// A change of what is watched shows in the snapshots to come.
+fn watch(template: &Mutex<Snapshot>, command: Command) {
+    if let Command::SetWatchdog { port, watchdog } = command {
+        template.lock().unwrap().ports[port.index()].watchdog = watchdog;
+    }
+}
+
 impl FakeDataplane {
     pub fn start() -> Self {
         let (requests, request_queue) = bounded(64);
@@ -163,8 +170,12 @@ impl FakeDataplane {
         std::thread::spawn(move || {
             for request in requests {
                 match request {
-                    Request::Command(command) => commands.lock().unwrap().push(command),
+                    Request::Command(command) => {
+                        watch(&template, command);
+                        commands.lock().unwrap().push(command);
+                    }
                     Request::Ask { id, command } => {
+                        watch(&template, command);
                         commands.lock().unwrap().push(command);
                         let outcome = *outcome.lock().unwrap();
                         answers.send(CommandAnswer { id, outcome }).unwrap();
@@ -309,6 +320,18 @@ impl Answer {
 
 pub async fn get(socket: &Path, path: &str) -> Answer {
     request(socket, "GET", path).await
+}
+
+/// PUT with a JSON body.
+pub async fn put(socket: &Path, path: &str, body: &str) -> Answer {
+    let mut stream = tokio::net::UnixStream::connect(socket).await.unwrap();
+    let length = body.len();
+    let request = format!(
+        "PUT {path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    answer(stream).await
 }
 
 pub async fn request(socket: &Path, method: &str, path: &str) -> Answer {

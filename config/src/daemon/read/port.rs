@@ -2,16 +2,16 @@
 
 use weir_core::{Duration, FeedbackCoding, MacAddress, Neighbour, Police, PortRole, Priority};
 
-use super::{keys, within};
-use crate::daemon::{default_dscp_map, Fallback, Port, Trust, DEFAULT_ROUND_TRIP};
+use super::{keys, pfcwd, within};
+use crate::daemon::{default_dscp_map, Fallback, PfcwdConfig, Port, Trust, DEFAULT_ROUND_TRIP};
 use crate::reader::{line_of, FromItem, Names, Table};
 
-pub(super) fn ports(root: &Table<'_>) -> Vec<Port> {
+pub(super) fn ports(root: &Table<'_>, watchdog: PfcwdConfig) -> Vec<Port> {
     let (names, devices) = (Names::default(), Names::default());
     let ports: Vec<Port> = root
         .tables("port", keys("port"))
         .iter()
-        .filter_map(|table| port(table, &names, &devices))
+        .filter_map(|table| port(table, &names, &devices, watchdog))
         .collect();
     if ports.is_empty() && !root.problems().any() {
         root.complain("port", "a switch needs at least one [[port]]");
@@ -22,7 +22,7 @@ pub(super) fn ports(root: &Table<'_>) -> Vec<Port> {
     ports
 }
 
-fn port(table: &Table<'_>, names: &Names, devices: &Names) -> Option<Port> {
+fn port(table: &Table<'_>, names: &Names, devices: &Names, watchdog: PfcwdConfig) -> Option<Port> {
     let device: Option<String> = table.require("device");
     let name: Option<String> = table.get("name").or_else(|| device.clone());
     if let Some(name) = &name {
@@ -92,6 +92,7 @@ fn port(table: &Table<'_>, names: &Names, devices: &Names) -> Option<Port> {
         neighbour,
         feedback: feedback.unwrap_or_default(),
         police: police.unwrap_or_default(),
+        pfcwd: pfcwd(table, watchdog),
         address: table.get::<MacAddress>("address"),
         default_priority: table.get_or("default-priority", Priority::ALL[0]),
         pcp_map: pcp_map(table),

@@ -10,7 +10,16 @@ use crate::reader::Table;
 use crate::scenario::{Expect, Flow, Scenario};
 
 /// Tables of `[expect]` that hold in one case alone; they have all its other keys.
-const CASES: [&str; 6] = ["off", "breaker", "loop-breaker", "auto", "level", "mixed"];
+const CASES: [&str; 8] = [
+    "off",
+    "breaker",
+    "loop-breaker",
+    "auto",
+    "watchdog",
+    "lifetime",
+    "level",
+    "mixed",
+];
 
 /// The part of `[expect]` that counts.
 pub(super) fn expected_case(

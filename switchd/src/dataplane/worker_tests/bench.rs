@@ -259,6 +259,7 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
         detector: Some(DetectorConfig {
             detect: Duration::from_millis(20),
         }),
+        lifetime: None,
         pause_time: Quanta::MAX,
         feedback_refresh: Duration::from_millis(10),
         shaper_burst: if setup.rate == SLOW {

@@ -1,0 +1,65 @@
+//! Bodies of `/v1/pfcwd`: the PFC storm watchdog. Times are in milliseconds, as SONiC has them.
+
+use serde::{Deserialize, Serialize};
+
+/// `GET /v1/pfcwd`, and what `PUT` answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pfcwd {
+    /// How each port is watched.
+    pub ports: Vec<PfcwdPort>,
+    /// Each (port, priority) of a lossless class.
+    pub queues: Vec<PfcwdQueue>,
+}
+
+/// How one port is watched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PfcwdPort {
+    /// The port.
+    pub port: String,
+    /// Times and action; `None` where the port is not watched.
+    pub watchdog: Option<PfcwdSettings>,
+}
+
+/// Times and action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PfcwdSettings {
+    /// `drop`, `forward` or `alert`.
+    pub action: String,
+    /// How long a neighbour must hold a queue, 100 to 5000.
+    pub detection_milliseconds: u64,
+    /// How long no pause must come in until a storm is over, 100 to 60000.
+    pub restoration_milliseconds: u64,
+}
+
+/// One queue: a (port, priority) of a lossless class.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PfcwdQueue {
+    /// The port.
+    pub port: String,
+    /// The priority, 0 to 7.
+    pub priority: u8,
+    /// `operational` or `stormed`.
+    pub status: String,
+    /// The action of the storm that lasts.
+    pub action: Option<String>,
+    /// Storms so far.
+    pub storms_detected_total: u64,
+    /// Storms that are over.
+    pub storms_restored_total: u64,
+    /// Frames that left while a storm's pause was ignored.
+    pub forwarded_frames_total: u64,
+    /// Copies of frames that were dropped because of a storm.
+    pub dropped_frames_total: u64,
+}
+
+/// `PUT /v1/pfcwd`: has ports watched in this way from now on, until the daemon ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PfcwdChange {
+    /// Which ports; none for all.
+    #[serde(default)]
+    pub ports: Vec<String>,
+    /// Times and action; `None` stops the watch.
+    pub watchdog: Option<PfcwdSettings>,
+}

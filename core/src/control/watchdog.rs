@@ -1,0 +1,245 @@
+//! Which stall is a PFC storm.
+//!
+//! The dataplane says that a neighbour has held an (egress, priority) for the watchdog's detection time
+//! ([`EventKind::PauseStalled`](crate::event::EventKind::PauseStalled)). Such a stall is one of three
+//! things: the neighbour itself is mad (a *storm*), the egress is part of a credit loop, or the neighbour is
+//! a switch that is held by somebody else (a *victim* of a storm or a loop further on).
+//!
+//! | the egress leads to | verdict |
+//! |---|---|
+//! | a host (edge port) | storm: no loop runs through a host, and behind a host there is nobody |
+//! | a switch that has a Weir TLV in its LLDP, or has sent or returned a CLCM | no storm: the neighbour judges its own egress ports by this table, and a loop is the Deadlock Breaker's |
+//! | a switch that is heard and has none, or is `regular` by configuration | storm, unless a CLCM of ours comes back within four CLCM intervals of the suspicion |
+//! | a switch that nothing is known of | no storm: dropping frames of a victim is worse than waiting |
+//!
+//! Under [`Policy::Watchdog`] every stall is a storm at once, loop or not: what a switch does that knows no
+//! CLCM.
+//!
+//! A verdict of *no storm* holds until something changes: a stall that lasts is judged anew when the
+//! neighbour becomes known.
+
+use super::report::{NoStormReason, ReportKind};
+use super::{ControlPlane, Policy};
+use crate::command::Command;
+use crate::units::{Instant, PortId, Priority, PRIORITY_COUNT};
+
+/// CLCM intervals for which a CLCM may be on its way round a loop.
+const CLCM_INTERVALS: u64 = 4;
+
+/// What is known of a fabric port's neighbour, as far as storms go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StormNeighbour {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// It does not tell loops and storms apart: what it holds, it holds on its own account.
+    Regular,
+    /// It judges its own egress ports as we do.
+    Judges,
+}
+
+/// Stalls and neighbours.
+#[derive(Debug)]
+pub(super) struct Watchdog {
+    ports: Vec<Port>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Port {
+    neighbour: StormNeighbour,
+    /// A CLCM has shown that the neighbour speaks it.
+    speaks_clcm: bool,
+    stalls: [Option<Stall>; PRIORITY_COUNT],
+    /// When the stalls began.
+    began: [Instant; PRIORITY_COUNT],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stall {
+    /// It waits for the detector's suspicion: CLCM are sent from then on.
+    Unsuspected,
+    /// A CLCM may come back until then.
+    Asked(Instant),
+    /// Called.
+    Storm,
+    /// No storm, for this reason.
+    Dismissed(NoStormReason),
+}
+
+impl Watchdog {
+    pub(super) fn new(port_count: usize) -> Self {
+        Self {
+            ports: vec![Port::default(); port_count],
+        }
+    }
+
+    /// When the next verdict is due. O(ports).
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        let stalls = self.ports.iter().flat_map(|port| port.stalls);
+        stalls
+            .filter_map(|stall| match stall {
+                Some(Stall::Asked(until)) => Some(until),
+                _ => None,
+            })
+            .min()
+    }
+
+    fn get_mut(&mut self, egress: PortId, priority: Priority) -> Option<&mut Option<Stall>> {
+        let port = self.ports.get_mut(egress.index())?;
+        Some(&mut port.stalls[priority.index()])
+    }
+}
+
+impl ControlPlane {
+    /// Takes note of what LLDP or the configuration knows of a neighbour. A stall that lasts is judged anew.
+    pub fn set_storm_neighbour(&mut self, now: Instant, port: PortId, neighbour: StormNeighbour) {
+        let Some(state) = self.watchdog.ports.get_mut(port.index()) else {
+            return;
+        };
+        if core::mem::replace(&mut state.neighbour, neighbour) == neighbour {
+            return;
+        }
+        for priority in Priority::ALL {
+            let stall = self.watchdog.ports[port.index()].stalls[priority.index()];
+            if matches!(stall, Some(stall) if stall != Stall::Storm) {
+                self.judge_stall(now, port, priority);
+            }
+        }
+    }
+
+    /// Forgets that the neighbour of `port` spoke CLCM: it may be another one now.
+    pub fn forget_neighbour(&mut self, port: PortId) {
+        if let Some(state) = self.watchdog.ports.get_mut(port.index()) {
+            state.speaks_clcm = false;
+        }
+    }
+
+    /// True while an egress is stalled by a pause: what is known of neighbours matters.
+    pub fn has_stalls(&self) -> bool {
+        let mut stalls = self.watchdog.ports.iter().flat_map(|port| port.stalls);
+        stalls.any(|stall| stall.is_some())
+    }
+
+    /// Since when a stall of this (`egress`, `priority`) is known of.
+    pub fn stall_began(&self, egress: PortId, priority: Priority) -> Option<Instant> {
+        let port = self.watchdog.ports.get(egress.index())?;
+        port.stalls[priority.index()].map(|_| port.began[priority.index()])
+    }
+
+    pub(super) fn begin_stall(&mut self, now: Instant, egress: PortId, priority: Priority) {
+        if let Some(port) = self.watchdog.ports.get_mut(egress.index()) {
+            port.stalls[priority.index()] = None;
+            port.began[priority.index()] = now;
+            self.judge_stall(now, egress, priority);
+        }
+    }
+
+    pub(super) fn end_stall(&mut self, egress: PortId, priority: Priority) {
+        if let Some(stall) = self.watchdog.get_mut(egress, priority) {
+            *stall = None;
+        }
+    }
+
+    /// The detector suspects a stalled egress: its CLCM are on their way.
+    pub(super) fn note_suspected_stall(
+        &mut self,
+        now: Instant,
+        egress: PortId,
+        priority: Priority,
+    ) {
+        let until = now + self.config.clcm_interval.saturating_mul(CLCM_INTERVALS);
+        if let Some(stall @ Some(Stall::Unsuspected)) = self.watchdog.get_mut(egress, priority) {
+            *stall = Some(Stall::Asked(until));
+        }
+    }
+
+    /// A CLCM came in by `port`: the switch there speaks it.
+    pub(super) fn note_clcm_from(&mut self, now: Instant, port: PortId) {
+        if self.config.fabric_ports.contains(port) {
+            self.note_speaks_clcm(now, port);
+        }
+    }
+
+    /// A CLCM that went out by `egress` came back.
+    pub(super) fn note_loop(&mut self, now: Instant, egress: PortId) {
+        self.note_speaks_clcm(now, egress);
+    }
+
+    pub(super) fn judge_due_stalls(&mut self, now: Instant) {
+        for index in 0..self.watchdog.ports.len() {
+            let Some(egress) = PortId::from_index(index) else {
+                return;
+            };
+            for priority in Priority::ALL {
+                match self.watchdog.ports[index].stalls[priority.index()] {
+                    Some(Stall::Asked(until)) if until <= now => {
+                        self.judge_stall(now, egress, priority);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn note_speaks_clcm(&mut self, now: Instant, port: PortId) {
+        let Some(state) = self.watchdog.ports.get_mut(port.index()) else {
+            return;
+        };
+        if core::mem::replace(&mut state.speaks_clcm, true) {
+            return;
+        }
+        for priority in Priority::ALL {
+            let stall = self.watchdog.ports[port.index()].stalls[priority.index()];
+            if matches!(stall, Some(stall) if stall != Stall::Storm) {
+                self.judge_stall(now, port, priority);
+            }
+        }
+    }
+
+    /// See the module.
+    fn judge_stall(&mut self, now: Instant, egress: PortId, priority: Priority) {
+        let Some(port) = self.watchdog.ports.get(egress.index()) else {
+            return;
+        };
+        let before = port.stalls[priority.index()];
+        let is_edge = !self.config.fabric_ports.contains(egress);
+        let verdict = if self.config.policy == Policy::Watchdog || is_edge {
+            Stall::Storm
+        } else if port.speaks_clcm || port.neighbour == StormNeighbour::Judges {
+            Stall::Dismissed(NoStormReason::NeighbourJudges)
+        } else if port.neighbour == StormNeighbour::Unknown {
+            Stall::Dismissed(NoStormReason::UnknownNeighbour)
+        } else {
+            self.await_clcm(now, egress, priority, before)
+        };
+        self.watchdog.ports[egress.index()].stalls[priority.index()] = Some(verdict);
+        match verdict {
+            Stall::Storm => self.command(Command::CallStorm { egress, priority }),
+            Stall::Dismissed(reason) if before != Some(verdict) => {
+                self.report(now, egress, priority, ReportKind::NoStorm { reason });
+            }
+            Stall::Dismissed(_) | Stall::Unsuspected | Stall::Asked(_) => {}
+        }
+    }
+
+    /// The neighbour is regular: a CLCM of ours gets time to come back.
+    fn await_clcm(
+        &self,
+        now: Instant,
+        egress: PortId,
+        priority: Priority,
+        before: Option<Stall>,
+    ) -> Stall {
+        if !self.config.policy.speaks_clcm() {
+            return Stall::Storm;
+        }
+        match before {
+            Some(Stall::Asked(until)) if until <= now => Stall::Storm,
+            Some(Stall::Asked(until)) => Stall::Asked(until),
+            _ if self.suspects.current(egress, priority).is_some() => {
+                Stall::Asked(now + self.config.clcm_interval.saturating_mul(CLCM_INTERVALS))
+            }
+            _ => Stall::Unsuspected,
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The head-of-queue lifetime limit, InfiniBand's way out of a deadlock: what stands at the head of its
+//! (egress, priority) for too long is dropped (InfiniBand Architecture Specification, section 18.2.5.4:
+//! HOQLife, VLStallCount, VLStalled).
+//!
+//! The clock is that of the queue, not of a frame: it starts when a frame comes to the head, which is when
+//! the one before it has left or was dropped, or when the queue was empty.
+
+use super::Switch;
+use crate::config::{ClassMode, LifetimeConfig};
+use crate::counters::DropReason;
+use crate::event::EventKind;
+use crate::units::{Bytes, Duration, Instant, PortId, Priority};
+
+/// A timeout that comes late by this part of the limit says that the switch itself stood still, and may
+/// not have seen that the frame could leave: the frame is given the same part once more.
+const GRACE_DIVISOR: u64 = 8;
+
+/// The head of one (egress, priority).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Head {
+    since: Instant,
+    grace: Duration,
+    /// Frames in a row that stood here for too long.
+    drops: u8,
+    /// VLStalled until then.
+    stalled_until: Option<Instant>,
+}
+
+/// What a head's clock says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Wait,
+    Drop,
+    /// The drop that makes the queue VLStalled.
+    Stall,
+    /// No longer VLStalled.
+    Recovered,
+}
+
+impl Head {
+    /// The first frame of an empty queue.
+    pub(super) fn note_first(&mut self, now: Instant) {
+        self.since = now;
+        self.grace = Duration::ZERO;
+    }
+
+    /// A frame has left.
+    pub(super) fn note_departure(&mut self, now: Instant) {
+        self.note_first(now);
+        self.drops = 0;
+    }
+
+    /// True while everything is dropped.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.stalled_until.is_some()
+    }
+
+    fn due(&self, config: &LifetimeConfig, waiting: bool) -> Option<Instant> {
+        self.stalled_until
+            .or_else(|| waiting.then(|| self.since + config.limit + self.grace))
+    }
+
+    fn check(&mut self, now: Instant, config: &LifetimeConfig, waiting: bool) -> Verdict {
+        let Some(due) = self.due(config, waiting).filter(|due| *due <= now) else {
+            return Verdict::Wait;
+        };
+        if self.stalled_until.take().is_some() {
+            self.drops = 0;
+            self.note_first(now);
+            return Verdict::Recovered;
+        }
+        let part = config.limit.divided_by(GRACE_DIVISOR);
+        let late = now.saturating_since(due);
+        if late > part && self.grace.is_zero() {
+            self.grace = late + part;
+            return Verdict::Wait;
+        }
+        self.note_first(now);
+        self.drops = self.drops.saturating_add(1);
+        if self.drops == config.stall_count {
+            self.stalled_until = Some(now + config.stalled_for());
+            return Verdict::Stall;
+        }
+        Verdict::Drop
+    }
+}
+
+impl Switch {
+    /// When a head's time is over next. O(ports × priorities).
+    pub(super) fn next_lifetime(&self) -> Option<Instant> {
+        let config = self.config.lifetime?;
+        let heads = self.ports.iter().flat_map(|port| {
+            Priority::ALL.into_iter().filter_map(move |priority| {
+                let waiting = port.waiting.contains(priority);
+                self.has_lifetime(priority)
+                    .then(|| port.heads[priority.index()].due(&config, waiting))?
+            })
+        });
+        heads.min()
+    }
+
+    /// Drops what has stood at a head for too long. O(ports × priorities), and O(1) for each frame.
+    pub(super) fn drop_overdue_heads(&mut self, now: Instant) {
+        let Some(config) = self.config.lifetime else {
+            return;
+        };
+        for index in 0..self.ports.len() {
+            let Some(egress) = PortId::from_index(index) else {
+                return;
+            };
+            for priority in Priority::ALL {
+                if self.has_lifetime(priority) {
+                    self.check_head(now, &config, egress, priority);
+                }
+            }
+        }
+    }
+
+    /// Drops the frame of (`egress`, `priority`) whose turn it is, whatever holds it; false when none
+    /// waits. O(1).
+    pub(super) fn drop_head(
+        &mut self,
+        now: Instant,
+        egress: PortId,
+        priority: Priority,
+        reason: DropReason,
+    ) -> bool {
+        let Some(departure) = self.queues.pop(egress, priority, super::Gate::ALL) else {
+            return false;
+        };
+        let state = &mut self.ports[egress.index()];
+        state.count_egress_drop(priority, reason);
+        let length = Bytes::new(u64::from(departure.length_bytes));
+        if state.egress[priority.index()].note_discard(length) {
+            self.note_empty(egress, priority);
+        }
+        self.count_drop(departure.ingress, reason);
+        if let Some(handle) = self.complete(now, egress, departure.handle) {
+            self.discarded.push_back(handle);
+        }
+        true
+    }
+
+    fn has_lifetime(&self, priority: Priority) -> bool {
+        matches!(
+            self.config.classes[priority.index()].mode,
+            ClassMode::Pfc { .. }
+        )
+    }
+
+    fn check_head(
+        &mut self,
+        now: Instant,
+        config: &LifetimeConfig,
+        egress: PortId,
+        priority: Priority,
+    ) {
+        let state = &mut self.ports[egress.index()];
+        let waiting = state.waiting.contains(priority);
+        match state.heads[priority.index()].check(now, config, waiting) {
+            Verdict::Wait | Verdict::Recovered => {}
+            Verdict::Drop => {
+                self.drop_head(now, egress, priority, DropReason::Lifetime);
+            }
+            Verdict::Stall => {
+                state.counters.priority[priority.index()].lifetime_stalls += 1;
+                self.push_event(now, EventKind::LifetimeStalled { egress, priority });
+                while self.drop_head(now, egress, priority, DropReason::Lifetime) {}
+            }
+        }
+    }
+}
+
+impl super::port::Port {
+    /// Why frames for this egress are dropped on arrival, if they are.
+    pub(super) fn refusal(&self, priority: Priority) -> Option<DropReason> {
+        if self.storms.drops(priority) {
+            Some(DropReason::Storm)
+        } else if self.heads[priority.index()].is_stalled() {
+            Some(DropReason::Lifetime)
+        } else {
+            None
+        }
+    }
+
+    /// Counts a copy that was dropped at or before this egress.
+    pub(super) fn count_egress_drop(&mut self, priority: Priority, reason: DropReason) {
+        let counters = &mut self.counters.priority[priority.index()];
+        match reason {
+            DropReason::Storm => counters.storm_dropped += 1,
+            DropReason::Lifetime => counters.lifetime_dropped += 1,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIG: LifetimeConfig = LifetimeConfig {
+        limit: Duration::from_millis(80),
+        stall_count: 3,
+    };
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    fn check(head: &mut Head, millis: u64) -> Verdict {
+        head.check(at(millis), &CONFIG, true)
+    }
+
+    #[test]
+    fn each_head_has_its_own_time() {
+        let mut head = Head::default();
+        head.note_first(at(100));
+        assert_eq!(head.due(&CONFIG, true), Some(at(180)));
+        assert_eq!(head.due(&CONFIG, false), None);
+        assert_eq!(check(&mut head, 179), Verdict::Wait);
+        assert_eq!(check(&mut head, 180), Verdict::Drop);
+        assert_eq!(check(&mut head, 180), Verdict::Wait);
+        head.note_departure(at(200));
+        assert_eq!(check(&mut head, 260), Verdict::Wait);
+        assert_eq!(check(&mut head, 280), Verdict::Drop);
+    }
+
+    #[test]
+    fn drops_in_a_row_stall_the_queue_for_eight_times_the_limit() {
+        let mut head = Head::default();
+        head.note_first(at(0));
+        assert_eq!(check(&mut head, 80), Verdict::Drop);
+        assert_eq!(check(&mut head, 160), Verdict::Drop);
+        assert!(!head.is_stalled());
+        assert_eq!(check(&mut head, 240), Verdict::Stall);
+        assert!(head.is_stalled());
+        assert_eq!(head.due(&CONFIG, false), Some(at(240 + 640)));
+        assert_eq!(check(&mut head, 879), Verdict::Wait);
+        assert_eq!(check(&mut head, 880), Verdict::Recovered);
+        assert!(!head.is_stalled());
+        assert_eq!(check(&mut head, 960), Verdict::Drop, "counted from one");
+    }
+
+    #[test]
+    fn a_departure_breaks_the_row() {
+        let mut head = Head::default();
+        head.note_first(at(0));
+        check(&mut head, 80);
+        check(&mut head, 160);
+        head.note_departure(at(200));
+        assert_eq!(check(&mut head, 280), Verdict::Drop);
+        assert_eq!(check(&mut head, 360), Verdict::Drop);
+        assert_eq!(check(&mut head, 440), Verdict::Stall);
+    }
+
+    #[test]
+    fn a_count_of_zero_never_stalls() {
+        let config = LifetimeConfig {
+            stall_count: 0,
+            ..CONFIG
+        };
+        let mut head = Head::default();
+        head.note_first(at(0));
+        for n in 1..1000 {
+            assert_eq!(head.check(at(80 * n), &config, true), Verdict::Drop);
+        }
+    }
+
+    #[test]
+    fn a_switch_that_stood_still_gives_the_head_one_more_chance() {
+        let mut head = Head::default();
+        head.note_first(at(0));
+        assert_eq!(check(&mut head, 200), Verdict::Wait);
+        assert_eq!(head.due(&CONFIG, true), Some(at(210)));
+        assert_eq!(check(&mut head, 209), Verdict::Wait);
+        assert_eq!(check(&mut head, 300), Verdict::Drop, "once");
+    }
+}

@@ -1,0 +1,505 @@
+//! The PFC storm watchdog: which egress a neighbour holds for ever, and what is done about it.
+//!
+//! Stalls and the end of storms are found here, by samples as SONiC's watchdog takes them. Whether a stall
+//! is a storm says the control plane, which knows of loops and neighbours; see `control/watchdog.rs`.
+
+use super::port::PrioritySet;
+use super::Switch;
+use crate::command::CommandError;
+use crate::config::{StormAction, WatchdogConfig};
+use crate::counters::DropReason;
+use crate::event::EventKind;
+use crate::units::{Duration, Instant, PortId, Priority, PRIORITY_COUNT};
+
+/// Samples in one detection or restoration time, whichever is shorter.
+const SAMPLES: u64 = 8;
+
+/// What the watchdog of one port knows.
+#[derive(Debug, Default)]
+pub(super) struct Storms {
+    pub(super) config: Option<WatchdogConfig>,
+    watches: [Watch; PRIORITY_COUNT],
+    /// Priorities for which everything is dropped.
+    dropping: PrioritySet,
+    /// Priorities whose pause is ignored.
+    forwarding: PrioritySet,
+}
+
+/// When samples are taken.
+#[derive(Debug)]
+pub(super) struct StormClock {
+    /// `None` while no port is watched.
+    interval: Option<Duration>,
+    last: Instant,
+    next: Instant,
+    /// Stalls and storms.
+    active: usize,
+    /// Counts the spans in which there was something to sample: what was found in an earlier one is void.
+    span: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Watch {
+    stage: Stage,
+    /// Of the last sample: its span, and the counters then.
+    span: u64,
+    tx_frames: u64,
+    pauses: u64,
+    was_held: bool,
+    idle: Duration,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Quiet,
+    /// The detection time is over.
+    Stalled,
+    /// It was called a storm.
+    Storm(Storm),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Storm {
+    action: StormAction,
+    since: Instant,
+    /// Time without a pause.
+    quiet: Duration,
+    /// The egress's counters when it began.
+    dropped: u64,
+    forwarded: u64,
+}
+
+/// What a sample sees of one (egress, priority).
+#[derive(Clone, Copy)]
+struct Seen {
+    span: u64,
+    elapsed: Duration,
+    tx_frames: u64,
+    pauses: u64,
+    paused: bool,
+    waiting: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    None,
+    Stalled { idle: Duration },
+    StallEnded,
+    Restored(Storm),
+}
+
+impl Storms {
+    pub(super) fn new(config: Option<WatchdogConfig>) -> Self {
+        Self {
+            config,
+            ..Self::default()
+        }
+    }
+
+    /// True while what is for `priority` is dropped.
+    pub(super) fn drops(&self, priority: Priority) -> bool {
+        self.dropping.contains(priority)
+    }
+
+    /// True while the neighbour's pause of `priority` does not count.
+    pub(super) fn ignores_pause(&self, priority: Priority) -> bool {
+        self.forwarding.contains(priority)
+    }
+
+    /// True for a stall that was not called a storm.
+    pub(super) fn is_stalled(&self, priority: Priority) -> bool {
+        self.watches[priority.index()].stage == Stage::Stalled
+    }
+
+    /// The action of the storm that lasts.
+    pub(super) fn action(&self, priority: Priority) -> Option<StormAction> {
+        match self.watches[priority.index()].stage {
+            Stage::Storm(storm) => Some(storm.action),
+            Stage::Quiet | Stage::Stalled => None,
+        }
+    }
+}
+
+impl Watch {
+    fn sample(&mut self, config: &WatchdogConfig, seen: &Seen) -> Change {
+        let known = self.span == seen.span;
+        let moved = self.tx_frames != seen.tx_frames;
+        let new_pause = self.pauses != seen.pauses;
+        let held = seen.paused && seen.waiting;
+        let stood = known && self.was_held && held && !moved;
+        self.span = seen.span;
+        self.tx_frames = seen.tx_frames;
+        self.pauses = seen.pauses;
+        self.was_held = held;
+        match &mut self.stage {
+            Stage::Quiet if !stood => self.idle = Duration::ZERO,
+            Stage::Quiet => {
+                self.idle += seen.elapsed;
+                if self.idle >= config.detection {
+                    self.stage = Stage::Stalled;
+                    return Change::Stalled { idle: self.idle };
+                }
+            }
+            Stage::Stalled if stood => {}
+            Stage::Stalled => {
+                self.stage = Stage::Quiet;
+                self.idle = Duration::ZERO;
+                return Change::StallEnded;
+            }
+            Stage::Storm(storm) => {
+                if seen.paused || new_pause || !known {
+                    storm.quiet = Duration::ZERO;
+                } else {
+                    storm.quiet += seen.elapsed;
+                }
+                if storm.quiet >= config.restoration {
+                    let storm = *storm;
+                    self.stage = Stage::Quiet;
+                    self.idle = Duration::ZERO;
+                    return Change::Restored(storm);
+                }
+            }
+        }
+        Change::None
+    }
+}
+
+impl StormClock {
+    pub(super) fn new<'a>(ports: impl Iterator<Item = &'a Storms>) -> Self {
+        Self {
+            interval: interval(ports),
+            last: Instant::ZERO,
+            next: Instant::FAR_FUTURE,
+            active: 0,
+            span: 0,
+        }
+    }
+}
+
+/// `None` where no port is watched.
+fn interval<'a>(ports: impl Iterator<Item = &'a Storms>) -> Option<Duration> {
+    let shortest = ports
+        .filter_map(|storms| storms.config)
+        .map(|config| config.detection.min(config.restoration))
+        .min()?;
+    Some(shortest.divided_by(SAMPLES).max(Duration::from_nanos(1)))
+}
+
+impl Switch {
+    /// When the next sample is due; `None` while there is nothing to sample.
+    pub(super) fn next_storm_sample(&self) -> Option<Instant> {
+        self.storm_clock_runs().then_some(self.storm_clock.next)
+    }
+
+    /// A lossless egress begins to hold frames. To be called before it is counted.
+    pub(super) fn start_storm_clock(&mut self, now: Instant) {
+        if let (Some(interval), false) = (self.storm_clock.interval, self.storm_clock_runs()) {
+            self.storm_clock.span += 1;
+            self.storm_clock.last = now;
+            self.storm_clock.next = now + interval;
+        }
+    }
+
+    /// O(ports × lossless priorities) when due.
+    pub(super) fn sample_for_storms(&mut self, now: Instant) {
+        let Some(interval) = self.storm_clock.interval else {
+            return;
+        };
+        if !self.storm_clock_runs() || self.storm_clock.next > now {
+            return;
+        }
+        // A sampler that was held up must not take its own delay for the neighbour's.
+        let elapsed = now
+            .saturating_since(self.storm_clock.last)
+            .min(interval.saturating_mul(2));
+        self.storm_clock.last = now;
+        self.storm_clock.next = now + interval;
+        for index in 0..self.ports.len() {
+            let Some(egress) = PortId::from_index(index) else {
+                return;
+            };
+            for priority in self.lossless.iter() {
+                self.sample_for_storm(now, elapsed, egress, priority);
+            }
+        }
+    }
+
+    /// [`Command::CallStorm`](crate::Command::CallStorm). O(frames that wait there) where they are dropped.
+    pub(super) fn call_storm(
+        &mut self,
+        now: Instant,
+        egress: PortId,
+        priority: Priority,
+    ) -> Result<(), CommandError> {
+        let state = self.port_mut(egress)?;
+        let counters = state.counters.priority[priority.index()];
+        let watch = &mut state.storms.watches[priority.index()];
+        let (Some(config), Stage::Stalled) = (state.storms.config, watch.stage) else {
+            return Err(CommandError::NotStalled { egress, priority });
+        };
+        let action = config.action;
+        watch.stage = Stage::Storm(Storm {
+            action,
+            since: now,
+            quiet: Duration::ZERO,
+            dropped: counters.storm_dropped,
+            forwarded: counters.storm_forwarded,
+        });
+        state.counters.priority[priority.index()].storms_detected += 1;
+        match action {
+            StormAction::Drop => state.storms.dropping.insert(priority),
+            StormAction::Forward => state.storms.forwarding.insert(priority),
+            StormAction::Alert => {}
+        }
+        self.push_event(
+            now,
+            EventKind::StormDetected {
+                egress,
+                priority,
+                action,
+            },
+        );
+        if action == StormAction::Drop {
+            while self.drop_head(now, egress, priority, DropReason::Storm) {}
+        }
+        Ok(())
+    }
+
+    /// [`Command::SetWatchdog`](crate::Command::SetWatchdog). Other settings end what the old ones found.
+    pub(super) fn set_watchdog(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        config: Option<WatchdogConfig>,
+    ) -> Result<(), CommandError> {
+        if config.is_some_and(|config| config.is_zero()) {
+            return Err(CommandError::ZeroStorm);
+        }
+        if self.port_mut(port)?.storms.config == config {
+            return Ok(());
+        }
+        for priority in Priority::ALL {
+            let watch = &mut self.ports[port.index()].storms.watches[priority.index()];
+            let change = match core::mem::take(&mut watch.stage) {
+                Stage::Quiet => Change::None,
+                Stage::Stalled => Change::StallEnded,
+                Stage::Storm(storm) => Change::Restored(storm),
+            };
+            watch.was_held = false;
+            watch.idle = Duration::ZERO;
+            self.note_storm_change(now, port, priority, change);
+        }
+        self.ports[port.index()].storms.config = config;
+        let was_watching = self.storm_clock.interval.is_some();
+        self.storm_clock.interval = interval(self.ports.iter().map(|port| &port.storms));
+        if !was_watching && self.storm_clock.interval.is_some() {
+            // Frames may wait already: the clock would start only with the next that comes to rest.
+            self.storm_clock.span += 1;
+            self.storm_clock.last = now;
+            self.storm_clock.next = now;
+        }
+        Ok(())
+    }
+
+    fn storm_clock_runs(&self) -> bool {
+        self.storm_clock.interval.is_some()
+            && (self.detector.backlogged > 0 || self.storm_clock.active > 0)
+    }
+
+    fn sample_for_storm(
+        &mut self,
+        now: Instant,
+        elapsed: Duration,
+        egress: PortId,
+        priority: Priority,
+    ) {
+        let span = self.storm_clock.span;
+        let state = &mut self.ports[egress.index()];
+        let Some(config) = state.storms.config else {
+            return;
+        };
+        let counters = &mut state.counters.priority[priority.index()];
+        let watch = &mut state.storms.watches[priority.index()];
+        if state.storms.forwarding.contains(priority) {
+            counters.storm_forwarded += counters.tx_frames - watch.tx_frames;
+        }
+        let seen = Seen {
+            span,
+            elapsed,
+            tx_frames: counters.tx_frames,
+            pauses: counters.pause_received,
+            paused: state.pause_received.is_paused(now, priority),
+            waiting: state.waiting.contains(priority),
+        };
+        let change = watch.sample(&config, &seen);
+        self.note_storm_change(now, egress, priority, change);
+    }
+
+    fn note_storm_change(
+        &mut self,
+        now: Instant,
+        egress: PortId,
+        priority: Priority,
+        change: Change,
+    ) {
+        let state = &mut self.ports[egress.index()];
+        let kind = match change {
+            Change::None => return,
+            Change::Stalled { idle } => {
+                self.storm_clock.active += 1;
+                EventKind::PauseStalled {
+                    egress,
+                    priority,
+                    idle,
+                    queued: state.egress[priority.index()].backlog(),
+                }
+            }
+            Change::StallEnded => {
+                self.storm_clock.active -= 1;
+                EventKind::PauseStallEnded { egress, priority }
+            }
+            Change::Restored(storm) => {
+                self.storm_clock.active -= 1;
+                state.storms.dropping.remove(priority);
+                state.storms.forwarding.remove(priority);
+                let counters = &mut state.counters.priority[priority.index()];
+                counters.storms_restored += 1;
+                EventKind::StormRestored {
+                    egress,
+                    priority,
+                    lasted: now.saturating_since(storm.since),
+                    dropped: counters.storm_dropped - storm.dropped,
+                    forwarded: counters.storm_forwarded - storm.forwarded,
+                }
+            }
+        };
+        self.push_event(now, kind);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICK: Duration = Duration::from_millis(25);
+    const CONFIG: WatchdogConfig = WatchdogConfig {
+        detection: Duration::from_millis(200),
+        restoration: Duration::from_millis(100),
+        action: StormAction::Drop,
+    };
+    const HELD: Seen = Seen {
+        span: 1,
+        elapsed: TICK,
+        tx_frames: 7,
+        pauses: 1,
+        paused: true,
+        waiting: true,
+    };
+
+    fn stalled() -> Watch {
+        let mut watch = Watch::default();
+        for _ in 0..8 {
+            assert_eq!(watch.sample(&CONFIG, &HELD), Change::None);
+        }
+        let idle = CONFIG.detection;
+        assert_eq!(watch.sample(&CONFIG, &HELD), Change::Stalled { idle });
+        assert_eq!(watch.sample(&CONFIG, &HELD), Change::None, "told once");
+        watch
+    }
+
+    fn storm() -> Watch {
+        let mut watch = stalled();
+        watch.stage = Stage::Storm(Storm {
+            action: StormAction::Drop,
+            since: Instant::ZERO,
+            quiet: Duration::ZERO,
+            dropped: 0,
+            forwarded: 0,
+        });
+        watch
+    }
+
+    #[test]
+    fn a_stall_ends_when_anything_changes() {
+        for seen in [
+            Seen {
+                tx_frames: 8,
+                ..HELD
+            },
+            Seen {
+                paused: false,
+                ..HELD
+            },
+            Seen {
+                waiting: false,
+                ..HELD
+            },
+        ] {
+            assert_eq!(stalled().sample(&CONFIG, &seen), Change::StallEnded);
+        }
+        let refreshed = Seen { pauses: 9, ..HELD };
+        assert_eq!(stalled().sample(&CONFIG, &refreshed), Change::None);
+    }
+
+    #[test]
+    fn each_of_three_conditions_starts_the_clock_anew() {
+        for broken in [
+            Seen {
+                tx_frames: 8,
+                ..HELD
+            },
+            Seen {
+                paused: false,
+                ..HELD
+            },
+            Seen {
+                waiting: false,
+                ..HELD
+            },
+            Seen { span: 2, ..HELD },
+        ] {
+            let mut watch = Watch::default();
+            for _ in 0..8 {
+                watch.sample(&CONFIG, &HELD);
+            }
+            assert_eq!(watch.sample(&CONFIG, &broken), Change::None, "one before");
+            for _ in 0..7 {
+                let after = Seen {
+                    paused: true,
+                    waiting: true,
+                    ..broken
+                };
+                assert_eq!(watch.sample(&CONFIG, &after), Change::None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_storm_ends_after_the_restoration_time_without_a_pause() {
+        let calm = Seen {
+            paused: false,
+            ..HELD
+        };
+        let mut watch = storm();
+        for _ in 0..3 {
+            assert_eq!(watch.sample(&CONFIG, &calm), Change::None);
+        }
+        // One more pause, already over when the sample is taken.
+        let again = Seen { pauses: 2, ..calm };
+        assert_eq!(watch.sample(&CONFIG, &again), Change::None);
+        for _ in 0..3 {
+            assert_eq!(watch.sample(&CONFIG, &again), Change::None);
+        }
+        assert!(matches!(watch.sample(&CONFIG, &again), Change::Restored(_)));
+        assert_eq!(watch.stage, Stage::Quiet);
+    }
+
+    #[test]
+    fn a_pause_in_force_is_no_end_although_none_comes_in() {
+        let mut watch = storm();
+        for _ in 0..100 {
+            assert_eq!(watch.sample(&CONFIG, &HELD), Change::None);
+        }
+    }
+}

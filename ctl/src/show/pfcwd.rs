@@ -1,0 +1,139 @@
+//! `switchctl pfcwd`: SONiC's `pfcwd` for a Weir switch.
+
+use anyhow::Result;
+use weir_api::client::Method;
+use weir_api::pfcwd::{Pfcwd, PfcwdChange, PfcwdPort, PfcwdQueue, PfcwdSettings};
+
+use crate::cli::{PfcwdCommand, PfcwdShow};
+use crate::output::{table, Output, NONE};
+use crate::target::{Target, TargetError};
+
+const PATH: &str = "/v1/pfcwd";
+/// What SONiC's `start_default` sets, in milliseconds.
+const DEFAULT_MILLISECONDS: u64 = 200;
+/// Means every port, as in SONiC.
+const ALL: &str = "all";
+
+/// Does it.
+pub fn pfcwd(target: &Target, output: &Output, command: &PfcwdCommand) -> Result<()> {
+    match command {
+        PfcwdCommand::Show(PfcwdShow::Config { ports }) => {
+            let mut pfcwd: Pfcwd = target.get(PATH)?;
+            keep(&mut pfcwd.ports, ports, |port| &port.port)?;
+            output.print(&pfcwd.ports, |ports| config(ports))
+        }
+        PfcwdCommand::Show(PfcwdShow::Stats { ports, empty }) => {
+            let mut pfcwd: Pfcwd = target.get(PATH)?;
+            keep(&mut pfcwd.queues, ports, |queue| &queue.port)?;
+            if !empty {
+                pfcwd.queues.retain(|queue| queue.storms_detected_total > 0);
+            }
+            output.print(&pfcwd.queues, |queues| stats(queues))
+        }
+        PfcwdCommand::Start {
+            action,
+            restoration_time,
+            ports,
+            detection_time,
+        } => {
+            // SONiC's own default: twice the detection time.
+            let restoration = restoration_time.unwrap_or(2 * detection_time);
+            let settings = PfcwdSettings {
+                action: action.name().to_owned(),
+                detection_milliseconds: *detection_time,
+                restoration_milliseconds: restoration,
+            };
+            set(target, output, ports, Some(settings))
+        }
+        PfcwdCommand::StartDefault => {
+            let settings = PfcwdSettings {
+                action: "drop".to_owned(),
+                detection_milliseconds: DEFAULT_MILLISECONDS,
+                restoration_milliseconds: DEFAULT_MILLISECONDS,
+            };
+            set(target, output, &[], Some(settings))
+        }
+        PfcwdCommand::Stop { ports } => set(target, output, ports, None),
+    }
+}
+
+fn set(
+    target: &Target,
+    output: &Output,
+    ports: &[String],
+    watchdog: Option<PfcwdSettings>,
+) -> Result<()> {
+    let all = ports.iter().any(|port| port == ALL);
+    let change = PfcwdChange {
+        ports: if all { Vec::new() } else { ports.to_vec() },
+        watchdog,
+    };
+    let pfcwd: Pfcwd = target.send(Method::PUT, PATH, Some(&change))?;
+    output.print(&pfcwd.ports, |ports| config(ports))
+}
+
+/// Keeps what belongs to the named ports, all without names.
+fn keep<T>(
+    all: &mut Vec<T>,
+    names: &[String],
+    port_of: impl Fn(&T) -> &String,
+) -> Result<(), TargetError> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    if let Some(name) = names
+        .iter()
+        .find(|name| !all.iter().any(|entry| port_of(entry) == *name))
+    {
+        let what = format!("there is no port `{name}` with a lossless class");
+        return Err(TargetError::BadAnswer { what });
+    }
+    all.retain(|entry| names.contains(port_of(entry)));
+    Ok(())
+}
+
+fn config(ports: &[PfcwdPort]) -> String {
+    table(
+        &["port", "action", ">detection time", ">restoration time"],
+        ports.iter().map(|port| match &port.watchdog {
+            Some(watchdog) => vec![
+                port.port.clone(),
+                watchdog.action.clone(),
+                format!("{} ms", watchdog.detection_milliseconds),
+                format!("{} ms", watchdog.restoration_milliseconds),
+            ],
+            None => vec![
+                port.port.clone(),
+                "off".to_owned(),
+                NONE.to_owned(),
+                NONE.to_owned(),
+            ],
+        }),
+    )
+}
+
+fn stats(queues: &[PfcwdQueue]) -> String {
+    if queues.is_empty() {
+        return "no queue has seen a storm (--empty shows all)\n".to_owned();
+    }
+    table(
+        &["queue", "status", ">storm detected/restored", ">tx ok/drop"],
+        queues.iter().map(|queue| {
+            vec![
+                format!("{}:{}", queue.port, queue.priority),
+                match &queue.action {
+                    Some(action) => format!("{} ({action})", queue.status),
+                    None => queue.status.clone(),
+                },
+                format!(
+                    "{}/{}",
+                    queue.storms_detected_total, queue.storms_restored_total
+                ),
+                format!(
+                    "{}/{}",
+                    queue.forwarded_frames_total, queue.dropped_frames_total
+                ),
+            ]
+        }),
+    )
+}

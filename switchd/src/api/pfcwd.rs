@@ -1,0 +1,143 @@
+//! The PFC storm watchdog, as the API shows and changes it.
+
+use weir_api::pfcwd::{Pfcwd, PfcwdChange, PfcwdPort, PfcwdQueue, PfcwdSettings};
+use weir_config::daemon::PfcwdConfig;
+use weir_core::{Command, Duration, PortId, StormAction, WatchdogConfig};
+
+use crate::control::info::SwitchInfo;
+use crate::control::Shared;
+use crate::dataplane::messages::Snapshot;
+
+/// How often the dataplane is looked at until it has a change.
+const LOOKS: usize = 50;
+
+/// Why a change was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum PfcwdError {
+    /// The request is not legal.
+    #[error("{0}")]
+    Illegal(String),
+    /// The dataplane does not answer.
+    #[error("the dataplane has not taken the change in time; ask for /v1/pfcwd again")]
+    NotTaken,
+}
+
+/// `GET /v1/pfcwd`.
+pub fn pfcwd(info: &SwitchInfo, snapshot: &Snapshot) -> Pfcwd {
+    let states = info.numbered_ports().zip(&snapshot.ports);
+    let mut all = Pfcwd::default();
+    for ((_, port), state) in states {
+        all.ports.push(PfcwdPort {
+            port: port.name.clone(),
+            watchdog: state.watchdog.as_ref().map(to_api),
+        });
+        for priority in info.lossless() {
+            let gauges = &state.gauges[priority.index()];
+            let counters = &state.counters.priority[priority.index()];
+            let status = if gauges.storm.is_some() {
+                "stormed"
+            } else {
+                "operational"
+            };
+            all.queues.push(PfcwdQueue {
+                port: port.name.clone(),
+                priority: priority.get(),
+                status: status.to_owned(),
+                action: gauges.storm.map(|action| action.name().to_owned()),
+                storms_detected_total: counters.storms_detected,
+                storms_restored_total: counters.storms_restored,
+                forwarded_frames_total: counters.storm_forwarded,
+                dropped_frames_total: counters.storm_dropped,
+            });
+        }
+    }
+    all
+}
+
+/// `PUT /v1/pfcwd`; answers when the dataplane has the change.
+///
+/// # Errors
+///
+/// Says what is not legal, or that the dataplane does not answer.
+pub async fn change(shared: &Shared, change: &PfcwdChange) -> Result<Pfcwd, PfcwdError> {
+    let watchdog = change.watchdog.as_ref().map(from_api).transpose()?;
+    let ports = ports(&shared.info, &change.ports)?;
+    for port in &ports {
+        let port = *port;
+        shared
+            .command(Command::SetWatchdog { port, watchdog })
+            .await;
+    }
+    for _ in 0..LOOKS {
+        let snapshot = shared.fresh_snapshot().await;
+        let has = |port: &PortId| {
+            let state = snapshot.ports.get(port.index());
+            state.is_some_and(|state| state.watchdog == watchdog)
+        };
+        if ports.iter().all(has) {
+            return Ok(pfcwd(&shared.info, &snapshot));
+        }
+    }
+    Err(PfcwdError::NotTaken)
+}
+
+fn ports(info: &SwitchInfo, names: &[String]) -> Result<Vec<PortId>, PfcwdError> {
+    if names.is_empty() {
+        return Ok(info.numbered_ports().map(|(id, _)| id).collect());
+    }
+    names
+        .iter()
+        .map(|name| {
+            let found = info.numbered_ports().find(|(_, port)| port.name == *name);
+            found.map(|(id, _)| id).ok_or_else(|| {
+                let known: Vec<&str> = info.ports.iter().map(|port| port.name.as_str()).collect();
+                let known = known.join(", ");
+                PfcwdError::Illegal(format!("there is no port `{name}`; there are {known}"))
+            })
+        })
+        .collect()
+}
+
+fn to_api(watchdog: &WatchdogConfig) -> PfcwdSettings {
+    PfcwdSettings {
+        action: watchdog.action.name().to_owned(),
+        detection_milliseconds: millis(watchdog.detection),
+        restoration_milliseconds: millis(watchdog.restoration),
+    }
+}
+
+fn from_api(settings: &PfcwdSettings) -> Result<WatchdogConfig, PfcwdError> {
+    let action = StormAction::ALL
+        .into_iter()
+        .find(|action| action.name() == settings.action)
+        .ok_or_else(|| {
+            let word = &settings.action;
+            PfcwdError::Illegal(format!("action `{word}` is none of drop, forward, alert"))
+        })?;
+    let time = |what: &str, value: u64, (least, most): (Duration, Duration)| {
+        let (least, most) = (millis(least), millis(most));
+        if (least..=most).contains(&value) {
+            return Ok(Duration::from_millis(value));
+        }
+        Err(PfcwdError::Illegal(format!(
+            "{what} must be {least} to {most}, not {value}"
+        )))
+    };
+    Ok(WatchdogConfig {
+        action,
+        detection: time(
+            "detection_milliseconds",
+            settings.detection_milliseconds,
+            PfcwdConfig::DETECTION,
+        )?,
+        restoration: time(
+            "restoration_milliseconds",
+            settings.restoration_milliseconds,
+            PfcwdConfig::RESTORATION,
+        )?,
+    })
+}
+
+fn millis(span: Duration) -> u64 {
+    span.as_nanos() / 1_000_000
+}
