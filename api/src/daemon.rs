@@ -8,6 +8,7 @@
 //! | `GET /v1/pfc` | `Vec<`[`Pfc`]`>` |
 //! | `GET /v1/levels` | [`Levels`] |
 //! | `GET /v1/deadlocks` | [`Deadlocks`] |
+//! | `GET /v1/deadlocks/ID` | [`FlightRecord`]; 404 when there is none of that suspicion, or no longer |
 //! | `GET /v1/events?after=SEQUENCE&wait_seconds=S` | [`EventPage`]; waits up to `S` seconds for a first event |
 //! | `GET /v1/history?after=SEQUENCE` | [`History`] |
 //! | `GET /v1/pfcwd`, `PUT /v1/pfcwd` with a [`PfcwdChange`](crate::pfcwd::PfcwdChange) | [`Pfcwd`](crate::pfcwd::Pfcwd) |
@@ -23,6 +24,7 @@
 //!
 //! An error answers with a 4xx or 5xx status and an [`Error`].
 
+mod flight;
 mod flows;
 mod levels;
 mod routes;
@@ -31,6 +33,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, FlightSample, Master};
 pub use flows::{Flow, Flows};
 pub use levels::{LevelDestination, LevelLink, Levels};
 pub use routes::{Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, ToPort};
@@ -253,10 +256,14 @@ pub struct Deadlocks {
     pub current: Vec<Deadlock>,
     /// Suspicions that are over, newest first, bounded.
     pub past: Vec<Deadlock>,
+    /// Suspicions that the flight recorder had no room for since the daemon started: too many others were
+    /// being recorded.
+    #[serde(default)]
+    pub unrecorded_total: u64,
 }
 
 /// One suspicion: an egress with frames to send and no throughput.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Deadlock {
     /// Number of the suspicion since the daemon started, from 1.
     pub id: u64,
@@ -282,6 +289,24 @@ pub struct Deadlock {
     pub first_release_seconds: Option<f64>,
     /// How long it lasted; absent while it lasts.
     pub lasted_seconds: Option<f64>,
+    /// Who led what was done; absent when nothing was, or nobody was seen to.
+    #[serde(default)]
+    pub master: Option<Master>,
+    /// Reroutes done for it.
+    #[serde(default)]
+    pub reroutes: u64,
+    /// Flows that moved from this egress to another.
+    #[serde(default)]
+    pub flows_moved: u64,
+    /// Bytes that left by this egress under the rule of a release.
+    #[serde(default)]
+    pub released_bytes: u64,
+    /// Bytes that a traffic release sent although the egress was paused.
+    #[serde(default)]
+    pub forced_bytes: u64,
+    /// True when the flight recorder has a record: `GET /v1/deadlocks/ID`.
+    #[serde(default)]
+    pub recorded: bool,
 }
 
 /// `GET /v1/events`.

@@ -249,6 +249,8 @@ pub struct DeadlockConfig {
     /// Of the policy `lifetime`: drops in a row after which a queue drops everything (VLStallCount); zero
     /// for never.
     pub stall_count: u8,
+    /// Whether the flight recorder keeps a record of each suspicion.
+    pub record: bool,
 }
 
 /// `[forwarding]`.
@@ -347,6 +349,7 @@ impl Default for DeadlockConfig {
             loop_breaker: weir_core::control::LoopBreakerConfig::default(),
             lifetime: Duration::from_millis(512),
             stall_count: 7,
+            record: true,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use weir_config::daemon::{DaemonConfig, KEYS};
+use weir_config::daemon::{DaemonConfig, DeadlockConfig, KEYS};
 use weir_core::control::Policy;
 use weir_core::{
     Bytes, ClassMode, Duration, FeedbackCoding, MacAddress, Neighbour, Police, PortId, PortRole,
@@ -45,6 +45,7 @@ fallback = "pass"
 [deadlock]
 policy = "breaker"
 detect = "20ms"
+record = false
 
 [[route]]
 destination = "02:00:00:00:00:01"
@@ -122,6 +123,7 @@ fn a_good_file_says_what_it_means() {
     assert_eq!(config.api_socket, Path::new("/run/weir/s1/api.sock"));
     assert_eq!(config.deadlock.policy, Policy::Breaker);
     assert_eq!(config.deadlock.detect, Duration::from_millis(20));
+    assert!(!config.deadlock.record && DeadlockConfig::default().record);
     assert_eq!(config.lldp.interval, Duration::from_secs(5));
     assert!(!config.lldp.enabled);
     assert_eq!(config.ports[0].name, "veth0");
@@ -331,32 +333,32 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "ports = [\"h1\", \"veth0\"]",
             "ports = [\"h2\"]",
-            "s1.toml:39: route.0.ports: unknown port `h2` (legal here: veth0, h1)",
+            "s1.toml:40: route.0.ports: unknown port `h2` (legal here: veth0, h1)",
         ),
         (
             "ports = [\"h1\", \"veth0\"]",
             "ports = [\"h1\", \"veth0\", \"h1\"]",
-            "s1.toml:39: route.0.ports: port `h1` is there twice",
+            "s1.toml:40: route.0.ports: port `h1` is there twice",
         ),
         (
             "buckets = 96",
             "buckets = 1",
-            "s1.toml:40: route.0.buckets: 1 is not between 2 and 4096",
+            "s1.toml:41: route.0.buckets: 1 is not between 2 and 4096",
         ),
         (
             "buckets = 96",
             "buckets = 4097",
-            "s1.toml:40: route.0.buckets: 4097 is not between 2 and 4096",
+            "s1.toml:41: route.0.buckets: 4097 is not between 2 and 4096",
         ),
         (
             "age = \"3s\"",
             "age = \"0s\"",
-            "s1.toml:53: flows.age: must be above zero",
+            "s1.toml:54: flows.age: must be above zero",
         ),
         (
             "pins = 11",
             "pins = 1048577",
-            "s1.toml:49: forwarding.pins: 1048577 is not between 0 and 1048576",
+            "s1.toml:50: forwarding.pins: 1048577 is not between 0 and 1048576",
         ),
         (
             "name = \"h1\"",
@@ -366,7 +368,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "02:00:00:00:00:01",
             "02:00:00:00:00",
-            "s1.toml:38: route.0.destination: `02:00:00:00:00` is not a MAC address; write six hexadecimal bytes such as 02:00:00:00:00:01",
+            "s1.toml:39: route.0.destination: `02:00:00:00:00` is not a MAC address; write six hexadecimal bytes such as 02:00:00:00:00:01",
         ),
         (
             "dscp-map = { 46 = 5 }",

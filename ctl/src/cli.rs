@@ -117,8 +117,13 @@ come first, then past ones, newest first.
 
 Examples:
   switchctl deadlock
+  switchctl deadlock show 3
   switchctl --json deadlock | jq '.current | length'")]
-    Deadlock,
+    Deadlock {
+        /// Without one, the list.
+        #[command(subcommand)]
+        command: Option<DeadlockCommand>,
+    },
     /// What happened, oldest first.
     #[command(after_help = "\
 The daemon keeps the latest events only; how many are gone is said on standard error. Each line begins
@@ -381,6 +386,27 @@ impl PfcwdAction {
             Self::Alert => "alert",
         }
     }
+}
+
+/// `switchctl deadlock …`.
+#[derive(Debug, Subcommand)]
+pub enum DeadlockCommand {
+    /// What happened in one suspicion, from before it to after it.
+    #[command(after_help = "\
+First what was suspected and why, who led, what was done; then curves, each block the most of its column;
+then every event with its time since the suspicion began. The daemon keeps the newest 32 records.
+
+Examples:
+  switchctl deadlock show 3
+  switchctl deadlock show 3 --svg suspicion-3.svg
+  switchctl --json deadlock show 3 | jq '.deadlock.master'")]
+    Show {
+        /// Number of the suspicion, from `switchctl deadlock`.
+        id: u64,
+        /// Draw it into this file, too.
+        #[arg(long, value_name = "FILE")]
+        svg: Option<PathBuf>,
+    },
 }
 
 /// `switchctl config …`.

@@ -13,7 +13,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use cli::{Cli, Command, ConfigCommand, XdpCommand, EXIT_BAD, EXIT_UNREACHABLE, EXIT_USAGE};
+use cli::{
+    Cli, Command, ConfigCommand, DeadlockCommand, XdpCommand, EXIT_BAD, EXIT_UNREACHABLE,
+    EXIT_USAGE,
+};
 use output::Output;
 use target::TargetError;
 
@@ -39,7 +42,10 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Queues { all } => show::queues(target, output, *all)?,
         Command::Pfc => show::pfc(target, output)?,
         Command::Levels => show::levels(target, output)?,
-        Command::Deadlock => show::deadlock(target, output)?,
+        Command::Deadlock { command: None } => show::deadlock(target, output)?,
+        Command::Deadlock {
+            command: Some(DeadlockCommand::Show { id, svg }),
+        } => show::flight(target, output, *id, svg.as_deref())?,
         Command::Events { follow, after } => show::events(target, output, *after, *follow)?,
         Command::Neighbors => show::neighbors(target, output)?,
         Command::Route(command) => route::route(target, output, command)?,

@@ -8,6 +8,7 @@ use weir_config::daemon::{DaemonConfig, LogFormat};
 use weir_core::control::ControlConfig;
 use weir_core::{PortId, PortRole, PortSet, Priority};
 
+use crate::control::flight_recorder::FlightSettings;
 use crate::control::info::{ClassInfo, PortInfo, SwitchInfo};
 use crate::control::ControlSettings;
 use crate::daemon::Plan;
@@ -25,6 +26,7 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
             seed,
             history_interval: config.dataplane.history_interval,
             history_length: config.dataplane.history_length,
+            flights: flights(config),
             lldp: announcement::lldp(config),
         },
         drain,
@@ -84,6 +86,15 @@ fn control(config: &DaemonConfig) -> ControlConfig {
     }
 }
 
+fn flights(config: &DaemonConfig) -> FlightSettings {
+    let deadlock = &config.deadlock;
+    if deadlock.record {
+        FlightSettings::new(deadlock.detect, deadlock.clcm_interval)
+    } else {
+        FlightSettings::OFF
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,6 +134,7 @@ release-buffer = "4KiB"
         let fabric: Vec<_> = plan.control.plane.fabric_ports.iter().collect();
         assert_eq!(fabric, [PortId::new(0)]);
         assert_eq!(plan.control.plane.release_extra.get(), 4096);
+        assert_eq!(plan.control.flights.during().as_nanos(), 20_000_000);
         let lossless: Vec<_> = plan.info.lossless().map(Priority::get).collect();
         assert_eq!(lossless, [3]);
         assert_eq!(plan.info.classes[3].name, "lossless");

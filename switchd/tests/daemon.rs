@@ -155,6 +155,13 @@ async fn wrong_requests_are_told_what_is_right() {
         ("GET", "/v1/events?wait_seconds=-1", 400, "0 to 60"),
         ("GET", "/v1/events?wait_seconds=NaN", 400, "0 to 60"),
         ("GET", "/v1/history?after=-1", 400, "after"),
+        (
+            "GET",
+            "/v1/deadlocks/1",
+            404,
+            "no suspicion 1; GET /v1/deadlocks",
+        ),
+        ("GET", "/v1/deadlocks/first", 400, "first"),
     ] {
         let answer = request(socket, method, path).await;
         assert_eq!(answer.status, status, "{method} {path}");

@@ -120,6 +120,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "traffic-release-max",
             "lifetime",
             "stall-count",
+            "record",
         ],
     ),
     (
@@ -263,6 +264,7 @@ pub(crate) fn deadlock_table(table: &Table<'_>) -> DeadlockConfig {
         // Three bits in InfiniBand's PortInfo.
         stall_count: within(table, "stall-count", 0, 7)
             .map_or(default.stall_count, |count| count as u8),
+        record: table.get_or("record", default.record),
     };
     for (key, duration) in [
         ("detect", config.detect),

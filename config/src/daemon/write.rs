@@ -310,7 +310,8 @@ fn deadlock(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
         "lifetime = \"{}\"\nstall-count = {}",
         format_duration(deadlock.lifetime),
         deadlock.stall_count
-    )
+    )?;
+    writeln!(out, "record = {}", deadlock.record)
 }
 
 /// Keys and values.

@@ -1,6 +1,7 @@
 //! What the daemon says, as tables.
 
 mod events;
+mod flight;
 mod flows;
 mod levels;
 mod neighbors;
@@ -14,6 +15,7 @@ use crate::output::Output;
 use crate::target::Target;
 
 pub use events::events;
+pub use flight::flight;
 pub use flows::flows;
 pub use neighbors::neighbors;
 pub use pfcwd::pfcwd;

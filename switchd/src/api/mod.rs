@@ -1,5 +1,6 @@
 //! The HTTP API on the daemon's Unix socket; its bodies are in [`weir_api::daemon`].
 
+pub mod flights;
 pub mod flows;
 pub mod levels;
 pub mod listener;
@@ -15,8 +16,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{Query, State};
+use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::extract::{Path as UrlPath, Query, State};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -24,7 +25,7 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use tokio::net::UnixListener;
 use weir_api::daemon::{
-    Deadlocks, Error, EventPage, Flows, History, Levels, Pfc, Port, Queue, Status,
+    Deadlocks, Error, EventPage, FlightRecord, Flows, History, Levels, Pfc, Port, Queue, Status,
 };
 use weir_api::neighbors::Neighbor;
 use weir_api::pfcwd::{Pfcwd, PfcwdChange};
@@ -49,6 +50,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/pfc", get(pfc))
         .route("/v1/levels", get(levels))
         .route("/v1/deadlocks", get(deadlocks))
+        .route("/v1/deadlocks/{id}", get(flight))
         .route("/v1/events", get(events))
         .route("/v1/history", get(history))
         .route("/v1/neighbors", get(neighbours))
@@ -135,7 +137,19 @@ async fn levels(State(shared): State<Arc<Shared>>) -> Json<Levels> {
 }
 
 async fn deadlocks(State(shared): State<Arc<Shared>>) -> Json<Deadlocks> {
-    Json(shared.deadlocks().to_api())
+    Json(flights::deadlocks(&shared))
+}
+
+async fn flight(
+    State(shared): State<Arc<Shared>>,
+    id: Result<UrlPath<u64>, PathRejection>,
+) -> Result<Json<FlightRecord>, ApiError> {
+    let UrlPath(id) = id?;
+    let record = flights::record(&shared, id).map_err(|missing| ApiError {
+        status: StatusCode::NOT_FOUND,
+        error: missing.to_string(),
+    })?;
+    Ok(Json(record))
 }
 
 async fn events(
@@ -199,8 +213,8 @@ async fn not_found(uri: Uri) -> ApiError {
         status: StatusCode::NOT_FOUND,
         error: format!(
             "there is no {}; there are /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/levels, \
-             /v1/deadlocks, /v1/events, /v1/history, /v1/neighbors, /v1/routes, /v1/flows and \
-             /v1/pfcwd",
+             /v1/deadlocks, /v1/deadlocks/ID, /v1/events, /v1/history, /v1/neighbors, /v1/routes, \
+             /v1/flows and /v1/pfcwd",
             uri.path()
         ),
     }
@@ -261,6 +275,12 @@ impl From<JsonRejection> for ApiError {
 
 impl From<QueryRejection> for ApiError {
     fn from(rejection: QueryRejection) -> Self {
+        Self::bad_request(rejection.body_text())
+    }
+}
+
+impl From<PathRejection> for ApiError {
+    fn from(rejection: PathRejection) -> Self {
         Self::bad_request(rejection.body_text())
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use weir_api::daemon::{Deadlock, Deadlocks};
+use weir_api::daemon::{Deadlock, Deadlocks, Master};
 use weir_core::control::{Report, ReportKind};
 use weir_core::event::EventKind;
-use weir_core::{Event, Instant, PortId, Priority};
+use weir_core::wire::clcm::{Clcm, Phase};
+use weir_core::{Event, Instant, PortId, PortSet, Priority};
 
 use super::info::SwitchInfo;
 
@@ -46,11 +47,7 @@ impl DeadlockLog {
                     began_monotonic_nanos: event.at.as_nanos(),
                     idle_seconds: idle.as_secs_f64(),
                     queued_bytes: queued.get(),
-                    spuid: None,
-                    loops_found: 0,
-                    releases: 0,
-                    first_release_seconds: None,
-                    lasted_seconds: None,
+                    ..Deadlock::default()
                 };
                 self.current.insert((egress, priority), deadlock);
             }
@@ -64,15 +61,42 @@ impl DeadlockLog {
                 self.note_release((egress, priority), event.at);
             }
             EventKind::ReleaseEnded {
-                egress, priority, ..
+                egress,
+                priority,
+                released,
+                ..
             } => {
                 self.released.remove(&(egress, priority));
+                if let Some(deadlock) = self.newest_mut(info, (egress, priority)) {
+                    deadlock.released_bytes += released.get();
+                }
             }
-            EventKind::ClcmReceived { .. }
-            | EventKind::FlowMoved { .. }
-            | EventKind::Rerouted { .. }
-            | EventKind::TrafficReleaseEnded { .. }
-            | EventKind::HeadroomExceeded { .. }
+            EventKind::FlowMoved { from, priority, .. } => {
+                if let Some(deadlock) = self.newest_mut(info, (from, priority)) {
+                    deadlock.flows_moved += 1;
+                }
+            }
+            EventKind::Rerouted {
+                egress, priority, ..
+            } => {
+                if let Some(deadlock) = self.newest_mut(info, (egress, priority)) {
+                    deadlock.reroutes += 1;
+                }
+            }
+            EventKind::TrafficReleaseEnded {
+                egress,
+                priority,
+                released,
+                ..
+            } => {
+                if let Some(deadlock) = self.newest_mut(info, (egress, priority)) {
+                    deadlock.forced_bytes += released.get();
+                }
+            }
+            EventKind::ClcmReceived {
+                message, toward, ..
+            } => self.note_clcm(&message, &toward),
+            EventKind::HeadroomExceeded { .. }
             | EventKind::RouteTooLong { .. }
             | EventKind::RoundTripExceeded { .. }
             | EventKind::PauseStalled { .. }
@@ -94,6 +118,7 @@ impl DeadlockLog {
             ReportKind::LoopFound { egress, .. } | ReportKind::MasterElected { egress, .. } => {
                 if let Some(deadlock) = self.current.get_mut(&(egress, report.priority)) {
                     deadlock.loops_found += 1;
+                    deadlock.master = Some(Master::ThisSwitch);
                 }
             }
             ReportKind::ReleaseOrdered { egress, .. } => {
@@ -122,6 +147,22 @@ impl DeadlockLog {
             .map(|deadlock| Instant::from_nanos(deadlock.began_monotonic_nanos))
     }
 
+    /// The number of the lasting suspicion of (egress, priority), if there is one.
+    pub fn current_id(&self, egress: PortId, priority: Priority) -> Option<u64> {
+        self.current
+            .get(&(egress, priority))
+            .map(|deadlock| deadlock.id)
+    }
+
+    /// The suspicion with this number, unless it is forgotten.
+    pub fn get(&self, id: u64) -> Option<Deadlock> {
+        self.current
+            .values()
+            .chain(&self.past)
+            .find(|deadlock| deadlock.id == id)
+            .cloned()
+    }
+
     /// How many suspicions last.
     pub fn current_count(&self) -> usize {
         self.current.len()
@@ -132,7 +173,56 @@ impl DeadlockLog {
         Deadlocks {
             current: self.current.values().cloned().collect(),
             past: self.past.iter().rev().cloned().collect(),
+            ..Deadlocks::default()
         }
+    }
+
+    /// Learns from a message who leads: the lowest identifier of an election that concerns a suspected
+    /// egress, or who began the release that reaches one. What this switch leads itself stays so.
+    fn note_clcm(&mut self, message: &Clcm, toward: &PortSet) {
+        let origin = message.origin().to_string();
+        for ((egress, priority), deadlock) in &mut self.current {
+            let Some(own) = deadlock.spuid.as_ref() else {
+                continue;
+            };
+            if *priority != message.priority() || deadlock.master == Some(Master::ThisSwitch) {
+                continue;
+            }
+            let leads = match message.phase() {
+                Phase::Detection => false,
+                // Identifiers have the same number of digits: their texts order as they do.
+                Phase::Election => {
+                    toward.contains(*egress)
+                        && origin < *own
+                        && match &deadlock.master {
+                            Some(Master::Other { spuid }) => origin < *spuid,
+                            _ => true,
+                        }
+                }
+                Phase::Release { .. } => message
+                    .hops()
+                    .iter()
+                    .any(|hop| hop.egress == *egress && hop.spuid.to_string() == *own),
+            };
+            if leads {
+                deadlock.master = Some(Master::Other {
+                    spuid: origin.clone(),
+                });
+            }
+        }
+    }
+
+    /// The suspicion of `place` that lasts, or else the last one: what was ordered during a suspicion may
+    /// end after it.
+    fn newest_mut(&mut self, info: &SwitchInfo, place: Place) -> Option<&mut Deadlock> {
+        if self.current.contains_key(&place) {
+            return self.current.get_mut(&place);
+        }
+        let (port, priority) = (info.port_name(place.0), place.1.get());
+        self.past
+            .iter_mut()
+            .rev()
+            .find(|past| past.priority == priority && past.port == port)
     }
 
     fn note_release(&mut self, place: Place, at: Instant) {

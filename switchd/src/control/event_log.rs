@@ -65,15 +65,15 @@ impl EventLog {
         }
     }
 
-    /// Adds an event; the oldest one goes when there is no room. Gives its number.
-    pub fn push(&self, draft: Draft) -> u64 {
+    /// Adds an event; the oldest one goes when there is no room. Gives it with its number.
+    pub fn push(&self, draft: Draft) -> Arc<Event> {
         let time = clock::wall_time(draft.at);
         let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         let sequence = *self.last.borrow() + 1;
         if ring.len() >= self.capacity {
             ring.pop_front();
         }
-        ring.push_back(Arc::new(Event {
+        let event = Arc::new(Event {
             sequence,
             monotonic_nanos: draft.at.as_nanos(),
             time,
@@ -81,9 +81,10 @@ impl EventLog {
             port: draft.port,
             priority: draft.priority,
             details: draft.details,
-        }));
+        });
+        ring.push_back(Arc::clone(&event));
         self.last.send_replace(sequence);
-        sequence
+        event
     }
 
     /// The events after number `after`. A number that was never given out, such as one from before a

@@ -6,6 +6,7 @@ pub mod clock;
 pub mod deadlock_log;
 pub mod describe;
 pub mod event_log;
+pub mod flight_recorder;
 pub mod history;
 pub mod info;
 pub mod link;
@@ -23,6 +24,7 @@ use weir_core::control::{ControlConfig, ControlPlane};
 use weir_core::Duration;
 
 use event_log::Draft;
+use flight_recorder::{FlightRecorder, FlightSettings};
 use history::History;
 use info::SwitchInfo;
 use link::{DataplaneLink, XdpCounters};
@@ -46,6 +48,8 @@ pub struct ControlSettings {
     pub history_interval: Duration,
     /// Samples kept.
     pub history_length: usize,
+    /// The flight recorder.
+    pub flights: FlightSettings,
     /// LLDP.
     pub lldp: LldpSettings,
 }
@@ -71,8 +75,14 @@ pub fn start(
 ) -> Result<Control, SupervisorError> {
     let (sender, inbox) = mpsc::channel(INBOX_CAPACITY);
     let history = History::new(settings.history_interval, settings.history_length);
+    // Nothing lossy is ever suspected.
+    let flights = FlightRecorder::new(match info.lossless().next() {
+        Some(_) => settings.flights,
+        None => FlightSettings::OFF,
+    });
     let neighbours = settings.lldp.state_machine(&info);
-    let shared = Arc::new(Shared::new(info, history, neighbours, xdp, sender));
+    let shared = Shared::new(info, history, flights, neighbours, xdp, sender);
+    let shared = Arc::new(shared);
     shared.record(Draft::new(shared.began, "started"));
     let plane = ControlPlane::new(settings.plane, settings.seed);
     let supervisor = Supervisor::new(Arc::clone(&shared), plane, link, inbox);

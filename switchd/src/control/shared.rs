@@ -12,6 +12,7 @@ use weir_core::{Command, CommandError, Duration, Instant, PortId};
 
 use super::deadlock_log::DeadlockLog;
 use super::event_log::{Draft, EventLog, EVENT_CAPACITY};
+use super::flight_recorder::FlightRecorder;
 use super::history::History;
 use super::info::SwitchInfo;
 use super::link::XdpCounters;
@@ -68,6 +69,7 @@ pub struct Shared {
     /// Samples.
     pub history: History,
     deadlocks: Mutex<DeadlockLog>,
+    flights: Mutex<FlightRecorder>,
     neighbours: Mutex<Neighbours>,
     link_changed: Notify,
     figures: Mutex<ControlFigures>,
@@ -82,6 +84,7 @@ impl Shared {
     pub(super) fn new(
         info: SwitchInfo,
         history: History,
+        flights: FlightRecorder,
         neighbours: Neighbours,
         xdp: Box<dyn XdpCounters>,
         inbox: mpsc::Sender<Message>,
@@ -92,6 +95,7 @@ impl Shared {
             events: EventLog::new(EVENT_CAPACITY),
             history,
             deadlocks: Mutex::default(),
+            flights: Mutex::new(flights),
             neighbours: Mutex::new(neighbours),
             link_changed: Notify::new(),
             figures: Mutex::default(),
@@ -165,6 +169,11 @@ impl Shared {
     /// Suspicions, lasting and past.
     pub fn deadlocks(&self) -> MutexGuard<'_, DeadlockLog> {
         lock(&self.deadlocks)
+    }
+
+    /// Records of suspicions.
+    pub fn flights(&self) -> MutexGuard<'_, FlightRecorder> {
+        lock(&self.flights)
     }
 
     /// Who is at the other end of the links.
@@ -249,10 +258,11 @@ impl Shared {
         clock::now().saturating_since(self.began)
     }
 
-    /// Writes to the log and adds to the event log.
+    /// Writes to the log and adds to the event log and the records of suspicions.
     pub fn record(&self, draft: Draft) {
         log::event(&draft);
-        self.events.push(draft);
+        let event = self.events.push(draft);
+        self.flights().note(&event);
     }
 }
 

@@ -103,6 +103,9 @@ pub(super) struct Supervisor {
     in_flight: bool,
     refresh_asked: Option<Instant>,
     sample_due: bool,
+    /// When the flight recorder's next sample is to be taken; `None` when nothing is recorded.
+    flight_next: Option<Instant>,
+    flight_due: bool,
     events_lost: u64,
     more_events: bool,
 }
@@ -114,6 +117,8 @@ impl Supervisor {
         link: DataplaneLink,
         inbox: mpsc::Receiver<Message>,
     ) -> Self {
+        let now = clock::now();
+        let flight_next = shared.flights().interval(now).map(|_| now);
         Self {
             shared,
             plane,
@@ -128,6 +133,8 @@ impl Supervisor {
             in_flight: false,
             refresh_asked: None,
             sample_due: false,
+            flight_next,
+            flight_due: false,
             events_lost: 0,
             more_events: false,
         }
@@ -245,6 +252,7 @@ impl Supervisor {
             self.plane.handle_timeout(now);
             self.drain_plane();
         }
+        self.ask_for_flight_sample(now);
         self.send_pending();
         self.figures.clcm = *self.plane.counters();
         self.shared.set_figures(self.figures);
@@ -253,6 +261,7 @@ impl Supervisor {
 
     fn take_event(&mut self, event: &Event) {
         self.shared.deadlocks().note_event(&self.shared.info, event);
+        self.note_flight(event);
         self.shared
             .record(describe::event(&self.shared.info, event));
         if matches!(event.kind, EventKind::PauseStalled { .. }) {
@@ -269,6 +278,41 @@ impl Supervisor {
             let neighbour = neighbours.storm_neighbour(port);
             self.plane.set_storm_neighbour(now, port, neighbour);
         }
+    }
+
+    /// Begins and ends the records of suspicions.
+    fn note_flight(&mut self, event: &Event) {
+        match event.kind {
+            EventKind::Suspected {
+                egress, priority, ..
+            } => {
+                let id = self.shared.deadlocks().current_id(egress, priority);
+                let mut flights = self.shared.flights();
+                // It may be a suspicion anew, the end of whose predecessor was lost.
+                flights.end(egress, priority, event.at);
+                if let Some(id) = id {
+                    flights.begin(id, egress, priority, event.at);
+                }
+                // The first sample of it at once.
+                self.flight_next = self.flight_next.map(|_| event.at);
+            }
+            EventKind::SuspicionEnded {
+                egress, priority, ..
+            } => {
+                self.shared.flights().end(egress, priority, event.at);
+                self.flight_next = self.flight_next.map(|_| event.at);
+            }
+            _ => {}
+        }
+    }
+
+    fn ask_for_flight_sample(&mut self, now: Instant) {
+        if self.flight_next.is_none_or(|due| due > now) {
+            return;
+        }
+        self.flight_next = self.shared.flights().interval(now).map(|span| now + span);
+        self.flight_due = true;
+        self.request_snapshot();
     }
 
     fn drain_plane(&mut self) {
@@ -349,6 +393,10 @@ impl Supervisor {
         if self.sample_due {
             self.sample_due = false;
             self.shared.history.push(&self.shared.info, &snapshot);
+        }
+        if self.flight_due {
+            self.flight_due = false;
+            self.shared.flights().push(&self.shared.info, &snapshot);
         }
         if snapshot.rounds.events_lost > self.events_lost && !self.more_events {
             let lost = snapshot.rounds.events_lost - self.events_lost;
@@ -463,9 +511,11 @@ impl Supervisor {
         if self.more_events {
             return Some(StdDuration::ZERO);
         }
-        let timeout = self
-            .plane
-            .next_timeout()
+        let due = [self.plane.next_timeout(), self.flight_next];
+        let timeout = due
+            .into_iter()
+            .flatten()
+            .min()
             .map(|due| StdDuration::from_nanos(due.saturating_since(clock::now()).as_nanos()));
         let retry = (!self.pending.is_empty()).then_some(RETRY);
         [timeout, retry].into_iter().flatten().min()

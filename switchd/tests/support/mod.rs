@@ -18,6 +18,7 @@ use weir_core::{
     PortRole, PortSet, Priority, SuspicionReason,
 };
 use weir_switchd::control::clock;
+use weir_switchd::control::flight_recorder::FlightSettings;
 use weir_switchd::control::info::{ClassInfo, PortInfo, SwitchInfo};
 use weir_switchd::control::link::{Busy, DataplaneLink, Requests, XdpCounters};
 use weir_switchd::control::lldp::LldpSettings;
@@ -99,6 +100,7 @@ pub fn settings() -> ControlSettings {
         seed: 1,
         history_interval: Duration::from_millis(5),
         history_length: 4,
+        flights: FlightSettings::new(Duration::from_millis(20), Duration::from_millis(5)),
         lldp: LldpSettings::default(),
     }
 }
@@ -219,14 +221,21 @@ pub struct Remote {
 
 impl Remote {
     pub fn happen(&self, kind: EventKind) -> Instant {
-        let at = clock::now();
+        self.happen_at(clock::now(), kind)
+    }
+
+    pub fn happen_at(&self, at: Instant, kind: EventKind) -> Instant {
         self.events.send(Event { at, kind }).unwrap();
         self.notify.write(1).unwrap();
         at
     }
 
     pub fn suspect(&self, egress: usize) -> Instant {
-        self.happen(EventKind::Suspected {
+        self.suspect_at(clock::now(), egress)
+    }
+
+    pub fn suspect_at(&self, at: Instant, egress: usize) -> Instant {
+        let kind = EventKind::Suspected {
             alternatives: false,
             alternatives_from: PortSet::EMPTY,
             egress: port(egress),
@@ -234,7 +243,8 @@ impl Remote {
             reason: SuspicionReason::Paused,
             queued: Bytes::new(4_500),
             idle: Duration::from_millis(20),
-        })
+        };
+        self.happen_at(at, kind)
     }
 
     pub fn commands(&self) -> Vec<Command> {

@@ -1,0 +1,25 @@
+//! `switchctl deadlock show`: the flight recorder's record of one suspicion, as text and as a picture.
+
+mod chart;
+mod svg;
+mod text;
+mod view;
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use weir_api::daemon::FlightRecord;
+
+use crate::output::Output;
+use crate::target::Target;
+use view::View;
+
+/// Prints the record of suspicion `id`, and draws it into `svg` if that is given.
+pub fn flight(target: &Target, output: &Output, id: u64, svg: Option<&Path>) -> Result<()> {
+    let record: FlightRecord = target.get(&format!("/v1/deadlocks/{id}"))?;
+    if let Some(path) = svg {
+        std::fs::write(path, svg::picture(&View::new(&record)))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    output.print(&record, |record| text::text(&View::new(record)))
+}

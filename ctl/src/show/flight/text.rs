@@ -1,0 +1,277 @@
+//! A record as text: what happened, curves, and a time line.
+
+use weir_api::daemon::{Event, Master};
+
+use super::chart::TimeLine;
+use super::view::{concerns, Series, View};
+use crate::output::{bytes, facts, seconds, NONE};
+
+/// All of it.
+pub fn text(view: &View<'_>) -> String {
+    format!("{}\n{}\n{}", summary(view), curves(view), time_line(view))
+}
+
+fn summary(view: &View<'_>) -> String {
+    let record = view.record;
+    let deadlock = &record.deadlock;
+    facts(&[
+        (
+            "suspicion",
+            format!(
+                "{} of switch {}: port {}, priority {}",
+                deadlock.id, record.switch, deadlock.port, deadlock.priority
+            ),
+        ),
+        ("began", record.began_time.clone()),
+        (
+            "why",
+            format!(
+                "{}; {} had waited for {} and none had left",
+                reason(&deadlock.reason),
+                bytes(deadlock.queued_bytes),
+                seconds(deadlock.idle_seconds)
+            ),
+        ),
+        (
+            "lasted",
+            match deadlock.lasted_seconds {
+                Some(lasted) => seconds(lasted),
+                None => "until now: it is SUSPECTED STILL".to_owned(),
+            },
+        ),
+        ("CLCM", clcm(view)),
+        ("master", master(deadlock.master.as_ref())),
+        ("releases", releases(view)),
+        ("flows moved", flows(view)),
+        ("recorded", recorded(view)),
+    ])
+}
+
+fn reason(name: &str) -> String {
+    let meaning = match name {
+        "paused" => "the neighbour holds us",
+        "release_rule" => "a release lets only another port's frames out",
+        "no_eligible_level" => "the neighbour's Feedback lets no Level out that waits",
+        "transmitter_stuck" => "the device takes nothing",
+        _ => return name.to_owned(),
+    };
+    format!("{name}: {meaning}")
+}
+
+fn clcm(view: &View<'_>) -> String {
+    let spuid = view.record.deadlock.spuid.as_deref();
+    format!(
+        "SPUID {}; {} sent, {} seen, {} forwarded, {} ignored; {} loops found",
+        spuid.unwrap_or(NONE),
+        view.count("clcm_sent"),
+        view.count("clcm_received"),
+        view.count("clcm_forwarded"),
+        view.count("clcm_ignored"),
+        view.record.deadlock.loops_found
+    )
+}
+
+fn master(master: Option<&Master>) -> String {
+    match master {
+        Some(Master::ThisSwitch) => "this switch".to_owned(),
+        Some(Master::Other { spuid }) => format!("another switch, SPUID {spuid}"),
+        None => NONE.to_owned(),
+    }
+}
+
+fn releases(view: &View<'_>) -> String {
+    let deadlock = &view.record.deadlock;
+    let mut parts = Vec::new();
+    if deadlock.releases > 0 {
+        parts.push(format!("{} ordered", deadlock.releases));
+    }
+    if let Some(first) = deadlock.first_release_seconds {
+        parts.push(format!("the first after {}", seconds(first)));
+    }
+    if deadlock.released_bytes > 0 {
+        parts.push(format!(
+            "{} left under them",
+            bytes(deadlock.released_bytes)
+        ));
+    }
+    if deadlock.forced_bytes > 0 {
+        let forced = bytes(deadlock.forced_bytes);
+        parts.push(format!("{forced} forced out although paused"));
+    }
+    if parts.is_empty() {
+        return NONE.to_owned();
+    }
+    parts.join(", ")
+}
+
+fn flows(view: &View<'_>) -> String {
+    const SHOWN_MAX: usize = 8;
+    let deadlock = &view.record.deadlock;
+    let moved: Vec<String> = view
+        .record
+        .events
+        .iter()
+        .filter(|event| event.kind == "flow_moved" && event.port.as_ref() == Some(&deadlock.port))
+        .map(moved)
+        .collect();
+    if deadlock.flows_moved == 0 && moved.is_empty() {
+        return NONE.to_owned();
+    }
+    let shown = moved.len().min(SHOWN_MAX);
+    let mut list = moved[..shown].join("; ");
+    if deadlock.flows_moved > shown as u64 {
+        list += &format!("; and {} more", deadlock.flows_moved - shown as u64);
+    }
+    format!("{}: {list}", deadlock.flows_moved)
+}
+
+fn moved(event: &Event) -> String {
+    let detail = |name: &str| event.details.get(name).map_or(NONE, String::as_str);
+    format!(
+        "to {} from {} {} → {}",
+        detail("destination"),
+        detail("ingress"),
+        event.port.as_deref().unwrap_or(NONE),
+        detail("to")
+    )
+}
+
+fn recorded(view: &View<'_>) -> String {
+    let record = view.record;
+    let mut text = format!(
+        "{} before to {} after its beginning: {} samples, {} events",
+        seconds(-view.span.0),
+        seconds(view.span.1),
+        record.samples.len(),
+        record.events.len()
+    );
+    if record.samples_left_out > 0 {
+        text += &format!("; {} samples in between left out", record.samples_left_out);
+    }
+    if record.events_left_out > 0 {
+        text += &format!("; {} events in between left out", record.events_left_out);
+    }
+    if !record.complete {
+        text += "; it goes on";
+    }
+    text
+}
+
+fn curves(view: &View<'_>) -> String {
+    let line = TimeLine::new(view.span);
+    let all = view.series();
+    let suspected = &view.record.deadlock.port;
+    let mut rows = Vec::new();
+    let thresholds = all
+        .iter()
+        .map(|series| series.most(|state| state.xoff_bytes));
+    let occupied = all
+        .iter()
+        .map(|series| series.most(|state| state.ingress_bytes));
+    let top = occupied.chain(thresholds).max().unwrap_or(0);
+    for series in &all {
+        let most = series.most(|state| state.ingress_bytes);
+        if most > 0 {
+            let points = series.points.iter().map(|(at, s)| (*at, s.ingress_bytes));
+            let xoff = series.points.last().map_or(0, |(_, s)| s.xoff_bytes);
+            let note = match xoff {
+                0 => format!("most {}", bytes(most)),
+                _ => format!("most {}, xoff {}", bytes(most), bytes(xoff)),
+            };
+            rows.push((
+                format!("ingress {}", series.port),
+                line.curve(points, top),
+                note,
+            ));
+        }
+    }
+    for series in &all {
+        let most = series.most(|state| state.egress_bytes);
+        if series.port == suspected && most > 0 {
+            let points = series.points.iter().map(|(at, s)| (*at, s.egress_bytes));
+            let note = format!("most {}", bytes(most));
+            rows.push((
+                format!("backlog {}", series.port),
+                line.curve(points, most),
+                note,
+            ));
+        }
+    }
+    for series in &all {
+        rows.extend(bars(&line, series, series.port == suspected));
+    }
+    rows.push((
+        String::new(),
+        marks(&line, view),
+        "! suspected, r released, m moved, . over".into(),
+    ));
+    let width = rows.iter().map(|(name, ..)| name.chars().count()).max();
+    let width = width.unwrap_or(0);
+    let mut out = format!(
+        "{:width$}  each column {}; the suspicion begins at !\n",
+        "",
+        seconds(line.column_seconds())
+    );
+    for (name, curve, note) in rows {
+        out += &format!("{name:width$} |{curve}| {note}\n");
+    }
+    out
+}
+
+/// When the neighbour held us, when we held it, and when a release was in force.
+fn bars(line: &TimeLine, series: &Series<'_>, is_suspected: bool) -> Vec<(String, String, String)> {
+    let mut rows = Vec::new();
+    let mut row = |what: &str, spans: &[(f64, f64)], mark| {
+        if !spans.is_empty() {
+            let total: f64 = spans.iter().map(|(start, end)| end - start).sum();
+            let name = format!("{what} {}", series.port);
+            rows.push((
+                name,
+                line.bars(spans, mark),
+                format!("{} in all", seconds(total)),
+            ));
+        }
+    };
+    row("paused by", &series.spans(|state| state.paused), '=');
+    row("we pause", &series.spans(|state| state.pausing), '-');
+    row(
+        "release at",
+        &series.spans(|state| state.release_ingress.is_some()),
+        'r',
+    );
+    if is_suspected {
+        row("suspected", &series.spans(|state| state.suspected), '!');
+    }
+    rows
+}
+
+fn marks(line: &TimeLine, view: &View<'_>) -> String {
+    let port = Some(&view.record.deadlock.port);
+    let events = view
+        .events()
+        .filter(|(_, event)| event.port.as_ref() == port);
+    let marked = events.filter_map(|(at, event)| {
+        let mark = match event.kind.as_str() {
+            "release_started" => 'r',
+            "flow_moved" => 'm',
+            "suspicion_ended" => '.',
+            _ => return None,
+        };
+        Some((at, mark))
+    });
+    line.marks(marked.chain([(0.0, '!')]))
+}
+
+fn time_line(view: &View<'_>) -> String {
+    let width = view
+        .events()
+        .map(|(_, event)| event.kind.len())
+        .max()
+        .unwrap_or(0);
+    view.events()
+        .map(|(at, event)| {
+            let line = format!("{at:>+11.6} s  {:width$}  {}", event.kind, concerns(event));
+            line.trim_end().to_owned() + "\n"
+        })
+        .collect()
+}

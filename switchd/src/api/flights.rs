@@ -1,0 +1,54 @@
+//! Suspicions and their records as the API shows them.
+
+use weir_api::daemon::{Deadlocks, FlightRecord};
+
+use crate::control::flight_recorder::RECORDS_MAX;
+use crate::control::Shared;
+
+/// Why there is no record of a suspicion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Missing {
+    /// Nothing with this number was suspected, or so long ago that it is forgotten.
+    #[error("there is no suspicion {0}; GET /v1/deadlocks lists those that are known")]
+    Suspicion(u64),
+    /// The flight recorder is off.
+    #[error("there is no record of suspicion {0}: the flight recorder is off (deadlock.record)")]
+    Off(u64),
+    /// Newer records have taken its place, or there was no room when it began.
+    #[error(
+        "there is no record of suspicion {0}, or no longer: {RECORDS_MAX} are kept, the newest ones"
+    )]
+    Record(u64),
+}
+
+/// `GET /v1/deadlocks`.
+pub fn deadlocks(shared: &Shared) -> Deadlocks {
+    let mut deadlocks = shared.deadlocks().to_api();
+    let flights = shared.flights();
+    for deadlock in deadlocks.current.iter_mut().chain(&mut deadlocks.past) {
+        deadlock.recorded = flights.has(deadlock.id);
+    }
+    deadlocks.unrecorded_total = flights.unrecorded();
+    deadlocks
+}
+
+/// `GET /v1/deadlocks/ID`.
+///
+/// # Errors
+///
+/// When there is no such record.
+pub fn record(shared: &Shared, id: u64) -> Result<FlightRecord, Missing> {
+    let mut deadlock = shared.deadlocks().get(id).ok_or(Missing::Suspicion(id))?;
+    // Copied first: nothing else waits while it is written out.
+    let (record, settings) = {
+        let flights = shared.flights();
+        (flights.get(id), flights.settings())
+    };
+    let record = match record {
+        Some(record) => record,
+        None if !settings.is_enabled() => return Err(Missing::Off(id)),
+        None => return Err(Missing::Record(id)),
+    };
+    deadlock.recorded = true;
+    Ok(record.to_api(&shared.info, settings, deadlock))
+}

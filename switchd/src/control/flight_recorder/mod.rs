@@ -1,0 +1,218 @@
+//! The flight recorder: a bounded record of each suspicion, from before it to after it.
+//!
+//! While nothing is suspected it keeps the last two seconds in a ring, so that a record begins before its
+//! suspicion. While a suspicion is new, and for a second after it, samples are taken at a finer interval.
+//! A suspicion that lasts falls back to the interval of the ring: what happens in hours of a storm differs
+//! little from one moment to the next.
+//!
+//! Records of one priority share their samples.
+
+mod record;
+mod sample;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use weir_api::daemon::Event;
+use weir_core::{Duration, Instant, PortId, Priority};
+
+use super::info::SwitchInfo;
+use crate::dataplane::messages::Snapshot;
+
+pub use record::{Record, EVENTS_MAX, SAMPLES_MAX};
+pub use sample::Sample;
+
+/// Records kept at most. A suspicion that begins while as many others are under way has none.
+pub const RECORDS_MAX: usize = 32;
+/// Samples kept of the time before a suspicion. They are taken at all times: each wakes an idle dataplane
+/// thread, which costs more than the sample itself.
+pub const SAMPLES_BEFORE: usize = 32;
+/// Events kept of the time before a suspicion.
+pub const EVENTS_BEFORE: usize = 128;
+/// The least that [`SAMPLES_BEFORE`] samples reach back.
+const BEFORE_LEAST: Duration = Duration::from_secs(2);
+/// For how long after a suspicion its record goes on.
+pub const AFTER: Duration = Duration::from_secs(1);
+/// For how long a suspicion is new.
+const NEW: Duration = Duration::from_secs(10);
+/// The finest interval: a snapshot costs the dataplane time.
+const INTERVAL_LEAST: Duration = Duration::from_millis(5);
+
+/// How samples are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlightSettings {
+    enabled: bool,
+    before: Duration,
+    during: Duration,
+}
+
+impl FlightSettings {
+    /// Nothing is recorded.
+    pub const OFF: Self = Self {
+        enabled: false,
+        before: BEFORE_LEAST,
+        during: BEFORE_LEAST,
+    };
+
+    /// For a detector that suspects after `detect` and CLCM every `clcm_interval`: what is kept from before
+    /// a suspicion reaches back beyond the moment at which its egress stood still.
+    pub fn new(detect: Duration, clcm_interval: Duration) -> Self {
+        let reach = BEFORE_LEAST.max(detect.saturating_mul(2));
+        let before = Duration::from_nanos(reach.as_nanos() / SAMPLES_BEFORE as u64);
+        Self {
+            enabled: true,
+            before,
+            during: clcm_interval.max(INTERVAL_LEAST).min(before),
+        }
+    }
+
+    /// False when nothing is recorded.
+    pub fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Time between two samples while nothing is suspected.
+    pub fn before(&self) -> Duration {
+        self.before
+    }
+
+    /// Time between two samples while a suspicion is new, and after it.
+    pub fn during(&self) -> Duration {
+        self.during
+    }
+}
+
+/// The recorder. Who feeds it says what time it is; the wall clock is read for people's eyes only.
+#[derive(Debug)]
+pub struct FlightRecorder {
+    settings: FlightSettings,
+    samples: VecDeque<Sample>,
+    events: VecDeque<Arc<Event>>,
+    /// Oldest first.
+    records: VecDeque<Record>,
+    unrecorded: u64,
+}
+
+impl FlightRecorder {
+    /// A recorder without records.
+    pub fn new(settings: FlightSettings) -> Self {
+        Self {
+            settings,
+            samples: VecDeque::with_capacity(SAMPLES_BEFORE),
+            events: VecDeque::with_capacity(EVENTS_BEFORE),
+            records: VecDeque::with_capacity(RECORDS_MAX),
+            unrecorded: 0,
+        }
+    }
+
+    /// How samples are taken.
+    pub fn settings(&self) -> FlightSettings {
+        self.settings
+    }
+
+    /// Time from `now` to the next sample; `None` when nothing is recorded.
+    pub fn interval(&self, now: Instant) -> Option<Duration> {
+        let is_busy = || {
+            self.records.iter().any(|record| match record.ended() {
+                None => now.saturating_since(record.began()) <= NEW,
+                Some(_) => !record.is_complete(),
+            })
+        };
+        self.settings.enabled.then(|| {
+            if is_busy() {
+                self.settings.during
+            } else {
+                self.settings.before
+            }
+        })
+    }
+
+    /// Begins the record of suspicion `id`, with what is known from before. The oldest record that is
+    /// complete goes when there is no room; when none is complete, there is no record.
+    pub fn begin(&mut self, id: u64, egress: PortId, priority: Priority, at: Instant) {
+        if !self.settings.enabled {
+            return;
+        }
+        if self.records.len() >= RECORDS_MAX {
+            let Some(oldest) = self.records.iter().position(Record::is_complete) else {
+                self.unrecorded += 1;
+                return;
+            };
+            self.records.remove(oldest);
+        }
+        let mut record = Record::new(id, egress, priority, at);
+        for sample in &self.samples {
+            record.push_sample(sample);
+        }
+        let reach = self
+            .settings
+            .before
+            .saturating_mul(SAMPLES_BEFORE as u64)
+            .as_nanos();
+        for event in &self.events {
+            if event.monotonic_nanos.saturating_add(reach) >= at.as_nanos() {
+                record.push_event(event);
+            }
+        }
+        self.records.push_back(record);
+    }
+
+    /// The suspicion of (egress, priority) is over; its record goes on for [`AFTER`].
+    pub fn end(&mut self, egress: PortId, priority: Priority, at: Instant) {
+        for record in &mut self.records {
+            if (record.egress(), record.priority()) == (egress, priority) {
+                record.end(at);
+            }
+        }
+    }
+
+    /// Adds an event to the records that it concerns.
+    pub fn note(&mut self, event: &Arc<Event>) {
+        if !self.settings.enabled {
+            return;
+        }
+        if self.events.len() >= EVENTS_BEFORE {
+            self.events.pop_front();
+        }
+        self.events.push_back(Arc::clone(event));
+        for record in &mut self.records {
+            record.push_event(event);
+        }
+    }
+
+    /// Adds a sample to the records that are not complete.
+    pub fn push(&mut self, info: &SwitchInfo, snapshot: &Snapshot) {
+        if !self.settings.enabled {
+            return;
+        }
+        let sample = Sample::new(info, snapshot);
+        for record in &mut self.records {
+            record.push_sample(&sample);
+        }
+        if self.samples.len() >= SAMPLES_BEFORE {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(sample);
+    }
+
+    /// True when there is a record of suspicion `id`.
+    pub fn has(&self, id: u64) -> bool {
+        self.records.iter().any(|record| record.id() == id)
+    }
+
+    /// A copy of the record of suspicion `id`: pointers to samples and events only.
+    pub fn get(&self, id: u64) -> Option<Record> {
+        self.records
+            .iter()
+            .find(|record| record.id() == id)
+            .cloned()
+    }
+
+    /// Suspicions without a record because too many others were under way.
+    pub fn unrecorded(&self) -> u64 {
+        self.unrecorded
+    }
+}
+
+#[cfg(test)]
+mod tests;
