@@ -80,6 +80,9 @@ pub struct Status {
     pub umem_frames_free: u64,
     /// The dataplane thread's own figures.
     pub dataplane: Dataplane,
+    /// PFC frames sent, Transmit Feedback in them included.
+    #[serde(default)]
+    pub pfc_sent_total: u64,
     /// CLCM messages sent, found loops and ordered releases.
     pub clcm: Clcm,
 }

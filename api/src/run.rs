@@ -16,7 +16,7 @@ pub struct RunResult {
     pub scenario: String,
     /// `lab` or `sim`.
     pub runner: String,
-    /// Deadlock policy: `off` or `breaker`.
+    /// Deadlock policy: `off`, `breaker`, `loop-breaker`, `auto`, `watchdog` or `lifetime`.
     pub policy: String,
     /// Mode of the class that the flows use.
     pub mode: String,
@@ -34,8 +34,21 @@ pub struct RunResult {
     pub detect_seconds: Option<f64>,
     /// From that moment to the first release. Absent when nothing was released.
     pub first_release_seconds: Option<f64>,
+    /// From the moment when the last port became suspected to the end of the first interval of the series in which a
+    /// flow between switches arrived again. Absent when nothing was suspected, or nothing ever arrived again.
+    #[serde(default)]
+    pub recover_seconds: Option<f64>,
     /// Releases started, all switches.
     pub releases: u64,
+    /// Switches that were elected to break a loop, in the order of their first election.
+    #[serde(default)]
+    pub masters: Vec<String>,
+    /// Flows that were moved to another port, all switches.
+    #[serde(default)]
+    pub flows_moved: u64,
+    /// PFC frames, Transmit Feedback in them included, and CLCM that the switches sent.
+    #[serde(default)]
+    pub control_frames: u64,
     /// Each flow.
     pub flows: Vec<FlowResult>,
     /// Frames dropped by switches and by the kernel under them, by reason; only what happened.

@@ -30,6 +30,9 @@ pub enum Command {
         priority: Priority,
         /// How long the rule holds.
         period: Duration,
+        /// For how long after it frames from `ingress` go before others, which leave by every fourth turn, or
+        /// when none of these waits: a loop that comes back at once stays thin, and is closed to nobody.
+        preference: Duration,
         /// Additional buffer, at least one full frame.
         extra: Bytes,
     },

@@ -231,6 +231,7 @@ fn forwarding_pausing_and_releasing_allocate_nothing() {
                 egress: PortId::new((ingress.get() + 1) % PORTS),
                 priority: support::PRIORITY,
                 period: Duration::from_micros(100),
+                preference: Duration::ZERO,
                 extra: Bytes::new(3000),
             };
             let _ = switch.apply(now, release);

@@ -295,6 +295,7 @@ fn there_is_nothing_to_release() {
         egress: port(3),
         priority: P3,
         period: Duration::from_millis(5),
+        preference: Duration::ZERO,
         extra: GAMMA,
     };
     assert_eq!(

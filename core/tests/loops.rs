@@ -5,6 +5,7 @@ mod support;
 
 use support::{Network, Path, RingOptions, Topology};
 use weir_core::control::Policy;
+use weir_core::event::EventKind;
 use weir_core::Duration;
 
 /// The rings lock within a tenth of it.
@@ -103,6 +104,22 @@ fn each_of_them_locks_under_plain_pfc() {
         );
         assert_eq!(network.dropped(), 0);
     }
+}
+
+/// Its frames go first for longer each time it comes back.
+#[test]
+fn a_loop_that_persists_flaps_less_and_less() {
+    let mut network = Network::ring(&options(Policy::Breaker, 1));
+    let mut suspicions = Vec::new();
+    for _ in 0..4 {
+        let before = network.count_events(|kind| matches!(kind, EventKind::Suspected { .. }));
+        network.run(PART);
+        let after = network.count_events(|kind| matches!(kind, EventKind::Suspected { .. }));
+        suspicions.push(after - before);
+    }
+    assert!(suspicions[3] > 0, "it is gone: {suspicions:?}");
+    assert!(3 * suspicions[3] < 2 * suspicions[0], "{suspicions:?}");
+    assert_eq!(network.dropped(), 0);
 }
 
 fn check_breaker(topology: &Topology) {

@@ -426,6 +426,7 @@ impl Run {
                 egress: PortId::new(egress),
                 priority: Priority::new(priority).unwrap(),
                 period,
+                preference: Duration::ZERO,
                 extra: Bytes::new(1522),
             },
         );

@@ -89,13 +89,17 @@ struct SetupArguments {
 struct DemoArguments {
     #[command(flatten)]
     setup: SetupArguments,
+    /// Every deadlock policy and Levels, in a ring whose flows have a second way round
+    /// (scenarios/ring4-ecmp.toml).
+    #[arg(long)]
+    all: bool,
     /// Also write all results as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Where the drawing goes [default: target/demo/ring4.svg in the repository].
+    /// Where the drawing goes [default: target/demo/SCENARIO.svg in the repository].
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// For how many seconds each of the three runs offers traffic.
+    /// For how many seconds each run offers traffic.
     #[arg(long, value_name = "SECONDS")]
     duration: Option<u32>,
 }
@@ -155,14 +159,17 @@ fn run(command: Command) -> Result<()> {
             let binaries = build::release()?;
             let root = build::root();
             let mut arguments: Vec<OsString> = vec!["demo".into()];
+            let scenario = if demo.all { "ring4-ecmp" } else { "ring4" };
             option(
                 &mut arguments,
                 "--scenario",
-                Some(root.join("scenarios/ring4.toml")),
+                Some(root.join("scenarios").join(format!("{scenario}.toml"))),
             );
-            let svg = demo
-                .svg
-                .unwrap_or_else(|| root.join("target/demo/ring4.svg"));
+            if demo.all {
+                arguments.push("--all".into());
+            }
+            let drawing = root.join("target/demo").join(format!("{scenario}.svg"));
+            let svg = demo.svg.unwrap_or(drawing);
             option(&mut arguments, "--svg", Some(svg));
             option(&mut arguments, "--json", demo.json);
             option(

@@ -1,10 +1,10 @@
-//! A loop that comes back as soon as its release ends is released for longer: a loop that persists would
-//! else flap between locked and released.
+//! A loop that comes back as soon as its release ends would flap between locked and released: its frames are
+//! then preferred for a while after the release, longer each time.
 
 use crate::units::{Duration, Instant};
 
-/// The longest release, in release periods.
-pub const BACK_OFF_MAX: u64 = 8;
+/// The longest preference, in release periods.
+pub const BACK_OFF_MAX: u64 = 16;
 
 /// How often the loop through one (egress, priority) came back.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,7 +14,7 @@ pub(super) struct BackOff {
 
 #[derive(Clone, Copy, Debug)]
 struct Release {
-    /// In release periods: 1, 2, 4, …
+    /// The preference in release periods: 0, 1, 2, 4, …
     factor: u64,
     /// When the suspicion that it answered had begun.
     suspicion: Instant,
@@ -22,10 +22,10 @@ struct Release {
 }
 
 impl BackOff {
-    /// For how long to release at `now`, in a suspicion that began at `suspicion`. It doubles when the
-    /// release of the suspicion before ended less than `quiet` before this one began; within one suspicion
-    /// it stays as it is.
-    pub(super) fn period(
+    /// For how long the loop's frames are preferred after a release at `now`, in a suspicion that began at
+    /// `suspicion`. Nothing the first time; it doubles when the release and preference of the suspicion
+    /// before ended less than `quiet` before this one began. Within one suspicion it stays as it is.
+    pub(super) fn preference(
         &mut self,
         now: Instant,
         suspicion: Instant,
@@ -35,17 +35,17 @@ impl BackOff {
         let factor = match self.last {
             Some(last) if last.suspicion == suspicion => last.factor,
             Some(last) if suspicion.saturating_since(last.until) < quiet => {
-                (last.factor * 2).min(BACK_OFF_MAX)
+                (last.factor * 2).clamp(1, BACK_OFF_MAX)
             }
-            _ => 1,
+            _ => 0,
         };
-        let period = base.saturating_mul(factor);
+        let preference = base.saturating_mul(factor);
         self.last = Some(Release {
             factor,
             suspicion,
-            until: now + period,
+            until: now + base + preference,
         });
-        period
+        preference
     }
 }
 
@@ -64,14 +64,15 @@ mod tests {
     fn doubles_while_the_loop_comes_back_and_begins_anew_after_a_quiet_time() {
         let mut back_off = BackOff::default();
         let mut now = 0;
-        for factor in [1, 2, 4, 8, 8] {
-            let period = back_off.period(at(now), at(now), BASE, QUIET);
-            assert_eq!(period, BASE.saturating_mul(factor));
-            let again = back_off.period(at(now + 20), at(now), BASE, QUIET);
-            assert_eq!(again, period, "the same suspicion");
-            now += 20 + 50 * factor + 399;
+        for factor in [0, 1, 2, 4, 8, 16, 16] {
+            let preference = back_off.preference(at(now), at(now), BASE, QUIET);
+            assert_eq!(preference, BASE.saturating_mul(factor));
+            let again = back_off.preference(at(now + 20), at(now), BASE, QUIET);
+            assert_eq!(again, preference, "the same suspicion");
+            now += 20 + 50 * (1 + factor) + 399;
         }
         let later = at(now + 1000);
-        assert_eq!(back_off.period(later, later, BASE, QUIET), BASE);
+        let preference = back_off.preference(later, later, BASE, QUIET);
+        assert_eq!(preference, Duration::ZERO);
     }
 }

@@ -118,8 +118,8 @@ pub struct ControlConfig {
     pub policy: Policy,
     /// Time between two CLCM by one suspected egress.
     pub clcm_interval: Duration,
-    /// For how long a release holds; longer when the loop comes back at once
-    /// ([`BACK_OFF_MAX`](super::BACK_OFF_MAX)).
+    /// For how long a release holds. When the loop comes back at once its frames go first for a while
+    /// after it ([`BACK_OFF_MAX`](super::BACK_OFF_MAX)).
     pub release_period: Duration,
     /// Additional buffer of the loop's ingress port while it is released.
     pub release_extra: Bytes,

@@ -95,29 +95,30 @@ impl ControlPlane {
         let egress = message.hops()[index].egress;
         let interval = self.config.clcm_interval;
         let base = self.config.release_period;
-        // The next suspicion comes a detection time after the lock, which comes some time after the release.
-        let quiet = base.saturating_mul(8);
-        let period = self.suspects.get_mut(egress, priority).and_then(|suspect| {
+        let preference = self.suspects.get_mut(egress, priority).and_then(|suspect| {
             suspect.is_answered = true;
             let began = suspect.began;
+            // The next suspicion comes a detection time after the lock, which comes some time after the release.
+            let quiet = (base + suspect.idle).saturating_mul(8);
             suspect
                 .take_release(now, interval)
-                .then(|| suspect.back_off.period(now, began, base, quiet))
+                .then(|| suspect.back_off.preference(now, began, base, quiet))
         });
-        if let Some(period) = period {
+        if let Some(preference) = preference {
             self.counters.releases_ordered += 1;
             self.command(Command::Release {
                 ingress,
                 egress,
                 priority,
-                period,
+                period: base,
+                preference,
                 extra: self.config.release_extra,
             });
             self.report(
                 now,
                 ingress,
                 priority,
-                ReportKind::ReleaseOrdered { egress, period },
+                ReportKind::ReleaseOrdered { egress, preference },
             );
         }
         match message.released_at(index + 1) {

@@ -213,6 +213,7 @@ impl ControlPlane {
         let Some(suspect) = self.suspects.begin(now, egress, priority, recent) else {
             return;
         };
+        suspect.idle = idle;
         let spuid = suspect.spuid;
         let was_master = suspect.mastership.is_some();
         let elects = policy.reroutes() && (has_path || !forwards || was_master);

@@ -51,8 +51,8 @@ pub enum ReportKind {
     ReleaseOrdered {
         /// The loop's egress port.
         egress: PortId,
-        /// For how long.
-        period: Duration,
+        /// For how long the loop's frames go first when the release is over.
+        preference: Duration,
     },
     /// This switch was elected to break the loop from `port` to `egress`.
     MasterElected {

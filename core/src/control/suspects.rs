@@ -23,6 +23,8 @@ pub(super) struct Suspect {
     pub(super) mastership: Option<Mastership>,
     pub(super) back_off: BackOff,
     pub(super) began: Instant,
+    /// For how long nothing had left when it began.
+    pub(super) idle: Duration,
     /// A loop through here was found or released.
     pub(super) is_answered: bool,
     /// It has been told that no answer came.
@@ -44,6 +46,7 @@ impl Suspect {
             mastership: None,
             back_off: BackOff::default(),
             began: now,
+            idle: Duration::ZERO,
             is_answered: false,
             is_reported_unanswered: false,
             loops_found: 0,

@@ -22,10 +22,14 @@ struct Watch {
     suspected_since: Option<Instant>,
 }
 
-/// The arbitration rule of the CLCM paper's section 3.3: only frames from the loop's ingress leave.
+/// The arbitration rule of the CLCM paper's section 3.3: only frames from the loop's ingress leave; after
+/// that, for a while, they leave first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReleaseRule {
     pub(super) ingress: PortId,
+    /// [`Instant::FAR_FUTURE`] once it is past.
+    pub(super) exclusive_until: Instant,
+    departures: u8,
     pub(super) until: Instant,
     pub(super) released: Bytes,
 }
@@ -38,6 +42,26 @@ pub(super) struct Forced {
     pub(super) released: Bytes,
     amount: Bytes,
 }
+
+impl ReleaseRule {
+    pub(super) fn is_exclusive(&self) -> bool {
+        self.exclusive_until != Instant::FAR_FUTURE
+    }
+
+    /// Whether the next frame is to be one of the loop's, if one waits: one in [`BY_TURNS`] is not, so that
+    /// nobody waits for the whole preference.
+    pub(super) fn prefers(&self) -> bool {
+        self.departures % BY_TURNS != 0
+    }
+
+    /// When it next changes.
+    pub(super) fn next_change(&self) -> Instant {
+        self.exclusive_until.min(self.until)
+    }
+}
+
+/// While a loop's frames go first, one frame in this many leaves by turns.
+const BY_TURNS: u8 = 4;
 
 /// What the detector found out at a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +92,8 @@ impl EgressState {
         self.release.as_ref()
     }
 
-    /// The only ingress port whose frames may leave, if a release says so.
-    pub(super) fn only_from(&self) -> Option<PortId> {
+    /// The ingress port that a release favours.
+    pub(super) fn release_ingress(&self) -> Option<PortId> {
         self.release.map(|rule| rule.ingress)
     }
 
@@ -89,6 +113,7 @@ impl EgressState {
         self.watch.moved = true;
         if let Some(rule) = &mut self.release {
             rule.released += length;
+            rule.departures = rule.departures.wrapping_add(1);
         }
         self.note_discard(length)
     }
@@ -180,17 +205,25 @@ impl EgressState {
     pub(super) fn install_release(
         &mut self,
         ingress: PortId,
+        exclusive_until: Instant,
         until: Instant,
     ) -> Result<bool, PortId> {
         match &mut self.release {
             Some(rule) if rule.ingress != ingress => Err(rule.ingress),
             Some(rule) => {
+                rule.exclusive_until = if rule.is_exclusive() {
+                    rule.exclusive_until.max(exclusive_until)
+                } else {
+                    exclusive_until
+                };
                 rule.until = rule.until.max(until);
                 Ok(false)
             }
             None => {
                 self.release = Some(ReleaseRule {
                     ingress,
+                    exclusive_until,
+                    departures: 0,
                     until,
                     released: Bytes::ZERO,
                 });
@@ -201,6 +234,11 @@ impl EgressState {
 
     /// Removes a rule whose time is over.
     pub(super) fn expire_release(&mut self, now: Instant) -> Option<ReleaseRule> {
+        if let Some(rule) = &mut self.release {
+            if rule.exclusive_until <= now {
+                rule.exclusive_until = Instant::FAR_FUTURE;
+            }
+        }
         self.release.take_if(|rule| rule.until <= now)
     }
 }
@@ -260,11 +298,11 @@ mod tests {
     fn a_rule_belongs_to_one_ingress_until_it_ends() {
         let mut egress = EgressState::default();
         let (one, two) = (PortId::new(1), PortId::new(2));
-        assert_eq!(egress.install_release(one, at(10)), Ok(true));
-        assert_eq!(egress.install_release(two, at(10)), Err(one));
-        assert_eq!(egress.install_release(one, at(20)), Ok(false));
+        assert_eq!(egress.install_release(one, at(10), at(10)), Ok(true));
+        assert_eq!(egress.install_release(two, at(10), at(10)), Err(one));
+        assert_eq!(egress.install_release(one, at(20), at(20)), Ok(false));
         assert_eq!(egress.expire_release(at(19)), None);
         assert_eq!(egress.expire_release(at(20)).map(|r| r.ingress), Some(one));
-        assert_eq!(egress.install_release(two, at(30)), Ok(true));
+        assert_eq!(egress.install_release(two, at(30), at(30)), Ok(true));
     }
 }

@@ -46,7 +46,7 @@ use crate::counters::{DropReason, PortCounters};
 use crate::event::{Event, EventKind};
 use crate::frame::FrameHandle;
 use crate::level::Level;
-use crate::units::{Bytes, Duration, Instant, PortId, Priority};
+use crate::units::{Bytes, Instant, PortId, Priority};
 use crate::wire::ControlFrame;
 
 pub use flows::{FlowRecord, HALVINGS, WAYS};
@@ -228,8 +228,20 @@ impl Switch {
                 egress,
                 priority,
                 period,
+                preference,
                 extra,
-            } => self.release(now, ingress, egress, priority, period, extra),
+            } => {
+                let exclusive_until = now + period;
+                let until = exclusive_until + preference;
+                self.release(
+                    now,
+                    ingress,
+                    egress,
+                    priority,
+                    [exclusive_until, until],
+                    extra,
+                )
+            }
             Command::TrafficRelease {
                 ingress,
                 egress,
@@ -342,7 +354,7 @@ impl Switch {
             paused: port.pause_received.is_paused(now, priority),
             paused_total: port.pause_received.paused_total(now, priority),
             suspected: egress.is_suspected(),
-            release_ingress: egress.only_from(),
+            release_ingress: egress.release_ingress(),
             stalled: port.storms.is_stalled(priority),
             storm: port.storms.action(priority),
             vl_stalled: port.heads[priority.index()].is_stalled(),
@@ -387,7 +399,7 @@ impl Switch {
         ingress: PortId,
         egress: PortId,
         priority: Priority,
-        period: Duration,
+        [exclusive_until, until]: [Instant; 2],
         extra: Bytes,
     ) -> Result<(), CommandError> {
         if !self.lossless.contains(priority) {
@@ -397,10 +409,9 @@ impl Switch {
             return Err(CommandError::HasLevels(priority));
         }
         self.port_mut(ingress)?;
-        let until = now + period;
         let out = self.port_mut(egress)?;
         let is_new = out.egress[priority.index()]
-            .install_release(ingress, until)
+            .install_release(ingress, exclusive_until, until)
             .map_err(|holder| CommandError::ReleaseConflict {
                 egress,
                 priority,
@@ -420,7 +431,8 @@ impl Switch {
         let extra = extra
             .max(self.config.frame_length_max)
             .round_up_to(self.config.cell);
-        let change = self.ports[ingress.index()].ingress[priority.index()].raise(extra, until);
+        let change =
+            self.ports[ingress.index()].ingress[priority.index()].raise(extra, exclusive_until);
         self.note_pause_change(ingress, priority, change);
         Ok(())
     }

@@ -176,8 +176,14 @@ impl Port {
                 return Gate::OnlyFrom(forced.ingress);
             }
         }
-        if let Some(ingress) = self.egress[index].only_from() {
-            return Gate::OnlyFrom(ingress);
+        if let Some(rule) = self.egress[index].release() {
+            return if rule.is_exclusive() {
+                Gate::OnlyFrom(rule.ingress)
+            } else if rule.prefers() {
+                Gate::FirstFrom(rule.ingress)
+            } else {
+                Gate::FromLevel(Level::ZERO)
+            };
         }
         match &self.levels[index] {
             None => Gate::FromLevel(Level::ZERO),

@@ -1,6 +1,6 @@
 //! What happens by the clock: pause refresh, the end of releases, and the deadlock detector.
 
-use super::egress::WatchChange;
+use super::egress::{ReleaseRule, WatchChange};
 use super::{Switch, SAMPLES_PER_DETECT};
 use crate::event::EventKind;
 use crate::units::{Duration, Instant, PortId, Priority};
@@ -61,7 +61,7 @@ impl Switch {
                     level.map(|level| level.received.expires_at()),
                     ingress.refresh_at(),
                     ingress.raised_until(),
-                    release.map(|rule| rule.until),
+                    release.map(ReleaseRule::next_change),
                     forced.map(|forced| forced.until),
                 ]
                 .into_iter()

@@ -91,6 +91,8 @@ pub(super) enum Gate {
     FromLevel(Level),
     /// Those that came in by one port: a release of the Deadlock Breaker. For classes without Levels.
     OnlyFrom(PortId),
+    /// Those that came in by one port, and others while none of these waits. For classes without Levels.
+    FirstFrom(PortId),
     /// None.
     Shut,
 }
@@ -270,9 +272,9 @@ impl VirtualQueues {
 
     /// True when a frame of (`egress`, `priority`) may leave through `gate`.
     pub(super) fn may_leave(&self, egress: PortId, priority: Priority, gate: Gate) -> bool {
-        match gate {
+        match self.settled(egress, priority, gate) {
             Gate::OnlyFrom(ingress) => self.has_frames_from(egress, priority, ingress),
-            _ => self.choose_level(egress, priority, gate).is_some(),
+            gate => self.choose_level(egress, priority, gate).is_some(),
         }
     }
 
@@ -281,7 +283,7 @@ impl VirtualQueues {
     pub(super) fn waiting(&self, egress: PortId, priority: Priority, gate: Gate) -> Waiting {
         let held = match gate {
             Gate::FromLevel(from) => !(u32::MAX << from.get()),
-            Gate::OnlyFrom(_) => 0,
+            Gate::OnlyFrom(_) | Gate::FirstFrom(_) => 0,
             Gate::Shut => u32::MAX,
         };
         let mut sums = Waiting {
@@ -310,6 +312,7 @@ impl VirtualQueues {
         priority: Priority,
         gate: Gate,
     ) -> Option<u32> {
+        let gate = self.settled(egress, priority, gate);
         let (_, lane_index) = self.choose_lane(egress, priority, gate)?;
         let queue = self.lanes.get(lane_index)?.queues.head();
         self.nodes
@@ -323,6 +326,7 @@ impl VirtualQueues {
         priority: Priority,
         gate: Gate,
     ) -> Option<Departure> {
+        let gate = self.settled(egress, priority, gate);
         let (level, lane_index) = self.choose_lane(egress, priority, gate)?;
         let group_index = self.group_index(egress, priority, level);
         if !matches!(gate, Gate::OnlyFrom(_)) {
@@ -390,6 +394,17 @@ impl VirtualQueues {
         if was_head {
             let turn = &mut self.levels[level_turn_index(egress, priority)];
             turn.lane_turns = turn.lane_turns.saturating_sub(1);
+        }
+    }
+
+    /// What `gate` amounts to with the frames that wait now; never [`Gate::FirstFrom`].
+    fn settled(&self, egress: PortId, priority: Priority, gate: Gate) -> Gate {
+        match gate {
+            Gate::FirstFrom(ingress) if self.has_frames_from(egress, priority, ingress) => {
+                Gate::OnlyFrom(ingress)
+            }
+            Gate::FirstFrom(_) => Gate::FromLevel(Level::ZERO),
+            gate => gate,
         }
     }
 

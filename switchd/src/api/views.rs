@@ -54,6 +54,7 @@ pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
             round_seconds_max: snapshot.rounds.round_max.as_secs_f64(),
             events_lost_total: snapshot.rounds.events_lost,
         },
+        pfc_sent_total: sum(|port| port.counters.pfc_sent),
         clcm: Clcm {
             sent_total: sum(|port| port.counters.clcm_sent),
             received_total: sum(|port| port.counters.clcm_received),

@@ -164,9 +164,9 @@ pub fn report(info: &SwitchInfo, report: &Report) -> Draft {
         ReportKind::MasterElected { egress, length } => about(egress)
             .detail("ingress", ingress())
             .detail("switches", length),
-        ReportKind::ReleaseOrdered { egress, period } => about(egress)
+        ReportKind::ReleaseOrdered { egress, preference } => about(egress)
             .detail("ingress", ingress())
-            .detail("period", seconds(period)),
+            .detail("preference", seconds(preference)),
         ReportKind::TrafficReleaseOrdered { egress, amount } => about(egress)
             .detail("ingress", ingress())
             .detail("amount", amount),

@@ -253,6 +253,7 @@ fn refused_commands_are_counted() {
             egress: id(2),
             priority: Priority::from_low_bits(LOSSLESS),
             period: Duration::from_millis(5),
+            preference: Duration::ZERO,
             extra: Bytes::new(3_072),
         });
     }

@@ -47,11 +47,14 @@ enum Command {
         output: Output,
     },
     /// Let the four-switch ring deadlock under plain PFC, then run it with the Deadlock Breaker, then with
-    /// Levels.
+    /// Levels; or with every way out of a deadlock there is.
     Demo {
         /// The scenario file.
         #[arg(long, default_value = "scenarios/ring4.toml")]
         scenario: PathBuf,
+        /// Every deadlock policy, and Levels.
+        #[arg(long)]
+        all: bool,
         /// For how long each run offers traffic, such as 8s.
         #[arg(long, value_name = "DURATION")]
         duration: Option<String>,
@@ -102,9 +105,13 @@ fn main() -> ExitCode {
             } => run_one(file, overrides, output),
             Command::Demo {
                 scenario,
+                all,
                 duration,
                 output,
-            } => demo(scenario, duration.as_deref(), output),
+            } => {
+                let changes = if *all { &DEMO_ALL[..] } else { &DEMO };
+                demo(scenario, changes, duration.as_deref(), output)
+            }
             Command::Plan { file } => {
                 let scenario = Scenario::load(file, &[])?;
                 print!("{}", topology::plan(&scenario, &Names::new()));
@@ -156,10 +163,21 @@ const DEMO: [&str; 3] = [
     "class.lossless.mode=level",
 ];
 
-fn demo(file: &Path, duration: Option<&str>, output: &Output) -> Result<bool> {
+/// The same with every way out, those that drop first.
+const DEMO_ALL: [&str; 7] = [
+    "deadlock.policy=off",
+    "deadlock.policy=watchdog",
+    "deadlock.policy=lifetime",
+    "deadlock.policy=loop-breaker",
+    "deadlock.policy=breaker",
+    "deadlock.policy=auto",
+    "class.lossless.mode=level",
+];
+
+fn demo(file: &Path, changes: &[&str], duration: Option<&str>, output: &Output) -> Result<bool> {
     let mut results: Vec<RunResult> = Vec::new();
     let mut xoff_bytes = None;
-    for change in DEMO {
+    for change in changes {
         let mut overrides = vec![parse_override(change)?];
         if let Some(duration) = duration {
             overrides.push(parse_override(&format!("duration={duration}"))?);

@@ -41,6 +41,13 @@ pub fn result(scenario: &Scenario, raw: &Raw) -> RunResult {
                 ClassMode::Pfc { .. } => "pfc",
                 ClassMode::Level { .. } => "level",
             });
+    let count = |kind: &str| events.iter().filter(|event| event.kind == kind).count() as u64;
+    let mut masters: Vec<String> = Vec::new();
+    for event in events.iter().filter(|event| event.kind == "master_elected") {
+        if !masters.contains(&event.switch) {
+            masters.push(event.switch.clone());
+        }
+    }
     let mut result = RunResult {
         format: RUN_FORMAT,
         scenario: scenario.name.clone(),
@@ -53,10 +60,15 @@ pub fn result(scenario: &Scenario, raw: &Raw) -> RunResult {
         suspected_peak: timing.suspected_peak,
         detect_seconds: timing.detect_seconds,
         first_release_seconds: timing.first_release_seconds,
-        releases: events
+        recover_seconds: timing.recover_seconds,
+        releases: count("release_started"),
+        masters,
+        flows_moved: count("flow_moved"),
+        control_frames: raw
+            .statuses
             .iter()
-            .filter(|event| event.kind == "release_started")
-            .count() as u64,
+            .map(|status| status.pfc_sent_total + status.clcm.sent_total)
+            .sum(),
         flows,
         drops: drops(raw),
         events,

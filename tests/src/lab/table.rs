@@ -11,7 +11,7 @@ struct Row {
     cells: Vec<String>,
 }
 
-const HEADINGS: [&str; 9] = [
+const HEADINGS: [&str; 11] = [
     "mode",
     "delivered",
     "lost",
@@ -20,7 +20,9 @@ const HEADINGS: [&str; 9] = [
     "after",
     "time to detect",
     "to first release",
+    "to recover",
     "longest stall",
+    "control frames",
 ];
 
 /// The demo's table: one row for each result.
@@ -63,6 +65,9 @@ pub fn title(result: &RunResult) -> String {
         ("level", "off") => "level".to_owned(),
         ("level", policy) => format!("level, {policy}"),
         (_, "breaker") => "Deadlock Breaker".to_owned(),
+        (_, "loop-breaker") => "Loop Breaker".to_owned(),
+        (_, "watchdog") => "storm watchdog".to_owned(),
+        (_, "lifetime") => "lifetime limit".to_owned(),
         (mode, "off") => format!("plain {}", mode.to_uppercase()),
         (_, other) => other.to_owned(),
     }
@@ -90,12 +95,15 @@ pub fn run(result: &RunResult) -> String {
         ));
     }
     out.push_str(&format!(
-        "  {}; {} ports suspected at most; detected after {}, first release after another {}, {} releases\n",
+        "  {}; {} ports suspected at most; detected after {}, moving again after another {}\n  first release after {}, {} releases; {}{} control frames sent\n",
         if result.deadlocked { "deadlocked" } else { "not deadlocked" },
         result.suspected_peak,
         milliseconds(result.detect_seconds),
+        milliseconds(result.recover_seconds),
         milliseconds(result.first_release_seconds),
         result.releases,
+        rerouted(result),
+        result.control_frames,
     ));
     for (reason, count) in &result.drops {
         out.push_str(&format!("  dropped: {count} {reason}\n"));
@@ -108,6 +116,18 @@ pub fn run(result: &RunResult) -> String {
         ));
     }
     out
+}
+
+/// Who moved flows, and how many.
+fn rerouted(result: &RunResult) -> String {
+    if result.masters.is_empty() {
+        return String::new();
+    }
+    format!(
+        "{} elected, {} flows moved; ",
+        result.masters.join(", "),
+        result.flows_moved
+    )
 }
 
 /// One line for each credit loop that the routes close.
@@ -163,7 +183,9 @@ fn row(result: &RunResult) -> Row {
             megabits(after),
             milliseconds(result.detect_seconds),
             milliseconds(result.first_release_seconds),
+            milliseconds(result.recover_seconds),
             milliseconds(Some(stall)),
+            result.control_frames.to_string(),
         ],
     }
 }
@@ -198,7 +220,11 @@ pub(crate) mod tests {
             suspected_peak: 0,
             detect_seconds: None,
             first_release_seconds: None,
+            recover_seconds: None,
             releases: 0,
+            masters: Vec::new(),
+            flows_moved: 0,
+            control_frames: 0,
             flows: Vec::new(),
             drops: Default::default(),
             events: Vec::new(),

@@ -16,6 +16,8 @@ pub struct Timing {
     pub detect_seconds: Option<f64>,
     /// From then until the first release.
     pub first_release_seconds: Option<f64>,
+    /// From then until a flow arrived again.
+    pub recover_seconds: Option<f64>,
 }
 
 /// True when no flow between switches made progress in the last third while frames were held. Says
@@ -66,7 +68,22 @@ pub fn timing(scenario: &Scenario, events: &[RunEvent], series: &Series) -> Timi
         let stopped = last_progress(scenario, series, detected);
         detected - stopped
     });
+    timing.recover_seconds = first_peak.and_then(|detected| {
+        let moving = next_progress(scenario, series, detected)?;
+        Some(moving - detected)
+    });
     timing
+}
+
+/// The end of the first interval that begins after `from` in which a flow between switches arrived.
+fn next_progress(scenario: &Scenario, series: &Series, from: f64) -> Option<f64> {
+    let interval = series.interval_seconds;
+    let first = (from / interval).ceil() as usize;
+    fabric_flows(scenario)
+        .filter_map(|flow| series.throughput.get(&scenario.flows[flow].name))
+        .filter_map(|rates| rates.iter().skip(first).position(|rate| *rate > 0.0))
+        .map(|bin| (first + bin + 1) as f64 * interval)
+        .min_by(f64::total_cmp)
 }
 
 /// The end of the last interval before `until` in which a flow between switches arrived.

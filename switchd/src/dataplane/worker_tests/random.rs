@@ -144,6 +144,7 @@ impl Input {
                 egress: id(*egress),
                 priority: Priority::from_low_bits(LOSSLESS),
                 period: Duration::from_millis(5),
+                preference: Duration::ZERO,
                 extra: Bytes::new(3_072),
             }),
             Op::Round { step_micros } => {
