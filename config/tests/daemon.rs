@@ -378,7 +378,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "interval = \"5s\"",
             "interval = \"900ms\"",
-            "s1.toml:44: lldp.interval: must be between \"1s\" and \"3600s\"",
+            "s1.toml:45: lldp.interval: must be between \"1s\" and \"3600s\"",
         ),
         (
             "buffer = \"128KiB\"",
@@ -576,4 +576,18 @@ proptest! {
         let config = parse(&text).unwrap();
         prop_assert_eq!(parse(&config.to_toml()), Ok(config));
     }
+}
+
+#[test]
+fn a_policy_that_moves_flows_needs_the_monitor() {
+    let text = GOOD
+        .replace("policy = \"breaker\"", "policy = \"auto\"")
+        .replace("capacity = 512", "capacity = 0");
+    let error = parse(&text).unwrap_err();
+    assert!(
+        error.contains(
+            "flows.capacity: deadlock policy auto moves the flows that the monitor knows"
+        ),
+        "{error}"
+    );
 }

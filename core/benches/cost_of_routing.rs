@@ -174,6 +174,7 @@ fn config(case: Case) -> SwitchConfig {
         },
         learning_capacity: 0,
         learning_age: Duration::from_secs(300),
+        lifetime: None,
         detector: None,
         pause_time: Quanta::MAX,
         feedback_refresh: Duration::from_millis(10),

@@ -8,7 +8,7 @@ use control_net::{
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use weir_core::control::{ControlPlane, IgnoreReason, Policy, ReportKind};
+use weir_core::control::{ControlPlane, IgnoreReason, Policy, Report, ReportKind};
 use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::{Command, Duration, Instant, Spuid};
 
@@ -95,6 +95,52 @@ fn two_loops_through_one_switch_release_only_loop_ports() {
     net.suspect_all();
     net.run(Duration::from_millis(100));
     assert_eq!(net.released, net.toward);
+}
+
+#[test]
+fn two_priorities_that_are_locked_at_once_are_both_released() {
+    let mut net = Net::ring(4, 17);
+    net.suspect_all();
+    net.suspect_all_of_the_other_priority();
+    net.run(Duration::from_millis(20));
+    assert_eq!(net.released, whole_ring(4));
+    assert_eq!(net.released_other, whole_ring(4));
+}
+
+#[test]
+fn switches_with_the_same_identifier_find_new_ones() {
+    for seed in 1..=20 {
+        let mut net = Net::ring(4, seed);
+        // The same seed gives the same identifiers, port by port.
+        net.planes[0] = plane(seed);
+        net.planes[2] = plane(seed);
+        net.suspect_all();
+        net.run(INTERVAL.saturating_mul(40));
+        assert_eq!(net.released, whole_ring(4), "seed {seed}");
+        let assigned = |(switch, report): &&(usize, Report)| {
+            [0, 2].contains(switch) && matches!(report.kind, ReportKind::SpuidAssigned { .. })
+        };
+        assert!(
+            net.reports.iter().filter(assigned).count() > 2,
+            "seed {seed}"
+        );
+    }
+}
+
+#[test]
+fn a_loop_through_a_switch_without_clcm_is_told_and_left_alone() {
+    let mut net = Net::ring(4, 3);
+    net.planes[1] = ControlPlane::new(config(Policy::Off), 9);
+    net.suspect_all();
+    net.run(INTERVAL.saturating_mul(20));
+    assert!(net.released.is_empty());
+    let told: BTreeSet<usize> = net
+        .reports
+        .iter()
+        .filter(|(_, report)| matches!(report.kind, ReportKind::Unanswered { .. }))
+        .map(|(switch, _)| *switch)
+        .collect();
+    assert_eq!(told, BTreeSet::from([0, 2, 3]));
 }
 
 #[test]

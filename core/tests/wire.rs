@@ -129,6 +129,14 @@ fn clcm_is_laid_out_as_the_book_says() {
         bytes_of(&ControlFrame::Clcm(release)),
         golden(page, "The same in the release phase")
     );
+    let first = Hop {
+        spuid: Spuid(0x6aaa_2d90),
+        egress: PortId::new(0),
+    };
+    let election = Clcm::begin_election(Priority::ALL[3], first);
+    let frame = bytes_of(&ControlFrame::Clcm(election));
+    assert_eq!(frame, golden(page, "A Loop Breaker message"));
+    assert_eq!(Clcm::parse(&frame), Ok(election));
 }
 
 #[test]
@@ -164,6 +172,7 @@ fn every_illegal_field_is_refused() {
         (21, 65, WireError::BadField("number of hops")),
         (21, 0, WireError::BadField("CurIndex")),
         (22, 0x01, WireError::BadField("reserved")),
+        (24, 0x55, WireError::BadField("SPUID")),
         (32, 0x01, WireError::BadField("EgressPorts")),
         (34, 0x01, WireError::BadField("reserved")),
     ] {

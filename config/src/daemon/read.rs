@@ -180,16 +180,17 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let fabric = ports.iter().filter(|port| port.role == PortRole::Fabric);
     let links = fabric.map(|port| (port.rate, port.round_trip, port.feedback));
     let sizing = LevelSizing::new(&dataplane, links, None);
+    let deadlock = deadlock(root);
     DaemonConfig {
         log: log(root),
         metrics_listen: metrics(root),
         classes: classes(root, &sizing),
         dataplane,
-        deadlock: deadlock(root),
+        deadlock,
         pfcwd,
         forwarding: forwarding(root),
         routes: routes(root, &ports),
-        flows: flows(root),
+        flows: flows(root, deadlock.policy),
         lldp: lldp(root),
         ports,
         name,

@@ -51,7 +51,7 @@ impl ReleaseRule {
     /// Whether the next frame is to be one of the loop's, if one waits: one in [`BY_TURNS`] is not, so that
     /// nobody waits for the whole preference.
     pub(super) fn prefers(&self) -> bool {
-        self.departures % BY_TURNS != 0
+        !self.departures.is_multiple_of(BY_TURNS)
     }
 
     /// When it next changes.

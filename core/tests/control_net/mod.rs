@@ -13,6 +13,7 @@ use weir_core::wire::clcm::Clcm;
 use weir_core::{Bytes, Command, Duration, Event, Instant, PortId, PortSet, Priority};
 
 pub const PRIORITY: Priority = Priority::ALL[3];
+pub const OTHER_PRIORITY: Priority = Priority::ALL[5];
 pub const INTERVAL: Duration = Duration::from_millis(5);
 pub const PORTS: usize = 4;
 
@@ -59,6 +60,8 @@ pub struct Net {
     messages: VecDeque<(Instant, usize, u8, Clcm)>,
     /// (switch, ingress, egress) that were released.
     pub released: BTreeSet<(usize, u8, u8)>,
+    /// The same at [`OTHER_PRIORITY`].
+    pub released_other: BTreeSet<(usize, u8, u8)>,
     /// Reroutes that were ordered: (switch, selection, egress).
     pub reroutes: Vec<(usize, RerouteSelection, u8)>,
     /// Steps of traffic releases: (switch, ingress, egress, bytes).
@@ -85,6 +88,7 @@ impl Net {
             toward: BTreeSet::new(),
             messages: VecDeque::new(),
             released: BTreeSet::new(),
+            released_other: BTreeSet::new(),
             reroutes: Vec::new(),
             forced: Vec::new(),
             alternatives: BTreeSet::new(),
@@ -141,6 +145,18 @@ impl Net {
         }
     }
 
+    /// Every egress becomes suspected at [`OTHER_PRIORITY`], too.
+    pub fn suspect_all_of_the_other_priority(&mut self) {
+        for wait in self.waits.clone() {
+            let mut event = suspected(self.now, wait.egress);
+            if let EventKind::Suspected { priority, .. } = &mut event.kind {
+                *priority = OTHER_PRIORITY;
+            }
+            self.planes[wait.switch].handle_event(&event);
+            self.collect(wait.switch);
+        }
+    }
+
     /// Takes commands; messages arrive after a random delay, or not, or twice.
     pub fn collect(&mut self, switch: usize) {
         while let Some(report) = self.planes[switch].poll_report() {
@@ -175,8 +191,13 @@ impl Net {
                     priority,
                     ..
                 } => {
-                    assert_eq!(priority, PRIORITY);
-                    self.released.insert((switch, ingress.get(), egress.get()));
+                    let pair = (switch, ingress.get(), egress.get());
+                    if priority == PRIORITY {
+                        self.released.insert(pair);
+                    } else {
+                        assert_eq!(priority, OTHER_PRIORITY);
+                        self.released_other.insert(pair);
+                    }
                 }
                 Command::Reroute {
                     selection,

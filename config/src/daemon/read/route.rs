@@ -1,6 +1,7 @@
 //! `[forwarding]`, `[[route]]` and `[flows]`.
 
 use weir_core::config::{default_bucket_count, EcmpConfig, FlowMonitorConfig, BUCKETS_MAX};
+use weir_core::control::Policy;
 use weir_core::{MacAddress, PortId};
 
 use super::{keys, within};
@@ -52,7 +53,8 @@ pub(super) fn routes(root: &Table<'_>, ports: &[Port]) -> Vec<Route> {
         .collect()
 }
 
-pub(super) fn flows(root: &Table<'_>) -> FlowMonitorConfig {
+/// The recent-flow monitor, which `policy` may need.
+pub(super) fn flows(root: &Table<'_>, policy: Policy) -> FlowMonitorConfig {
     let default = DEFAULT_FLOWS;
     let Some(table) = root.table("flows", keys("flows")) else {
         return default;
@@ -61,11 +63,18 @@ pub(super) fn flows(root: &Table<'_>) -> FlowMonitorConfig {
     if age.is_zero() {
         table.complain("age", "must be above zero");
     }
-    FlowMonitorConfig {
-        capacity: within(&table, "capacity", 0, ENTRIES_MAX)
-            .map_or(default.capacity, |capacity| capacity as usize),
-        age,
+    let capacity = within(&table, "capacity", 0, ENTRIES_MAX)
+        .map_or(default.capacity, |capacity| capacity as usize);
+    if capacity == 0 && policy.reroutes() {
+        table.complain(
+            "capacity",
+            format!(
+                "deadlock policy {} moves the flows that the monitor knows: write 1 or more",
+                policy.name()
+            ),
+        );
     }
+    FlowMonitorConfig { capacity, age }
 }
 
 fn members(table: &Table<'_>, names: &[String], ports: &[Port]) -> Vec<PortId> {
