@@ -485,6 +485,7 @@ fn the_scenarios_close_the_loops_that_they_are_about() {
     for (file, wanted) in [
         ("ring4.toml", &["s1 → s2 → s3 → s4 → s1"][..]),
         ("ring4-ecmp.toml", &["s1 → s2 → s3 → s4 → s1"]),
+        ("ring4-hub.toml", &["s1 → s2 → s3 → s4 → s1"]),
         ("figure1.toml", &["c11 → l23 → c12 → l22 → c11"]),
         ("figure2.toml", &["sw1 → q1a → sw2 → q2a → sw1"]),
         (
@@ -507,10 +508,15 @@ fn the_scenarios_close_the_loops_that_they_are_about() {
     }
 }
 
-/// Figures 1 and 2 and the ring of ring4-ecmp have the members that a Loop Breaker needs.
+/// Figures 1 and 2 and both rings have the members that a Loop Breaker needs.
 #[test]
 fn every_switch_of_those_loops_has_another_member_for_a_flow_on_it() {
-    for file in ["ring4-ecmp.toml", "figure1.toml", "figure2.toml"] {
+    for file in [
+        "ring4-ecmp.toml",
+        "ring4-hub.toml",
+        "figure1.toml",
+        "figure2.toml",
+    ] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../scenarios")
             .join(file);

@@ -13,6 +13,11 @@ fn a_ring_with_both_directions_as_members_locks_clockwise() {
 }
 
 #[test]
+fn a_ring_with_a_switch_in_the_middle_locks() {
+    locks_in_its_loops("ring4-hub.toml", 1);
+}
+
+#[test]
 fn the_papers_figure_1_locks() {
     locks_in_its_loops("figure1.toml", 1);
 }

@@ -18,6 +18,20 @@ fn the_loop_breaker_moves_flows_in_a_ring_with_two_ways_round() {
 }
 
 #[test]
+fn the_loop_breaker_moves_the_flows_on_the_loops_pair_alone() {
+    let result = broken_for_good("ring4-hub.toml");
+    let rerouted: Vec<&RunEvent> = events(&result, "rerouted").collect();
+    for event in &rerouted {
+        assert_eq!(event.details["selection"], "from", "{event:?}");
+    }
+    let ingress = &rerouted.first().unwrap().details["ingress"];
+    for event in events(&result, "flow_moved") {
+        assert_eq!(&event.details["ingress"], ingress, "{event:?}");
+        assert_eq!(event.details["to"], "s5");
+    }
+}
+
+#[test]
 fn the_loop_breaker_resolves_figure_1() {
     broken_for_good("figure1.toml");
 }
@@ -69,7 +83,7 @@ fn released(file: &str) {
 }
 
 /// One switch moves flows off its blocked port, all others do nothing, and the loop does not come back.
-fn broken_for_good(file: &str) {
+fn broken_for_good(file: &str) -> RunResult {
     let result = run(file, "loop-breaker");
     assert_eq!(result.releases, 0, "{file}: nobody has a Deadlock Breaker");
     let acted: BTreeSet<(&str, Option<&str>)> = events(&result, "flow_moved")
@@ -100,4 +114,5 @@ fn broken_for_good(file: &str) {
         moved <= result.flows_moved,
         "{file}: {reordered} reordered in {moved} flows"
     );
+    result
 }
