@@ -20,7 +20,7 @@ pub enum Command {
     /// leave by `egress` at `priority`, and the ingress buffer of `ingress` is larger by `extra`.
     ///
     /// Repeating it while it is active prolongs it. A second `ingress` for the same egress is refused
-    /// until the first one's time is over.
+    /// until the first one's period is over; a preference makes way for it.
     Release {
         /// The loop's ingress port.
         ingress: PortId,

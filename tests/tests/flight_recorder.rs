@@ -22,6 +22,32 @@ fn every_switch_of_a_ring_has_the_whole_story() {
     assert!(leaders > 0, "somebody found the loop");
 }
 
+#[test]
+fn the_record_of_a_master_tells_which_flows_moved() {
+    let overrides = ["duration=3s", "deadlock.policy=loop-breaker"];
+    let scenario = scenario("ring4-hub.toml", &overrides);
+    let mut told = 0;
+    let result = run_as_expected_and(&scenario, |stage| {
+        for switch in &stage.switches {
+            let deadlocks: Deadlocks = switch.get("/v1/deadlocks").unwrap();
+            for past in deadlocks.past.iter().filter(|past| past.flows_moved > 0) {
+                assert_eq!(past.master, Some(Master::ThisSwitch), "{past:?}");
+                assert!(past.forced_bytes > 0, "{past:?}");
+                let record = until("the record is complete", || complete(switch, past.id));
+                let moved = record
+                    .events
+                    .iter()
+                    .find(|event| event.kind == "flow_moved");
+                let moved = moved.expect("the move stands in the record");
+                assert_eq!(moved.port.as_deref(), Some(past.port.as_str()));
+                assert_eq!(moved.details["to"], "s5");
+                told += past.flows_moved;
+            }
+        }
+    });
+    assert_eq!(told, result.flows_moved);
+}
+
 /// Gives the number of suspicions that this switch led.
 fn check(switch: &SwitchProcess) -> usize {
     let name = &switch.name;

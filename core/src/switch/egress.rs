@@ -232,6 +232,13 @@ impl EgressState {
         }
     }
 
+    /// Removes a rule that only prefers another ingress port than `ingress`: a loop that is locked now needs
+    /// the egress more.
+    pub(super) fn make_way(&mut self, ingress: PortId) -> Option<ReleaseRule> {
+        self.release
+            .take_if(|rule| rule.ingress != ingress && !rule.is_exclusive())
+    }
+
     /// Removes a rule whose time is over.
     pub(super) fn expire_release(&mut self, now: Instant) -> Option<ReleaseRule> {
         if let Some(rule) = &mut self.release {
@@ -292,6 +299,20 @@ mod tests {
         for n in 7..20 {
             assert_eq!(egress.sample(at(n), TICK, DETECT), WatchChange::None);
         }
+    }
+
+    #[test]
+    fn a_rule_that_only_prefers_makes_way_for_another_loop() {
+        let mut egress = EgressState::default();
+        let (one, two) = (PortId::new(1), PortId::new(2));
+        assert_eq!(egress.install_release(one, at(10), at(50)), Ok(true));
+        assert_eq!(egress.make_way(two), None, "it is exclusive");
+        assert_eq!(egress.expire_release(at(10)), None);
+        assert!(!egress.release().unwrap().is_exclusive());
+        assert_eq!(egress.make_way(one), None, "its own");
+        assert_eq!(egress.make_way(two).map(|rule| rule.ingress), Some(one));
+        assert_eq!(egress.install_release(two, at(20), at(60)), Ok(true));
+        assert_eq!(egress.expire_release(at(60)).map(|r| r.ingress), Some(two));
     }
 
     #[test]

@@ -409,6 +409,8 @@ impl Switch {
             return Err(CommandError::HasLevels(priority));
         }
         self.port_mut(ingress)?;
+        let past = self.port_mut(egress)?.egress[priority.index()].make_way(ingress);
+        self.tell_release_ended(now, egress, priority, past);
         let out = self.port_mut(egress)?;
         let is_new = out.egress[priority.index()]
             .install_release(ingress, exclusive_until, until)

@@ -118,12 +118,22 @@ impl Switch {
         let ended = state.egress[priority.index()].expire_release(now);
         let change = state.ingress[priority.index()].expire_raise(now);
         self.note_pause_change(port, priority, change);
+        self.tell_release_ended(now, port, priority, ended);
+    }
+
+    pub(super) fn tell_release_ended(
+        &mut self,
+        now: Instant,
+        egress: PortId,
+        priority: Priority,
+        ended: Option<ReleaseRule>,
+    ) {
         if let Some(rule) = ended {
             self.push_event(
                 now,
                 EventKind::ReleaseEnded {
                     ingress: rule.ingress,
-                    egress: port,
+                    egress,
                     priority,
                     released: rule.released,
                 },
