@@ -2,58 +2,29 @@
 
 mod support;
 
-use std::path::PathBuf;
 use std::sync::mpsc as std_mpsc;
 use std::time::Duration as StdDuration;
 
+use support::running::Running;
 use support::{answer, ask, get, info, port, priority, request, settings, until};
-use support::{FakeDataplane, Remote, LIMIT, LOSSLESS};
+use support::{FakeDataplane, LIMIT, LOSSLESS};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 use weir_api::daemon::{Deadlocks, Error, EventPage, History, Levels, Pfc, Port, Queue, Status};
 use weir_core::event::EventKind;
 use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::{Bytes, Command, Duration, PortSet, Spuid};
 use weir_switchd::daemon::{run, DaemonError, Ended, Plan};
 
-struct Running {
-    directory: tempfile::TempDir,
-    socket: PathBuf,
-    remote: Remote,
-    stop: mpsc::Sender<&'static str>,
-    task: JoinHandle<Result<Ended, DaemonError>>,
+async fn start() -> Running {
+    start_with(FakeDataplane::start()).await
+}
+
+async fn start_with(fake: FakeDataplane) -> Running {
+    Running::start(fake, settings()).await
 }
 
 impl Running {
-    async fn start() -> Self {
-        Self::start_with(FakeDataplane::start()).await
-    }
-
-    async fn start_with(fake: FakeDataplane) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let socket = directory.path().join("run/api.sock");
-        let plan = Plan {
-            run_dir: directory.path().join("run"),
-            api_socket: socket.clone(),
-            metrics: None,
-            info: info(),
-            control: settings(),
-            drain: StdDuration::from_secs(1),
-        };
-        let remote = fake.remote();
-        let (stop, stops) = mpsc::channel(4);
-        let task = tokio::spawn(run(plan, move |_| Ok(fake), stops));
-        until(async || socket.exists().then_some(())).await;
-        Self {
-            directory,
-            socket,
-            remote,
-            stop,
-            task,
-        }
-    }
-
     async fn events(&self, after: u64) -> EventPage {
         get(&self.socket, &format!("/v1/events?after={after}"))
             .await
@@ -66,16 +37,6 @@ impl Running {
             page.events.into_iter().find(|event| event.kind == kind)
         })
         .await
-    }
-
-    async fn end(self) -> Result<Ended, DaemonError> {
-        self.stop.send("test").await.unwrap();
-        let ended = tokio::time::timeout(LIMIT, self.task)
-            .await
-            .unwrap()
-            .unwrap();
-        assert!(!self.directory.path().join("run").exists());
-        ended
     }
 }
 
@@ -99,7 +60,7 @@ async fn every_route_answers() {
         gauges.paused_total = Duration::from_millis(1_500);
         gauges.release_ingress = Some(port(1));
     }
-    let daemon = Running::start_with(fake).await;
+    let daemon = start_with(fake).await;
     let socket = &daemon.socket;
 
     let status: Status = get(socket, "/v1/status").await.json();
@@ -145,7 +106,7 @@ async fn every_route_answers() {
 
 #[tokio::test]
 async fn wrong_requests_are_told_what_is_right() {
-    let daemon = Running::start().await;
+    let daemon = start().await;
     let socket = &daemon.socket;
     for (method, path, status, hint) in [
         ("GET", "/v1/portz", 404, "/v1/ports"),
@@ -173,7 +134,7 @@ async fn wrong_requests_are_told_what_is_right() {
 
 #[tokio::test]
 async fn a_long_poll_ends_with_the_event_it_waits_for() {
-    let daemon = Running::start().await;
+    let daemon = start().await;
     daemon.until_event("started").await;
     let next = until(async || {
         // Link events of devices that do not exist may follow the start.
@@ -202,7 +163,7 @@ async fn a_long_poll_ends_with_the_event_it_waits_for() {
 
 #[tokio::test]
 async fn a_suspicion_makes_clcm_until_it_ends() {
-    let daemon = Running::start().await;
+    let daemon = start().await;
     daemon.remote.suspect(1);
     let sent = until(async || {
         let sent: Vec<Clcm> = daemon
@@ -300,7 +261,7 @@ async fn a_suspicion_makes_clcm_until_it_ends() {
 
 #[tokio::test]
 async fn history_keeps_the_newest_samples() {
-    let daemon = Running::start().await;
+    let daemon = start().await;
     let history: History = until(async || {
         let history: History = get(&daemon.socket, "/v1/history").await.json();
         (history.next > 6).then_some(history)
@@ -324,7 +285,7 @@ async fn history_keeps_the_newest_samples() {
 async fn lost_events_are_reconciled() {
     let fake = FakeDataplane::start();
     let template = fake.template.clone();
-    let daemon = Running::start_with(fake).await;
+    let daemon = start_with(fake).await;
     daemon.until_event("started").await;
     {
         let mut state = template.lock().unwrap();
@@ -352,7 +313,7 @@ async fn draining_is_seen_before_the_end_and_nobody_is_left_waiting() {
         reached.send(()).unwrap();
         held.recv().unwrap();
     }));
-    let daemon = Running::start_with(fake).await;
+    let daemon = start_with(fake).await;
     daemon.until_event("started").await;
     daemon.stop.send("test").await.unwrap();
     tokio::task::spawn_blocking(move || at_stop.recv_timeout(LIMIT).unwrap())
@@ -390,7 +351,7 @@ async fn a_second_signal_ends_at_once() {
     fake.at_stop = Some(Box::new(move || {
         let _ = held.recv();
     }));
-    let daemon = Running::start_with(fake).await;
+    let daemon = start_with(fake).await;
     daemon.until_event("started").await;
     daemon.stop.send("first").await.unwrap();
     daemon.until_event("draining").await;

@@ -2,12 +2,8 @@
 
 mod support;
 
-use std::path::PathBuf;
-use std::time::Duration as StdDuration;
-
-use support::{get, info, port, priority, settings, until, FakeDataplane, Remote, LIMIT, LOSSLESS};
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use support::running::Running;
+use support::{get, port, priority, settings, until, FakeDataplane, LOSSLESS};
 use weir_api::daemon::{Deadlock, Deadlocks, Error, FlightRecord, Master};
 use weir_core::command::RerouteSelection;
 use weir_core::event::EventKind;
@@ -16,50 +12,21 @@ use weir_core::{Bytes, Command, Duration, MacAddress, PortSet, Spuid};
 use weir_switchd::control::clock;
 use weir_switchd::control::flight_recorder::{FlightSettings, AFTER, RECORDS_MAX};
 use weir_switchd::control::ControlSettings;
-use weir_switchd::daemon::{run, DaemonError, Ended, Plan};
 
-struct Running {
-    _directory: tempfile::TempDir,
-    socket: PathBuf,
-    remote: Remote,
-    stop: mpsc::Sender<&'static str>,
-    task: JoinHandle<Result<Ended, DaemonError>>,
+async fn start(control: ControlSettings) -> Running {
+    let fake = FakeDataplane::start();
+    {
+        let mut state = fake.template.lock().unwrap();
+        let gauges = &mut state.ports[0].gauges[usize::from(LOSSLESS)];
+        gauges.ingress = Bytes::new(61_696);
+        gauges.xoff = Bytes::new(61_440);
+        gauges.pausing = true;
+        state.ports[1].gauges[usize::from(LOSSLESS)].paused = true;
+    }
+    Running::start(fake, control).await
 }
 
 impl Running {
-    async fn start(control: ControlSettings) -> Self {
-        let fake = FakeDataplane::start();
-        {
-            let mut state = fake.template.lock().unwrap();
-            let gauges = &mut state.ports[0].gauges[usize::from(LOSSLESS)];
-            gauges.ingress = Bytes::new(61_696);
-            gauges.xoff = Bytes::new(61_440);
-            gauges.pausing = true;
-            state.ports[1].gauges[usize::from(LOSSLESS)].paused = true;
-        }
-        let directory = tempfile::tempdir().unwrap();
-        let socket = directory.path().join("run/api.sock");
-        let plan = Plan {
-            run_dir: directory.path().join("run"),
-            api_socket: socket.clone(),
-            metrics: None,
-            info: info(),
-            control,
-            drain: StdDuration::from_secs(1),
-        };
-        let remote = fake.remote();
-        let (stop, stops) = mpsc::channel(4);
-        let task = tokio::spawn(run(plan, move |_| Ok(fake), stops));
-        until(async || socket.exists().then_some(())).await;
-        Self {
-            _directory: directory,
-            socket,
-            remote,
-            stop,
-            task,
-        }
-    }
-
     async fn deadlocks(&self) -> Deadlocks {
         get(&self.socket, "/v1/deadlocks").await.json()
     }
@@ -82,12 +49,6 @@ impl Running {
             lasted: Duration::from_millis(1),
         });
     }
-
-    async fn end(self) {
-        self.stop.send("test").await.unwrap();
-        let ended = tokio::time::timeout(LIMIT, self.task).await.unwrap();
-        ended.unwrap().unwrap();
-    }
 }
 
 /// A message of another switch, as an election or a release would carry it.
@@ -103,7 +64,7 @@ fn clcm(message: Clcm) -> EventKind {
 
 #[tokio::test]
 async fn a_record_tells_all_from_before_to_after() {
-    let daemon = Running::start(settings()).await;
+    let daemon = start(settings()).await;
     // So that there is a time before.
     until(async || {
         let history: weir_api::daemon::History = get(&daemon.socket, "/v1/history").await.json();
@@ -217,7 +178,7 @@ async fn a_record_tells_all_from_before_to_after() {
     ] {
         assert!(kinds.contains(&kind), "{kind} is not in {kinds:?}");
     }
-    daemon.end().await;
+    daemon.end().await.unwrap();
 }
 
 #[tokio::test]
@@ -225,7 +186,7 @@ async fn the_master_is_who_an_election_shows_to_be_lowest() {
     let mut control = settings();
     control.plane.policy = weir_core::control::Policy::LoopBreaker;
     control.plane.loop_breaker.no_alternative = weir_core::control::NoAlternative::RerouteEntering;
-    let daemon = Running::start(control).await;
+    let daemon = start(control).await;
     daemon.remote.suspect(1);
     let own = until(async || daemon.deadlocks().await.current.first()?.spuid.clone()).await;
     let own = u32::from_str_radix(&own, 16).unwrap();
@@ -247,12 +208,12 @@ async fn the_master_is_who_an_election_shows_to_be_lowest() {
         (deadlocks.current[0].master == lowest).then_some(())
     })
     .await;
-    daemon.end().await;
+    daemon.end().await.unwrap();
 }
 
 #[tokio::test]
 async fn what_has_no_record_says_why() {
-    let daemon = Running::start(settings()).await;
+    let daemon = start(settings()).await;
     let count = RECORDS_MAX as u64 + 1;
     // Each ends the one before, and none is complete until long after: the last one finds no room.
     let later = clock::now() + Duration::from_secs(3_600);
@@ -272,13 +233,13 @@ async fn what_has_no_record_says_why() {
         "{said}"
     );
     assert!(daemon.refusal(count + 1).await.contains("no suspicion 34"));
-    daemon.end().await;
+    daemon.end().await.unwrap();
 
     let mut off = settings();
     off.flights = FlightSettings::OFF;
-    let daemon = Running::start(off).await;
+    let daemon = start(off).await;
     daemon.remote.suspect(1);
     until(async || daemon.deadlocks().await.current.first().cloned()).await;
     assert!(daemon.refusal(1).await.contains("deadlock.record"));
-    daemon.end().await;
+    daemon.end().await.unwrap();
 }

@@ -3,16 +3,14 @@
 mod support;
 
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::PathBuf;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use nix::sys::socket::{
     recv, send, setsockopt, socketpair, sockopt, AddressFamily, MsgFlags, SockFlag, SockType,
 };
 use nix::sys::time::{TimeVal, TimeValLike};
-use support::{get, info, port, settings, until, FakeDataplane, Remote, LIMIT};
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use support::running::Running;
+use support::{get, port, settings, until, FakeDataplane, LIMIT};
 use weir_api::daemon::{Event, EventPage};
 use weir_api::neighbors::Neighbor;
 use weir_core::control::neighbours::AnnouncedPort;
@@ -22,7 +20,7 @@ use weir_core::wire::lldp::weir::{AnnouncedMode, Depth, Weir, WeirV1};
 use weir_core::wire::lldp::{Announcement, Content, Lldp, FRAME_LENGTH_MAX};
 use weir_core::{Command, Duration, Level, MacAddress, Neighbour};
 use weir_switchd::control::lldp::LldpSettings;
-use weir_switchd::daemon::{run, DaemonError, Ended, Plan};
+use weir_switchd::daemon::Ended;
 
 /// The other end of a port's link.
 struct Wire(OwnedFd);
@@ -87,57 +85,28 @@ fn announcement(depth: u8) -> Announcement {
     }
 }
 
-struct Running {
-    _directory: tempfile::TempDir,
-    socket: PathBuf,
-    wires: Vec<Wire>,
-    remote: Remote,
-    stop: mpsc::Sender<&'static str>,
-    task: JoinHandle<Result<Ended, DaemonError>>,
+/// With the other ends of its ports' LLDP sockets.
+async fn start() -> (Running, Vec<Wire>) {
+    let fake = FakeDataplane::start();
+    let (ours, wires): (Vec<_>, Vec<_>) = (0..3).map(|_| Wire::pair()).unzip();
+    *fake.lldp.lock().unwrap() = ours;
+    let mut control = settings();
+    control.lldp = LldpSettings {
+        enabled: true,
+        interval: Duration::from_secs(30),
+        ports: (0..3)
+            .map(|number| AnnouncedPort {
+                identifier: PortIdentifier::interface_name(&format!("p{number}")).unwrap(),
+                announcement: announcement(3),
+                configured: Neighbour::Unknown,
+                is_fabric: number < 2,
+            })
+            .collect(),
+    };
+    (Running::start(fake, control).await, wires)
 }
 
 impl Running {
-    async fn start() -> Self {
-        let fake = FakeDataplane::start();
-        let (ours, wires): (Vec<_>, Vec<_>) = (0..3).map(|_| Wire::pair()).unzip();
-        *fake.lldp.lock().unwrap() = ours;
-        let mut control = settings();
-        control.lldp = LldpSettings {
-            enabled: true,
-            interval: Duration::from_secs(30),
-            ports: (0..3)
-                .map(|number| AnnouncedPort {
-                    identifier: PortIdentifier::interface_name(&format!("p{number}")).unwrap(),
-                    announcement: announcement(3),
-                    configured: Neighbour::Unknown,
-                    is_fabric: number < 2,
-                })
-                .collect(),
-        };
-        let directory = tempfile::tempdir().unwrap();
-        let socket = directory.path().join("run/api.sock");
-        let plan = Plan {
-            run_dir: directory.path().join("run"),
-            api_socket: socket.clone(),
-            metrics: None,
-            info: info(),
-            control,
-            drain: StdDuration::from_secs(1),
-        };
-        let remote = fake.remote();
-        let (stop, stops) = mpsc::channel(4);
-        let task = tokio::spawn(run(plan, move |_| Ok(fake), stops));
-        until(async || socket.exists().then_some(())).await;
-        Self {
-            _directory: directory,
-            socket,
-            wires,
-            remote,
-            stop,
-            task,
-        }
-    }
-
     async fn neighbors(&self) -> Vec<Neighbor> {
         get(&self.socket, "/v1/neighbors").await.json()
     }
@@ -165,18 +134,12 @@ impl Running {
         })
         .await;
     }
-
-    async fn end(self) {
-        self.stop.send("test").await.unwrap();
-        let ended = tokio::time::timeout(LIMIT, self.task).await.unwrap();
-        assert_eq!(ended.unwrap().unwrap(), Ended::Cleanly);
-    }
 }
 
 #[tokio::test]
 async fn a_neighbour_is_learnt_shown_and_forgotten() {
-    let daemon = Running::start().await;
-    daemon.wires[0].announce(announcement(3));
+    let (daemon, wires) = start().await;
+    wires[0].announce(announcement(3));
     daemon.until_told(Neighbour::Enhanced).await;
     let found = daemon.event("neighbour_found").await;
     assert_eq!(found.port.as_deref(), Some("p0"));
@@ -202,20 +165,20 @@ async fn a_neighbour_is_learnt_shown_and_forgotten() {
     assert_eq!((weir.modes[3].as_str(), weir.depths[3]), ("level", 3));
     assert_eq!(neighbor.mismatches, Vec::<String>::new());
 
-    daemon.wires[0].say(Content::Shutdown);
+    wires[0].say(Content::Shutdown);
     daemon.until_told(Neighbour::Unknown).await;
     let lost = daemon.event("neighbour_lost").await;
     assert_eq!(lost.details["reason"], "goodbye");
     assert_eq!(daemon.neighbors().await, []);
-    daemon.end().await;
+    assert_eq!(daemon.end().await.unwrap(), Ended::Cleanly);
 }
 
 #[tokio::test]
 async fn a_mismatch_is_told_and_a_hosts_port_learns_nothing() {
-    let daemon = Running::start().await;
+    let (daemon, wires) = start().await;
     let mut other = announcement(4);
     other.pfc = Some(PfcConfiguration::fixed(PrioritySet(1 << 4)));
-    for wire in &daemon.wires {
+    for wire in &wires {
         wire.announce(other);
     }
     daemon.until_told(Neighbour::Regular).await;
@@ -236,18 +199,18 @@ async fn a_mismatch_is_told_and_a_hosts_port_learns_nothing() {
             |command| matches!(command, Command::SetNeighbour { port: at, .. } if at == port(2)),
         );
     assert!(!about_the_host);
-    daemon.wires[0].announce(announcement(3));
+    wires[0].announce(announcement(3));
     daemon.event("level_mismatch_ended").await;
     daemon.event("pfc_mismatch_ended").await;
-    daemon.end().await;
+    assert_eq!(daemon.end().await.unwrap(), Ended::Cleanly);
 }
 
 #[tokio::test]
 async fn the_daemon_announces_itself_and_says_goodbye() {
-    let daemon = Running::start().await;
+    let (daemon, wires) = start().await;
     let began = StdInstant::now();
     for _ in 0..2 {
-        let (lldp, source) = daemon.wires[1].receive().await;
+        let (lldp, source) = wires[1].receive().await;
         assert_eq!(source, MacAddress([2, 0, 0, 0, 0, 1]), "the port's own");
         let chassis = lldp.chassis.as_mac();
         assert_eq!(chassis, Some(MacAddress([2, 0, 0, 0, 0, 0])), "the lowest");
@@ -255,15 +218,7 @@ async fn the_daemon_announces_itself_and_says_goodbye() {
         assert_eq!(lldp.content, Content::Announcement(announcement(3)));
     }
     assert!(began.elapsed() >= StdDuration::from_millis(900));
-    let Running {
-        wires, stop, task, ..
-    } = daemon;
-    stop.send("test").await.unwrap();
-    tokio::time::timeout(LIMIT, task)
-        .await
-        .unwrap()
-        .unwrap()
-        .unwrap();
+    daemon.end().await.unwrap();
     loop {
         let (lldp, _) = wires[1].receive().await;
         if lldp.content == Content::Shutdown {
@@ -274,7 +229,7 @@ async fn the_daemon_announces_itself_and_says_goodbye() {
 
 #[tokio::test]
 async fn noise_does_no_harm() {
-    let daemon = Running::start().await;
+    let (daemon, wires) = start().await;
     let mut seed = 1u32;
     for length in 1..12 {
         let noise: Vec<u8> = (0..length * 9)
@@ -283,9 +238,9 @@ async fn noise_does_no_harm() {
                 (seed >> 24) as u8
             })
             .collect();
-        daemon.wires[0].send(&noise);
+        wires[0].send(&noise);
     }
-    daemon.wires[0].announce(announcement(3));
+    wires[0].announce(announcement(3));
     daemon.until_told(Neighbour::Enhanced).await;
-    daemon.end().await;
+    assert_eq!(daemon.end().await.unwrap(), Ended::Cleanly);
 }

@@ -393,6 +393,17 @@ impl Switch {
             .ok_or(CommandError::NoSuchPort(port))
     }
 
+    /// Only what can deadlock can be released.
+    fn check_releasable(&self, priority: Priority) -> Result<(), CommandError> {
+        if !self.lossless.contains(priority) {
+            return Err(CommandError::NotLossless(priority));
+        }
+        if self.with_levels.contains(priority) {
+            return Err(CommandError::HasLevels(priority));
+        }
+        Ok(())
+    }
+
     fn release(
         &mut self,
         now: Instant,
@@ -402,12 +413,7 @@ impl Switch {
         [exclusive_until, until]: [Instant; 2],
         extra: Bytes,
     ) -> Result<(), CommandError> {
-        if !self.lossless.contains(priority) {
-            return Err(CommandError::NotLossless(priority));
-        }
-        if self.with_levels.contains(priority) {
-            return Err(CommandError::HasLevels(priority));
-        }
+        self.check_releasable(priority)?;
         self.port_mut(ingress)?;
         let past = self.port_mut(egress)?.egress[priority.index()].make_way(ingress);
         self.tell_release_ended(now, egress, priority, past);

@@ -4,7 +4,6 @@
 use super::Switch;
 use crate::command::CommandError;
 use crate::event::EventKind;
-use crate::level::Level;
 use crate::units::{Bytes, Duration, Instant, PortId, Priority};
 
 impl Switch {
@@ -17,12 +16,7 @@ impl Switch {
         amount: Bytes,
         period: Duration,
     ) -> Result<(), CommandError> {
-        if !self.lossless.contains(priority) {
-            return Err(CommandError::NotLossless(priority));
-        }
-        if self.config.classes[priority.index()].mode.depth() > Level::ZERO {
-            return Err(CommandError::HasLevels(priority));
-        }
+        self.check_releasable(priority)?;
         self.port_mut(ingress)?;
         self.port_mut(egress)?;
         self.end_traffic_release(now, egress, priority, false);
@@ -34,11 +28,10 @@ impl Switch {
 
     /// Ends those of `port` that are complete, late, or not needed because the pause is over.
     pub(super) fn end_traffic_releases(&mut self, now: Instant, port: PortId) {
-        let state = &self.ports[port.index()];
-        for priority in state.forced.iter() {
-            let paused = self.ports[port.index()]
-                .pause_received
-                .is_paused(now, priority);
+        let forced = self.ports[port.index()].forced;
+        for priority in forced.iter() {
+            let state = &self.ports[port.index()];
+            let paused = state.pause_received.is_paused(now, priority);
             self.end_traffic_release(now, port, priority, paused);
         }
     }

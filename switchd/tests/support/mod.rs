@@ -1,6 +1,8 @@
 //! A dataplane made of queues, and a small HTTP client.
 #![allow(dead_code)] // each test file uses its own part
 
+pub mod running;
+
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
