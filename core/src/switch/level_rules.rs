@@ -124,6 +124,7 @@ impl Switch {
             level.sent.note_arrival(cells, level.repeat_after);
             state.link_sent.note_arrival(cells, level.repeat_after);
             state.note_feedback(priority);
+            self.ready.note_due(port, state);
         }
         debug_assert!(share.is_some(), "there is room for every frame");
         share.unwrap_or(ShareId::NONE)
@@ -144,6 +145,7 @@ impl Switch {
         if let Some(link) = &mut state.levels[priority.index()] {
             link.budget.leave(level, cells);
             state.note_room(priority);
+            self.ready.note_due(ingress, state);
         }
     }
 
@@ -311,6 +313,7 @@ impl Switch {
             if let Some(level) = &mut state.levels[priority.index()] {
                 level.budget.lift(from, to, share.cells);
                 state.note_feedback(priority);
+                self.ready.note_due(share.ingress, state);
             }
             for egress in share.egresses.iter() {
                 let place = Place {
@@ -320,6 +323,7 @@ impl Switch {
                     destination: frame.destination.to_u64(),
                 };
                 self.queues.lift(&place, to);
+                self.ready.ports.insert(egress);
             }
         }
         self.levels.set_level(entry, to);

@@ -17,6 +17,7 @@ mod levels;
 mod lifetime;
 mod pause_received;
 mod port;
+mod ready;
 mod receive;
 mod reroute;
 mod routes;
@@ -37,6 +38,7 @@ use forwarding::Forwarding;
 use ingress::PauseChange;
 use levels::LevelTable;
 use port::{Port, PrioritySet};
+use ready::Ready;
 use storms::StormClock;
 use virtual_queues::{Gate, VirtualQueues};
 
@@ -87,7 +89,8 @@ pub enum Transmission {
 ///
 /// * [`poll_event`](Self::poll_event) is called until it gives `None`,
 /// * [`transmit`](Self::transmit) is called for each port that can take a frame, until it gives `None`.
-///   What it gives may change with every other call, and with time;
+///   What it gives may change with every other call, and with time; a caller with many ports learns which
+///   of them from [`poll_ready`](Self::poll_ready) and [`next_transmit`](Self::next_transmit);
 /// * [`next_timeout`](Self::next_timeout) is asked anew, and [`handle_timeout`](Self::handle_timeout) is
 ///   called at that moment or later. Calling it too early or too often does nothing;
 /// * [`poll_discarded`](Self::poll_discarded) is called until it gives `None`.
@@ -123,6 +126,7 @@ pub struct Switch {
     with_levels: PrioritySet,
     detector: Detector,
     storm_clock: StormClock,
+    ready: Ready,
     draining: bool,
 }
 
@@ -166,6 +170,7 @@ impl Switch {
             .collect();
         Ok(Self {
             storm_clock: StormClock::new(ports.iter().map(|port| &port.storms)),
+            ready: Ready::new(port_count),
             ports,
             forwarding: Forwarding::new(&config),
             to_move: Vec::with_capacity(flows.capacity()),
@@ -213,6 +218,7 @@ impl Switch {
     ///
     /// Says why the command was refused; the switch is then as it was.
     pub fn apply(&mut self, now: Instant, command: Command) -> Result<(), CommandError> {
+        self.ready.note_all();
         match command {
             Command::SendClcm { port, message } => {
                 let state = self.port_mut(port)?;
@@ -463,8 +469,9 @@ impl Switch {
 
     fn note_pause_change(&mut self, port: PortId, priority: Priority, change: PauseChange) {
         if change != PauseChange::None {
-            if let Some(port) = self.ports.get_mut(port.index()) {
-                port.pfc_due.insert(priority);
+            if let Some(state) = self.ports.get_mut(port.index()) {
+                state.pfc_due.insert(priority);
+                self.ready.ports.insert(port);
             }
         }
     }

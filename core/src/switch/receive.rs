@@ -52,6 +52,8 @@ impl Switch {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return Err(DropReason::PortDown);
         };
+        self.ready.ports.insert(port);
+        self.ready.timers |= !self.with_levels.is_empty();
         match MacControl::parse(bytes) {
             Ok(MacControl::Pause { quanta }) => {
                 state.counters.pause_received += 1;
@@ -96,6 +98,7 @@ impl Switch {
         bytes: &[u8],
     ) -> Result<(), DropReason> {
         if Echo::is_echo(bytes) {
+            self.ready.note_all();
             let outcome = self.receive_echo(now, port, bytes);
             if let Err(reason) = outcome {
                 self.count_drop(port, reason);
@@ -277,10 +280,12 @@ impl Switch {
         let length = frame.length.get() as u32;
         let queued = self.queues.push(&place, level, frame.handle, length);
         debug_assert!(queued, "room was checked");
+        self.ready.ports.insert(egress);
         let state = &mut self.ports[egress.index()];
         if state.egress[frame.priority.index()].note_arrival(frame.length) {
             state.waiting.insert(frame.priority);
             state.heads[frame.priority.index()].note_first(now);
+            self.ready.timers |= self.config.lifetime.is_some();
             if self.lossless.contains(frame.priority) {
                 self.note_backlog(now);
             }

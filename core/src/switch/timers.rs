@@ -8,6 +8,7 @@ use crate::units::{Duration, Instant, PortId, Priority};
 impl Switch {
     /// Does what is due at `now`. O(ports × lossless priorities).
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.ready.note_all();
         for index in 0..self.ports.len() {
             let Some(port) = PortId::from_index(index) else {
                 return;
@@ -34,6 +35,15 @@ impl Switch {
     /// that is past means that a port could send at once.
     /// O(ports × priorities).
     pub fn next_timeout(&self) -> Option<Instant> {
+        let ports = (0..self.ports.len()).filter_map(PortId::from_index);
+        let sends = ports.filter_map(|port| self.next_transmit(port)).min();
+        let next = self.earliest_timer();
+        let next = sends.map_or(next, |sends| sends.min(next));
+        (next != Instant::FAR_FUTURE).then_some(next)
+    }
+
+    /// When something is due by the clock, beside what ports may send.
+    pub(super) fn earliest_timer(&self) -> Instant {
         let mut next = [
             self.ages.next(),
             self.next_storm_sample(),
@@ -46,7 +56,7 @@ impl Switch {
         if self.detector_runs() {
             next = next.min(self.detector.next);
         }
-        for (index, port) in self.ports.iter().enumerate() {
+        for port in &self.ports {
             next = next.min(port.link_sent.refresh_at());
             if let (Some(echo), true) = (&port.echo, port.up) {
                 next = next.min(echo.next_at());
@@ -70,27 +80,16 @@ impl Switch {
                     next = next.min(due);
                 }
             }
-            if !port.up {
-                continue;
-            }
-            for priority in port.waiting.iter() {
-                // A gate that lets nothing out must not make the caller spin; its end is counted above.
-                let may_send = PortId::from_index(index).is_some_and(|egress| {
-                    let gate = port.gate(priority);
-                    self.queues.may_leave(egress, priority, gate)
-                });
-                if may_send {
-                    let resumes = port.resumes_at(priority);
-                    next = next.min(resumes.max(port.shaper.free_at()));
-                }
-            }
         }
-        (next != Instant::FAR_FUTURE).then_some(next)
+        next
     }
 
     /// A lossless egress has begun to hold frames: the detector has something to watch.
     pub(super) fn note_backlog(&mut self, now: Instant) {
         self.start_storm_clock(now);
+        if self.detector.backlogged == 0 {
+            self.ready.timers = true;
+        }
         if self.detector.backlogged == 0 && self.detector.suspected == 0 {
             self.detector.last = now;
             self.detector.next = now + self.sample_interval();

@@ -1,0 +1,88 @@
+//! Which ports are worth asking, and when: for callers with so many ports or switches that asking all of
+//! them after each call is too slow.
+
+use super::port::Port;
+use super::Switch;
+use crate::port_set::PortSet;
+use crate::units::{Instant, PortId};
+
+/// What has changed since the caller last asked.
+#[derive(Debug)]
+pub(super) struct Ready {
+    /// Ports whose `transmit` may give more than it did.
+    pub(super) ports: PortSet,
+    /// Whether a timer may be earlier than it was.
+    pub(super) timers: bool,
+    all: PortSet,
+}
+
+impl Ready {
+    /// Nobody has been asked yet.
+    pub(super) fn new(port_count: usize) -> Self {
+        let all: PortSet = (0..port_count).filter_map(PortId::from_index).collect();
+        Self {
+            ports: all,
+            timers: true,
+            all,
+        }
+    }
+
+    /// A Feedback may have become due at `port`.
+    pub(super) fn note_due(&mut self, port: PortId, state: &Port) {
+        if !state.pfc_due.is_empty() || state.pause_due {
+            self.ports.insert(port);
+        }
+    }
+
+    /// A call that may have changed anything.
+    pub(super) fn note_all(&mut self) {
+        self.ports = self.all;
+        self.timers = true;
+    }
+}
+
+impl Switch {
+    /// A port for which [`transmit`](Self::transmit) may give something that it did not give when it was
+    /// last asked; each once, in the order of numbers. O(ports ÷ 64).
+    ///
+    /// A port that gave `None` need be asked again only when it is named here, or when
+    /// [`next_transmit`](Self::next_transmit) has come.
+    pub fn poll_ready(&mut self) -> Option<PortId> {
+        let port = self.ready.ports.iter().next()?;
+        self.ready.ports.remove(port);
+        Some(port)
+    }
+
+    /// When `port` may have something to send if nothing else happens: a pause runs out, or its line is free
+    /// again. `None`: not by time alone. A moment that is past means now. O(priorities).
+    pub fn next_transmit(&self, port: PortId) -> Option<Instant> {
+        let state = self.ports.get(port.index())?;
+        if !state.up {
+            return None;
+        }
+        // A gate that lets nothing out must not make the caller spin: its end is a timer's.
+        let may_leave = |priority| {
+            let gate = state.gate(priority);
+            self.queues.may_leave(port, priority, gate)
+        };
+        let resumes = state
+            .waiting
+            .iter()
+            .filter(|priority| may_leave(*priority))
+            .map(|priority| state.resumes_at(priority))
+            .min()?;
+        Some(resumes.max(state.shaper.free_at()))
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is next due: [`next_timeout`](Self::next_timeout) without
+    /// what ports may send. O(ports × lossless priorities).
+    pub fn next_timer(&self) -> Option<Instant> {
+        let timer = self.earliest_timer();
+        (timer != Instant::FAR_FUTURE).then_some(timer)
+    }
+
+    /// Whether [`next_timer`](Self::next_timer) may be earlier than it was when this was last asked. O(1).
+    pub fn timers_moved(&mut self) -> bool {
+        core::mem::take(&mut self.ready.timers)
+    }
+}
