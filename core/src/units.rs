@@ -209,6 +209,10 @@ impl BitRate {
 
     /// Time that `bytes` bytes occupy a line of this rate, rounded up.
     pub const fn time_for(self, bytes: Bytes) -> Duration {
+        // A frame's time in 64 bits: 128-bit division takes several times as long.
+        if bytes.0 < 1 << 31 {
+            return Duration((bytes.0 * 8 * NANOS_PER_SECOND).div_ceil(self.0));
+        }
         let nanos = (bytes.0 as u128 * 8 * NANOS_PER_SECOND as u128).div_ceil(self.0 as u128);
         Duration(if nanos > u64::MAX as u128 {
             u64::MAX

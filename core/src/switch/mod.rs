@@ -368,6 +368,17 @@ impl Switch {
         }
     }
 
+    /// What the ingress buffer of (`port`, `priority`) is charged, and what waits for its egress: the part of
+    /// [`gauges`](Self::gauges) that is cheap. Zero for a port that does not exist. O(1).
+    pub fn occupancy(&self, port: PortId, priority: Priority) -> (Bytes, Bytes) {
+        self.ports
+            .get(port.index())
+            .map_or_else(Default::default, |port| {
+                let ingress = &port.ingress[priority.index()];
+                (ingress.occupancy(), port.egress[priority.index()].backlog())
+            })
+    }
+
     /// The Level Table, those destinations first that have been in it longest.
     /// O(ports) for each that is taken.
     pub fn level_table(&self) -> impl Iterator<Item = LevelEntry> + '_ {

@@ -1,0 +1,59 @@
+//! One direction of a link: a transmitter that sends one thing at a time, and the way to the other end.
+
+use weir_core::{BitRate, Bytes, Duration, Instant};
+
+use super::plan::End;
+use weir_core::switch::LINE_OVERHEAD;
+
+/// One direction of a link.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) from: End,
+    /// `None` while nothing is connected: what is sent is lost, and counted.
+    pub(super) to: Option<End>,
+    pub(super) rate: BitRate,
+    pub(super) delay: Duration,
+    pub(super) class_shift: u8,
+    /// The shift of the other direction, by which pauses that arrive here were told.
+    pub(super) class_shift_back: u8,
+    pub(super) is_up: bool,
+    /// Something is being sent.
+    pub(super) is_busy: bool,
+    /// A wake-up is under way for this moment.
+    pub(super) wake_at: Instant,
+    /// Arrivals that were sent before the link last went down carry an older number and are lost.
+    pub(super) epoch: u16,
+    pub(super) lost: u64,
+}
+
+impl Line {
+    pub(super) fn new(from: End, rate: BitRate) -> Self {
+        Self {
+            from,
+            to: None,
+            rate,
+            delay: Duration::ZERO,
+            class_shift: 0,
+            class_shift_back: 0,
+            is_up: true,
+            is_busy: false,
+            wake_at: Instant::FAR_FUTURE,
+            epoch: 0,
+            lost: 0,
+        }
+    }
+
+    /// How long a frame occupies the line.
+    pub(super) fn time_for(&self, length: Bytes) -> Duration {
+        self.rate.time_for(length + LINE_OVERHEAD)
+    }
+
+    /// Whether a wake-up at `at` must be asked for; notes that it is.
+    pub(super) fn wants_wake(&mut self, now: Instant, at: Instant) -> bool {
+        let pending = self.wake_at > now && self.wake_at <= at;
+        if !pending {
+            self.wake_at = at;
+        }
+        !pending
+    }
+}

@@ -1,0 +1,350 @@
+//! Switches, hosts and the lines between them, driven event by event.
+
+mod control;
+mod flow;
+mod hosts;
+mod line;
+mod log;
+mod nic;
+mod node;
+pub mod plan;
+mod pool;
+mod samples;
+mod switches;
+
+use weir_core::{ConfigError, Duration, FrameHandle, Instant, PortId, Priority};
+
+use crate::event_queue::EventQueue;
+use line::Line;
+use nic::Nic;
+use node::{Node, Payload};
+use plan::{End, NetworkPlan};
+use pool::{FrameRecord, Pool};
+
+pub use flow::Flow;
+pub use log::{LogEntry, LogKind};
+pub use samples::Samples;
+
+/// Why a plan cannot run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// A switch's configuration cannot work.
+    #[error("switch {switch}: {error}")]
+    Switch {
+        /// Which one.
+        switch: usize,
+        /// Why.
+        error: ConfigError,
+    },
+    /// A link ends at something that is not there, or that has a link already.
+    #[error("link {link}: {end:?} does not exist or has a link already")]
+    Link {
+        /// Which link.
+        link: usize,
+        /// Which of its ends.
+        end: End,
+    },
+    /// A flow's host is not there.
+    #[error("flow {0} names a host that does not exist")]
+    Flow(usize),
+}
+
+/// What happens at a moment.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// Something reaches the other end of a line.
+    Arrive {
+        line: u32,
+        epoch: u16,
+        payload: Payload,
+    },
+    /// A switch's port has sent its frame to the last bit; `epoch` is the switch's.
+    PortFree {
+        line: u32,
+        epoch: u16,
+        handle: FrameHandle,
+    },
+    /// A switch's port has sent a control frame.
+    ControlSent { line: u32 },
+    /// A port may have something to send: a pause is over.
+    PortWake { line: u32 },
+    /// A host has sent its frame.
+    HostFree { host: u32 },
+    /// A host may have something to send.
+    HostWake { host: u32 },
+    /// A switch's timer.
+    Timer { node: u32 },
+    /// Something is due at a control CPU: an event, a command or its timer.
+    Control { node: u32 },
+    /// A flow begins.
+    FlowStart { flow: u32 },
+    /// Curves get their next point.
+    Sample,
+}
+
+/// A network in virtual time.
+#[derive(Debug)]
+pub struct Network {
+    now: Instant,
+    queue: EventQueue<Event>,
+    nodes: Vec<Node>,
+    /// Lines that leave switches, by switch and port; then those that leave hosts.
+    lines: Vec<Line>,
+    nics: Vec<Nic>,
+    flows: Vec<Flow>,
+    frames: Pool<FrameRecord>,
+    /// Control frames on lines.
+    messages: Pool<Vec<u8>>,
+    log: log::Log,
+    samples: Option<Samples>,
+    last_part_from: Instant,
+    totals: Totals,
+    plan: NetworkPlan,
+}
+
+/// What has happened in the whole network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Events that were handled.
+    pub events: u64,
+    /// Data frames that have crossed a line: each counts once for each line.
+    pub frame_hops: u64,
+    /// Data frames that were lost on lines.
+    pub lost_on_lines: u64,
+    /// Data frames that were lost inside switches that were restarted.
+    pub lost_in_restarts: u64,
+    /// Data frames that found no room while a switch was frozen.
+    pub lost_at_doors: u64,
+    /// When a data frame last moved.
+    pub last_movement: Instant,
+}
+
+impl Network {
+    /// Builds what `plan` describes, at the epoch.
+    ///
+    /// # Errors
+    ///
+    /// What in the plan cannot work.
+    pub fn new(plan: NetworkPlan) -> Result<Self, PlanError> {
+        let mut nodes = Vec::with_capacity(plan.switches.len());
+        let mut lines = Vec::new();
+        for (index, switch) in plan.switches.iter().enumerate() {
+            let node =
+                Node::new(switch, lines.len() as u32).map_err(|error| PlanError::Switch {
+                    switch: index,
+                    error,
+                })?;
+            for (port, config) in node.ports().zip(&switch.config.ports) {
+                let from = End::Port {
+                    switch: index as u32,
+                    port,
+                };
+                lines.push(Line::new(from, config.rate));
+            }
+            nodes.push(node);
+        }
+        let mut nics = Vec::with_capacity(plan.hosts.len());
+        for (index, host) in plan.hosts.iter().enumerate() {
+            nics.push(Nic::new(lines.len() as u32, host.obeys_pfc));
+            lines.push(Line::new(End::Host(index as u32), host.rate));
+        }
+        let mut network = Self {
+            now: Instant::ZERO,
+            queue: EventQueue::new(),
+            nodes,
+            lines,
+            nics,
+            flows: Vec::with_capacity(plan.flows.len()),
+            frames: Pool::new(),
+            messages: Pool::new(),
+            log: log::Log::new(plan.log_capacity),
+            samples: None,
+            last_part_from: plan.last_part_from,
+            totals: Totals::default(),
+            plan,
+        };
+        network.connect()?;
+        network.add_flows()?;
+        network.samples = network
+            .plan
+            .sample_interval
+            .map(|interval| Samples::new(&network, interval));
+        for node in 0..network.nodes.len() {
+            network.settle(node);
+        }
+        if network.samples.is_some() {
+            network.queue.push(Instant::ZERO, Event::Sample);
+        }
+        Ok(network)
+    }
+
+    /// Runs until `end`.
+    pub fn run_until(&mut self, end: Instant) {
+        while self.step(end) {}
+        self.now = self.now.max(end);
+    }
+
+    /// Handles the next event, if one is due until `end`.
+    pub fn step(&mut self, end: Instant) -> bool {
+        let Some((at, event)) = self.queue.pop_until(end) else {
+            return false;
+        };
+        self.now = at;
+        self.totals.events += 1;
+        self.handle(event);
+        true
+    }
+
+    /// Stops all flows and runs until the network is empty, or nothing has moved for `still`, or `limit` has
+    /// passed. True when it is empty.
+    pub fn drain(&mut self, still: Duration, limit: Duration) -> bool {
+        for flow in &mut self.flows {
+            flow.stop(self.now);
+        }
+        let end = self.now + limit;
+        let begin = self.now;
+        while self.frames.len() > 0 {
+            let quiet_since = self.totals.last_movement.max(begin);
+            if !self.step(end.min(quiet_since + still)) {
+                self.now = self.now.max(end.min(quiet_since + still));
+                break;
+            }
+        }
+        self.frames.len() == 0
+    }
+
+    /// Now.
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The flows, in the order of the plan.
+    pub fn flows(&self) -> &[Flow] {
+        &self.flows
+    }
+
+    /// What has happened.
+    pub const fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Data frames inside switches and on lines.
+    pub fn frames_in_network(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// A switch's core, to be looked at.
+    pub fn switch(&self, index: usize) -> &weir_core::Switch {
+        &self.nodes[index].switch
+    }
+
+    /// What the switches and their control planes have told.
+    pub fn log(&self) -> &[LogEntry] {
+        self.log.entries()
+    }
+
+    /// Entries that found no room in the log.
+    pub const fn log_overflow(&self) -> u64 {
+        self.log.overflow()
+    }
+
+    /// The curves, if the plan asks for them.
+    pub const fn samples(&self) -> Option<&Samples> {
+        self.samples.as_ref()
+    }
+
+    /// The plan that it was made from.
+    pub const fn plan(&self) -> &NetworkPlan {
+        &self.plan
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Arrive {
+                line,
+                epoch,
+                payload,
+            } => self.arrive(line, epoch, payload),
+            Event::PortFree {
+                line,
+                epoch,
+                handle,
+            } => self.port_free(line, epoch, handle),
+            Event::ControlSent { line } => {
+                self.lines[line as usize].is_busy = false;
+                self.wake_port(line);
+            }
+            Event::PortWake { line } => {
+                if self.lines[line as usize].wake_at <= self.now {
+                    self.wake_port(line);
+                }
+            }
+            Event::HostFree { host } => {
+                self.lines[self.nics[host as usize].line as usize].is_busy = false;
+                self.pump_host(host);
+            }
+            Event::HostWake { host } => self.pump_host(host),
+            Event::Timer { node } => self.timer(node as usize),
+            Event::Control { node } => self.control(node as usize),
+            Event::FlowStart { flow } => self.start_flow(flow),
+            Event::Sample => self.sample(),
+        }
+    }
+
+    fn connect(&mut self) -> Result<(), PlanError> {
+        for (index, link) in self.plan.links.iter().enumerate() {
+            let [a, b] = link.ends;
+            for (from, to, shifts) in [(a, b, [0, 1]), (b, a, [1, 0])] {
+                let error = PlanError::Link {
+                    link: index,
+                    end: from,
+                };
+                let line = self.line_of(from).ok_or(error.clone())?;
+                let line = &mut self.lines[line];
+                if line.to.is_some() {
+                    return Err(error);
+                }
+                line.to = Some(to);
+                line.delay = link.delay;
+                line.class_shift = link.class_shift[shifts[0]];
+                line.class_shift_back = link.class_shift[shifts[1]];
+            }
+        }
+        Ok(())
+    }
+
+    fn line_of(&self, end: End) -> Option<usize> {
+        match end {
+            End::Port { switch, port } => {
+                let node = self.nodes.get(switch as usize)?;
+                (port.index() < node.port_count()).then(|| node.first_line as usize + port.index())
+            }
+            End::Host(host) => Some(self.nics.get(host as usize)?.line as usize),
+        }
+    }
+
+    fn add_flows(&mut self) -> Result<(), PlanError> {
+        for (index, flow) in self.plan.flows.iter().enumerate() {
+            let hosts = self.nics.len() as u32;
+            if flow.from >= hosts || flow.to >= hosts {
+                return Err(PlanError::Flow(index));
+            }
+            self.flows.push(Flow::new(*flow));
+            let flow_start = Event::FlowStart { flow: index as u32 };
+            self.queue.push(flow.start, flow_start);
+        }
+        Ok(())
+    }
+
+    /// Priority `priority` after `shift` steps up.
+    fn shifted(priority: Priority, shift: u8) -> Priority {
+        Priority::new(priority.get().saturating_add(shift)).unwrap_or(Priority::ALL[7])
+    }
+
+    fn node_and_port(&self, line: u32) -> Option<(usize, PortId)> {
+        match self.lines[line as usize].from {
+            End::Port { switch, port } => Some((switch as usize, port)),
+            End::Host(_) => None,
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! One switch: the core itself, the memory that it speaks of, and its control CPU.
+
+use std::collections::VecDeque;
+
+use weir_core::control::ControlPlane;
+use weir_core::{Command, ConfigError, Duration, Event, FrameHandle, Instant, PortId, Switch};
+
+use super::plan::{ControlPlan, SwitchPlan};
+
+/// Where a handle leads to no frame.
+pub(super) const NO_FRAME: u32 = u32::MAX;
+
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) switch: Switch,
+    /// Line of port 0; the others follow.
+    pub(super) first_line: u32,
+    /// By handle: the frame that it holds.
+    pub(super) frames: Vec<u32>,
+    pub(super) free: Vec<FrameHandle>,
+    /// The timer event that is under way.
+    pub(super) timer_at: Instant,
+    pub(super) control: Option<ControlCpu>,
+    /// What waits at the door of a switch that does nothing.
+    pub(super) frozen: Option<Frozen>,
+    /// Rises with each restart: what was under way inside before it is void.
+    pub(super) epoch: u16,
+}
+
+/// What comes in while a switch is frozen.
+#[derive(Debug, Default)]
+pub(super) struct Frozen {
+    pub(super) door: VecDeque<(u32, Payload)>,
+}
+
+/// What a line delivers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Payload {
+    Frame(u32),
+    Control(u32),
+}
+
+/// The control plane with the latency of its CPU on both sides.
+#[derive(Debug)]
+pub(super) struct ControlCpu {
+    pub(super) plane: ControlPlane,
+    pub(super) latency: Duration,
+    pub(super) inbox: VecDeque<(Instant, Event)>,
+    pub(super) outbox: VecDeque<(Instant, Command)>,
+    pub(super) timer_at: Instant,
+}
+
+impl Node {
+    pub(super) fn new(plan: &SwitchPlan, first_line: u32) -> Result<Self, ConfigError> {
+        let frame_count = plan.config.frame_count;
+        Ok(Self {
+            switch: Switch::new(plan.config.clone())?,
+            first_line,
+            frames: vec![NO_FRAME; frame_count],
+            free: (0..frame_count as u32).rev().map(FrameHandle).collect(),
+            timer_at: Instant::FAR_FUTURE,
+            control: plan.control.as_ref().map(ControlCpu::new),
+            frozen: None,
+            epoch: 0,
+        })
+    }
+
+    pub(super) fn port_count(&self) -> usize {
+        self.switch.config().ports.len()
+    }
+
+    pub(super) fn ports(&self) -> impl Iterator<Item = PortId> {
+        (0..self.port_count()).filter_map(PortId::from_index)
+    }
+
+    /// Takes the frame out of `handle`, which the core has given back.
+    pub(super) fn take_frame(&mut self, handle: FrameHandle) -> u32 {
+        self.free.push(handle);
+        std::mem::replace(&mut self.frames[handle.index()], NO_FRAME)
+    }
+}
+
+impl ControlCpu {
+    pub(super) fn new(plan: &ControlPlan) -> Self {
+        let mut plane = ControlPlane::new(plan.config, plan.seed);
+        for (index, neighbour) in plan.storm_neighbours.iter().enumerate() {
+            if let Some(port) = PortId::from_index(index) {
+                plane.set_storm_neighbour(Instant::ZERO, port, *neighbour);
+            }
+        }
+        Self {
+            plane,
+            latency: plan.latency,
+            inbox: VecDeque::new(),
+            outbox: VecDeque::new(),
+            timer_at: Instant::FAR_FUTURE,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What a network is made of, before it runs.
+
+use weir_core::control::{ControlConfig, StormNeighbour};
+use weir_core::{BitRate, Bytes, Duration, Instant, MacAddress, PortId, Priority, SwitchConfig};
+
+/// A whole network. Switches, hosts, links and flows are named by their index.
+#[derive(Clone, Debug, Default)]
+pub struct NetworkPlan {
+    /// The switches.
+    pub switches: Vec<SwitchPlan>,
+    /// The hosts, one link each.
+    pub hosts: Vec<HostPlan>,
+    /// Links, between switches and to hosts. Each port and each host has at most one.
+    pub links: Vec<LinkPlan>,
+    /// Who sends what to whom.
+    pub flows: Vec<FlowPlan>,
+    /// Interval of the curves; `None`: no curves.
+    pub sample_interval: Option<Duration>,
+    /// When what flows have delivered counts as their last part.
+    pub last_part_from: Instant,
+    /// Entries that the log keeps at most; more are counted.
+    pub log_capacity: usize,
+}
+
+/// One switch.
+#[derive(Clone, Debug)]
+pub struct SwitchPlan {
+    /// Its dataplane.
+    pub config: SwitchConfig,
+    /// Its control plane; `None`: nobody listens to its events.
+    pub control: Option<ControlPlan>,
+}
+
+/// A control plane and the CPU that it runs on.
+#[derive(Clone, Debug)]
+pub struct ControlPlan {
+    /// Its settings.
+    pub config: ControlConfig,
+    /// Where its identifiers come from.
+    pub seed: u64,
+    /// From the dataplane to the CPU, and from there to the dataplane, each.
+    pub latency: Duration,
+    /// By port: what is known of the neighbour when it comes to storms.
+    pub storm_neighbours: Vec<StormNeighbour>,
+}
+
+/// One host.
+#[derive(Clone, Copy, Debug)]
+pub struct HostPlan {
+    /// Its line's rate.
+    pub rate: BitRate,
+    /// Whether it obeys PFC.
+    pub obeys_pfc: bool,
+}
+
+/// One end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// A port of a switch.
+    Port {
+        /// Which switch.
+        switch: u32,
+        /// Which of its ports.
+        port: PortId,
+    },
+    /// A host.
+    Host(u32),
+}
+
+/// One link. Its rate is that of the port or host that sends.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkPlan {
+    /// Its two ends.
+    pub ends: [End; 2],
+    /// From one end to the other, after the last bit was sent.
+    pub delay: Duration,
+    /// By how much the priority of data frames rises on the way, from the first end to the second and back.
+    pub class_shift: [u8; 2],
+}
+
+/// One flow: frames of one length from one host to another.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowPlan {
+    /// Sending host.
+    pub from: u32,
+    /// Receiving host.
+    pub to: u32,
+    /// Priority of its frames.
+    pub priority: Priority,
+    /// Frame length from destination address to last payload byte.
+    pub frame: Bytes,
+    /// How fast it sends at most; `None`: as fast as the line.
+    pub rate: Option<BitRate>,
+    /// First frame.
+    pub start: Instant,
+    /// No frame from here on.
+    pub stop: Instant,
+    /// How much it sends; `None`: no limit.
+    pub size: Option<Bytes>,
+    /// It sends for the first span and is silent for the second, in turns from `start` on.
+    pub on_off: Option<[Duration; 2]>,
+    /// What ECMP goes by.
+    pub flow_hash: u32,
+}
+
+/// The address of host `index`, as scenario files have it.
+pub const fn host_address(index: u32) -> MacAddress {
+    MacAddress::from_u64(0x0257_0000_0001 + index as u64)
+}
+
+/// The address of port `port` of switch `index`.
+pub const fn port_address(index: u32, port: u8) -> MacAddress {
+    MacAddress::from_u64(0x0658_0000_0000 + ((index as u64) << 8) + port as u64)
+}

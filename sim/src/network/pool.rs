@@ -1,0 +1,67 @@
+//! What is under way: data frames as records, control frames as the bytes that a wire would carry.
+
+use weir_core::{Bytes, Instant, Priority};
+
+/// A list whose entries keep their place until they are given back.
+#[derive(Debug)]
+pub(super) struct Pool<T> {
+    entries: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Pool<T> {
+    pub(super) const fn new() -> Self {
+        Self {
+            entries: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, entry: T) -> u32 {
+        if let Some(index) = self.free.pop() {
+            self.entries[index as usize] = entry;
+            return index;
+        }
+        self.entries.push(entry);
+        (self.entries.len() - 1) as u32
+    }
+
+    pub(super) fn get(&self, index: u32) -> &T {
+        &self.entries[index as usize]
+    }
+
+    pub(super) fn get_mut(&mut self, index: u32) -> &mut T {
+        &mut self.entries[index as usize]
+    }
+
+    /// `index` is free again; its entry stays until it is given out anew.
+    pub(super) fn give_back(&mut self, index: u32) {
+        self.free.push(index);
+    }
+
+    /// Entries in use.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+}
+
+/// One data frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FrameRecord {
+    pub(super) flow: u32,
+    pub(super) sequence: u32,
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) flow_hash: u32,
+    pub(super) length_bytes: u32,
+    pub(super) priority: Priority,
+    /// Congestion Experienced.
+    pub(super) marked: bool,
+    pub(super) sent: Instant,
+}
+
+impl FrameRecord {
+    pub(super) const fn length(&self) -> Bytes {
+        Bytes::new(self.length_bytes as u64)
+    }
+}

@@ -1,0 +1,98 @@
+//! Curves over time.
+
+use weir_core::{Bytes, Duration, Instant, PortId, Priority};
+
+use super::{Event, Flow, Network};
+
+/// Points that a curve has at most.
+const POINTS_MAX: usize = 1_000_000;
+
+/// Curves of one interval, from the epoch on.
+#[derive(Debug)]
+pub struct Samples {
+    interval: Duration,
+    /// Points so far.
+    count: usize,
+    curves: Vec<Curve>,
+}
+
+/// What one lossless buffer has held.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// The switch.
+    pub switch: u32,
+    /// The port.
+    pub port: PortId,
+    /// The priority.
+    pub priority: Priority,
+    /// By interval: bytes charged to the ingress buffer.
+    pub ingress: Vec<u64>,
+    /// By interval: bytes that wait for the egress.
+    pub egress: Vec<u64>,
+}
+
+impl Samples {
+    pub(super) fn new(network: &Network, interval: Duration) -> Self {
+        let mut curves = Vec::new();
+        for (switch, node) in network.nodes.iter().enumerate() {
+            for port in node.ports() {
+                for priority in Priority::ALL {
+                    let class = &node.switch.config().classes[priority.index()];
+                    if class.mode.is_lossless() {
+                        curves.push(Curve {
+                            switch: switch as u32,
+                            port,
+                            priority,
+                            ingress: Vec::new(),
+                            egress: Vec::new(),
+                        });
+                    }
+                }
+            }
+        }
+        Self {
+            interval,
+            count: 0,
+            curves,
+        }
+    }
+
+    /// Time between two points.
+    pub const fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// One curve for each lossless (switch, port, priority).
+    pub fn curves(&self) -> &[Curve] {
+        &self.curves
+    }
+
+    pub(super) fn note_arrival(&self, flow: &mut Flow, now: Instant, length: Bytes) {
+        let bin = (now.as_nanos() / self.interval.as_nanos().max(1)) as usize;
+        if bin >= POINTS_MAX {
+            return;
+        }
+        if flow.series.len() <= bin {
+            flow.series.resize(bin + 1, 0);
+        }
+        flow.series[bin] += length.get();
+    }
+}
+
+impl Network {
+    pub(super) fn sample(&mut self) {
+        let Some(samples) = &mut self.samples else {
+            return;
+        };
+        for curve in &mut samples.curves {
+            let switch = &self.nodes[curve.switch as usize].switch;
+            let (ingress, egress) = switch.occupancy(curve.port, curve.priority);
+            curve.ingress.push(ingress.get());
+            curve.egress.push(egress.get());
+        }
+        samples.count += 1;
+        if samples.count < POINTS_MAX {
+            self.queue.push(self.now + samples.interval, Event::Sample);
+        }
+    }
+}

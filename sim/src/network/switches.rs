@@ -1,0 +1,282 @@
+//! What happens at switches: arrivals, transmissions, timers.
+
+use weir_core::units::PRIORITY_COUNT;
+use weir_core::wire::ethernet::FRAME_LENGTH_MIN;
+use weir_core::wire::mac_control::MacControl;
+use weir_core::wire::{ControlFrame, CONTROL_FRAME_LENGTH_MAX};
+use weir_core::{Bytes, Frame, FrameHandle, PortId, Transmission};
+
+use super::node::{Payload, NO_FRAME};
+use super::plan::{host_address, port_address, End};
+use super::{Event, LogKind, Network};
+
+/// Where a MAC control frame has its EtherType.
+const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
+
+/// What each port's ring holds for a switch that does nothing.
+const DOOR_CAPACITY_PER_PORT: usize = 2048;
+
+impl Network {
+    pub(super) fn arrive(&mut self, line: u32, epoch: u16, payload: Payload) {
+        let state = &self.lines[line as usize];
+        let to = state.to.filter(|_| state.epoch == epoch && state.is_up);
+        match (to, payload) {
+            (Some(End::Port { switch, port }), payload) => {
+                let node = switch as usize;
+                if self.nodes[node].frozen.is_some() {
+                    self.wait_at_door(node, line, payload);
+                } else {
+                    self.arrive_at_switch(node, port, line, payload);
+                }
+            }
+            (Some(End::Host(host)), Payload::Frame(frame)) => self.frame_at_host(host, frame),
+            (Some(End::Host(host)), Payload::Control(message)) => {
+                self.control_at_host(host, message);
+            }
+            (None, payload) => {
+                self.lines[line as usize].lost += 1;
+                self.lose(payload);
+            }
+        }
+    }
+
+    fn wait_at_door(&mut self, node: usize, line: u32, payload: Payload) {
+        let capacity = DOOR_CAPACITY_PER_PORT * self.nodes[node].port_count();
+        let Some(frozen) = &mut self.nodes[node].frozen else {
+            return;
+        };
+        if frozen.door.len() < capacity {
+            frozen.door.push_back((line, payload));
+            return;
+        }
+        if let Payload::Frame(frame) = payload {
+            self.totals.lost_at_doors += 1;
+            self.frames.give_back(frame);
+        } else {
+            self.lose(payload);
+        }
+    }
+
+    /// What a line carried is gone.
+    pub(super) fn lose(&mut self, payload: Payload) {
+        match payload {
+            Payload::Frame(frame) => {
+                self.totals.lost_on_lines += 1;
+                self.frames.give_back(frame);
+            }
+            Payload::Control(message) => self.messages.give_back(message),
+        }
+    }
+
+    pub(super) fn arrive_at_switch(
+        &mut self,
+        node: usize,
+        port: PortId,
+        line: u32,
+        payload: Payload,
+    ) {
+        match payload {
+            Payload::Frame(frame) => self.frame_at_switch(node, port, line, frame),
+            Payload::Control(message) => self.control_at_switch(node, port, line, message),
+        }
+        self.settle(node);
+    }
+
+    fn frame_at_switch(&mut self, node: usize, port: PortId, line: u32, index: u32) {
+        let now = self.now;
+        self.totals.last_movement = now;
+        self.totals.frame_hops += 1;
+        let record = self.frames.get_mut(index);
+        let shift = self.lines[line as usize].class_shift;
+        if shift > 0 {
+            record.priority = Self::shifted(record.priority, shift);
+        }
+        let state = &mut self.nodes[node];
+        // The pool backs every buffer to the last cell, so that one more frame finds none to be admitted to.
+        let Some(handle) = state.free.pop() else {
+            state
+                .switch
+                .count_drop(port, weir_core::DropReason::TableFull);
+            self.frames.give_back(index);
+            return;
+        };
+        let frame = Frame {
+            handle,
+            length: record.length(),
+            priority: record.priority,
+            destination: host_address(record.to),
+            source: host_address(record.from),
+            flow_hash: record.flow_hash,
+        };
+        match state.switch.receive(now, port, frame) {
+            Ok(admitted) => {
+                if admitted.mark {
+                    record.marked = true;
+                    state.switch.count_mark(port, record.priority);
+                }
+                state.frames[handle.index()] = index;
+            }
+            Err(_) => {
+                state.free.push(handle);
+                self.frames.give_back(index);
+            }
+        }
+    }
+
+    fn control_at_switch(&mut self, node: usize, port: PortId, line: u32, message: u32) {
+        let now = self.now;
+        let shift = self.lines[line as usize].class_shift_back;
+        let bytes = self.messages.get_mut(message);
+        let switch = &mut self.nodes[node].switch;
+        // What cannot be read is counted by the switch, by reason.
+        if bytes.get(12..14) == Some(&MAC_CONTROL) {
+            if shift > 0 {
+                shift_pauses(bytes, shift);
+            }
+            let _ = switch.receive_mac_control(now, port, bytes);
+        } else {
+            let _ = switch.receive_clcm(now, port, bytes);
+        }
+        self.messages.give_back(message);
+    }
+
+    /// A port has sent a data frame to its last bit.
+    pub(super) fn port_free(&mut self, line: u32, epoch: u16, handle: FrameHandle) {
+        let Some((node, port)) = self.node_and_port(line) else {
+            return;
+        };
+        self.lines[line as usize].is_busy = false;
+        let state = &mut self.nodes[node];
+        if state.epoch == epoch {
+            if let Some(handle) = state.switch.complete(self.now, port, handle) {
+                let _ = state.take_frame(handle);
+            }
+        }
+        self.wake_port(line);
+    }
+
+    /// Something may leave by this line now.
+    pub(super) fn wake_port(&mut self, line: u32) {
+        if let Some((node, port)) = self.node_and_port(line) {
+            self.pump(node, port);
+            self.settle(node);
+        }
+    }
+
+    /// Lets `port` send, if its line is free.
+    fn pump(&mut self, node: usize, port: PortId) {
+        let now = self.now;
+        let state = &mut self.nodes[node];
+        let index = state.first_line as usize + port.index();
+        let line = &mut self.lines[index];
+        if line.is_busy || state.frozen.is_some() {
+            return;
+        }
+        let (line_index, epoch) = (index as u32, line.epoch);
+        match state.switch.transmit(now, port) {
+            Some(Transmission::Data { handle, length }) => {
+                line.is_busy = true;
+                let sent = now + line.time_for(length);
+                let frame = state.frames[handle.index()];
+                debug_assert_ne!(frame, NO_FRAME, "the core sends what it holds");
+                let free = Event::PortFree {
+                    line: line_index,
+                    epoch: state.epoch,
+                    handle,
+                };
+                let arrive = Event::Arrive {
+                    line: line_index,
+                    epoch,
+                    payload: Payload::Frame(frame),
+                };
+                let arrives = sent + line.delay;
+                self.queue.push(sent, free);
+                self.queue.push(arrives, arrive);
+            }
+            Some(Transmission::Control(control)) => {
+                line.is_busy = true;
+                let bytes = emit(&control, node as u32, port);
+                let length = Bytes::new(bytes.len().max(FRAME_LENGTH_MIN) as u64);
+                let sent = now + line.time_for(length);
+                let arrives = sent + line.delay;
+                let message = self.messages.add(bytes);
+                self.queue
+                    .push(sent, Event::ControlSent { line: line_index });
+                let payload = Payload::Control(message);
+                self.queue.push(
+                    arrives,
+                    Event::Arrive {
+                        line: line_index,
+                        epoch,
+                        payload,
+                    },
+                );
+            }
+            None => {
+                if let Some(at) = state.switch.next_transmit(port) {
+                    if at > now && line.wants_wake(now, at) {
+                        self.queue.push(at, Event::PortWake { line: line_index });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does what a switch asks for after it was called.
+    pub(super) fn settle(&mut self, node: usize) {
+        while let Some(port) = self.nodes[node].switch.poll_ready() {
+            self.pump(node, port);
+        }
+        while let Some(handle) = self.nodes[node].switch.poll_discarded() {
+            let frame = self.nodes[node].take_frame(handle);
+            self.frames.give_back(frame);
+        }
+        while let Some(event) = self.nodes[node].switch.poll_event() {
+            self.log.add(node, LogKind::Event(event));
+            self.tell_control(node, event);
+        }
+        let state = &mut self.nodes[node];
+        if state.switch.timers_moved() {
+            if let Some(at) = state.switch.next_timer() {
+                if at < state.timer_at || state.timer_at <= self.now {
+                    state.timer_at = at.max(self.now);
+                    self.queue.push(at, Event::Timer { node: node as u32 });
+                }
+            }
+        }
+    }
+
+    pub(super) fn timer(&mut self, node: usize) {
+        let state = &mut self.nodes[node];
+        // An earlier one has been set since, and has dealt with what was due.
+        if state.timer_at != self.now || state.frozen.is_some() {
+            return;
+        }
+        state.timer_at = weir_core::Instant::FAR_FUTURE;
+        state.switch.handle_timeout(self.now);
+        self.settle(node);
+    }
+}
+
+/// The frame as a wire would carry it.
+fn emit(control: &ControlFrame, switch: u32, port: PortId) -> Vec<u8> {
+    let mut buffer = [0; CONTROL_FRAME_LENGTH_MAX];
+    let length = control.emit(port_address(switch, port.get()), &mut buffer);
+    buffer[..length.unwrap_or(0)].to_vec()
+}
+
+/// Pauses that were told for classes after a rise by `shift` hold the classes before it.
+fn shift_pauses(bytes: &mut [u8], shift: u8) {
+    let Ok(MacControl::Pfc { times }) = MacControl::parse(bytes) else {
+        return;
+    };
+    let mut shifted = [None; PRIORITY_COUNT];
+    for (index, time) in times.into_iter().enumerate() {
+        if let (Some(time), Some(index)) = (time, index.checked_sub(usize::from(shift))) {
+            shifted[index] = Some(time);
+        }
+    }
+    let mut source = [0; 6];
+    source.copy_from_slice(&bytes[6..12]);
+    MacControl::Pfc { times: shifted }.emit(weir_core::MacAddress(source), bytes);
+}
