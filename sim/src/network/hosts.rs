@@ -1,7 +1,7 @@
 //! What happens at hosts.
 
 use weir_core::wire::mac_control::MacControl;
-use weir_core::Priority;
+use weir_core::{Bytes, Priority};
 
 use super::nic::Next;
 use super::node::Payload;
@@ -21,7 +21,14 @@ impl Network {
         let nic = &mut self.nics[host as usize];
         let line_index = nic.line;
         let line = &mut self.lines[line_index as usize];
-        if line.is_busy {
+        if line.is_busy || !line.is_up() {
+            return;
+        }
+        if let Some(bytes) = nic.control.take() {
+            line.is_busy = true;
+            let sent = now + line.time_for(Bytes::new(bytes.len() as u64));
+            self.queue.push(sent, Event::HostFree { host });
+            self.send_control(line_index, sent, bytes);
             return;
         }
         let flow = match nic.next(now, &self.flows) {

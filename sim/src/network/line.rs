@@ -1,9 +1,11 @@
 //! One direction of a link: a transmitter that sends one thing at a time, and the way to the other end.
 
+use weir_core::switch::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration, Instant};
 
+use super::disturbance::Disturbance;
+use super::node::NO_FRAME;
 use super::plan::End;
-use weir_core::switch::LINE_OVERHEAD;
 
 /// One direction of a link.
 #[derive(Debug)]
@@ -16,14 +18,18 @@ pub(super) struct Line {
     pub(super) class_shift: u8,
     /// The shift of the other direction, by which pauses that arrive here were told.
     pub(super) class_shift_back: u8,
-    pub(super) is_up: bool,
+    /// Reasons for which the link carries nothing.
+    pub(super) down_count: u16,
+    /// What control frames meet.
+    pub(super) disturbances: Vec<Disturbance>,
+    /// The data frame that is being sent.
+    pub(super) sending: u32,
     /// Something is being sent.
     pub(super) is_busy: bool,
     /// A wake-up is under way for this moment.
     pub(super) wake_at: Instant,
     /// Arrivals that were sent before the link last went down carry an older number and are lost.
     pub(super) epoch: u16,
-    pub(super) lost: u64,
 }
 
 impl Line {
@@ -35,12 +41,17 @@ impl Line {
             delay: Duration::ZERO,
             class_shift: 0,
             class_shift_back: 0,
-            is_up: true,
+            down_count: 0,
+            disturbances: Vec::new(),
+            sending: NO_FRAME,
             is_busy: false,
             wake_at: Instant::FAR_FUTURE,
             epoch: 0,
-            lost: 0,
         }
+    }
+
+    pub(super) const fn is_up(&self) -> bool {
+        self.down_count == 0
     }
 
     /// How long a frame occupies the line.

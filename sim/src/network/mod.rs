@@ -1,6 +1,9 @@
 //! Switches, hosts and the lines between them, driven event by event.
 
+pub mod actions;
 mod control;
+mod counters;
+pub mod disturbance;
 mod flow;
 mod hosts;
 mod line;
@@ -15,12 +18,14 @@ mod switches;
 use weir_core::{ConfigError, Duration, FrameHandle, Instant, PortId, Priority};
 
 use crate::event_queue::EventQueue;
+use crate::random::Random;
 use line::Line;
 use nic::Nic;
 use node::{Node, Payload};
 use plan::{End, NetworkPlan};
 use pool::{FrameRecord, Pool};
 
+pub use counters::{Counters, Imbalance};
 pub use flow::Flow;
 pub use log::{LogEntry, LogKind};
 pub use samples::Samples;
@@ -80,6 +85,10 @@ enum Event {
     FlowStart { flow: u32 },
     /// Curves get their next point.
     Sample,
+    /// Something is done to the network.
+    Action { index: u32 },
+    /// A storming host asks for its pause again.
+    Storm { host: u32 },
 }
 
 /// A network in virtual time.
@@ -99,8 +108,13 @@ pub struct Network {
     samples: Option<Samples>,
     last_part_from: Instant,
     totals: Totals,
+    past_counters: Counters,
+    faults: Random,
     plan: NetworkPlan,
 }
+
+/// Tells the stream of randomness for faults from others of the same seed.
+const FAULTS: u64 = 1;
 
 /// What has happened in the whole network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,6 +123,8 @@ pub struct Totals {
     pub events: u64,
     /// Data frames that have crossed a line: each counts once for each line.
     pub frame_hops: u64,
+    /// Data frames that switches dropped.
+    pub dropped: u64,
     /// Data frames that were lost on lines.
     pub lost_on_lines: u64,
     /// Data frames that were lost inside switches that were restarted.
@@ -161,10 +177,16 @@ impl Network {
             samples: None,
             last_part_from: plan.last_part_from,
             totals: Totals::default(),
+            past_counters: Counters::default(),
+            faults: Random::for_purpose(plan.seed, FAULTS),
             plan,
         };
         network.connect()?;
         network.add_flows()?;
+        for (index, (at, _)) in network.plan.actions.iter().enumerate() {
+            let index = index as u32;
+            network.queue.push(*at, Event::Action { index });
+        }
         network.samples = network
             .plan
             .sample_interval
@@ -228,6 +250,38 @@ impl Network {
         &self.totals
     }
 
+    /// Drops by reason and control frames sent, of all switches and their predecessors.
+    pub fn counters(&self) -> Counters {
+        let mut counters = self.past_counters.clone();
+        for node in &self.nodes {
+            counters.note(&node.switch);
+        }
+        counters
+    }
+
+    /// Checks that every frame is accounted for: sent = received + inside + lost by a reason that was counted.
+    ///
+    /// # Errors
+    ///
+    /// The numbers, when they do not add up.
+    pub fn check_conservation(&self) -> Result<(), Imbalance> {
+        let sum = |count: fn(&Flow) -> u64| self.flows.iter().map(count).sum::<u64>();
+        let totals = &self.totals;
+        let lost =
+            totals.dropped + totals.lost_on_lines + totals.lost_in_restarts + totals.lost_at_doors;
+        let imbalance = Imbalance {
+            sent: sum(|flow| flow.sent),
+            received: sum(|flow| flow.received),
+            inside: self.frames.len() as u64,
+            lost,
+        };
+        if imbalance.sent == imbalance.received + imbalance.inside + lost {
+            Ok(())
+        } else {
+            Err(imbalance)
+        }
+    }
+
     /// Data frames inside switches and on lines.
     pub fn frames_in_network(&self) -> usize {
         self.frames.len()
@@ -288,6 +342,8 @@ impl Network {
             Event::Control { node } => self.control(node as usize),
             Event::FlowStart { flow } => self.start_flow(flow),
             Event::Sample => self.sample(),
+            Event::Action { index } => self.act(self.plan.actions[index as usize].1),
+            Event::Storm { host } => self.storm(host),
         }
     }
 

@@ -12,6 +12,10 @@ pub(super) struct Nic {
     pub(super) line: u32,
     pub(super) obeys_pfc: bool,
     pub(super) paused_until: [Instant; PRIORITY_COUNT],
+    /// Priorities that it asks its switch to pause, again and again, as bits.
+    pub(super) storm: u8,
+    /// A control frame that goes first.
+    pub(super) control: Option<Vec<u8>>,
     /// Flows that have begun and are not over.
     pub(super) active: Vec<u32>,
     /// Whose turn it is.
@@ -35,6 +39,8 @@ impl Nic {
             line,
             obeys_pfc,
             paused_until: [Instant::ZERO; PRIORITY_COUNT],
+            storm: 0,
+            control: None,
             active: Vec::new(),
             turn: 0,
         }

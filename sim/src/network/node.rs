@@ -31,6 +31,10 @@ pub(super) struct Node {
 #[derive(Debug, Default)]
 pub(super) struct Frozen {
     pub(super) door: VecDeque<(u32, Payload)>,
+    /// Frames that have left meanwhile.
+    pub(super) completions: Vec<(PortId, FrameHandle)>,
+    /// It is not there at all, and what comes in is lost.
+    pub(super) is_stopped: bool,
 }
 
 /// What a line delivers.
@@ -63,6 +67,14 @@ impl Node {
             frozen: None,
             epoch: 0,
         })
+    }
+
+    /// All handles are free, as in a switch that is new.
+    pub(super) fn reset_handles(&mut self) {
+        let count = self.frames.len() as u32;
+        self.frames.fill(NO_FRAME);
+        self.free.clear();
+        self.free.extend((0..count).rev().map(FrameHandle));
     }
 
     pub(super) fn port_count(&self) -> usize {

@@ -1,5 +1,6 @@
 //! What a network is made of, before it runs.
 
+use super::actions::Action;
 use weir_core::control::{ControlConfig, StormNeighbour};
 use weir_core::{BitRate, Bytes, Duration, Instant, MacAddress, PortId, Priority, SwitchConfig};
 
@@ -14,6 +15,10 @@ pub struct NetworkPlan {
     pub links: Vec<LinkPlan>,
     /// Who sends what to whom.
     pub flows: Vec<FlowPlan>,
+    /// What is done to the network, and when.
+    pub actions: Vec<(Instant, Action)>,
+    /// Of the randomness of faults.
+    pub seed: u64,
     /// Interval of the curves; `None`: no curves.
     pub sample_interval: Option<Duration>,
     /// When what flows have delivered counts as their last part.

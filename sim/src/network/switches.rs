@@ -4,8 +4,9 @@ use weir_core::units::PRIORITY_COUNT;
 use weir_core::wire::ethernet::FRAME_LENGTH_MIN;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::{ControlFrame, CONTROL_FRAME_LENGTH_MAX};
-use weir_core::{Bytes, Frame, FrameHandle, PortId, Transmission};
+use weir_core::{Bytes, Frame, FrameHandle, Instant, PortId, Transmission};
 
+use super::disturbance::{meet, Fate};
 use super::node::{Payload, NO_FRAME};
 use super::plan::{host_address, port_address, End};
 use super::{Event, LogKind, Network};
@@ -19,7 +20,7 @@ const DOOR_CAPACITY_PER_PORT: usize = 2048;
 impl Network {
     pub(super) fn arrive(&mut self, line: u32, epoch: u16, payload: Payload) {
         let state = &self.lines[line as usize];
-        let to = state.to.filter(|_| state.epoch == epoch && state.is_up);
+        let to = state.to.filter(|_| state.epoch == epoch && state.is_up());
         match (to, payload) {
             (Some(End::Port { switch, port }), payload) => {
                 let node = switch as usize;
@@ -33,10 +34,7 @@ impl Network {
             (Some(End::Host(host)), Payload::Control(message)) => {
                 self.control_at_host(host, message);
             }
-            (None, payload) => {
-                self.lines[line as usize].lost += 1;
-                self.lose(payload);
-            }
+            (None, payload) => self.lose(payload),
         }
     }
 
@@ -45,6 +43,10 @@ impl Network {
         let Some(frozen) = &mut self.nodes[node].frozen else {
             return;
         };
+        if frozen.is_stopped {
+            self.lose_in_restart(payload);
+            return;
+        }
         if frozen.door.len() < capacity {
             frozen.door.push_back((line, payload));
             return;
@@ -97,6 +99,7 @@ impl Network {
             state
                 .switch
                 .count_drop(port, weir_core::DropReason::TableFull);
+            self.totals.dropped += 1;
             self.frames.give_back(index);
             return;
         };
@@ -118,6 +121,7 @@ impl Network {
             }
             Err(_) => {
                 state.free.push(handle);
+                self.totals.dropped += 1;
                 self.frames.give_back(index);
             }
         }
@@ -145,21 +149,35 @@ impl Network {
         let Some((node, port)) = self.node_and_port(line) else {
             return;
         };
-        self.lines[line as usize].is_busy = false;
+        let state = &mut self.lines[line as usize];
+        state.is_busy = false;
+        state.sending = NO_FRAME;
         let state = &mut self.nodes[node];
         if state.epoch == epoch {
-            if let Some(handle) = state.switch.complete(self.now, port, handle) {
-                let _ = state.take_frame(handle);
+            if let Some(frozen) = &mut state.frozen {
+                frozen.completions.push((port, handle));
+                return;
             }
+            self.complete(node, port, handle);
         }
         self.wake_port(line);
+    }
+
+    /// The core gets a frame back that has left.
+    pub(super) fn complete(&mut self, node: usize, port: PortId, handle: FrameHandle) {
+        let state = &mut self.nodes[node];
+        if let Some(handle) = state.switch.complete(self.now, port, handle) {
+            let _ = state.take_frame(handle);
+        }
     }
 
     /// Something may leave by this line now.
     pub(super) fn wake_port(&mut self, line: u32) {
         if let Some((node, port)) = self.node_and_port(line) {
-            self.pump(node, port);
-            self.settle(node);
+            if self.nodes[node].frozen.is_none() {
+                self.pump(node, port);
+                self.settle(node);
+            }
         }
     }
 
@@ -179,6 +197,7 @@ impl Network {
                 let sent = now + line.time_for(length);
                 let frame = state.frames[handle.index()];
                 debug_assert_ne!(frame, NO_FRAME, "the core sends what it holds");
+                line.sending = frame;
                 let free = Event::PortFree {
                     line: line_index,
                     epoch: state.epoch,
@@ -198,19 +217,9 @@ impl Network {
                 let bytes = emit(&control, node as u32, port);
                 let length = Bytes::new(bytes.len().max(FRAME_LENGTH_MIN) as u64);
                 let sent = now + line.time_for(length);
-                let arrives = sent + line.delay;
-                let message = self.messages.add(bytes);
                 self.queue
                     .push(sent, Event::ControlSent { line: line_index });
-                let payload = Payload::Control(message);
-                self.queue.push(
-                    arrives,
-                    Event::Arrive {
-                        line: line_index,
-                        epoch,
-                        payload,
-                    },
-                );
+                self.send_control(line_index, sent, bytes);
             }
             None => {
                 if let Some(at) = state.switch.next_transmit(port) {
@@ -222,6 +231,29 @@ impl Network {
         }
     }
 
+    /// A control frame leaves a line's end at `sent`.
+    pub(super) fn send_control(&mut self, index: u32, sent: Instant, mut bytes: Vec<u8>) {
+        let line = &self.lines[index as usize];
+        let fate = if line.disturbances.is_empty() {
+            Fate::ORDINARY
+        } else {
+            meet(&line.disturbances, &mut self.faults, &mut bytes)
+        };
+        let arrives = sent + line.delay + fate.late_by;
+        let epoch = line.epoch;
+        for _ in 0..fate.copies {
+            let payload = Payload::Control(self.messages.add(bytes.clone()));
+            self.queue.push(
+                arrives,
+                Event::Arrive {
+                    line: index,
+                    epoch,
+                    payload,
+                },
+            );
+        }
+    }
+
     /// Does what a switch asks for after it was called.
     pub(super) fn settle(&mut self, node: usize) {
         while let Some(port) = self.nodes[node].switch.poll_ready() {
@@ -229,6 +261,7 @@ impl Network {
         }
         while let Some(handle) = self.nodes[node].switch.poll_discarded() {
             let frame = self.nodes[node].take_frame(handle);
+            self.totals.dropped += 1;
             self.frames.give_back(frame);
         }
         while let Some(event) = self.nodes[node].switch.poll_event() {
@@ -252,7 +285,7 @@ impl Network {
         if state.timer_at != self.now || state.frozen.is_some() {
             return;
         }
-        state.timer_at = weir_core::Instant::FAR_FUTURE;
+        state.timer_at = Instant::FAR_FUTURE;
         state.switch.handle_timeout(self.now);
         self.settle(node);
     }

@@ -1,0 +1,260 @@
+//! What is done to the network while it runs: links fail, switches freeze and restart, hosts misbehave.
+
+use weir_core::units::PRIORITY_COUNT;
+use weir_core::wire::mac_control::MacControl;
+use weir_core::{Command, Duration, Instant, Quanta, Switch};
+
+use super::disturbance::Disturbance;
+use super::node::{ControlCpu, Frozen, Payload, NO_FRAME};
+use super::plan::{host_address, End};
+use super::{Event, Network};
+
+/// One change, at the moment that the plan gives it. What begins must end by the action beside it; two that
+/// overlap end with the later one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Action {
+    /// A link carries nothing from now on; what is on it is lost. Both switches notice at once.
+    LinkDown(u32),
+    /// A link works again.
+    LinkUp(u32),
+    /// A switch stands still, dataplane and control plane. What comes in waits at its door, as far as its
+    /// rings reach.
+    Freeze(u32),
+    /// It goes on where it stood.
+    Thaw(u32),
+    /// A switch loses its frames and all that it knows, and is silent.
+    Stop(u32),
+    /// It begins anew.
+    Start(u32),
+    /// From the dataplane to the control CPU and back it takes this long, each way.
+    ControlLatency {
+        /// The switch.
+        switch: u32,
+        /// How long.
+        latency: Duration,
+    },
+    /// Whether a host obeys PFC.
+    HostObeys {
+        /// The host.
+        host: u32,
+        /// Whether it does.
+        obeys: bool,
+    },
+    /// A host asks its switch to pause, in all priorities of the mask, again and again.
+    StormBegin {
+        /// The host.
+        host: u32,
+        /// Bit p: priority p.
+        priorities: u8,
+    },
+    /// It does no more; its last pause runs out.
+    StormEnd(u32),
+    /// Control frames on a link meet this, in both directions.
+    Disturb {
+        /// The link.
+        link: u32,
+        /// What they meet.
+        disturbance: Disturbance,
+    },
+    /// They meet it no more.
+    Calm {
+        /// The link.
+        link: u32,
+        /// What they met.
+        disturbance: Disturbance,
+    },
+}
+
+impl Network {
+    pub(super) fn act(&mut self, action: Action) {
+        match action {
+            Action::LinkDown(link) => self.set_link(link, false),
+            Action::LinkUp(link) => self.set_link(link, true),
+            Action::Freeze(switch) => self.freeze(switch as usize),
+            Action::Thaw(switch) => self.thaw(switch as usize),
+            Action::Stop(switch) => self.stop(switch as usize),
+            Action::Start(switch) => self.start(switch as usize),
+            Action::ControlLatency { switch, latency } => {
+                if let Some(cpu) = &mut self.nodes[switch as usize].control {
+                    cpu.latency = latency;
+                }
+            }
+            Action::HostObeys { host, obeys } => {
+                let nic = &mut self.nics[host as usize];
+                nic.obeys_pfc = obeys;
+                if !obeys {
+                    nic.paused_until = [Instant::ZERO; PRIORITY_COUNT];
+                }
+                self.pump_host(host);
+            }
+            Action::StormBegin { host, priorities } => {
+                self.nics[host as usize].storm = priorities;
+                self.storm(host);
+            }
+            Action::StormEnd(host) => self.nics[host as usize].storm = 0,
+            Action::Disturb { link, disturbance } => {
+                for line in self.lines_of(link) {
+                    self.lines[line].disturbances.push(disturbance);
+                }
+            }
+            Action::Calm { link, disturbance } => {
+                for line in self.lines_of(link) {
+                    let list = &mut self.lines[line].disturbances;
+                    if let Some(place) = list.iter().position(|known| *known == disturbance) {
+                        list.remove(place);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A storming host asks for a pause, and will do so again when half of it is over.
+    pub(super) fn storm(&mut self, host: u32) {
+        let nic = &mut self.nics[host as usize];
+        if nic.storm == 0 {
+            return;
+        }
+        let mut times = [None; PRIORITY_COUNT];
+        for (priority, time) in times.iter_mut().enumerate() {
+            *time = (nic.storm & 1 << priority != 0).then_some(Quanta::MAX);
+        }
+        let mut bytes = [0; 64];
+        let frame = MacControl::Pfc { times };
+        let length = frame.emit(host_address(host), &mut bytes).unwrap_or(0);
+        nic.control = Some(bytes[..length].to_vec());
+        let half = Quanta::MAX
+            .at(self.plan.hosts[host as usize].rate)
+            .divided_by(2);
+        self.queue.push(self.now + half, Event::Storm { host });
+        self.pump_host(host);
+    }
+
+    fn lines_of(&self, link: u32) -> Vec<usize> {
+        let ends = self.plan.links[link as usize].ends;
+        ends.into_iter()
+            .filter_map(|end| self.line_of(end))
+            .collect()
+    }
+
+    fn set_link(&mut self, link: u32, up: bool) {
+        for line in self.lines_of(link) {
+            let line = &mut self.lines[line];
+            if up {
+                line.down_count = line.down_count.saturating_sub(1);
+            } else {
+                line.down_count += 1;
+                line.epoch = line.epoch.wrapping_add(1);
+            }
+        }
+        for end in self.plan.links[link as usize].ends {
+            let up = self
+                .line_of(end)
+                .is_some_and(|line| self.lines[line].is_up());
+            match end {
+                End::Port { switch, port } => {
+                    let node = switch as usize;
+                    // A port of the plan exists.
+                    let _ = self.nodes[node]
+                        .switch
+                        .apply(self.now, Command::SetLink { port, up });
+                    self.settle(node);
+                }
+                End::Host(host) => self.pump_host(host),
+            }
+        }
+    }
+
+    fn freeze(&mut self, node: usize) {
+        self.nodes[node].frozen.get_or_insert_default();
+    }
+
+    fn thaw(&mut self, node: usize) {
+        let state = &mut self.nodes[node];
+        if state.frozen.as_ref().is_none_or(|frozen| frozen.is_stopped) {
+            return;
+        }
+        let frozen = state.frozen.take().unwrap_or_default();
+        for (port, handle) in frozen.completions {
+            self.complete(node, port, handle);
+        }
+        for (line, payload) in frozen.door {
+            if let Some(End::Port { port, .. }) = self.lines[line as usize].to {
+                self.arrive_at_switch(node, port, line, payload);
+            }
+        }
+        self.nodes[node].switch.handle_timeout(self.now);
+        self.settle(node);
+        self.control(node);
+    }
+
+    fn stop(&mut self, node: usize) {
+        let state = &mut self.nodes[node];
+        state.epoch = state.epoch.wrapping_add(1);
+        let first = state.first_line as usize;
+        let on_lines: Vec<u32> = self.lines[first..first + state.port_count()]
+            .iter()
+            .map(|line| line.sending)
+            .collect();
+        for frame in state.frames.iter_mut() {
+            let frame = std::mem::replace(frame, NO_FRAME);
+            if frame != NO_FRAME && !on_lines.contains(&frame) {
+                self.totals.lost_in_restarts += 1;
+                self.frames.give_back(frame);
+            }
+        }
+        let frozen = self.nodes[node].frozen.replace(Frozen {
+            is_stopped: true,
+            ..Frozen::default()
+        });
+        for (_, payload) in frozen.unwrap_or_default().door {
+            self.lose_in_restart(payload);
+        }
+    }
+
+    /// What reaches a switch that is not there.
+    pub(super) fn lose_in_restart(&mut self, payload: Payload) {
+        match payload {
+            Payload::Frame(frame) => {
+                self.totals.lost_in_restarts += 1;
+                self.frames.give_back(frame);
+            }
+            Payload::Control(message) => self.messages.give_back(message),
+        }
+    }
+
+    fn start(&mut self, node: usize) {
+        let state = &mut self.nodes[node];
+        if state
+            .frozen
+            .as_ref()
+            .is_none_or(|frozen| !frozen.is_stopped)
+        {
+            return;
+        }
+        self.past_counters.note(&state.switch);
+        // It could be made once, so it can be made again.
+        let Ok(switch) = Switch::new(self.plan.switches[node].config.clone()) else {
+            return;
+        };
+        state.switch = switch;
+        state.reset_handles();
+        state.frozen = None;
+        state.timer_at = Instant::FAR_FUTURE;
+        let epoch = u64::from(state.epoch);
+        state.control = self.plan.switches[node].control.as_ref().map(|plan| {
+            let mut plan = plan.clone();
+            plan.seed = plan.seed.wrapping_add(epoch << 32);
+            ControlCpu::new(&plan)
+        });
+        let first = state.first_line as usize;
+        for port in state.ports().collect::<Vec<_>>() {
+            if !self.lines[first + port.index()].is_up() {
+                let up = false;
+                let _ = self.nodes[node]
+                    .switch
+                    .apply(self.now, Command::SetLink { port, up });
+            }
+        }
+        self.settle(node);
+    }
+}

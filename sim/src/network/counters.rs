@@ -1,0 +1,52 @@
+//! What switches have counted, beyond the life of one.
+
+use weir_core::counters::DropReason;
+use weir_core::{PortId, Switch};
+
+/// Sums over switches, those that were restarted since included.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// By [`DropReason::index`]: frames dropped, control frames that could not be read among them.
+    pub drops: [u64; DropReason::COUNT],
+    /// PFC frames sent, Feedback in them included.
+    pub pfc_sent: u64,
+    /// CLCM sent.
+    pub clcm_sent: u64,
+    /// Pauses sent, each priority of a frame by itself.
+    pub xoff_sent: u64,
+    /// Frames marked Congestion Experienced.
+    pub marks: u64,
+}
+
+/// Frames that do not add up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{sent} frames sent, {received} received, {inside} inside, {lost} lost: they do not add up"
+)]
+pub struct Imbalance {
+    /// By hosts.
+    pub sent: u64,
+    /// By hosts.
+    pub received: u64,
+    /// In switches and on lines.
+    pub inside: u64,
+    /// By a reason that was counted.
+    pub lost: u64,
+}
+
+impl Counters {
+    pub(super) fn note(&mut self, switch: &Switch) {
+        for port in (0..switch.config().ports.len()).filter_map(PortId::from_index) {
+            let counters = switch.counters(port);
+            for (sum, count) in self.drops.iter_mut().zip(counters.drops) {
+                *sum += count;
+            }
+            self.pfc_sent += counters.pfc_sent;
+            self.clcm_sent += counters.clcm_sent;
+            for priority in &counters.priority {
+                self.xoff_sent += priority.xoff_sent;
+                self.marks += priority.marks;
+            }
+        }
+    }
+}
