@@ -8,3 +8,4 @@
 pub mod event_queue;
 pub mod network;
 pub mod random;
+pub mod scenario;

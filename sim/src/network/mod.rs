@@ -287,6 +287,15 @@ impl Network {
         self.frames.len()
     }
 
+    /// By flow: frames that are inside switches and on lines. O(frames).
+    pub fn inside_by_flow(&self) -> Vec<u64> {
+        let mut inside = vec![0; self.flows.len()];
+        for frame in self.frames.iter_used() {
+            inside[frame.flow as usize] += 1;
+        }
+        inside
+    }
+
     /// A switch's core, to be looked at.
     pub fn switch(&self, index: usize) -> &weir_core::Switch {
         &self.nodes[index].switch

@@ -39,6 +39,18 @@ impl<T> Pool<T> {
         self.free.push(index);
     }
 
+    /// Entries in use, in the order of their places. O(entries).
+    pub(super) fn iter_used(&self) -> impl Iterator<Item = &T> {
+        let mut used = vec![true; self.entries.len()];
+        for index in &self.free {
+            used[*index as usize] = false;
+        }
+        self.entries
+            .iter()
+            .zip(used)
+            .filter_map(|(entry, used)| used.then_some(entry))
+    }
+
     /// Entries in use.
     pub(super) fn len(&self) -> usize {
         self.entries.len() - self.free.len()

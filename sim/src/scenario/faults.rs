@@ -1,0 +1,146 @@
+//! `[[fault]]` as actions on the network.
+
+use weir_config::scenario::{Fault, FaultTime, Scenario};
+use weir_config::Fraction;
+use weir_core::{Duration, Instant};
+
+use crate::network::actions::Action;
+use crate::network::disturbance::{Disturbance, DisturbanceKind};
+use crate::network::plan::{End, NetworkPlan};
+
+/// Adds what the faults do to `plan`. `link_of` has the place of each link of the scenario in the plan.
+pub(super) fn apply(scenario: &Scenario, link_of: &[Option<u32>], plan: &mut NetworkPlan) {
+    let lossless = scenario
+        .classes
+        .iter()
+        .filter(|class| class.mode.is_lossless())
+        .flat_map(|class| &class.priorities)
+        .fold(0, |mask, priority| mask | 1 << priority.get());
+    for fault in &scenario.faults {
+        let mut spans = Spans {
+            end: scenario.duration,
+            plan,
+        };
+        let disturbed = |links: &[usize], probability: Fraction, kind: DisturbanceKind| {
+            let disturbance = Disturbance {
+                probability_ppm: parts_per_million(probability),
+                kind,
+            };
+            let places: Vec<u32> = links.iter().filter_map(|link| link_of[*link]).collect();
+            places.into_iter().map(move |link| {
+                let begin = Action::Disturb { link, disturbance };
+                (begin, Action::Calm { link, disturbance })
+            })
+        };
+        match fault {
+            Fault::ControlLoss {
+                links,
+                probability,
+                time,
+            } => {
+                let all = disturbed(links, *probability, DisturbanceKind::Loss);
+                all.for_each(|(begin, end)| spans.add(*time, begin, end));
+            }
+            Fault::ControlCorruption {
+                links,
+                probability,
+                time,
+            } => {
+                let all = disturbed(links, *probability, DisturbanceKind::Corruption);
+                all.for_each(|(begin, end)| spans.add(*time, begin, end));
+            }
+            Fault::ControlDuplication {
+                links,
+                probability,
+                time,
+            } => {
+                let all = disturbed(links, *probability, DisturbanceKind::Duplication);
+                all.for_each(|(begin, end)| spans.add(*time, begin, end));
+            }
+            Fault::ControlDelay {
+                links,
+                probability,
+                by,
+                time,
+            } => {
+                let all = disturbed(links, *probability, DisturbanceKind::Delay(*by));
+                all.for_each(|(begin, end)| spans.add(*time, begin, end));
+            }
+            Fault::LinkDown { link, time } => {
+                if let Some(link) = link_of[*link] {
+                    spans.add(*time, Action::LinkDown(link), Action::LinkUp(link));
+                }
+            }
+            Fault::SwitchRestart { switch, time } => {
+                let switch = *switch as u32;
+                spans.add(*time, Action::Stop(switch), Action::Start(switch));
+            }
+            Fault::SwitchFreeze { switch, time } => {
+                let switch = *switch as u32;
+                spans.add(*time, Action::Freeze(switch), Action::Thaw(switch));
+            }
+            Fault::SlowControl {
+                switches,
+                latency,
+                time,
+            } => {
+                for switch in switches {
+                    let of = |latency| Action::ControlLatency {
+                        switch: *switch as u32,
+                        latency,
+                    };
+                    spans.add(*time, of(*latency), of(scenario.control.latency));
+                }
+            }
+            Fault::RoundTrip { links, round_trip } => {
+                for link in links.iter().filter_map(|link| link_of[*link]) {
+                    believe(plan, link, *round_trip);
+                }
+            }
+            Fault::HostIgnoresPfc { host, time } => {
+                let of = |obeys| Action::HostObeys {
+                    host: *host as u32,
+                    obeys,
+                };
+                spans.add(*time, of(false), of(scenario.hosts[*host].obeys_pfc));
+            }
+            Fault::HostStorm { host, time } => {
+                let host = *host as u32;
+                let begin = Action::StormBegin {
+                    host,
+                    priorities: lossless,
+                };
+                spans.add(*time, begin, Action::StormEnd(host));
+            }
+        }
+    }
+    plan.actions.sort_by_key(|(at, _)| *at);
+}
+
+struct Spans<'a> {
+    end: Duration,
+    plan: &'a mut NetworkPlan,
+}
+
+impl Spans<'_> {
+    /// Faults end with the traffic: what comes after is for the network to recover.
+    fn add(&mut self, time: FaultTime, begin: Action, end: Action) {
+        for (from, to) in time.spans(self.end) {
+            self.plan.actions.push((Instant::ZERO + from, begin));
+            self.plan.actions.push((Instant::ZERO + to, end));
+        }
+    }
+}
+
+/// Both ends of a link take T for what it is not.
+fn believe(plan: &mut NetworkPlan, link: u32, round_trip: Duration) {
+    for end in plan.links[link as usize].ends {
+        if let End::Port { switch, port } = end {
+            plan.switches[switch as usize].config.ports[port.index()].round_trip = round_trip;
+        }
+    }
+}
+
+fn parts_per_million(fraction: Fraction) -> u32 {
+    (fraction.as_f64() * 1e6).round() as u32
+}

@@ -1,0 +1,43 @@
+//! Flow hashes that lead flows the way they are to go.
+
+use weir_config::scenario::{Flow, PortPeer, Scenario, SwitchPort};
+use weir_core::config::default_bucket_count;
+
+use crate::random::Random;
+
+/// Hashes that are tried for one flow at most: a way of ten switches with four members each needs a million.
+const TRIES_MAX: usize = 4_000_000;
+
+/// A random flow hash; for a flow with `via` one that picks all members on its way. `None`: there is none.
+pub(super) fn flow_hash(
+    scenario: &Scenario,
+    ports: &[Vec<SwitchPort>],
+    flow: &Flow,
+    random: &mut Random,
+) -> Option<u32> {
+    let Some(via) = &flow.via else {
+        return Some(random.next_u64() as u32);
+    };
+    // By switch of the way: how many members its group has, and which of them leads on.
+    let mut picks = Vec::new();
+    for (place, switch) in via.iter().enumerate() {
+        let peer = via
+            .get(place + 1)
+            .map_or(PortPeer::Host(flow.to), |next| PortPeer::Switch(*next));
+        let members = &scenario.next_hops[*switch][flow.to];
+        let port = ports[*switch].iter().position(|port| port.peer == peer)?;
+        let member = members.iter().position(|member| *member == port)?;
+        if members.len() > 1 {
+            picks.push((members.len(), member));
+        }
+    }
+    let leads = |hash: u32| {
+        picks.iter().all(|(members, member)| {
+            let bucket = hash as usize % usize::from(default_bucket_count(*members));
+            bucket % members == *member
+        })
+    };
+    (0..TRIES_MAX)
+        .map(|_| random.next_u64() as u32)
+        .find(|hash| leads(*hash))
+}

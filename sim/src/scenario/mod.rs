@@ -1,0 +1,11 @@
+//! Scenario files in virtual time: the file becomes a plan, the plan a network, and what it counted a result like
+//! the lab's.
+
+mod faults;
+mod hashes;
+mod outcome;
+mod plan;
+mod run;
+
+pub use plan::{plan, PrepareError};
+pub use run::{run, Options, Progress, RunError};

@@ -1,0 +1,137 @@
+//! From what a network counted to the result of a run.
+
+use std::collections::BTreeMap;
+
+use weir_api::describe;
+use weir_api::run::{FlowResult, RunEvent, RunResult, Series};
+use weir_config::scenario::{PortPeer, Scenario};
+use weir_core::counters::DropReason;
+use weir_core::{Duration, Instant, PortId};
+use weir_results::assemble::{assemble, run_event, Parts, Runner};
+
+use crate::network::{LogKind, Network};
+
+/// The result of a run; `delivered` has the bytes that each flow had delivered when traffic ended.
+pub(super) fn outcome(scenario: &Scenario, network: &Network, delivered: &[u64]) -> RunResult {
+    let counters = network.counters();
+    let held = (0..scenario.switches.len())
+        .map(|switch| network.switch(switch).held_frames() as u64)
+        .sum();
+    assemble(
+        scenario,
+        Parts {
+            runner: Runner::Sim,
+            held_frames: held,
+            flows: flows(scenario, network, delivered),
+            drops: drops(network),
+            events: events(scenario, network),
+            series: series(scenario, network),
+            control_frames: counters.pfc_sent + counters.clcm_sent,
+        },
+    )
+}
+
+fn flows(scenario: &Scenario, network: &Network, delivered: &[u64]) -> Vec<FlowResult> {
+    let end = Instant::ZERO + scenario.duration;
+    let seconds = scenario.duration.as_secs_f64();
+    let third = scenario.duration.divided_by(3);
+    let last_third = scenario.duration.as_nanos() - (third + third).as_nanos();
+    let last_third = Duration::from_nanos(last_third).as_secs_f64();
+    let inside = network.inside_by_flow();
+    let flows = scenario.flows.iter().zip(network.flows()).enumerate();
+    flows
+        .map(|(index, (flow, state))| {
+            let missing = state.sent - state.received;
+            FlowResult {
+                name: flow.name.clone(),
+                sent: state.sent,
+                received: state.received,
+                in_flight: inside[index],
+                lost: missing - inside[index],
+                reordered: state.reordered,
+                corrupted: 0,
+                duplicated: 0,
+                bits_per_second: delivered[index] as f64 * 8.0 / seconds,
+                bits_per_second_last_third: state.received_bytes_last_part as f64 * 8.0
+                    / last_third,
+                longest_stall_seconds: state.longest_stall(end).as_secs_f64(),
+            }
+        })
+        .collect()
+}
+
+fn drops(network: &Network) -> BTreeMap<String, u64> {
+    let counters = network.counters();
+    let totals = network.totals();
+    let by_reason = DropReason::ALL
+        .into_iter()
+        .map(|reason| (reason.name(), counters.drops[reason.index()]));
+    let others = [
+        ("lost_on_links", totals.lost_on_lines),
+        ("lost_in_restarts", totals.lost_in_restarts),
+        ("lost_while_frozen", totals.lost_at_doors),
+    ];
+    by_reason
+        .chain(others)
+        .filter(|(_, count)| *count > 0)
+        .map(|(reason, count)| (reason.to_owned(), count))
+        .collect()
+}
+
+fn events(scenario: &Scenario, network: &Network) -> Vec<RunEvent> {
+    let ports = scenario.all_ports();
+    let entries = network.log().iter();
+    entries
+        .map(|entry| {
+            let switch = entry.switch as usize;
+            let port_name = |port: PortId| {
+                let peer = ports[switch].get(port.index()).map(|port| port.peer);
+                peer.map_or(String::new(), |peer| scenario.peer_name(peer).to_owned())
+            };
+            let described = match &entry.kind {
+                LogKind::Event(event) => describe::event(&port_name, event),
+                LogKind::Report(report) => describe::report(&port_name, report),
+            };
+            run_event(&scenario.switches[switch], Instant::ZERO, described)
+        })
+        .collect()
+}
+
+fn series(scenario: &Scenario, network: &Network) -> Series {
+    let Some(samples) = network.samples() else {
+        return Series::default();
+    };
+    let interval_seconds = samples.interval().as_secs_f64();
+    let bins = scenario
+        .duration
+        .as_nanos()
+        .div_ceil(samples.interval().as_nanos().max(1)) as usize;
+    let rate = |bytes: &u64| *bytes as f64 * 8.0 / interval_seconds;
+    let throughput = scenario
+        .flows
+        .iter()
+        .zip(network.flows())
+        .map(|(flow, state)| {
+            let mut rates: Vec<f64> = state.series.iter().take(bins).map(rate).collect();
+            rates.resize(bins, 0.0);
+            (flow.name.clone(), rates)
+        })
+        .collect();
+    let ports = scenario.all_ports();
+    let mut occupancy = BTreeMap::new();
+    for curve in samples.curves() {
+        let switch = curve.switch as usize;
+        let peer = ports[switch][curve.port.index()].peer;
+        if let PortPeer::Switch(_) = peer {
+            let name = scenario.peer_name(peer);
+            let key = format!("{}:{name}:{}", scenario.switches[switch], curve.priority);
+            let values = curve.ingress.iter().copied().take(bins).collect();
+            occupancy.insert(key, values);
+        }
+    }
+    Series {
+        interval_seconds,
+        throughput,
+        occupancy,
+    }
+}

@@ -1,0 +1,216 @@
+//! From a scenario to the plan of a network.
+
+use std::path::PathBuf;
+
+use weir_config::scenario::{Baseline, Pattern, PortPeer, Scenario, SwitchPort};
+use weir_core::control::StormNeighbour;
+use weir_core::{Bytes, Duration, Instant, Neighbour, PortId, SwitchConfig};
+
+use super::{faults, hashes};
+use crate::network::plan::{
+    host_address, port_address, ControlPlan, End, FlowPlan, HostPlan, LinkPlan, NetworkPlan,
+    SwitchPlan,
+};
+use crate::random::Random;
+
+/// Curves have about this many points.
+const POINTS: u64 = 800;
+
+/// Entries of the log that are kept.
+const LOG_CAPACITY: usize = 500_000;
+
+/// Streams of randomness of one seed.
+const IDENTIFIERS: u64 = 2;
+const HASHES: u64 = 3;
+
+/// Why a scenario cannot be simulated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PrepareError {
+    /// The hash picks another way, whatever it is.
+    #[error("flow `{0}`: no flow hash leads the way of `via`")]
+    Via(String),
+    /// A switch has more ports than the core knows.
+    #[error("switch `{switch}` has {ports} ports; a switch has at most {max}", max = weir_core::units::PORT_COUNT_MAX)]
+    Ports {
+        /// Which one.
+        switch: String,
+        /// How many.
+        ports: usize,
+    },
+}
+
+/// The plan of the network that `scenario` describes. The same scenario and seed give the same plan.
+///
+/// # Errors
+///
+/// See [`PrepareError`].
+pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
+    let ports = scenario.all_ports();
+    for (switch, ports) in scenario.switches.iter().zip(&ports) {
+        if ports.len() > weir_core::units::PORT_COUNT_MAX {
+            return Err(PrepareError::Ports {
+                switch: switch.clone(),
+                ports: ports.len(),
+            });
+        }
+    }
+    let mut identifiers = Random::for_purpose(scenario.seed, IDENTIFIERS);
+    let switches = (0..scenario.switches.len())
+        .map(|switch| switch_plan(scenario, switch, &ports[switch], identifiers.next_u64()))
+        .collect();
+    let (links, link_of) = links(scenario, &ports);
+    let interval = sample_interval(scenario.duration);
+    let third = scenario.duration.divided_by(3);
+    let mut plan = NetworkPlan {
+        switches,
+        hosts: hosts(scenario),
+        links,
+        flows: flows(scenario, &ports)?,
+        actions: Vec::new(),
+        seed: scenario.seed,
+        sample_interval: Some(interval),
+        last_part_from: Instant::ZERO + third + third,
+        log_capacity: LOG_CAPACITY,
+    };
+    faults::apply(scenario, &link_of, &mut plan);
+    Ok(plan)
+}
+
+/// A round time (1, 2 or 5 of a power of ten) that gives about [`POINTS`] points.
+fn sample_interval(duration: Duration) -> Duration {
+    let wanted = duration.as_nanos().div_ceil(POINTS).max(1);
+    let mut power = 1u64;
+    loop {
+        for factor in [1, 2, 5] {
+            let candidate = power.saturating_mul(factor);
+            if candidate >= wanted {
+                return Duration::from_nanos(candidate);
+            }
+        }
+        power = power.saturating_mul(10);
+    }
+}
+
+fn switch_plan(scenario: &Scenario, switch: usize, ports: &[SwitchPort], seed: u64) -> SwitchPlan {
+    let config =
+        scenario.daemon_config_with(switch, ports, PathBuf::new(), scenario.dataplane(), |_| {
+            String::new()
+        });
+    let addresses: Vec<_> = (0..ports.len())
+        .map(|port| port_address(switch as u32, port as u8))
+        .collect();
+    let mut core = config.core(&addresses);
+    // No rings here: one frame for each cell of the buffers.
+    core.frame_count = core.frames_needed();
+    core.shaper_burst = Bytes::ZERO;
+    introduce(scenario, switch, ports, &mut core);
+    let storm_neighbours = ports
+        .iter()
+        .map(|port| match port.peer {
+            PortPeer::Host(_) => StormNeighbour::Regular,
+            PortPeer::Switch(_) => StormNeighbour::Judges,
+        })
+        .collect();
+    SwitchPlan {
+        config: core,
+        control: Some(ControlPlan {
+            config: config.control(),
+            seed,
+            latency: scenario.control.latency,
+            storm_neighbours,
+        }),
+    }
+}
+
+/// What LLDP would find out: who knows Levels.
+fn introduce(scenario: &Scenario, switch: usize, ports: &[SwitchPort], core: &mut SwitchConfig) {
+    for (port, config) in ports.iter().zip(&mut core.ports) {
+        if let PortPeer::Switch(peer) = port.peer {
+            config.neighbour = if scenario.has_levels[switch] && scenario.has_levels[peer] {
+                Neighbour::Enhanced
+            } else {
+                Neighbour::Regular
+            };
+        }
+    }
+}
+
+fn hosts(scenario: &Scenario) -> Vec<HostPlan> {
+    let host = |host: &weir_config::scenario::Host| HostPlan {
+        rate: scenario.link_defaults.rate,
+        obeys_pfc: host.obeys_pfc,
+    };
+    scenario.hosts.iter().map(host).collect()
+}
+
+/// Links between switches, then those of hosts; and for each link of the scenario its place, if it works.
+fn links(scenario: &Scenario, ports: &[Vec<SwitchPort>]) -> (Vec<LinkPlan>, Vec<Option<u32>>) {
+    let port_to = |switch: usize, peer: PortPeer| {
+        let index = ports[switch].iter().position(|port| port.peer == peer)?;
+        let port = PortId::from_index(index)?;
+        let switch = switch as u32;
+        Some(End::Port { switch, port })
+    };
+    let shift = |from: usize, to: usize| match &scenario.baseline {
+        Baseline::None => 0,
+        Baseline::BufferPools => 1,
+        Baseline::VirtualChannels { change_at } => u8::from(change_at.contains(&[from, to])),
+    };
+    let mut plans = Vec::new();
+    let mut link_of = Vec::new();
+    for link in &scenario.links {
+        let [a, b] = link.ends;
+        let ends = (
+            port_to(a, PortPeer::Switch(b)),
+            port_to(b, PortPeer::Switch(a)),
+        );
+        let (false, (Some(from), Some(to))) = (link.failed, ends) else {
+            link_of.push(None);
+            continue;
+        };
+        link_of.push(Some(plans.len() as u32));
+        plans.push(LinkPlan {
+            ends: [from, to],
+            delay: link.properties.delay,
+            class_shift: [shift(a, b), shift(b, a)],
+        });
+    }
+    for (index, host) in scenario.hosts.iter().enumerate() {
+        debug_assert_eq!(host.address, host_address(index as u32));
+        if let Some(port) = port_to(host.switch, PortPeer::Host(index)) {
+            plans.push(LinkPlan {
+                ends: [End::Host(index as u32), port],
+                delay: scenario.link_defaults.delay,
+                class_shift: [0; 2],
+            });
+        }
+    }
+    (plans, link_of)
+}
+
+fn flows(scenario: &Scenario, ports: &[Vec<SwitchPort>]) -> Result<Vec<FlowPlan>, PrepareError> {
+    let mut random = Random::for_purpose(scenario.seed, HASHES);
+    let flow = |(index, flow): (usize, &weir_config::scenario::Flow)| {
+        let flow_hash = hashes::flow_hash(scenario, ports, flow, &mut random)
+            .ok_or_else(|| PrepareError::Via(flow.name.clone()))?;
+        Ok(FlowPlan {
+            from: flow.from as u32,
+            to: flow.to as u32,
+            priority: scenario.priority(index),
+            frame: flow.frame,
+            rate: flow.rate,
+            start: Instant::ZERO + flow.start,
+            stop: Instant::ZERO + flow.stop,
+            size: match flow.pattern {
+                Pattern::Burst { size } => Some(size),
+                _ => None,
+            },
+            on_off: match flow.pattern {
+                Pattern::OnOff { on, off } => Some([on, off]),
+                _ => None,
+            },
+            flow_hash,
+        })
+    };
+    scenario.flows.iter().enumerate().map(flow).collect()
+}

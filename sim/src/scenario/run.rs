@@ -1,0 +1,117 @@
+//! One run of one scenario.
+
+use weir_api::run::RunResult;
+use weir_config::scenario::Scenario;
+use weir_core::{Duration, Instant};
+
+use super::outcome::outcome;
+use super::plan::{plan, PrepareError};
+use crate::network::{Imbalance, Network, PlanError};
+
+/// How a run is done.
+#[derive(Default)]
+pub struct Options<'a> {
+    /// Is told how far the run is, now and then.
+    pub progress: Option<&'a mut dyn FnMut(Progress)>,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Virtual time so far.
+    pub now: Instant,
+    /// The end of traffic.
+    pub end: Instant,
+    /// Events so far.
+    pub events: u64,
+    /// Frames inside the network.
+    pub frames: usize,
+}
+
+/// Why a run has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The scenario cannot be simulated.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// Its switches cannot be configured so.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A frame went missing that nobody counted: an error of the simulator or the switch.
+    #[error("after {seconds:.9} s of virtual time: {imbalance}; replay with: weir-sim run FILE --seed {seed}")]
+    Imbalance {
+        /// The seed.
+        seed: u64,
+        /// When, in seconds.
+        seconds: String,
+        /// The numbers.
+        imbalance: Imbalance,
+    },
+}
+
+/// Parts of a run after each of which its books are checked.
+const CHECKS: u64 = 200;
+
+/// Runs `scenario` in virtual time: for its duration, and then without traffic until the network is empty or stands
+/// still.
+///
+/// # Errors
+///
+/// See [`RunError`]. An expectation that does not hold is no error; the result says so.
+pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunError> {
+    let mut network = Network::new(plan(scenario)?)?;
+    let end = Instant::ZERO + scenario.duration;
+    let part = Duration::from_nanos(scenario.duration.as_nanos().div_ceil(CHECKS).max(1));
+    let mut progress = options.progress;
+    let mut next = Instant::ZERO;
+    while next < end {
+        next = (next + part).min(end);
+        network.run_until(next);
+        check(scenario, &network)?;
+        if let Some(progress) = &mut progress {
+            progress(Progress {
+                now: next,
+                end,
+                events: network.totals().events,
+                frames: network.frames_in_network(),
+            });
+        }
+    }
+    let delivered: Vec<u64> = network
+        .flows()
+        .iter()
+        .map(|flow| flow.received_bytes)
+        .collect();
+    let still = standstill(scenario);
+    network.drain(still, still.saturating_mul(20) + scenario.duration);
+    check(scenario, &network)?;
+    Ok(outcome(scenario, &network, &delivered))
+}
+
+fn check(scenario: &Scenario, network: &Network) -> Result<(), RunError> {
+    network
+        .check_conservation()
+        .map_err(|imbalance| RunError::Imbalance {
+            seed: scenario.seed,
+            seconds: format!(
+                "{:.9}",
+                network.now().saturating_since(Instant::ZERO).as_secs_f64()
+            ),
+            imbalance,
+        })
+}
+
+/// A network in which nothing has moved for this long will not move: longer than a pause lasts that nobody renews, and
+/// than the policy takes for a deadlock.
+fn standstill(scenario: &Scenario) -> Duration {
+    let rates = scenario.links.iter().map(|link| link.properties.rate);
+    let slowest = rates
+        .min()
+        .unwrap_or(scenario.link_defaults.rate)
+        .min(scenario.link_defaults.rate);
+    let pause = scenario.dataplane().pause_time.at(slowest);
+    let deadlock = &scenario.deadlock;
+    let policy = deadlock.detect + deadlock.clcm_interval + deadlock.release + deadlock.lifetime;
+    let wait = policy + scenario.control.latency.saturating_mul(2);
+    pause.saturating_mul(2) + wait.saturating_mul(8)
+}
