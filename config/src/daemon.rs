@@ -10,7 +10,7 @@ use weir_core::config::{
     default_bucket_count, DetectorConfig, EcmpConfig, FlowMonitorConfig, LifetimeConfig,
     RouteConfig, WatchdogConfig,
 };
-use weir_core::control::Policy;
+use weir_core::control::{ControlConfig, Policy};
 use weir_core::{
     BitRate, Bytes, ClassConfig, ClassMode, Duration, FeedbackCoding, MacAddress, Neighbour,
     Police, PortConfig, PortId, PortRole, Priority, Quanta, SwitchConfig,
@@ -116,10 +116,22 @@ pub struct DataplaneConfig {
 }
 
 impl DataplaneConfig {
+    const HEADER_AND_TWO_TAGS: Bytes = Bytes::new(14 + 2 * 4);
+
     /// Longest frame from destination address to last payload byte.
     pub fn frame_length_max(&self) -> Bytes {
-        const HEADER_AND_TWO_TAGS: Bytes = Bytes::new(14 + 2 * 4);
-        self.mtu + HEADER_AND_TWO_TAGS
+        self.mtu + Self::HEADER_AND_TWO_TAGS
+    }
+
+    /// The same with an MTU that is at least what frames of this length need. A daemon needs chunks that hold it.
+    #[must_use]
+    pub fn with_frames(self, length: Bytes) -> Self {
+        Self {
+            mtu: self
+                .mtu
+                .max(length.saturating_sub(Self::HEADER_AND_TWO_TAGS)),
+            ..self
+        }
     }
 
     /// γmax: the longest frame as it is charged.
@@ -499,6 +511,23 @@ impl DaemonConfig {
         };
         config.frame_count = config.frames_needed() + self.ring_frames();
         config
+    }
+
+    /// The control plane's settings.
+    pub fn control(&self) -> ControlConfig {
+        let ports = self.ports.iter().enumerate();
+        let fabric = ports.filter(|(_, port)| port.role == PortRole::Fabric);
+        ControlConfig {
+            policy: self.deadlock.policy,
+            clcm_interval: self.deadlock.clcm_interval,
+            release_period: self.deadlock.release,
+            release_extra: self.deadlock.release_buffer,
+            loop_breaker: self.deadlock.loop_breaker,
+            port_count: self.ports.len(),
+            fabric_ports: fabric
+                .filter_map(|(index, _)| PortId::from_index(index))
+                .collect(),
+        }
     }
 
     /// How a port is watched for PFC storms. The policy `watchdog` watches every port.

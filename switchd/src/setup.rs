@@ -5,8 +5,7 @@ mod announcement;
 use std::time::Duration;
 
 use weir_config::daemon::{DaemonConfig, LogFormat};
-use weir_core::control::ControlConfig;
-use weir_core::{PortId, PortRole, PortSet, Priority};
+use weir_core::Priority;
 
 use crate::control::flight_recorder::FlightSettings;
 use crate::control::info::{ClassInfo, PortInfo, SwitchInfo};
@@ -22,7 +21,7 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
         metrics: config.metrics_listen,
         info: info(config),
         control: ControlSettings {
-            plane: control(config),
+            plane: config.control(),
             seed,
             history_interval: config.dataplane.history_interval,
             history_length: config.dataplane.history_length,
@@ -65,24 +64,6 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
             mode: core.classes[priority.index()].mode,
             configured: config.class_of(priority).is_some(),
         }),
-    }
-}
-
-fn control(config: &DaemonConfig) -> ControlConfig {
-    let mut fabric_ports = PortSet::EMPTY;
-    for (index, port) in config.ports.iter().enumerate() {
-        if let (PortRole::Fabric, Some(id)) = (port.role, PortId::from_index(index)) {
-            fabric_ports.insert(id);
-        }
-    }
-    ControlConfig {
-        policy: config.deadlock.policy,
-        clcm_interval: config.deadlock.clcm_interval,
-        release_period: config.deadlock.release,
-        release_extra: config.deadlock.release_buffer,
-        loop_breaker: config.deadlock.loop_breaker,
-        port_count: config.ports.len(),
-        fabric_ports,
     }
 }
 

@@ -1,0 +1,126 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use weir_config::Override;
+
+/// Runs scenario files in virtual time: the switches are the ones that weir-switchd runs, hosts and links are
+/// simulated. The same file and seed give the same result, byte for byte, on any machine.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    max_term_width = 110,
+    after_help = "Exit status: 0 all expectations held, 1 one did not, 2 the file or the command line is wrong, \
+                  3 the run failed."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run one scenario and judge its expectations.
+    #[command(after_help = RUN_HELP)]
+    Run(RunArguments),
+    /// Run one scenario many times, on all cores: with other values of its keys, and other seeds.
+    #[command(after_help = SWEEP_HELP)]
+    Sweep(SweepArguments),
+    /// Lay two results side by side, such as one of the lab and one of virtual time.
+    #[command(after_help = COMPARE_HELP)]
+    Compare(CompareArguments),
+}
+
+const RUN_HELP: &str = "\
+Examples:
+  weir-sim run scenarios/ring4.toml
+  weir-sim run scenarios/ring4.toml --set deadlock.policy=breaker --json ring4.json --svg ring4.svg
+  weir-sim run scenarios/fat-tree.toml --seed 7 --until 2ms";
+
+const SWEEP_HELP: &str = "\
+Every combination of the values is run, each with every seed.
+
+Examples:
+  weir-sim sweep scenarios/ring4.toml --over deadlock.policy=off,breaker,auto --seeds 20
+  weir-sim sweep scenarios/ring4.toml --over class.lossless.xoff=30KiB,60KiB --over deadlock.detect=20ms,100ms";
+
+const COMPARE_HELP: &str = "\
+Example:
+  cargo xtask lab scenarios/ring4.toml --json lab.json
+  weir-sim run scenarios/ring4.toml --json sim.json
+  weir-sim compare lab.json sim.json";
+
+/// The scenario and what is put over it.
+#[derive(Debug, Args)]
+pub struct Source {
+    /// The scenario file.
+    pub file: PathBuf,
+    /// Put a value over one of the file: deadlock.policy=breaker, class.lossless.xoff=30KiB. May be given again.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub overrides: Vec<Override>,
+    /// Traffic ends after this much virtual time, such as 2ms, in the place of the file's duration.
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    #[command(flatten)]
+    pub source: Source,
+    /// Of all randomness, in the place of the file's.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Write the whole result as JSON, `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Draw throughput and buffers over time.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Print no progress.
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct SweepArguments {
+    #[command(flatten)]
+    pub source: Source,
+    /// A key and its values: deadlock.policy=off,breaker. May be given again.
+    #[arg(long = "over", value_name = "PATH=VALUE,VALUE")]
+    pub over: Vec<String>,
+    /// How many seeds, from the file's on.
+    #[arg(long, default_value_t = 1)]
+    pub seeds: u64,
+    /// How many runs at a time [default: one for each core].
+    #[arg(long)]
+    pub jobs: Option<usize>,
+    /// Write all results as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Print no progress.
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// The first result.
+    pub a: PathBuf,
+    /// The second result; rates are given in parts of the first one's.
+    pub b: PathBuf,
+    /// By how much rates may differ, in percent.
+    #[arg(long, default_value_t = 10.0, value_name = "PERCENT")]
+    pub tolerance: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn is_sound() {
+        Cli::command().debug_assert();
+    }
+}

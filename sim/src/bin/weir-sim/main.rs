@@ -1,0 +1,40 @@
+//! `weir-sim`: scenarios in virtual time.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod compare;
+mod output;
+mod run;
+mod sweep;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use weir_config::FileError;
+
+use cli::{Cli, Command};
+
+const EXIT_EXPECTATION: u8 = 1;
+const EXIT_USAGE: u8 = 2;
+const EXIT_FAILURE: u8 = 3;
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Sweep(arguments) => sweep::sweep(&arguments),
+        Command::Compare(arguments) => compare::compare(&arguments),
+    };
+    let status = match outcome {
+        Ok(true) => 0,
+        Ok(false) => EXIT_EXPECTATION,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            if error.is::<FileError>() {
+                EXIT_USAGE
+            } else {
+                EXIT_FAILURE
+            }
+        }
+    };
+    ExitCode::from(status)
+}

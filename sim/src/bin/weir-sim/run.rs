@@ -1,0 +1,85 @@
+//! `weir-sim run`.
+
+use anyhow::{Context, Result};
+use weir_config::scenario::Scenario;
+use weir_config::Override;
+use weir_results::{plot, table};
+use weir_sim::scenario::{run as simulate, Options, Progress};
+
+use crate::cli::{RunArguments, Source};
+use crate::output::{bar, write, xoff};
+
+/// Whether all expectations held.
+pub fn run(arguments: &RunArguments) -> Result<bool> {
+    let scenario = load(&arguments.source, arguments.seed, &[])?;
+    let bar = bar(scenario.duration.as_nanos(), arguments.quiet);
+    let mut report = |progress: Progress| {
+        bar.set_position(progress.now.as_nanos());
+        let (events, frames) = (progress.events as f64 / 1e6, progress.frames);
+        bar.set_message(format!("{events:.1} M events, {frames} frames inside,"));
+    };
+    let result = simulate(
+        &scenario,
+        Options {
+            progress: Some(&mut report),
+        },
+    );
+    bar.finish_and_clear();
+    let result = result.with_context(|| replay(&arguments.source, scenario.seed))?;
+    if arguments
+        .json
+        .as_ref()
+        .is_none_or(|path| path.as_os_str() != "-")
+    {
+        print!("{}{}", table::run(&result), table::credit_loops(&scenario));
+    }
+    if let Some(path) = &arguments.json {
+        write(path, &serde_json::to_string_pretty(&result)?)?;
+    }
+    if let Some(path) = &arguments.svg {
+        let columns = [(scenario.name.as_str(), &result)];
+        write(path, &plot::svg(&columns, xoff(&scenario)))?;
+    }
+    let held = result
+        .expectations
+        .iter()
+        .all(|expectation| expectation.held);
+    if !held {
+        eprintln!("replay with: {}", replay(&arguments.source, scenario.seed));
+    }
+    Ok(held)
+}
+
+/// Reads the scenario with what the command line puts over it.
+pub fn load(source: &Source, seed: Option<u64>, more: &[Override]) -> Result<Scenario> {
+    let mut overrides = source.overrides.clone();
+    overrides.extend_from_slice(more);
+    if let Some(until) = &source.until {
+        overrides.push(parse_override(&format!("duration={until}"))?);
+    }
+    if let Some(seed) = seed {
+        overrides.push(parse_override(&format!("seed={seed}"))?);
+    }
+    Ok(Scenario::load(&source.file, &overrides)?)
+}
+
+/// One `PATH=VALUE`.
+pub fn parse_override(text: &str) -> Result<Override> {
+    text.parse().map_err(anyhow::Error::msg)
+}
+
+/// The command that does the same again.
+pub fn replay(source: &Source, seed: u64) -> String {
+    let mut words = vec![format!(
+        "weir-sim run {} --seed {seed}",
+        source.file.display()
+    )];
+    words.extend(
+        source
+            .overrides
+            .iter()
+            .map(|change| format!("--set {change}")),
+    );
+    words.extend(source.until.iter().map(|until| format!("--until {until}")));
+    words.join(" ")
+}

@@ -1,0 +1,205 @@
+//! `weir-sim sweep`.
+// Runs share nothing and are put in order at the end: what threads do with them changes no result.
+#![allow(clippy::disallowed_methods)]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
+
+use anyhow::{bail, Context, Result};
+use weir_api::run::RunResult;
+use weir_config::scenario::Scenario;
+use weir_results::quantity;
+use weir_sim::scenario::{run, Options, RunError};
+
+use crate::cli::SweepArguments;
+use crate::output::{bar, write};
+use crate::run::{load, parse_override};
+
+/// One combination of values, with one seed.
+struct Point {
+    values: Vec<String>,
+    scenario: Scenario,
+}
+
+/// Whether all expectations of all runs held.
+pub fn sweep(arguments: &SweepArguments) -> Result<bool> {
+    let axes = axes(&arguments.over)?;
+    let points = points(arguments, &axes)?;
+    let results = run_all(&points, arguments)?;
+    println!("{}", table(&axes, &points, &results));
+    if let Some(path) = &arguments.json {
+        let all = serde_json::json!({ "format": weir_api::run::RUN_FORMAT, "runs": results });
+        write(path, &serde_json::to_string_pretty(&all)?)?;
+    }
+    let mut held = true;
+    for (point, result) in points.iter().zip(&results) {
+        for failed in result
+            .expectations
+            .iter()
+            .filter(|expectation| !expectation.held)
+        {
+            held = false;
+            let values: String = axes
+                .iter()
+                .zip(&point.values)
+                .map(|((path, _), value)| format!(" --set {path}={value}"))
+                .collect();
+            println!(
+                "expectation failed: {} (seen: {}); replay with: weir-sim run {} --seed {}{values}",
+                failed.what,
+                failed.seen,
+                arguments.source.file.display(),
+                result.seed
+            );
+        }
+    }
+    Ok(held)
+}
+
+fn axes(over: &[String]) -> Result<Vec<(String, Vec<String>)>> {
+    over.iter()
+        .map(|text| {
+            let Some((path, values)) = text.split_once('=') else {
+                bail!("--over {text}: write PATH=VALUE,VALUE, such as deadlock.policy=off,breaker");
+            };
+            let values = values.split(',').map(str::to_owned).collect();
+            Ok((path.to_owned(), values))
+        })
+        .collect()
+}
+
+/// The last axis runs fastest, the seed faster still.
+fn points(arguments: &SweepArguments, axes: &[(String, Vec<String>)]) -> Result<Vec<Point>> {
+    const POINTS_MAX: usize = 100_000;
+    let mut combinations: Vec<Vec<String>> = vec![Vec::new()];
+    for (_, values) in axes {
+        combinations = combinations
+            .iter()
+            .flat_map(|known| {
+                values.iter().map(move |value| {
+                    let mut longer = known.clone();
+                    longer.push(value.clone());
+                    longer
+                })
+            })
+            .collect();
+    }
+    let count = combinations.len().saturating_mul(arguments.seeds as usize);
+    if count > POINTS_MAX {
+        bail!("{count} runs are more than {POINTS_MAX}: leave out values or seeds");
+    }
+    let mut points = Vec::with_capacity(count);
+    for values in combinations {
+        let overrides: Vec<_> = axes
+            .iter()
+            .zip(&values)
+            .map(|((path, _), value)| parse_override(&format!("{path}={value}")))
+            .collect::<Result<_>>()?;
+        let first = load(&arguments.source, None, &overrides)?.seed;
+        for seed in first..first + arguments.seeds.max(1) {
+            points.push(Point {
+                values: values.clone(),
+                scenario: load(&arguments.source, Some(seed), &overrides)?,
+            });
+        }
+    }
+    Ok(points)
+}
+
+fn run_all(points: &[Point], arguments: &SweepArguments) -> Result<Vec<RunResult>> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = arguments
+        .jobs
+        .unwrap_or(cores)
+        .clamp(1, points.len().max(1));
+    let bar = bar(points.len() as u64, arguments.quiet);
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<Result<RunResult, RunError>>>> =
+        points.iter().map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let (Some(point), Some(place)) = (points.get(index), results.get(index)) else {
+                    return;
+                };
+                let result = run(&point.scenario, Options::default());
+                if let Ok(mut place) = place.lock() {
+                    *place = Some(result);
+                }
+                bar.inc(1);
+            });
+        }
+    });
+    bar.finish_and_clear();
+    points
+        .iter()
+        .zip(results)
+        .map(|(point, result)| {
+            let result = result
+                .into_inner()
+                .ok()
+                .flatten()
+                .context("a run was cut short")?;
+            result.with_context(|| format!("seed {}, {:?}", point.scenario.seed, point.values))
+        })
+        .collect()
+}
+
+fn table(axes: &[(String, Vec<String>)], points: &[Point], results: &[RunResult]) -> String {
+    let mut rows = vec![axes
+        .iter()
+        .map(|(path, _)| path.clone())
+        .collect::<Vec<_>>()];
+    let headings = [
+        "seed",
+        "verdict",
+        "lost",
+        "reordered",
+        "delivered",
+        "last third",
+        "detected",
+        "releases",
+    ];
+    rows[0].extend(headings.map(str::to_owned));
+    for (point, result) in points.iter().zip(results) {
+        let sum = |count: fn(&weir_api::run::FlowResult) -> f64| {
+            result.flows.iter().map(count).sum::<f64>()
+        };
+        let mut row = point.values.clone();
+        row.extend([
+            result.seed.to_string(),
+            if result.deadlocked {
+                "deadlocked"
+            } else {
+                "moves"
+            }
+            .to_owned(),
+            format!("{}", sum(|flow| flow.lost as f64)),
+            format!("{}", sum(|flow| flow.reordered as f64)),
+            quantity::rate(sum(|flow| flow.bits_per_second)),
+            quantity::rate(sum(|flow| flow.bits_per_second_last_third)),
+            quantity::time(result.detect_seconds),
+            result.releases.to_string(),
+        ]);
+        rows.push(row);
+    }
+    let columns = rows[0].len();
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| {
+            rows.iter()
+                .map(|row| row[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let line = |row: &Vec<String>| {
+        let cells: Vec<String> = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:>width$}"))
+            .collect();
+        cells.join("  ")
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
