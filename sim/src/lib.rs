@@ -9,3 +9,4 @@ pub mod event_queue;
 pub mod network;
 pub mod random;
 pub mod scenario;
+pub mod search;

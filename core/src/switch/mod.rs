@@ -256,7 +256,11 @@ impl Switch {
                 period,
             } => self.begin_traffic_release(now, ingress, egress, priority, amount, period),
             Command::SetLink { port, up } => {
-                self.port_mut(port)?.up = up;
+                let state = self.port_mut(port)?;
+                let was_up = core::mem::replace(&mut state.up, up);
+                if let (Some(echo), true, false) = (&mut state.echo, up, was_up) {
+                    echo.begin_anew();
+                }
                 Ok(())
             }
             Command::SetNeighbour { port, neighbour } => self.set_neighbour(port, neighbour),

@@ -5,6 +5,7 @@ mod cli;
 mod compare;
 mod output;
 mod run;
+mod search;
 mod sweep;
 
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Search(arguments) => search::search(&arguments),
     };
     let status = match outcome {
         Ok(true) => 0,
