@@ -116,10 +116,22 @@ pub struct DataplaneConfig {
 }
 
 impl DataplaneConfig {
+    const HEADER_AND_TWO_TAGS: Bytes = Bytes::new(14 + 2 * 4);
+
     /// Longest frame from destination address to last payload byte.
     pub fn frame_length_max(&self) -> Bytes {
-        const HEADER_AND_TWO_TAGS: Bytes = Bytes::new(14 + 2 * 4);
-        self.mtu + HEADER_AND_TWO_TAGS
+        self.mtu + Self::HEADER_AND_TWO_TAGS
+    }
+
+    /// The same with an MTU that is at least what frames of this length need. A daemon needs chunks that hold it.
+    #[must_use]
+    pub fn with_frames(self, length: Bytes) -> Self {
+        Self {
+            mtu: self
+                .mtu
+                .max(length.saturating_sub(Self::HEADER_AND_TWO_TAGS)),
+            ..self
+        }
     }
 
     /// γmax: the longest frame as it is charged.

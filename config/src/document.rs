@@ -27,7 +27,8 @@ pub(crate) struct Item {
 pub(crate) enum Value {
     Text(String),
     Integer(i64),
-    Float,
+    /// As it is written: nothing is rounded here.
+    Float(String),
     Boolean(bool),
     Array(Vec<Item>),
     /// In the order of the file.
@@ -42,7 +43,7 @@ impl Value {
         match self {
             Self::Text(_) => "text",
             Self::Integer(_) => "an integer",
-            Self::Float => "a float",
+            Self::Float(_) => "a float",
             Self::Boolean(_) => "a boolean",
             Self::Array(_) => "an array",
             Self::Table(_) => "a table",
@@ -52,7 +53,7 @@ impl Value {
 }
 
 /// One `PATH=VALUE` of the command line: `deadlock.policy=breaker`, `class.lossless.xoff=64KiB`. In an
-/// array of tables the element is chosen by its `name`.
+/// array of tables the element is chosen by its `name`, or by its place from 0 where it has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     path: Vec<String>,
@@ -136,6 +137,7 @@ pub(crate) fn apply(root: &mut Item, change: &Override) -> Result<(), Problem> {
                 let Some(index) = elements
                     .iter()
                     .position(|element| name_of(element).as_deref() == Some(key))
+                    .or_else(|| unnamed(elements, key))
                 else {
                     return Err(refuse(format!(
                         "there is no `{key}`; there are: {}",
@@ -152,6 +154,13 @@ pub(crate) fn apply(root: &mut Item, change: &Override) -> Result<(), Problem> {
         value: bare_value(&change.value),
     };
     Ok(())
+}
+
+/// An element without a name is known by its place, from 0, as in messages.
+fn unnamed(elements: &[Item], key: &str) -> Option<usize> {
+    let index: usize = key.parse().ok()?;
+    let element = elements.get(index)?;
+    (name_of(element).is_none() && matches!(element.value, Value::Table(_))).then_some(index)
 }
 
 fn name_of(item: &Item) -> Option<String> {
@@ -192,8 +201,8 @@ fn convert(text: &str, value: &Spanned<DeValue<'_>>) -> Item {
     let converted = match value.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
-            .map_or(Value::Float, Value::Integer),
-        DeValue::Float(_) => Value::Float,
+            .map_or_else(|_| Value::Float(number.as_str().to_owned()), Value::Integer),
+        DeValue::Float(number) => Value::Float(number.as_str().to_owned()),
         DeValue::Boolean(flag) => Value::Boolean(*flag),
         DeValue::Datetime(_) => Value::Datetime,
         DeValue::Array(elements) => Value::Array(

@@ -7,9 +7,11 @@
 
 pub mod daemon;
 mod document;
+pub mod fraction;
 mod reader;
 pub mod scenario;
 pub mod units;
 
 pub use document::Override;
+pub use fraction::Fraction;
 pub use reader::{FileError, Problem};

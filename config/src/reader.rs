@@ -1,12 +1,14 @@
 //! Reading a document key by key, collecting everything that is wrong.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
 use weir_core::{BitRate, Bytes, Duration, MacAddress};
 
 use crate::document::{Item, Origin, Value};
+use crate::fraction::{parse_fraction, Fraction};
 use crate::units;
 
 /// One thing that is wrong with a file.
@@ -79,7 +81,14 @@ impl Problems {
     pub(crate) fn into_sorted(self) -> Vec<Problem> {
         let mut problems = self.0.into_inner();
         problems.sort_by_key(|problem| problem.line.unwrap_or(usize::MAX));
-        problems
+        // A table that is opened twice complains twice.
+        let mut told: Vec<Problem> = Vec::with_capacity(problems.len());
+        for problem in problems {
+            if !told.contains(&problem) {
+                told.push(problem);
+            }
+        }
+        told
     }
 }
 
@@ -343,6 +352,23 @@ impl FromItem for u64 {
     }
 }
 
+impl FromItem for Fraction {
+    const EXAMPLE: &'static str = "a number such as 0.25";
+    fn from_item(item: &Item) -> Result<Self, String> {
+        let text = match &item.value {
+            Value::Integer(number) => number.to_string(),
+            Value::Float(text) | Value::Text(text) => text.clone(),
+            other => {
+                return Err(format!(
+                    "a number such as 0.25 is needed here, not {}",
+                    other.kind()
+                ))
+            }
+        };
+        parse_fraction(&text).map_err(|error| error.to_string())
+    }
+}
+
 impl<T: FromItem> FromItem for Vec<T> {
     const EXAMPLE: &'static str = "an array such as [ … ]";
     fn from_item(item: &Item) -> Result<Self, String> {
@@ -386,14 +412,14 @@ with_unit!(MacAddress, str::parse::<MacAddress>, "02:00:00:00:00:01");
 /// Refuses a name that was given before. Bounded use: one for each kind of thing in a file.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    seen: RefCell<Vec<(String, Option<usize>)>>,
+    seen: RefCell<BTreeMap<String, Option<usize>>>,
 }
 
 impl Names {
     /// Notes `name`; complains when it was noted before.
     pub(crate) fn note(&self, table: &Table<'_>, key: &str, name: &str) {
         let mut seen = self.seen.borrow_mut();
-        if let Some((_, line)) = seen.iter().find(|(other, _)| other == name) {
+        if let Some(line) = seen.get(name) {
             let place = line.map_or(String::new(), |line| format!(" in line {line}"));
             table.complain(
                 key,
@@ -401,6 +427,15 @@ impl Names {
             );
             return;
         }
-        seen.push((name.to_owned(), table.line_of(key)));
+        seen.insert(name.to_owned(), table.line_of(key));
+    }
+
+    /// Notes a name that no key gives: what the file asks to be generated has it.
+    pub(crate) fn take(&self, name: &str) {
+        self.seen.borrow_mut().insert(name.to_owned(), None);
+    }
+
+    pub(crate) fn is_taken(&self, name: &str) -> bool {
+        self.seen.borrow().contains_key(name)
     }
 }

@@ -1,23 +1,37 @@
 //! Scenario files: switches, hosts, links, routes, flows, and what is expected. The lab runs them with
 //! real frames, the simulator in virtual time.
 
+mod baseline;
 mod credit_loop;
 mod derive;
+mod fault;
+mod flow;
+pub mod generate;
+mod lab;
+pub mod random;
 mod read;
 mod routes;
 mod topology;
+mod traffic;
+mod transport;
 
 use std::path::Path;
 
-use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, MacAddress, Police};
+use weir_core::{BitRate, Duration, FeedbackCoding, MacAddress, Police};
 
 use crate::daemon::{Class, DeadlockConfig, PfcwdConfig};
 use crate::reader::{FileError, Problem};
 use crate::Override;
 
+pub use baseline::Baseline;
 pub use credit_loop::CreditLoop;
+pub use fault::{ControlConfig, Fault, FaultTime};
+pub use flow::{Flow, Pattern, Transport};
 pub use read::KEYS;
+pub use routes::{NextHops, NextHopsOf};
 pub use topology::{PortPeer, SwitchPort};
+pub use traffic::{Traffic, TrafficError, TrafficKind, FLOW_COUNT_MAX};
+pub use transport::{DcqcnConfig, WindowConfig};
 
 /// A checked scenario. Switches, hosts, links and flows are named by their index in these lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,21 +50,31 @@ pub struct Scenario {
     pub deadlock: DeadlockConfig,
     /// `[pfcwd]`, of every switch.
     pub pfcwd: PfcwdConfig,
-    /// `[[switch]]`.
+    /// Those of `[topology]`, then `[[switch]]`.
     pub switches: Vec<String>,
     /// By switch: whether it knows Levels. One that does not speaks plain PFC in classes of mode `level`,
     /// and its neighbours are not told.
     pub has_levels: Vec<bool>,
-    /// `[[host]]`.
+    /// Those of `[topology]`, then `[[host]]`.
     pub hosts: Vec<Host>,
-    /// `[[link]]` between switches.
+    /// Between switches: those of `[topology]`, then `[[link]]`.
     pub links: Vec<Link>,
     /// `[link-defaults]`, which links between hosts and switches have.
     pub link_defaults: LinkProperties,
-    /// By switch, then by host: the ports of that switch that the flow hash chooses among; empty where no route goes.
-    pub next_hops: Vec<Vec<Vec<usize>>>,
-    /// `[[flow]]`.
+    /// Where switches send frames.
+    pub next_hops: NextHops,
+    /// `[[flow]]`, then the flows of every `[[traffic]]`.
     pub flows: Vec<Flow>,
+    /// `[control]`.
+    pub control: ControlConfig,
+    /// `[dcqcn]`.
+    pub dcqcn: DcqcnConfig,
+    /// `[window]`.
+    pub window: WindowConfig,
+    /// `[[fault]]`.
+    pub faults: Vec<Fault>,
+    /// `[baseline]`.
+    pub baseline: Baseline,
     /// `[expect]` with the tables for the policy in force on top.
     pub expect: Expect,
 }
@@ -94,29 +118,6 @@ pub struct Link {
     pub properties: LinkProperties,
 }
 
-/// One flow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Flow {
-    /// Its name.
-    pub name: String,
-    /// Sending host.
-    pub from: usize,
-    /// Receiving host.
-    pub to: usize,
-    /// The switches on the way that its flow hash must pick, first to last; `None`: whatever it picks.
-    pub via: Option<Vec<usize>>,
-    /// Its class; the flow uses the class's first priority.
-    pub class: usize,
-    /// `None`: as fast as the line.
-    pub rate: Option<BitRate>,
-    /// Frame length from destination address to last payload byte.
-    pub frame: Bytes,
-    /// First frame, after the beginning of traffic.
-    pub start: Duration,
-    /// No frame from here on.
-    pub stop: Duration,
-}
-
 /// What a run must show. `None`: not asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expect {
@@ -134,6 +135,8 @@ pub struct Expect {
     pub reordered: Option<u64>,
     /// Frames corrupted, at most.
     pub corrupted: Option<u64>,
+    /// Frames dropped by switches, at most.
+    pub dropped: Option<u64>,
     /// Whether every flow made progress in the last third.
     pub progress: Option<bool>,
     /// Time from detection to the first release, at most.

@@ -213,8 +213,8 @@ fn refusals_name_the_place_and_the_remedy() {
         ),
         (
             "frame = \"1500B\"",
-            "frame = \"9000B\"",
-            "must be between 80 B and 1518 B",
+            "frame = \"9217B\"",
+            "must be between 60 B and 9216 B",
         ),
         (
             "name = \"s1\"",

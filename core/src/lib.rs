@@ -38,4 +38,6 @@ pub use frame::{Admitted, Frame, FrameHandle};
 pub use level::{Budgets, Level};
 pub use port_set::PortSet;
 pub use switch::{Switch, Transmission};
-pub use units::{BitRate, Bytes, Duration, Instant, MacAddress, PortId, Priority, Quanta, Spuid};
+pub use units::{
+    BitRate, Bytes, Duration, Instant, MacAddress, PortId, Priority, Quanta, Spuid, PORT_COUNT_MAX,
+};

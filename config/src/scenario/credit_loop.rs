@@ -1,17 +1,14 @@
 //! Cyclic buffer dependencies that routes close: the condition for a credit loop deadlock.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+mod graph;
 
-use weir_core::{ClassMode, Priority};
+use std::collections::BTreeMap;
 
-use super::routes::Walk;
-use super::topology::Adjacency;
-use super::Scenario;
+use weir_core::Priority;
 
-/// A link in one direction, by its two switches. It stands for the ingress buffer at its end.
-type Channel = (usize, usize);
-/// By channel: those that frames in its buffer wait for.
-type Dependencies = BTreeMap<Channel, BTreeSet<Channel>>;
+use super::topology::{Adjacency, PortPeer};
+use super::{Flow, Scenario};
+use graph::Graph;
 
 /// A cyclic sequence of switches, each of which holds frames that wait for the next. The smallest channel comes first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,34 +22,28 @@ pub struct CreditLoop {
 impl Scenario {
     /// The credit loops that the routes of the lossless flows close: for each link on a cycle of the channel dependency
     /// graph, a shortest cycle through it. Empty exactly when that graph has no cycle. A flow with `via` counts by that way,
-    /// any other by every member that its hash may pick.
+    /// any other by every member that its hash may pick. A [`Baseline`](super::Baseline) counts: where a frame's priority
+    /// rises, the buffer behind is another one.
     ///
-    /// O(links²) for each priority.
+    /// For each priority O(links on cycles × dependencies).
     pub fn credit_loops(&self) -> Vec<CreditLoop> {
-        let adjacency = Adjacency::new(self.switches.len(), &self.hosts, &self.links);
-        let mut graphs: BTreeMap<Priority, Dependencies> = BTreeMap::new();
-        for (index, flow) in self.flows.iter().enumerate() {
-            if matches!(self.classes[flow.class].mode, ClassMode::Lossy { .. }) {
-                continue;
-            }
-            let channels = match &flow.via {
-                Some(way) => way.windows(2).map(|pair| (pair[0], pair[1])).collect(),
-                None => Walk::new(&adjacency, &self.next_hops, flow.to)
-                    .links(self.hosts[flow.from].switch),
-            };
-            let graph = graphs.entry(self.priority(index)).or_default();
-            for held in &channels {
-                let next = channels.iter().filter(|next| next.0 == held.1);
-                graph.entry(*held).or_default().extend(next);
-            }
-        }
+        let channels = Channels::new(&self.adjacency());
+        let graphs = self.dependencies(&channels);
         let loops = graphs.iter().flat_map(|(priority, graph)| {
-            cycles(graph).into_iter().map(|channels| CreditLoop {
-                priority: *priority,
-                switches: channels.into_iter().map(|(from, _)| from).collect(),
-            })
+            let cycles = graph.cycles().into_iter();
+            cycles.map(|cycle| channels.credit_loop(*priority, &cycle))
         });
         loops.collect()
+    }
+
+    /// One of them, `None` exactly when there is none. O(dependencies).
+    pub fn first_credit_loop(&self) -> Option<CreditLoop> {
+        let channels = Channels::new(&self.adjacency());
+        let graphs = self.dependencies(&channels);
+        graphs.iter().find_map(|(priority, graph)| {
+            let cycle = graph.first_cycle()?;
+            Some(channels.credit_loop(*priority, &cycle))
+        })
     }
 
     /// `s1 → s2 → s3 → s1`.
@@ -64,75 +55,154 @@ impl Scenario {
             .collect();
         names.join(" → ")
     }
-}
 
-/// For each channel on a cycle a shortest cycle through it, each cycle once.
-fn cycles(graph: &Dependencies) -> Vec<Vec<Channel>> {
-    let shortest = graph.keys().filter_map(|start| shortest(graph, *start));
-    let distinct: BTreeSet<Vec<Channel>> = shortest.collect();
-    distinct.into_iter().collect()
-}
+    /// By priority: which buffers wait for which. O(hosts × dependencies).
+    fn dependencies(&self, channels: &Channels) -> BTreeMap<Priority, Graph> {
+        let mut graphs = BTreeMap::new();
+        // By class and target: where frames come from.
+        let mut sources: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+        let lossless = |flow: &&Flow| self.classes[flow.class].mode.is_lossless();
+        for flow in self.flows.iter().filter(lossless) {
+            match &flow.via {
+                Some(way) => self.add_way(channels, &mut graphs, flow.class, way),
+                None => sources
+                    .entry((flow.class, flow.to))
+                    .or_default()
+                    .push(self.hosts[flow.from].switch),
+            }
+        }
+        for ((class, target), mut sources) in sources {
+            sources.sort_unstable();
+            sources.dedup();
+            self.add_ways(channels, &mut graphs, class, target, &sources);
+        }
+        graphs
+    }
 
-fn shortest(graph: &Dependencies, start: Channel) -> Option<Vec<Channel>> {
-    let mut before: BTreeMap<Channel, Channel> = BTreeMap::new();
-    let mut queue = VecDeque::from([start]);
-    while let Some(at) = queue.pop_front() {
-        for next in graph.get(&at).into_iter().flatten() {
-            if *next == start {
-                let mut cycle = vec![at];
-                while let Some(previous) = before.get(cycle.last()?) {
-                    cycle.push(*previous);
+    /// One way.
+    fn add_way(
+        &self,
+        channels: &Channels,
+        graphs: &mut BTreeMap<Priority, Graph>,
+        class: usize,
+        way: &[usize],
+    ) {
+        let mut rank = 0;
+        let mut held = None;
+        for pair in way.windows(2) {
+            let Some(channel) = channels.find(pair[0], pair[1]) else {
+                return;
+            };
+            let rank_behind = self.baseline.rank_behind(rank, pair[0], pair[1]);
+            if let Some(held) = held.filter(|_| rank == rank_behind) {
+                self.add(channels, graphs, class, rank, (held, channel));
+            }
+            held = Some(channel);
+            rank = rank_behind;
+        }
+    }
+
+    /// Every way that leads from `sources` to `target`.
+    fn add_ways(
+        &self,
+        channels: &Channels,
+        graphs: &mut BTreeMap<Priority, Graph>,
+        class: usize,
+        target: usize,
+        sources: &[usize],
+    ) {
+        let rank_count = self.classes[class].priorities.len();
+        let state = |switch: usize, rank: usize| switch * rank_count + rank;
+        let mut seen = vec![false; self.switches.len() * rank_count];
+        let mut waiting: Vec<(usize, usize)> = Vec::new();
+        for source in sources {
+            seen[state(*source, 0)] = true;
+            waiting.push((*source, 0));
+        }
+        let onwards = |at: usize, rank: usize| {
+            let members = self.next_hops[at][target].iter();
+            members.filter_map(move |port| {
+                let channel = channels.of_port(at, *port)?;
+                let next = channels.ends[channel].1;
+                Some((channel, next, self.baseline.rank_behind(rank, at, next)))
+            })
+        };
+        while let Some((at, rank)) = waiting.pop() {
+            for (held, next, rank) in onwards(at, rank).filter(|(.., rank)| *rank < rank_count) {
+                for (wanted, _, rank_behind) in onwards(next, rank) {
+                    if rank_behind == rank {
+                        self.add(channels, graphs, class, rank, (held, wanted));
+                    }
                 }
-                cycle.reverse();
-                let smallest = (0..cycle.len()).min_by_key(|index| cycle[*index])?;
-                cycle.rotate_left(smallest);
-                return Some(cycle);
-            }
-            if !before.contains_key(next) {
-                before.insert(*next, at);
-                queue.push_back(*next);
+                if !std::mem::replace(&mut seen[state(next, rank)], true) {
+                    waiting.push((next, rank));
+                }
             }
         }
     }
-    None
+
+    fn add(
+        &self,
+        channels: &Channels,
+        graphs: &mut BTreeMap<Priority, Graph>,
+        class: usize,
+        rank: usize,
+        (held, wanted): (usize, usize),
+    ) {
+        // Too few priorities are refused when the file is read.
+        if let Some(priority) = self.classes[class].priorities.get(rank) {
+            graphs
+                .entry(*priority)
+                .or_insert_with(|| Graph::new(channels.ends.len()))
+                .add(held, wanted);
+        }
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Links between switches in one direction each, in the order of their two switches. A channel stands for the ingress
+/// buffer at its end.
+struct Channels {
+    /// By channel: from where to where.
+    ends: Vec<(usize, usize)>,
+    /// By switch, by port: the channel that begins there, unless it leads to a host.
+    by_port: Vec<Vec<Option<usize>>>,
+}
 
-    fn graph(edges: &[(usize, usize)]) -> Dependencies {
-        let channel = |number| (number, number + 100);
-        let mut graph = Dependencies::new();
-        for (from, to) in edges {
-            graph
-                .entry(channel(*from))
-                .or_default()
-                .insert(channel(*to));
+impl Channels {
+    fn new(adjacency: &Adjacency) -> Self {
+        let switches = 0..adjacency.switch_count();
+        let leaving = |from| {
+            adjacency
+                .neighbours(from)
+                .map(move |(_, next)| (from, next))
+        };
+        let mut ends: Vec<(usize, usize)> = switches.clone().flat_map(leaving).collect();
+        ends.sort_unstable();
+        let channel = |from: usize, peer: PortPeer| match peer {
+            PortPeer::Switch(to) => ends.binary_search(&(from, to)).ok(),
+            PortPeer::Host(_) => None,
+        };
+        let by_port = switches
+            .map(|from| {
+                let ports = adjacency.ports(from).iter();
+                ports.map(|port| channel(from, port.peer)).collect()
+            })
+            .collect();
+        Self { ends, by_port }
+    }
+
+    fn find(&self, from: usize, to: usize) -> Option<usize> {
+        self.ends.binary_search(&(from, to)).ok()
+    }
+
+    fn of_port(&self, switch: usize, port: usize) -> Option<usize> {
+        *self.by_port[switch].get(port)?
+    }
+
+    fn credit_loop(&self, priority: Priority, cycle: &[usize]) -> CreditLoop {
+        CreditLoop {
+            priority,
+            switches: cycle.iter().map(|channel| self.ends[*channel].0).collect(),
         }
-        graph
-    }
-
-    fn found(edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
-        let numbers = |cycle: Vec<Channel>| cycle.into_iter().map(|(from, _)| from).collect();
-        cycles(&graph(edges)).into_iter().map(numbers).collect()
-    }
-
-    #[test]
-    fn a_chain_has_no_cycle_and_a_ring_has_one() {
-        assert!(found(&[(1, 2), (2, 3), (1, 3)]).is_empty());
-        assert_eq!(found(&[(3, 1), (1, 2), (2, 3), (9, 1)]), [[1, 2, 3]]);
-    }
-
-    #[test]
-    fn loops_apart_and_loops_that_share_a_channel_are_all_found() {
-        assert_eq!(
-            found(&[(1, 2), (2, 1), (3, 4), (4, 3), (2, 3)]),
-            [[1, 2], [3, 4]]
-        );
-        assert_eq!(
-            found(&[(1, 2), (2, 3), (3, 1), (2, 4), (4, 1)]),
-            [[1, 2, 3], [1, 2, 4]]
-        );
     }
 }

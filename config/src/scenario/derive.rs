@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use weir_core::{ClassMode, FeedbackCoding, Neighbour, Police, PortId, PortRole, Priority};
+use weir_core::{Bytes, ClassMode, FeedbackCoding, Neighbour, Police, PortId, PortRole, Priority};
 
 use super::routes::Walk;
-use super::topology::{ports_of, Adjacency, PortPeer, SwitchPort};
+use super::topology::{Adjacency, PortPeer, SwitchPort};
 use super::Scenario;
 use crate::daemon::{
     default_dscp_map, Class, DaemonConfig, DataplaneConfig, Fallback, ForwardingConfig, LldpConfig,
@@ -30,9 +30,47 @@ fn without_levels(mode: ClassMode) -> ClassMode {
 }
 
 impl Scenario {
-    /// The ports of a switch; a port's number is its index here.
+    /// The ports of a switch; a port's number is its index here. O(switches + links + hosts).
     pub fn ports(&self, switch: usize) -> Vec<SwitchPort> {
-        ports_of(switch, &self.hosts, &self.links, self.link_defaults)
+        self.adjacency().ports(switch).to_vec()
+    }
+
+    /// The ports of every switch, for those who need all: O(switches + links + hosts) altogether.
+    pub fn all_ports(&self) -> Vec<Vec<SwitchPort>> {
+        self.adjacency().into_ports()
+    }
+
+    pub(super) fn adjacency(&self) -> Adjacency {
+        Adjacency::new(
+            self.switches.len(),
+            &self.hosts,
+            &self.links,
+            self.link_defaults,
+        )
+    }
+
+    /// By host that frames go to: the flow and the host that they come from. Answers of a receiver are among them.
+    pub(super) fn ways_by_target(&self) -> Vec<Vec<(usize, usize)>> {
+        let mut ways = vec![Vec::new(); self.hosts.len()];
+        for (index, flow) in self.flows.iter().enumerate() {
+            ways[flow.to].push((index, flow.from));
+            if flow.transport.is_answered() {
+                ways[flow.from].push((index, flow.to));
+            }
+        }
+        ways
+    }
+
+    /// Longest frame from destination address to last payload byte that switches must take: that of any flow, and
+    /// what a daemon takes without being told.
+    pub fn frame_length_max(&self) -> Bytes {
+        self.dataplane().frame_length_max()
+    }
+
+    /// `[dataplane]` of every switch: the defaults, with an MTU that the flows' frames fit.
+    pub fn dataplane(&self) -> DataplaneConfig {
+        let frames = self.flows.iter().map(|flow| flow.frame);
+        DataplaneConfig::default().with_frames(frames.max().unwrap_or(Bytes::ZERO))
     }
 
     /// A port's name: that of what it leads to.
@@ -47,7 +85,7 @@ impl Scenario {
     /// the flow hash decides.
     pub fn way(&self, flow: usize) -> Option<Vec<usize>> {
         let flow = &self.flows[flow];
-        let adjacency = Adjacency::new(self.switches.len(), &self.hosts, &self.links);
+        let adjacency = self.adjacency();
         let only_way = || {
             Walk::new(&adjacency, &self.next_hops, flow.to).only_way(self.hosts[flow.from].switch)
         };
@@ -101,9 +139,21 @@ impl Scenario {
         dataplane: DataplaneConfig,
         device: impl Fn(PortPeer) -> String,
     ) -> DaemonConfig {
-        let ports = self
-            .ports(switch)
-            .into_iter()
+        self.daemon_config_with(switch, &self.ports(switch), run_dir, dataplane, device)
+    }
+
+    /// As [`daemon_config`](Self::daemon_config), for those who have the switch's `ports` from
+    /// [`all_ports`](Self::all_ports).
+    pub fn daemon_config_with(
+        &self,
+        switch: usize,
+        ports: &[SwitchPort],
+        run_dir: PathBuf,
+        dataplane: DataplaneConfig,
+        device: impl Fn(PortPeer) -> String,
+    ) -> DaemonConfig {
+        let ports = ports
+            .iter()
             .map(|port| Port {
                 name: self.peer_name(port.peer).to_owned(),
                 device: device(port.peer),
@@ -121,11 +171,11 @@ impl Scenario {
                 fallback: Fallback::Drop,
                 round_trip: port.properties.round_trip,
                 round_trip_measured: false,
-                neighbour: match self.feedback_of(switch, &port) {
+                neighbour: match self.feedback_of(switch, port) {
                     FeedbackCoding::Grants => Neighbour::Enhanced,
                     _ => Neighbour::Unknown,
                 },
-                feedback: self.feedback_of(switch, &port),
+                feedback: self.feedback_of(switch, port),
                 police: match port.peer {
                     PortPeer::Switch(_) => Police::Off,
                     PortPeer::Host(host) => self.hosts[host].police,

@@ -1,7 +1,5 @@
 //! Which port of which switch leads where.
 
-use weir_core::{BitRate, Duration, FeedbackCoding};
-
 use super::{Host, Link, LinkProperties};
 
 /// What a port of a switch leads to.
@@ -29,19 +27,39 @@ pub(super) struct Adjacency {
 }
 
 impl Adjacency {
-    /// O(switches × (links + hosts)).
-    pub(super) fn new(switch_count: usize, hosts: &[Host], links: &[Link]) -> Self {
-        let defaults = LinkProperties {
-            rate: BitRate::from_mbit(100),
-            delay: Duration::ZERO,
-            round_trip: Duration::ZERO,
-            feedback: FeedbackCoding::Pfc,
-        };
-        Self {
-            ports: (0..switch_count)
-                .map(|switch| ports_of(switch, hosts, links, defaults))
-                .collect(),
+    /// O(switches + links + hosts).
+    pub(super) fn new(
+        switch_count: usize,
+        hosts: &[Host],
+        links: &[Link],
+        host_links: LinkProperties,
+    ) -> Self {
+        let mut ports = vec![Vec::new(); switch_count];
+        for link in links.iter().filter(|link| !link.failed) {
+            let [a, b] = link.ends;
+            for (at, to) in [(a, b), (b, a)] {
+                ports[at].push(SwitchPort {
+                    peer: PortPeer::Switch(to),
+                    properties: link.properties,
+                });
+            }
         }
+        for (index, host) in hosts.iter().enumerate() {
+            ports[host.switch].push(SwitchPort {
+                peer: PortPeer::Host(index),
+                properties: host_links,
+            });
+        }
+        Self { ports }
+    }
+
+    /// By switch.
+    pub(super) fn into_ports(self) -> Vec<Vec<SwitchPort>> {
+        self.ports
+    }
+
+    pub(super) fn ports(&self, switch: usize) -> &[SwitchPort] {
+        &self.ports[switch]
     }
 
     pub(super) fn switch_count(&self) -> usize {
@@ -73,34 +91,4 @@ impl Adjacency {
     fn port_to(&self, from: usize, peer: PortPeer) -> Option<usize> {
         self.ports[from].iter().position(|port| port.peer == peer)
     }
-}
-
-/// The ports of one switch.
-pub(super) fn ports_of(
-    switch: usize,
-    hosts: &[Host],
-    links: &[Link],
-    host_links: LinkProperties,
-) -> Vec<SwitchPort> {
-    let working = links.iter().filter(|link| !link.failed);
-    let to_switches = working.filter_map(|link| {
-        let peer = match link.ends {
-            [a, b] if a == switch => b,
-            [a, b] if b == switch => a,
-            _ => return None,
-        };
-        Some(SwitchPort {
-            peer: PortPeer::Switch(peer),
-            properties: link.properties,
-        })
-    });
-    let to_hosts = hosts
-        .iter()
-        .enumerate()
-        .filter(|(_, host)| host.switch == switch)
-        .map(|(index, _)| SwitchPort {
-            peer: PortPeer::Host(index),
-            properties: host_links,
-        });
-    to_switches.chain(to_hosts).collect()
 }

@@ -59,12 +59,14 @@ pub(super) fn expect(root: &Table<'_>, case: &str) -> Expect {
 
 /// Holds `credit-loop` against the routes.
 pub(super) fn check_credit_loop(root: &Table<'_>, scenario: &Scenario, case: &str) {
-    let loops = scenario.credit_loops();
-    let message = match (scenario.expect.credit_loop, loops.first()) {
-        (Some(true), None) => "the routes of the flows close no credit loop".to_owned(),
-        (Some(false), Some(first)) => format!(
+    let Some(expected) = scenario.expect.credit_loop else {
+        return;
+    };
+    let message = match (expected, scenario.first_credit_loop()) {
+        (true, None) => "the routes of the flows close no credit loop".to_owned(),
+        (false, Some(first)) => format!(
             "the routes of the flows close the credit loop {} in priority {}",
-            scenario.credit_loop_text(first),
+            scenario.credit_loop_text(&first),
             first.priority.get()
         ),
         _ => return,
@@ -90,6 +92,7 @@ fn read_expect(table: &Table<'_>, expect: &mut Expect) {
     expect.lost = count("lost", expect.lost);
     expect.reordered = count("reordered", expect.reordered);
     expect.corrupted = count("corrupted", expect.corrupted);
+    expect.dropped = count("dropped", expect.dropped);
     expect.first_release_within = table
         .get("first-release-within")
         .or(expect.first_release_within);

@@ -1,30 +1,28 @@
 //! `[routing]` and `[[route]]`.
 
+use std::collections::BTreeMap;
+
 use weir_core::level::LEVEL_MAX;
 
 use super::{find, keys, reference, switch_list};
 use crate::reader::Table;
 use crate::scenario::routes::compute::{local, minimal, up_down, Members};
-use crate::scenario::routes::{NextHops, Stuck, Walk};
+use crate::scenario::routes::{Builder, NextHops, Stuck, Walk};
 use crate::scenario::topology::Adjacency;
-use crate::scenario::{Host, Scenario};
+use crate::scenario::{Flow, Host, Scenario};
 
-/// Next hops of the mode, with those that are written out in their place.
+/// Next hops of the mode, with those that are written out in their place, for hosts that `is_target` says and those that
+/// a route is written for.
 pub(super) fn next_hops(
     root: &Table<'_>,
     switches: &[String],
     hosts: &[Host],
     host_names: &[String],
     adjacency: &Adjacency,
+    mut is_target: Vec<bool>,
 ) -> NextHops {
-    let mut next_hops = match mode(root, switches) {
-        Mode::Shortest => minimal(adjacency, hosts, Members::First),
-        Mode::Ecmp => minimal(adjacency, hosts, Members::All),
-        Mode::UpDown { root } => up_down(adjacency, hosts, root),
-        Mode::Explicit => local(adjacency, hosts),
-    };
     let mut written = Written {
-        groups: vec![vec![None; hosts.len()]; switches.len()],
+        groups: BTreeMap::new(),
         switches,
         hosts,
         host_names,
@@ -33,63 +31,92 @@ pub(super) fn next_hops(
     for table in root.tables("route", keys("route")) {
         written.read(&table);
     }
-    for (row, written) in next_hops.iter_mut().zip(written.groups) {
-        for (members, group) in row.iter_mut().zip(written) {
-            if let Some(group) = group {
-                *members = group;
-            }
-        }
+    for (_, host) in written.groups.keys() {
+        is_target[*host] = true;
     }
-    next_hops
+    let mut routes = Builder::new(switches.len(), &is_target);
+    match mode(root, switches) {
+        Mode::Shortest => minimal(adjacency, hosts, Members::First, &mut routes),
+        Mode::Ecmp => minimal(adjacency, hosts, Members::All, &mut routes),
+        Mode::UpDown { root } => up_down(adjacency, hosts, root, &mut routes),
+        Mode::Explicit => local(adjacency, hosts, &mut routes),
+    }
+    for ((switch, host), members) in &written.groups {
+        routes.set(*switch, *host, members);
+    }
+    routes.finish()
+}
+
+/// Hosts that frames of some flow go to, answers included; all where there is no flow.
+pub(super) fn targets(flows: &[Flow], host_count: usize) -> Vec<bool> {
+    let mut is_target = vec![flows.is_empty(); host_count];
+    for flow in flows {
+        is_target[flow.to] = true;
+        is_target[flow.from] |= flow.transport.is_answered();
+    }
+    is_target
 }
 
 /// D: links between switches on the longest way between any switch and any host; 1 at least.
 pub(super) fn longest_way(adjacency: &Adjacency, next_hops: &NextHops) -> u8 {
-    let hosts = next_hops.first().map_or(0, Vec::len);
-    let links = (0..hosts).flat_map(|host| {
+    let links = next_hops.targets().flat_map(|host| {
         let mut walk = Walk::new(adjacency, next_hops, host);
         (0..adjacency.switch_count()).filter_map(move |from| walk.longest(from).ok())
     });
     links.max().unwrap_or(1).clamp(1, LEVEL_MAX) as u8
 }
 
-/// Every flow must arrive, whatever members its hash picks, and can go the way it is said to.
+/// Every flow must arrive, whatever members its hash picks, and can go the way it is said to; so must the answers to it.
 pub(super) fn check_ways(root: &Table<'_>, scenario: &Scenario, adjacency: &Adjacency) {
     let tables = root.tables("flow", keys("flow"));
     let name = |switch: usize| &scenario.switches[switch];
-    for flow in &scenario.flows {
-        let path = format!("flow.{}", flow.name);
-        let table = tables.iter().find(|table| table.path() == path);
-        let from = scenario.hosts[flow.from].switch;
-        let to = &scenario.hosts[flow.to].name;
-        let mut walk = Walk::new(adjacency, &scenario.next_hops, flow.to);
-        let message = match walk.longest(from) {
-            Ok(_) => None,
-            Err(Stuck::End(at)) => Some(format!(
-                "frames to `{to}` get no further than `{}`: write a [[route]] that leads them on, or a [[link]]",
-                name(at)
-            )),
-            Err(Stuck::Circle(at)) => Some(format!(
-                "frames to `{to}` can come back to `{}`: change the [[route]]s to `{to}`",
-                name(at)
-            )),
-        };
-        if let Some(message) = message {
-            let line = table.and_then(Table::line);
-            root.problems().add(line, path, message);
-        } else if let (Some(via), Some(table)) = (&flow.via, table) {
-            if via.first() != Some(&from) {
-                let message = format!(
-                    "must begin at `{}`, where `{}` is",
-                    name(from),
-                    scenario.hosts[flow.from].name
-                );
-                table.complain("via", message);
-            } else if !walk.allows(via) {
-                let message = format!("the routes to `{to}` do not lead this way; a [[route]] can");
-                table.complain("via", message);
+    for (target, ways) in scenario.ways_by_target().into_iter().enumerate() {
+        let mut walk = Walk::new(adjacency, &scenario.next_hops, target);
+        let to = &scenario.hosts[target].name;
+        for (index, from) in ways {
+            let flow = &scenario.flows[index];
+            let path = || format!("flow.{}", flow.name);
+            let table = || tables.iter().find(|table| table.path() == path());
+            let from = scenario.hosts[from].switch;
+            let message = match walk.longest(from) {
+                Ok(_) => None,
+                Err(Stuck::End(at)) => Some(format!(
+                    "frames to `{to}` get no further than `{}`: write a [[route]] that leads them on, or a [[link]]",
+                    name(at)
+                )),
+                Err(Stuck::Circle(at)) => Some(format!(
+                    "frames to `{to}` can come back to `{}`: change the [[route]]s to `{to}`",
+                    name(at)
+                )),
+            };
+            if let Some(message) = message {
+                let line = table().and_then(Table::line);
+                root.problems().add(line, path(), message);
+                // Of a thousand flows the first one tells it.
+                break;
+            }
+            let via = flow.via.as_ref().filter(|_| flow.to == target);
+            if let Some((via, table)) = via.and_then(|via| Some((via, table()?))) {
+                check_via(table, scenario, &walk, flow, via);
             }
         }
+    }
+}
+
+fn check_via(table: &Table<'_>, scenario: &Scenario, walk: &Walk<'_>, flow: &Flow, via: &[usize]) {
+    let [from, to] = [flow.from, flow.to].map(|host| &scenario.hosts[host]);
+    if via.first() != Some(&from.switch) {
+        let message = format!(
+            "must begin at `{}`, where `{}` is",
+            scenario.switches[from.switch], from.name
+        );
+        table.complain("via", message);
+    } else if !walk.allows(via) {
+        let message = format!(
+            "the routes to `{}` do not lead this way; a [[route]] can",
+            to.name
+        );
+        table.complain("via", message);
     }
 }
 
@@ -129,8 +156,8 @@ fn mode(root: &Table<'_>, switches: &[String]) -> Mode {
 /// Routes that are written out. A switch forwards by destination alone, so two ways to one host must agree
 /// wherever they meet.
 struct Written<'a> {
-    /// By switch, then by host.
-    groups: Vec<Vec<Option<Vec<usize>>>>,
+    /// By switch and host.
+    groups: BTreeMap<(usize, usize), Vec<usize>>,
     switches: &'a [String],
     hosts: &'a [Host],
     host_names: &'a [String],
@@ -221,14 +248,14 @@ impl Written<'_> {
     }
 
     fn set(&mut self, table: &Table<'_>, key: &str, at: usize, to: usize, members: Vec<usize>) {
-        let group = &mut self.groups[at][to];
-        if group.as_ref().is_some_and(|known| *known != members) {
+        let known = self.groups.get(&(at, to));
+        if known.is_some_and(|known| *known != members) {
             let message = format!(
                 "another route to `{}` leaves `{}` by another link; a switch forwards by destination alone",
                 self.host_names[to], self.switches[at]
             );
             table.complain(key, message);
         }
-        *group = Some(members);
+        self.groups.insert((at, to), members);
     }
 }

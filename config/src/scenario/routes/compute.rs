@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::NextHops;
+use super::Builder;
 use crate::scenario::topology::Adjacency;
 use crate::scenario::Host;
 
@@ -18,35 +18,56 @@ pub(in crate::scenario) enum Members {
 }
 
 /// Every switch hands frames to the switches where its own hosts are, and to nobody else.
-pub(in crate::scenario) fn local(adjacency: &Adjacency, hosts: &[Host]) -> NextHops {
-    let mut next_hops = vec![vec![Vec::new(); hosts.len()]; adjacency.switch_count()];
+pub(in crate::scenario) fn local(adjacency: &Adjacency, hosts: &[Host], routes: &mut Builder) {
     for (index, host) in hosts.iter().enumerate() {
-        next_hops[host.switch][index].extend(adjacency.port_to_host(host.switch, index));
+        if let Some(port) = adjacency.port_to_host(host.switch, index) {
+            routes.set(host.switch, index, &[port]);
+        }
     }
-    next_hops
 }
 
-/// Next hops on ways with the fewest links. O(hosts × links).
+/// Next hops on ways with the fewest links. O(switches with hosts × links).
 pub(in crate::scenario) fn minimal(
     adjacency: &Adjacency,
     hosts: &[Host],
     members: Members,
-) -> NextHops {
-    let mut next_hops = local(adjacency, hosts);
-    for (index, host) in hosts.iter().enumerate() {
-        let distance = distances(adjacency, host.switch, |_, _| true);
-        for (switch, row) in next_hops.iter_mut().enumerate() {
+    routes: &mut Builder,
+) {
+    let count = match members {
+        Members::First => 1,
+        Members::All => usize::MAX,
+    };
+    local(adjacency, hosts, routes);
+    for (target, hosts) in targets(adjacency, hosts, routes) {
+        let distance = distances(adjacency, target, |_, _| true);
+        for switch in (0..adjacency.switch_count()).filter(|switch| *switch != target) {
             let nearer = adjacency.neighbours(switch).filter(|(_, next)| {
                 distance[*next] != UNREACHED && distance[*next] + 1 == distance[switch]
             });
-            let count = match members {
-                Members::First => 1,
-                Members::All => usize::MAX,
-            };
-            row[index].extend(nearer.take(count).map(|(port, _)| port));
+            let group: Vec<usize> = nearer.take(count).map(|(port, _)| port).collect();
+            for host in &hosts {
+                routes.set(switch, *host, &group);
+            }
         }
     }
-    next_hops
+}
+
+/// Switches with hosts that routes lead to, each with these hosts.
+fn targets(
+    adjacency: &Adjacency,
+    hosts: &[Host],
+    routes: &Builder,
+) -> impl Iterator<Item = (usize, Vec<usize>)> {
+    let mut by_switch = vec![Vec::new(); adjacency.switch_count()];
+    for (index, host) in hosts.iter().enumerate() {
+        if routes.is_target(index) {
+            by_switch[host.switch].push(index);
+        }
+    }
+    by_switch
+        .into_iter()
+        .enumerate()
+        .filter(|(_, hosts)| !hosts.is_empty())
 }
 
 /// Up*/down* next hops (Autonet; the CLCM paper's reference 13). The end of a link that is nearer to `root` is
@@ -57,19 +78,22 @@ pub(in crate::scenario) fn minimal(
 /// gone down must therefore find, at any switch, a next hop that leads down: **a switch from which the destination can
 /// be reached by going down alone goes down**, by the fewest links, even where a shorter way began upwards.
 /// Every other switch goes up, to where the way is shortest. Each step down ends at a switch that can go on
-/// down, so no way turns up again. O(hosts × links).
-pub(in crate::scenario) fn up_down(adjacency: &Adjacency, hosts: &[Host], root: usize) -> NextHops {
+/// down, so no way turns up again. O(switches with hosts × links).
+pub(in crate::scenario) fn up_down(
+    adjacency: &Adjacency,
+    hosts: &[Host],
+    root: usize,
+    routes: &mut Builder,
+) {
     let rank = ranks(adjacency, root);
     let mut upper_first: Vec<usize> = (0..adjacency.switch_count()).collect();
     upper_first.sort_unstable_by_key(|switch| rank[*switch]);
-    let mut next_hops = local(adjacency, hosts);
-    for (index, host) in hosts.iter().enumerate() {
-        let down = distances(adjacency, host.switch, |lower, upper| {
-            rank[upper] < rank[lower]
-        });
+    local(adjacency, hosts, routes);
+    for (target, hosts) in targets(adjacency, hosts, routes) {
+        let down = distances(adjacency, target, |lower, upper| rank[upper] < rank[lower]);
         let mut length = down.clone();
         for switch in upper_first.iter().copied() {
-            if switch == host.switch {
+            if switch == target {
                 continue;
             }
             let goes_down = down[switch] != UNREACHED;
@@ -80,11 +104,12 @@ pub(in crate::scenario) fn up_down(adjacency: &Adjacency, hosts: &[Host], root: 
             // The first of the shortest: ports are in the order of the file.
             if let Some((rest, port)) = onwards.filter(|(rest, _)| *rest != UNREACHED).min() {
                 length[switch] = rest + 1;
-                next_hops[switch][index].push(port);
+                for host in &hosts {
+                    routes.set(switch, *host, &[port]);
+                }
             }
         }
     }
-    next_hops
 }
 
 /// Links from every switch to `target`, going back from there over steps `may_step(from, to)`.

@@ -1,0 +1,219 @@
+//! What goes wrong on purpose.
+
+use weir_core::Duration;
+
+use crate::Fraction;
+
+/// When a fault is there, after the beginning of traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultTime {
+    /// From then on.
+    From(
+        /// Its beginning.
+        Duration,
+    ),
+    /// Once.
+    Once {
+        /// Its beginning.
+        at: Duration,
+        /// For how long. Zero only for a restart that takes no time.
+        length: Duration,
+    },
+    /// Again and again.
+    Every {
+        /// Its first beginning.
+        at: Duration,
+        /// For how long each time.
+        length: Duration,
+        /// From one beginning to the next; above `length`.
+        period: Duration,
+    },
+}
+
+impl FaultTime {
+    /// Beginnings and ends before `end`, in order. A span that goes on at `end` ends there.
+    pub fn spans(self, end: Duration) -> impl Iterator<Item = (Duration, Duration)> {
+        let (at, length, period) = match self {
+            Self::From(at) => (at, end, None),
+            Self::Once { at, length } => (at, length, None),
+            Self::Every { at, length, period } => (at, length, Some(period)),
+        };
+        let nanos = |duration: Duration| duration.as_nanos();
+        let next = move |begin: &u64| begin.checked_add(nanos(period?));
+        std::iter::successors(Some(nanos(at)), next)
+            .take_while(move |begin| *begin < nanos(end))
+            .map(move |begin| {
+                let stop = begin.saturating_add(nanos(length)).min(nanos(end));
+                (Duration::from_nanos(begin), Duration::from_nanos(stop))
+            })
+    }
+
+    /// Whether it is there at `time`.
+    pub fn holds(self, time: Duration) -> bool {
+        match self {
+            Self::From(at) => time >= at,
+            Self::Once { at, length } => is_within(time, at, length),
+            Self::Every { at, length, period } => {
+                let since = time.as_nanos().checked_sub(at.as_nanos());
+                since.is_some_and(|since| since % period.as_nanos() < length.as_nanos())
+            }
+        }
+    }
+}
+
+fn is_within(time: Duration, at: Duration, length: Duration) -> bool {
+    let since = time.as_nanos().checked_sub(at.as_nanos());
+    since.is_some_and(|since| since < length.as_nanos())
+}
+
+/// One fault. Links, switches and hosts are indices of the scenario's lists; links are those that work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Control frames between switches (PFC, Feedback, grants, CLCM, LLDP) are lost.
+    ControlLoss {
+        /// On these links, in both directions.
+        links: Vec<usize>,
+        /// Of each frame.
+        probability: Fraction,
+        /// While this holds.
+        time: FaultTime,
+    },
+    /// A bit of such a frame is turned over behind its FCS: switches see it damaged.
+    ControlCorruption {
+        /// On these links, in both directions.
+        links: Vec<usize>,
+        /// Of each frame.
+        probability: Fraction,
+        /// While this holds.
+        time: FaultTime,
+    },
+    /// Such a frame arrives twice.
+    ControlDuplication {
+        /// On these links, in both directions.
+        links: Vec<usize>,
+        /// Of each frame.
+        probability: Fraction,
+        /// While this holds.
+        time: FaultTime,
+    },
+    /// Such a frame arrives later than it should.
+    ControlDelay {
+        /// On these links, in both directions.
+        links: Vec<usize>,
+        /// Of each frame.
+        probability: Fraction,
+        /// So much later, beside the link's delay.
+        by: Duration,
+        /// While this holds.
+        time: FaultTime,
+    },
+    /// A link carries nothing.
+    LinkDown {
+        /// The link.
+        link: usize,
+        /// While this holds.
+        time: FaultTime,
+    },
+    /// A switch loses its frames and all that it knows; it is silent for the fault's length.
+    SwitchRestart {
+        /// The switch.
+        switch: usize,
+        /// When.
+        time: FaultTime,
+    },
+    /// A switch stands still and goes on where it stood.
+    SwitchFreeze {
+        /// The switch.
+        switch: usize,
+        /// While this holds.
+        time: FaultTime,
+    },
+    /// The way to the control CPU and back takes longer.
+    SlowControl {
+        /// Of these switches.
+        switches: Vec<usize>,
+        /// In the place of [`ControlConfig::latency`].
+        latency: Duration,
+        /// While this holds.
+        time: FaultTime,
+    },
+    /// Both ends of a link are told a wrong T.
+    RoundTrip {
+        /// Of these links.
+        links: Vec<usize>,
+        /// T in their configuration.
+        round_trip: Duration,
+    },
+    /// A host sends whatever PFC says.
+    HostIgnoresPfc {
+        /// The host.
+        host: usize,
+        /// While this holds.
+        time: FaultTime,
+    },
+    /// A host asks its switch to pause, again and again, in every priority of every lossless class.
+    HostStorm {
+        /// The host.
+        host: usize,
+        /// While this holds.
+        time: FaultTime,
+    },
+}
+
+impl Fault {
+    /// Its `kind` in files and results.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::ControlLoss { .. } => "control-loss",
+            Self::ControlCorruption { .. } => "control-corruption",
+            Self::ControlDuplication { .. } => "control-duplication",
+            Self::ControlDelay { .. } => "control-delay",
+            Self::LinkDown { .. } => "link-down",
+            Self::SwitchRestart { .. } => "switch-restart",
+            Self::SwitchFreeze { .. } => "switch-freeze",
+            Self::SlowControl { .. } => "slow-control",
+            Self::RoundTrip { .. } => "round-trip",
+            Self::HostIgnoresPfc { .. } => "host-ignores-pfc",
+            Self::HostStorm { .. } => "host-storm",
+        }
+    }
+}
+
+/// `[control]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ControlConfig {
+    /// From the dataplane to the control CPU, and the same back.
+    pub latency: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn times() -> impl Strategy<Value = FaultTime> {
+        let nanos = |most: u64| (0..most).prop_map(Duration::from_nanos);
+        prop_oneof![
+            nanos(100).prop_map(FaultTime::From),
+            (nanos(100), nanos(50)).prop_map(|(at, length)| FaultTime::Once { at, length }),
+            (nanos(100), 1u64..50, 1u64..50).prop_map(|(at, length, pause)| FaultTime::Every {
+                at,
+                length: Duration::from_nanos(length),
+                period: Duration::from_nanos(length + pause),
+            }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn spans_are_where_it_holds(time in times(), end in 1u64..200) {
+            let end = Duration::from_nanos(end);
+            let spans: Vec<_> = time.spans(end).collect();
+            for nanos in 0..end.as_nanos() {
+                let now = Duration::from_nanos(nanos);
+                let inside = spans.iter().any(|(begin, stop)| (*begin..*stop).contains(&now));
+                prop_assert_eq!(time.holds(now), inside, "at {}", nanos);
+            }
+        }
+    }
+}

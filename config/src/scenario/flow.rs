@@ -1,0 +1,90 @@
+//! What hosts send.
+
+use weir_core::{BitRate, Bytes, Duration};
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// Sending host.
+    pub from: usize,
+    /// Receiving host.
+    pub to: usize,
+    /// The switches on the way that its flow hash must pick, first to last; `None`: whatever it picks.
+    pub via: Option<Vec<usize>>,
+    /// Its class; the flow uses the class's first priority.
+    pub class: usize,
+    /// What the application sends at; `None`: as fast as the line.
+    pub rate: Option<BitRate>,
+    /// Frame length from destination address to last payload byte.
+    pub frame: Bytes,
+    /// First frame, after the beginning of traffic.
+    pub start: Duration,
+    /// No frame from here on.
+    pub stop: Duration,
+    /// When it has something to send between `start` and `stop`.
+    pub pattern: Pattern,
+    /// How it answers to congestion.
+    pub transport: Transport,
+}
+
+/// When a flow has something to send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pattern {
+    /// All the time.
+    #[default]
+    Steady,
+    /// Until this many bytes of frames are sent; the last frame may go beyond it. Then silence.
+    Burst {
+        /// Above zero.
+        size: Bytes,
+    },
+    /// For `on`, then not for `off`, and again.
+    OnOff {
+        /// Above zero.
+        on: Duration,
+        /// Above zero.
+        off: Duration,
+    },
+}
+
+/// How a flow answers to congestion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Transport {
+    /// Not at all: PFC alone stops it.
+    #[default]
+    Open,
+    /// A rate that falls with congestion notifications, by [`DcqcnConfig`].
+    Dcqcn,
+    /// A window, by [`WindowConfig`]; a loss sets it to one frame.
+    Tahoe,
+    /// A window, by [`WindowConfig`]; duplicate acknowledgements halve it.
+    Reno,
+    /// A window, by [`WindowConfig`]; a growing round trip time shrinks it.
+    Vegas,
+}
+
+impl Transport {
+    /// Every transport with its name in files and results.
+    pub const NAMED: [(&'static str, Self); 5] = [
+        ("open", Self::Open),
+        ("dcqcn", Self::Dcqcn),
+        ("tahoe", Self::Tahoe),
+        ("reno", Self::Reno),
+        ("vegas", Self::Vegas),
+    ];
+
+    /// Its name in files and results.
+    pub fn name(self) -> &'static str {
+        Self::NAMED
+            .iter()
+            .find(|(_, transport)| *transport == self)
+            .map_or("", |(name, _)| name)
+    }
+
+    /// True when the receiver answers: frames go back from it to the sender.
+    pub const fn is_answered(self) -> bool {
+        !matches!(self, Self::Open)
+    }
+}

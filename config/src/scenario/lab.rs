@@ -1,0 +1,64 @@
+//! What the lab cannot do.
+
+use weir_core::Bytes;
+
+use super::{Baseline, Pattern, Scenario, Transport};
+
+impl Scenario {
+    /// What in this scenario the simulator runs and the lab does not, in words that name the keys. Empty for one that
+    /// both run.
+    pub fn lab_gaps(&self) -> Vec<String> {
+        /// What the lab's frames need for their headers, and what fits a payload of 1500 B behind a tag.
+        const FRAME_MIN: Bytes = Bytes::new(80);
+        const FRAME_MAX: Bytes = Bytes::new(1518);
+        let mut gaps = Vec::new();
+        let mut flows = |gap: &str, is_hit: &dyn Fn(&super::Flow) -> bool| {
+            let mut hit = self.flows.iter().filter(|flow| is_hit(flow));
+            if let Some(first) = hit.next() {
+                let others = match hit.count() {
+                    0 => String::new(),
+                    count => format!(" and {count} others"),
+                };
+                gaps.push(format!("flow `{}`{others}: {gap}", first.name));
+            }
+        };
+        flows(
+            "`transport`: hosts of the lab send \"open\" alone",
+            &|flow| flow.transport != Transport::Open,
+        );
+        flows("`size`: hosts of the lab know no bursts", &|flow| {
+            matches!(flow.pattern, Pattern::Burst { .. })
+        });
+        flows(
+            "`on` and `off`: hosts of the lab send all the time",
+            &|flow| matches!(flow.pattern, Pattern::OnOff { .. }),
+        );
+        flows(
+            "`frame`: the lab's frames are 80 B to 1518 B long",
+            &|flow| !(FRAME_MIN..=FRAME_MAX).contains(&flow.frame),
+        );
+        let mut kinds: Vec<&str> = self.faults.iter().map(super::Fault::kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        gaps.extend(
+            kinds
+                .into_iter()
+                .map(|kind| format!("[[fault]] `kind` = \"{kind}\": the lab makes no faults")),
+        );
+        if self.baseline != Baseline::None {
+            gaps.push(format!(
+                "[baseline] `kind` = \"{}\": the lab's switches have no such thing",
+                self.baseline.kind()
+            ));
+        }
+        if !self.control.latency.is_zero() {
+            gaps.push(
+                "[control] `latency`: the lab's control plane takes the time it takes".into(),
+            );
+        }
+        if self.expect.dropped.is_some() {
+            gaps.push("[expect] `dropped`: the lab judges `lost` instead".into());
+        }
+        gaps
+    }
+}

@@ -1,0 +1,141 @@
+//! `[[flow]]`, and what flows and traffic have in common.
+
+use weir_core::{BitRate, Bytes, Duration};
+
+use super::{keys, reference, switch_list};
+use crate::reader::{Names, Table};
+use crate::scenario::{Flow, Pattern, Transport};
+
+/// The shortest Ethernet frame and the longest that switches of this age take, without FCS.
+const FRAME_MIN: u64 = 60;
+const FRAME_MAX: u64 = 9216;
+
+/// What flows refer to.
+pub(super) struct Nodes<'a> {
+    pub(super) switches: &'a [String],
+    pub(super) hosts: &'a [String],
+    pub(super) classes: &'a [String],
+    pub(super) duration: Duration,
+}
+
+/// What `[[flow]]` and `[[traffic]]` say in the same way.
+pub(super) struct Common {
+    pub(super) class: Option<usize>,
+    pub(super) rate: Option<BitRate>,
+    pub(super) frame: Bytes,
+    pub(super) pattern: Pattern,
+    pub(super) transport: Transport,
+    pub(super) start: Duration,
+    pub(super) stop: Duration,
+}
+
+impl Common {
+    pub(super) fn read(table: &Table<'_>, nodes: &Nodes<'_>) -> Self {
+        let rate = match table.get::<String>("rate") {
+            Some(word) if word == "line" => None,
+            Some(_) => table.get::<BitRate>("rate"),
+            None => None,
+        };
+        let start = table.get_or("start", Duration::ZERO);
+        let stop = table.get_or("stop", nodes.duration);
+        if start >= stop || stop > nodes.duration {
+            table.complain("stop", "start < stop ≤ duration must hold");
+        }
+        Self {
+            class: reference(table, "class", "class", nodes.classes),
+            rate,
+            frame: frame(table),
+            pattern: pattern(table),
+            transport: table
+                .choice("transport", &Transport::NAMED)
+                .unwrap_or_default(),
+            start,
+            stop,
+        }
+    }
+}
+
+fn frame(table: &Table<'_>) -> Bytes {
+    let frame = table.get_or("frame", Bytes::new(1500));
+    if !(FRAME_MIN..=FRAME_MAX).contains(&frame.get()) {
+        table.complain(
+            "frame",
+            format!("must be between {FRAME_MIN} B and {FRAME_MAX} B, header and tag included"),
+        );
+    }
+    frame
+}
+
+fn pattern(table: &Table<'_>) -> Pattern {
+    let is_on_off = table.has("on") || table.has("off");
+    if is_on_off && table.has("size") {
+        table.complain("size", "a flow has either `size`, or `on` and `off`");
+        return Pattern::Steady;
+    }
+    if is_on_off {
+        let on = above_zero(table, "on", table.require("on"));
+        let off = above_zero(table, "off", table.require("off"));
+        return match (on, off) {
+            (Some(on), Some(off)) => Pattern::OnOff { on, off },
+            _ => Pattern::Steady,
+        };
+    }
+    match table.get::<Bytes>("size") {
+        None => Pattern::Steady,
+        Some(Bytes::ZERO) => {
+            table.complain("size", "must be above zero");
+            Pattern::Steady
+        }
+        Some(size) => Pattern::Burst { size },
+    }
+}
+
+/// Complains about a zero.
+pub(super) fn above_zero(
+    table: &Table<'_>,
+    key: &str,
+    value: Option<Duration>,
+) -> Option<Duration> {
+    if value.is_some_and(Duration::is_zero) {
+        table.complain(key, "must be above zero");
+        return None;
+    }
+    value
+}
+
+/// Reads `[[flow]]` and notes the names.
+pub(super) fn flows(root: &Table<'_>, nodes: &Nodes<'_>, names: &Names) -> Vec<Flow> {
+    root.tables("flow", keys("flow"))
+        .iter()
+        .filter_map(|table| {
+            let name: Option<String> = table.require("name");
+            if let Some(name) = &name {
+                names.note(table, "name", name);
+            }
+            let from = reference(table, "from", "host", nodes.hosts);
+            let to = reference(table, "to", "host", nodes.hosts);
+            if from.is_some() && from == to {
+                table.complain("to", "a flow goes to another host");
+            }
+            let via = if table.has("via") {
+                Some(switch_list(table, "via", nodes.switches)?)
+            } else {
+                None
+            };
+            let common = Common::read(table, nodes);
+            Some(Flow {
+                name: name?,
+                from: from?,
+                to: to?,
+                via,
+                class: common.class?,
+                rate: common.rate,
+                frame: common.frame,
+                start: common.start,
+                stop: common.stop,
+                pattern: common.pattern,
+                transport: common.transport,
+            })
+        })
+        .collect()
+}

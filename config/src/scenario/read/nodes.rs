@@ -1,0 +1,183 @@
+//! `[[switch]]`, `[[host]]` and `[[link]]`.
+
+use weir_core::{ClassMode, MacAddress};
+
+use super::{find, keys, reference};
+use crate::daemon::read_parts::{feedback_coding, police};
+use crate::daemon::Class;
+use crate::reader::{Names, Table};
+use crate::scenario::generate::Plan;
+use crate::scenario::{Host, Link, LinkProperties};
+
+/// Everything that frames go through.
+pub(super) struct Network {
+    pub(super) switches: Vec<String>,
+    pub(super) has_levels: Vec<bool>,
+    pub(super) hosts: Vec<Host>,
+    pub(super) links: Vec<Link>,
+}
+
+/// What `plan` has, then what is written out.
+pub(super) fn network(root: &Table<'_>, plan: &Plan, defaults: LinkProperties) -> Network {
+    let nodes = Names::default();
+    for name in plan
+        .switches
+        .iter()
+        .chain(plan.hosts.iter().map(|(name, _)| name))
+    {
+        nodes.take(name);
+    }
+    let (switches, has_levels) = switches(root, &nodes, plan);
+    Network {
+        hosts: hosts(root, &nodes, &switches, plan),
+        links: links(root, &switches, defaults, plan),
+        switches,
+        has_levels,
+    }
+}
+
+/// Names, and whether each knows Levels.
+fn switches(root: &Table<'_>, nodes: &Names, plan: &Plan) -> (Vec<String>, Vec<bool>) {
+    let planned = plan.switches.iter().map(|name| (name.clone(), true));
+    let tables = root.tables("switch", keys("switch"));
+    let written = tables
+        .iter()
+        .filter_map(|table| Some((node_name(table, nodes)?, table.get_or("levels", true))));
+    let switches: (Vec<String>, Vec<bool>) = planned.chain(written).unzip();
+    if switches.0.is_empty() {
+        root.complain(
+            "switch",
+            "a scenario needs at least one [[switch]], or a [topology]",
+        );
+    }
+    switches
+}
+
+/// A switch without Levels means something only beside one that has them.
+pub(super) fn check_levels(root: &Table<'_>, classes: &[Class], has_levels: &[bool]) {
+    let is_level = |class: &Class| matches!(class.mode, ClassMode::Level { .. });
+    let message = if !classes.iter().any(is_level) {
+        "no class has mode = \"level\": every switch speaks plain PFC without this"
+    } else if !has_levels.contains(&true) {
+        "no switch is left that knows Levels: write mode = \"pfc\" in the class instead"
+    } else {
+        return;
+    };
+    for table in root.tables("switch", keys("switch")) {
+        if table.get("levels") == Some(false) {
+            table.complain("levels", message);
+        }
+    }
+}
+
+/// Names become namespaces, devices and directories.
+fn node_name(table: &Table<'_>, nodes: &Names) -> Option<String> {
+    const LENGTH_MAX: usize = 11;
+    let name: String = table.require("name")?;
+    let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || name.len() > LENGTH_MAX || !name.chars().all(legal) {
+        table.complain(
+            "name",
+            format!(
+                "`{name}` becomes part of a device's name: 1 to {LENGTH_MAX} of a-z, 0-9 and -"
+            ),
+        );
+    }
+    nodes.note(table, "name", &name);
+    Some(name)
+}
+
+fn hosts(root: &Table<'_>, nodes: &Names, switches: &[String], plan: &Plan) -> Vec<Host> {
+    let mut hosts: Vec<Host> = plan
+        .hosts
+        .iter()
+        .enumerate()
+        .map(|(index, (name, switch))| Host {
+            name: name.clone(),
+            switch: *switch,
+            obeys_pfc: true,
+            police: Default::default(),
+            address: address(index),
+        })
+        .collect();
+    for table in root.tables("host", keys("host")) {
+        let name = node_name(&table, nodes);
+        let switch = reference(&table, "switch", "switch", switches);
+        let obeys_pfc = table.get_or("obeys-pfc", true);
+        let police = police(&table).unwrap_or_default();
+        if let (Some(name), Some(switch)) = (name, switch) {
+            let address = address(hosts.len());
+            hosts.push(Host {
+                name,
+                switch,
+                obeys_pfc,
+                police,
+                address,
+            });
+        }
+    }
+    hosts
+}
+
+/// Counted from one, in an address that is administered locally.
+fn address(index: usize) -> MacAddress {
+    let [.., high, middle, low] = (index as u64 + 1).to_be_bytes();
+    MacAddress([0x02, 0x57, 0, high, middle, low])
+}
+
+fn links(
+    root: &Table<'_>,
+    switches: &[String],
+    defaults: LinkProperties,
+    plan: &Plan,
+) -> Vec<Link> {
+    let pairs = Names::default();
+    let note = |ends: [usize; 2]| {
+        let mut names = ends.map(|switch| switches[switch].as_str());
+        names.sort_unstable();
+        names.join("-")
+    };
+    let planned = plan.links.iter().map(|link| {
+        pairs.take(&note(link.ends));
+        Link {
+            ends: link.ends,
+            failed: link.failed,
+            properties: defaults,
+        }
+    });
+    let mut links: Vec<Link> = planned.collect();
+    for table in root.tables("link", keys("link")) {
+        let Some(ends) = ends(&table, switches) else {
+            continue;
+        };
+        pairs.note(&table, "ends", &note(ends));
+        links.push(Link {
+            ends,
+            failed: table.get_or("failed", false),
+            properties: LinkProperties {
+                rate: table.get_or("rate", defaults.rate),
+                delay: table.get_or("delay", defaults.delay),
+                round_trip: table.get_or("round-trip", defaults.round_trip),
+                feedback: feedback_coding(&table).unwrap_or(defaults.feedback),
+            },
+        });
+    }
+    links
+}
+
+fn ends(table: &Table<'_>, switches: &[String]) -> Option<[usize; 2]> {
+    let names: Vec<String> = table.require("ends")?;
+    let [a, b] = names.as_slice() else {
+        table.complain("ends", "a link has two ends: ends = [\"s1\", \"s2\"]");
+        return None;
+    };
+    let ends = [
+        find(table, "ends", "switch", a, switches)?,
+        find(table, "ends", "switch", b, switches)?,
+    ];
+    if ends[0] == ends[1] {
+        table.complain("ends", format!("`{a}` cannot be linked to itself"));
+        return None;
+    }
+    Some(ends)
+}

@@ -1,0 +1,130 @@
+//! Next hops of all switches, each group of ports once for a switch: a large network has many hosts and few groups.
+
+use std::collections::BTreeMap;
+use std::ops::Index;
+use std::sync::Arc;
+
+/// `next_hops[switch][host]` are the ports of the switch that the flow hash chooses among for frames to the host, in
+/// the order of port numbers; empty where no route goes.
+///
+/// Routes lead to the hosts that frames of some flow go to (in a scenario without flows, to all) and to those of a
+/// `[[route]]`; a switch knows the way to every host of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NextHops {
+    rows: Vec<NextHopsOf>,
+}
+
+/// Next hops of one switch, by host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NextHopsOf {
+    /// Shared by all switches. By host: its place in `by_column`, or [`NO_COLUMN`].
+    columns: Arc<[u32]>,
+    /// Index in `groups`.
+    by_column: Vec<u32>,
+    /// The first one is empty.
+    groups: Vec<Vec<usize>>,
+    /// By host without a column.
+    beside: BTreeMap<usize, Vec<usize>>,
+}
+
+const NO_COLUMN: u32 = u32::MAX;
+
+impl Index<usize> for NextHops {
+    type Output = NextHopsOf;
+
+    fn index(&self, switch: usize) -> &NextHopsOf {
+        &self.rows[switch]
+    }
+}
+
+impl Index<usize> for NextHopsOf {
+    type Output = [usize];
+
+    fn index(&self, host: usize) -> &[usize] {
+        match self.columns[host] {
+            NO_COLUMN => self.beside.get(&host).map_or(&[], Vec::as_slice),
+            column => &self.groups[self.by_column[column as usize] as usize],
+        }
+    }
+}
+
+impl NextHops {
+    /// Hosts that routes lead to, in rising order.
+    pub fn targets(&self) -> impl Iterator<Item = usize> + '_ {
+        let columns = self.rows.first().map_or(&[][..], |row| &row.columns[..]);
+        let hosts = columns.iter().enumerate();
+        hosts
+            .filter(|(_, column)| **column != NO_COLUMN)
+            .map(|(host, _)| host)
+    }
+}
+
+impl NextHopsOf {
+    /// The members of every host, empty ones included.
+    pub fn iter(&self) -> impl Iterator<Item = &[usize]> + '_ {
+        (0..self.columns.len()).map(|host| &self[host])
+    }
+}
+
+/// What [`NextHops`] are made with.
+pub(in crate::scenario) struct Builder {
+    rows: Vec<NextHopsOf>,
+    /// By switch: the index of each group.
+    known: Vec<BTreeMap<Vec<usize>, u32>>,
+}
+
+impl Builder {
+    /// No routes yet. `is_target` says for each host whether routes lead to it from everywhere.
+    pub(in crate::scenario) fn new(switch_count: usize, is_target: &[bool]) -> Self {
+        let mut count = 0;
+        let columns: Arc<[u32]> = is_target
+            .iter()
+            .map(|is_target| {
+                if !is_target {
+                    return NO_COLUMN;
+                }
+                count += 1;
+                count - 1
+            })
+            .collect();
+        let row = NextHopsOf {
+            columns,
+            by_column: vec![0; count as usize],
+            groups: vec![Vec::new()],
+            beside: BTreeMap::new(),
+        };
+        Self {
+            rows: vec![row; switch_count],
+            known: vec![BTreeMap::from([(Vec::new(), 0)]); switch_count],
+        }
+    }
+
+    pub(in crate::scenario) fn is_target(&self, host: usize) -> bool {
+        self.rows
+            .first()
+            .is_some_and(|row| row.columns[host] != NO_COLUMN)
+    }
+
+    /// Puts `members` in the place of what was there.
+    pub(in crate::scenario) fn set(&mut self, switch: usize, host: usize, members: &[usize]) {
+        let row = &mut self.rows[switch];
+        if row.columns[host] == NO_COLUMN {
+            row.beside.insert(host, members.to_vec());
+            return;
+        }
+        let group = match self.known[switch].get(members) {
+            Some(group) => *group,
+            None => {
+                let group = row.groups.len() as u32;
+                row.groups.push(members.to_vec());
+                self.known[switch].insert(members.to_vec(), group);
+                group
+            }
+        };
+        row.by_column[row.columns[host] as usize] = group;
+    }
+
+    pub(in crate::scenario) fn finish(self) -> NextHops {
+        NextHops { rows: self.rows }
+    }
+}
