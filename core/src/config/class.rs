@@ -62,6 +62,15 @@ impl Default for LevelRules {
 }
 
 impl ClassMode {
+    /// The mode's name in configurations, JSON and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lossy { .. } => "lossy",
+            Self::Pfc { .. } => "pfc",
+            Self::Level { .. } => "level",
+        }
+    }
+
     /// True when a frame of this class must never be dropped for want of room.
     pub const fn is_lossless(self) -> bool {
         !matches!(self, Self::Lossy { .. })
