@@ -1,12 +1,13 @@
 //! JSON types shared by the daemon, `switchctl`, the lab and the simulator.
 //!
 //! [`daemon`] holds what the daemon answers on its Unix socket, [`run`] the versioned
-//! result of one experiment. Units stand last in every name.
+//! result of one experiment. [`describe`] puts what the core tells into the words of both. Units stand last in every name.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "client")]
 pub mod client;
 pub mod daemon;
+pub mod describe;
 pub mod neighbors;
 pub mod pfcwd;
 pub mod run;

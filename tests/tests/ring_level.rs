@@ -5,7 +5,7 @@ mod support;
 
 use support::{run_as_expected, scenario};
 use weir_api::run::RunResult;
-use weir_lab::lab::verdict::{rate_before, rate_until, standstill};
+use weir_results::verdict::{rate_before, rate_until, standstill};
 
 const RUNS: u32 = 20;
 

@@ -1,6 +1,6 @@
 //! Classes: how a priority treats congestion.
 
-use super::PortRole;
+use super::{PortRole, RedConfig};
 use crate::level::{Budgets, Level};
 use crate::units::{Bytes, Duration};
 
@@ -62,6 +62,15 @@ impl Default for LevelRules {
 }
 
 impl ClassMode {
+    /// The mode's name in configurations, JSON and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lossy { .. } => "lossy",
+            Self::Pfc { .. } => "pfc",
+            Self::Level { .. } => "level",
+        }
+    }
+
     /// True when a frame of this class must never be dropped for want of room.
     pub const fn is_lossless(self) -> bool {
         !matches!(self, Self::Lossy { .. })
@@ -105,15 +114,18 @@ pub struct ClassConfig {
     /// A frame that has waited in this switch for longer is dropped and counted (Karol, section V, the
     /// first extension); `None` for never.
     pub age_limit: Option<Duration>,
+    /// Frames are marked Congestion Experienced by the backlog of the egress that they come to; `None` for never.
+    pub ecn: Option<RedConfig>,
 }
 
 impl ClassConfig {
-    /// A class of weight 1 whose frames wait as long as they must.
+    /// A class of weight 1 whose frames wait as long as they must and are not marked.
     pub const fn new(mode: ClassMode) -> Self {
         Self {
             mode,
             weight: 1,
             age_limit: None,
+            ecn: None,
         }
     }
 }

@@ -24,6 +24,17 @@ pub enum Neighbour {
     Regular,
 }
 
+impl Neighbour {
+    /// Its name in JSON and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Enhanced => "enhanced",
+            Self::Regular => "regular",
+        }
+    }
+}
+
 /// What an edge port does with frames of lossless classes when its ingress buffer fills: the gateway to
 /// senders that lower their rate by losses (Karol, section V, the second extension).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

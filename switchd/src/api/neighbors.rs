@@ -8,7 +8,7 @@ use weir_core::wire::lldp::dcbx::{EtsConfiguration, PfcConfiguration, TrafficCla
 use weir_core::wire::lldp::weir::{AnnouncedMode, Weir};
 use weir_core::{Instant, PortId};
 
-use crate::control::info::{neighbour_name, PortInfo};
+use crate::control::info::PortInfo;
 use crate::control::{clock, Shared};
 
 /// Names of the bits of IEEE 802.1AB table 8-4, the lowest first.
@@ -68,7 +68,7 @@ fn neighbor(
         known_seconds: now.saturating_since(entry.heard_at).as_secs_f64(),
         ttl_seconds: said.ttl.seconds(),
         ttl_left_seconds: entry.expires_at.saturating_since(now).as_secs_f64(),
-        kind: neighbour_name(neighbours.neighbour(id)).to_owned(),
+        kind: neighbours.neighbour(id).name().to_owned(),
         pfc: said.pfc.as_ref().map(pfc_of),
         ets: said.ets.as_ref().map(ets_of),
         applications: said.applications.map_or_else(Vec::new, |table| {

@@ -8,14 +8,14 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Json, Router};
 use weir_api::daemon::{Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, ToPort};
+use weir_api::describe::Described;
 use weir_core::config::default_bucket_count;
 use weir_core::switch::PinEntry;
 use weir_core::{Command, CommandError, MacAddress, PortId, PortSet};
 
 use super::ApiError;
-use crate::control::event_log::Draft;
 use crate::control::info::SwitchInfo;
-use crate::control::{clock, describe, Shared};
+use crate::control::{clock, Shared};
 use crate::dataplane::messages::Snapshot;
 use crate::dataplane::tables::{RouteRow, Tables};
 
@@ -188,8 +188,9 @@ async fn unpin(
 async fn change(shared: &Shared, command: Command, changed: String) -> Outcome<Changed> {
     match shared.ask(command).await {
         Some(Ok(())) => {
-            let draft = Draft::new(clock::now(), "route_changed").detail("changed", &changed);
-            shared.record(draft);
+            let described =
+                Described::new(clock::now(), "route_changed").detail("changed", &changed);
+            shared.record(described);
             Ok(Json(Changed { changed }))
         }
         Some(Err(error)) => Err(ApiError {
@@ -202,9 +203,20 @@ async fn change(shared: &Shared, command: Command, changed: String) -> Outcome<C
                 }
                 _ => StatusCode::CONFLICT,
             },
-            error: describe::refusal(&shared.info, &error),
+            error: refusal(&shared.info, &error),
         }),
         None => Err(ApiError::silence()),
+    }
+}
+
+/// Why the dataplane refused a command, with the names of ports.
+fn refusal(info: &SwitchInfo, error: &CommandError) -> String {
+    match error {
+        CommandError::NotAMember { destination, port } => format!(
+            "port {} is no member of the group of {destination}",
+            info.port_name(*port)
+        ),
+        _ => error.to_string(),
     }
 }
 

@@ -6,7 +6,7 @@ use weir_api::daemon::{Clcm, Dataplane, KernelLosses, Pfc, Port, Queue, Status};
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::{DropReason, Priority};
 
-use crate::control::info::{mode_name, role_name, SwitchInfo};
+use crate::control::info::{role_name, SwitchInfo};
 use crate::control::{Shared, Stage};
 use crate::dataplane::messages::{self, PortSnapshot, Snapshot};
 
@@ -111,7 +111,7 @@ pub fn queues(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Queue> {
                 port: port.name.clone(),
                 priority: priority.get(),
                 class: class.name.clone(),
-                mode: mode_name(class.mode).to_owned(),
+                mode: class.mode.name().to_owned(),
                 ingress_bytes: gauges.ingress.get(),
                 ingress_bytes_max: gauges.ingress_max.get(),
                 egress_bytes: gauges.egress.get(),

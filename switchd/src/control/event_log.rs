@@ -1,51 +1,16 @@
 //! A bounded log of events with sequence numbers, and a way to wait for the next one.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 use weir_api::daemon::{Event, EventPage};
-use weir_core::Instant;
+use weir_api::describe::Described;
 
 use super::clock;
 
 /// Events kept at most.
 pub const EVENT_CAPACITY: usize = 8_192;
-
-/// An event before the log gives it a number.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Draft {
-    /// When.
-    pub at: Instant,
-    /// Its kind in the API.
-    pub kind: &'static str,
-    /// The port it concerns, if one.
-    pub port: Option<String>,
-    /// The priority it concerns, if one.
-    pub priority: Option<u8>,
-    /// Further fields, as text with units.
-    pub details: BTreeMap<String, String>,
-}
-
-impl Draft {
-    /// An event that concerns the whole switch.
-    pub fn new(at: Instant, kind: &'static str) -> Self {
-        Self {
-            at,
-            kind,
-            port: None,
-            priority: None,
-            details: BTreeMap::new(),
-        }
-    }
-
-    /// The same with one more field.
-    #[must_use]
-    pub fn detail(mut self, name: &str, value: impl ToString) -> Self {
-        self.details.insert(name.to_owned(), value.to_string());
-        self
-    }
-}
 
 /// The log. Writers and readers hold its lock only to move pointers.
 #[derive(Debug)]
@@ -66,8 +31,8 @@ impl EventLog {
     }
 
     /// Adds an event; the oldest one goes when there is no room. Gives it with its number.
-    pub fn push(&self, draft: Draft) -> Arc<Event> {
-        let time = clock::wall_time(draft.at);
+    pub fn push(&self, described: Described) -> Arc<Event> {
+        let time = clock::wall_time(described.at);
         let mut ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
         let sequence = *self.last.borrow() + 1;
         if ring.len() >= self.capacity {
@@ -75,12 +40,12 @@ impl EventLog {
         }
         let event = Arc::new(Event {
             sequence,
-            monotonic_nanos: draft.at.as_nanos(),
+            monotonic_nanos: described.at.as_nanos(),
             time,
-            kind: draft.kind.to_owned(),
-            port: draft.port,
-            priority: draft.priority,
-            details: draft.details,
+            kind: described.kind.to_owned(),
+            port: described.port,
+            priority: described.priority,
+            details: described.details,
         });
         ring.push_back(Arc::clone(&event));
         self.last.send_replace(sequence);
@@ -126,7 +91,7 @@ mod tests {
     fn log_with(count: u64, capacity: usize) -> EventLog {
         let log = EventLog::new(capacity);
         for _ in 0..count {
-            log.push(Draft::new(clock::now(), "started"));
+            log.push(Described::new(clock::now(), "started"));
         }
         log
     }
@@ -162,7 +127,7 @@ mod tests {
                 log.page(2)
             }
         });
-        log.push(Draft::new(clock::now(), "draining"));
+        log.push(Described::new(clock::now(), "draining"));
         let page = waiter.await.unwrap();
         assert_eq!(numbers(&page), [3]);
     }

@@ -1,6 +1,6 @@
 //! What does not change about a switch while it runs: names and settings.
 
-use weir_core::{BitRate, Bytes, ClassMode, MacAddress, Neighbour, PortId, PortRole, Priority};
+use weir_core::{BitRate, Bytes, ClassMode, MacAddress, PortId, PortRole, Priority};
 
 /// One switch.
 #[derive(Clone, Debug)]
@@ -91,23 +91,5 @@ pub const fn role_name(role: PortRole) -> &'static str {
     match role {
         PortRole::Fabric => "fabric",
         PortRole::Edge => "edge",
-    }
-}
-
-/// A neighbour's kind in JSON and messages.
-pub const fn neighbour_name(neighbour: Neighbour) -> &'static str {
-    match neighbour {
-        Neighbour::Unknown => "unknown",
-        Neighbour::Enhanced => "enhanced",
-        Neighbour::Regular => "regular",
-    }
-}
-
-/// A mode's name in JSON and messages.
-pub const fn mode_name(mode: ClassMode) -> &'static str {
-    match mode {
-        ClassMode::Lossy { .. } => "lossy",
-        ClassMode::Pfc { .. } => "pfc",
-        ClassMode::Level { .. } => "level",
     }
 }

@@ -1,20 +1,20 @@
 //! Events as lines of the daemon's log.
 
-use super::event_log::Draft;
+use weir_api::describe::Described;
 
 /// Writes one event: what an operator must know at `warn`, what happened at `info`, and single control
 /// messages, of which a deadlock makes hundreds each second, at `debug`.
-pub(super) fn event(draft: &Draft) {
-    let port = draft.port.as_deref();
-    let priority = draft.priority;
-    let details = draft
+pub(super) fn event(described: &Described) {
+    let port = described.port.as_deref();
+    let priority = described.priority;
+    let details = described
         .details
         .iter()
         .map(|(name, value)| format!("{name}={value}"))
         .collect::<Vec<_>>()
         .join(", ");
     let details = (!details.is_empty()).then_some(details);
-    let kind = draft.kind;
+    let kind = described.kind;
     match kind {
         "headroom_exceeded" | "route_too_long" | "link_down" | "events_lost" | "storm_detected"
         | "lifetime_stalled" => {

@@ -4,7 +4,6 @@
 
 pub mod clock;
 pub mod deadlock_log;
-pub mod describe;
 pub mod event_log;
 pub mod flight_recorder;
 pub mod history;
@@ -20,10 +19,10 @@ mod waitable;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
+use weir_api::describe::Described;
 use weir_core::control::{ControlConfig, ControlPlane};
 use weir_core::Duration;
 
-use event_log::Draft;
 use flight_recorder::{FlightRecorder, FlightSettings};
 use history::History;
 use info::SwitchInfo;
@@ -83,7 +82,7 @@ pub fn start(
     let neighbours = settings.lldp.state_machine(&info);
     let shared = Shared::new(info, history, flights, neighbours, xdp, sender);
     let shared = Arc::new(shared);
-    shared.record(Draft::new(shared.began, "started"));
+    shared.record(Described::new(shared.began, "started"));
     let plane = ControlPlane::new(settings.plane, settings.seed);
     let supervisor = Supervisor::new(Arc::clone(&shared), plane, link, inbox);
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot, watch, Notify};
+use weir_api::describe::Described;
 use weir_core::control::neighbours::Neighbours;
 use weir_core::control::ControlCounters;
 use weir_core::{Command, CommandError, Duration, Instant, PortId};
 
 use super::deadlock_log::DeadlockLog;
-use super::event_log::{Draft, EventLog, EVENT_CAPACITY};
+use super::event_log::{EventLog, EVENT_CAPACITY};
 use super::flight_recorder::FlightRecorder;
 use super::history::History;
 use super::info::SwitchInfo;
@@ -199,7 +200,7 @@ impl Shared {
     pub fn set_stage(&self, stage: Stage) {
         self.stage.send_replace(stage);
         if stage == Stage::Draining {
-            self.record(Draft::new(clock::now(), "draining"));
+            self.record(Described::new(clock::now(), "draining"));
         }
     }
 
@@ -227,9 +228,9 @@ impl Shared {
             return;
         };
         if known.swap(up, Ordering::Relaxed) != up {
-            self.record(Draft {
+            self.record(Described {
                 port: Some(self.info.port_name(port)),
-                ..Draft::new(clock::now(), if up { "link_up" } else { "link_down" })
+                ..Described::new(clock::now(), if up { "link_up" } else { "link_down" })
             });
             self.neighbours().set_link(clock::now(), port, up);
             self.link_changed.notify_one();
@@ -259,9 +260,9 @@ impl Shared {
     }
 
     /// Writes to the log and adds to the event log and the records of suspicions.
-    pub fn record(&self, draft: Draft) {
-        log::event(&draft);
-        let event = self.events.push(draft);
+    pub fn record(&self, described: Described) {
+        log::event(&described);
+        let event = self.events.push(described);
         self.flights().note(&event);
     }
 }

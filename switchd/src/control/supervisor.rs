@@ -10,17 +10,17 @@ use std::time::Duration as StdDuration;
 use crossbeam::channel::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
+use weir_api::describe::{self, Described};
 use weir_core::control::ControlPlane;
 use weir_core::event::EventKind;
 use weir_core::{
     Command, CommandError, Duration, Event, Instant, PortId, PortSet, Priority, SuspicionReason,
 };
 
-use super::event_log::Draft;
+use super::clock;
 use super::link::DataplaneLink;
 use super::shared::{empty_snapshot, ControlFigures, Published, Shared};
 use super::waitable::Waitable;
-use super::{clock, describe};
 use crate::dataplane::messages::{Answer, Request, Snapshot};
 use crate::dataplane::tables::Tables;
 
@@ -262,8 +262,9 @@ impl Supervisor {
     fn take_event(&mut self, event: &Event) {
         self.shared.deadlocks().note_event(&self.shared.info, event);
         self.note_flight(event);
+        let info = &self.shared.info;
         self.shared
-            .record(describe::event(&self.shared.info, event));
+            .record(describe::event(&|port| info.port_name(port), event));
         if matches!(event.kind, EventKind::PauseStalled { .. }) {
             self.learn_neighbours(event.at);
         }
@@ -323,8 +324,9 @@ impl Supervisor {
         self.send_pending();
         while let Some(report) = self.plane.poll_report() {
             self.shared.deadlocks().note_report(&report);
+            let info = &self.shared.info;
             self.shared
-                .record(describe::report(&self.shared.info, &report));
+                .record(describe::report(&|port| info.port_name(port), &report));
         }
     }
 
@@ -402,7 +404,7 @@ impl Supervisor {
             let lost = snapshot.rounds.events_lost - self.events_lost;
             self.events_lost = snapshot.rounds.events_lost;
             self.shared
-                .record(Draft::new(at, "events_lost").detail("events", lost));
+                .record(Described::new(at, "events_lost").detail("events", lost));
             self.reconcile(&snapshot);
             self.reconcile_stalls(&snapshot);
         }

@@ -12,7 +12,8 @@ use weir_core::ClassMode;
 use weir_lab::lab::interrupt::{self, Interrupted};
 use weir_lab::lab::names::Names;
 use weir_lab::lab::run::{run, Options};
-use weir_lab::lab::{plot, table, topology};
+use weir_lab::lab::topology;
+use weir_results::{plot, table};
 
 const EXIT_EXPECTATION: u8 = 1;
 const EXIT_USAGE: u8 = 2;

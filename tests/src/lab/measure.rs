@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use weir_api::daemon::{Event, Sample, Status};
-use weir_api::run::{FlowResult, RunEvent, RunResult, Series, RUN_FORMAT};
+use weir_api::run::{FlowResult, RunEvent, RunResult, Series};
 use weir_config::scenario::{PortPeer, Scenario};
 use weir_core::units::NANOS_PER_SECOND;
-use weir_core::{ClassMode, Instant};
+use weir_core::Instant;
+use weir_results::assemble::{assemble, seconds_since, Parts, Runner};
 
-use super::verdict;
 use crate::endpoint::report::{EndpointReport, ReceivedFlow};
 
 /// All that was collected.
@@ -28,55 +28,17 @@ pub struct Raw {
 
 /// The result of a run, its expectations judged.
 pub fn result(scenario: &Scenario, raw: &Raw) -> RunResult {
-    let flows = flows(scenario, raw);
-    let events = events(scenario, raw);
-    let series = series(scenario, raw);
-    let timing = verdict::timing(scenario, &events, &series);
-    let mode =
-        scenario
-            .flows
-            .first()
-            .map_or("pfc", |flow| match scenario.classes[flow.class].mode {
-                ClassMode::Lossy { .. } => "lossy",
-                ClassMode::Pfc { .. } => "pfc",
-                ClassMode::Level { .. } => "level",
-            });
-    let count = |kind: &str| events.iter().filter(|event| event.kind == kind).count() as u64;
-    let mut masters: Vec<String> = Vec::new();
-    for event in events.iter().filter(|event| event.kind == "master_elected") {
-        if !masters.contains(&event.switch) {
-            masters.push(event.switch.clone());
-        }
-    }
-    let mut result = RunResult {
-        format: RUN_FORMAT,
-        scenario: scenario.name.clone(),
-        runner: "lab".into(),
-        policy: scenario.deadlock.policy.name().into(),
-        mode: mode.into(),
-        seed: scenario.seed,
-        duration_seconds: scenario.duration.as_secs_f64(),
-        deadlocked: verdict::is_deadlocked(scenario, &flows, held(raw)),
-        suspected_peak: timing.suspected_peak,
-        detect_seconds: timing.detect_seconds,
-        first_release_seconds: timing.first_release_seconds,
-        recover_seconds: timing.recover_seconds,
-        releases: count("release_started"),
-        masters,
-        flows_moved: count("flow_moved"),
-        control_frames: raw
-            .statuses
-            .iter()
-            .map(|status| status.pfc_sent_total + status.clcm.sent_total)
-            .sum(),
-        flows,
+    let control_frames = |status: &Status| status.pfc_sent_total + status.clcm.sent_total;
+    let parts = Parts {
+        runner: Runner::Lab,
+        held_frames: held(raw),
+        flows: flows(scenario, raw),
         drops: drops(raw),
-        events,
-        series,
-        expectations: Vec::new(),
+        events: events(scenario, raw),
+        series: series(scenario, raw),
+        control_frames: raw.statuses.iter().map(control_frames).sum(),
     };
-    result.expectations = verdict::expectations(&scenario.expect, &result);
-    result
+    assemble(scenario, parts)
 }
 
 fn held(raw: &Raw) -> u64 {
@@ -155,25 +117,19 @@ fn drops(raw: &Raw) -> BTreeMap<String, u64> {
 }
 
 fn events(scenario: &Scenario, raw: &Raw) -> Vec<RunEvent> {
-    let mut events: Vec<RunEvent> = raw
-        .events
+    let run_event = |switch: &String, event: &Event| RunEvent {
+        seconds: seconds_since(raw.start, Instant::from_nanos(event.monotonic_nanos)),
+        switch: switch.clone(),
+        kind: event.kind.clone(),
+        port: event.port.clone(),
+        priority: event.priority,
+        details: event.details.clone(),
+    };
+    raw.events
         .iter()
         .zip(&scenario.switches)
-        .flat_map(|(events, switch)| {
-            events.iter().map(|event| RunEvent {
-                seconds: (event.monotonic_nanos as f64 - raw.start.as_nanos() as f64)
-                    / NANOS_PER_SECOND as f64,
-                switch: switch.clone(),
-                kind: event.kind.clone(),
-                port: event.port.clone(),
-                priority: event.priority,
-                details: event.details.clone(),
-            })
-        })
-        .filter(|event| event.seconds >= 0.0)
-        .collect();
-    events.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    events
+        .flat_map(|(events, switch)| events.iter().map(move |event| run_event(switch, event)))
+        .collect()
 }
 
 fn series(scenario: &Scenario, raw: &Raw) -> Series {

@@ -7,11 +7,11 @@ use anyhow::{bail, Result};
 use weir_api::run::RunResult;
 use weir_config::scenario::Scenario;
 use weir_core::Instant;
+use weir_results::table::credit_loops;
 
 use super::interrupt::{check, wait_for};
 use super::measure::{result, Raw};
 use super::stage::Stage;
-use super::table::credit_loops;
 use crate::endpoint::run::clock;
 
 /// How a run is done.

@@ -20,8 +20,8 @@ use weir_lab::lab::process::{inside, Process};
 use weir_lab::lab::run::{run_and, Options};
 use weir_lab::lab::stage::Stage;
 use weir_lab::lab::switches::{lab_config, SwitchProcess, METRICS_ADDRESS};
-use weir_lab::lab::table;
 use weir_lab::lab::topology::{plan, Topology};
+use weir_results::table;
 
 /// How long any one condition may take.
 pub const PATIENCE: Duration = Duration::from_secs(60);

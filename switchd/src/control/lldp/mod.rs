@@ -11,6 +11,7 @@ use std::time::Duration as StdDuration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use weir_api::describe;
 use weir_core::control::neighbours::{
     AnnouncedPort, NeighbourReport, Neighbours, NeighboursConfig,
 };
@@ -18,9 +19,9 @@ use weir_core::wire::lldp::basic::ChassisId;
 use weir_core::wire::lldp::{Lldp, FRAME_LENGTH_MAX};
 use weir_core::{Command, Duration, PortId};
 
+use super::clock;
 use super::info::SwitchInfo;
 use super::shared::Shared;
-use super::{clock, describe};
 use socket::{Heard, LldpSocket};
 
 /// Frames that wait for the agent at most; the rest waits in the sockets.
@@ -153,8 +154,9 @@ impl LldpAgent {
             self.shared.command(command).await;
         }
         for report in reports {
+            let info = &self.shared.info;
             self.shared
-                .record(describe::neighbour(&self.shared.info, &report));
+                .record(describe::neighbour(&|port| info.port_name(port), &report));
         }
     }
 

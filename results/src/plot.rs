@@ -1,9 +1,11 @@
 //! Curves of runs as SVG: throughput of each flow above, occupancy of the ring's ingress buffers below,
-//! like the CLCM paper's Figures 5 and 7. One column for each run.
+//! like the CLCM paper's Figures 5 and 7. One column for each run; all columns have the same axes.
 
 use std::fmt::Write as _;
 
 use weir_api::run::RunResult;
+
+use crate::quantity::{self, short, Unit};
 
 /// Okabe and Ito's palette, which colour-blind readers can tell apart.
 const COLOURS: [&str; 8] = [
@@ -30,26 +32,28 @@ pub fn svg(columns: &[(&str, &RunResult)], xoff_bytes: Option<u64>) -> String {
         r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="sans-serif" font-size="12">
 <rect width="100%" height="100%" fill="#ffffff"/>"##
     );
-    let most = |curves: &dyn Fn(&RunResult) -> f64| {
+    let most = |curves: &dyn Fn(&RunResult) -> Vec<Curve>| {
         columns
             .iter()
-            .map(|(_, result)| curves(result))
+            .flat_map(|(_, result)| thinned(curves(result)))
+            .flat_map(|(_, values)| values)
             .fold(0.0, f64::max)
     };
-    let throughput_max = most(&|result| {
-        thinned(throughput(result))
-            .iter()
-            .flat_map(|curve| curve.1.clone())
-            .fold(0.0, f64::max)
-    });
-    let occupancy_max = most(&|result| {
-        thinned(occupancy(result))
-            .iter()
-            .flat_map(|curve| curve.1.clone())
-            .fold(0.0, f64::max)
-    });
-    let xoff = xoff_bytes.map(|bytes| bytes as f64 / 1024.0);
-    let occupancy_max = occupancy_max.max(xoff.unwrap_or(0.0));
+    let xoff = xoff_bytes.map(|bytes| bytes as f64);
+    let throughput_max = most(&throughput);
+    let occupancy_max = most(&occupancy).max(xoff.unwrap_or(0.0));
+    let x_max = columns
+        .iter()
+        .map(|(_, result)| result.duration_seconds)
+        .fold(0.0, f64::max);
+    let time_axis = Axis::new("time", Unit::of_time(x_max), x_max);
+    let throughput_axis =
+        Axis::rounded("throughput", Unit::of_rate(throughput_max), throughput_max);
+    let occupancy_axis = Axis::rounded(
+        "ingress occupancy",
+        Unit::of_amount(occupancy_max),
+        occupancy_max,
+    );
     for (index, (title, result)) in columns.iter().enumerate() {
         let x = COLUMN_WIDTH * index as f64;
         let _ = writeln!(
@@ -61,18 +65,16 @@ pub fn svg(columns: &[(&str, &RunResult)], xoff_bytes: Option<u64>) -> String {
         let upper = Panel {
             x: x + LEFT,
             y: TOP,
-            label: "throughput, Mbit/s",
-            y_max: nice(throughput_max),
-            x_max: result.duration_seconds,
+            across: time_axis,
+            up: throughput_axis,
             level: None,
         };
         upper.draw(&mut out, &thinned(throughput(result)), result);
         let lower = Panel {
             x: x + LEFT,
             y: TOP + PANEL_HEIGHT + GAP,
-            label: "ingress occupancy, KiB",
-            y_max: nice(occupancy_max),
-            x_max: result.duration_seconds,
+            across: time_axis,
+            up: occupancy_axis,
             level: xoff.filter(|_| result.mode != "level"),
         };
         lower.draw(&mut out, &thinned(occupancy(result)), result);
@@ -81,6 +83,7 @@ pub fn svg(columns: &[(&str, &RunResult)], xoff_bytes: Option<u64>) -> String {
     out
 }
 
+/// A name, and values in base units at even distances over the run.
 type Curve = (String, Vec<f64>);
 
 fn throughput(result: &RunResult) -> Vec<Curve> {
@@ -89,7 +92,7 @@ fn throughput(result: &RunResult) -> Vec<Curve> {
         .series
         .throughput
         .iter()
-        .map(|(flow, rates)| (name(flow), rates.iter().map(|rate| rate / 1e6).collect()))
+        .map(|(flow, rates)| (name(flow), rates.clone()))
         .collect()
 }
 
@@ -103,7 +106,7 @@ fn occupancy(result: &RunResult) -> Vec<Curve> {
         .map(|(key, bytes)| {
             let mut parts = key.split(':');
             let (switch, port) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
-            let values = bytes.iter().map(|value| *value as f64 / 1024.0).collect();
+            let values = bytes.iter().map(|value| *value as f64).collect();
             (format!("{switch} from {port}"), values)
         })
         .collect()
@@ -123,12 +126,47 @@ fn thinned(curves: Vec<Curve>) -> Vec<Curve> {
         .collect()
 }
 
+/// An axis from zero on. Lengths on it are in base units, what stands at it in its unit.
+#[derive(Clone, Copy)]
+struct Axis {
+    label: &'static str,
+    unit: Unit,
+    max: f64,
+}
+
+impl Axis {
+    fn new(label: &'static str, unit: Unit, max: f64) -> Self {
+        Self { label, unit, max }
+    }
+
+    /// As long as the next round number in its unit.
+    fn rounded(label: &'static str, unit: Unit, max: f64) -> Self {
+        Self::new(label, unit, nice(unit.count(max)) * unit.size)
+    }
+
+    /// Where along the axis `value` is, from 0 to 1; what is beyond its end stands at its end.
+    fn part(&self, value: f64) -> f64 {
+        if self.max > 0.0 {
+            (value / self.max).min(1.0)
+        } else {
+            0.0
+        }
+    }
+
+    fn number(&self, value: f64) -> String {
+        short(self.unit.count(value), 2)
+    }
+
+    fn title(&self) -> String {
+        format!("{}, {}", self.label, self.unit.name)
+    }
+}
+
 struct Panel {
     x: f64,
     y: f64,
-    label: &'static str,
-    y_max: f64,
-    x_max: f64,
+    across: Axis,
+    up: Axis,
     /// Where xoff is drawn.
     level: Option<f64>,
 }
@@ -140,8 +178,8 @@ impl Panel {
 
     fn at(&self, x: f64, y: f64) -> (f64, f64) {
         (
-            self.x + x / self.x_max * self.width(),
-            self.y + PANEL_HEIGHT - (y / self.y_max).min(1.0) * PANEL_HEIGHT,
+            self.x + self.across.part(x) * self.width(),
+            self.y + PANEL_HEIGHT - self.up.part(y) * PANEL_HEIGHT,
         )
     }
 
@@ -150,7 +188,7 @@ impl Panel {
         self.releases(out, result);
         for (index, (_, values)) in curves.iter().enumerate() {
             let colour = COLOURS[index % COLOURS.len()];
-            let step = self.x_max / values.len().max(1) as f64;
+            let step = result.duration_seconds / values.len().max(1) as f64;
             let points: Vec<String> = values
                 .iter()
                 .enumerate()
@@ -175,10 +213,10 @@ impl Panel {
         let right = left + self.width();
         let _ = writeln!(
             out,
-            r##"<line x1="{left}" x2="{right}" y1="{y:.1}" y2="{y:.1}" stroke="#444444" stroke-dasharray="8 4"/><text x="{}" y="{:.1}" text-anchor="end" font-size="11">xoff {} KiB</text>"##,
+            r##"<line x1="{left}" x2="{right}" y1="{y:.1}" y2="{y:.1}" stroke="#444444" stroke-dasharray="8 4"/><text x="{}" y="{:.1}" text-anchor="end" font-size="11">xoff {}</text>"##,
             right - 4.0,
             y - 5.0,
-            number(level)
+            quantity::amount(level)
         );
     }
 
@@ -193,35 +231,38 @@ impl Panel {
         );
         for tick in 0..=TICKS {
             let part = tick as f64 / TICKS as f64;
-            let (_, y) = self.at(0.0, part * self.y_max);
+            let value = part * self.up.max;
+            let (_, y) = self.at(0.0, value);
             let _ = writeln!(
                 out,
                 r##"<line x1="{left}" x2="{}" y1="{y}" y2="{y}" stroke="#dddddd"/><text x="{}" y="{}" text-anchor="end">{}</text>"##,
                 left + self.width(),
                 left - 6.0,
                 y + 4.0,
-                number(part * self.y_max)
+                self.up.number(value)
             );
         }
-        let step = nice(self.x_max / TICKS as f64);
-        for tick in 0..=(self.x_max / step) as usize {
-            let time = tick as f64 * step;
+        let end = self.across.unit.count(self.across.max);
+        let step = nice(end / TICKS as f64);
+        for tick in 0..=(end / step * (1.0 + f64::EPSILON)) as usize {
+            let time = tick as f64 * step * self.across.unit.size;
             let (x, _) = self.at(time, 0.0);
             let _ = writeln!(
                 out,
                 r#"<text x="{x}" y="{}" text-anchor="middle">{}</text>"#,
                 bottom + 16.0,
-                number(time)
+                self.across.number(time)
             );
         }
         let _ = writeln!(
             out,
-            r#"<text x="{}" y="{}" text-anchor="middle">time, s</text><text transform="translate({},{}) rotate(-90)" text-anchor="middle">{}</text>"#,
+            r#"<text x="{}" y="{}" text-anchor="middle">{}</text><text transform="translate({},{}) rotate(-90)" text-anchor="middle">{}</text>"#,
             left + self.width() / 2.0,
             bottom + 31.0,
+            self.across.title(),
             left - 44.0,
             self.y + PANEL_HEIGHT / 2.0,
-            self.label
+            self.up.title()
         );
     }
 
@@ -229,7 +270,7 @@ impl Panel {
     fn releases(&self, out: &mut String, result: &RunResult) {
         let mut seen_suspicion = false;
         for event in &result.events {
-            let (x, _) = self.at(event.seconds.clamp(0.0, self.x_max), 0.0);
+            let (x, _) = self.at(event.seconds.max(0.0), 0.0);
             let top = self.y;
             match event.kind.as_str() {
                 "suspected" if !seen_suspicion => {
@@ -296,14 +337,6 @@ fn nice(value: f64) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-fn number(value: f64) -> String {
-    if value.fract().abs() < 1e-9 {
-        format!("{value:.0}")
-    } else {
-        format!("{value:.1}")
-    }
-}
-
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -332,7 +365,7 @@ mod tests {
         let mut result = RunResult {
             duration_seconds: 1.0,
             releases: 1,
-            ..crate::lab::table::tests::empty_result()
+            ..crate::fixtures::empty_result()
         };
         result
             .series
@@ -369,5 +402,33 @@ mod tests {
             2,
             "the first suspicion in both panels"
         );
+    }
+
+    #[test]
+    fn axes_have_units_that_fit_the_run() {
+        let mut result = RunResult {
+            duration_seconds: 1e-4,
+            ..crate::fixtures::empty_result()
+        };
+        result.series.interval_seconds = 5e-5;
+        let rates = vec![40e9, 98e9];
+        result.series.throughput.insert("a".into(), rates);
+        let occupancy = vec![0, 3 << 20];
+        result.series.occupancy.insert("s1:s2:3".into(), occupancy);
+        let picture = svg(&[("fast", &result)], Some(2 << 20));
+        let texts = [
+            ">time, µs<",
+            ">throughput, Gbit/s<",
+            ">ingress occupancy, MiB<",
+            ">xoff 2 MiB<",
+            // The ends of the three axes.
+            ">100<",
+            ">4<",
+        ];
+        for text in texts {
+            assert!(picture.contains(text), "{text}: {picture}");
+        }
+        // 98 of 100 Gbit/s, three quarters through the run, in a panel of 480 by 240.
+        assert!(picture.contains(" 424.0,60.8\""), "{picture}");
     }
 }

@@ -7,6 +7,8 @@ use weir_api::run::{Expectation, FlowResult, RunEvent, RunResult, Series};
 use weir_config::scenario::{Expect, Scenario};
 use weir_core::Duration;
 
+use crate::quantity;
+
 /// Times of the first deadlock of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Timing {
@@ -193,11 +195,9 @@ pub fn expectations(expect: &Expect, result: &RunResult) -> Vec<Expectation> {
         let seen = result.first_release_seconds;
         let limit_seconds = Duration::as_secs_f64(limit);
         judge(
-            format!("first release within {:.0} ms", limit_seconds * 1e3),
+            format!("first release within {}", quantity::setting(limit_seconds)),
             seen.is_some_and(|seconds| seconds <= limit_seconds),
-            seen.map_or("none".to_owned(), |seconds| {
-                format!("{:.1} ms", seconds * 1e3)
-            }),
+            seen.map_or("none".to_owned(), |_| quantity::time(seen)),
         );
     }
     out
@@ -206,22 +206,7 @@ pub fn expectations(expect: &Expect, result: &RunResult) -> Vec<Expectation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn event(seconds: f64, switch: &str, kind: &str) -> RunEvent {
-        RunEvent {
-            seconds,
-            switch: switch.into(),
-            kind: kind.into(),
-            port: Some("p".into()),
-            priority: Some(3),
-            details: Default::default(),
-        }
-    }
-
-    fn scenario() -> Scenario {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/ring4.toml");
-        Scenario::load(&path, &[]).unwrap()
-    }
+    use crate::fixtures::{empty_result, event, ring4};
 
     #[test]
     fn times_count_from_the_last_suspicion_before_the_first_release() {
@@ -241,7 +226,7 @@ mod tests {
         rates[39] = 1.0;
         rates[60] = 1.0;
         series.throughput.insert("a".into(), rates);
-        let timing = timing(&scenario(), &events, &series);
+        let timing = timing(&ring4(), &events, &series);
         assert_eq!(timing.suspected_peak, 2);
         assert!((timing.first_release_seconds.unwrap() - 0.01).abs() < 1e-9);
         assert!((timing.detect_seconds.unwrap() - 0.12).abs() < 1e-9);
@@ -249,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_network_is_locked_only_when_it_holds_frames_that_nobody_gets() {
-        let scenario = scenario();
+        let scenario = ring4();
         let mut flows = vec![FlowResult::default(); scenario.flows.len()];
         assert!(is_deadlocked(&scenario, &flows, 10));
         assert!(!is_deadlocked(&scenario, &flows, 0));
@@ -259,7 +244,7 @@ mod tests {
 
     #[test]
     fn before_ends_where_the_network_stood_still() {
-        let mut result = crate::lab::table::tests::empty_result();
+        let mut result = empty_result();
         result.duration_seconds = 0.04;
         result.series.interval_seconds = 0.01;
         result
@@ -275,14 +260,7 @@ mod tests {
             "without a suspicion: all of it"
         );
         result.detect_seconds = Some(0.02);
-        result.events.push(RunEvent {
-            seconds: 0.04,
-            switch: "s1".into(),
-            kind: "suspected".into(),
-            port: None,
-            priority: None,
-            details: Default::default(),
-        });
+        result.events.push(event(0.04, "s1", "suspected"));
         assert!((rate_before(&result) - 4e6).abs() < 1.0);
     }
 }

@@ -3,13 +3,8 @@
 use weir_api::run::{FlowResult, RunResult};
 use weir_config::scenario::Scenario;
 
-use super::verdict;
-
-/// One row of the demo's table.
-struct Row {
-    mode: String,
-    cells: Vec<String>,
-}
+use crate::quantity::{rate, setting, time, Unit};
+use crate::verdict;
 
 const HEADINGS: [&str; 11] = [
     "mode",
@@ -30,31 +25,25 @@ const HEADINGS: [&str; 11] = [
 /// "Before" is the mean rate that all flows together had until they stood still, or of the whole run if they
 /// never did; "after" that of the last third of the run.
 pub fn demo(results: &[&RunResult]) -> String {
-    let rows: Vec<Row> = results.iter().map(|result| row(result)).collect();
-    let mut widths: Vec<usize> = HEADINGS.iter().map(|heading| heading.len()).collect();
-    for row in &rows {
-        let cells = std::iter::once(&row.mode).chain(&row.cells);
-        for (width, cell) in widths.iter_mut().zip(cells) {
+    let rows: Vec<Vec<String>> = results.iter().map(|result| row(result)).collect();
+    grid(&HEADINGS, &rows)
+}
+
+/// Rows under headings and a rule; the first column flush left, the others flush right.
+pub(crate) fn grid(headings: &[&str], rows: &[Vec<String>]) -> String {
+    let mut widths: Vec<usize> = headings.iter().map(|text| text.chars().count()).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
         }
     }
     let mut out = String::new();
-    line(
-        &mut out,
-        &widths,
-        HEADINGS.iter().map(|heading| (*heading).to_owned()),
-    );
-    line(
-        &mut out,
-        &widths,
-        widths.iter().map(|width| "─".repeat(*width)),
-    );
+    let headings = headings.iter().map(|heading| (*heading).to_owned());
+    line(&mut out, &widths, headings);
+    let rule = widths.iter().map(|width| "─".repeat(*width));
+    line(&mut out, &widths, rule);
     for row in rows {
-        line(
-            &mut out,
-            &widths,
-            std::iter::once(row.mode).chain(row.cells),
-        );
+        line(&mut out, &widths, row.iter().cloned());
     }
     out
 }
@@ -76,12 +65,21 @@ pub fn title(result: &RunResult) -> String {
 /// One line for each flow, then what the switches did, then the expectations.
 pub fn run(result: &RunResult) -> String {
     let mut out = format!(
-        "{}: mode {}, policy {}, {} s\n",
-        result.scenario, result.mode, result.policy, result.duration_seconds
+        "{}: mode {}, policy {}, {}\n",
+        result.scenario,
+        result.mode,
+        result.policy,
+        setting(result.duration_seconds)
     );
+    let fastest = result
+        .flows
+        .iter()
+        .map(|flow| flow.bits_per_second.max(flow.bits_per_second_last_third))
+        .fold(0.0, f64::max);
+    let unit = Unit::of_rate(fastest);
     for flow in &result.flows {
         out.push_str(&format!(
-            "  flow {:<8} {:>9} sent {:>9} received {:>6} in flight {:>4} lost {:>4} reordered {:>4} corrupted  {:>7.2} Mbit/s, last third {:>7.2}, longest stall {}\n",
+            "  flow {:<8} {:>9} sent {:>9} received {:>6} in flight {:>4} lost {:>4} reordered {:>4} corrupted  {:>7.2} {}, last third {:>7.2}, longest stall {}\n",
             flow.name,
             flow.sent,
             flow.received,
@@ -89,18 +87,19 @@ pub fn run(result: &RunResult) -> String {
             flow.lost,
             flow.reordered,
             flow.corrupted + flow.duplicated,
-            flow.bits_per_second / 1e6,
-            flow.bits_per_second_last_third / 1e6,
-            milliseconds(Some(flow.longest_stall_seconds)),
+            unit.count(flow.bits_per_second),
+            unit.name,
+            unit.count(flow.bits_per_second_last_third),
+            time(Some(flow.longest_stall_seconds)),
         ));
     }
     out.push_str(&format!(
         "  {}; {} ports suspected at most; detected after {}, moving again after another {}\n  first release after {}, {} releases; {}{} control frames sent\n",
         if result.deadlocked { "deadlocked" } else { "not deadlocked" },
         result.suspected_peak,
-        milliseconds(result.detect_seconds),
-        milliseconds(result.recover_seconds),
-        milliseconds(result.first_release_seconds),
+        time(result.detect_seconds),
+        time(result.recover_seconds),
+        time(result.first_release_seconds),
         result.releases,
         rerouted(result),
         result.control_frames,
@@ -160,9 +159,8 @@ fn line(out: &mut String, widths: &[usize], cells: impl Iterator<Item = String>)
     out.push('\n');
 }
 
-fn row(result: &RunResult) -> Row {
+fn row(result: &RunResult) -> Vec<String> {
     let total = |count: fn(&FlowResult) -> u64| result.flows.iter().map(count).sum::<u64>();
-    let mode = title(result);
     let stall = result
         .flows
         .iter()
@@ -173,65 +171,25 @@ fn row(result: &RunResult) -> Row {
         .iter()
         .map(|flow| flow.bits_per_second_last_third)
         .sum();
-    Row {
-        mode,
-        cells: vec![
-            total(|flow| flow.received).to_string(),
-            total(|flow| flow.lost).to_string(),
-            total(|flow| flow.reordered).to_string(),
-            megabits(verdict::rate_before(result)),
-            megabits(after),
-            milliseconds(result.detect_seconds),
-            milliseconds(result.first_release_seconds),
-            milliseconds(result.recover_seconds),
-            milliseconds(Some(stall)),
-            result.control_frames.to_string(),
-        ],
-    }
-}
-
-fn megabits(bits_per_second: f64) -> String {
-    format!("{:.1} Mbit/s", bits_per_second / 1e6)
-}
-
-fn milliseconds(seconds: Option<f64>) -> String {
-    seconds.map_or_else(
-        || "–".to_owned(),
-        |seconds| format!("{:.1} ms", seconds * 1e3),
-    )
+    vec![
+        title(result),
+        total(|flow| flow.received).to_string(),
+        total(|flow| flow.lost).to_string(),
+        total(|flow| flow.reordered).to_string(),
+        rate(verdict::rate_before(result)),
+        rate(after),
+        time(result.detect_seconds),
+        time(result.first_release_seconds),
+        time(result.recover_seconds),
+        time(Some(stall)),
+        result.control_frames.to_string(),
+    ]
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-    use weir_api::run::{Series, RUN_FORMAT};
-
-    /// A result in which nothing happened.
-    pub(crate) fn empty_result() -> RunResult {
-        RunResult {
-            format: RUN_FORMAT,
-            scenario: "empty".into(),
-            runner: "lab".into(),
-            policy: "off".into(),
-            mode: "pfc".into(),
-            seed: 1,
-            duration_seconds: 1.0,
-            deadlocked: false,
-            suspected_peak: 0,
-            detect_seconds: None,
-            first_release_seconds: None,
-            recover_seconds: None,
-            releases: 0,
-            masters: Vec::new(),
-            flows_moved: 0,
-            control_frames: 0,
-            flows: Vec::new(),
-            drops: Default::default(),
-            events: Vec::new(),
-            series: Series::default(),
-            expectations: Vec::new(),
-        }
-    }
+    use crate::fixtures::empty_result;
 
     fn flow(received: u64, last_third: f64) -> FlowResult {
         FlowResult {
@@ -273,5 +231,25 @@ pub(crate) mod tests {
             assert!(lines[3].contains(cell), "{cell}: {text}");
         }
         assert!(lines[4].starts_with("level  "), "{text}");
+    }
+
+    #[test]
+    fn fast_and_short_runs_are_told_in_their_units() {
+        let mut result = empty_result();
+        result.duration_seconds = 1e-4;
+        result.detect_seconds = Some(12.5e-6);
+        let mut fast = flow(800, 98.4e9);
+        fast.bits_per_second = 97.25e9;
+        fast.longest_stall_seconds = 130e-9;
+        result.flows = vec![fast];
+        let text = run(&result);
+        for part in [
+            ", 100 µs\n",
+            "97.25 Gbit/s, last third   98.40",
+            "stall 130.0 ns",
+            "detected after 12.5 µs",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
     }
 }

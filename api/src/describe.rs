@@ -1,20 +1,58 @@
-//! The dataplane's events and the control plane's reports as entries of the event log.
+//! What dataplane and control plane tell, in the words of the API: kind, port, priority and details. The daemon's
+//! event log and the simulator's events are made by these functions alone, so that they read alike.
+
+use std::collections::BTreeMap;
 
 use weir_core::control::neighbours::{NeighbourReport, NeighbourReportKind};
 use weir_core::control::{Report, ReportKind};
 use weir_core::event::EventKind;
 use weir_core::wire::clcm::{Clcm, Phase};
-use weir_core::{CommandError, Event, PortId, Priority};
+use weir_core::{Duration, Event, Instant, PortId, Priority};
 
-use super::event_log::Draft;
-use super::info::{neighbour_name, SwitchInfo};
+/// What a port is called.
+pub type PortName<'a> = &'a dyn Fn(PortId) -> String;
+
+/// Something that happened, before a log gives it a number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Described {
+    /// When.
+    pub at: Instant,
+    /// Its kind, as in [`Event::kind`](crate::daemon::Event::kind).
+    pub kind: &'static str,
+    /// The port it concerns, if one.
+    pub port: Option<String>,
+    /// The priority it concerns, if one.
+    pub priority: Option<u8>,
+    /// Further fields, as text with units.
+    pub details: BTreeMap<String, String>,
+}
+
+impl Described {
+    /// Something that concerns the whole switch.
+    pub fn new(at: Instant, kind: &'static str) -> Self {
+        Self {
+            at,
+            kind,
+            port: None,
+            priority: None,
+            details: BTreeMap::new(),
+        }
+    }
+
+    /// The same with one more field.
+    #[must_use]
+    pub fn detail(mut self, name: &str, value: impl ToString) -> Self {
+        self.details.insert(name.to_owned(), value.to_string());
+        self
+    }
+}
 
 /// What happened in the dataplane.
-pub fn event(info: &SwitchInfo, event: &Event) -> Draft {
-    let about = |kind, port: PortId, priority: Priority| Draft {
-        port: Some(info.port_name(port)),
+pub fn event(port_name: PortName<'_>, event: &Event) -> Described {
+    let about = |kind, port: PortId, priority: Priority| Described {
+        port: Some(port_name(port)),
         priority: Some(priority.get()),
-        ..Draft::new(event.at, kind)
+        ..Described::new(event.at, kind)
     };
     match event.kind {
         EventKind::Suspected {
@@ -38,8 +76,8 @@ pub fn event(info: &SwitchInfo, event: &Event) -> Draft {
             destination,
             flow_hash,
         } => about("flow_moved", from, priority)
-            .detail("ingress", info.port_name(ingress))
-            .detail("to", info.port_name(to))
+            .detail("ingress", port_name(ingress))
+            .detail("to", port_name(to))
             .detail("destination", destination)
             .detail("flow_hash", format_args!("{flow_hash:08x}")),
         EventKind::Rerouted {
@@ -50,7 +88,7 @@ pub fn event(info: &SwitchInfo, event: &Event) -> Draft {
             stuck,
         } => about("rerouted", egress, priority)
             .detail("selection", selection.name())
-            .detail("ingress", info.port_name(selection.ingress()))
+            .detail("ingress", port_name(selection.ingress()))
             .detail("moved", moved)
             .detail("stuck", stuck),
         EventKind::SuspicionEnded {
@@ -68,14 +106,14 @@ pub fn event(info: &SwitchInfo, event: &Event) -> Draft {
             ingress,
             egress,
             priority,
-        } => about("release_started", egress, priority).detail("ingress", info.port_name(ingress)),
+        } => about("release_started", egress, priority).detail("ingress", port_name(ingress)),
         EventKind::ReleaseEnded {
             ingress,
             egress,
             priority,
             released,
         } => about("release_ended", egress, priority)
-            .detail("ingress", info.port_name(ingress))
+            .detail("ingress", port_name(ingress))
             .detail("released", released),
         EventKind::TrafficReleaseEnded {
             ingress,
@@ -83,7 +121,7 @@ pub fn event(info: &SwitchInfo, event: &Event) -> Draft {
             priority,
             released,
         } => about("traffic_release_ended", egress, priority)
-            .detail("ingress", info.port_name(ingress))
+            .detail("ingress", port_name(ingress))
             .detail("released", released),
         EventKind::HeadroomExceeded { ingress, priority } => {
             about("headroom_exceeded", ingress, priority)
@@ -122,33 +160,22 @@ pub fn event(info: &SwitchInfo, event: &Event) -> Draft {
             priority,
             destination,
         } => about("route_too_long", ingress, priority).detail("destination", destination),
-        EventKind::RoundTripExceeded { port, measured } => Draft {
-            port: Some(info.port_name(port)),
-            ..Draft::new(event.at, "round_trip_exceeded")
+        EventKind::RoundTripExceeded { port, measured } => Described {
+            port: Some(port_name(port)),
+            ..Described::new(event.at, "round_trip_exceeded")
         }
         .detail("measured", seconds(measured)),
     }
 }
 
-/// Why the dataplane refused a command, with the names of ports.
-pub fn refusal(info: &SwitchInfo, error: &CommandError) -> String {
-    match error {
-        CommandError::NotAMember { destination, port } => format!(
-            "port {} is no member of the group of {destination}",
-            info.port_name(*port)
-        ),
-        _ => error.to_string(),
-    }
-}
-
 /// What the control plane did. Where a loop is named, the event's port is the loop's egress.
-pub fn report(info: &SwitchInfo, report: &Report) -> Draft {
-    let about = |port: PortId| Draft {
-        port: Some(info.port_name(port)),
+pub fn report(port_name: PortName<'_>, report: &Report) -> Described {
+    let about = |port: PortId| Described {
+        port: Some(port_name(port)),
         priority: Some(report.priority.get()),
-        ..Draft::new(report.at, report.kind.name())
+        ..Described::new(report.at, report.kind.name())
     };
-    let ingress = || info.port_name(report.port);
+    let ingress = || port_name(report.port);
     match report.kind {
         ReportKind::SpuidAssigned { spuid } | ReportKind::ClcmSent { spuid } => {
             about(report.port).detail("spuid", spuid)
@@ -171,17 +198,17 @@ pub fn report(info: &SwitchInfo, report: &Report) -> Draft {
             .detail("ingress", ingress())
             .detail("amount", amount),
         ReportKind::NoAlternative { ingress } => {
-            about(report.port).detail("ingress", info.port_name(ingress))
+            about(report.port).detail("ingress", port_name(ingress))
         }
         ReportKind::Unanswered { lasted } => about(report.port).detail("lasted", seconds(lasted)),
     }
 }
 
 /// What LLDP found out.
-pub fn neighbour(info: &SwitchInfo, report: &NeighbourReport) -> Draft {
-    let draft = Draft {
-        port: Some(info.port_name(report.port)),
-        ..Draft::new(report.at, report.kind.name())
+pub fn neighbour(port_name: PortName<'_>, report: &NeighbourReport) -> Described {
+    let draft = Described {
+        port: Some(port_name(report.port)),
+        ..Described::new(report.at, report.kind.name())
     };
     match &report.kind {
         NeighbourReportKind::Found {
@@ -205,16 +232,14 @@ pub fn neighbour(info: &SwitchInfo, report: &NeighbourReport) -> Draft {
             .detail("chassis", chassis)
             .detail("neighbour_port", identifier)
             .detail("reason", reason.name()),
-        NeighbourReportKind::NeighbourIs(neighbour) => {
-            draft.detail("neighbour", neighbour_name(*neighbour))
-        }
+        NeighbourReportKind::NeighbourIs(neighbour) => draft.detail("neighbour", neighbour.name()),
         NeighbourReportKind::PfcMismatch(mismatch) => draft.detail("mismatch", mismatch),
         NeighbourReportKind::LevelMismatch(mismatch) => draft.detail("mismatch", mismatch),
         NeighbourReportKind::PfcMismatchEnded | NeighbourReportKind::LevelMismatchEnded => draft,
     }
 }
 
-fn clcm(draft: Draft, message: &Clcm) -> Draft {
+fn clcm(draft: Described, message: &Clcm) -> Described {
     let phase = match message.phase() {
         Phase::Election => "election".to_owned(),
         Phase::Detection => "detection".to_owned(),
@@ -226,6 +251,94 @@ fn clcm(draft: Draft, message: &Clcm) -> Draft {
         .detail("hops", message.hops().len())
 }
 
-fn seconds(span: weir_core::Duration) -> String {
+fn seconds(span: Duration) -> String {
     format!("{:.6} s", span.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_core::event::SuspicionReason;
+    use weir_core::{Bytes, PortSet};
+
+    fn name(port: PortId) -> String {
+        ["left", "right"][port.index()].to_owned()
+    }
+
+    fn details(described: &Described) -> Vec<(&str, &str)> {
+        described
+            .details
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect()
+    }
+
+    #[test]
+    fn an_event_is_about_its_egress() {
+        let happened = Event {
+            at: Instant::from_nanos(7),
+            kind: EventKind::Suspected {
+                egress: PortId::new(1),
+                priority: Priority::new(3).unwrap(),
+                reason: SuspicionReason::Paused,
+                queued: Bytes::new(3_000),
+                idle: Duration::from_millis(100),
+                alternatives: false,
+                alternatives_from: PortSet::default(),
+            },
+        };
+        let described = event(&name, &happened);
+        assert_eq!(
+            (described.at, described.kind, described.priority),
+            (Instant::from_nanos(7), "suspected", Some(3))
+        );
+        assert_eq!(described.port.as_deref(), Some("right"));
+        assert_eq!(
+            details(&described),
+            [
+                ("alternatives", "false"),
+                ("idle", "0.100000 s"),
+                ("queued", &Bytes::new(3_000).to_string()),
+                ("reason", "paused"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_report_on_a_loop_is_about_its_egress_and_names_its_ingress() {
+        let done = Report {
+            at: Instant::from_nanos(9),
+            port: PortId::new(0),
+            priority: Priority::new(5).unwrap(),
+            kind: ReportKind::MasterElected {
+                egress: PortId::new(1),
+                length: 4,
+            },
+        };
+        let described = report(&name, &done);
+        assert_eq!(described.kind, "master_elected");
+        assert_eq!(described.port.as_deref(), Some("right"));
+        assert_eq!(described.priority, Some(5));
+        assert_eq!(
+            details(&described),
+            [("ingress", "left"), ("switches", "4")]
+        );
+    }
+
+    #[test]
+    fn a_round_trip_concerns_a_port_and_no_priority() {
+        let happened = Event {
+            at: Instant::ZERO,
+            kind: EventKind::RoundTripExceeded {
+                port: PortId::new(0),
+                measured: Duration::from_micros(40),
+            },
+        };
+        let described = event(&name, &happened);
+        assert_eq!(
+            (described.port.as_deref(), described.priority),
+            (Some("left"), None)
+        );
+        assert_eq!(details(&described), [("measured", "0.000040 s")]);
+    }
 }

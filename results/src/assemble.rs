@@ -1,0 +1,221 @@
+//! From what a runner counted to the result of a run.
+
+use std::collections::BTreeMap;
+
+use weir_api::describe::Described;
+use weir_api::run::{FlowResult, RunEvent, RunResult, Series, RUN_FORMAT};
+use weir_config::scenario::Scenario;
+use weir_core::units::NANOS_PER_SECOND;
+use weir_core::Instant;
+
+use crate::verdict;
+
+/// Who ran a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runner {
+    /// Real frames in network namespaces.
+    Lab,
+    /// Virtual time.
+    Sim,
+}
+
+impl Runner {
+    /// As in [`RunResult::runner`].
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lab => "lab",
+            Self::Sim => "sim",
+        }
+    }
+}
+
+/// What only the runner knows.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// Who ran it.
+    pub runner: Runner,
+    /// Frames that all switches hold after the drain.
+    pub held_frames: u64,
+    /// One for each flow of the scenario, in its order.
+    pub flows: Vec<FlowResult>,
+    /// Frames dropped, by reason; those that never happened are left out.
+    pub drops: BTreeMap<String, u64>,
+    /// Events of all switches in any order. What was before the beginning of traffic is left out of the result.
+    pub events: Vec<RunEvent>,
+    /// Throughput of every flow and occupancy of what buffers the runner watched.
+    pub series: Series,
+    /// PFC frames, Transmit Feedback in them included, and CLCM that the switches sent.
+    pub control_frames: u64,
+}
+
+/// The result of a run, its expectations judged. Events of the same moment keep the order that they were given in.
+///
+/// # Panics
+///
+/// When `parts.flows` are not as many as the scenario has: the runner is wrong then.
+pub fn assemble(scenario: &Scenario, parts: Parts) -> RunResult {
+    assert_eq!(
+        parts.flows.len(),
+        scenario.flows.len(),
+        "one result for each flow"
+    );
+    let mut events = parts.events;
+    events.retain(|event| event.seconds >= 0.0);
+    events.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let timing = verdict::timing(scenario, &events, &parts.series);
+    let count = |kind: &str| events.iter().filter(|event| event.kind == kind).count() as u64;
+    let mode = scenario
+        .flows
+        .first()
+        .map_or("pfc", |flow| scenario.classes[flow.class].mode.name());
+    let mut result = RunResult {
+        format: RUN_FORMAT,
+        scenario: scenario.name.clone(),
+        runner: parts.runner.name().into(),
+        policy: scenario.deadlock.policy.name().into(),
+        mode: mode.into(),
+        seed: scenario.seed,
+        duration_seconds: scenario.duration.as_secs_f64(),
+        deadlocked: verdict::is_deadlocked(scenario, &parts.flows, parts.held_frames),
+        suspected_peak: timing.suspected_peak,
+        detect_seconds: timing.detect_seconds,
+        first_release_seconds: timing.first_release_seconds,
+        recover_seconds: timing.recover_seconds,
+        releases: count("release_started"),
+        masters: masters(&events),
+        flows_moved: count("flow_moved"),
+        control_frames: parts.control_frames,
+        flows: parts.flows,
+        drops: parts.drops,
+        events,
+        series: parts.series,
+        expectations: Vec::new(),
+    };
+    result.expectations = verdict::expectations(&scenario.expect, &result);
+    result
+}
+
+/// What a switch said at `described.at`, in a run whose traffic began at `start`.
+pub fn run_event(switch: &str, start: Instant, described: Described) -> RunEvent {
+    RunEvent {
+        seconds: seconds_since(start, described.at),
+        switch: switch.to_owned(),
+        kind: described.kind.to_owned(),
+        port: described.port,
+        priority: described.priority,
+        details: described.details,
+    }
+}
+
+/// From the beginning of traffic to `at`; negative for what was before.
+pub fn seconds_since(start: Instant, at: Instant) -> f64 {
+    let nanos = i128::from(at.as_nanos()) - i128::from(start.as_nanos());
+    nanos as f64 / NANOS_PER_SECOND as f64
+}
+
+/// In the order of their first election.
+fn masters(events: &[RunEvent]) -> Vec<String> {
+    let mut masters: Vec<String> = Vec::new();
+    for event in events.iter().filter(|event| event.kind == "master_elected") {
+        if !masters.contains(&event.switch) {
+            masters.push(event.switch.clone());
+        }
+    }
+    masters
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{event, ring4};
+
+    fn parts(scenario: &Scenario) -> Parts {
+        Parts {
+            runner: Runner::Sim,
+            held_frames: 12,
+            flows: vec![FlowResult::default(); scenario.flows.len()],
+            drops: BTreeMap::from([("no_route".to_owned(), 2)]),
+            events: vec![
+                event(0.3, "s2", "master_elected"),
+                event(0.2, "s1", "suspected"),
+                event(0.4, "s1", "master_elected"),
+                event(0.4, "s1", "release_started"),
+                event(0.4, "s1", "flow_moved"),
+                event(0.5, "s2", "master_elected"),
+                event(-0.1, "s3", "suspected"),
+                event(0.5, "s1", "release_started"),
+            ],
+            series: Series {
+                interval_seconds: 0.01,
+                ..Series::default()
+            },
+            control_frames: 40,
+        }
+    }
+
+    #[test]
+    fn events_are_put_in_order_and_counted() {
+        let scenario = ring4();
+        let result = assemble(&scenario, parts(&scenario));
+        let told: Vec<(f64, &str)> = result
+            .events
+            .iter()
+            .map(|event| (event.seconds, event.kind.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (0.2, "suspected"),
+                (0.3, "master_elected"),
+                (0.4, "master_elected"),
+                (0.4, "release_started"),
+                (0.4, "flow_moved"),
+                (0.5, "master_elected"),
+                (0.5, "release_started"),
+            ]
+        );
+        assert_eq!((result.releases, result.flows_moved), (2, 1));
+        assert_eq!(result.masters, ["s2", "s1"]);
+        assert_eq!(result.suspected_peak, 1, "one was before the beginning");
+        assert_eq!(
+            (result.runner.as_str(), result.mode.as_str()),
+            ("sim", "pfc")
+        );
+        assert_eq!((result.policy.as_str(), result.seed), ("off", 1));
+        assert_eq!(result.drops["no_route"], 2);
+        assert_eq!(result.control_frames, 40);
+    }
+
+    #[test]
+    fn expectations_are_judged_by_what_came_out() {
+        let scenario = ring4();
+        let mut locked = parts(&scenario);
+        let held = |result: &RunResult, what: &str| {
+            let found = result.expectations.iter().find(|one| one.what == what);
+            found.map(|one| one.held)
+        };
+        let result = assemble(&scenario, locked.clone());
+        assert!(result.deadlocked);
+        assert_eq!(held(&result, "deadlock = true"), Some(true));
+        assert_eq!(held(&result, "suspected = 4"), Some(false));
+        locked.held_frames = 0;
+        let result = assemble(&scenario, locked);
+        assert!(!result.deadlocked);
+        assert_eq!(held(&result, "deadlock = true"), Some(false));
+    }
+
+    #[test]
+    fn moments_count_from_the_beginning_of_traffic() {
+        let start = Instant::from_nanos(5_000_000_000);
+        for (nanos, seconds) in [(5_250_000_000, 0.25), (4_000_000_000, -1.0)] {
+            let described = Described::new(Instant::from_nanos(nanos), "suspected");
+            let event = run_event("s1", start, described.detail("reason", "paused"));
+            assert!((event.seconds - seconds).abs() < 1e-12);
+            assert_eq!(
+                (event.switch.as_str(), event.kind.as_str()),
+                ("s1", "suspected")
+            );
+            assert_eq!(event.details["reason"], "paused");
+        }
+    }
+}

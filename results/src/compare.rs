@@ -1,0 +1,513 @@
+//! Two runs of one scenario side by side: one in network namespaces and one in virtual time, as a rule.
+//!
+//! What is judged, and by which figure:
+//!
+//! * The verdict and what led to it are the same or they are not. The suspected peak must be the same number where both
+//!   runs end locked: the ports of the loop. Otherwise it, like losses, reordering, releases and masters, depends on
+//!   how often a loop came back, and with SPUIDs on chance: both runs have some of it, or neither.
+//! * Times to detect, to release and to recover must exist in both or in neither. How long they are is told and not
+//!   judged: in namespaces most of it is the scheduling of processes.
+//! * A flow that moved to the end is judged by its mean rate in the last third, when queues have found their balance.
+//! * A flow that stood still at the end of two locked runs is judged by the frames that it delivered before they locked.
+//!   Its rate until then says less: the standstill is known to one interval of the series, and a ring locks
+//!   within a few of them. How soon it locks hangs on who sends first: eight runs of `ring4.toml` in namespaces
+//!   had 144 to 205 frames of flow a at 100 Mbit/s and stood still after 53 to 79 ms. Hence a tolerance of its own.
+//! * A flow that had stopped by itself is judged by its mean rate over the whole run.
+
+use std::collections::BTreeSet;
+
+use weir_api::run::{FlowResult, RunResult};
+
+use crate::quantity::{rate, setting, short, time};
+use crate::table::{grid, title};
+use crate::verdict::{rate_before, standstill};
+
+/// By how much two figures may differ: the larger one is at most `1 + tolerance` times the smaller one, so that it does
+/// not matter which run comes first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    /// Of a flow's rate.
+    pub rate: f64,
+    /// Of the frames that a flow delivered before the network locked.
+    pub frames_before_lock: f64,
+}
+
+impl Default for Tolerance {
+    fn default() -> Self {
+        Self {
+            rate: 0.10,
+            frames_before_lock: 0.50,
+        }
+    }
+}
+
+/// By which figure a flow is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// Mean rate over the last third of the run, bits per second.
+    LastThird,
+    /// Mean rate over the whole run, bits per second.
+    WholeRun,
+    /// Frames delivered before the network locked.
+    FramesBeforeLock,
+}
+
+impl Figure {
+    /// For people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LastThird => "last third",
+            Self::WholeRun => "whole run",
+            Self::FramesBeforeLock => "before the lock",
+        }
+    }
+
+    fn of(self, flow: &FlowResult) -> f64 {
+        match self {
+            Self::LastThird => flow.bits_per_second_last_third,
+            Self::WholeRun => flow.bits_per_second,
+            Self::FramesBeforeLock => flow.received as f64,
+        }
+    }
+
+    fn text(self, value: f64) -> String {
+        match self {
+            Self::LastThird | Self::WholeRun => rate(value),
+            Self::FramesBeforeLock => format!("{value:.0} frames"),
+        }
+    }
+
+    fn tolerance(self, tolerance: Tolerance) -> f64 {
+        match self {
+            Self::LastThird | Self::WholeRun => tolerance.rate,
+            Self::FramesBeforeLock => tolerance.frames_before_lock,
+        }
+    }
+}
+
+/// What becomes of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// Both runs say the same.
+    Agrees,
+    /// They do not.
+    Differs,
+    /// Told and not judged.
+    Told,
+}
+
+impl Judgement {
+    const fn of(agrees: bool) -> Self {
+        if agrees {
+            Self::Agrees
+        } else {
+            Self::Differs
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::Differs => "DIFFERS",
+            Self::Told => "",
+        }
+    }
+}
+
+/// One line about the whole network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fact {
+    /// What it is about.
+    pub what: &'static str,
+    /// What the first run says, for people.
+    pub a: String,
+    /// What the second run says.
+    pub b: String,
+    /// Second over first, where both are numbers and the first is not zero.
+    pub ratio: Option<f64>,
+    /// Whether they agree.
+    pub judgement: Judgement,
+}
+
+/// One flow that both runs have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowComparison {
+    /// The flow's name.
+    pub name: String,
+    /// What is compared.
+    pub figure: Figure,
+    /// Of the first run, in the figure's unit.
+    pub a: f64,
+    /// Of the second run.
+    pub b: f64,
+    /// Second over first; `None` when the first is zero.
+    pub ratio: Option<f64>,
+    /// Whether they are within the tolerance.
+    pub is_within: bool,
+}
+
+/// Two runs side by side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Who made the first run.
+    pub a: String,
+    /// Who made the second one.
+    pub b: String,
+    /// The network's lines.
+    pub facts: Vec<Fact>,
+    /// Each flow that both runs have, in the order of the first one.
+    pub flows: Vec<FlowComparison>,
+}
+
+/// Lays `b` beside `a`.
+pub fn compare(a: &RunResult, b: &RunResult, tolerance: Tolerance) -> Comparison {
+    let pair = |flow: &FlowResult| {
+        let other = b.flows.iter().find(|other| other.name == flow.name)?;
+        let are_locked = a.deadlocked && b.deadlocked;
+        Some(flow_comparison(flow, other, are_locked, tolerance))
+    };
+    Comparison {
+        a: a.runner.clone(),
+        b: b.runner.clone(),
+        facts: facts(a, b),
+        flows: a.flows.iter().filter_map(pair).collect(),
+    }
+}
+
+impl Comparison {
+    /// True when nothing that is judged differs.
+    pub fn agrees(&self) -> bool {
+        self.facts
+            .iter()
+            .all(|fact| fact.judgement != Judgement::Differs)
+            && self.flows.iter().all(|flow| flow.is_within)
+    }
+
+    /// As a table for people, one line for each fact and flow.
+    pub fn table(&self) -> String {
+        let ratio_text = |ratio: Option<f64>| ratio.map_or_else(String::new, |r| short(r, 3));
+        let facts = self.facts.iter().map(|fact| {
+            vec![
+                fact.what.to_owned(),
+                fact.a.clone(),
+                fact.b.clone(),
+                ratio_text(fact.ratio),
+                fact.judgement.name().to_owned(),
+            ]
+        });
+        let flows = self.flows.iter().map(|flow| {
+            vec![
+                format!("flow {}, {}", flow.name, flow.figure.name()),
+                flow.figure.text(flow.a),
+                flow.figure.text(flow.b),
+                ratio_text(flow.ratio),
+                Judgement::of(flow.is_within).name().to_owned(),
+            ]
+        });
+        let ratio = format!("{} / {}", self.b, self.a);
+        grid(
+            &["", self.a.as_str(), self.b.as_str(), ratio.as_str(), ""],
+            &facts.chain(flows).collect::<Vec<_>>(),
+        )
+    }
+}
+
+fn flow_comparison(
+    a: &FlowResult,
+    b: &FlowResult,
+    are_locked: bool,
+    tolerance: Tolerance,
+) -> FlowComparison {
+    let stood_still = |flow: &FlowResult| flow.bits_per_second_last_third == 0.0;
+    let figure = match (stood_still(a) && stood_still(b), are_locked) {
+        (false, _) => Figure::LastThird,
+        (true, true) => Figure::FramesBeforeLock,
+        (true, false) => Figure::WholeRun,
+    };
+    let (of_a, of_b) = (figure.of(a), figure.of(b));
+    FlowComparison {
+        name: a.name.clone(),
+        figure,
+        a: of_a,
+        b: of_b,
+        ratio: ratio(of_a, of_b),
+        is_within: is_within(of_a, of_b, figure.tolerance(tolerance)),
+    }
+}
+
+fn ratio(a: f64, b: f64) -> Option<f64> {
+    (a > 0.0).then(|| b / a)
+}
+
+fn is_within(a: f64, b: f64, tolerance: f64) -> bool {
+    a.max(b) <= a.min(b) * (1.0 + tolerance)
+}
+
+fn facts(a: &RunResult, b: &RunResult) -> Vec<Fact> {
+    let text = |what, of: &dyn Fn(&RunResult) -> String| {
+        let (a, b) = (of(a), of(b));
+        Fact {
+            what,
+            judgement: Judgement::of(a == b),
+            a,
+            b,
+            ratio: None,
+        }
+    };
+    // Some of it in both, or none in either.
+    let number = |what, of: &dyn Fn(&RunResult) -> u64| {
+        let (a, b) = (of(a), of(b));
+        Fact {
+            what,
+            a: a.to_string(),
+            b: b.to_string(),
+            ratio: ratio(a as f64, b as f64),
+            judgement: Judgement::of((a == 0) == (b == 0)),
+        }
+    };
+    let span = |what, of: &dyn Fn(&RunResult) -> Option<f64>| {
+        let (a, b) = (of(a), of(b));
+        Fact {
+            what,
+            a: time(a),
+            b: time(b),
+            ratio: a.zip(b).and_then(|(a, b)| ratio(a, b)),
+            judgement: Judgement::of(a.is_some() == b.is_some()),
+        }
+    };
+    let total = |result: &RunResult, count: fn(&FlowResult) -> u64| -> u64 {
+        result.flows.iter().map(count).sum()
+    };
+    let mut peak = number("suspected peak", &|run| run.suspected_peak as u64);
+    if a.deadlocked && b.deadlocked {
+        peak.judgement = Judgement::of(a.suspected_peak == b.suspected_peak);
+    }
+    let mut before = text("rate until the standstill", &|run| rate(rate_before(run)));
+    before.ratio = ratio(rate_before(a), rate_before(b));
+    before.judgement = Judgement::Told;
+    let mut stood_still = span("stood still after", &standstill);
+    stood_still.judgement = Judgement::Told;
+    vec![
+        text("scenario", &|run| run.scenario.clone()),
+        text("run", &|run| {
+            format!("{}, {}", title(run), setting(run.duration_seconds))
+        }),
+        text("flows", &flow_names),
+        text("verdict", &|run| verdict(run).to_owned()),
+        number("lost", &|run| total(run, |flow| flow.lost)),
+        number("reordered", &|run| total(run, |flow| flow.reordered)),
+        number("corrupted", &|run| {
+            total(run, |flow| flow.corrupted + flow.duplicated)
+        }),
+        peak,
+        number("releases", &|run| run.releases),
+        number("masters", &|run| run.masters.len() as u64),
+        span("time to detect", &|run| run.detect_seconds),
+        span("to first release", &|run| run.first_release_seconds),
+        span("to recover", &|run| run.recover_seconds),
+        stood_still,
+        before,
+    ]
+}
+
+fn verdict(run: &RunResult) -> &'static str {
+    if run.deadlocked {
+        "deadlocked"
+    } else {
+        "not deadlocked"
+    }
+}
+
+fn flow_names(run: &RunResult) -> String {
+    let names: BTreeSet<&str> = run.flows.iter().map(|flow| flow.name.as_str()).collect();
+    names.into_iter().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{empty_result, event};
+
+    fn flow(name: &str, received: u64, mean: f64, last_third: f64) -> FlowResult {
+        FlowResult {
+            name: name.into(),
+            received,
+            bits_per_second: mean,
+            bits_per_second_last_third: last_third,
+            ..FlowResult::default()
+        }
+    }
+
+    fn moving() -> RunResult {
+        RunResult {
+            flows: vec![flow("a", 90_000, 40e6, 50e6), flow("b", 90_000, 40e6, 20e6)],
+            ..empty_result()
+        }
+    }
+
+    /// What two of the runs of `ring4.toml` had that the module's documentation tells of.
+    fn locked(frames: [u64; 2]) -> RunResult {
+        RunResult {
+            deadlocked: true,
+            suspected_peak: 4,
+            detect_seconds: Some(0.1),
+            flows: vec![
+                flow("a", frames[0], 1.2e6, 0.0),
+                flow("b", frames[1], 1.1e6, 0.0),
+            ],
+            events: vec![event(0.17, "s1", "suspected")],
+            ..empty_result()
+        }
+    }
+
+    fn sim(mut result: RunResult) -> RunResult {
+        result.runner = "sim".into();
+        result
+    }
+
+    fn differing(comparison: &Comparison) -> Vec<&str> {
+        let facts = comparison
+            .facts
+            .iter()
+            .filter(|fact| fact.judgement == Judgement::Differs)
+            .map(|fact| fact.what);
+        let flows = comparison.flows.iter().filter(|flow| !flow.is_within);
+        facts.chain(flows.map(|flow| flow.name.as_str())).collect()
+    }
+
+    fn compared(a: &RunResult, b: &RunResult) -> Comparison {
+        let comparison = compare(a, b, Tolerance::default());
+        let turned = compare(b, a, Tolerance::default());
+        assert_eq!(
+            comparison.agrees(),
+            turned.agrees(),
+            "whichever comes first"
+        );
+        comparison
+    }
+
+    #[test]
+    fn a_run_agrees_with_itself() {
+        for run in [moving(), locked([203, 164])] {
+            let comparison = compared(&run, &sim(run.clone()));
+            assert!(comparison.agrees(), "{}", comparison.table());
+        }
+    }
+
+    #[test]
+    fn rates_may_differ_by_the_tolerance_and_no_more() {
+        for (last_third, agrees) in [
+            (54.9e6, true),
+            (55.1e6, false),
+            (45.5e6, true),
+            (45.4e6, false),
+        ] {
+            let mut other = moving();
+            other.flows[0].bits_per_second_last_third = last_third;
+            let comparison = compared(&moving(), &other);
+            assert_eq!(comparison.agrees(), agrees, "{}", comparison.table());
+            let flow = &comparison.flows[0];
+            assert_eq!(flow.figure, Figure::LastThird);
+            assert!((flow.ratio.unwrap() - last_third / 50e6).abs() < 1e-12);
+            let wide = Tolerance {
+                rate: 0.2,
+                ..Tolerance::default()
+            };
+            assert!(compare(&moving(), &other, wide).agrees());
+        }
+    }
+
+    #[test]
+    fn locked_flows_are_compared_by_what_they_delivered() {
+        let comparison = compared(&locked([203, 164]), &locked([144, 123]));
+        assert!(comparison.agrees(), "{}", comparison.table());
+        assert_eq!(comparison.flows[0].figure, Figure::FramesBeforeLock);
+        let comparison = compared(&locked([203, 164]), &locked([130, 123]));
+        assert_eq!(differing(&comparison), ["a"]);
+    }
+
+    #[test]
+    fn a_flow_that_stands_still_in_one_run_alone_differs() {
+        let mut other = moving();
+        other.flows[1].bits_per_second_last_third = 0.0;
+        let comparison = compared(&moving(), &other);
+        assert_eq!(differing(&comparison), ["b"]);
+        assert_eq!(comparison.flows[1].ratio, Some(0.0));
+        assert_eq!(compared(&other, &moving()).flows[1].ratio, None);
+        let both = compared(&other, &other);
+        assert_eq!(
+            both.flows[1].figure,
+            Figure::WholeRun,
+            "it stopped by itself"
+        );
+        assert!(both.agrees());
+    }
+
+    #[test]
+    fn verdicts_peaks_and_counts_are_judged_each_in_its_way() {
+        let mut other = locked([203, 164]);
+        other.suspected_peak = 3;
+        let comparison = compared(&locked([203, 164]), &other);
+        assert_eq!(differing(&comparison), ["suspected peak"]);
+
+        let releasing = |releases: u64, peak: usize| RunResult {
+            releases,
+            suspected_peak: peak,
+            ..moving()
+        };
+        assert!(compared(&releasing(28, 4), &releasing(32, 3)).agrees());
+        let comparison = compared(&releasing(28, 4), &releasing(0, 4));
+        assert_eq!(differing(&comparison), ["releases"]);
+
+        let mut lossy = moving();
+        lossy.flows[0].lost = 3;
+        lossy.flows[1].reordered = 1;
+        lossy.flows[1].duplicated = 1;
+        let comparison = compared(&moving(), &lossy);
+        assert_eq!(differing(&comparison), ["lost", "reordered", "corrupted"]);
+
+        let mut undetected = locked([203, 164]);
+        undetected.detect_seconds = None;
+        let comparison = compared(&locked([203, 164]), &undetected);
+        assert_eq!(differing(&comparison), ["time to detect"]);
+        let mut slow = locked([203, 164]);
+        slow.detect_seconds = Some(0.15);
+        let comparison = compared(&locked([203, 164]), &slow);
+        assert!(comparison.agrees(), "how long it took is only told");
+    }
+
+    #[test]
+    fn runs_of_different_things_do_not_agree() {
+        let mut other = moving();
+        other.scenario = "ring5".into();
+        other.mode = "level".into();
+        other.flows.pop();
+        let comparison = compared(&moving(), &other);
+        assert_eq!(differing(&comparison), ["scenario", "run", "flows"]);
+    }
+
+    #[test]
+    fn the_table_has_both_runs_and_their_ratio() {
+        let comparison = compared(&locked([200, 164]), &sim(locked([250, 64])));
+        let text = comparison.table();
+        let line = |begins: &str| {
+            text.lines()
+                .find(|line| line.starts_with(begins))
+                .unwrap_or_else(|| panic!("{begins}: {text}"))
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        assert!(line("    ").contains("lab sim sim / lab"), "{text}");
+        assert_eq!(line("verdict"), "verdict deadlocked deadlocked agrees");
+        assert_eq!(
+            line("time to detect"),
+            "time to detect 100.0 ms 100.0 ms 1 agrees"
+        );
+        assert_eq!(
+            line("flow a"),
+            "flow a, before the lock 200 frames 250 frames 1.25 agrees"
+        );
+        assert!(line("flow b").ends_with("0.39 DIFFERS"), "{text}");
+    }
+}
