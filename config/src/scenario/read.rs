@@ -64,6 +64,9 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     let adjacency = Adjacency::new(switches.len(), &hosts, &links, link_defaults);
     check_ports(root, &switches, &adjacency);
     let duration = duration?;
+    if duration.is_zero() {
+        root.complain("duration", "must be above zero");
+    }
     // Flows say where routes lead to, the routes how long ways are, and that what buffers classes need.
     let class_names = class_names(root);
     let nodes = Nodes {
