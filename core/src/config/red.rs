@@ -78,7 +78,7 @@ impl RedConfig {
         let above = u128::from((backlog - self.kmin).get());
         let span = u128::from((self.kmax - self.kmin).get());
         let millionths = u128::from(PartsPerMillion::ONE.0);
-        u128::from(draw()) * span * millionths < u128::from(self.pmax.0) * above << 32
+        u128::from(draw()) * span * millionths < (u128::from(self.pmax.0) * above) << 32
     }
 }
 
