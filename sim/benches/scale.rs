@@ -51,6 +51,7 @@ fn config(index: u32, roles: &[PortRole], routes: Vec<RouteConfig>) -> SwitchCon
         pause_time: Quanta::MAX,
         feedback_refresh: Duration::from_millis(10),
         shaper_burst: Bytes::ZERO,
+        seed: 1,
     };
     config.frame_count = config.frames_needed();
     config
