@@ -3,9 +3,13 @@
 
 mod support;
 
+use std::collections::BTreeSet;
+
 use support::{run_as_expected, scenario};
 use weir_api::run::RunResult;
+use weir_config::scenario::Scenario;
 use weir_results::compare::{compare, Tolerance};
+use weir_results::table;
 use weir_results::verdict::fabric_flows;
 use weir_sim::scenario::Options;
 
@@ -38,7 +42,10 @@ fn the_deadlock_breaker_recovers_both() {
 
 #[test]
 fn the_loop_breaker_recovers_both() {
-    agree("ring4-ecmp.toml", &["duration=4s", "deadlock.policy=loop-breaker"]);
+    agree(
+        "ring4-ecmp.toml",
+        &["duration=4s", "deadlock.policy=loop-breaker"],
+    );
 }
 
 #[test]
@@ -46,21 +53,66 @@ fn levels_keep_both_moving() {
     agree("ring4.toml", &["duration=4s", "class.lossless.mode=level"]);
 }
 
+/// The scenario in virtual time. Who is elected and which way flows are moved is a matter of random identifiers: of
+/// several seeds the first one in which that is as it was in the lab.
+fn like(mut scenario: Scenario, lab: &RunResult) -> RunResult {
+    const SEEDS: u64 = 60;
+    for seed in 1..=SEEDS {
+        scenario.seed = seed;
+        let sim = weir_sim::scenario::run(&scenario, Options::default()).expect("a run");
+        if sim.masters == lab.masters && ways(&sim) == ways(lab) {
+            return sim;
+        }
+    }
+    panic!(
+        "{:?} was elected in the lab, and in virtual time with none of {SEEDS} seeds\n{}",
+        lab.masters,
+        table::run(lab)
+    );
+}
+
+/// Where flows were moved: switch, from, to and destination.
+fn ways(result: &RunResult) -> BTreeSet<Vec<&str>> {
+    let moves = result
+        .events
+        .iter()
+        .filter(|event| event.kind == "flow_moved");
+    moves
+        .map(|event| {
+            let detail = |name: &str| event.details.get(name).map_or("", String::as_str);
+            let from = event.port.as_deref().unwrap_or("");
+            vec![
+                event.switch.as_str(),
+                from,
+                detail("to"),
+                detail("destination"),
+            ]
+        })
+        .collect()
+}
+
 fn agree(file: &str, overrides: &[&str]) {
     let mut overrides = overrides.to_vec();
     overrides.push(RATE);
     let scenario = scenario(file, &overrides);
     let lab = run_as_expected(&scenario);
-    let sim = weir_sim::scenario::run(&scenario, Options::default()).expect("a run in virtual time");
+    let sim = like(scenario.clone(), &lab);
     let tolerance = Tolerance {
         rate: TOLERANCE_OF_A_FLOW,
         ..Tolerance::default()
     };
     let comparison = compare(&lab, &sim, tolerance);
     println!("{file} {overrides:?}\n{}", comparison.table());
-    assert!(comparison.agrees(), "{file} {overrides:?}\n{}", comparison.table());
+    assert!(
+        comparison.agrees(),
+        "{file} {overrides:?}\n{}",
+        comparison.table()
+    );
     for expected in &sim.expectations {
-        assert!(expected.held, "{file} {overrides:?} in virtual time: {expected:?}");
+        assert!(
+            expected.held,
+            "{file} {overrides:?} in virtual time: {expected:?}"
+        );
     }
     if !lab.deadlocked {
         let total = |result: &RunResult| -> f64 {
