@@ -53,7 +53,9 @@ impl Switch {
             return Err(DropReason::PortDown);
         };
         self.ready.ports.insert(port);
-        self.ready.timers |= !self.with_levels.is_empty();
+        if !self.with_levels.is_empty() {
+            self.ready.note_timer(port);
+        }
         match MacControl::parse(bytes) {
             Ok(MacControl::Pause { quanta }) => {
                 state.counters.pause_received += 1;
@@ -284,8 +286,10 @@ impl Switch {
         let state = &mut self.ports[egress.index()];
         if state.egress[frame.priority.index()].note_arrival(frame.length) {
             state.waiting.insert(frame.priority);
-            state.heads[frame.priority.index()].note_first(now);
-            self.ready.timers |= self.config.lifetime.is_some();
+            if self.config.lifetime.is_some() {
+                state.heads[frame.priority.index()].note_first(now);
+                self.ready.timers = true;
+            }
             if self.lossless.contains(frame.priority) {
                 self.note_backlog(now);
             }

@@ -17,7 +17,7 @@ impl Switch {
             return None;
         }
         if let Some(control) = self.next_control(now, port) {
-            self.ready.timers = true;
+            self.ready.note_timer(port);
             let state = &mut self.ports[port.index()];
             state.shaper.book(now, Bytes::new(FRAME_LENGTH_MIN as u64));
             return Some(Transmission::Control(control));
@@ -101,8 +101,10 @@ impl Switch {
         if let Some(level) = &mut state.levels[priority.index()] {
             level.taken.note_departure();
         }
-        state.heads[priority.index()].note_departure(now);
-        self.ready.timers |= self.config.lifetime.is_some();
+        if self.config.lifetime.is_some() {
+            state.heads[priority.index()].note_departure(now);
+            self.ready.timers = true;
+        }
         let egress = &mut state.egress[priority.index()];
         let emptied = if state.forced.contains(priority) {
             counters.forced_frames += 1;
