@@ -61,9 +61,7 @@ impl Switch {
     /// A port that gave `None` need be asked again only when it is named here, or when
     /// [`next_transmit`](Self::next_transmit) has come.
     pub fn poll_ready(&mut self) -> Option<PortId> {
-        let port = self.ready.ports.iter().next()?;
-        self.ready.ports.remove(port);
-        Some(port)
+        self.ready.ports.take_first()
     }
 
     /// When `port` may have something to send if nothing else happens: a pause runs out, or its line is free
