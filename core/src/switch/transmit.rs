@@ -1,5 +1,6 @@
 //! Frames out: control first, then what the shaper, the pauses and the turns allow.
 
+use super::echo::EchoState;
 use super::virtual_queues::Gate;
 use super::{Switch, Transmission};
 use crate::frame::FrameHandle;
@@ -16,13 +17,16 @@ impl Switch {
         if !self.ports.get(port.index())?.up {
             return None;
         }
-        if let Some(control) = self.next_control(now, port) {
-            self.ready.timers = true;
-            let state = &mut self.ports[port.index()];
-            state.shaper.book(now, Bytes::new(FRAME_LENGTH_MIN as u64));
-            return Some(Transmission::Control(control));
+        if self.ports[port.index()].has_control() {
+            if let Some(control) = self.next_control(now, port) {
+                self.ready.note_timer(port);
+                let state = &mut self.ports[port.index()];
+                state.shaper.book(now, Bytes::new(FRAME_LENGTH_MIN as u64));
+                return Some(Transmission::Control(control));
+            }
         }
-        self.next_data(now, port)
+        let (handle, length) = self.next_data(now, port)?;
+        Some(Transmission::Data { handle, length })
     }
 
     /// A data frame of `transmit` has left `port`, or never will. With its last copy the handle is
@@ -42,6 +46,7 @@ impl Switch {
         Some(handle)
     }
 
+    #[cold]
     fn next_control(&mut self, now: Instant, port: PortId) -> Option<ControlFrame> {
         if let Some(frame) = self.next_mac_control(now, port) {
             return Some(ControlFrame::Mac(frame));
@@ -55,7 +60,7 @@ impl Switch {
         Some(ControlFrame::Clcm(message))
     }
 
-    fn next_data(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
+    fn next_data(&mut self, now: Instant, port: PortId) -> Option<(FrameHandle, Bytes)> {
         let state = &self.ports[port.index()];
         if state.waiting.is_empty() || state.shaper.free_at() > now {
             return None;
@@ -101,8 +106,10 @@ impl Switch {
         if let Some(level) = &mut state.levels[priority.index()] {
             level.taken.note_departure();
         }
-        state.heads[priority.index()].note_departure(now);
-        self.ready.timers |= self.config.lifetime.is_some();
+        if self.config.lifetime.is_some() {
+            state.heads[priority.index()].note_departure(now);
+            self.ready.timers = true;
+        }
         let egress = &mut state.egress[priority.index()];
         let emptied = if state.forced.contains(priority) {
             counters.forced_frames += 1;
@@ -114,9 +121,19 @@ impl Switch {
         if emptied {
             self.note_empty(port, priority);
         }
-        Some(Transmission::Data {
-            handle: departure.handle,
-            length,
-        })
+        Some((departure.handle, length))
+    }
+}
+
+impl super::port::Port {
+    /// Whether a control frame may have to go out.
+    #[inline]
+    fn has_control(&self) -> bool {
+        self.pause_due
+            || self.pause_zero_due
+            || !self.pfc_due.is_empty()
+            || !self.zero_due.is_empty()
+            || !self.clcm_queue.is_empty()
+            || self.echo.as_ref().is_some_and(EchoState::is_due)
     }
 }
