@@ -4,7 +4,7 @@ use weir_api::run::RunResult;
 use weir_config::scenario::Scenario;
 use weir_core::{Duration, Instant};
 
-use super::outcome::outcome;
+use super::outcome::{outcome, Delivered};
 use super::plan::{plan, PrepareError};
 use crate::network::{Imbalance, Network, PlanError};
 
@@ -77,11 +77,7 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunEr
             });
         }
     }
-    let delivered: Vec<u64> = network
-        .flows()
-        .iter()
-        .map(|flow| flow.received_bytes)
-        .collect();
+    let delivered = Delivered::of(&network);
     let still = standstill(scenario);
     network.drain(still, still.saturating_mul(20) + scenario.duration);
     check(scenario, &network)?;
