@@ -127,7 +127,7 @@ fn fat_tree(k: u32) -> NetworkPlan {
             },
         ],
         delay: Duration::from_micros(1),
-        class_shift: [0; 2],
+        priority_map: [PriorityMap::IDENTITY; 2],
     };
     for pod in 0..k {
         for i in 0..half {
@@ -156,7 +156,7 @@ fn fat_tree(k: u32) -> NetworkPlan {
                 },
             ],
             delay: Duration::from_micros(1),
-            class_shift: [0; 2],
+            priority_map: [PriorityMap::IDENTITY; 2],
         });
         if targets[h as usize] != h {
             plan.flows.push(FlowPlan {
