@@ -51,8 +51,15 @@ fn a_ring_that_locks_under_plain_pfc_moves_with_pools_or_channels() {
     }
 }
 
-/// By switch, port and priority: frames admitted and pauses sent.
-fn counted(overrides: &[&str]) -> Vec<(usize, usize, Vec<(u64, u64)>)> {
+/// What one port of one switch has counted.
+struct Port {
+    switch: usize,
+    port: usize,
+    /// By priority: frames admitted and pauses sent.
+    by_priority: Vec<(u64, u64)>,
+}
+
+fn counted(overrides: &[&str]) -> Vec<Port> {
     let scenario = load(overrides);
     let mut network = Network::new(plan(&scenario).unwrap()).unwrap();
     network.run_until(Instant::ZERO + scenario.duration);
@@ -67,7 +74,11 @@ fn counted(overrides: &[&str]) -> Vec<(usize, usize, Vec<(u64, u64)>)> {
                 .iter()
                 .map(|priority| (priority.rx_frames, priority.xoff_sent))
                 .collect();
-            counted.push((switch, port, by_priority));
+            counted.push(Port {
+                switch,
+                port,
+                by_priority,
+            });
         }
     }
     counted
@@ -76,7 +87,10 @@ fn counted(overrides: &[&str]) -> Vec<(usize, usize, Vec<(u64, u64)>)> {
 /// Each switch of the ring has its two links first, then its hosts.
 #[test]
 fn frames_are_charged_and_paused_in_the_class_of_their_link() {
-    for (_, port, by_priority) in counted(&POOLS) {
+    for Port {
+        port, by_priority, ..
+    } in counted(&POOLS)
+    {
         let rx = |priority: usize| by_priority[priority].0;
         if port >= 2 {
             assert!(rx(3) > 0 && rx(4) + rx(5) == 0, "from a host: the first");
@@ -100,8 +114,10 @@ fn pauses_in_the_class_behind_a_link_hold_the_class_before_it() {
         overrides.push("link.0.rate=40Mbit");
         let pauses = |switch, port, priority: usize| {
             let counted = counted(&overrides);
-            let found = counted.iter().find(|(s, p, _)| (*s, *p) == (switch, port));
-            found.unwrap().2[priority].1
+            let found = counted
+                .iter()
+                .find(|found| (found.switch, found.port) == (switch, port));
+            found.unwrap().by_priority[priority].1
         };
         let [s1, s4] = [0, 3];
         assert!(pauses(s1, 1, 4) > 0, "s1 to s4, behind the link");
@@ -129,8 +145,12 @@ fn the_order_of_a_class_is_that_of_its_list() {
     let renamed = |by_priority: &[(u64, u64)]| [3, 4, 5].map(|index| by_priority[index]);
     let listed = |by_priority: &[(u64, u64)]| [6, 1, 4].map(|index| by_priority[index]);
     let frames = |pairs: [(u64, u64); 3]| pairs.map(|(frames, _)| frames);
-    for ((.., a), (switch, port, b)) in counted(&POOLS).iter().zip(counted(&odd)) {
-        let (a, b) = (frames(renamed(a)), frames(listed(&b)));
+    for (a, b) in counted(&POOLS).iter().zip(counted(&odd)) {
+        let (switch, port) = (b.switch, b.port);
+        let (a, b) = (
+            frames(renamed(&a.by_priority)),
+            frames(listed(&b.by_priority)),
+        );
         // Scans over priorities go by number, so turns among ports at one moment may differ; how much goes where
         // does not.
         for (a, b) in a.into_iter().zip(b) {
