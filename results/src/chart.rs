@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::quantity::{short, Unit};
+use crate::quantity::{short, time, Unit};
 
 /// Okabe and Ito's palette, which colour-blind readers can tell apart.
 const COLOURS: [&str; 8] = [
@@ -14,13 +14,14 @@ const PLOT_HEIGHT: f64 = 210.0;
 const LEFT: f64 = 66.0;
 /// Room for the legend.
 const RIGHT: f64 = 156.0;
-const TOP: f64 = 88.0;
+const TOP: f64 = 112.0;
 /// Below a panel: numbers, title of the axis, and space.
 const BELOW: f64 = 62.0;
 const KEY_LINE: f64 = 18.0;
 /// Badges of moments stand in so many rows at most, lest they cover each other.
 const BADGE_ROWS: usize = 3;
 const BADGE_WIDTH: f64 = 17.0;
+const LEVEL_COLOUR: &str = "#444444";
 
 /// A picture.
 #[derive(Clone, Debug, Default)]
@@ -38,14 +39,14 @@ pub struct Column {
     pub title: String,
     /// From top to bottom.
     pub panels: Vec<Panel>,
-    /// Moments, drawn through all panels: in the unit of their axis across, in the order of time.
+    /// Moments, drawn through all panels, in the order of time. Only where the axis across is time.
     pub moments: Vec<Moment>,
 }
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moment {
-    /// Where on the axis across, in base units.
+    /// When, in seconds.
     pub at: f64,
     /// What, for the key.
     pub text: String,
@@ -60,7 +61,7 @@ pub struct Panel {
     pub up: Axis,
     /// In the order of the legend.
     pub curves: Vec<Curve>,
-    /// Lines across the panel, each at a value with its name.
+    /// Lines across the panel, each at a value with its name; below the curves in the legend.
     pub levels: Vec<(f64, String)>,
 }
 
@@ -205,7 +206,7 @@ fn draw_column(out: &mut String, column: &Column, left: f64, rows: usize) {
     if let Some(panel) = column.panels.first() {
         badges(out, &column.moments, &panel.across, left);
         let top = TOP + rows as f64 * (PLOT_HEIGHT + BELOW);
-        key(out, &column.moments, &panel.across, left, top);
+        key(out, &column.moments, left, top);
     }
 }
 
@@ -232,16 +233,15 @@ fn badge(out: &mut String, index: usize, x: f64, y: f64) {
     );
 }
 
-fn key(out: &mut String, moments: &[Moment], across: &Axis, left: f64, top: f64) {
+fn key(out: &mut String, moments: &[Moment], left: f64, top: f64) {
     for (index, moment) in moments.iter().enumerate() {
         let y = top + index as f64 * KEY_LINE;
         badge(out, index, left + 8.0, y - 4.0);
-        let at = short(across.unit.count(moment.at), 2);
         let _ = writeln!(
             out,
-            r#"<text x="{}" y="{y}">{at} {}: {}</text>"#,
+            r#"<text x="{}" y="{y}">{}: {}</text>"#,
             left + 22.0,
-            across.unit.name,
+            time(Some(moment.at)),
             escaped(&moment.text)
         );
     }
@@ -266,20 +266,21 @@ impl Drawing<'_> {
             );
         }
         for (index, curve) in self.panel.curves.iter().enumerate() {
-            self.curve(out, curve, COLOURS[index % COLOURS.len()]);
-            self.legend(out, curve, index);
+            let colour = COLOURS[index % COLOURS.len()];
+            self.curve(out, curve, colour);
+            self.legend(out, index, colour, curve.style, &curve.name);
         }
-        for (value, name) in &self.panel.levels {
+        for (index, (value, name)) in self.panel.levels.iter().enumerate() {
             let y = self.y(*value);
             let right = self.left + PLOT_WIDTH;
             let _ = writeln!(
                 out,
-                r##"<line x1="{}" x2="{right}" y1="{y:.1}" y2="{y:.1}" stroke="#444444" stroke-dasharray="8 4"/><text x="{}" y="{:.1}" font-size="11">{}</text>"##,
+                r##"<line x1="{}" x2="{right}" y1="{y:.1}" y2="{y:.1}" stroke="{LEVEL_COLOUR}"{}/>"##,
                 self.left,
-                right + 6.0,
-                y + 4.0,
-                escaped(name)
+                dashes(Style::Dashed)
             );
+            let index = self.panel.curves.len() + index;
+            self.legend(out, index, LEVEL_COLOUR, Style::Dashed, name);
         }
     }
 
@@ -355,12 +356,10 @@ impl Drawing<'_> {
         );
     }
 
-    fn legend(&self, out: &mut String, curve: &Curve, index: usize) {
-        let colour = COLOURS[index % COLOURS.len()];
+    fn legend(&self, out: &mut String, index: usize, colour: &str, style: Style, name: &str) {
         let x = self.left + PLOT_WIDTH + 8.0;
-        // A level's name may stand at the top.
-        let y = self.top + 22.0 + index as f64 * 17.0;
-        let sign = match curve.style {
+        let y = self.top + 14.0 + index as f64 * 17.0;
+        let sign = match style {
             Style::Dots => format!(
                 r#"<circle cx="{}" cy="{}" r="3.2" fill="{colour}"/>"#,
                 x + 8.0,
@@ -378,7 +377,7 @@ impl Drawing<'_> {
             out,
             r#"{sign}<text x="{}" y="{y}">{}</text>"#,
             x + 21.0,
-            escaped(&curve.name)
+            escaped(name)
         );
     }
 }

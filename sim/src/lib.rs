@@ -8,4 +8,5 @@
 pub mod event_queue;
 pub mod network;
 pub mod random;
+pub mod reproduce;
 pub mod scenario;

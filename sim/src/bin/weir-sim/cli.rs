@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use weir_config::Override;
 
 /// Runs scenario files in virtual time: the switches are the ones that weir-switchd runs, hosts and links are
@@ -30,6 +30,9 @@ pub enum Command {
     /// Lay two results side by side, such as one of the lab and one of virtual time.
     #[command(after_help = COMPARE_HELP)]
     Compare(CompareArguments),
+    /// Make a figure of the papers again, or the table of what each way to live with credit loops costs.
+    #[command(after_help = REPRODUCE_HELP)]
+    Reproduce(ReproduceArguments),
 }
 
 const RUN_HELP: &str = "\
@@ -50,6 +53,10 @@ Example:
   cargo xtask lab scenarios/ring4.toml --json lab.json
   weir-sim run scenarios/ring4.toml --json sim.json
   weir-sim compare lab.json sim.json";
+
+const REPRODUCE_HELP: &str = "\
+Example:
+  weir-sim reproduce clcm-fig5 --out results/";
 
 /// The scenario and what is put over it.
 #[derive(Debug, Args)]
@@ -112,6 +119,25 @@ pub struct CompareArguments {
     /// By how much rates may differ, in percent.
     #[arg(long, default_value_t = 10.0, value_name = "PERCENT")]
     pub tolerance: f64,
+}
+
+#[derive(Debug, Args)]
+pub struct ReproduceArguments {
+    /// What to make.
+    pub figure: Figure,
+    /// Write pictures, table and numbers into this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Figure {
+    /// CLCM paper, Figure 5: a ring locks, one switch is elected and reroutes. Some seconds.
+    ClcmFig5,
+    /// CLCM paper, Figure 7: a miswired fat tree with and without the Deadlock Breaker. Some seconds.
+    ClcmFig7,
+    /// What each way costs in throughput and buffers, on three networks. A minute or two.
+    Baselines,
 }
 
 #[cfg(test)]

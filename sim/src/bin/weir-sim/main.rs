@@ -4,6 +4,7 @@
 mod cli;
 mod compare;
 mod output;
+mod reproduce;
 mod run;
 mod sweep;
 
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Reproduce(arguments) => reproduce::reproduce(&arguments),
     };
     let status = match outcome {
         Ok(true) => 0,
