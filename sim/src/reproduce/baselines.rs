@@ -3,10 +3,10 @@
 
 use serde_json::{json, Value};
 use weir_api::run::{FlowResult, RunResult};
-use weir_config::scenario::Scenario;
+use weir_config::scenario::{Baseline, Flow, PortPeer, Scenario};
 use weir_config::Override;
 use weir_core::{ClassMode, Duration, PortRole};
-use weir_results::quantity::{amount, rate, time};
+use weir_results::quantity::{amount, time};
 use weir_results::table::grid;
 use weir_results::verdict;
 
@@ -264,7 +264,7 @@ fn priorities(count: usize) -> String {
 /// Links between switches on the longest way of any flow.
 fn longest_way(scenario: &Scenario) -> usize {
     let ports = scenario.all_ports();
-    let longest = |flow: &weir_config::scenario::Flow| {
+    let longest = |flow: &Flow| {
         if let Some(via) = &flow.via {
             return via.len() - 1;
         }
@@ -274,7 +274,7 @@ fn longest_way(scenario: &Scenario) -> usize {
         while at != scenario.hosts[flow.to].switch && links < scenario.switches.len() {
             let member = scenario.next_hops[at][flow.to].first();
             let peer = member.map(|port| ports[at][*port].peer);
-            let Some(weir_config::scenario::PortPeer::Switch(next)) = peer else {
+            let Some(PortPeer::Switch(next)) = peer else {
                 break;
             };
             at = next;
@@ -294,10 +294,12 @@ fn lossless_priorities(scenario: &Scenario) -> impl Iterator<Item = ClassMode> +
 }
 
 /// What a fabric port needs so that its lossless classes lose nothing. Only a release of the Deadlock Breaker makes use of a second
-/// headroom.
+/// headroom, and only frames from hosts are in the first of structured buffer pools.
 fn buffer_bytes(scenario: &Scenario) -> u64 {
     let releases = scenario.deadlock.policy.releases();
-    let bytes = lossless_priorities(scenario).map(|mode| match mode {
+    let at_hosts_alone = usize::from(scenario.baseline == Baseline::BufferPools);
+    let at_links = lossless_priorities(scenario).skip(at_hosts_alone);
+    let bytes = at_links.map(|mode| match mode {
         ClassMode::Pfc { xoff, headroom, .. } if !releases => xoff + headroom,
         mode => mode.memory_bound(PortRole::Fabric),
     });
@@ -368,9 +370,9 @@ impl Line {
 fn row(line: &Line) -> Vec<String> {
     vec![
         line.way.to_owned(),
-        rate(line.delivered()),
-        rate(line.last_third()),
-        rate(line.slowest()),
+        mbit(line.delivered()),
+        mbit(line.last_third()),
+        mbit(line.slowest()),
         line.total(|flow| flow.lost).to_string(),
         line.total(|flow| flow.reordered).to_string(),
         time(Some(line.longest_stall_seconds())),
@@ -378,6 +380,10 @@ fn row(line: &Line) -> Vec<String> {
         line.priorities.to_string(),
         amount(line.buffer_bytes as f64),
     ]
+}
+
+fn mbit(bits_per_second: f64) -> String {
+    format!("{:.1} Mbit/s", bits_per_second / 1e6)
 }
 
 fn line_json(line: &Line) -> Value {
