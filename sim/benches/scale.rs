@@ -201,7 +201,7 @@ fn fat_tree(k: u32, load: Load) -> NetworkPlan {
             },
         ],
         delay: Duration::from_micros(1),
-        class_shift: [0; 2],
+        priority_map: [PriorityMap::IDENTITY; 2],
     };
     for pod in 0..k {
         for i in 0..half {
@@ -231,7 +231,7 @@ fn fat_tree(k: u32, load: Load) -> NetworkPlan {
                 },
             ],
             delay: Duration::from_micros(1),
-            class_shift: [0; 2],
+            priority_map: [PriorityMap::IDENTITY; 2],
         });
         let (rate, start, flow_hash) = match load {
             Load::Full => (None, Instant::ZERO, random.next_u64() as u32),

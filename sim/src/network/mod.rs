@@ -15,14 +15,14 @@ mod pool;
 mod samples;
 mod switches;
 
-use weir_core::{Bytes, ConfigError, Duration, FrameHandle, Instant, PortId, Priority};
+use weir_core::{Bytes, ConfigError, Duration, FrameHandle, Instant, PortId};
 
 use crate::random::Random;
 use crate::schedule::Schedule;
 use line::Line;
 use nic::Nic;
 use node::{Node, Payload};
-use plan::{End, NetworkPlan};
+use plan::{End, NetworkPlan, PriorityMap};
 use pool::{FrameRecord, Pool};
 
 pub use counters::{Counters, Imbalance};
@@ -363,7 +363,7 @@ impl Network {
     fn connect(&mut self) -> Result<(), PlanError> {
         for (index, link) in self.plan.links.iter().enumerate() {
             let [a, b] = link.ends;
-            for (from, to, shifts) in [(a, b, [0, 1]), (b, a, [1, 0])] {
+            for (from, to, directions) in [(a, b, [0, 1]), (b, a, [1, 0])] {
                 let error = PlanError::Link {
                     link: index,
                     end: from,
@@ -380,8 +380,9 @@ impl Network {
                 };
                 line.faults = Random::for_purpose(self.plan.seed, FAULTS + ((index as u64) << 32));
                 line.delay = link.delay;
-                line.class_shift = link.class_shift[shifts[0]];
-                line.class_shift_back = link.class_shift[shifts[1]];
+                let [there, back] = directions.map(|direction| link.priority_map[direction]);
+                line.priority_map = there;
+                line.priority_map_back = (back != PriorityMap::IDENTITY).then_some(back);
             }
         }
         Ok(())
@@ -416,11 +417,6 @@ impl Network {
             self.queue.push(place, flow.start, flow_start);
         }
         Ok(())
-    }
-
-    /// Priority `priority` after `shift` steps up.
-    fn shifted(priority: Priority, shift: u8) -> Priority {
-        Priority::new(priority.get().saturating_add(shift)).unwrap_or(Priority::ALL[7])
     }
 
     fn node_and_port(&self, line: u32) -> Option<(usize, PortId)> {

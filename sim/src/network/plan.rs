@@ -2,6 +2,7 @@
 
 use super::actions::Action;
 use weir_core::control::{ControlConfig, StormNeighbour};
+use weir_core::units::PRIORITY_COUNT;
 use weir_core::{BitRate, Bytes, Duration, Instant, MacAddress, PortId, Priority, SwitchConfig};
 
 /// A whole network. Switches, hosts, links and flows are named by their index.
@@ -79,8 +80,46 @@ pub struct LinkPlan {
     pub ends: [End; 2],
     /// From one end to the other, after the last bit was sent.
     pub delay: Duration,
-    /// By how much the priority of data frames rises on the way, from the first end to the second and back.
-    pub class_shift: [u8; 2],
+    /// Which priority data frames have on the way from the first end to the second, and back.
+    pub priority_map: [PriorityMap; 2],
+}
+
+/// Which priority a data frame has behind a link, by the one that it had before.
+///
+/// The frame waits in its switch in the class before the link and is charged behind it in the class after it. A
+/// pause for a class after the link therefore holds all classes that become it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PriorityMap([Priority; PRIORITY_COUNT]);
+
+impl PriorityMap {
+    /// Every frame keeps its priority.
+    pub const IDENTITY: Self = Self(Priority::ALL);
+
+    /// The same, but that `before` becomes `behind`.
+    #[must_use]
+    pub fn with(mut self, before: Priority, behind: Priority) -> Self {
+        self.0[before.index()] = behind;
+        self
+    }
+
+    /// What `before` becomes.
+    pub fn behind(&self, before: Priority) -> Priority {
+        self.0[before.index()]
+    }
+
+    /// Pauses that were told for the classes behind the link, by the classes before it.
+    pub(super) fn pauses_before<T: Copy>(
+        &self,
+        behind: [Option<T>; PRIORITY_COUNT],
+    ) -> [Option<T>; PRIORITY_COUNT] {
+        self.0.map(|priority| behind[priority.index()])
+    }
+}
+
+impl Default for PriorityMap {
+    fn default() -> Self {
+        Self::IDENTITY
+    }
 }
 
 /// One flow: frames of one length from one host to another.
@@ -116,4 +155,31 @@ pub const fn host_address(index: u32) -> MacAddress {
 /// The address of port `port` of switch `index`.
 pub const fn port_address(index: u32, port: u8) -> MacAddress {
     MacAddress::from_u64(0x0658_0000_0000 + ((index as u64) << 8) + port as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_holds_every_class_that_becomes_the_paused_one() {
+        let [p3, p6, p1] = [3, 6, 1].map(|index| Priority::ALL[index]);
+        // 3 → 6 → 1, and 1 stays.
+        let map = PriorityMap::IDENTITY.with(p3, p6).with(p6, p1);
+        assert_eq!([p3, p6, p1].map(|before| map.behind(before)), [p6, p1, p1]);
+        let mut told = [None; PRIORITY_COUNT];
+        told[1] = Some(7);
+        told[3] = Some(9);
+        let mut held = [None; PRIORITY_COUNT];
+        held[1] = Some(7);
+        held[6] = Some(7);
+        assert_eq!(map.pauses_before(told), held, "nothing becomes 3");
+        told[6] = Some(0);
+        held[3] = Some(0);
+        assert_eq!(
+            map.pauses_before(told),
+            held,
+            "a resume is told like a pause"
+        );
+    }
 }

@@ -11,7 +11,8 @@ use weir_core::{
 
 use super::routes::{routes_to, Graph, RoutesTo, Style};
 use crate::network::plan::{
-    host_address, port_address, End, FlowPlan, HostPlan, LinkPlan, NetworkPlan, SwitchPlan,
+    host_address, port_address, End, FlowPlan, HostPlan, LinkPlan, NetworkPlan, PriorityMap,
+    SwitchPlan,
 };
 use crate::random::Random;
 
@@ -248,7 +249,7 @@ impl Case {
                     end(*b, self.port_of_edge(*b, edge)),
                 ],
                 delay: self.lines[edge].delay,
-                class_shift: [0; 2],
+                priority_map: [PriorityMap::IDENTITY; 2],
             });
         let hosts = self
             .hosts
@@ -260,7 +261,7 @@ impl Case {
                     end(*switch, self.port_of_host(host)),
                 ],
                 delay: self.host_line.delay,
-                class_shift: [0; 2],
+                priority_map: [PriorityMap::IDENTITY; 2],
             });
         fabric.chain(hosts).collect()
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use weir_config::Override;
 
 /// Runs scenario files in virtual time: the switches are the ones that weir-switchd runs, hosts and links are
@@ -33,6 +33,9 @@ pub enum Command {
     /// Try Theorem 1 of protocol P on random networks, on all cores: no frame lost, none reordered, none left.
     #[command(after_help = SEARCH_HELP)]
     Search(SearchArguments),
+    /// Make a figure of the papers again, or the table of what each way to live with credit loops costs.
+    #[command(after_help = REPRODUCE_HELP)]
+    Reproduce(ReproduceArguments),
 }
 
 const RUN_HELP: &str = "\
@@ -62,6 +65,10 @@ Examples:
   weir-sim search --networks 10000
   weir-sim search --networks 10000 --faults
   weir-sim search --first 4711 --networks 1";
+
+const REPRODUCE_HELP: &str = "\
+Example:
+  weir-sim reproduce clcm-fig5 --out results/";
 
 /// The scenario and what is put over it.
 #[derive(Debug, Args)]
@@ -146,6 +153,25 @@ pub struct SearchArguments {
     /// Print no progress.
     #[arg(long)]
     pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ReproduceArguments {
+    /// What to make.
+    pub figure: Figure,
+    /// Write pictures, table and numbers into this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Figure {
+    /// CLCM paper, Figure 5: a ring locks, one switch is elected and reroutes. Some seconds.
+    ClcmFig5,
+    /// CLCM paper, Figure 7: a miswired fat tree with and without the Deadlock Breaker. Some seconds.
+    ClcmFig7,
+    /// What each way costs in throughput and buffers, on three networks. A minute or two.
+    Baselines,
 }
 
 #[cfg(test)]
