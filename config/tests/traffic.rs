@@ -38,6 +38,7 @@ fn traffic(kind: TrafficKind) -> Traffic {
         frame: Bytes::new(1500),
         pattern: Pattern::Steady,
         transport: Transport::Open,
+        answer_class: 0,
         start: Duration::ZERO,
         stop: Duration::from_secs(1),
     }

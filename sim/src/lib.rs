@@ -10,3 +10,4 @@ pub mod random;
 pub mod scenario;
 pub mod schedule;
 pub mod search;
+pub mod transport;
