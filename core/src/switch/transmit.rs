@@ -114,9 +114,13 @@ impl Switch {
         if emptied {
             self.note_empty(port, priority);
         }
+        let mark = self.marks_departures.contains(priority)
+            && self.marks_departure(port, priority, departure.handle);
         Some(Transmission::Data {
             handle: departure.handle,
             length,
+            priority,
+            mark,
         })
     }
 }

@@ -1,0 +1,3 @@
+//! What papers show, run again.
+
+pub mod calculus;
