@@ -39,7 +39,7 @@ pub fn svg(title: &str, seconds: f64, panels: &[Curves]) -> String {
         out,
         r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="sans-serif" font-size="12">
 <rect width="100%" height="100%" fill="#ffffff"/>
-<text x="{}" y="24" font-size="16" text-anchor="middle">{}</text>"##,
+<text x="{}" y="28" font-size="14" text-anchor="middle">{}</text>"##,
         width / 2.0,
         escaped(title)
     );

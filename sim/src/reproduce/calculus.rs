@@ -1,5 +1,11 @@
 //! Section V of "Network Calculus Characterization of Congestion Control for Time-Varying Traffic" (Lehal, Luangsomboon,
 //! Liebeherr), packet by packet: 31 hosts send 10 MB each to one through one switch, under PFC, DCQCN and both.
+//!
+//! The paper says neither the α that its flows begin with (its text has 1, its rates fall by a quarter), nor whether a
+//! notification always sets the target rate, nor whether switches mark frames that come or frames that leave. All three
+//! are parameters here: [`Setting`].
+
+mod report;
 
 use std::path::Path;
 
@@ -10,6 +16,8 @@ use weir_core::{Bytes, ClassMode, Duration, Instant, MarkAt, PortId, Priority};
 use crate::network::{Network, PlanError};
 use crate::scenario::{plan, PrepareError};
 
+pub use report::{dependence, figure, Dependence, Figure, Finding, Reproduction};
+
 /// The scenario file, with PFC and DCQCN.
 const SCENARIO: &str = include_str!("../../../scenarios/incast.toml");
 
@@ -19,13 +27,12 @@ pub const INTERVAL: Duration = Duration::from_micros(1);
 /// A lossy ingress buffer that holds all that one host sends: what the paper calls large enough.
 const LARGE_ENOUGH: Bytes = Bytes::new(12_000_000);
 
-/// One of the paper's configurations, and what it leaves open.
+/// RoCE's 1024 B, which also are whole cells: thresholds count what frames hold.
+const FRAME: Bytes = Bytes::new(1024);
+
+/// What the paper leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Configuration {
-    /// Hosts have DCQCN.
-    pub has_dcqcn: bool,
-    /// The switch has PFC; without it the class is lossy with a buffer that never fills.
-    pub has_pfc: bool,
+pub struct Setting {
     /// α at the beginning.
     pub initial_alpha: Fraction,
     /// Whether each notification sets the target rate.
@@ -34,17 +41,50 @@ pub struct Configuration {
     pub mark_at: MarkAt,
 }
 
+impl Setting {
+    /// What comes nearest to the paper's figures, and is what the simulator does that it used: α = ½, cuts in a row recover
+    /// to the rate before them, marks on departure.
+    pub const NEAREST: Self = Self {
+        initial_alpha: thousandths(500),
+        clamp_target: false,
+        mark_at: MarkAt::Departure,
+    };
+}
+
+/// `count` ÷ 1000; one where that is more.
+const fn thousandths(count: u32) -> Fraction {
+    match Fraction::from_parts(count.saturating_mul(Fraction::ONE_IN_PARTS / 1000)) {
+        Some(fraction) => fraction,
+        None => Fraction::ONE,
+    }
+}
+
+/// One of the paper's configurations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Configuration {
+    /// Hosts have DCQCN.
+    pub has_dcqcn: bool,
+    /// The switch has PFC; without it the class is lossy with a buffer that never fills.
+    pub has_pfc: bool,
+    /// What the paper leaves open.
+    pub setting: Setting,
+}
+
 impl Configuration {
-    /// The three of Figures 7 and 8, with what the paper leaves open as given.
-    pub fn of_figure(initial_alpha: Fraction, clamp_target: bool, mark_at: MarkAt) -> [Self; 3] {
-        let of = |has_dcqcn, has_pfc| Self {
-            has_dcqcn,
-            has_pfc,
-            initial_alpha,
-            clamp_target,
-            mark_at,
-        };
-        [of(false, true), of(true, true), of(true, false)]
+    /// The three of Figures 7 and 8.
+    pub const fn of_figure(setting: Setting) -> [Self; 3] {
+        const fn of(has_dcqcn: bool, has_pfc: bool, setting: Setting) -> Configuration {
+            Configuration {
+                has_dcqcn,
+                has_pfc,
+                setting,
+            }
+        }
+        [
+            of(false, true, setting),
+            of(true, true, setting),
+            of(true, false, setting),
+        ]
     }
 
     /// As the paper calls it.
@@ -94,6 +134,8 @@ pub struct Trace {
     pub first_factor: Option<f64>,
     /// The first XOFF.
     pub first_pause: Option<Duration>,
+    /// X_on of all senders' ports together, in bytes; zero without PFC.
+    pub resume: u64,
     /// Frames dropped.
     pub dropped: u64,
     /// Frames that arrived after one that was sent later.
@@ -125,10 +167,14 @@ pub fn trace(configuration: Configuration, duration: Duration) -> Result<Trace, 
 }
 
 fn scenario(configuration: Configuration) -> Result<Scenario, FileError> {
+    let setting = configuration.setting;
     let mut scenario = Scenario::parse(SCENARIO, Path::new("scenarios/incast.toml"), &[])?;
+    for flow in &mut scenario.flows {
+        flow.frame = FRAME;
+    }
     for class in &mut scenario.classes {
         if let Some(red) = &mut class.ecn {
-            red.at = configuration.mark_at;
+            red.at = setting.mark_at;
         }
         if !configuration.has_pfc {
             class.mode = ClassMode::Lossy {
@@ -141,8 +187,8 @@ fn scenario(configuration: Configuration) -> Result<Scenario, FileError> {
             flow.transport = Transport::Open;
         }
     }
-    scenario.dcqcn.initial_alpha = configuration.initial_alpha;
-    scenario.dcqcn.clamp_target = configuration.clamp_target;
+    scenario.dcqcn.initial_alpha = setting.initial_alpha;
+    scenario.dcqcn.clamp_target = setting.clamp_target;
     Ok(scenario)
 }
 
@@ -164,6 +210,10 @@ impl Recorder {
         let to = scenario.flows.first().map_or(0, |flow| flow.to);
         let of_host = |host| weir_config::scenario::PortPeer::Host(host);
         let egress = ports.iter().position(|port| port.peer == of_host(to));
+        let resume = match scenario.classes.first().map(|class| class.mode) {
+            Some(ClassMode::Pfc { xon, .. }) => xon.get() * scenario.flows.len() as u64,
+            _ => 0,
+        };
         let frame = scenario.flows.first().map_or(1, |flow| flow.frame.get());
         let overhead = weir_core::switch::LINE_OVERHEAD.get();
         let line = scenario.link_defaults.rate;
@@ -177,6 +227,7 @@ impl Recorder {
                 cut_interval: None,
                 first_factor: None,
                 first_pause: None,
+                resume,
                 dropped: 0,
                 reordered: 0,
                 delivered: 0,
