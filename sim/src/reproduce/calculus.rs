@@ -42,7 +42,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// What comes nearest to the paper's figures, and is what the simulator does that it used: α = ½, cuts in a row recover
+    /// What comes nearest to the paper's figures, and what simulators of the kind that it used do: α = ½, cuts in a row recover
     /// to the rate before them, marks on departure.
     pub const NEAREST: Self = Self {
         initial_alpha: thousandths(500),
