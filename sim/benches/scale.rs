@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 
+use weir_config::scenario::Transport;
 use weir_core::config::{
     DetectorConfig, EcmpConfig, FlowMonitorConfig, RouteConfig, BUCKETS_DEFAULT,
 };
@@ -254,6 +255,8 @@ fn fat_tree(k: u32, load: Load) -> NetworkPlan {
                 size: None,
                 on_off: None,
                 flow_hash,
+                transport: Transport::Open,
+                answer_priority: P,
             });
         }
     }

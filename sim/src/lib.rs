@@ -11,3 +11,4 @@ pub mod reproduce;
 pub mod scenario;
 pub mod schedule;
 pub mod search;
+pub mod transport;

@@ -173,7 +173,7 @@ impl Switch {
         }
         let assignment = self.assign_level(now, port, &frame)?;
         let mut admitted = self.charge(now, port, &frame, assignment, &egresses)?;
-        if self.with_ecn.contains(frame.priority) {
+        if self.marks_arrivals.contains(frame.priority) {
             admitted.mark |= self.marks_by_backlog(frame.priority, &egresses.ports);
         }
         self.note_flow(now, port, &frame, egresses.only);

@@ -8,6 +8,14 @@ use crate::units::{Bytes, Instant, PortId, Priority, PRIORITY_COUNT};
 use crate::wire::ethernet::FRAME_LENGTH_MIN;
 use crate::wire::ControlFrame;
 
+/// A data frame that leaves: small, so that it comes back in registers.
+struct Departed {
+    handle: FrameHandle,
+    length: Bytes,
+    priority: Priority,
+    mark: bool,
+}
+
 impl Switch {
     /// What `port` sends next, if anything may leave now. O(priorities).
     ///
@@ -25,8 +33,13 @@ impl Switch {
                 return Some(Transmission::Control(control));
             }
         }
-        let (handle, length) = self.next_data(now, port)?;
-        Some(Transmission::Data { handle, length })
+        let departed = self.next_data(now, port)?;
+        Some(Transmission::Data {
+            handle: departed.handle,
+            length: departed.length,
+            priority: departed.priority,
+            mark: departed.mark,
+        })
     }
 
     /// A data frame of `transmit` has left `port`, or never will. With its last copy the handle is
@@ -60,7 +73,7 @@ impl Switch {
         Some(ControlFrame::Clcm(message))
     }
 
-    fn next_data(&mut self, now: Instant, port: PortId) -> Option<(FrameHandle, Bytes)> {
+    fn next_data(&mut self, now: Instant, port: PortId) -> Option<Departed> {
         let state = &self.ports[port.index()];
         if state.waiting.is_empty() || state.shaper.free_at() > now {
             return None;
@@ -121,7 +134,14 @@ impl Switch {
         if emptied {
             self.note_empty(port, priority);
         }
-        Some((departure.handle, length))
+        let mark = self.marks_departures.contains(priority)
+            && self.marks_departure(port, priority, departure.handle);
+        Some(Departed {
+            handle: departure.handle,
+            length,
+            priority,
+            mark,
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a network is made of, before it runs.
 
 use super::actions::Action;
+use weir_config::scenario::{DcqcnConfig, Transport, WindowConfig};
 use weir_core::control::{ControlConfig, StormNeighbour};
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{BitRate, Bytes, Duration, Instant, MacAddress, PortId, Priority, SwitchConfig};
@@ -16,6 +17,10 @@ pub struct NetworkPlan {
     pub links: Vec<LinkPlan>,
     /// Who sends what to whom.
     pub flows: Vec<FlowPlan>,
+    /// Of flows with DCQCN.
+    pub dcqcn: DcqcnConfig,
+    /// Of flows with a window.
+    pub window: WindowConfig,
     /// What is done to the network, and when.
     pub actions: Vec<(Instant, Action)>,
     /// Of the randomness of faults.
@@ -143,8 +148,12 @@ pub struct FlowPlan {
     pub size: Option<Bytes>,
     /// It sends for the first span and is silent for the second, in turns from `start` on.
     pub on_off: Option<[Duration; 2]>,
-    /// What ECMP goes by.
+    /// What ECMP goes by, for its frames and for the answers to them.
     pub flow_hash: u32,
+    /// How it answers to congestion.
+    pub transport: Transport,
+    /// Priority of what its receiver answers.
+    pub answer_priority: Priority,
 }
 
 /// The address of host `index`, as scenario files have it.

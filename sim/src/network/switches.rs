@@ -189,12 +189,21 @@ impl Network {
         }
         let (line_index, epoch) = (index as u32, line.epoch);
         match state.switch.transmit(now, port) {
-            Some(Transmission::Data { handle, length }) => {
+            Some(Transmission::Data {
+                handle,
+                length,
+                priority,
+                mark,
+            }) => {
                 line.is_busy = true;
                 let sent = now + line.time_for(length);
                 let frame = state.frames[handle.index()];
                 debug_assert_ne!(frame, NO_FRAME, "the core sends what it holds");
                 line.sending = frame;
+                if mark {
+                    self.frames.get_mut(frame).marked = true;
+                    state.switch.count_mark(port, priority);
+                }
                 let free = Event::PortFree {
                     line: line_index,
                     epoch: state.epoch,

@@ -4,6 +4,7 @@
 //! affair. The same program gives the same bytes.
 
 pub mod baselines;
+pub mod calculus;
 pub mod clcm_fig5;
 pub mod clcm_fig7;
 pub mod observe;

@@ -66,6 +66,8 @@ pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
         hosts: hosts(scenario),
         links,
         flows: flows(scenario, &ports)?,
+        dcqcn: scenario.dcqcn,
+        window: scenario.window,
         actions: Vec::new(),
         seed: scenario.seed,
         sample_interval: Some(interval),
@@ -224,6 +226,8 @@ fn flows(scenario: &Scenario, ports: &[Vec<SwitchPort>]) -> Result<Vec<FlowPlan>
                 _ => None,
             },
             flow_hash,
+            transport: flow.transport,
+            answer_priority: scenario.answer_priority(index),
         })
     };
     scenario.flows.iter().enumerate().map(flow).collect()

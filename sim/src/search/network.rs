@@ -1,5 +1,6 @@
 //! One random network: graph, routes, thresholds, traffic.
 
+use weir_config::scenario::Transport;
 use weir_core::config::{
     DetectorConfig, EcmpConfig, FlowMonitorConfig, LevelRules, Reserve, RouteConfig,
 };
@@ -406,10 +407,11 @@ impl Case {
         let span = |random: &mut Random| {
             Duration::from_nanos(random.between(arrivals / 100, arrivals / 8))
         };
+        let priority = CLASSES[random.below(8) as usize / 6];
         FlowPlan {
             from: from as u32,
             to: to as u32,
-            priority: CLASSES[random.below(8) as usize / 6],
+            priority,
             frame: Bytes::new(frame),
             rate,
             start,
@@ -417,6 +419,8 @@ impl Case {
             size: (random.below(4) == 0).then(|| Bytes::new(random.between(1_000, 200_000))),
             on_off: (random.below(4) == 0).then(|| [span(random), span(random)]),
             flow_hash: random.next_u64() as u32,
+            transport: Transport::Open,
+            answer_priority: priority,
         }
     }
 }
