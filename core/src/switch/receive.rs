@@ -198,15 +198,15 @@ impl Switch {
             .forwarding
             .decide(now, frame.destination, frame.flow_hash)
         {
-            Decision::Port(egress) if egress == ingress => return Err(DropReason::Hairpin),
+            Decision::Port(egress) if egress == ingress => Err(DropReason::Hairpin),
             Decision::Port(egress) => {
                 self.check_refusal(egress, frame.priority)?;
                 ports.insert(egress);
-                return Ok(Egresses {
+                Ok(Egresses {
                     ports,
                     copies: 1,
                     only: Some(egress),
-                });
+                })
             }
             Decision::NoRoute => Err(DropReason::NoRoute),
             Decision::Flood => {
