@@ -168,6 +168,29 @@ impl<S: Scalar> Curve<S> {
         Ok((side.rises() && end < *horizon).then_some(end))
     }
 
+    /// The function on [0, horizon], +∞ after it.
+    pub fn until(&self, horizon: &S) -> Result<Self, CurveError> {
+        let elements = match &self.tail {
+            Tail::Plain => element::part(&self.elements, &S::zero(), Some(horizon), true),
+            Tail::Periodic { .. } => self.graph(horizon)?,
+        };
+        Ok(Self::normalised(elements, Tail::Plain))
+    }
+
+    /// f − g on [0, horizon], where both must be finite.
+    pub fn minus_until(&self, other: &Self, horizon: &S) -> Result<Self, CurveError> {
+        let difference = element::sum(
+            &self.until(horizon)?.elements,
+            &other.until(horizon)?.elements,
+            true,
+        );
+        let known = Self::normalised(difference, Tail::Plain);
+        match known.elements.last().and_then(Element::to) {
+            Some(end) if end == horizon => Ok(known),
+            _ => Err(CurveError::Infinite),
+        }
+    }
+
     /// The value at a time where the function is finite.
     pub fn finite_at(&self, time: &S) -> Result<S, CurveError> {
         match self.at(time) {
