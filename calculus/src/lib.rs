@@ -7,3 +7,5 @@
 
 pub mod algebra;
 pub mod congestion;
+pub mod control;
+pub mod multiflow;

@@ -265,6 +265,10 @@ impl Scalar for Exact {
         }
     }
 
+    fn rounding(&self) -> Self {
+        Self::zero()
+    }
+
     fn common_multiple(&self, other: &Self) -> Option<Self> {
         let (a, b) = (self.to_rational(), other.to_rational());
         if !a.is_positive() || !b.is_positive() {

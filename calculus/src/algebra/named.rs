@@ -1,5 +1,5 @@
 //! The functions that have names in the literature (Le Boudec and Thiran, section 1.1 and 3.1; Bouillard, Boyer and Le Corronc,
-//! chapter 3). All are 0 at t = 0 and left-continuous.
+//! chapter 3). All but ε and the constants are 0 at t = 0; all are left-continuous.
 
 use super::element::Builder;
 use super::{Curve, CurveError, Element, Scalar, Tail};
@@ -8,6 +8,21 @@ impl<S: Scalar> Curve<S> {
     /// 0 for ever: no traffic.
     pub fn zero() -> Self {
         Self::rate_function(S::zero())
+    }
+
+    /// The same value at all times, t = 0 included.
+    pub fn constant(value: S) -> Self {
+        let point = Element::Point {
+            at: S::zero(),
+            value: value.clone(),
+        };
+        let line = Element::Segment {
+            from: S::zero(),
+            to: None,
+            start: value,
+            slope: S::zero(),
+        };
+        Self::normalised(vec![point, line], Tail::Plain)
     }
 
     /// ε, +∞ everywhere: the neutral element of min.

@@ -177,6 +177,33 @@ impl<S: Scalar> Curve<S> {
         Ok(Self::normalised(elements, Tail::Plain))
     }
 
+    /// The function on [0, horizon], and its value there ever after.
+    pub fn held(&self, horizon: &S) -> Result<Self, CurveError> {
+        let mut elements = self.until(horizon)?.elements;
+        elements.push(Element::Segment {
+            from: horizon.clone(),
+            to: None,
+            start: self.finite_at(horizon)?,
+            slope: S::zero(),
+        });
+        Ok(Self::normalised(elements, Tail::Plain))
+    }
+
+    /// f(t+) for all t: the right-continuous function with the same jumps.
+    pub fn right_limits(&self) -> Self {
+        let elements = self.elements.iter().map(|element| match element {
+            Element::Point { at, value } => Element::Point {
+                at: at.clone(),
+                value: match self.after(at) {
+                    Extended::Finite(limit) => limit,
+                    Extended::Infinite => value.clone(),
+                },
+            },
+            segment => segment.clone(),
+        });
+        Self::normalised(elements.collect(), self.tail.clone())
+    }
+
     /// f − g on [0, horizon], where both must be finite.
     pub fn minus_until(&self, other: &Self, horizon: &S) -> Result<Self, CurveError> {
         let difference = element::sum(

@@ -37,6 +37,9 @@ pub trait Scalar:
     /// The least positive number of which both (positive) numbers are divisors. `None` if there is none within reason.
     fn common_multiple(&self, other: &Self) -> Option<Self>;
 
+    /// What the last few operations may have added to or taken from a number of this size by rounding.
+    fn rounding(&self) -> Self;
+
     /// An integer.
     fn integer(value: i64) -> Self {
         Self::ratio(value, 1)
@@ -104,6 +107,10 @@ impl Scalar for f64 {
 
     fn floor(&self) -> Self {
         f64::floor(*self)
+    }
+
+    fn rounding(&self) -> Self {
+        1e-11 * self.abs().max(1.0)
     }
 
     /// By continued fractions, to a relative 1e-12.
