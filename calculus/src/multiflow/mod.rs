@@ -1,6 +1,8 @@
 //! Several flows at one path server (section IV): how their departures come apart again, and a causal computation of whole
 //! networks of sources with feedback.
 
+#[cfg(test)]
+mod agreement;
 mod clock;
 pub mod control;
 mod engine;
