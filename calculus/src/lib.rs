@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 pub mod algebra;
+pub mod case_study;
 pub mod congestion;
 pub mod control;
+pub mod figures;
 pub mod multiflow;

@@ -340,7 +340,7 @@ impl<S: Scalar> Curve<S> {
             }
     }
 
-    /// Fails with the place where the function decreases, if there is one.
+    /// Fails with the place where the function decreases, if there is one. Of floating-point functions a decrease by rounding is none.
     pub fn check_non_decreasing(&self) -> Result<(), CurveError> {
         let decreasing = |at: &S| CurveError::Decreasing(at.to_f64().to_string());
         let mut highest: Option<S> = None;
@@ -350,12 +350,10 @@ impl<S: Scalar> Curve<S> {
             if end.as_ref() != Some(element.from()) {
                 return Err(decreasing(element.from()));
             }
-            let falls = matches!(element, Element::Segment { slope, .. } if slope.is_negative());
-            if falls
-                || highest
-                    .as_ref()
-                    .is_some_and(|value| value > element.start())
-            {
+            let falls = matches!(element, Element::Segment { slope, start, .. }
+                if slope.is_negative() && element.end().is_none_or(|end| end < start.clone() - &start.rounding()));
+            let lower = |before: &S| *element.start() < before.clone() - &before.rounding();
+            if falls || highest.as_ref().is_some_and(lower) {
                 return Err(decreasing(element.from()));
             }
             highest = element.end();

@@ -350,12 +350,16 @@ fn better_line<S: Scalar>(
 ) {
     let y_first = better(&y.start, &x.start) || (y.start == x.start && better(&y.slope, &x.slope));
     let (first, second) = if y_first { (y, x) } else { (x, y) };
-    let crossing = (first.start != second.start && better(&second.slope, &first.slope))
-        .then(|| {
+    let crossing =
+        (first.start != second.start && better(&second.slope, &first.slope)).then(|| {
             let apart = second.start.clone() - &first.start;
             from.clone() + apart / &(first.slope.clone() - &second.slope)
-        })
-        .filter(|at| at > from && to.is_none_or(|to| at < to));
+        });
+    // Rounding can put the crossing at the interval's beginning: then it is behind.
+    if crossing.as_ref().is_some_and(|at| at <= from) {
+        return out.segment(from.clone(), to.cloned(), second.start, second.slope);
+    }
+    let crossing = crossing.filter(|at| to.is_none_or(|to| at < to));
     match crossing {
         None => out.segment(from.clone(), to.cloned(), first.start, first.slope),
         Some(at) => {

@@ -129,6 +129,9 @@ impl<S: Scalar> Reflection<S> {
 
     /// F rises steadily from the time x on, up to `level`.
     fn ramp(&mut self, x: &S, level: Option<S>, slope: S) {
+        if level.as_ref().is_some_and(|level| *level <= self.level) {
+            return;
+        }
         let from = self.level.clone();
         if self.side == Side::Upper {
             self.out.point(from.clone(), x.clone());

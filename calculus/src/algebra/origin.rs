@@ -110,6 +110,22 @@ impl<S: Scalar> Curve<S> {
         Ok(Self::normalised(elements, tail))
     }
 
+    /// The function up to and including `time`, and from there on another one, in the same coordinates.
+    pub fn then(&self, time: &S, later: &Self) -> Result<Self, CurveError> {
+        let mut elements = self.until(time)?.elements;
+        let rest = element::part(&later.elements, time, None, true);
+        elements.extend(rest.into_iter().filter(|element| match element {
+            Element::Point { at, .. } => at > time,
+            Element::Segment { .. } => true,
+        }));
+        match later.tail {
+            Tail::Plain => Ok(Self::normalised(elements, Tail::Plain)),
+            Tail::Periodic { .. } => Err(CurveError::Malformed(
+                "a function is continued with one that is not periodic".into(),
+            )),
+        }
+    }
+
     /// f(t − delay), 0 up to the delay. f(0) must be 0.
     pub fn delayed(&self, delay: &S) -> Self {
         if !delay.is_positive() {

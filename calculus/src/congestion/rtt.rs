@@ -29,11 +29,17 @@ pub fn round_trip_time<S: Scalar>(
     let left = time.clone() - feedback_delay;
     let acknowledged = departures.finite_at(&left)?;
     let known = admitted.until(&left)?;
-    let inverse = match inverse {
-        Inverse::Upper => known.upper_pseudo_inverse()?,
-        Inverse::Lower => known.lower_pseudo_inverse()?,
+    // A departure that rounding has put just below a plateau of Â, or above it, is at its height.
+    let rounding = acknowledged.rounding();
+    let sent = match inverse {
+        Inverse::Upper => known
+            .upper_pseudo_inverse()?
+            .at(&(acknowledged + &rounding)),
+        Inverse::Lower => known
+            .lower_pseudo_inverse()?
+            .at(&(acknowledged - &rounding)),
     };
-    let sent = match inverse.at(&acknowledged) {
+    let sent = match sent {
         Extended::Finite(sent) => sent.lesser(left.clone()),
         Extended::Infinite => left,
     };

@@ -10,7 +10,6 @@
 
 use super::{ControlError, Run, EVENTS_MAX};
 use crate::algebra::{Curve, CurveError, Scalar};
-use crate::congestion::retransmission::Origin;
 use crate::congestion::rtt::{round_trip_time, Inverse};
 
 /// Parameters, in µs and kbit.
@@ -87,11 +86,7 @@ impl<S: Scalar> Vegas<S> {
                 return Err(ControlError::TooManyEvents);
             }
             let next = (time.clone() + &rtt).lesser(end.clone());
-            let origin = Origin {
-                height: run.admitted.finite_at(&time)?,
-                time,
-            };
-            self.admit(&mut run, arrivals, service, &state.window, &origin, &next)?;
+            self.admit(&mut run, arrivals, service, &state.window, &time, &next)?;
             time = next;
         }
         Ok(run)
@@ -119,30 +114,27 @@ impl<S: Scalar> Vegas<S> {
         }
     }
 
-    /// Lines 25 to 29 from the event at `origin` up to `until`, a feedback delay at a time.
+    /// Lines 25 to 29 from an event at `time` up to `until`, a feedback delay at a time.
+    ///
+    /// With the origin moved back, line 27 is Â(t) = min{A(t), max{Â(t_event), W + D(t − ΔR)}}.
     fn admit(
         &self,
         run: &mut Run<S, VegasEvent<S>>,
         arrivals: &Curve<S>,
         service: &Curve<S>,
         window: &S,
-        origin: &Origin<S>,
+        time: &S,
         until: &S,
     ) -> Result<(), CurveError> {
-        let remaining = origin.remaining(arrivals)?;
-        let mut known = origin.time.clone();
+        let already = Curve::constant(run.admitted.finite_at(time)?);
+        let window = Curve::constant(window.clone());
+        let mut known = time.clone();
         while known < *until {
             let next = (known + &self.feedback_delay).lesser(until.clone());
-            let length = next.clone() - &origin.time;
-            // Ŵ(t) = max{0, W − Â(t_event) + D(t + t_event − ΔR)}, and 0 at t = 0.
-            let acknowledged = run.departures.delayed(&self.feedback_delay);
-            let freed =
-                acknowledged.from_origin(&origin.time, &(origin.height.clone() - window))?;
-            let window_left = freed.max(&Curve::zero())?.until(&length)?;
-            let admitted = remaining.until(&length)?.min(&window_left)?;
-            // What is not computed yet is +∞, so that nothing is read from it by mistake.
-            let admitted = admitted.until(&length)?;
-            run.admitted = origin.continued(&run.admitted, &admitted)?;
+            let acknowledged = run.departures.delayed(&self.feedback_delay).until(&next)?;
+            let allowed = acknowledged.plus(&window)?.max(&already)?;
+            let admitted = arrivals.until(&next)?.min(&allowed)?;
+            run.admitted = run.admitted.then(time, &admitted)?;
             run.departures = run.admitted.convolution_until(service, &next)?;
             known = next;
         }

@@ -352,6 +352,10 @@ impl<S: Scalar> Engine<S> {
             if !whole(limit) {
                 continue;
             }
+            // Many sources are alike: is this one any earlier than the first so far?
+            if first.is_some() && !whole(&(limit.clone() - quantum)) {
+                continue;
+            }
             // Multiples of the quantum: `low` is too early, `high` is not.
             let (mut low, mut high) = (S::zero(), (limit.clone() / quantum).floor() + S::one());
             while high.clone() - &low > S::one() {
@@ -377,11 +381,26 @@ impl<S: Scalar> Engine<S> {
         for source in &mut self.sources {
             source.advance(duration);
         }
-        for idle in self.server.idle_members() {
-            let source = &mut self.sources[idle];
+        self.snap_idle();
+        self.now = self.now.clone() + duration;
+    }
+
+    /// Where a queue is empty all that came has left, whatever rounding says.
+    fn snap_idle(&mut self) {
+        let mut idle = vec![false; self.sources.len()];
+        for index in self.server.idle_members() {
+            idle[index] = true;
+            let source = &mut self.sources[index];
             source.departed = source.admitted.clone();
         }
-        self.now = self.now.clone() + duration;
+        for group in &mut self.groups {
+            if group.members.iter().all(|index| idle[*index]) {
+                group.backlog.value = S::zero();
+            }
+        }
+        if idle.iter().all(|idle| *idle) {
+            self.total.value = S::zero();
+        }
     }
 
     fn count_marks(&mut self, duration: &S) {

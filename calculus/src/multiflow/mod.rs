@@ -7,6 +7,7 @@ mod clock;
 pub mod control;
 mod engine;
 pub mod fair;
+pub mod fairness;
 pub mod fifo;
 mod monitor;
 pub mod prediction;

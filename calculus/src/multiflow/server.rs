@@ -46,20 +46,17 @@ impl<S: Scalar> Queue<S> {
         }
     }
 
-    fn departures(&self, out: &mut [S]) {
+    fn departures(&self, slopes: &[S], out: &mut [S]) {
         let shares = match self.slabs.front() {
             Some(head) => Some(&head.shares),
-            None => self.arriving.as_ref(),
-        };
-        let rate = if self.backlogged() || self.rate_in > self.rate_out {
-            &self.rate_out
-        } else {
-            &self.rate_in
+            None if self.rate_in > self.rate_out => self.arriving.as_ref(),
+            None => None,
         };
         for (index, member) in self.members.iter().enumerate() {
             out[*member] = match shares {
-                Some(shares) => shares[index].clone() * rate,
-                None => S::zero(),
+                Some(shares) => shares[index].clone() * &self.rate_out,
+                // Nothing waits: what comes leaves.
+                None => slopes[*member].clone(),
             };
         }
     }
@@ -171,7 +168,7 @@ impl<S: Scalar> Server<S> {
         }
         self.share_rate();
         for queue in &self.queues {
-            queue.departures(served);
+            queue.departures(slopes, served);
         }
     }
 

@@ -64,17 +64,21 @@ impl<S: Scalar> Trace<S> {
         Place(self.corners.len() - 1)
     }
 
-    /// The line after `time`: value, slope, and the next corner's time. `place` moves up to it.
-    pub fn line_after(&self, place: &mut Place, time: &S) -> (S, &S, Option<&S>) {
-        while let Some(next) = self.corners.get(place.0 + 1) {
-            if next.at > *time {
+    /// The function delayed by `delay`, just after `time`: value, slope, and when the next corner comes, which is after `time`
+    /// whatever the rounding. `place` moves up to it.
+    pub fn delayed_line(&self, place: &mut Place, time: &S, delay: &S) -> (S, &S, Option<S>) {
+        let mut next = None;
+        while let Some(corner) = self.corners.get(place.0 + 1) {
+            let comes = corner.at.clone() + delay;
+            if comes > *time {
+                next = Some(comes);
                 break;
             }
             place.0 += 1;
         }
         let corner = &self.corners[place.0];
-        let value = corner.start.clone() + corner.slope.clone() * &(time.clone() - &corner.at);
-        let next = self.corners.get(place.0 + 1).map(|next| &next.at);
+        let since = time.clone() - delay - &corner.at;
+        let value = corner.start.clone() + corner.slope.clone() * &since;
         (value, &corner.slope, next)
     }
 

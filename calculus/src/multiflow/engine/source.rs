@@ -166,22 +166,19 @@ impl<S: Scalar> SourceState<S> {
         let (mut admitted_place, mut departed_place) = (self.admitted_place, self.departed_place);
         let mut first = true;
         while time < *to {
-            let (due, due_slope, due_next) = self
-                .admitted_trace
-                .line_after(&mut admitted_place, &(time.clone() - timeout));
-            let (acknowledged, slope, next) = self
-                .departed_trace
-                .line_after(&mut departed_place, &(time.clone() - feedback_delay));
+            let (due, due_slope, due_next) =
+                self.admitted_trace
+                    .delayed_line(&mut admitted_place, &time, timeout);
+            let (acknowledged, slope, next) =
+                self.departed_trace
+                    .delayed_line(&mut departed_place, &time, feedback_delay);
             if first {
                 (self.admitted_place, self.departed_place) = (admitted_place, departed_place);
                 first = false;
             }
             let mut until = to.clone();
-            if let Some(next) = due_next {
-                until = until.lesser(next.clone() + timeout);
-            }
-            if let Some(next) = next {
-                until = until.lesser(next.clone() + feedback_delay);
+            for next in [due_next, next].into_iter().flatten() {
+                until = until.lesser(next);
             }
             let margin = acknowledged - &due;
             let slope = slope.clone() - due_slope;
