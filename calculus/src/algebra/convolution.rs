@@ -65,10 +65,10 @@ impl<S: Scalar> Curve<S> {
         let from = from_f + &period_f;
         let end = from.clone() + &period_f;
         let length = end.clone() + &reach;
-        let mirrored = mirrored(&self.graph(&length)?, &length);
-        let convolved = convolve(&other.graph(&reach)?, &mirrored, None);
+        let backwards = mirrored(&self.graph(&length)?, &length);
+        let convolved = convolve(&other.graph(&reach)?, &backwards, None);
         let elements = element::part(
-            &mirrored_back(&convolved, &length),
+            &mirrored(&convolved, &length),
             &S::zero(),
             Some(&end),
             false,
@@ -258,10 +258,6 @@ fn mirrored<S: Scalar>(elements: &[Element<S>], length: &S) -> Vec<Element<S>> {
     out.finish()
 }
 
-fn mirrored_back<S: Scalar>(elements: &[Element<S>], length: &S) -> Vec<Element<S>> {
-    mirrored(elements, length)
-}
-
 /// Maximal contiguous, continuous and convex parts.
 fn convex_runs<S: Scalar>(elements: &[Element<S>]) -> Vec<&[Element<S>]> {
     let mut runs = Vec::new();
@@ -400,8 +396,8 @@ struct Bound<S> {
     points: Vec<(S, S)>,
 }
 
-/// Times at which the bound is known.
-const BOUND_POINTS: usize = 4_096;
+/// So many points of each function, at least and at most, are paired for the bound.
+const BOUND_SAMPLES: (usize, usize) = (32, 1_024);
 /// Below this many pairs it is not worth it.
 const BOUND_PAIRS_MIN: usize = 4_096;
 
@@ -418,42 +414,19 @@ impl<S: Scalar> Bound<S> {
         if f.is_empty() || g.is_empty() {
             return none;
         }
-        // Sums along the pairs of points that grow at the same pace, and along the edges.
-        let mut points: Vec<(S, S)> = Vec::new();
-        let count = f.len() + g.len();
-        let step = count.div_ceil(BOUND_POINTS);
-        let (mut i, mut j) = (0, 0);
-        for index in 0..count {
-            if index % step == 0 {
-                points.push((f[i].0.clone() + &g[j].0, f[i].1.clone() + &g[j].1));
-            }
-            let by_f = match (f.get(i + 1), g.get(j + 1)) {
-                (Some(next_f), Some(next_g)) => {
-                    let rise_f = next_f.1.clone() - &f[i].1;
-                    let rise_g = next_g.1.clone() - &g[j].1;
-                    let run_f = next_f.0.clone() - &f[i].0;
-                    let run_g = next_g.0.clone() - &g[j].0;
-                    rise_f * &run_g <= rise_g * &run_f
-                }
-                (Some(_), None) => true,
-                (None, Some(_)) => false,
-                (None, None) => break,
-            };
-            if by_f {
-                i += 1;
-            } else {
-                j += 1;
+        let samples = ((f.len() * g.len()) as f64).sqrt() / 4.0;
+        let samples = (samples as usize).clamp(BOUND_SAMPLES.0, BOUND_SAMPLES.1);
+        let sampled = |points: &[(S, S)]| -> Vec<(S, S)> {
+            let step = points.len().div_ceil(samples);
+            points.iter().step_by(step).cloned().collect()
+        };
+        let (f, g) = (sampled(&f), sampled(&g));
+        let mut points: Vec<(S, S)> = Vec::with_capacity(f.len() * g.len());
+        for (at_f, value_f) in &f {
+            for (at_g, value_g) in &g {
+                points.push((at_f.clone() + at_g, value_f.clone() + value_g));
             }
         }
-        let add = |points: &mut Vec<(S, S)>, many: &[(S, S)], one: &(S, S)| {
-            for (at, value) in many.iter().step_by(many.len().div_ceil(BOUND_POINTS)) {
-                points.push((at.clone() + &one.0, value.clone() + &one.1));
-            }
-        };
-        add(&mut points, &f, &g[0]);
-        add(&mut points, &g, &f[0]);
-        add(&mut points, &f, &g[g.len() - 1]);
-        add(&mut points, &g, &f[f.len() - 1]);
         points.sort_by(|a, b| a.0.compare(&b.0));
         // The result never decreases: a bound at a later time holds before it, too.
         for index in (1..points.len()).rev() {
@@ -485,12 +458,8 @@ impl<S: Scalar> Bound<S> {
         let index = self.points.partition_point(|(at, _)| *at < end);
         self.points
             .get(index)
-            .is_some_and(|(_, value)| *value <= lowest && self.is_elsewhere(value, &lowest))
-    }
-
-    /// Equal values may be the very pair the bound was made of: only a strictly lower one rules out.
-    fn is_elsewhere(&self, value: &S, lowest: &S) -> bool {
-        value < lowest
+            // Equal values may be those of the very pair the bound was made of.
+            .is_some_and(|(_, value)| *value < lowest)
     }
 }
 

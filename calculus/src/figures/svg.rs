@@ -81,13 +81,14 @@ impl Frame {
     fn draw(&self, out: &mut String, panel: &Panel) {
         self.axes(out, panel);
         for (index, series) in panel.series.iter().enumerate() {
-            let points: Vec<String> = simplified(series)
+            let mut points = simplified(series)
                 .into_iter()
                 .map(|(x, y)| {
                     let (x, y) = self.at(x, y);
-                    format!("{x:.2},{y:.2}")
+                    format!("{x:.1},{y:.1}")
                 })
-                .collect();
+                .collect::<Vec<String>>();
+            points.dedup();
             let _ = writeln!(
                 out,
                 r#"<polyline fill="none" stroke="{}" stroke-width="1.3" stroke-linejoin="round" points="{}"/>"#,
@@ -100,7 +101,7 @@ impl Frame {
             let right = left + PANEL_WIDTH;
             let _ = writeln!(
                 out,
-                r##"<line x1="{left}" x2="{right}" y1="{y:.1}" y2="{y:.1}" stroke="#444444" stroke-dasharray="8 4"/><text x="{}" y="{:.1}" text-anchor="end" font-size="11">{} {} {}</text>"##,
+                r##"<line x1="{left}" x2="{right}" y1="{y:.1}" y2="{y:.1}" stroke="#444444" stroke-dasharray="8 4"/><text x="{}" y="{:.1}" text-anchor="end" font-size="11" stroke="#ffffff" stroke-width="3" paint-order="stroke">{} {} {}</text>"##,
                 right - 4.0,
                 y - 5.0,
                 escaped(name),

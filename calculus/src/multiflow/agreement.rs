@@ -6,7 +6,7 @@ use super::control::{Aimd, FixedRate, RateControl};
 use super::fifo;
 use super::prediction::{predict, Prediction};
 use super::scenario::{Discipline, Ecn, PauseScope, Pfc, Scenario, Source};
-use crate::algebra::{Crossing, Curve, Exact, Scalar};
+use crate::algebra::{Crossing, Curve, Element, Exact, Scalar};
 use crate::congestion::ecn::{notifications, Red};
 use crate::congestion::pfc::{Resume, Thresholds};
 use crate::control::rate_based::{IncreaseTimer, RateBased, RateEventKind};
@@ -74,7 +74,7 @@ fn flows() -> impl Strategy<Value = Vec<(Function, i64)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
     fn one_flow_is_algorithm_1(
@@ -124,6 +124,37 @@ proptest! {
         for (index, own) in prediction.departures.iter().enumerate() {
             let bounds = fifo::departures_of(&prediction.admitted, &departures, index, &int(end)).unwrap();
             prop_assert!(same(&bounds.lower, own), "flow {}", index);
+        }
+    }
+
+    #[test]
+    fn the_worst_delay_is_the_horizontal_distance(flows in flows(), rate in 1i64..150) {
+        let prediction = predict(fixed(&flows, rate, 200)).unwrap();
+        for index in 0..flows.len() {
+            let (admitted, departures) = (&prediction.admitted[index], &prediction.departures[index]);
+            let worst = prediction.worst_delay(index).unwrap();
+            // While something leaves: the first of it came when Â rose above what had left before, the last when Â got there.
+            let (rose, got) = (admitted.upper_pseudo_inverse().unwrap(), admitted.lower_pseudo_inverse().unwrap());
+            let mut sampled = int(0);
+            for element in departures.elements() {
+                let Element::Segment { from, to: Some(to), start, slope } = element else { continue };
+                if slope.is_positive() {
+                    let first = rose.at(start).finite().unwrap();
+                    let last = got.at(&element.end().unwrap()).finite().unwrap();
+                    sampled = sampled.greater(from.clone() - &first).greater(to.clone() - &last);
+                }
+            }
+            // And what came at a corner of Â, if it has left.
+            let left = departures.lower_pseudo_inverse().unwrap();
+            for element in admitted.elements() {
+                if let Some(time) = left.at(element.start()).finite() {
+                    sampled = sampled.greater(time - element.from());
+                }
+            }
+            prop_assert_eq!(&worst, &sampled);
+            // FIFO: nothing waits longer than the greatest backlog takes.
+            let (_, backlog) = prediction.peak_backlog().unwrap();
+            prop_assert!(worst <= backlog / &int(rate));
         }
     }
 

@@ -1,6 +1,7 @@
 //! One source's state between events.
 
-use super::{changes, Signal, Trace};
+use super::setup::changes;
+use super::{Signal, Trace};
 use crate::algebra::{CurveError, Scalar};
 use crate::congestion::ecn::NotificationGap;
 use crate::multiflow::control::RateControl;
