@@ -1,5 +1,11 @@
 //! What the case study of section V costs: 31 sources over 10 ms. `cargo bench -p weir-calculus --bench case_study`.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a benchmark reads the clock"
+)]
+
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -2,6 +2,12 @@
 //!
 //! Convex, concave and general functions of n segments each, in floating point; the median of several runs.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a benchmark reads the clock"
+)]
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

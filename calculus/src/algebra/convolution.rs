@@ -102,15 +102,14 @@ impl<S: Scalar> Curve<S> {
             let Element::Segment { slope, start, .. } = element else {
                 continue;
             };
-            match last {
-                None if start.is_negative() => return false,
-                None => {}
-                Some(before @ Element::Segment { slope: steeper, .. }) => {
-                    if slope > steeper || before.end().as_ref() != Some(start) {
-                        return false;
-                    }
-                }
-                Some(_) => return false,
+            let bends_up = match last {
+                None => start.is_negative(),
+                Some(Element::Segment { slope: before, .. }) => slope > before,
+                Some(Element::Point { .. }) => true,
+            };
+            let jumps = last.is_some_and(|before| before.end().as_ref() != Some(start));
+            if bends_up || jumps {
+                return false;
             }
             last = Some(element);
         }

@@ -145,6 +145,8 @@ pub fn reproduce(figure: Figure) -> Result<Curves, FigureError> {
     }
 }
 
+type Points = Vec<(f64, f64)>;
+
 const KBIT_PER_MEGABYTE: f64 = 8_000.0;
 const KBIT_PER_KILOBYTE: f64 = 8.0;
 
@@ -339,22 +341,19 @@ fn bursts(figure: Figure, end: f64, increases: &[Increase]) -> Result<Curves, Fi
             (_, Increase::AsPrinted) => ", α = 5 Mbit/s as printed".into(),
             (_, Increase::AsPictured) => ", α = 50 Mbit/s".into(),
         };
-        let panel =
-            |title: String, y, levels, points: &dyn Fn(&Prediction<f64>) -> Vec<(f64, f64)>| {
-                Panel {
-                    title,
-                    x: time(unit),
-                    y,
-                    levels,
-                    series: predictions
-                        .iter()
-                        .map(|(name, prediction)| Series {
-                            name: (*name).into(),
-                            points: points(prediction),
-                        })
-                        .collect(),
-                }
-            };
+        let panel = |title: String, y, levels, points: &dyn Fn(&Prediction<f64>) -> Points| Panel {
+            title,
+            x: time(unit),
+            y,
+            levels,
+            series: predictions
+                .iter()
+                .map(|(name, prediction)| Series {
+                    name: (*name).into(),
+                    points: points(prediction),
+                })
+                .collect(),
+        };
         rows[0].push(panel(
             format!("traffic rate{alpha}"),
             Axis {

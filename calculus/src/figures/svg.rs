@@ -149,7 +149,11 @@ impl Frame {
         );
     }
 
+    /// Names of the lines; one line has its name above the panel.
     fn legend(&self, out: &mut String, panel: &Panel) {
+        if panel.series.len() < 2 {
+            return;
+        }
         let y = self.top + PANEL_HEIGHT + 52.0;
         let mut x = self.left;
         for (index, series) in panel.series.iter().enumerate() {
