@@ -1,6 +1,6 @@
 //! Explicit Congestion Notification (III-B d): RED's marking probability, and notifications with a minimum gap.
 
-use crate::algebra::{Crossing, Curve, CurveError, Scalar};
+use crate::algebra::{Curve, CurveError, Scalar};
 
 /// RED's thresholds.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,31 +73,49 @@ pub fn notifications<S: Scalar>(
 ) -> Result<Vec<S>, CurveError> {
     let mut limiter = NotificationGap::new(gap.clone());
     let mut sent = Vec::new();
-    let mut from = S::zero();
-    while let Some(begin) = backlog.first_crossing(&from, horizon, Crossing::AtLeast, kmax)? {
-        let end = backlog
-            .first_crossing(&begin, horizon, Crossing::Below, kmax)?
-            .unwrap_or_else(|| horizon.clone());
+    for (begin, end) in stretches_at_least(backlog, kmax, horizon)? {
         let mut time = begin;
         loop {
             sent.extend(limiter.marked(&time));
             // The next mark that counts: just after a notification was sent, or when the scheduled one is.
             match limiter.due() {
-                Some(due) if *due < end => time = time.greater(due.clone()),
+                Some(due) if *due <= end && time < end => time = time.greater(due.clone()),
                 _ => break,
             }
         }
-        if end >= *horizon {
-            break;
-        }
-        let Some(above) = backlog.first_crossing(&end, horizon, Crossing::AtLeast, kmax)? else {
-            break;
-        };
-        // Touching the threshold from above and leaving it upwards again is one stretch.
-        from = if above > end { above } else { end + gap };
     }
     sent.retain(|time| time <= horizon);
     Ok(sent)
+}
+
+/// Closed intervals of [0, horizon] in which the function is at least `level` (between them it may jump over it).
+fn stretches_at_least<S: Scalar>(
+    function: &Curve<S>,
+    level: &S,
+    horizon: &S,
+) -> Result<Vec<(S, S)>, CurveError> {
+    let mut stretches: Vec<(S, S)> = Vec::new();
+    for element in function.graph(horizon)? {
+        let (from, start) = (element.from(), element.start());
+        let (Some(to), Some(end)) = (element.to(), element.end()) else {
+            return Err(CurveError::Infinite);
+        };
+        let crossing = || {
+            let part = (level.clone() - start) / &(end.clone() - start);
+            from.clone() + part * &(to.clone() - from)
+        };
+        let stretch = match (*start >= *level, end >= *level) {
+            (true, true) => (from.clone(), to.clone()),
+            (true, false) => (from.clone(), crossing()),
+            (false, true) => (crossing(), to.clone()),
+            (false, false) => continue,
+        };
+        match stretches.last_mut() {
+            Some(last) if stretch.0 <= last.1 => last.1 = stretch.1,
+            _ => stretches.push(stretch),
+        }
+    }
+    Ok(stretches)
 }
 
 #[cfg(test)]
@@ -151,5 +169,26 @@ mod tests {
         // Marked in [40, 160] and [320, 360]; the mark just before 160 still sends the one at 190.
         let expected: Vec<_> = [40, 90, 140, 190, 320, 370].map(int).to_vec();
         assert_eq!(sent, expected);
+    }
+
+    #[test]
+    fn a_short_dip_is_not_overlooked() {
+        // Below the threshold in (100, 104) only; the notification after the dip is 50 after the last one before it.
+        let corners = [
+            (40, 40),
+            (90, 60),
+            (100, 40),
+            (102, 36),
+            (104, 40),
+            (200, 232),
+            (208, 0),
+        ];
+        let corners: Vec<_> = corners.iter().map(|(t, b)| (int(*t), int(*b))).collect();
+        let backlog = Curve::through(&corners, int(0)).unwrap();
+        let sent = notifications(&backlog, &int(40), &int(50), &int(1000)).unwrap();
+        assert_eq!(sent, [40, 90, 140, 190, 240].map(int));
+        let touched = Curve::through(&[(int(9), int(40)), (int(18), int(0))], int(0)).unwrap();
+        let sent = notifications(&touched, &int(40), &int(50), &int(1000)).unwrap();
+        assert_eq!(sent, [9].map(int), "B = K_max for an instant");
     }
 }

@@ -243,4 +243,33 @@ mod tests {
         assert_eq!(run.admitted.at(&int(20)), direct.at(&int(20)));
         assert_eq!(run.admitted.at(&int(500)), Extended::Finite(int(600 * 13)));
     }
+
+    #[test]
+    fn floating_point_finds_the_same_timeouts() {
+        let arrivals = Curve::step(int(1_000_000), int(0));
+        let exact = parameters(IncreaseTimer::default())
+            .run(&arrivals, &Curve::rate_function(int(100)), &int(6_000))
+            .unwrap();
+        let fast = RateBased {
+            initial_rate: 150.0,
+            increase: 0.1,
+            decrease: 0.8,
+            increase_interval: 30.0,
+            timeout: 100.0,
+            feedback_delay: 20.0,
+            timer: IncreaseTimer::default(),
+        }
+        .run(
+            &Curve::step(1e6, 0.0),
+            &Curve::rate_function(100.0),
+            &6_000.0,
+        )
+        .unwrap();
+        assert_eq!(exact.events.len(), fast.events.len());
+        assert!(timeouts(&exact).len() >= 3);
+        for (exact, fast) in exact.events.iter().zip(&fast.events) {
+            assert!((exact.time.to_f64() - fast.time).abs() < 1e-6);
+            assert!((exact.rate.to_f64() - fast.rate).abs() < 1e-9);
+        }
+    }
 }

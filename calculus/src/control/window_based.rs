@@ -137,6 +137,8 @@ impl<S: Scalar> WindowBased<S> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::algebra::{Exact, Extended};
 
@@ -212,5 +214,52 @@ mod tests {
             .unwrap();
         assert!(run.events.is_empty());
         assert_eq!(run.departures.at(&int(1000)), Extended::Finite(int(70)));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+        /// What holds at any time, for bursts of random size at random times.
+        #[test]
+        fn no_flight_exceeds_its_window(
+            bursts in prop::collection::vec((1i64..90, 1i64..900), 1..6),
+            rate in 3i64..40,
+            scaled in any::<bool>(),
+        ) {
+            let mut arrivals = Curve::zero();
+            let mut at = 0;
+            for (wait, size) in bursts {
+                at += wait;
+                arrivals = arrivals.plus(&Curve::step(int(size), int(at))).unwrap();
+            }
+            let after_timeout = if scaled { AfterTimeout::Scaled } else { AfterTimeout::Initial };
+            let parameters = WindowBased { after_timeout, ..parameters() };
+            let end = int(400);
+            let service = Curve::rate_function(int(rate));
+            let run = parameters.run(&arrivals, &service, &end).unwrap();
+            // Between two events, from what is admitted at the first one on.
+            let mut from = (int(0), parameters.initial_window.clone(), int(0));
+            for event in &run.events {
+                let admitted = run.admitted.finite_at(&event.time).unwrap();
+                prop_assert!(admitted.clone() - &from.2 <= from.1, "at {}", event.time);
+                prop_assert!(admitted <= arrivals.finite_at(&event.time).unwrap());
+                let acknowledged = run.departures.at(&(event.time.clone() - &parameters.feedback_delay));
+                if !event.timeout {
+                    // A whole window came, and is acknowledged.
+                    prop_assert_eq!(admitted.clone() - &from.2, from.1);
+                }
+                let begun = if event.timeout {
+                    // Since the last retransmission at least: what is acknowledged is not sent again.
+                    let Extended::Finite(acknowledged) = acknowledged else { unreachable!("known by then") };
+                    prop_assert!(acknowledged <= admitted);
+                    let due = event.time.clone() - &parameters.timeout;
+                    prop_assert!(acknowledged <= run.admitted.after(&due).finite().unwrap());
+                    acknowledged
+                } else {
+                    admitted
+                };
+                from = (event.time.clone(), event.window.clone(), begun);
+            }
+        }
     }
 }

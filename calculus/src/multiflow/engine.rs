@@ -249,13 +249,16 @@ impl<S: Scalar> Engine<S> {
         } = &mut self.total;
         lower.settle(value, slope);
         upper.settle(value, slope);
+        let touching = upper.is_at(value);
         for (index, source) in self.sources.iter_mut().enumerate() {
-            source.marked = upper.above
-                && (ecn.marking == Marking::ByBacklog || source.admitted_slope.is_positive());
-            let once = !source.marked && source.marks >= S::one();
-            if once {
+            let counts = ecn.marking == Marking::ByBacklog || source.admitted_slope.is_positive();
+            source.marked = upper.above && counts;
+            let expected = !source.marked && source.marks >= S::one();
+            if expected {
                 source.marks = S::zero();
             }
+            // B = K_max for this instant, if no longer.
+            let once = expected || (touching && counts);
             let mut again = source.marked || once;
             while again {
                 if let Some(sent) = source.gap.as_mut().and_then(|gap| gap.marked(&self.now)) {

@@ -41,6 +41,11 @@ impl<S: Scalar> Level<S> {
         std::mem::replace(&mut self.above, above) != above
     }
 
+    /// Whether a backlog is just at the threshold.
+    pub fn is_at(&self, value: &S) -> bool {
+        *value == self.level
+    }
+
     fn time_to_crossing(&self, value: &S, slope: &S) -> Option<S> {
         let ahead = (*value < self.level && slope.is_positive())
             || (*value > self.level && slope.is_negative());
