@@ -13,7 +13,7 @@ use weir_core::config::{
 use weir_core::control::{ControlConfig, Policy};
 use weir_core::{
     BitRate, Bytes, ClassConfig, ClassMode, Duration, FeedbackCoding, MacAddress, Neighbour,
-    Police, PortConfig, PortId, PortRole, Priority, Quanta, SwitchConfig,
+    Police, PortConfig, PortId, PortRole, Priority, Quanta, RedConfig, SwitchConfig,
 };
 
 use crate::reader::FileError;
@@ -175,6 +175,8 @@ pub struct Class {
     pub weight: u16,
     /// How long a frame may wait; `None` for as long as it must.
     pub age_limit: Option<Duration>,
+    /// When frames are marked Congestion Experienced; `None` for never.
+    pub ecn: Option<RedConfig>,
 }
 
 /// `[[port]]`.
@@ -453,6 +455,7 @@ impl DaemonConfig {
                     mode: class.mode,
                     weight: class.weight,
                     age_limit: class.age_limit,
+                    ecn: class.ecn,
                 },
             )
         });
@@ -508,6 +511,7 @@ impl DaemonConfig {
             pause_time: self.dataplane.pause_time,
             feedback_refresh: self.dataplane.feedback_refresh,
             shaper_burst: self.dataplane.shaper_burst,
+            seed: self.seed(),
         };
         config.frame_count = config.frames_needed() + self.ring_frames();
         config
@@ -528,6 +532,14 @@ impl DaemonConfig {
                 .filter_map(|(index, _)| PortId::from_index(index))
                 .collect(),
         }
+    }
+
+    /// Of the choice of frames that are marked: it follows from the name, so that a network's switches choose
+    /// differently, and each of them in the same way at every start (FNV-1a, 64 bits).
+    fn seed(&self) -> u64 {
+        self.name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
     }
 
     /// How a port is watched for PFC storms. The policy `watchdog` watches every port.
@@ -555,12 +567,8 @@ impl DaemonConfig {
     }
 
     fn default_class(&self) -> ClassConfig {
-        ClassConfig {
-            mode: ClassMode::Lossy {
-                buffer: Bytes::new(256 * 1024),
-            },
-            weight: 1,
-            age_limit: None,
-        }
+        ClassConfig::new(ClassMode::Lossy {
+            buffer: Bytes::new(256 * 1024),
+        })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use weir_core::{BitRate, Bytes, Duration, MacAddress};
+use weir_core::{BitRate, Bytes, Duration, MacAddress, PartsPerMillion};
 
 use crate::document::{Item, Origin, Value};
 use crate::fraction::{parse_fraction, Fraction};
@@ -407,6 +407,7 @@ macro_rules! with_unit {
 with_unit!(BitRate, units::parse_rate, "100Mbit");
 with_unit!(Bytes, units::parse_size, "64KiB");
 with_unit!(Duration, units::parse_duration, "20ms");
+with_unit!(PartsPerMillion, units::parse_probability, "1%");
 with_unit!(MacAddress, str::parse::<MacAddress>, "02:00:00:00:00:01");
 
 /// Refuses a name that was given before. Bounded use: one for each kind of thing in a file.

@@ -5,10 +5,11 @@
 //! | rate | `"100Mbit"`, `"2.5Gbit/s"` | `bit`, `kbit`, `Mbit`, `Gbit`, `Tbit`: powers of 1000 |
 //! | size | `"64KiB"`, `"1500B"` | `B`; `kB`, `MB`, `GB`: powers of 1000; `KiB`, `MiB`, `GiB`: powers of 1024 |
 //! | duration | `"20ms"`, `"1.5s"` | `ns`, `us`, `ms`, `s`, `min`, `h` |
+//! | probability | `"1%"`, `"250ppm"` | `%`; `ppm`: millionths |
 //!
 //! A number without a unit is refused: nobody can tell what it meant.
 
-use weir_core::{BitRate, Bytes, Duration};
+use weir_core::{BitRate, Bytes, Duration, PartsPerMillion};
 
 type Unit = (&'static str, u64);
 
@@ -36,6 +37,7 @@ const DURATION_UNITS: [Unit; 6] = [
     ("min", 60_000_000_000),
     ("h", 3_600_000_000_000),
 ];
+const PROBABILITY_UNITS: [Unit; 2] = [("ppm", 1), ("%", 10_000)];
 
 /// Why text is not a value with a unit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -83,6 +85,17 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
         .ok_or_else(|| refuse(text, "duration", &DURATION_UNITS, "20ms"))
 }
 
+/// Reads a probability such as `1%`.
+///
+/// # Errors
+///
+/// For anything else, and for what is more than 100 %.
+pub fn parse_probability(text: &str) -> Result<PartsPerMillion, UnitError> {
+    scaled(text, &PROBABILITY_UNITS)
+        .and_then(|parts| PartsPerMillion::new(u32::try_from(parts).ok()?))
+        .ok_or_else(|| refuse(text, "probability up to 100%", &PROBABILITY_UNITS, "1%"))
+}
+
 /// Writes a rate so that [`parse_rate`] gives it back.
 pub fn format_rate(rate: BitRate) -> String {
     format_scaled(rate.get(), &RATE_UNITS)
@@ -97,6 +110,11 @@ pub fn format_size(size: Bytes) -> String {
 /// Writes a duration so that [`parse_duration`] gives it back.
 pub fn format_duration(duration: Duration) -> String {
     format_scaled(duration.as_nanos(), &DURATION_UNITS[..4])
+}
+
+/// Writes a probability so that [`parse_probability`] gives it back.
+pub fn format_probability(probability: PartsPerMillion) -> String {
+    format_scaled(u64::from(probability.get()), &PROBABILITY_UNITS)
 }
 
 fn refuse(text: &str, kind: &'static str, units: &[Unit], example: &'static str) -> UnitError {
@@ -153,6 +171,11 @@ mod tests {
         assert_eq!(parse_duration("20ms"), Ok(Duration::from_millis(20)));
         assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(parse_duration("5min"), Ok(Duration::from_secs(300)));
+        let parts = |parts| Ok(PartsPerMillion::new(parts).unwrap());
+        assert_eq!(parse_probability("1%"), parts(10_000));
+        assert_eq!(parse_probability("0.25 %"), parts(2_500));
+        assert_eq!(parse_probability("100%"), parts(1_000_000));
+        assert_eq!(parse_probability("7ppm"), parts(7));
     }
 
     #[test]
@@ -164,6 +187,17 @@ mod tests {
         }
         assert!(parse_size("1.5B").is_err());
         assert!(parse_size("99999999999GiB").is_err());
+        for bad in [
+            "",
+            "1",
+            "0.01",
+            "100.1%",
+            "1000001ppm",
+            "0.00001%",
+            "99999999999%",
+        ] {
+            assert!(parse_probability(bad).is_err(), "{bad}");
+        }
         assert_eq!(
             parse_duration("20").unwrap_err().to_string(),
             "`20` is not a duration; write a number and one of the units ns, us, ms, s, min, h, such as \"20ms\""
@@ -178,6 +212,8 @@ mod tests {
             prop_assert_eq!(parse_size(&format_size(Bytes::new(value))), Ok(Bytes::new(value)));
             let duration = Duration::from_nanos(value);
             prop_assert_eq!(parse_duration(&format_duration(duration)), Ok(duration));
+            let probability = PartsPerMillion::new((value % 1_000_001) as u32).unwrap();
+            prop_assert_eq!(parse_probability(&format_probability(probability)), Ok(probability));
         }
 
         #[test]

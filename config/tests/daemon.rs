@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use weir_config::daemon::{DaemonConfig, DeadlockConfig, KEYS};
 use weir_core::control::Policy;
 use weir_core::{
-    Bytes, ClassMode, Duration, FeedbackCoding, MacAddress, Neighbour, Police, PortId, PortRole,
-    Priority, StormAction, WatchdogConfig,
+    Bytes, ClassMode, Duration, FeedbackCoding, MacAddress, Neighbour, PartsPerMillion, Police,
+    PortId, PortRole, Priority, RedConfig, StormAction, WatchdogConfig,
 };
 
 const GOOD: &str = r#"
@@ -81,6 +81,9 @@ max-hops = 3
 min-level = 1
 ignore-feedback = true
 age-limit = "500ms"
+ecn-kmin = "20kB"
+ecn-kmax = "80kB"
+ecn-pmax = "2.5%"
 xoff = "60KiB"
 xon = "52KiB"
 headroom = "64KiB"
@@ -177,6 +180,13 @@ fn budgets_are_derived_from_the_longest_round_trip() {
     core.validate().unwrap();
     assert_eq!(core.ports[0].round_trip, Duration::from_millis(2));
     assert_eq!(core.classes[3].age_limit, Some(Duration::from_millis(500)));
+    let red = RedConfig {
+        kmin: Bytes::new(20_000),
+        kmax: Bytes::new(80_000),
+        pmax: PartsPerMillion::new(25_000).unwrap(),
+    };
+    assert_eq!(core.classes[3].ecn, Some(red));
+    assert_eq!(core.classes[0].ecn, None);
     let round_trips = core.ports.iter().map(|port| port.round_trip_measured);
     assert!(round_trips.eq([false, true, true]));
     assert_eq!(core.ports[0].feedback, FeedbackCoding::Pause);
@@ -271,15 +281,64 @@ fn budgets_that_break_the_inequalities_are_refused_with_the_numbers() {
             "age-limit = \"0s\"",
             "priority 3: the age limit must be above zero",
         ),
+        (
+            "ecn-kmin = \"20kB\"",
+            "ecn-kmin = \"81kB\"",
+            "s1.toml:15: class.lossless.ecn-kmin: ecn-kmin (81000 B) must not be above ecn-kmax (80000 B)",
+        ),
+        (
+            "ecn-kmax = \"80kB\"\n",
+            "",
+            "s1.toml:7: class.lossless.ecn-kmax: missing; write text with a unit such as \"64KiB\"",
+        ),
+        (
+            "ecn-kmin = \"20kB\"\necn-kmax = \"80kB\"\n",
+            "",
+            "s1.toml:7: class.lossless.ecn-kmin: missing",
+        ),
+        (
+            "ecn-pmax = \"2.5%\"",
+            "ecn-pmax = \"0%\"",
+            "s1.toml:17: class.lossless.ecn-pmax: must be above zero",
+        ),
+        (
+            "ecn-pmax = \"2.5%\"",
+            "ecn-pmax = \"101%\"",
+            "s1.toml:17: class.lossless.ecn-pmax: `101%` is not a probability up to 100%; write a number and one of the units ppm, %, such as \"1%\"",
+        ),
+        (
+            "ecn-pmax = \"2.5%\"",
+            "ecn-pmax = 0.025",
+            "s1.toml:17: class.lossless.ecn-pmax: text such as \"1%\" is needed here",
+        ),
     ] {
         let complaint = refused(from, to);
         assert!(complaint.contains(said), "{said}\nis not in\n{complaint}");
     }
     let complaint = refused("\"enhanced\"", "\"enhancd\"");
     assert!(
-        complaint.contains("s1.toml:24: port.0.neighbour: unknown value `enhancd`; did you mean `enhanced`? (legal here: auto, enhanced, regular)"),
+        complaint.contains("s1.toml:27: port.0.neighbour: unknown value `enhancd`; did you mean `enhanced`? (legal here: auto, enhanced, regular)"),
         "{complaint}"
     );
+}
+
+#[test]
+fn thresholds_have_a_probability_where_none_is_given() {
+    let text = LEVELS.replace("ecn-pmax = \"2.5%\"\n", "");
+    let config = parse(&text).unwrap();
+    let red = config.classes[0].ecn.unwrap();
+    assert_eq!(red.pmax, PartsPerMillion::from_percent(1));
+    assert_eq!(parse(&config.to_toml()), Ok(config));
+}
+
+#[test]
+fn switches_with_other_names_have_other_seeds() {
+    let seed = |name: &str| {
+        let text = LEVELS.replace("name = \"s1\"", &format!("name = \"{name}\""));
+        parse(&text).unwrap().core(&[]).seed
+    };
+    assert_eq!(seed("s1"), seed("s1"));
+    assert_ne!(seed("s1"), seed("s2"));
 }
 
 #[test]
@@ -288,7 +347,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "xoff = \"60KiB\"",
             "xof = \"60KiB\"",
-            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (legal here: name, priority, priorities, mode, xoff, xon, headroom, buffer, max-hops, budgets, min-level, ignore-feedback, age-limit, weight)",
+            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (legal here: name, priority, priorities, mode, xoff, xon, headroom, buffer, max-hops, budgets, min-level, ignore-feedback, age-limit, ecn-kmin, ecn-kmax, ecn-pmax, weight)",
         ),
         (
             "rate = \"10Gbit\"",

@@ -216,6 +216,7 @@ fn config(destinations: usize, levels: bool) -> SwitchConfig {
         },
         weight: 1,
         age_limit: None,
+        ecn: None,
     };
     let ports = (0..=FABRIC_PORTS)
         .map(|port| {
@@ -250,6 +251,7 @@ fn config(destinations: usize, levels: bool) -> SwitchConfig {
         pause_time: Quanta::MAX,
         feedback_refresh: Duration::from_millis(10),
         shaper_burst: Bytes::new(1 << 20),
+        seed: 1,
     };
     let (xoff, xon) = (Bytes::new(1 << 20), Bytes::new(1 << 19));
     let headroom = Bytes::new(1 << 20);

@@ -23,6 +23,7 @@ pub mod event;
 pub mod frame;
 pub mod level;
 pub mod port_set;
+mod random;
 pub mod switch;
 pub mod units;
 pub mod wire;
@@ -30,7 +31,8 @@ pub mod wire;
 pub use command::{Command, CommandError, RerouteBy, RerouteSelection};
 pub use config::{
     ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules, LifetimeConfig, Neighbour,
-    Police, PortConfig, PortRole, StormAction, SwitchConfig, WatchdogConfig,
+    PartsPerMillion, Police, PortConfig, PortRole, RedConfig, StormAction, SwitchConfig,
+    WatchdogConfig,
 };
 pub use counters::DropReason;
 pub use event::{Event, SuspicionReason};

@@ -209,6 +209,7 @@ fn config(budgets: &[u64], round_trip: Duration) -> SwitchConfig {
         },
         weight: 1,
         age_limit: None,
+        ecn: None,
     };
     let mut classes = [lossy; 8];
     let budgets: Vec<_> = budgets.iter().copied().map(Bytes::new).collect();
@@ -255,6 +256,7 @@ fn config(budgets: &[u64], round_trip: Duration) -> SwitchConfig {
         pause_time: Quanta::MAX,
         feedback_refresh: Duration::from_secs(3600),
         shaper_burst: Bytes::new(1 << 30),
+        seed: 1,
     };
     config.frame_count = config.frames_needed();
     config

@@ -61,6 +61,7 @@ fn config(me: usize) -> SwitchConfig {
         mode: ClassMode::Lossy { buffer: gamma },
         weight: 1,
         age_limit: None,
+        ecn: None,
     };
     let mut classes = [lossy; 8];
     let budgets = |each| Budgets::new(&[each; 3]).unwrap();
@@ -98,6 +99,7 @@ fn config(me: usize) -> SwitchConfig {
         pause_time: Quanta::MAX,
         feedback_refresh: Duration::from_millis(1),
         shaper_burst: Bytes::new(3000),
+        seed: 1,
     };
     // The least that is legal: every byte beyond it would hide a mistake.
     let each = gamma + config.reserve(&config.ports[0]);

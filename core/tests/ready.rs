@@ -114,6 +114,7 @@ fn config(special: Option<Special>, detects: bool) -> SwitchConfig {
         pause_time: Quanta(2000),
         feedback_refresh: Duration::from_millis(1),
         shaper_burst: Bytes::ZERO,
+        seed: 1,
     };
     config.frame_count = config.frames_needed();
     config

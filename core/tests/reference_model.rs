@@ -214,6 +214,7 @@ fn config() -> SwitchConfig {
         },
         weight: 1,
         age_limit: None,
+        ecn: None,
     };
     let mut classes = [lossy; 8];
     for priority in LOSSLESS {
@@ -225,6 +226,7 @@ fn config() -> SwitchConfig {
             },
             weight: 2,
             age_limit: None,
+            ecn: None,
         };
     }
     let mut config = SwitchConfig {
@@ -247,6 +249,7 @@ fn config() -> SwitchConfig {
         pause_time: Quanta::MAX,
         feedback_refresh: Duration::from_millis(10),
         shaper_burst: Bytes::new(100_000),
+        seed: 1,
     };
     config.frame_count = config.frames_needed();
     config

@@ -5,8 +5,9 @@
 //! bytes that a wire would carry. The same plan gives the same run, whatever the machine.
 #![forbid(unsafe_code)]
 
-pub mod event_queue;
 pub mod network;
 pub mod random;
 pub mod reproduce;
 pub mod scenario;
+pub mod schedule;
+pub mod search;

@@ -67,11 +67,33 @@ pub fn bench() -> Result<()> {
     Ok(())
 }
 
+/// Builds the simulator, optimised; returns where it is.
+///
+/// # Errors
+///
+/// When it does not compile.
+pub fn simulator() -> Result<PathBuf> {
+    let status = cargo()
+        .args(["build", "--release", "--package", "weir-sim"])
+        .arg("--manifest-path")
+        .arg(root().join("Cargo.toml"))
+        .status()
+        .context("starting cargo")?;
+    if !status.success() {
+        bail!("the build failed: see above");
+    }
+    Ok(target_directory().join("release/weir-sim"))
+}
+
 /// Replaces this process by the lab, so that signals reach it and its exit status is ours. Returns only
 /// what went wrong.
 pub fn become_lab(binaries: &Path, arguments: &[OsString]) -> Error {
-    let program = binaries.join("weir-lab");
-    let error = Command::new(&program).args(arguments).exec();
+    replace_by(&binaries.join("weir-lab"), arguments)
+}
+
+/// Replaces this process by `program`. Returns only what went wrong.
+pub fn replace_by(program: &Path, arguments: &[OsString]) -> Error {
+    let error = Command::new(program).args(arguments).exec();
     Error::new(error).context(format!("starting {}", program.display()))
 }
 

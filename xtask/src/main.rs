@@ -5,6 +5,7 @@ mod build;
 mod clean_net;
 mod root;
 mod setup;
+mod soak;
 mod tests;
 
 use std::ffi::OsString;
@@ -37,6 +38,11 @@ enum Command {
     Test(TestArguments),
     /// Measure what a frame costs in classes of mode pfc and level.
     Bench,
+    /// Run the simulator: `cargo xtask sim run scenarios/ring4.toml`, `cargo xtask sim help`.
+    Sim(SimArguments),
+    /// Run what takes too long for the tests: Theorem 1 on ten thousand random networks, with and without faults.
+    #[command(after_help = SOAK_HELP)]
+    Soak(SoakArguments),
     /// Remove what a killed lab left: network namespaces and run directories.
     #[command(after_help = CLEAN_HELP)]
     CleanNet(CleanNetArguments),
@@ -73,6 +79,12 @@ Examples:
 
 Needs root. As another user:
   sudo -E env PATH=\"$PATH\" cargo xtask test";
+
+const SOAK_HELP: &str = "\
+A network that breaks its promise is told with its seed and the command that replays it, and the exit status is 1.
+
+Example:
+  cargo xtask soak --networks 1000";
 
 const CLEAN_HELP: &str = "\
 A lab removes all it made when it ends, is interrupted, or panics. Only one that was killed leaves
@@ -131,6 +143,30 @@ struct TestArguments {
     /// For the test runner.
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+struct SimArguments {
+    /// For weir-sim.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGUMENTS"
+    )]
+    arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+struct SoakArguments {
+    /// How many random networks.
+    #[arg(long, default_value_t = 10_000)]
+    networks: u64,
+    /// The first one's seed.
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+    /// Where the sums go [default: target/soak in the repository].
+    #[arg(long, value_name = "DIRECTORY")]
+    out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -200,6 +236,16 @@ fn run(command: Command) -> Result<()> {
             tests::run(&test.arguments)
         }
         Command::Bench => build::bench(),
+        Command::Sim(sim) => {
+            let simulator = build::simulator()?;
+            Err(build::replace_by(&simulator, &sim.arguments))
+        }
+        Command::Soak(soak) => {
+            let directory = soak
+                .out
+                .unwrap_or_else(|| build::root().join("target/soak"));
+            soak::run(soak.networks, soak.first, &directory)
+        }
         Command::CleanNet(clean) => {
             root::require("cargo xtask clean-net")?;
             clean_net::run(clean.prefix.as_deref())

@@ -8,7 +8,7 @@ use super::{
     default_dscp_map, Class, DaemonConfig, Fallback, LogFormat, PfcwdConfig, Port, Trust, XdpMode,
     ZeroCopy,
 };
-use crate::units::{format_duration, format_rate, format_size};
+use crate::units::{format_duration, format_probability, format_rate, format_size};
 
 pub(super) fn daemon(config: &DaemonConfig) -> String {
     let mut out = String::new();
@@ -188,6 +188,15 @@ fn class(out: &mut String, class: &Class) -> std::fmt::Result {
     }
     if let Some(limit) = class.age_limit {
         writeln!(out, "age-limit = \"{}\"", format_duration(limit))?;
+    }
+    if let Some(red) = class.ecn {
+        writeln!(
+            out,
+            "ecn-kmin = \"{}\"\necn-kmax = \"{}\"\necn-pmax = \"{}\"",
+            format_size(red.kmin),
+            format_size(red.kmax),
+            format_probability(red.pmax)
+        )?;
     }
     writeln!(out, "weight = {}", class.weight)
 }

@@ -25,16 +25,16 @@ pub enum TopologyKind {
         /// At least 3.
         switches: usize,
     },
-    /// Each switch linked to the next.
+    /// Each switch linked to the next; one alone is a line, too.
     Line {
-        /// At least 2.
+        /// At least 1.
         switches: usize,
     },
     /// A grid: each switch linked to those beside it and above it.
     Mesh {
         /// At least 1.
         rows: usize,
-        /// At least 1; rows × columns is at least 2.
+        /// At least 1.
         columns: usize,
     },
     /// A mesh whose rows and columns are rings.
@@ -146,10 +146,10 @@ impl TopologyKind {
         };
         match self {
             Self::Ring { switches } => least("switches", switches, 3),
-            Self::Line { switches } => least("switches", switches, 2),
+            Self::Line { switches } => least("switches", switches, 1),
             Self::Mesh { rows, columns } => {
                 least("rows", rows, 1)?;
-                least("columns", columns, if rows == 1 { 2 } else { 1 })
+                least("columns", columns, 1)
             }
             Self::Torus { rows, columns } => {
                 least("rows", rows, 3)?;

@@ -64,6 +64,9 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     let adjacency = Adjacency::new(switches.len(), &hosts, &links, link_defaults);
     check_ports(root, &switches, &adjacency);
     let duration = duration?;
+    if duration.is_zero() {
+        root.complain("duration", "must be above zero");
+    }
     // Flows say where routes lead to, the routes how long ways are, and that what buffers classes need.
     let class_names = class_names(root);
     let nodes = Nodes {
@@ -77,7 +80,7 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     traffic::extend_flows(&mut flows, root, &nodes, &names, link_defaults.rate, seed);
     let is_target = targets(&flows, hosts.len());
     let next_hops = next_hops(root, &switches, &hosts, &host_names, &adjacency, is_target);
-    let depth = longest_way(&adjacency, &next_hops);
+    let depth = longest_way(&adjacency, &next_hops, &hosts);
     let lines = links.iter().map(|link| &link.properties);
     let lines = lines.map(|line| (line.rate, line.round_trip, line.feedback));
     let dataplane = DataplaneConfig::default().with_frames(traffic::longest_frame(root));

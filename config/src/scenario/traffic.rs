@@ -138,35 +138,32 @@ impl Traffic {
                 }
             }
             TrafficKind::Poisson { load, sizes } => {
-                return self.arrivals(index, host_count, line, *load, sizes, room, random);
+                let arrivals = Arrivals {
+                    host_count,
+                    mean_gap_nanos: mean_gap_nanos(*load, line, host_count, sizes),
+                    sizes,
+                    room,
+                };
+                return self.arrivals(index, &arrivals, random);
             }
         }
         Ok(flows)
     }
 
     /// Bursts from `start` to `stop`.
-    #[allow(clippy::too_many_arguments)]
     fn arrivals(
         &self,
         index: usize,
-        host_count: usize,
-        line: BitRate,
-        load: Fraction,
-        sizes: &[(Bytes, Fraction)],
-        room: usize,
+        arrivals: &Arrivals<'_>,
         mut random: Random,
     ) -> Result<Vec<Flow>, TrafficError> {
-        const BITS_PER_BYTE: f64 = 8.0;
-        let weights: u64 = sizes
-            .iter()
-            .map(|(_, share)| u64::from(share.parts()))
-            .sum();
-        let weighted = |(size, share): &(Bytes, Fraction)| {
-            size.get() as f64 * (f64::from(share.parts()) / weights as f64)
-        };
-        let mean_bits = BITS_PER_BYTE * sizes.iter().map(weighted).sum::<f64>();
-        let bits_per_second = load.as_f64() * line.get() as f64 * host_count as f64;
-        let mean_gap_nanos = mean_bits / bits_per_second * 1e9;
+        let Arrivals {
+            host_count,
+            mean_gap_nanos,
+            sizes,
+            room,
+        } = *arrivals;
+        let shares = shares_in_parts(sizes);
         let mut flows = Vec::new();
         let mut now = self.start.as_nanos() as f64;
         loop {
@@ -179,7 +176,7 @@ impl Traffic {
                 return Err(too_many());
             }
             let (from, to) = two(host_count, &mut random);
-            let size = drawn(sizes, random.below(weights));
+            let size = drawn(sizes, random.below(shares));
             flows.push(Flow {
                 start,
                 pattern: Pattern::Burst { size },
@@ -203,6 +200,40 @@ impl Traffic {
             transport: self.transport,
         }
     }
+}
+
+/// A Poisson process over the whole network.
+struct Arrivals<'a> {
+    host_count: usize,
+    mean_gap_nanos: f64,
+    sizes: &'a [(Bytes, Fraction)],
+    /// Flows at most.
+    room: usize,
+}
+
+/// About one; rounded thirds miss a little.
+fn shares_in_parts(sizes: &[(Bytes, Fraction)]) -> u64 {
+    sizes
+        .iter()
+        .map(|(_, share)| u64::from(share.parts()))
+        .sum()
+}
+
+/// From one burst of any host to the next.
+fn mean_gap_nanos(
+    load: Fraction,
+    line: BitRate,
+    host_count: usize,
+    sizes: &[(Bytes, Fraction)],
+) -> f64 {
+    const BITS_PER_BYTE: f64 = 8.0;
+    const NANOS_PER_SECOND: f64 = 1e9;
+    let shares = shares_in_parts(sizes) as f64;
+    let weighted = sizes
+        .iter()
+        .map(|(size, share)| size.get() as f64 * (f64::from(share.parts()) / shares));
+    let bits_per_second = load.as_f64() * line.get() as f64 * host_count as f64;
+    BITS_PER_BYTE * weighted.sum::<f64>() / bits_per_second * NANOS_PER_SECOND
 }
 
 fn too_many() -> TrafficError {

@@ -1,6 +1,6 @@
 //! Classes: how a priority treats congestion.
 
-use super::PortRole;
+use super::{PortRole, RedConfig};
 use crate::level::{Budgets, Level};
 use crate::units::{Bytes, Duration};
 
@@ -114,15 +114,18 @@ pub struct ClassConfig {
     /// A frame that has waited in this switch for longer is dropped and counted (Karol, section V, the
     /// first extension); `None` for never.
     pub age_limit: Option<Duration>,
+    /// Frames are marked Congestion Experienced by the backlog of the egress that they come to; `None` for never.
+    pub ecn: Option<RedConfig>,
 }
 
 impl ClassConfig {
-    /// A class of weight 1 whose frames wait as long as they must.
+    /// A class of weight 1 whose frames wait as long as they must and are not marked.
     pub const fn new(mode: ClassMode) -> Self {
         Self {
             mode,
             weight: 1,
             age_limit: None,
+            ecn: None,
         }
     }
 }

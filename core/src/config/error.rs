@@ -49,6 +49,14 @@ pub enum ConfigError {
     },
     #[error("priority {0}: the age limit must be above zero")]
     ZeroAge(Priority),
+    #[error("priority {priority}: kmin ({kmin}) must not be above kmax ({kmax})")]
+    RedThresholds {
+        priority: Priority,
+        kmin: Bytes,
+        kmax: Bytes,
+    },
+    #[error("priority {0}: pmax must be above zero")]
+    ZeroPmax(Priority),
     #[error("a Feedback must be refreshed after a time above zero")]
     ZeroRefresh,
     #[error("priority {0}: weight must be at least 1")]

@@ -5,6 +5,7 @@ mod error;
 mod forwarding;
 mod port;
 mod recovery;
+mod red;
 mod reserve;
 mod validate;
 
@@ -17,6 +18,7 @@ pub use forwarding::{
 };
 pub use port::{FeedbackCoding, Neighbour, Police, PortConfig, PortRole};
 pub use recovery::{LifetimeConfig, StormAction, WatchdogConfig};
+pub use red::{PartsPerMillion, RedConfig};
 pub use reserve::Reserve;
 
 /// When an egress is suspected of a deadlock.
@@ -60,6 +62,9 @@ pub struct SwitchConfig {
     pub feedback_refresh: Duration,
     /// How many bytes the shaper may send back to back after an idle span.
     pub shaper_burst: Bytes,
+    /// Of the switch's only randomness: which frames are marked between the thresholds of [`RedConfig`]. Switches
+    /// that run side by side have different ones.
+    pub seed: u64,
 }
 
 impl SwitchConfig {

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    ClassConfig, ClassMode, ConfigError, PortRole, RouteConfig, SwitchConfig, BUCKETS_MAX,
+    ClassConfig, ClassMode, ConfigError, PartsPerMillion, PortRole, RedConfig, RouteConfig,
+    SwitchConfig, BUCKETS_MAX,
 };
 use crate::level::Budgets;
 use crate::units::{Duration, Priority, Quanta, PORT_COUNT_MAX};
@@ -105,6 +106,18 @@ impl SwitchConfig {
     fn validate_class(&self, priority: Priority, class: &ClassConfig) -> Result<(), ConfigError> {
         if class.age_limit.is_some_and(Duration::is_zero) {
             return Err(ConfigError::ZeroAge(priority));
+        }
+        if let Some(RedConfig { kmin, kmax, pmax }) = class.ecn {
+            if kmin > kmax {
+                return Err(ConfigError::RedThresholds {
+                    priority,
+                    kmin,
+                    kmax,
+                });
+            }
+            if pmax == PartsPerMillion::ZERO {
+                return Err(ConfigError::ZeroPmax(priority));
+            }
         }
         if class.weight == 0 {
             return Err(ConfigError::ZeroWeight(priority));

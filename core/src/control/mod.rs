@@ -28,7 +28,6 @@ mod config;
 mod deadlock_breaker;
 mod loop_breaker;
 pub mod neighbours;
-mod random;
 mod report;
 mod suspects;
 mod watchdog;

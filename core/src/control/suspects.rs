@@ -2,7 +2,7 @@
 
 use super::back_off::BackOff;
 use super::loop_breaker::Mastership;
-use super::random::Random;
+use crate::random::Random;
 use crate::units::{Duration, Instant, PortId, Priority, Spuid, PRIORITY_COUNT};
 
 /// Messages of others that one egress remembers to have passed on.

@@ -21,6 +21,8 @@ pub(super) struct EchoState {
     interval: Duration,
     request_due: bool,
     reply_due: Option<u32>,
+    /// Of the neighbour's last request.
+    heard: Option<u32>,
     id: u32,
     sent_at: Option<Instant>,
     round_trip: Option<Duration>,
@@ -34,6 +36,7 @@ impl EchoState {
             interval: INTERVAL_AT_FIRST,
             request_due: false,
             reply_due: None,
+            heard: None,
             id: 0,
             sent_at: None,
             round_trip: None,
@@ -81,9 +84,21 @@ impl EchoState {
         })
     }
 
-    /// A request is to be answered.
+    /// Asks at once, and soon again: what both sides know of each other may be of old.
+    pub(super) fn begin_anew(&mut self) {
+        self.request_due = true;
+        self.next_at = Instant::ZERO;
+        self.interval = INTERVAL_AT_FIRST;
+    }
+
+    /// A request is to be answered. One out of turn is the first of a neighbour that has begun anew, or one was lost: it
+    /// is told about us at once, too. Ours are in turn, so that two neighbours do not go on with that.
     fn note_request(&mut self, id: u32) {
         self.reply_due = Some(id);
+        let last = self.heard.replace(id);
+        if last.is_some_and(|last| id != last.wrapping_add(1)) {
+            self.begin_anew();
+        }
     }
 
     /// An answer came in: gives the sample, unless it is no answer to the last request.
@@ -225,6 +240,24 @@ mod tests {
         assert!(matches!(
             echo.take(at(0), no_frames),
             Some(Echo::Request { .. })
+        ));
+    }
+
+    #[test]
+    fn a_neighbour_that_begins_anew_is_told_at_once() {
+        let mut echo = EchoState::new();
+        echo.refresh(at(0));
+        assert!(echo.take(at(0), no_frames).is_some());
+        for id in [8, 9, 10] {
+            echo.note_request(id);
+            assert_eq!(echo.take(at(1), no_frames), Some(Echo::Reply { id }));
+            assert_eq!(echo.take(at(1), no_frames), None, "in turn");
+        }
+        echo.note_request(1);
+        assert_eq!(echo.take(at(2), no_frames), Some(Echo::Reply { id: 1 }));
+        assert!(matches!(
+            echo.take(at(2), no_frames),
+            Some(Echo::Request { id: 2, .. })
         ));
     }
 }

@@ -15,6 +15,7 @@ mod ingress;
 mod level_rules;
 mod levels;
 mod lifetime;
+mod marking;
 mod pause_received;
 mod port;
 mod ready;
@@ -48,6 +49,7 @@ use crate::counters::{DropReason, PortCounters};
 use crate::event::{Event, EventKind};
 use crate::frame::FrameHandle;
 use crate::level::Level;
+use crate::random::Random;
 use crate::units::{Bytes, Instant, PortId, Priority};
 use crate::wire::ControlFrame;
 
@@ -95,8 +97,8 @@ pub enum Transmission {
 ///   called at that moment or later. Calling it too early or too often does nothing;
 /// * [`poll_discarded`](Self::poll_discarded) is called until it gives `None`.
 ///
-/// `now` never goes back; the switch reads no clock, draws no randomness, and given the same calls
-/// gives the same answers. Nothing allocates after [`new`](Self::new).
+/// `now` never goes back; the switch reads no clock, has no randomness but [`SwitchConfig::seed`]'s, and
+/// given the same configuration and calls gives the same answers. Nothing allocates after [`new`](Self::new).
 ///
 /// # Memory
 ///
@@ -124,6 +126,9 @@ pub struct Switch {
     lossless: PrioritySet,
     /// Classes of mode `level`.
     with_levels: PrioritySet,
+    /// Classes that mark by the egress backlog.
+    with_ecn: PrioritySet,
+    random: Random,
     detector: Detector,
     storm_clock: StormClock,
     ready: Ready,
@@ -150,6 +155,7 @@ impl Switch {
     pub fn new(config: SwitchConfig) -> Result<Self, ConfigError> {
         config.validate()?;
         let (mut lossless, mut with_levels) = (PrioritySet::default(), PrioritySet::default());
+        let mut with_ecn = PrioritySet::default();
         for priority in Priority::ALL {
             let mode = config.classes[priority.index()].mode;
             if mode.is_lossless() {
@@ -157,6 +163,9 @@ impl Switch {
             }
             if mode.depth() > Level::ZERO {
                 with_levels.insert(priority);
+            }
+            if config.classes[priority.index()].ecn.is_some() {
+                with_ecn.insert(priority);
             }
         }
         let port_count = config.ports.len();
@@ -196,6 +205,8 @@ impl Switch {
             events_lost: 0,
             lossless,
             with_levels,
+            with_ecn,
+            random: Random::new(config.seed),
             detector: Detector {
                 backlogged: 0,
                 suspected: 0,
@@ -256,7 +267,11 @@ impl Switch {
                 period,
             } => self.begin_traffic_release(now, ingress, egress, priority, amount, period),
             Command::SetLink { port, up } => {
-                self.port_mut(port)?.up = up;
+                let state = self.port_mut(port)?;
+                let was_up = core::mem::replace(&mut state.up, up);
+                if let (Some(echo), true, false) = (&mut state.echo, up, was_up) {
+                    echo.begin_anew();
+                }
                 Ok(())
             }
             Command::SetNeighbour { port, neighbour } => self.set_neighbour(port, neighbour),

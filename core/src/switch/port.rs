@@ -42,10 +42,19 @@ impl PrioritySet {
         self.0 == 0
     }
 
+    /// The only one in the set.
+    pub(super) fn single(self) -> Option<Priority> {
+        let only = self.0 != 0 && self.0 & (self.0 - 1) == 0;
+        only.then(|| Priority::ALL[self.0.trailing_zeros() as usize])
+    }
+
     pub(super) fn iter(self) -> impl Iterator<Item = Priority> {
-        Priority::ALL
-            .into_iter()
-            .filter(move |priority| self.contains(*priority))
+        let mut rest = self.0;
+        core::iter::from_fn(move || {
+            let priority = *Priority::ALL.get(rest.trailing_zeros() as usize)?;
+            rest &= rest - 1;
+            Some(priority)
+        })
     }
 }
 
@@ -243,6 +252,20 @@ impl Port {
 }
 
 impl PriorityTurn {
+    /// What [`choose`](Self::choose) does when it chooses `priority` and no other one has anything to send.
+    pub(super) fn take_alone(&mut self, priority: Priority, quantum: u64, length: u64) {
+        let index = priority.index();
+        let deficit = &mut self.deficits[index];
+        *deficit = if self.current != index {
+            self.current = index;
+            (*deficit).min(quantum) + quantum - length
+        } else if *deficit >= length {
+            *deficit - length
+        } else {
+            quantum.saturating_sub(length)
+        };
+    }
+
     /// Chooses a priority whose next frame may leave. `length_of` gives the next frame's length in
     /// bytes, `None` where nothing may leave. O(priorities).
     pub(super) fn choose(
@@ -278,6 +301,8 @@ impl PriorityTurn {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -294,6 +319,29 @@ mod tests {
         }
         let ratio = bytes[3] as f64 / bytes[0] as f64;
         assert!((2.9..3.1).contains(&ratio), "{ratio}");
+    }
+
+    proptest! {
+        /// The short way for one priority does what the long way does.
+        #[test]
+        fn alone_is_chosen_as_among_others(
+            steps in prop::collection::vec((0..8u8, prop::option::of(0..8u8), 60u32..1522), 1..100),
+        ) {
+            let (mut long, mut short) = (PriorityTurn::default(), PriorityTurn::default());
+            let quantum = |priority: Priority| 1522 * u64::from(priority.get() + 1);
+            for (one, other, length) in steps {
+                let one = Priority::ALL[usize::from(one)];
+                let waits = |p: Priority| (p == one || Some(p.get()) == other).then_some(length);
+                let chosen = long.choose(quantum, waits);
+                if other.is_none_or(|other| other == one.get()) {
+                    short.take_alone(one, quantum(one), u64::from(length));
+                    prop_assert_eq!(chosen, Some(one));
+                } else {
+                    prop_assert_eq!(chosen, short.choose(quantum, waits));
+                }
+                prop_assert_eq!((long.current, long.deficits), (short.current, short.deficits));
+            }
+        }
     }
 
     #[test]

@@ -162,7 +162,10 @@ impl Switch {
             return Err(DropReason::TableFull);
         }
         let assignment = self.assign_level(now, port, &frame)?;
-        let admitted = self.charge(now, port, &frame, copies as u16, assignment, &egresses)?;
+        let mut admitted = self.charge(now, port, &frame, copies as u16, assignment, &egresses)?;
+        if self.with_ecn.contains(frame.priority) {
+            admitted.mark |= self.marks_by_backlog(frame.priority, &egresses);
+        }
         self.note_flow(now, port, &frame, &egresses);
         for egress in egresses.iter() {
             self.enqueue(now, port, egress, &frame, assignment.level());

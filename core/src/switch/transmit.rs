@@ -70,17 +70,29 @@ impl Switch {
         }
         let (queues, classes) = (&self.queues, &self.config.classes);
         let frame_length_max = self.config.frame_length_max.get();
-        let gates: [Gate; PRIORITY_COUNT] = Priority::ALL.map(|priority| state.gate(priority));
-        let priority = state.turn.choose(
-            |priority| u64::from(classes[priority.index()].weight) * frame_length_max,
-            |priority| {
-                sendable
-                    .contains(priority)
-                    .then(|| queues.next_length(port, priority, gates[priority.index()]))
-                    .flatten()
-            },
-        )?;
-        let departure = self.queues.pop(port, priority, gates[priority.index()])?;
+        let quantum_of =
+            |priority: Priority| u64::from(classes[priority.index()].weight) * frame_length_max;
+        let (priority, departure) = if let Some(priority) = sendable.single() {
+            let departure = self.queues.pop(port, priority, state.gate(priority))?;
+            let length = u64::from(departure.length_bytes);
+            state
+                .turn
+                .take_alone(priority, quantum_of(priority), length);
+            (priority, departure)
+        } else {
+            let mut gates = [Gate::Shut; PRIORITY_COUNT];
+            for priority in sendable.iter() {
+                gates[priority.index()] = state.gate(priority);
+            }
+            let length_of = |priority: Priority| {
+                let gate = gates[priority.index()];
+                let waits = sendable.contains(priority);
+                waits.then(|| queues.next_length(port, priority, gate))?
+            };
+            let priority = state.turn.choose(quantum_of, length_of)?;
+            let departure = self.queues.pop(port, priority, gates[priority.index()])?;
+            (priority, departure)
+        };
         let length = Bytes::new(u64::from(departure.length_bytes));
         state.shaper.book(now, length);
         let counters = &mut state.counters.priority[priority.index()];

@@ -18,8 +18,10 @@ const CE: u8 = 0b11;
 /// What became of a frame that was to be marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marking {
-    /// It says Congestion Experienced now, or did before.
+    /// It says Congestion Experienced now.
     Marked,
+    /// It did so already, and is as it was.
+    MarkedBefore,
     /// Its transport does not know ECN, or it is no IP: it is as it was.
     NotCapable,
 }
@@ -54,6 +56,9 @@ fn mark_ipv4(packet: &mut [u8]) -> Marking {
     if header[0] >> 4 != 4 || header[1] & CE == NOT_ECT {
         return Marking::NotCapable;
     }
+    if header[1] & CE == CE {
+        return Marking::MarkedBefore;
+    }
     let before = u16::from_be_bytes([header[0], header[1]]);
     header[1] |= CE;
     let after = u16::from_be_bytes([header[0], header[1]]);
@@ -74,6 +79,9 @@ fn mark_ipv6(packet: &mut [u8]) -> Marking {
     };
     if *first >> 4 != 6 || (*second >> SHIFT) & CE == NOT_ECT {
         return Marking::NotCapable;
+    }
+    if (*second >> SHIFT) & CE == CE {
+        return Marking::MarkedBefore;
     }
     *second |= CE << SHIFT;
     Marking::Marked
@@ -126,10 +134,10 @@ mod tests {
                     let marking = mark_congestion(&mut frame);
                     let header = &frame[14 + 4 * tags.len()..];
                     assert!(checksum_holds(header), "{tos:#x}");
-                    if ecn == NOT_ECT {
-                        assert_eq!((marking, &frame), (Marking::NotCapable, &before));
-                    } else {
-                        assert_eq!((marking, header[1]), (Marking::Marked, dscp << 2 | CE));
+                    match ecn {
+                        NOT_ECT => assert_eq!((marking, &frame), (Marking::NotCapable, &before)),
+                        CE => assert_eq!((marking, &frame), (Marking::MarkedBefore, &before)),
+                        _ => assert_eq!((marking, header[1]), (Marking::Marked, dscp << 2 | CE)),
                     }
                 }
             }
@@ -145,6 +153,9 @@ mod tests {
         let mut marked = frame.clone();
         assert_eq!(mark_congestion(&mut marked), Marking::Marked);
         assert_eq!(marked[14..18], [0x6A, 0xB5, 0x55, 0x55]);
+        let again = marked.clone();
+        assert_eq!(mark_congestion(&mut marked), Marking::MarkedBefore);
+        assert_eq!(marked, again);
         frame[15] = 0x85;
         let before = frame.clone();
         assert_eq!(mark_congestion(&mut frame), Marking::NotCapable);

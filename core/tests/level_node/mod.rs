@@ -36,6 +36,7 @@ pub fn config(budgets: &[Bytes]) -> SwitchConfig {
         mode: ClassMode::Lossy { buffer: GAMMA },
         weight: 1,
         age_limit: None,
+        ecn: None,
     };
     let mut classes = [lossy; 8];
     classes[P3.index()].mode = ClassMode::Level {
@@ -69,6 +70,7 @@ pub fn config(budgets: &[Bytes]) -> SwitchConfig {
         pause_time: Quanta::MAX,
         feedback_refresh: Duration::from_millis(10),
         shaper_burst: Bytes::new(1 << 20),
+        seed: 1,
     };
     config.frame_count = config.frames_needed();
     config

@@ -25,6 +25,7 @@ pub fn switch_config(
         },
         weight: 1,
         age_limit: None,
+        ecn: None,
     };
     let mut classes = [lossy; 8];
     classes[PRIORITY.index()] = ClassConfig {
@@ -35,6 +36,7 @@ pub fn switch_config(
         },
         weight: 1,
         age_limit: None,
+        ecn: None,
     };
     let mut config = SwitchConfig {
         ports,
@@ -55,6 +57,7 @@ pub fn switch_config(
         pause_time: Quanta::MAX,
         feedback_refresh: FEEDBACK_REFRESH,
         shaper_burst: Bytes::new(1500),
+        seed: 1,
     };
     config.frame_count = config.frames_needed();
     config

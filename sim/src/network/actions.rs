@@ -125,7 +125,9 @@ impl Network {
         let half = Quanta::MAX
             .at(self.plan.hosts[host as usize].rate)
             .divided_by(2);
-        self.queue.push(self.now + half, Event::Storm { host });
+        let place = nic.place;
+        self.queue
+            .push(place, self.now + half, Event::Storm { host });
         self.pump_host(host);
     }
 

@@ -14,7 +14,8 @@ impl Network {
         };
         let at = self.now + cpu.latency;
         cpu.inbox.push_back((at, event));
-        self.queue.push(at, Event::Control { node: node as u32 });
+        self.queue
+            .push(node as u32, at, Event::Control { node: node as u32 });
     }
 
     /// Does what is due at the CPU of `node`: events that have come through, its timers, and commands that
@@ -44,11 +45,11 @@ impl Network {
             commands = true;
         }
         while let Some(report) = cpu.plane.poll_report() {
-            self.log.add(node, LogKind::Report(report));
+            self.log.add(now, node, LogKind::Report(report));
         }
         let due = Event::Control { node: node as u32 };
         if commands {
-            self.queue.push(now + cpu.latency, due);
+            self.queue.push(node as u32, now + cpu.latency, due);
         }
         if cpu.timer_at <= now {
             cpu.timer_at = Instant::FAR_FUTURE;
@@ -56,7 +57,7 @@ impl Network {
         if let Some(at) = cpu.plane.next_timeout() {
             if at < cpu.timer_at {
                 cpu.timer_at = at;
-                self.queue.push(at, due);
+                self.queue.push(node as u32, at, due);
             }
         }
         self.settle(node);

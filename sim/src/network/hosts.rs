@@ -19,7 +19,7 @@ impl Network {
     pub(super) fn pump_host(&mut self, host: u32) {
         let now = self.now;
         let nic = &mut self.nics[host as usize];
-        let line_index = nic.line;
+        let (line_index, place) = (nic.line, nic.place);
         let line = &mut self.lines[line_index as usize];
         if line.is_busy || !line.is_up() {
             return;
@@ -27,7 +27,7 @@ impl Network {
         if let Some(bytes) = nic.control.take() {
             line.is_busy = true;
             let sent = now + line.time_for(Bytes::new(bytes.len() as u64));
-            self.queue.push(sent, Event::HostFree { host });
+            self.queue.push(place, sent, Event::HostFree { host });
             self.send_control(line_index, sent, bytes);
             return;
         }
@@ -35,7 +35,7 @@ impl Network {
             Next::Send(flow) => flow,
             Next::Wait(at) => {
                 if line.wants_wake(now, at) {
-                    self.queue.push(at, Event::HostWake { host });
+                    self.queue.push(place, at, Event::HostWake { host });
                 }
                 return;
             }
@@ -58,10 +58,11 @@ impl Network {
         line.is_busy = true;
         let sent = now + line.time_for(length);
         let arrives = sent + line.delay;
-        let epoch = line.epoch;
-        self.queue.push(sent, Event::HostFree { host });
+        let (epoch, to) = (line.epoch, line.to_place);
+        self.queue.push(place, sent, Event::HostFree { host });
         let payload = Payload::Frame(frame);
         self.queue.push(
+            to,
             arrives,
             Event::Arrive {
                 line: line_index,
@@ -73,7 +74,7 @@ impl Network {
 
     pub(super) fn frame_at_host(&mut self, _host: u32, index: u32) {
         let now = self.now;
-        self.totals.last_movement = now;
+        self.totals.last_movement = self.totals.last_movement.max(now);
         self.totals.frame_hops += 1;
         let record = self.frames.get(index);
         let flow = &mut self.flows[record.flow as usize];

@@ -6,6 +6,7 @@ use weir_core::{BitRate, Bytes, Duration, Instant};
 use super::disturbance::Disturbance;
 use super::node::NO_FRAME;
 use super::plan::{End, PriorityMap};
+use crate::random::Random;
 
 /// One direction of a link.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub(super) struct Line {
     pub(super) from: End,
     /// `None` while nothing is connected: what is sent is lost, and counted.
     pub(super) to: Option<End>,
+    /// Where arrivals happen.
+    pub(super) to_place: u32,
     pub(super) rate: BitRate,
     pub(super) delay: Duration,
     /// Which priority data frames have behind it.
@@ -23,6 +26,8 @@ pub(super) struct Line {
     pub(super) down_count: u16,
     /// What control frames meet.
     pub(super) disturbances: Vec<Disturbance>,
+    /// Whether they do.
+    pub(super) faults: Random,
     /// The data frame that is being sent.
     pub(super) sending: u32,
     /// Something is being sent.
@@ -38,6 +43,8 @@ impl Line {
         Self {
             from,
             to: None,
+            to_place: 0,
+            faults: Random::new(0),
             rate,
             delay: Duration::ZERO,
             priority_map: PriorityMap::IDENTITY,

@@ -1,11 +1,13 @@
 //! What switches and their control planes have told, in the order of time.
 
 use weir_core::control::Report;
-use weir_core::Event;
+use weir_core::{Event, Instant};
 
 /// One line of the log.
 #[derive(Clone, Copy, Debug)]
 pub struct LogEntry {
+    /// When.
+    pub at: Instant,
     /// The switch.
     pub switch: u32,
     /// What it told.
@@ -38,10 +40,16 @@ impl Log {
         }
     }
 
-    pub(super) fn add(&mut self, switch: usize, kind: LogKind) {
+    /// Adds an entry behind those of its moment that switches of the same or a lower number have added.
+    /// O(entries of the last microseconds).
+    pub(super) fn add(&mut self, at: Instant, switch: usize, kind: LogKind) {
         if self.entries.len() < self.capacity {
             let switch = switch as u32;
-            self.entries.push(LogEntry { switch, kind });
+            let is_before = |entry: &LogEntry| (entry.at, entry.switch) <= (at, switch);
+            let later = self.entries.iter().rev();
+            let later = later.take_while(|entry| !is_before(entry)).count();
+            let place = self.entries.len() - later;
+            self.entries.insert(place, LogEntry { at, switch, kind });
         } else {
             self.overflow += 1;
         }

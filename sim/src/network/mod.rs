@@ -15,10 +15,10 @@ mod pool;
 mod samples;
 mod switches;
 
-use weir_core::{ConfigError, Duration, FrameHandle, Instant, PortId};
+use weir_core::{Bytes, ConfigError, Duration, FrameHandle, Instant, PortId};
 
-use crate::event_queue::EventQueue;
 use crate::random::Random;
+use crate::schedule::Schedule;
 use line::Line;
 use nic::Nic;
 use node::{Node, Payload};
@@ -95,7 +95,8 @@ enum Event {
 #[derive(Debug)]
 pub struct Network {
     now: Instant,
-    queue: EventQueue<Event>,
+    /// Places are the switches, then the hosts.
+    queue: Schedule<Event>,
     nodes: Vec<Node>,
     /// Lines that leave switches, by switch and port; then those that leave hosts.
     lines: Vec<Line>,
@@ -109,7 +110,6 @@ pub struct Network {
     last_part_from: Instant,
     totals: Totals,
     past_counters: Counters,
-    faults: Random,
     plan: NetworkPlan,
 }
 
@@ -161,12 +161,13 @@ impl Network {
         }
         let mut nics = Vec::with_capacity(plan.hosts.len());
         for (index, host) in plan.hosts.iter().enumerate() {
-            nics.push(Nic::new(lines.len() as u32, host.obeys_pfc));
+            let place = (plan.switches.len() + index) as u32;
+            nics.push(Nic::new(lines.len() as u32, place, host.obeys_pfc));
             lines.push(Line::new(End::Host(index as u32), host.rate));
         }
         let mut network = Self {
             now: Instant::ZERO,
-            queue: EventQueue::new(),
+            queue: Schedule::new(0, Duration::ZERO),
             nodes,
             lines,
             nics,
@@ -178,14 +179,15 @@ impl Network {
             last_part_from: plan.last_part_from,
             totals: Totals::default(),
             past_counters: Counters::default(),
-            faults: Random::for_purpose(plan.seed, FAULTS),
             plan,
         };
         network.connect()?;
+        let places = network.nodes.len() + network.nics.len();
+        network.queue = Schedule::new(places, network.lookahead());
         network.add_flows()?;
         for (index, (at, _)) in network.plan.actions.iter().enumerate() {
             let index = index as u32;
-            network.queue.push(*at, Event::Action { index });
+            network.queue.push_everywhere(*at, Event::Action { index });
         }
         network.samples = network
             .plan
@@ -195,7 +197,7 @@ impl Network {
             network.settle(node);
         }
         if network.samples.is_some() {
-            network.queue.push(Instant::ZERO, Event::Sample);
+            network.queue.push_everywhere(Instant::ZERO, Event::Sample);
         }
         Ok(network)
     }
@@ -206,7 +208,8 @@ impl Network {
         self.now = self.now.max(end);
     }
 
-    /// Handles the next event, if one is due until `end`.
+    /// Handles the next event, if one is due until `end`, which is never before the one of an earlier call.
+    /// Events of different switches and hosts need not come in the order of time.
     pub fn step(&mut self, end: Instant) -> bool {
         let Some((at, event)) = self.queue.pop_until(end) else {
             return false;
@@ -232,6 +235,7 @@ impl Network {
                 break;
             }
         }
+        self.now = self.now.max(self.totals.last_movement);
         self.frames.len() == 0
     }
 
@@ -370,6 +374,11 @@ impl Network {
                     return Err(error);
                 }
                 line.to = Some(to);
+                line.to_place = match to {
+                    End::Port { switch, .. } => switch,
+                    End::Host(host) => self.nodes.len() as u32 + host,
+                };
+                line.faults = Random::for_purpose(self.plan.seed, FAULTS + ((index as u64) << 32));
                 line.delay = link.delay;
                 let [there, back] = directions.map(|direction| link.priority_map[direction]);
                 line.priority_map = there;
@@ -377,6 +386,13 @@ impl Network {
             }
         }
         Ok(())
+    }
+
+    /// No end of a link learns sooner than this what the other one does.
+    fn lookahead(&self) -> Duration {
+        let connected = self.lines.iter().filter(|line| line.to.is_some());
+        let shortest = connected.map(|line| line.time_for(Bytes::ZERO) + line.delay);
+        shortest.min().unwrap_or(Duration::from_micros(1))
     }
 
     fn line_of(&self, end: End) -> Option<usize> {
@@ -397,7 +413,8 @@ impl Network {
             }
             self.flows.push(Flow::new(*flow));
             let flow_start = Event::FlowStart { flow: index as u32 };
-            self.queue.push(flow.start, flow_start);
+            let place = self.nics[flow.from as usize].place;
+            self.queue.push(place, flow.start, flow_start);
         }
         Ok(())
     }

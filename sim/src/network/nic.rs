@@ -10,6 +10,8 @@ use super::flow::Flow;
 pub(super) struct Nic {
     /// Its line.
     pub(super) line: u32,
+    /// Where its events happen.
+    pub(super) place: u32,
     pub(super) obeys_pfc: bool,
     pub(super) paused_until: [Instant; PRIORITY_COUNT],
     /// Priorities that it asks its switch to pause, again and again, as bits.
@@ -34,9 +36,10 @@ pub(super) enum Next {
 }
 
 impl Nic {
-    pub(super) fn new(line: u32, obeys_pfc: bool) -> Self {
+    pub(super) fn new(line: u32, place: u32, obeys_pfc: bool) -> Self {
         Self {
             line,
+            place,
             obeys_pfc,
             paused_until: [Instant::ZERO; PRIORITY_COUNT],
             storm: 0,

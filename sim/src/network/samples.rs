@@ -92,7 +92,8 @@ impl Network {
         }
         samples.count += 1;
         if samples.count < POINTS_MAX {
-            self.queue.push(self.now + samples.interval, Event::Sample);
+            self.queue
+                .push_everywhere(self.now + samples.interval, Event::Sample);
         }
     }
 }

@@ -85,7 +85,7 @@ impl Network {
 
     fn frame_at_switch(&mut self, node: usize, port: PortId, line: u32, index: u32) {
         let now = self.now;
-        self.totals.last_movement = now;
+        self.totals.last_movement = self.totals.last_movement.max(now);
         self.totals.frame_hops += 1;
         let record = self.frames.get_mut(index);
         let map = &self.lines[line as usize].priority_map;
@@ -206,8 +206,9 @@ impl Network {
                     payload: Payload::Frame(frame),
                 };
                 let arrives = sent + line.delay;
-                self.queue.push(sent, free);
-                self.queue.push(arrives, arrive);
+                let to = line.to_place;
+                self.queue.push(node as u32, sent, free);
+                self.queue.push(to, arrives, arrive);
             }
             Some(Transmission::Control(control)) => {
                 line.is_busy = true;
@@ -215,13 +216,14 @@ impl Network {
                 let length = Bytes::new(bytes.len().max(FRAME_LENGTH_MIN) as u64);
                 let sent = now + line.time_for(length);
                 self.queue
-                    .push(sent, Event::ControlSent { line: line_index });
+                    .push(node as u32, sent, Event::ControlSent { line: line_index });
                 self.send_control(line_index, sent, bytes);
             }
             None => {
                 if let Some(at) = state.switch.next_transmit(port) {
                     if at > now && line.wants_wake(now, at) {
-                        self.queue.push(at, Event::PortWake { line: line_index });
+                        self.queue
+                            .push(node as u32, at, Event::PortWake { line: line_index });
                     }
                 }
             }
@@ -230,17 +232,18 @@ impl Network {
 
     /// A control frame leaves a line's end at `sent`.
     pub(super) fn send_control(&mut self, index: u32, sent: Instant, mut bytes: Vec<u8>) {
-        let line = &self.lines[index as usize];
+        let line = &mut self.lines[index as usize];
         let fate = if line.disturbances.is_empty() {
             Fate::ORDINARY
         } else {
-            meet(&line.disturbances, &mut self.faults, &mut bytes)
+            meet(&line.disturbances, &mut line.faults, &mut bytes)
         };
         let arrives = sent + line.delay + fate.late_by;
-        let epoch = line.epoch;
+        let (epoch, to) = (line.epoch, line.to_place);
         for _ in 0..fate.copies {
             let payload = Payload::Control(self.messages.add(bytes.clone()));
             self.queue.push(
+                to,
                 arrives,
                 Event::Arrive {
                     line: index,
@@ -262,7 +265,7 @@ impl Network {
             self.frames.give_back(frame);
         }
         while let Some(event) = self.nodes[node].switch.poll_event() {
-            self.log.add(node, LogKind::Event(event));
+            self.log.add(self.now, node, LogKind::Event(event));
             self.tell_control(node, event);
         }
         let state = &mut self.nodes[node];
@@ -270,7 +273,8 @@ impl Network {
             if let Some(at) = state.switch.next_timer() {
                 if at < state.timer_at || state.timer_at <= self.now {
                     state.timer_at = at.max(self.now);
-                    self.queue.push(at, Event::Timer { node: node as u32 });
+                    self.queue
+                        .push(node as u32, at, Event::Timer { node: node as u32 });
                 }
             }
         }

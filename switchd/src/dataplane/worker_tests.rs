@@ -2,6 +2,8 @@
 
 #[path = "worker_tests/bench.rs"]
 mod bench;
+#[path = "worker_tests/ecn.rs"]
+mod ecn;
 #[path = "worker_tests/fake_io.rs"]
 mod fake_io;
 #[path = "worker_tests/random.rs"]

@@ -68,11 +68,18 @@ mod tests {
         let mut asked = 0;
         for entry in std::fs::read_dir(directory).unwrap() {
             let scenario = Scenario::load(&entry.unwrap().path(), &[]).unwrap();
+            if !scenario.lab_gaps().is_empty() {
+                continue;
+            }
             let mut ports = BTreeSet::new();
             for flow in 0..scenario.flows.len() {
                 let port = source_port(&scenario, flow).unwrap();
-                let expected = scenario.way(flow).unwrap();
-                assert_eq!(way(&scenario, flow, port), expected, "{}", scenario.name);
+                let taken = way(&scenario, flow, port);
+                // Where the hash decides, the way still leads to the host.
+                let expected = scenario.way(flow).unwrap_or_else(|| taken.clone());
+                assert_eq!(taken, expected, "{}", scenario.name);
+                let to = scenario.flows[flow].to;
+                assert_eq!(taken.last(), Some(&scenario.hosts[to].switch));
                 asked += usize::from(scenario.flows[flow].via.is_some());
                 ports.insert(port);
             }

@@ -34,7 +34,8 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 ///
-/// When anything fails that is not a matter of the experiment. What was built is removed then, too.
+/// When anything fails that is not a matter of the experiment, and for what the lab cannot do. What was built is removed
+/// then, too.
 pub fn run(scenario: &Scenario, options: Options) -> Result<RunResult> {
     run_and(scenario, options, |_| Ok(())).map(|(result, ())| result)
 }
@@ -49,6 +50,14 @@ pub fn run_and<T>(
     options: Options,
     look: impl FnOnce(&Stage) -> Result<T>,
 ) -> Result<(RunResult, T)> {
+    let gaps = scenario.lab_gaps();
+    if !gaps.is_empty() {
+        bail!(
+            "the lab cannot run {}, the simulator can:\n  {}",
+            scenario.name,
+            gaps.join("\n  ")
+        );
+    }
     let progress = Progress::new(options.quiet);
     progress.say(&format!(
         "{}: {} switches, {} hosts, policy {:?}: setting up",

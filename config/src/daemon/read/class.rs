@@ -3,7 +3,8 @@
 use weir_core::config::Reserve;
 use weir_core::level::LEVEL_MAX;
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassMode, Duration, FeedbackCoding, Level, LevelRules, Priority,
+    BitRate, Budgets, Bytes, ClassMode, Duration, FeedbackCoding, Level, LevelRules,
+    PartsPerMillion, Priority, RedConfig,
 };
 
 use super::{keys, within};
@@ -57,6 +58,7 @@ fn class(
         mode,
         weight: within(table, "weight", 1, 1000).unwrap_or(1) as u16,
         age_limit: age_limit(table),
+        ecn: ecn(table),
     })
 }
 
@@ -236,6 +238,36 @@ fn age_limit(table: &Table<'_>) -> Option<Duration> {
         return None;
     }
     table.get("age-limit")
+}
+
+/// P_max where the file does not say.
+const DEFAULT_PMAX: PartsPerMillion = PartsPerMillion::from_percent(1);
+
+/// Both thresholds, or nothing.
+fn ecn(table: &Table<'_>) -> Option<RedConfig> {
+    if !["ecn-kmin", "ecn-kmax", "ecn-pmax"]
+        .iter()
+        .any(|key| table.has(key))
+    {
+        return None;
+    }
+    let (kmin, kmax) = (
+        table.require::<Bytes>("ecn-kmin"),
+        table.require::<Bytes>("ecn-kmax"),
+    );
+    let pmax = table.get_or("ecn-pmax", DEFAULT_PMAX);
+    if pmax == PartsPerMillion::ZERO {
+        table.complain(
+            "ecn-pmax",
+            "must be above zero; for a single threshold write the same for ecn-kmin and ecn-kmax",
+        );
+    }
+    let (kmin, kmax) = (kmin?, kmax?);
+    if kmin > kmax {
+        let message = format!("ecn-kmin ({kmin}) must not be above ecn-kmax ({kmax})");
+        table.complain("ecn-kmin", message);
+    }
+    Some(RedConfig { kmin, kmax, pmax })
 }
 
 /// What budgets depend on beside the class itself.

@@ -58,12 +58,23 @@ pub(super) fn targets(flows: &[Flow], host_count: usize) -> Vec<bool> {
 }
 
 /// D: links between switches on the longest way between any switch and any host; 1 at least.
-pub(super) fn longest_way(adjacency: &Adjacency, next_hops: &NextHops) -> u8 {
-    let links = next_hops.targets().flat_map(|host| {
-        let mut walk = Walk::new(adjacency, next_hops, host);
-        (0..adjacency.switch_count()).filter_map(move |from| walk.longest(from).ok())
-    });
-    links.max().unwrap_or(1).clamp(1, LEVEL_MAX) as u8
+pub(super) fn longest_way(adjacency: &Adjacency, next_hops: &NextHops, hosts: &[Host]) -> u8 {
+    let mut longest = 1;
+    // Hosts of one switch are mostly reached alike: one of them tells it for all.
+    let mut before: Option<usize> = None;
+    for host in next_hops.targets() {
+        let at = hosts[host].switch;
+        let is_known = before.is_some_and(|before| {
+            hosts[before].switch == at && next_hops.are_alike(before, host, at)
+        });
+        if !is_known {
+            let mut walk = Walk::new(adjacency, next_hops, host);
+            let links = (0..adjacency.switch_count()).filter_map(|from| walk.longest(from).ok());
+            longest = longest.max(links.max().unwrap_or(0));
+        }
+        before = Some(host);
+    }
+    longest.min(LEVEL_MAX) as u8
 }
 
 /// Every flow must arrive, whatever members its hash picks, and can go the way it is said to; so must the answers to it.

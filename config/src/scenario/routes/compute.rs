@@ -45,9 +45,7 @@ pub(in crate::scenario) fn minimal(
                 distance[*next] != UNREACHED && distance[*next] + 1 == distance[switch]
             });
             let group: Vec<usize> = nearer.take(count).map(|(port, _)| port).collect();
-            for host in &hosts {
-                routes.set(switch, *host, &group);
-            }
+            routes.set_all(switch, &hosts, &group);
         }
     }
 }
@@ -104,9 +102,7 @@ pub(in crate::scenario) fn up_down(
             // The first of the shortest: ports are in the order of the file.
             if let Some((rest, port)) = onwards.filter(|(rest, _)| *rest != UNREACHED).min() {
                 length[switch] = rest + 1;
-                for host in &hosts {
-                    routes.set(switch, *host, &[port]);
-                }
+                routes.set_all(switch, &hosts, &[port]);
             }
         }
     }

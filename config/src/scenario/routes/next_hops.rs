@@ -57,6 +57,12 @@ impl NextHops {
             .filter(|(_, column)| **column != NO_COLUMN)
             .map(|(host, _)| host)
     }
+
+    /// Whether all switches but `except` send frames to both hosts by the same ports. O(switches).
+    pub(in crate::scenario) fn are_alike(&self, a: usize, b: usize, except: usize) -> bool {
+        let mut rows = self.rows.iter().enumerate();
+        rows.all(|(switch, row)| switch == except || row[a] == row[b])
+    }
 }
 
 impl NextHopsOf {
@@ -107,11 +113,17 @@ impl Builder {
 
     /// Puts `members` in the place of what was there.
     pub(in crate::scenario) fn set(&mut self, switch: usize, host: usize, members: &[usize]) {
+        self.set_all(switch, &[host], members);
+    }
+
+    /// The same for each of these hosts.
+    pub(in crate::scenario) fn set_all(
+        &mut self,
+        switch: usize,
+        hosts: &[usize],
+        members: &[usize],
+    ) {
         let row = &mut self.rows[switch];
-        if row.columns[host] == NO_COLUMN {
-            row.beside.insert(host, members.to_vec());
-            return;
-        }
         let group = match self.known[switch].get(members) {
             Some(group) => *group,
             None => {
@@ -121,7 +133,14 @@ impl Builder {
                 group
             }
         };
-        row.by_column[row.columns[host] as usize] = group;
+        for host in hosts {
+            match row.columns[*host] {
+                NO_COLUMN => {
+                    row.beside.insert(*host, members.to_vec());
+                }
+                column => row.by_column[column as usize] = group,
+            }
+        }
     }
 
     pub(in crate::scenario) fn finish(self) -> NextHops {

@@ -5,6 +5,7 @@
 //! what rerouting moves: the members of a group are equally good ways by construction of the routes.
 
 mod groups;
+mod index;
 mod learnt;
 mod pins;
 
@@ -13,6 +14,7 @@ use crate::config::{RouteConfig, SwitchConfig, BUCKETS_MAX};
 use crate::port_set::PortSet;
 use crate::units::{Instant, MacAddress, PortId};
 use groups::Groups;
+use index::RouteIndex;
 use learnt::LearntTable;
 use pins::{Pin, Pins};
 
@@ -74,17 +76,17 @@ struct Route {
     way: Way,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Port(PortId),
     Group(GroupId),
 }
 
-/// Static entries, sorted by address, and the learnt ones. A lookup is O(log entries); a change of
-/// entries is O(entries + buckets + pins) and allocates nothing.
+/// Static entries, sorted by address, and the learnt ones. A lookup is O(1); a change of entries is O(entries + buckets + pins) and allocates nothing.
 #[derive(Debug)]
 pub(super) struct Forwarding {
     routes: Vec<Route>,
+    index: RouteIndex,
     route_capacity: usize,
     groups: Groups,
     pins: Pins,
@@ -100,6 +102,7 @@ impl Forwarding {
         let route_capacity = config.routes.len() + config.ecmp.spare_routes;
         let mut forwarding = Self {
             routes: Vec::with_capacity(route_capacity),
+            index: RouteIndex::new(route_capacity),
             route_capacity,
             groups: Groups::new(route_capacity, buckets + config.ecmp.spare_buckets),
             pins: Pins::new(config.ecmp.pin_capacity),
@@ -128,8 +131,8 @@ impl Forwarding {
         flow_hash: u32,
     ) -> Decision {
         let address = destination.to_u64();
-        if let Ok(index) = self.find(address) {
-            return match self.routes[index].way {
+        if let Some(way) = self.index.find(address) {
+            return match way {
                 Way::Port(port) => Decision::Port(port),
                 Way::Group(group) => {
                     if self.groups.has_pins(group) {
@@ -160,7 +163,7 @@ impl Forwarding {
             return;
         }
         let address = source.to_u64();
-        if self.find(address).is_err() {
+        if self.index.find(address).is_none() {
             self.learnt.note(now, address, port);
         }
     }
@@ -180,7 +183,7 @@ impl Forwarding {
 
     /// The group of a destination that has several members.
     pub(super) fn group_of(&self, destination: MacAddress) -> Option<GroupId> {
-        match self.routes[self.find(destination.to_u64()).ok()?].way {
+        match self.index.find(destination.to_u64())? {
             Way::Port(_) => None,
             Way::Group(group) => Some(group),
         }
@@ -234,6 +237,7 @@ impl Forwarding {
             Ok(index) => self.routes[index].way = way,
             Err(index) => self.routes.insert(index, Route { address, way }),
         }
+        self.index.set(address, way);
         Ok(())
     }
 
@@ -242,6 +246,7 @@ impl Forwarding {
         let index = self
             .find(destination.to_u64())
             .map_err(|_| CommandError::NoSuchRoute(destination))?;
+        self.index.remove(destination.to_u64());
         if let Way::Group(group) = self.routes.remove(index).way {
             self.pins.remove_group(group, |_| true);
             self.groups.remove(group);

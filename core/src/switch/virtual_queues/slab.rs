@@ -36,6 +36,10 @@ impl Turner for VirtualQueue {
     }
 }
 
+/// Queues of one bucket if every frame were in a queue of its own: few are, and a table for all of them would
+/// have each lookup read memory that no other one has read.
+const QUEUES_OF_BUCKET: usize = 4;
+
 /// All virtual queues; those in use and those that are free, by index.
 #[derive(Debug)]
 pub(super) struct QueueSlab {
@@ -63,7 +67,7 @@ impl QueueSlab {
         Self {
             all: (0..capacity).map(queue).collect(),
             free: if capacity == 0 { NIL } else { 0 },
-            buckets: vec![NIL; capacity.next_power_of_two()],
+            buckets: vec![NIL; capacity.div_ceil(QUEUES_OF_BUCKET).next_power_of_two()],
         }
     }
 

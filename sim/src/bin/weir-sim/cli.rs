@@ -33,6 +33,9 @@ pub enum Command {
     /// Make a figure of the papers again, or the table of what each way to live with credit loops costs.
     #[command(after_help = REPRODUCE_HELP)]
     Reproduce(ReproduceArguments),
+    /// Try Theorem 1 of protocol P on random networks, on all cores: no frame lost, none reordered, none left.
+    #[command(after_help = SEARCH_HELP)]
+    Search(SearchArguments),
 }
 
 const RUN_HELP: &str = "\
@@ -57,6 +60,15 @@ Example:
 const REPRODUCE_HELP: &str = "\
 Example:
   weir-sim reproduce clcm-fig5 --out results/";
+
+const SEARCH_HELP: &str = "\
+Each seed is a network of 2 to 10 switches with random links, routes, buffers and traffic. The same seeds are run under
+plain PFC with as much memory, where some of them must lock: a search that finds no deadlock there proves nothing.
+
+Examples:
+  weir-sim search --networks 10000
+  weir-sim search --networks 10000 --faults
+  weir-sim search --first 4711 --networks 1";
 
 /// The scenario and what is put over it.
 #[derive(Debug, Args)]
@@ -138,6 +150,28 @@ pub enum Figure {
     ClcmFig7,
     /// What each way costs in throughput and buffers, on three networks. A minute or two.
     Baselines,
+}
+
+#[derive(Debug, Args)]
+pub struct SearchArguments {
+    /// How many networks.
+    #[arg(long, default_value_t = 1000)]
+    pub networks: u64,
+    /// The first one's seed.
+    #[arg(long, default_value_t = 0)]
+    pub first: u64,
+    /// Let links, switches, hosts and control frames fail while traffic is offered.
+    #[arg(long)]
+    pub faults: bool,
+    /// How many networks at a time [default: one for each core].
+    #[arg(long)]
+    pub jobs: Option<usize>,
+    /// Write the sums as JSON, `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Print no progress.
+    #[arg(long)]
+    pub quiet: bool,
 }
 
 #[cfg(test)]

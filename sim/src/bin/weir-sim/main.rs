@@ -6,6 +6,7 @@ mod compare;
 mod output;
 mod reproduce;
 mod run;
+mod search;
 mod sweep;
 
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments),
+        Command::Search(arguments) => search::search(&arguments),
     };
     let status = match outcome {
         Ok(true) => 0,

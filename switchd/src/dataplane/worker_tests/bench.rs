@@ -11,7 +11,8 @@ use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    BitRate, Budgets, ClassConfig, ClassMode, PortConfig, PortRole, Quanta, Spuid, SwitchConfig,
+    BitRate, Budgets, ClassConfig, ClassMode, PortConfig, PortRole, Quanta, RedConfig, Spuid,
+    SwitchConfig,
 };
 use weir_ebpf::Meta;
 
@@ -39,6 +40,8 @@ pub(super) struct Setup {
     pub(super) event_capacity: usize,
     /// The lossless class has Levels.
     pub(super) has_levels: bool,
+    /// Of every class.
+    pub(super) ecn: Option<RedConfig>,
     /// Of each lossy (port, priority); a lossless one has four times as much.
     pub(super) buffer: Bytes,
     pub(super) ring: usize,
@@ -54,6 +57,7 @@ impl Default for Setup {
             outstanding_max: 64,
             event_capacity: 64,
             has_levels: false,
+            ecn: None,
             buffer: Bytes::new(8 * 1024),
             ring: RING,
             spare: PORT_COUNT * (RING + RESERVE),
@@ -211,6 +215,7 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
         },
         weight: 1,
         age_limit: None,
+        ecn: setup.ecn,
     };
     let mut classes = [lossy; 8];
     let (xoff, xon) = (setup.buffer, setup.buffer.saturating_sub(Bytes::new(1024)));
@@ -267,6 +272,7 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
         } else {
             Bytes::new(1 << 20)
         },
+        seed: 1,
     };
     config.frame_count = config.frames_needed() + setup.spare;
     config

@@ -1,0 +1,185 @@
+//! Random Early Detection: when frames are marked Congestion Experienced.
+
+use core::fmt;
+
+use crate::units::Bytes;
+
+/// A probability in millionths, from zero to one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PartsPerMillion(u32);
+
+impl PartsPerMillion {
+    /// Never.
+    pub const ZERO: Self = Self(0);
+    /// Always.
+    pub const ONE: Self = Self(1_000_000);
+
+    /// `parts` millionths; `None` beyond one.
+    pub const fn new(parts: u32) -> Option<Self> {
+        if parts <= Self::ONE.0 {
+            Some(Self(parts))
+        } else {
+            None
+        }
+    }
+
+    /// `percent` hundredths.
+    ///
+    /// # Panics
+    ///
+    /// Beyond 100, which in a constant does not compile.
+    pub const fn from_percent(percent: u32) -> Self {
+        assert!(percent <= 100, "a probability is 100 % at most");
+        Self(percent * 10_000)
+    }
+
+    /// In millionths.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for PartsPerMillion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ppm", self.0)
+    }
+}
+
+/// With which probability a frame is marked that finds a backlog of x (Lehal, Luangsomboon, Liebeherr: Network
+/// Calculus Characterization of Congestion Control, section III-B; its third case prints K_max for K_min):
+///
+/// * 0 for x ≤ K_min,
+/// * P_max · (x − K_min) / (K_max − K_min) between,
+/// * 1 for x ≥ K_max.
+///
+/// x is what waits at (egress port, priority) when the frame gets there, without the frame itself and without what the
+/// transmitter has already. With K_min = K_max every frame is marked from there on and none below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RedConfig {
+    /// K_min: nothing is marked up to here.
+    pub kmin: Bytes,
+    /// K_max, at least K_min: everything is marked from here on.
+    pub kmax: Bytes,
+    /// P_max, above zero: the probability just below K_max.
+    pub pmax: PartsPerMillion,
+}
+
+impl RedConfig {
+    /// Whether a frame that finds `backlog` is marked. `draw` gives a number that is uniform over all of `u32`, and is
+    /// asked only between the thresholds. Exact but for the 2^-32 that a draw is fine.
+    pub(crate) fn marks(&self, backlog: Bytes, draw: impl FnOnce() -> u32) -> bool {
+        if backlog >= self.kmax {
+            return true;
+        }
+        if backlog <= self.kmin {
+            return false;
+        }
+        // draw / 2^32 < pmax / 10^6 · above / span, multiplied out: at most 32 + 64 + 20 bits.
+        let above = u128::from((backlog - self.kmin).get());
+        let span = u128::from((self.kmax - self.kmin).get());
+        let millionths = u128::from(PartsPerMillion::ONE.0);
+        u128::from(draw()) * span * millionths < (u128::from(self.pmax.0) * above) << 32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use proptest::prelude::*;
+
+    const DRAWS: u64 = 1 << 32;
+
+    /// How many of the 2^32 draws mark at `backlog`: all below a bound, which is searched for.
+    fn marking_draws(red: &RedConfig, backlog: u64) -> u64 {
+        let marks = |draw: u64| red.marks(Bytes::new(backlog), || draw as u32);
+        let (mut low, mut high) = (0, DRAWS);
+        while low < high {
+            let middle = (low + high) / 2;
+            if marks(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// The paper's formula in whole numbers: the least number of draws that is not below 2^32 · p(x).
+    fn expected_draws(red: &RedConfig, backlog: u64) -> u64 {
+        let (kmin, kmax) = (red.kmin.get(), red.kmax.get());
+        if backlog >= kmax {
+            return DRAWS;
+        }
+        if backlog <= kmin {
+            return 0;
+        }
+        let numerator = u128::from(red.pmax.get()) * u128::from(backlog - kmin) * u128::from(DRAWS);
+        let denominator = 1_000_000 * u128::from(kmax - kmin);
+        numerator.div_ceil(denominator) as u64
+    }
+
+    fn red(kmin: u64, kmax: u64, pmax: u32) -> RedConfig {
+        RedConfig {
+            kmin: Bytes::new(kmin),
+            kmax: Bytes::new(kmax),
+            pmax: PartsPerMillion::new(pmax).unwrap(),
+        }
+    }
+
+    #[test]
+    fn the_boundaries_are_exact() {
+        let red = red(1_000, 3_000, 1_000_000);
+        let never = |backlog| red.marks(Bytes::new(backlog), || panic!("nothing to draw for"));
+        assert!(!never(0) && !never(1_000));
+        assert!(never(3_000) && never(u64::MAX));
+        assert_eq!(marking_draws(&red, 1_001), DRAWS.div_ceil(2_000));
+        assert_eq!(marking_draws(&red, 2_000), DRAWS / 2);
+        assert!(marking_draws(&red, 2_999) < DRAWS);
+    }
+
+    #[test]
+    fn equal_thresholds_are_a_step() {
+        let red = red(2_000, 2_000, 1);
+        let marks = |backlog| red.marks(Bytes::new(backlog), || panic!("nothing to draw for"));
+        assert_eq!([1_999, 2_000].map(marks), [false, true]);
+    }
+
+    /// Chance decides between the thresholds: over many draws with a fixed seed the share of marks is p within four
+    /// standard deviations, which is 4 · sqrt(p(1 − p) / n).
+    #[test]
+    fn the_share_of_marks_is_the_probability() {
+        const FRAMES: u32 = 1_000_000;
+        let red = red(10_000, 50_000, 200_000);
+        for (backlog, p) in [(11_000, 0.005), (30_000, 0.1), (49_999, 0.199_995)] {
+            let mut random = Random::new(1);
+            let count = |_: &u32| red.marks(Bytes::new(backlog), || random.next_u32());
+            let marked = (0..FRAMES).filter(count).count();
+            let share = marked as f64 / f64::from(FRAMES);
+            let deviation = (p * (1.0 - p) / f64::from(FRAMES)).sqrt();
+            assert!(
+                (share - p).abs() < 4.0 * deviation,
+                "{backlog}: {share} for {p}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_probability_is_the_papers(
+            kmin in 0..1u64 << 40,
+            span in 0..1u64 << 40,
+            at in 0..1u64 << 41,
+            pmax in 1..=1_000_000u32,
+        ) {
+            let red = red(kmin, kmin + span, pmax);
+            prop_assert_eq!(marking_draws(&red, at), expected_draws(&red, at));
+        }
+
+        #[test]
+        fn no_size_overflows(kmin: u64, kmax: u64, at: u64, pmax in 1..=1_000_000u32, draw: u32) {
+            let red = red(kmin.min(kmax), kmax.max(kmin), pmax);
+            let _ = red.marks(Bytes::new(at), || draw);
+        }
+    }
+}

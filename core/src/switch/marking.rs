@@ -1,0 +1,24 @@
+//! Explicit Congestion Notification by the backlog that a frame finds at its egress.
+
+use super::Switch;
+use crate::port_set::PortSet;
+use crate::units::Priority;
+
+impl Switch {
+    /// Whether a frame that is about to wait at `egresses` is to be marked: at one of them at least. O(copies).
+    ///
+    /// Each copy has a draw of its own, but all share the frame's bytes. Out of line, so that classes without
+    /// thresholds pay for one branch alone.
+    #[inline(never)]
+    pub(super) fn marks_by_backlog(&mut self, priority: Priority, egresses: &PortSet) -> bool {
+        let Some(red) = self.config.classes[priority.index()].ecn else {
+            return false;
+        };
+        let mut mark = false;
+        for egress in egresses.iter() {
+            let backlog = self.ports[egress.index()].egress[priority.index()].backlog();
+            mark |= red.marks(backlog, || self.random.next_u32());
+        }
+        mark
+    }
+}

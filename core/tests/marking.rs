@@ -1,0 +1,275 @@
+//! Congestion marks by the backlog of the egress (RED): whatever the class's mode, by that egress and priority alone, in
+//! the paper's proportions, and the same again from the same seed.
+
+use weir_core::config::{EcmpConfig, FlowMonitorConfig, LevelRules, RouteConfig};
+use weir_core::wire::mac_control::MacControl;
+use weir_core::wire::ControlFrame;
+use weir_core::{
+    BitRate, Budgets, Bytes, ClassConfig, ClassMode, ConfigError, Duration, Frame, FrameHandle,
+    Instant, MacAddress, PartsPerMillion, Police, PortConfig, PortId, PortRole, Priority, Quanta,
+    RedConfig, Switch, SwitchConfig, Transmission,
+};
+
+const P3: Priority = Priority::ALL[3];
+const P5: Priority = Priority::ALL[5];
+const LENGTH: u64 = 1_000;
+const PORTS: u8 = 4;
+const BUFFER: Bytes = Bytes::new(256 * 1024);
+const RED: RedConfig = RedConfig {
+    kmin: Bytes::new(5 * LENGTH),
+    kmax: Bytes::new(25 * LENGTH),
+    pmax: PartsPerMillion::from_percent(40),
+};
+
+fn modes() -> [ClassMode; 3] {
+    let (xoff, xon, headroom) = (BUFFER, Bytes::new(200 * 1024), BUFFER);
+    [
+        ClassMode::Lossy { buffer: BUFFER },
+        ClassMode::Pfc {
+            xoff,
+            xon,
+            headroom,
+        },
+        ClassMode::Level {
+            budgets: Budgets::new(&[BUFFER; 3]).unwrap(),
+            rules: LevelRules::default(),
+            xoff,
+            xon,
+            headroom,
+        },
+    ]
+}
+
+fn host(port: u8) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 1, port])
+}
+
+fn config(mode: ClassMode, ecn: Option<RedConfig>, seed: u64) -> SwitchConfig {
+    let mut classes = [ClassConfig::new(mode); 8];
+    classes[P3.index()].ecn = ecn;
+    let port = |_| {
+        let mut port = PortConfig::new(PortRole::Fabric, BitRate::from_mbit(1_000), host(99));
+        port.round_trip = Duration::from_micros(10);
+        port
+    };
+    let route = |index| RouteConfig::new(host(index), vec![PortId::new(index)]);
+    let mut config = SwitchConfig {
+        ports: (0..PORTS).map(port).collect(),
+        classes,
+        cell: Bytes::new(256),
+        frame_count: 0,
+        frame_length_max: Bytes::new(1_522),
+        routes: (0..PORTS).map(route).collect(),
+        ecmp: EcmpConfig::default(),
+        flows: FlowMonitorConfig::default(),
+        learning_capacity: 0,
+        learning_age: Duration::from_secs(300),
+        detector: None,
+        lifetime: None,
+        pause_time: Quanta::MAX,
+        feedback_refresh: Duration::from_secs(1),
+        shaper_burst: Bytes::new(1 << 20),
+        seed,
+    };
+    config.frame_count = config.frames_needed();
+    config
+}
+
+/// A switch, and handles that are free.
+struct Node {
+    switch: Switch,
+    free: Vec<u32>,
+    now: Instant,
+}
+
+impl Node {
+    fn new(config: SwitchConfig) -> Self {
+        Self {
+            free: (0..config.frame_count as u32).rev().collect(),
+            switch: Switch::new(config).unwrap(),
+            now: Instant::from_nanos(1),
+        }
+    }
+
+    /// Whether a frame that comes in by `ingress` is to be marked.
+    fn receive(&mut self, ingress: u8, destination: MacAddress, priority: Priority) -> bool {
+        let frame = Frame {
+            handle: FrameHandle(self.free.pop().unwrap()),
+            length: Bytes::new(LENGTH),
+            priority,
+            destination,
+            source: host(50),
+            flow_hash: 0,
+        };
+        let admitted = self.switch.receive(self.now, PortId::new(ingress), frame);
+        admitted.unwrap().mark
+    }
+
+    /// The neighbour at `port` holds `priority`, or lets it go.
+    fn hold(&mut self, port: u8, priority: Priority, quanta: Quanta) {
+        let mut times = [None; 8];
+        times[priority.index()] = Some(quanta);
+        let mut bytes = [0; 64];
+        let frame = ControlFrame::Mac(MacControl::Pfc { times });
+        let length = frame.emit(host(98), &mut bytes).unwrap();
+        self.switch
+            .receive_mac_control(self.now, PortId::new(port), &bytes[..length])
+            .unwrap();
+    }
+
+    /// One data frame leaves by `port`; control frames before it leave too.
+    fn send_one(&mut self, port: u8) {
+        self.now = self.now + Duration::from_micros(20);
+        loop {
+            match self.switch.transmit(self.now, PortId::new(port)) {
+                Some(Transmission::Control(_)) => {}
+                Some(Transmission::Data { handle, .. }) => {
+                    let freed = self.switch.complete(self.now, PortId::new(port), handle);
+                    self.free.extend(freed.map(|handle| handle.0));
+                    return;
+                }
+                None => panic!("nothing leaves by {port}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn no_mark_up_to_kmin_and_every_one_from_kmax() {
+    for mode in modes() {
+        let mut node = Node::new(config(mode, Some(RED), 7));
+        node.hold(1, P3, Quanta::MAX);
+        let marks: Vec<bool> = (0..60).map(|_| node.receive(0, host(1), P3)).collect();
+        // The sixth frame finds five others: K_min itself.
+        assert_eq!(marks[..=5], [false; 6], "{mode:?}");
+        let between = marks[6..25].iter().filter(|mark| **mark).count();
+        assert!((1..19).contains(&between), "{mode:?}: {marks:?}");
+        assert_eq!(marks[25..], [true; 35], "{mode:?}");
+    }
+}
+
+#[test]
+fn only_the_backlog_of_that_egress_and_priority_counts() {
+    for mode in modes() {
+        let mut node = Node::new(config(mode, Some(RED), 7));
+        for priority in [P3, P5] {
+            node.hold(1, priority, Quanta::MAX);
+        }
+        for _ in 0..50 {
+            assert!(!node.receive(0, host(1), P5), "no thresholds there");
+        }
+        for _ in 0..6 {
+            assert!(!node.receive(0, host(1), P3), "another priority's backlog");
+        }
+        for _ in 0..40 {
+            node.receive(0, host(1), P3);
+        }
+        assert!(!node.receive(0, host(2), P3), "another egress's backlog");
+        assert!(node.receive(2, host(1), P3), "from wherever it comes");
+    }
+}
+
+#[test]
+fn nothing_is_marked_without_thresholds() {
+    for mode in modes() {
+        let mut node = Node::new(config(mode, None, 7));
+        node.hold(1, P3, Quanta::MAX);
+        assert!((0..100).all(|_| !node.receive(0, host(1), P3)));
+    }
+}
+
+/// Marks of `count` frames that each find `waiting` others.
+fn marks_at(waiting: u64, count: usize, seed: u64) -> Vec<bool> {
+    let mut node = Node::new(config(modes()[1], Some(RED), seed));
+    for _ in 0..waiting {
+        node.receive(0, host(1), P3);
+    }
+    let mark = |_| {
+        let mark = node.receive(0, host(1), P3);
+        node.send_one(1);
+        mark
+    };
+    (0..count).map(mark).collect()
+}
+
+/// p = P_max · (x − K_min) / (K_max − K_min), within four standard deviations of as many frames.
+#[test]
+fn between_the_thresholds_marks_are_as_frequent_as_the_paper_says() {
+    const FRAMES: usize = 20_000;
+    for (waiting, p) in [
+        (5, 0.0),
+        (6, 0.02),
+        (10, 0.1),
+        (15, 0.2),
+        (24, 0.38),
+        (25, 1.0),
+    ] {
+        let marked = marks_at(waiting, FRAMES, 3)
+            .iter()
+            .filter(|mark| **mark)
+            .count();
+        let share = marked as f64 / FRAMES as f64;
+        let deviation = f64::sqrt(p * (1.0 - p) / FRAMES as f64);
+        assert!(
+            (share - p).abs() <= 4.0 * deviation,
+            "{waiting}: {share} for {p}"
+        );
+    }
+}
+
+#[test]
+fn a_seed_gives_the_same_marks_again_and_another_one_others() {
+    assert_eq!(marks_at(15, 200, 3), marks_at(15, 200, 3));
+    assert_ne!(marks_at(15, 200, 3), marks_at(15, 200, 4));
+}
+
+#[test]
+fn a_flooded_frame_is_marked_for_any_of_its_copies() {
+    let mut config = config(modes()[0], Some(RED), 7);
+    config.learning_capacity = 16;
+    config.frame_count *= 2;
+    let mut node = Node::new(config);
+    assert!(!node.receive(0, MacAddress::BROADCAST, P3));
+    node.hold(PORTS - 1, P3, Quanta::MAX);
+    for _ in 0..30 {
+        node.receive(0, host(PORTS - 1), P3);
+    }
+    assert!(node.receive(0, MacAddress::BROADCAST, P3));
+    assert!(!node.receive(0, host(1), P3), "one egress alone is long");
+}
+
+/// A policed host's frames are marked by its ingress buffer, too.
+#[test]
+fn the_gateways_marks_stay() {
+    let mut config = config(modes()[1], Some(RED), 7);
+    let edge = &mut config.ports[0];
+    (edge.role, edge.police) = (PortRole::Edge, Police::Mark);
+    if let ClassMode::Pfc { xoff, xon, .. } = &mut config.classes[P3.index()].mode {
+        (*xoff, *xon) = (Bytes::new(3 * 1024), Bytes::new(2 * 1024));
+    }
+    let mut node = Node::new(config);
+    node.hold(1, P3, Quanta::MAX);
+    let marks: Vec<bool> = (0..5).map(|_| node.receive(0, host(1), P3)).collect();
+    assert_eq!(marks, [false, false, false, true, true]);
+}
+
+#[test]
+fn thresholds_that_cannot_work_are_refused() {
+    let refused = |red| Switch::new(config(modes()[0], Some(red), 1)).unwrap_err();
+    let (kmin, kmax) = (RED.kmax, RED.kmin);
+    let turned = RedConfig { kmin, kmax, ..RED };
+    let priority = P3;
+    assert_eq!(
+        refused(turned),
+        ConfigError::RedThresholds {
+            priority,
+            kmin,
+            kmax
+        }
+    );
+    let never = RedConfig {
+        pmax: PartsPerMillion::ZERO,
+        ..RED
+    };
+    assert_eq!(refused(never), ConfigError::ZeroPmax(P3));
+}

@@ -1,0 +1,153 @@
+//! `weir-sim search`.
+// Networks share nothing, and sums do not depend on order: what threads do with them changes no result.
+#![allow(clippy::disallowed_methods)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
+
+use anyhow::Result;
+use weir_sim::search::{ask, Answer, Mode, Question, SearchError};
+
+use crate::cli::SearchArguments;
+use crate::output::{bar, write};
+
+/// Failing networks that are told one by one at most.
+const TOLD_MAX: usize = 20;
+
+/// What all networks did together.
+#[derive(Default)]
+struct Tally {
+    asked: u64,
+    sent: u64,
+    received: u64,
+    frame_hops: u64,
+    lost: u64,
+    control_frames: u64,
+    pfc_deadlocks: u64,
+    pfc_stuck: u64,
+    /// Seeds, with what was wrong.
+    failures: Vec<(u64, String)>,
+}
+
+/// Whether all networks did what Theorem 1 promises, and some of them locked under plain PFC.
+pub fn search(arguments: &SearchArguments) -> Result<bool> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = arguments.jobs.unwrap_or(cores).max(1);
+    let bar = bar(arguments.networks, arguments.quiet);
+    let (next, tally) = (AtomicU64::new(0), Mutex::new(Tally::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= arguments.networks {
+                    return;
+                }
+                let seed = arguments.first + index;
+                let (level, pfc) = ask_both(seed, arguments.faults);
+                if let Ok(mut tally) = tally.lock() {
+                    tally.add(seed, level, pfc);
+                    bar.set_message(format!(
+                        "{} deadlocks under PFC, {} failures,",
+                        tally.pfc_deadlocks,
+                        tally.failures.len()
+                    ));
+                }
+                bar.inc(1);
+            });
+        }
+    });
+    bar.finish_and_clear();
+    let mut tally = tally.into_inner().unwrap_or_default();
+    tally.failures.sort();
+    tally.print(arguments);
+    if let Some(path) = &arguments.json {
+        write(path, &serde_json::to_string_pretty(&tally.json(arguments))?)?;
+    }
+    let proves = arguments.faults || arguments.networks < 1000 || tally.pfc_deadlocks > 0;
+    if !proves {
+        println!("plain PFC never locked: this search proves nothing");
+    }
+    Ok(tally.failures.is_empty() && proves)
+}
+
+type Outcome = Result<Answer, SearchError>;
+
+/// Under Levels, and without faults under plain PFC too.
+fn ask_both(seed: u64, with_faults: bool) -> (Outcome, Option<Outcome>) {
+    let question = Question { with_faults };
+    let level = ask(seed, Mode::Level, question);
+    let pfc = (!with_faults).then(|| ask(seed, Mode::Pfc, question));
+    (level, pfc)
+}
+
+impl Tally {
+    fn add(&mut self, seed: u64, level: Outcome, pfc: Option<Outcome>) {
+        self.asked += 1;
+        match level {
+            Ok(answer) => {
+                self.sent += answer.sent;
+                self.received += answer.received;
+                self.frame_hops += answer.frame_hops;
+                self.lost += answer.lost;
+                self.control_frames += answer.control_frames;
+                if !answer.keeps_the_promise() {
+                    self.failures.push((seed, format!("{answer:?}")));
+                }
+            }
+            Err(error) => self.failures.push((seed, error.to_string())),
+        }
+        match pfc {
+            Some(Ok(answer)) => {
+                self.pfc_deadlocks += u64::from(answer.stuck > 0);
+                self.pfc_stuck += answer.stuck;
+                if answer.lost + answer.reordered > 0 {
+                    self.failures.push((seed, format!("under PFC: {answer:?}")));
+                }
+            }
+            Some(Err(error)) => self.failures.push((seed, format!("under PFC: {error}"))),
+            None => {}
+        }
+    }
+
+    fn print(&self, arguments: &SearchArguments) {
+        println!(
+            "{} random networks from seed {} under Levels{}: {} frames sent, {} received, {} lost, {} frame-hops, {} control frames",
+            self.asked,
+            arguments.first,
+            if arguments.faults { " with faults" } else { "" },
+            self.sent,
+            self.received,
+            self.lost,
+            self.frame_hops,
+            self.control_frames,
+        );
+        if !arguments.faults {
+            println!(
+                "the same networks under plain PFC: {} deadlocks, {} frames stuck in them",
+                self.pfc_deadlocks, self.pfc_stuck
+            );
+        }
+        println!("{} failures", self.failures.len());
+        for (seed, what) in self.failures.iter().take(TOLD_MAX) {
+            let faults = if arguments.faults { " --faults" } else { "" };
+            println!("seed {seed}: {what}; replay with: weir-sim search --first {seed} --networks 1{faults}");
+        }
+    }
+
+    fn json(&self, arguments: &SearchArguments) -> serde_json::Value {
+        serde_json::json!({
+            "format": 1,
+            "first_seed": arguments.first,
+            "networks": self.asked,
+            "with_faults": arguments.faults,
+            "frames_sent": self.sent,
+            "frames_received": self.received,
+            "frames_lost": self.lost,
+            "frame_hops": self.frame_hops,
+            "control_frames": self.control_frames,
+            "pfc_deadlocks": self.pfc_deadlocks,
+            "pfc_frames_stuck": self.pfc_stuck,
+            "failures": self.failures.iter().map(|(seed, what)| serde_json::json!({"seed": seed, "what": what})).collect::<Vec<_>>(),
+        })
+    }
+}

@@ -1,0 +1,104 @@
+//! One place's events of one window: a slot for each nanosecond. All places use the same wheel, one after the
+//! other, so that it stays in the nearest cache.
+
+use super::Entry;
+
+/// Nanoseconds that it reaches.
+pub(super) const SLOT_COUNT: usize = WORD_COUNT * 64;
+
+const WORD_COUNT: usize = 64;
+
+/// "No entry": ends lists and marks empty slots.
+const NIL: u32 = u32::MAX;
+
+#[derive(Debug)]
+pub(super) struct Wheel<T> {
+    /// The moment of the first slot.
+    start: u64,
+    /// Bit s of word w: slot 64 w + s holds something.
+    occupied: [u64; WORD_COUNT],
+    /// Bit w: word w is not zero.
+    words: u64,
+    /// First and last entry of each slot that holds something.
+    slots: Vec<(u32, u32)>,
+    /// With the next entry of the same slot.
+    entries: Vec<(Entry<T>, u32)>,
+}
+
+impl<T: Copy> Wheel<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            start: 0,
+            occupied: [0; WORD_COUNT],
+            words: 0,
+            slots: vec![(NIL, NIL); SLOT_COUNT],
+            entries: Vec::new(),
+        }
+    }
+
+    /// An empty wheel begins at `start`.
+    pub(super) fn begin(&mut self, start: u64) {
+        debug_assert!(self.words == 0);
+        self.start = start;
+    }
+
+    /// Adds an entry behind those of its moment that were pushed before it or by an earlier place. O(1), but
+    /// for one that is to go before others of the same moment.
+    #[inline]
+    pub(super) fn insert(&mut self, entry: Entry<T>) {
+        let slot = (entry.at - self.start) as usize;
+        let index = self.entries.len() as u32;
+        let (word, bit) = (slot / 64, 1 << (slot % 64));
+        if self.occupied[word] & bit == 0 {
+            self.occupied[word] |= bit;
+            self.words |= 1 << word;
+            self.slots[slot] = (index, index);
+            self.entries.push((entry, NIL));
+            return;
+        }
+        let (first, last) = self.slots[slot];
+        if rank(&self.entries[last as usize].0) <= rank(&entry) {
+            self.entries[last as usize].1 = index;
+            self.slots[slot].1 = index;
+            self.entries.push((entry, NIL));
+            return;
+        }
+        let mut before = NIL;
+        let mut after = first;
+        while rank(&self.entries[after as usize].0) <= rank(&entry) {
+            before = after;
+            after = self.entries[after as usize].1;
+        }
+        self.entries.push((entry, after));
+        match self.entries.get_mut(before as usize) {
+            Some(before) => before.1 = index,
+            None => self.slots[slot].0 = index,
+        }
+    }
+
+    /// The first event.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<(u64, T)> {
+        if self.words == 0 {
+            self.entries.clear();
+            return None;
+        }
+        let word = self.words.trailing_zeros() as usize;
+        let slot = word * 64 + self.occupied[word].trailing_zeros() as usize;
+        let (first, _) = self.slots[slot];
+        let (entry, next) = self.entries[first as usize];
+        if next == NIL {
+            self.occupied[word] &= self.occupied[word] - 1;
+            if self.occupied[word] == 0 {
+                self.words &= self.words - 1;
+            }
+        } else {
+            self.slots[slot].0 = next;
+        }
+        Some((entry.at, entry.event))
+    }
+}
+
+fn rank<T>(entry: &Entry<T>) -> (u64, u32) {
+    (entry.pushed_at, entry.source)
+}

@@ -1,0 +1,104 @@
+//! Theorem 1 by trial: random networks, in which protocol P must lose, reorder and hold nothing for ever (Karol,
+//! Golestani and Lee, section IV), and in which plain PFC must lock now and then, or the search proves nothing.
+
+mod faults;
+mod network;
+mod routes;
+
+use weir_core::{Duration, Instant};
+
+use crate::network::{Flow, Imbalance, Network, PlanError};
+
+pub use network::{Case, Mode};
+
+/// What is asked of each network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Question {
+    /// Links, switches, hosts and control frames fail while traffic is offered, and no more after it. Frames may
+    /// then be lost where a fault says so, but none may go astray, and in the end all must have left.
+    pub with_faults: bool,
+}
+
+/// What one network did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Frames that hosts sent.
+    pub sent: u64,
+    /// Frames that arrived.
+    pub received: u64,
+    /// Crossings of a line by a frame.
+    pub frame_hops: u64,
+    /// Frames still inside when nothing had moved for longer than any pause lasts: a deadlock.
+    pub stuck: u64,
+    /// Frames that were lost, for whatever reason.
+    pub lost: u64,
+    /// Frames that a switch dropped of its own.
+    pub dropped: u64,
+    /// Frames that overtook others of their flow.
+    pub reordered: u64,
+    /// Pauses and Feedback that were sent.
+    pub control_frames: u64,
+    /// Faults were made that take frames with them.
+    pub may_lose: bool,
+}
+
+/// Why a network could not be asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SearchError {
+    /// A switch refused its configuration.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A frame went astray.
+    #[error(transparent)]
+    Imbalance(#[from] Imbalance),
+}
+
+/// Books are checked this often.
+const CHECKS: u64 = 20;
+
+/// Runs the random network of `seed` with classes of `mode`.
+///
+/// # Errors
+///
+/// See [`SearchError`]: both are errors of this program, whatever the mode.
+pub fn ask(seed: u64, mode: Mode, question: Question) -> Result<Answer, SearchError> {
+    let case = Case::new(seed);
+    let mut plan = case.plan(mode);
+    if question.with_faults {
+        plan.actions = faults::actions(seed, &plan, case.arrivals());
+    }
+    let may_lose = plan
+        .actions
+        .iter()
+        .any(|(_, action)| faults::may_lose(action));
+    let mut network = Network::new(plan)?;
+    for part in 1..=CHECKS {
+        let until = Duration::from_nanos(case.arrivals().as_nanos() * part / CHECKS);
+        network.run_until(Instant::ZERO + until);
+        network.check_conservation()?;
+    }
+    network.drain(case.standstill(), Duration::from_secs(20));
+    network.check_conservation()?;
+    let sum = |count: fn(&Flow) -> u64| network.flows().iter().map(count).sum::<u64>();
+    let (sent, received) = (sum(|flow| flow.sent), sum(|flow| flow.received));
+    let stuck = network.frames_in_network() as u64;
+    Ok(Answer {
+        sent,
+        received,
+        frame_hops: network.totals().frame_hops,
+        stuck,
+        lost: sent - received - stuck,
+        dropped: network.totals().dropped,
+        reordered: sum(|flow| flow.reordered),
+        control_frames: network.counters().pfc_sent,
+        may_lose,
+    })
+}
+
+impl Answer {
+    /// Whether this is what Theorem 1 promises: nothing lost but to a fault that takes it, nothing reordered, nothing
+    /// left.
+    pub fn keeps_the_promise(&self) -> bool {
+        self.reordered == 0 && self.stuck == 0 && (self.may_lose || self.lost == 0)
+    }
+}

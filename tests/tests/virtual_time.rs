@@ -1,0 +1,130 @@
+//! The simulator against reality: scenarios in namespaces, with real frames, and in virtual time give the same
+//! verdicts and, at a rate that two cores carry, the same throughput.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use support::{run_as_expected, scenario};
+use weir_api::run::RunResult;
+use weir_config::scenario::Scenario;
+use weir_results::compare::{compare, Tolerance};
+use weir_results::table;
+use weir_results::verdict::fabric_flows;
+use weir_sim::scenario::Options;
+
+/// At 25 Mbit/s the lab's processes keep up on two cores that others use too; at 100 Mbit/s two runs of the lab differ
+/// by more than what is asked for here.
+const RATE: &str = "link-defaults.rate=25Mbit";
+
+/// Of the throughput of all flows together.
+const TOLERANCE: f64 = 0.10;
+
+/// One flow among others: how links are shared in a network that locks and is released hangs on who was first.
+const TOLERANCE_OF_A_FLOW: f64 = 0.35;
+
+#[test]
+fn a_ring_locks_in_both() {
+    for file in ["ring3.toml", "ring4.toml", "ring6.toml"] {
+        agree(file, &["duration=3s"]);
+    }
+}
+
+#[test]
+fn a_symmetric_ring_moves_in_both() {
+    agree("ring4-symmetric.toml", &["duration=4s"]);
+}
+
+#[test]
+fn the_deadlock_breaker_recovers_both() {
+    agree("ring4.toml", &["duration=6s", "deadlock.policy=breaker"]);
+}
+
+#[test]
+fn the_loop_breaker_recovers_both() {
+    agree(
+        "ring4-ecmp.toml",
+        &["duration=4s", "deadlock.policy=loop-breaker"],
+    );
+}
+
+#[test]
+fn levels_keep_both_moving() {
+    agree("ring4.toml", &["duration=4s", "class.lossless.mode=level"]);
+}
+
+/// The scenario in virtual time. Who is elected and which way flows are moved is a matter of random identifiers: of
+/// several seeds the first one in which that is as it was in the lab.
+fn like(mut scenario: Scenario, lab: &RunResult) -> RunResult {
+    const SEEDS: u64 = 60;
+    for seed in 1..=SEEDS {
+        scenario.seed = seed;
+        let sim = weir_sim::scenario::run(&scenario, Options::default()).expect("a run");
+        if sim.masters == lab.masters && ways(&sim) == ways(lab) {
+            return sim;
+        }
+    }
+    panic!(
+        "{:?} was elected in the lab, and in virtual time with none of {SEEDS} seeds\n{}",
+        lab.masters,
+        table::run(lab)
+    );
+}
+
+/// Where flows were moved: switch, from, to and destination.
+fn ways(result: &RunResult) -> BTreeSet<Vec<&str>> {
+    let moves = result
+        .events
+        .iter()
+        .filter(|event| event.kind == "flow_moved");
+    moves
+        .map(|event| {
+            let detail = |name: &str| event.details.get(name).map_or("", String::as_str);
+            let from = event.port.as_deref().unwrap_or("");
+            vec![
+                event.switch.as_str(),
+                from,
+                detail("to"),
+                detail("destination"),
+            ]
+        })
+        .collect()
+}
+
+fn agree(file: &str, overrides: &[&str]) {
+    let mut overrides = overrides.to_vec();
+    overrides.push(RATE);
+    let scenario = scenario(file, &overrides);
+    let lab = run_as_expected(&scenario);
+    let sim = like(scenario.clone(), &lab);
+    let tolerance = Tolerance {
+        rate: TOLERANCE_OF_A_FLOW,
+        ..Tolerance::default()
+    };
+    let comparison = compare(&lab, &sim, tolerance);
+    println!("{file} {overrides:?}\n{}", comparison.table());
+    assert!(
+        comparison.agrees(),
+        "{file} {overrides:?}\n{}",
+        comparison.table()
+    );
+    for expected in &sim.expectations {
+        assert!(
+            expected.held,
+            "{file} {overrides:?} in virtual time: {expected:?}"
+        );
+    }
+    if !lab.deadlocked {
+        let total = |result: &RunResult| -> f64 {
+            fabric_flows(&scenario)
+                .map(|flow| result.flows[flow].bits_per_second_last_third)
+                .sum()
+        };
+        let ratio = total(&sim) / total(&lab);
+        println!("{file} {overrides:?}: all flows together, virtual time / namespaces: {ratio:.3}");
+        assert!(
+            (1.0 - TOLERANCE..=1.0 + TOLERANCE).contains(&ratio),
+            "{file} {overrides:?}: throughput differs by more than {TOLERANCE}: {ratio:.3}"
+        );
+    }
+}
