@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::control::{Aimd, FixedRate, RateControl};
 use super::fifo;
 use super::prediction::{predict, Prediction};
-use super::scenario::{Discipline, Ecn, PauseScope, Pfc, Scenario, Source};
+use super::scenario::{Between, Discipline, Ecn, PauseScope, Pfc, Scenario, Source};
 use crate::algebra::{Crossing, Curve, Element, Exact, Scalar};
 use crate::congestion::ecn::{notifications, Red};
 use crate::congestion::pfc::{Resume, Thresholds};
@@ -129,6 +129,7 @@ proptest! {
 
     #[test]
     fn the_worst_delay_is_the_horizontal_distance(flows in flows(), rate in 1i64..150) {
+        let end = int(200);
         let prediction = predict(fixed(&flows, rate, 200)).unwrap();
         for index in 0..flows.len() {
             let (admitted, departures) = (&prediction.admitted[index], &prediction.departures[index]);
@@ -150,6 +151,11 @@ proptest! {
                 if let Some(time) = left.at(element.start()).finite() {
                     sampled = sampled.greater(time - element.from());
                 }
+            }
+            // And what waits at the end.
+            let last = departures.finite_at(&end).unwrap();
+            if last < admitted.finite_at(&end).unwrap() {
+                sampled = sampled.greater(end.clone() - &rose.at(&last).finite().unwrap());
             }
             prop_assert_eq!(&worst, &sampled);
             // FIFO: nothing waits longer than the greatest backlog takes.
@@ -265,6 +271,49 @@ proptest! {
         let (fast_peak, exact_peak) = (fast.peak_backlog().unwrap(), exact.peak_backlog().unwrap());
         prop_assert!((fast_peak.1 - exact_peak.1.to_f64()).abs() < 1e-6);
     }
+}
+
+#[test]
+fn expected_marks_are_the_integral_of_the_marking_probability() {
+    // 30 in and 20 out: B = 10·t passes K_min = 100 at 10 and would reach K_max = 900 at 90. A source of 30 kbit/µs with packets of 10
+    // has ∫ (10·s − 100)/800·½·3 ds expected marks from 10 on: 15·u²/1600 after u more. One at u = √(1600/15) = 10.328.
+    let mut scenario = fixed(&[(Curve::rate_function(int(30)), 90)], 20, 60);
+    let quantum = Exact::new(1, 1_000_000);
+    scenario.ecn = Some(Ecn {
+        red: Red {
+            kmin: int(100),
+            kmax: int(900),
+            pmax: Exact::new(1, 2),
+        },
+        gap: int(1),
+        marking: Default::default(),
+        between: Between::Expected {
+            packet: int(10),
+            quantum: quantum.clone(),
+        },
+    });
+    let prediction = predict(scenario).unwrap();
+    let found: Vec<Exact> = prediction
+        .notifications
+        .iter()
+        .map(|signal| signal.time.clone() - &int(5))
+        .collect();
+    // The count begins anew after each mark: at 10 + √(n·1600/15).
+    for (index, time) in found.iter().enumerate() {
+        let square = Exact::new(1_600 * (index as i64 + 1), 15);
+        let since = time.clone() - &int(10);
+        assert!(since.clone() * &since >= square, "not before its time");
+        let early = since - &(quantum.clone() * &int(index as i64 + 2));
+        assert!(
+            early.clone() * &early < square,
+            "and not later than rounding"
+        );
+    }
+    assert_eq!(
+        found.len(),
+        18,
+        "15·45²/1600 whole ones up to 55, whose notifications come by 60"
+    );
 }
 
 #[test]

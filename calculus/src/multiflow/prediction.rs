@@ -90,8 +90,8 @@ impl<S: Scalar> Prediction<S> {
         }
     }
 
-    /// The longest that traffic of a source which has left by the end had waited for its turn, in order of arrival. Fails if the source
-    /// had a timeout, for then its functions decrease.
+    /// The longest that traffic of a source has waited for its turn, in order of arrival, up to its departure or the end. Fails if the
+    /// source had a timeout, for then its functions decrease.
     pub fn worst_delay(&self, source: usize) -> Result<S, CurveError> {
         let departures = self.departures[source].held(&self.end)?;
         let inverse = self.admitted[source].upper_pseudo_inverse()?;
