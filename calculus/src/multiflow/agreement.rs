@@ -238,14 +238,8 @@ proptest! {
 
     #[test]
     fn floating_point_tells_the_same_story(flows in flows(), rate in 1i64..60) {
-        let rounded = |curve: &Function| {
-            let corners: Vec<(f64, f64)> = curve.graph(&int(400)).unwrap().iter().map(|element| {
-                (element.from().to_f64(), element.start().to_f64())
-            }).collect();
-            Curve::through(&corners, 0.0).unwrap()
-        };
         let sources = flows.iter().map(|(arrivals, limit)| Source {
-            arrivals: rounded(arrivals),
+            arrivals: in_floating_point(arrivals),
             control: Box::new(FixedRate(*limit as f64)) as Box<dyn RateControl<f64>>,
             port: 0,
             class: 0,
@@ -270,6 +264,113 @@ proptest! {
         prop_assert_eq!(fast.pauses.len(), exact.pauses.len());
         let (fast_peak, exact_peak) = (fast.peak_backlog().unwrap(), exact.peak_backlog().unwrap());
         prop_assert!((fast_peak.1 - exact_peak.1.to_f64()).abs() < 1e-6);
+    }
+}
+
+/// Anything at once, in floating point with numbers that are not round.
+fn anything() -> impl Strategy<Value = Scenario<f64>> {
+    let flow = (arrivals(), 1i64..150, 0usize..3, any::<bool>());
+    let flows = prop::collection::vec(flow, 1..6);
+    let numbers = (0.9f64..60.0, 0.7f64..9.0, 50.0f64..2_000.0, 0.1f64..0.99);
+    let switches = (0usize..3, 0usize..3, 0usize..4, any::<bool>());
+    (flows, numbers, switches).prop_map(
+        |(flows, (rate, delay, level, part), (discipline, pfc, ecn, timeouts))| {
+            let sources = flows.into_iter().map(|(arrivals, limit, port, aimd)| {
+                let limit = limit as f64 * 1.000_3;
+                let control: Box<dyn RateControl<f64>> = if aimd {
+                    Box::new(Aimd::new(limit, 0.31, 0.83, 7.3))
+                } else {
+                    Box::new(FixedRate(limit))
+                };
+                Source {
+                    arrivals: in_floating_point(&arrivals),
+                    control,
+                    port,
+                    class: port,
+                }
+            });
+            let mut scenario = Scenario::new(rate, delay, sources.collect(), 300.0);
+            scenario.discipline = [
+                Discipline::Fifo,
+                Discipline::FairPorts,
+                Discipline::Priority,
+            ][discipline];
+            scenario.pfc = (pfc > 0).then(|| Pfc {
+                thresholds: Thresholds {
+                    xoff: level,
+                    xon: level * part,
+                },
+                resume: if ecn == 1 {
+                    Resume::AfterFormula
+                } else {
+                    Resume::AtXon
+                },
+                scope: if pfc == 1 {
+                    PauseScope::AllPorts
+                } else {
+                    PauseScope::EachPort
+                },
+                delay: delay * 1.1,
+            });
+            scenario.ecn = (ecn > 0).then(|| Ecn {
+                red: Red {
+                    kmin: level * 0.1,
+                    kmax: level * 0.7,
+                    pmax: 0.3,
+                },
+                gap: delay * 2.3,
+                marking: if ecn == 2 {
+                    scenario::Marking::ByArrivals
+                } else {
+                    Default::default()
+                },
+                between: if ecn == 3 {
+                    Between::Expected {
+                        packet: 12.0,
+                        quantum: 1e-6,
+                    }
+                } else {
+                    Between::Nothing
+                },
+            });
+            scenario.timeout = timeouts.then_some(delay * 6.7);
+            scenario
+        },
+    )
+}
+
+fn in_floating_point(curve: &Function) -> Curve<f64> {
+    let graph = curve.graph(&int(400)).unwrap();
+    let corners: Vec<(f64, f64)> = graph
+        .iter()
+        .map(|element| (element.from().to_f64(), element.start().to_f64()))
+        .collect();
+    Curve::through(&corners, 0.0).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn rounding_neither_stops_a_prediction_nor_loses_traffic(scenario in anything()) {
+        let offered: Vec<Curve<f64>> = scenario.sources.iter().map(|source| source.arrivals.clone()).collect();
+        let prediction = predict(scenario).unwrap();
+        for sample in 0..=100 {
+            let time = 3.0 * f64::from(sample);
+            let mut queued = 0.0;
+            for (index, offered) in offered.iter().enumerate() {
+                let admitted = prediction.admitted[index].finite_at(&time).unwrap();
+                let departed = prediction.departures[index].finite_at(&time).unwrap();
+                prop_assert!(admitted <= offered.finite_at(&time).unwrap() + 1e-6, "at {}", time);
+                prop_assert!(departed <= admitted + 1e-6, "at {}", time);
+                queued += admitted - departed;
+            }
+            let backlog = prediction.backlog.finite_at(&time).unwrap();
+            prop_assert!((queued - backlog).abs() < 1e-5, "{} and {} at {}", queued, backlog, time);
+        }
+        for pause in &prediction.pauses {
+            prop_assert!(pause.to.is_none_or(|to| to >= pause.from));
+        }
     }
 }
 

@@ -98,7 +98,7 @@ impl<S: Scalar> Prediction<S> {
         // D_i(t) is what had come by Â_i↑(D_i(t)); where nothing waits that is t or later.
         let entered = inverse
             .min(&Curve::constant(self.end.clone()))?
-            .after_applying(&departures)?;
+            .composed_with(&departures)?;
         let now = Curve::rate_function(S::one());
         let waited = now.minus_until(&entered, &self.end)?;
         match waited.supremum_until(&self.end)? {
