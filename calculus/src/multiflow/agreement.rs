@@ -295,7 +295,7 @@ fn anything() -> impl Strategy<Value = Scenario<f64>> {
                 Discipline::FairPorts,
                 Discipline::Priority,
             ][discipline];
-            scenario.pfc = (pfc > 0).then(|| Pfc {
+            scenario.pfc = (pfc > 0).then_some(Pfc {
                 thresholds: Thresholds {
                     xoff: level,
                     xon: level * part,
@@ -312,7 +312,7 @@ fn anything() -> impl Strategy<Value = Scenario<f64>> {
                 },
                 delay: delay * 1.1,
             });
-            scenario.ecn = (ecn > 0).then(|| Ecn {
+            scenario.ecn = (ecn > 0).then_some(Ecn {
                 red: Red {
                     kmin: level * 0.1,
                     kmax: level * 0.7,
