@@ -53,6 +53,15 @@ fn faults_break_no_rule_and_when_they_are_over_everything_drains() {
     assert!(lost > 0, "no fault took a frame: the faults do nothing");
 }
 
+/// A switch that is stopped while it is frozen: what had left it before was once given back twice.
+#[test]
+fn a_frozen_switch_that_is_stopped_takes_nothing_that_has_left() {
+    for seed in [732, 2875, 3177, 4967, 6776, 7330, 8257, 9442] {
+        let answer = answer(seed, Mode::Level, true);
+        assert!(answer.keeps_the_promise(), "{answer:?}; {}", replay(seed, " --faults"));
+    }
+}
+
 #[test]
 fn the_same_seed_gives_the_same_run() {
     for seed in [3, 71] {

@@ -153,6 +153,8 @@ impl Network {
         if state.epoch == epoch {
             if let Some(frozen) = &mut state.frozen {
                 frozen.completions.push((port, handle));
+                // It has left, whatever becomes of the switch.
+                state.frames[handle.index()] = NO_FRAME;
                 return;
             }
             self.complete(node, port, handle);
