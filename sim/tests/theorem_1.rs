@@ -58,7 +58,11 @@ fn faults_break_no_rule_and_when_they_are_over_everything_drains() {
 fn a_frozen_switch_that_is_stopped_takes_nothing_that_has_left() {
     for seed in [732, 2875, 3177, 4967, 6776, 7330, 8257, 9442] {
         let answer = answer(seed, Mode::Level, true);
-        assert!(answer.keeps_the_promise(), "{answer:?}; {}", replay(seed, " --faults"));
+        assert!(
+            answer.keeps_the_promise(),
+            "{answer:?}; {}",
+            replay(seed, " --faults")
+        );
     }
 }
 
