@@ -1,19 +1,96 @@
-//! `switchctl plan`: thresholds before a frame is sent.
+//! `switchctl plan`: what thresholds lead to, before a frame is sent.
 
+mod advice;
 pub mod cli;
+mod ecn;
+mod egress;
+mod headroom;
+mod network;
+mod planner;
 mod reproduce;
+mod result;
+mod shares;
+mod text;
+
+use std::path::Path;
 
 use anyhow::Result;
+use weir_config::daemon::{Class, DaemonConfig};
+use weir_config::scenario::Scenario;
+use weir_config::Override;
 
 use crate::output::Output;
-use cli::{PlanArguments, PlanCommand};
+use cli::{FileArguments, PlanArguments, PlanCommand};
+use network::{LinkOptions, Network};
+use result::Plan;
 
-/// False when a plan finds thresholds that do not do.
+/// False when a plan finds buffers that are too small.
 pub fn run(arguments: &PlanArguments, output: &Output) -> Result<bool> {
-    match &arguments.command {
-        PlanCommand::Reproduce { figure, out } => {
-            reproduce::figure(*figure, out, output)?;
-            Ok(true)
+    if let Some(PlanCommand::Reproduce { figure, out }) = &arguments.command {
+        reproduce::figure(*figure, out, output)?;
+        return Ok(true);
+    }
+    let FileArguments {
+        file, overrides, ..
+    } = &arguments.file;
+    let Some(file) = file else {
+        anyhow::bail!("name a scenario or a configuration to plan for");
+    };
+    let plan = plan(file, overrides, &arguments.file.links())?;
+    output.print(&plan, text::text)?;
+    Ok(plan.lossless)
+}
+
+/// Plans for a scenario or for a switch's configuration: the one that the file is.
+fn plan(file: &Path, overrides: &[Override], links: &LinkOptions) -> Result<Plan> {
+    let name = file.display().to_string();
+    let configuration = match DaemonConfig::load(file) {
+        Ok(_) if !overrides.is_empty() => anyhow::bail!(
+            "{name} is the configuration of a switch, and --set is for scenarios: change the file"
+        ),
+        Ok(config) => Ok(config),
+        // Only a configuration says what its ports are.
+        Err(error) if is_configuration(file) => return Err(error.into()),
+        Err(_) => Err(Scenario::load(file, overrides)?),
+    };
+    match configuration {
+        Ok(config) => {
+            let network = Network::from_configuration(&config, links);
+            planned(name, "configuration", network, &config.classes)
+        }
+        Err(scenario) => {
+            let network = Network::from_scenario(&scenario, links)?;
+            planned(name, "scenario", network, &scenario.classes)
         }
     }
 }
+
+fn is_configuration(file: &Path) -> bool {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines()
+        .any(|line| line.trim_start().starts_with("[[port]]"))
+}
+
+fn planned(file: String, kind: &'static str, network: Network, classes: &[Class]) -> Result<Plan> {
+    let (mut ingress, mut egress) = (Vec::new(), Vec::new());
+    for switch in &network.switches {
+        let (buffers, queues) = planner::switch(&network, switch, kind == "configuration")?;
+        ingress.extend(buffers);
+        egress.extend(queues);
+    }
+    let advice = advice::advice(classes, &ingress, &egress);
+    Ok(Plan {
+        file,
+        kind,
+        lossless: advice
+            .iter()
+            .all(|advice| !matches!(advice.about, "loss" | "deadlock")),
+        ingress,
+        egress,
+        advice,
+        notes: network.notes,
+    })
+}
+
+#[cfg(test)]
+mod tests;
