@@ -13,7 +13,7 @@ fn rounded_up(bytes: u64) -> Bytes {
     Bytes::new(bytes).round_up_to(STEP)
 }
 
-/// For each class, from all of its buffers and queues; what is about losses first.
+/// For each class, from all of its buffers and queues; what is about losses first. Each key once.
 pub fn advice(classes: &[Class], ingress: &[IngressPlan], egress: &[EgressPlan]) -> Vec<Advice> {
     let mut all = Vec::new();
     for class in classes {
@@ -23,7 +23,12 @@ pub fn advice(classes: &[Class], ingress: &[IngressPlan], egress: &[EgressPlan])
         all.extend(headroom(class, &ingress));
         all.extend(budgets(class, &ingress));
         all.extend(xon(class, &egress));
-        all.extend(ecn(class, &egress));
+        for one in ecn(class, &egress) {
+            let is_known = |known: &Advice| known.class == one.class && known.key == one.key;
+            if !all.iter().any(is_known) {
+                all.push(one);
+            }
+        }
     }
     all
 }
@@ -72,32 +77,41 @@ fn budgets(class: &Class, ingress: &[&IngressPlan]) -> Option<Advice> {
     })
 }
 
-fn xon(class: &Class, egress: &[&EgressPlan]) -> Option<Advice> {
-    let (xoff, xon) = match class.mode {
-        ClassMode::Pfc { xoff, xon, .. } | ClassMode::Level { xoff, xon, .. } => (xoff, xon),
-        ClassMode::Lossy { .. } => return None,
+fn xon(class: &Class, egress: &[&EgressPlan]) -> Vec<Advice> {
+    let (ClassMode::Pfc { xoff, xon, .. } | ClassMode::Level { xoff, xon, .. }) = class.mode else {
+        return Vec::new();
     };
     let rows = egress
         .iter()
         .filter_map(|row| Some((row, row.xon_needed_bytes?)));
-    let (row, needed) = rows.max_by_key(|(_, needed)| *needed)?;
-    let value = rounded_up(needed);
-    // X_on below X_off, or X_off is what is too low.
-    let (key, value) = if value < xoff {
-        ("xon", value)
-    } else {
-        ("xoff", value + (xoff - xon).round_up_to(STEP))
+    let Some((row, needed)) = rows.max_by_key(|(_, needed)| *needed) else {
+        return Vec::new();
     };
-    (needed > xon.get()).then(|| Advice {
+    if needed <= xon.get() {
+        return Vec::new();
+    }
+    let one = |key, value: Bytes, why: String| Advice {
         about: "throughput",
         class: class.name.clone(),
         key,
         value: format_size(value),
-        why: format!(
+        why,
+    };
+    let value = rounded_up(needed);
+    let mut advice = Vec::new();
+    if value >= xoff {
+        let above = value + (xoff - xon).round_up_to(STEP);
+        advice.push(one("xoff", above, "above xon, as far as now".to_owned()));
+    }
+    advice.push(one(
+        "xon",
+        value,
+        format!(
             "{}:{} sends {needed} B of each of {} buffers before frames arrive again after a pause, and X_on leaves {} B: the port runs dry",
             row.switch, row.port, row.senders, xon.get()
         ),
-    })
+    ));
+    advice
 }
 
 fn ecn(class: &Class, egress: &[&EgressPlan]) -> Vec<Advice> {
@@ -128,7 +142,7 @@ fn ecn(class: &Class, egress: &[&EgressPlan]) -> Vec<Advice> {
                 format!("at {place} senders are to know of congestion before PFC pauses them"),
             )];
             if red.kmin > kmax {
-                let kmin = Bytes::new(kmax.get() / 4);
+                let kmin = rounded_up(kmax.get() / 4);
                 advice.push(one("ecn-kmin", kmin, "not above ecn-kmax".to_owned()));
             }
             advice
