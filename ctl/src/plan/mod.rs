@@ -1,6 +1,7 @@
 //! `switchctl plan`: what thresholds lead to, before a frame is sent.
 
 mod advice;
+mod apply;
 pub mod cli;
 mod ecn;
 mod egress;
@@ -14,7 +15,7 @@ mod text;
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use weir_config::daemon::{Class, DaemonConfig};
 use weir_config::scenario::Scenario;
 use weir_config::Override;
@@ -38,6 +39,12 @@ pub fn run(arguments: &PlanArguments, output: &Output) -> Result<bool> {
     };
     let plan = plan(file, overrides, &arguments.file.links())?;
     output.print(&plan, text::text)?;
+    if let Some(out) = &arguments.file.apply {
+        let config = DaemonConfig::load(file)
+            .context("--apply writes the configuration of a switch; a scenario takes --set")?;
+        apply::apply(config, &arguments.file.links(), out)?;
+        eprintln!("{} has what was advised", out.display());
+    }
     Ok(plan.lossless)
 }
 
@@ -54,15 +61,17 @@ fn plan(file: &Path, overrides: &[Override], links: &LinkOptions) -> Result<Plan
         Err(_) => Err(Scenario::load(file, overrides)?),
     };
     match configuration {
-        Ok(config) => {
-            let network = Network::from_configuration(&config, links);
-            planned(name, "configuration", network, &config.classes)
-        }
+        Ok(config) => planned_configuration(name, &config, links),
         Err(scenario) => {
             let network = Network::from_scenario(&scenario, links)?;
             planned(name, "scenario", network, &scenario.classes)
         }
     }
+}
+
+fn planned_configuration(file: String, config: &DaemonConfig, links: &LinkOptions) -> Result<Plan> {
+    let network = Network::from_configuration(config, links);
+    planned(file, "configuration", network, &config.classes)
 }
 
 fn is_configuration(file: &Path) -> bool {

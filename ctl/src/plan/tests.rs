@@ -167,3 +167,31 @@ fn a_broken_configuration_is_not_taken_for_a_scenario() {
     let error = plan(&file, &[], &LinkOptions::default()).unwrap_err();
     assert!(error.to_string().contains("xno"), "{error}");
 }
+
+#[test]
+fn an_applied_plan_has_nothing_to_advise() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.toml");
+    let text = CONFIGURATION
+        .replace("40kB", "20kB")
+        .replace("90kB", "1kB")
+        .replace(
+            "mode = \"pfc\"",
+            "mode = \"pfc\"\necn-kmin = \"300kB\"\necn-kmax = \"400kB\"",
+        );
+    let config = DaemonConfig::parse(&text, Path::new("in.toml")).unwrap();
+    let links = LinkOptions::default();
+    let before = planned_configuration(String::new(), &config, &links).unwrap();
+    let mut keys: Vec<&str> = before.advice.iter().map(|advice| advice.key).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["ecn-kmax", "ecn-kmin", "headroom", "xon"]);
+    apply::apply(config.clone(), &links, &out).unwrap();
+    let after = plan(&out, &[], &links).unwrap();
+    assert!(
+        after.lossless && after.advice.is_empty(),
+        "{:?}",
+        after.advice
+    );
+    // And it stays what it is.
+    assert!(apply::apply(config, &links, &out).is_err());
+}
