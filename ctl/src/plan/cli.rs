@@ -103,4 +103,24 @@ Examples:
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
     },
+    /// Lay the prediction over what a run measured, and print the error.
+    #[command(after_help = "\
+RUN.json is what `weir-sim run --json` or `cargo xtask lab --json` wrote. Runs record the buffers of links between
+switches; hosts' are not among them. Give the overrides that the run had.
+  error                 of the peak, as a part of the measured one
+  worst until then      the greatest error of a sample until xoff is reached
+  mean error            of all samples, without signs; both as parts of the measured peak
+
+Example:
+  weir-sim run two.toml --json two.json && switchctl plan compare two.json two.toml")]
+    Compare {
+        /// The run.
+        #[arg(value_name = "RUN.json")]
+        run: PathBuf,
+        /// Its scenario.
+        scenario: PathBuf,
+        /// Put a value over one of the scenario, as in the run. May be given again.
+        #[arg(long = "set", value_name = "PATH=VALUE")]
+        overrides: Vec<Override>,
+    },
 }

@@ -2,7 +2,9 @@
 
 mod advice;
 mod apply;
+mod buffers;
 pub mod cli;
+mod compare;
 mod ecn;
 mod egress;
 mod headroom;
@@ -27,9 +29,20 @@ use result::Plan;
 
 /// False when a plan finds buffers that are too small.
 pub fn run(arguments: &PlanArguments, output: &Output) -> Result<bool> {
-    if let Some(PlanCommand::Reproduce { figure, out }) = &arguments.command {
-        reproduce::figure(*figure, out, output)?;
-        return Ok(true);
+    match &arguments.command {
+        Some(PlanCommand::Reproduce { figure, out }) => {
+            reproduce::figure(*figure, out, output)?;
+            return Ok(true);
+        }
+        Some(PlanCommand::Compare {
+            run,
+            scenario,
+            overrides,
+        }) => {
+            compare::run(run, scenario, overrides, &LinkOptions::default(), output)?;
+            return Ok(true);
+        }
+        None => {}
     }
     let FileArguments {
         file, overrides, ..

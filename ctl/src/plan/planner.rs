@@ -54,7 +54,13 @@ pub fn switch(
     Ok((ingress, egress))
 }
 
-fn computed(network: &Network, switch: &Switch, alone: bool) -> Result<Vec<Computed>> {
+/// Budgets, and no pause, hold back what comes by this port.
+pub fn has_budgets(class: &Class, port: &Port) -> bool {
+    matches!(class.mode, ClassMode::Level { .. }) && port.role == PortRole::Fabric
+}
+
+/// Every egress of a switch in every class that sends to it.
+pub fn computed(network: &Network, switch: &Switch, alone: bool) -> Result<Vec<Computed>> {
     // By egress, class and ingress.
     let mut groups: BTreeMap<(usize, usize), BTreeMap<usize, Vec<&Stream>>> = BTreeMap::new();
     for stream in &switch.streams {
@@ -163,7 +169,7 @@ fn input(switch: &Switch, ingress: usize, line: f64, streams: &[&Stream]) -> Inp
 }
 
 /// Thresholds as kbit on the line, and what counts as full.
-fn limits(class: &Class, charging: Charging, factor: f64) -> (Option<Limits>, f64) {
+pub fn limits(class: &Class, charging: Charging, factor: f64) -> (Option<Limits>, f64) {
     let on_line = |size: Bytes| kilobits(size.get() as f64 / factor);
     match class.mode {
         ClassMode::Lossy { buffer } => (None, on_line(buffer.max(charging.cell))),
@@ -204,7 +210,8 @@ fn xoff_times(
         .collect()
 }
 
-fn xoff_time(
+/// When one buffer reaches xoff, or its end, by what it holds for all of these.
+pub fn xoff_time(
     switch: &Switch,
     class: usize,
     ingress: usize,
