@@ -7,8 +7,12 @@ use weir_calculus::multiflow::control::FixedRate;
 use weir_calculus::multiflow::prediction::{predict, Prediction};
 use weir_calculus::multiflow::scenario::{Discipline, PauseScope, Pfc, Scenario, Source};
 
+use super::shares;
+
 /// Periods of PFC that a plan without an end looks at.
-const PERIODS: f64 = 16.0;
+const PERIODS: f64 = 8.0;
+/// A plan without an end waits for the slowest buffer this many times as long as for the fastest, at most.
+const FILLING_SPAN: f64 = 100.0;
 /// Pauses and resumptions of all ports that a plan looks at, at most.
 const PAUSES_MAX: f64 = 20_000.0;
 
@@ -103,13 +107,7 @@ impl Egress {
     pub fn outcome(&self, limits: Option<Limits>, full: f64) -> Result<Outcome> {
         let latest = self.inputs.iter().flat_map(|input| &input.flows);
         let latest = latest.map(|flow| flow.start).fold(0.0, f64::max);
-        let excess = self.offered() - self.rate;
-        // n buffers that are full together hold n·xoff: one of them is by then.
-        let filled = if excess > 0.0 {
-            latest + 1.1 * self.inputs.len() as f64 * full / excess + 1.0
-        } else {
-            latest + 1.0
-        };
+        let filled = latest + 1.0 + 1.1 * self.longest_filling(full);
         let free = predict(self.scenario(None, self.end.unwrap_or(filled).max(1.0))?)?;
         let paused = match limits {
             None => None,
@@ -125,6 +123,28 @@ impl Egress {
             }
         };
         Ok(Outcome { free, paused })
+    }
+
+    /// How long the last of the buffers that grow takes to be full, if all begin together and there are no pauses; at most
+    /// [`FILLING_SPAN`] times as long as the first one.
+    fn longest_filling(&self, full: f64) -> f64 {
+        let demands: Vec<(f64, f64)> = self
+            .inputs
+            .iter()
+            .map(|input| (input.rate(), 1.0))
+            .collect();
+        let served = shares::weighted(self.rate, &demands);
+        let growth = demands
+            .iter()
+            .zip(served)
+            .map(|(demand, served)| demand.0 - served);
+        let times: Vec<f64> = growth
+            .filter(|growth| *growth > 1e-9)
+            .map(|growth| full / growth)
+            .collect();
+        let first = times.iter().copied().fold(f64::INFINITY, f64::min);
+        let last = times.into_iter().fold(0.0, f64::max);
+        last.min(first * FILLING_SPAN)
     }
 
     /// n ports drain from their peak to X_on through C, and fill again.

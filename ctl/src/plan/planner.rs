@@ -217,6 +217,18 @@ pub fn xoff_time(
     ingress: usize,
     computed: &[&Computed],
 ) -> Result<Option<f64>> {
+    let (_, full) = limits(&switch.classes[class], switch.charging, 1.0);
+    let mut feeds = computed.iter().filter_map(|one| {
+        let mut inputs = one.queue.inputs.iter();
+        Some((one, inputs.position(|input| input.ingress == ingress)?))
+    });
+    if let (Some((one, input)), None) = (feeds.next(), feeds.next()) {
+        // Pauses of others, which come earlier, leave it more of the port.
+        if let Some(paused) = &one.outcome.paused {
+            let backlog = &paused.group_backlogs[input];
+            return egress::reaches(backlog, paused.end, full / one.factor);
+        }
+    }
     let mut sum = Curve::zero();
     let mut end = f64::INFINITY;
     for one in computed {
@@ -237,7 +249,6 @@ pub fn xoff_time(
     if end.is_infinite() {
         return Ok(None);
     }
-    let (_, full) = limits(&switch.classes[class], switch.charging, 1.0);
     egress::reaches(&sum, end, full)
 }
 

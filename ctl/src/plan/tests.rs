@@ -195,3 +195,21 @@ fn an_applied_plan_has_nothing_to_advise() {
     // And it stays what it is.
     assert!(apply::apply(config, &links, &out).is_err());
 }
+
+#[test]
+fn ports_of_different_rates_reach_xoff_at_their_own_times() {
+    let text = CONFIGURATION.replacen("10Gbit", "40Gbit", 1);
+    let plan = configuration(&text);
+    let xoff = |port: &str| {
+        let row = plan.ingress.iter().find(|row| row.port == port).unwrap();
+        let first = row.pauses.as_ref().unwrap().first_us;
+        let at = row.xoff_at_us.unwrap();
+        assert_near(first, at + 10.0, 1e-9);
+        at
+    };
+    // 40 Gbit/s into 10 beside another 10: 35 Gbit/s too many, and 5 for the other one. The fast one's buffer does not
+    // run empty while it is paused.
+    let full = 100_000.0 / 1536.0 * 1546.0 * 8.0 / 1e3;
+    assert_near(xoff("a"), full / 35.0, 1e-9);
+    assert_near(xoff("b"), full / 5.0, 1e-9);
+}
