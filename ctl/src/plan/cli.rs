@@ -17,8 +17,8 @@ use super::network::LinkOptions;
     subcommand_negates_reqs = true,
     arg_required_else_help = true,
     after_help = "\
-A scenario is planned with its flows; a configuration with frames at line rate from all other ports to each
-port in turn. First the buffers, by ingress port:
+A scenario is planned with its flows; a configuration with frames at line rate from all other
+ports to each port in turn. First the buffers, by ingress port:
   peak                  the most that it holds
   xoff after            when it reaches xoff (lossy: its end) for the first time
   pauses, first, longest, period, paused
@@ -26,9 +26,9 @@ port in turn. First the buffers, by ingress port:
   headroom, needed, any frames
                         what there is above xoff, what the planned frames need, and what frames of
                         the worst length need
-In classes of mode `level`, links between switches have budgets: spare = least b − γmax − rT. Then the
-queues, by egress port: what comes, the class's rate, the most that waits and for how long, and whether
-ECN tells senders before PFC pauses them. Then what to change.
+In classes of mode `level`, links between switches have budgets: spare = least b − γmax − rT.
+Then the queues, by egress port: what comes, the class's rate, the most that waits and for how
+long, and whether ECN tells senders before PFC pauses them. Then what to change.
 
 Exit status 1: a headroom or a budget is too small.
 
@@ -88,9 +88,9 @@ impl FileArguments {
 pub enum PlanCommand {
     /// Draw a figure of the calculus paper, and print its numbers.
     #[command(after_help = "\
-Computes the curves of Lehal, Luangsomboon and Liebeherr, Network Calculus Characterization of Congestion
-Control for Time-Varying Traffic, and writes FIGURE.svg and FIGURE.csv. The table says of each curve how many
-points it has, its highest value and where, and its last value.
+Computes the curves of Lehal, Luangsomboon and Liebeherr, Network Calculus Characterization of
+Congestion Control for Time-Varying Traffic, and writes FIGURE.svg and FIGURE.csv. The table says
+of each curve how many points it has, its highest value and where, and its last value.
 
 Examples:
   switchctl plan reproduce fig10
@@ -105,8 +105,8 @@ Examples:
     },
     /// Lay the prediction over what a run measured, and print the error.
     #[command(after_help = "\
-RUN.json is what `weir-sim run --json` or `cargo xtask lab --json` wrote. Runs record the buffers of links between
-switches; hosts' are not among them. Give the overrides that the run had.
+RUN.json is what `weir-sim run --json` or `cargo xtask lab --json` wrote. Runs record the buffers of
+links between switches; hosts' are not among them. Give the overrides that the run had.
   error                 of the peak, as a part of the measured one
   worst until then      the greatest error of a sample until xoff is reached
   mean error            of all samples, without signs; both as parts of the measured peak

@@ -17,7 +17,7 @@ mod text;
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use weir_config::daemon::{Class, DaemonConfig};
 use weir_config::scenario::Scenario;
 use weir_config::Override;
@@ -53,8 +53,10 @@ pub fn run(arguments: &PlanArguments, output: &Output) -> Result<bool> {
     let plan = plan(file, overrides, &arguments.file.links())?;
     output.print(&plan, text::text)?;
     if let Some(out) = &arguments.file.apply {
-        let config = DaemonConfig::load(file)
-            .context("--apply writes the configuration of a switch; a scenario takes --set")?;
+        if plan.kind != "configuration" {
+            anyhow::bail!("--apply writes the configuration of a switch; what is advised for a scenario goes behind it as --set");
+        }
+        let config = DaemonConfig::load(file)?;
         apply::apply(config, &arguments.file.links(), out)?;
         eprintln!("{} has what was advised", out.display());
     }
