@@ -149,9 +149,13 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// As an option of runs of scenarios.
+    /// As an option of runs of scenarios, for a shell.
     pub fn as_override(&self) -> String {
-        format!("--set class.{}.{}={}", self.class, self.key, self.value)
+        let set = format!("class.{}.{}={}", self.class, self.key, self.value);
+        match set.contains(['[', ' ']) {
+            true => format!("--set '{set}'"),
+            false => format!("--set {set}"),
+        }
     }
 
     /// As a line of `[[class]]`.
