@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use weir_core::MacAddress;
 
+use crate::plan::cli::PlanArguments;
 use crate::target::{Target, TargetError};
 
 /// Exit status when what was asked about is bad, or was not found.
@@ -180,6 +181,8 @@ Examples:
     /// Look at configuration files.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// What thresholds lead to, before a frame is sent. Works without a daemon.
+    Plan(PlanArguments),
     /// Look at the kernel side: XDP programs, their maps and links. Works without a daemon.
     #[command(subcommand)]
     Xdp(XdpCommand),

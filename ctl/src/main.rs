@@ -4,6 +4,7 @@
 mod check;
 mod cli;
 mod output;
+mod plan;
 mod route;
 mod show;
 mod target;
@@ -54,6 +55,7 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         }
         Command::Pfcwd(command) => show::pfcwd(target, output, command)?,
         Command::Config(ConfigCommand::Check { file }) => return check::config(file, output),
+        Command::Plan(arguments) => return plan::run(arguments, output),
         Command::Xdp(XdpCommand::Status { place }) => {
             return xdp::status(&place.pins(target)?, output)
         }

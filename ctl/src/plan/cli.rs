@@ -1,0 +1,126 @@
+//! The command line of `switchctl plan`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use weir_calculus::figures::Figure;
+use weir_config::units::parse_duration;
+use weir_config::Override;
+use weir_core::Duration;
+
+use super::network::LinkOptions;
+
+/// `switchctl plan …`.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    arg_required_else_help = true,
+    after_help = "\
+A scenario is planned with its flows; a configuration with frames at line rate from all other
+ports to each port in turn. First the buffers, by ingress port:
+  peak                  the most that it holds
+  xoff after            when it reaches xoff (lossy: its end) for the first time
+  pauses, first, longest, period, paused
+                        how the neighbour is paused, and its share of the time
+  headroom, needed, any frames
+                        what there is above xoff, what the planned frames need, and what frames of
+                        the worst length need
+In classes of mode `level`, links between switches have budgets: spare = least b − γmax − rT.
+Then the queues, by egress port: what comes, the class's rate, the most that waits and for how
+long, and whether ECN tells senders before PFC pauses them. Then what to change.
+
+Exit status 1: a headroom or a budget is too small.
+
+Examples:
+  switchctl plan scenarios/incast.toml
+  switchctl plan scenarios/incast.toml --set class.lossless.xoff=200kB
+  switchctl plan /etc/weir/s1.toml --round-trip 20us --apply s1.toml
+  switchctl --json plan /etc/weir/s1.toml | jq -r '.advice[] | \"\\(.class) \\(.key) = \\(.value)\"'
+  switchctl plan reproduce fig10"
+)]
+pub struct PlanArguments {
+    /// The file.
+    #[command(flatten)]
+    pub file: FileArguments,
+    /// Something else than a plan of a file.
+    #[command(subcommand)]
+    pub command: Option<PlanCommand>,
+}
+
+/// What is planned.
+#[derive(Debug, Args)]
+pub struct FileArguments {
+    /// A scenario, or a switch's configuration.
+    #[arg(required = true)]
+    pub file: Option<PathBuf>,
+    /// Put a value over one of the scenario: class.lossless.xoff=30KiB. May be given again.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub overrides: Vec<Override>,
+    /// Write the configuration with what is advised into this new file. Comments are not kept.
+    #[arg(long, value_name = "OUT", conflicts_with = "overrides")]
+    pub apply: Option<PathBuf>,
+    /// T of every link, from XOFF until the last frame sent without it has arrived, such as 20us. In the place of
+    /// what the file says.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    round_trip: Option<Duration>,
+    /// Propagation delay of every link, one way, in the place of what the file says: 5 ns for each metre of cable.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "round_trip")]
+    delay: Option<Duration>,
+    /// From a pause's arrival at a neighbour to its last beginning of a frame, beside --delay or a scenario's delays. Default: none.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "round_trip")]
+    reaction: Option<Duration>,
+}
+
+impl FileArguments {
+    /// What it says about links.
+    pub fn links(&self) -> LinkOptions {
+        LinkOptions {
+            round_trip: self.round_trip,
+            delay: self.delay,
+            reaction: self.reaction.unwrap_or_default(),
+        }
+    }
+}
+
+/// What `switchctl plan` does beside planning.
+#[derive(Debug, Subcommand)]
+pub enum PlanCommand {
+    /// Draw a figure of the calculus paper, and print its numbers.
+    #[command(after_help = "\
+Computes the curves of Lehal, Luangsomboon and Liebeherr, Network Calculus Characterization of
+Congestion Control for Time-Varying Traffic, and writes FIGURE.svg and FIGURE.csv. The table says
+of each curve how many points it has, its highest value and where, and its last value.
+
+Examples:
+  switchctl plan reproduce fig10
+  switchctl plan reproduce fig9 --out figures
+  switchctl --json plan reproduce fig10 | jq '.curves[] | {name, highest}'")]
+    Reproduce {
+        /// fig3, fig4, fig6, fig9 or fig10.
+        figure: Figure,
+        /// Folder for both files; made if it is not there.
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        out: PathBuf,
+    },
+    /// Lay the prediction over what a run measured, and print the error.
+    #[command(after_help = "\
+RUN.json is what `weir-sim run --json` or `cargo xtask lab --json` wrote. Runs record the buffers of
+links between switches; hosts' are not among them. Give the overrides that the run had.
+  error                 of the peak, as a part of the measured one
+  worst until then      the greatest error of a sample until xoff is reached
+  mean error            of all samples, without signs; both as parts of the measured peak
+
+Example:
+  weir-sim run two.toml --json two.json && switchctl plan compare two.json two.toml")]
+    Compare {
+        /// The run.
+        #[arg(value_name = "RUN.json")]
+        run: PathBuf,
+        /// Its scenario.
+        scenario: PathBuf,
+        /// Put a value over one of the scenario, as in the run. May be given again.
+        #[arg(long = "set", value_name = "PATH=VALUE")]
+        overrides: Vec<Override>,
+    },
+}

@@ -1,0 +1,322 @@
+//! What waits at one egress port in one class: fluid prediction with and without PFC.
+
+use anyhow::Result;
+use weir_calculus::algebra::{Crossing, Curve, Extended};
+use weir_calculus::congestion::pfc::{Resume, Thresholds};
+use weir_calculus::multiflow::control::FixedRate;
+use weir_calculus::multiflow::prediction::{predict, Prediction};
+use weir_calculus::multiflow::scenario::{Discipline, PauseScope, Pfc, Scenario, Source};
+
+use super::shares;
+
+/// Periods of PFC that a plan without an end looks at.
+const PERIODS: f64 = 8.0;
+/// A plan without an end waits for the slowest buffer this many times as long as for the fastest, at most.
+const FILLING_SPAN: f64 = 100.0;
+/// Pauses and resumptions of all ports that a plan looks at, at most.
+const PAUSES_MAX: f64 = 20_000.0;
+
+/// Traffic from one ingress port, on the line: kbit, µs and Gbit/s.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// The ingress port.
+    pub ingress: usize,
+    /// Its flows.
+    pub flows: Vec<Arrivals>,
+    /// What of the ingress port's line these flows have.
+    pub line: f64,
+    /// From the crossing of a threshold to its effect.
+    pub feedback_delay: f64,
+}
+
+/// One flow.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    /// When it begins.
+    pub start: f64,
+    /// When it ends.
+    pub stop: Option<f64>,
+    /// At which rate; `None`: as fast as the line.
+    pub rate: Option<f64>,
+    /// How much at most.
+    pub volume: Option<f64>,
+}
+
+impl Input {
+    /// The rate of all its flows together while they send, at most that of the line.
+    pub fn rate(&self) -> f64 {
+        let rates = self.flows.iter().map(|flow| flow.rate.unwrap_or(self.line));
+        rates.sum::<f64>().min(self.line)
+    }
+
+    /// All flows together, before the line. O(flows²).
+    fn curve(&self) -> Result<Curve<f64>> {
+        let mut sum = Curve::zero();
+        for flow in &self.flows {
+            let rate = flow.rate.unwrap_or(self.line);
+            let mut curve = Curve::rate_latency(rate, flow.start);
+            let most = [
+                flow.volume,
+                flow.stop.map(|stop| (stop - flow.start).max(0.0) * rate),
+            ];
+            if let Some(most) = most.into_iter().flatten().reduce(f64::min) {
+                curve = curve.min(&Curve::constant(most))?;
+            }
+            sum = sum.plus(&curve)?;
+        }
+        Ok(sum)
+    }
+}
+
+/// Thresholds of a class, for what an ingress port holds, as bytes on the line (kbit).
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// X_off.
+    pub xoff: f64,
+    /// X_on.
+    pub xon: f64,
+}
+
+/// An egress port in one class.
+#[derive(Clone, Debug)]
+pub struct Egress {
+    /// C: what the class has of the line at least, in Gbit/s.
+    pub rate: f64,
+    /// Where traffic comes from.
+    pub inputs: Vec<Input>,
+    /// The end of traffic, if it has one.
+    pub end: Option<f64>,
+}
+
+/// What happens at an egress.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Without PFC: what waits, until the end or until thresholds are long crossed.
+    pub free: Prediction<f64>,
+    /// With PFC, for lossless classes.
+    pub paused: Option<Prediction<f64>>,
+}
+
+impl Egress {
+    /// All inputs together, while they send.
+    pub fn offered(&self) -> f64 {
+        self.inputs.iter().map(Input::rate).sum()
+    }
+
+    /// What happens. The latest flow decides how long a plan without an end lasts.
+    pub fn outcome(&self, limits: Option<Limits>, full: f64) -> Result<Outcome> {
+        let latest = self.inputs.iter().flat_map(|input| &input.flows);
+        let latest = latest.map(|flow| flow.start).fold(0.0, f64::max);
+        let filled = latest + 1.0 + 1.1 * self.longest_filling(full);
+        let free = predict(self.scenario(None, self.end.unwrap_or(filled).max(1.0))?)?;
+        let paused = match limits {
+            None => None,
+            Some(limits) => {
+                let period = self.period_estimate(limits);
+                let pauses = PAUSES_MAX / self.inputs.len().max(1) as f64;
+                let longest = filled + pauses * period;
+                let end = match self.end {
+                    Some(end) => end.min(longest),
+                    None => filled + PERIODS * period,
+                };
+                Some(predict(self.scenario(Some(limits), end.max(1.0))?)?)
+            }
+        };
+        Ok(Outcome { free, paused })
+    }
+
+    /// How long the last of the buffers that grow takes to be full, if all begin together and there are no pauses; at most
+    /// [`FILLING_SPAN`] times as long as the first one.
+    fn longest_filling(&self, full: f64) -> f64 {
+        let demands: Vec<(f64, f64)> = self
+            .inputs
+            .iter()
+            .map(|input| (input.rate(), 1.0))
+            .collect();
+        let served = shares::weighted(self.rate, &demands);
+        let growth = demands
+            .iter()
+            .zip(served)
+            .map(|(demand, served)| demand.0 - served);
+        let times: Vec<f64> = growth
+            .filter(|growth| *growth > 1e-9)
+            .map(|growth| full / growth)
+            .collect();
+        let first = times.iter().copied().fold(f64::INFINITY, f64::min);
+        let last = times.into_iter().fold(0.0, f64::max);
+        last.min(first * FILLING_SPAN)
+    }
+
+    /// n ports drain from their peak to X_on through C, and fill again.
+    fn period_estimate(&self, limits: Limits) -> f64 {
+        let over = |input: &Input| input.rate() * input.feedback_delay;
+        let drained: f64 = self
+            .inputs
+            .iter()
+            .map(|input| limits.xoff - limits.xon + over(input))
+            .sum();
+        drained / self.rate + 2.0 * self.longest_feedback()
+    }
+
+    fn longest_feedback(&self) -> f64 {
+        let delays = self.inputs.iter().map(|input| input.feedback_delay);
+        delays.fold(0.0, f64::max)
+    }
+
+    fn scenario(&self, limits: Option<Limits>, end: f64) -> Result<Scenario<f64>> {
+        let sources = self
+            .inputs
+            .iter()
+            .enumerate()
+            .map(|(port, input)| {
+                Ok(Source {
+                    arrivals: input.curve()?,
+                    control: Box::new(FixedRate(input.line)),
+                    port,
+                    class: 0,
+                })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let mut scenario = Scenario::new(self.rate, self.longest_feedback(), sources, end);
+        scenario.discipline = Discipline::FairPorts;
+        scenario.pfc = limits.map(|limits| Pfc {
+            thresholds: Thresholds {
+                xoff: limits.xoff,
+                xon: limits.xon,
+            },
+            resume: Resume::AtXon,
+            scope: PauseScope::EachPort,
+            delay: self.longest_feedback(),
+        });
+        Ok(scenario)
+    }
+}
+
+impl Outcome {
+    /// What waits of one input without PFC.
+    pub fn free_backlog(&self, input: usize) -> Result<Curve<f64>> {
+        let free = &self.free;
+        Ok(free.admitted[input].minus_until(&free.departures[input], &free.end)?)
+    }
+
+    /// The greatest backlog of one input, with PFC where there is.
+    pub fn peak_of(&self, input: usize) -> Result<f64> {
+        match &self.paused {
+            Some(paused) => peak(&paused.group_backlogs[input], paused.end),
+            None => peak(&self.free_backlog(input)?, self.free.end),
+        }
+    }
+
+    /// The greatest backlog of all, with PFC where there is.
+    pub fn peak(&self) -> Result<f64> {
+        let prediction = self.paused.as_ref().unwrap_or(&self.free);
+        Ok(prediction.peak_backlog()?.1)
+    }
+}
+
+/// The greatest value on [0, end].
+pub fn peak(curve: &Curve<f64>, end: f64) -> Result<f64> {
+    Ok(match curve.supremum_until(&end)? {
+        Extended::Finite((_, value)) => value,
+        Extended::Infinite => f64::INFINITY,
+    })
+}
+
+/// When the curve first is at `level` or above, if before `end`.
+pub fn reaches(curve: &Curve<f64>, end: f64, level: f64) -> Result<Option<f64>> {
+    Ok(curve.first_crossing(&0.0, &end, Crossing::AtLeast, &level)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const XOFF: f64 = 800.0;
+    const XON: f64 = 600.0;
+
+    /// `count` ports at `line` Gbit/s into one of 100 Gbit/s, for ever.
+    fn incast(count: usize, line: f64, feedback_delay: f64) -> Egress {
+        let flow = Arrivals {
+            start: 0.0,
+            stop: None,
+            rate: None,
+            volume: None,
+        };
+        Egress {
+            rate: 100.0,
+            inputs: (0..count)
+                .map(|ingress| Input {
+                    ingress,
+                    flows: vec![flow.clone()],
+                    line,
+                    feedback_delay,
+                })
+                .collect(),
+            end: None,
+        }
+    }
+
+    fn assert_near(left: f64, right: f64) {
+        assert!(
+            (left - right).abs() <= 1e-6 * right.abs(),
+            "{left} for {right}"
+        );
+    }
+
+    const LIMITS: Limits = Limits {
+        xoff: XOFF,
+        xon: XON,
+    };
+
+    #[test]
+    fn an_incast_has_its_closed_forms() {
+        for (count, line, delay) in [(2, 100.0, 2.0), (5, 100.0, 3.0), (31, 40.0, 1.0)] {
+            let outcome = incast(count, line, delay)
+                .outcome(Some(LIMITS), XOFF)
+                .unwrap();
+            let share = 100.0 / count as f64;
+            // Each port fills at r − C/n.
+            let backlog = outcome.free_backlog(0).unwrap();
+            let xoff_at = reaches(&backlog, outcome.free.end, XOFF).unwrap();
+            assert_near(xoff_at.unwrap(), XOFF / (line - share));
+            // It goes on for the feedback delay, drains at C/n down to X_on, and for the feedback delay more.
+            let peak = XOFF + delay * (line - share);
+            assert_near(outcome.peak_of(0).unwrap(), peak);
+            assert_near(outcome.peak().unwrap(), peak * count as f64);
+            let lowest = XON - delay * share;
+            let period = (peak - lowest) / share + (peak - lowest) / (line - share);
+            let paused = outcome.paused.unwrap();
+            let begins: Vec<f64> = paused
+                .pauses
+                .iter()
+                .filter(|pause| pause.group == 0)
+                .map(|pause| pause.from)
+                .collect();
+            assert!(begins.len() > 4, "{begins:?}");
+            for pair in begins.windows(2) {
+                assert_near(pair[1] - pair[0], period);
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_port_can_take_does_not_wait() {
+        let outcome = incast(2, 50.0, 2.0).outcome(Some(LIMITS), XOFF).unwrap();
+        assert_eq!(outcome.peak().unwrap(), 0.0);
+        assert!(outcome.paused.unwrap().pauses.is_empty());
+    }
+
+    #[test]
+    fn a_flow_sends_its_volume_and_stops() {
+        let mut egress = incast(2, 100.0, 2.0);
+        for (input, volume) in egress.inputs.iter_mut().zip([300.0, 1_000.0]) {
+            input.flows[0].volume = Some(volume);
+        }
+        egress.end = Some(50.0);
+        let outcome = egress.outcome(None, XOFF).unwrap();
+        // Both come for 3 µs at twice C; then one at C.
+        assert_near(outcome.peak().unwrap(), 300.0);
+        let last = outcome.free.backlog.finite_at(&12.9).unwrap();
+        assert_near(last, 1_300.0 - 1_290.0);
+    }
+}

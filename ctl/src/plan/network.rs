@@ -1,0 +1,344 @@
+//! What is planned: switches with ports, classes, and the traffic through them, from a scenario or a configuration.
+
+use std::collections::BTreeMap;
+
+use anyhow::{bail, Result};
+use weir_config::daemon::{Class, DaemonConfig, DataplaneConfig};
+use weir_config::scenario::{Flow, Pattern, PortPeer, Scenario, SwitchPort};
+use weir_core::switch::LINE_OVERHEAD;
+use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, PortRole};
+
+use super::headroom::{Charging, Feedback, Link};
+
+/// Streams of a plan at most: each flow is one at each switch that it passes.
+const STREAMS_MAX: usize = 100_000;
+
+/// What the command line says about links.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkOptions {
+    /// T of every link, in the place of what the file says.
+    pub round_trip: Option<Duration>,
+    /// Propagation delay of every link, in the place of what the file says.
+    pub delay: Option<Duration>,
+    /// Reaction time of every neighbour.
+    pub reaction: Duration,
+}
+
+/// One switch.
+#[derive(Clone, Debug)]
+pub struct Switch {
+    /// Its name.
+    pub name: String,
+    /// Cells and the longest frame.
+    pub charging: Charging,
+    /// Its ports.
+    pub ports: Vec<Port>,
+    /// Its classes.
+    pub classes: Vec<Class>,
+    /// What passes through it.
+    pub streams: Vec<Stream>,
+}
+
+/// One port.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// Its name.
+    pub name: String,
+    /// What it faces.
+    pub role: PortRole,
+    /// Its link.
+    pub link: Link,
+    /// T for budgets of a class of mode `level`.
+    pub round_trip: Duration,
+    /// How its Feedback is told.
+    pub coding: FeedbackCoding,
+}
+
+/// A flow at one switch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stream {
+    /// Port that it comes by.
+    pub ingress: usize,
+    /// Port that it leaves by.
+    pub egress: usize,
+    /// Index of its class.
+    pub class: usize,
+    /// Frame length.
+    pub frame: Bytes,
+    /// On the line, in Gbit/s; `None`: as fast as the line.
+    pub rate: Option<f64>,
+    /// When its first frame has arrived at this switch at the earliest, in µs.
+    pub start: f64,
+    /// When it ends, in µs; `None` for never.
+    pub stop: Option<f64>,
+    /// All that it sends, on the line, in kbit; `None` for no end.
+    pub volume: Option<f64>,
+}
+
+/// Everything that is planned.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// The switches.
+    pub switches: Vec<Switch>,
+    /// The end of the plan, in µs; `None` where traffic has none.
+    pub end: Option<f64>,
+    /// What the reader should know about how the plan comes about.
+    pub notes: Vec<String>,
+}
+
+pub fn micros(duration: Duration) -> f64 {
+    duration.as_nanos() as f64 / 1e3
+}
+
+pub fn gigabits(rate: BitRate) -> f64 {
+    rate.get() as f64 / 1e9
+}
+
+/// In kbit.
+pub fn kilobits(bytes: f64) -> f64 {
+    bytes * 8.0 / 1e3
+}
+
+impl LinkOptions {
+    fn feedback(&self, otherwise: Feedback) -> Feedback {
+        match (self.round_trip, self.delay) {
+            (Some(round_trip), _) => Feedback::RoundTrip(round_trip),
+            (None, Some(delay)) => Feedback::Parts {
+                delay,
+                reaction: self.reaction,
+            },
+            (None, None) => otherwise,
+        }
+    }
+}
+
+fn charging(dataplane: &DataplaneConfig) -> Charging {
+    Charging {
+        cell: dataplane.cell,
+        frame_length_max: dataplane.frame_length_max(),
+    }
+}
+
+impl Network {
+    /// One switch alone: each egress in turn gets frames from all other ports at line rate, in each class.
+    pub fn from_configuration(config: &DaemonConfig, options: &LinkOptions) -> Self {
+        let ports: Vec<Port> = config
+            .ports
+            .iter()
+            .map(|port| Port {
+                name: port.name.clone(),
+                role: port.role,
+                link: Link {
+                    rate: port.rate,
+                    feedback: options.feedback(Feedback::RoundTrip(port.round_trip)),
+                },
+                round_trip: options.round_trip.unwrap_or(port.round_trip),
+                coding: port.feedback,
+            })
+            .collect();
+        let mut notes = vec![
+            "no flows in a configuration: every other port sends to the port at line rate, one class at a time"
+                .to_owned(),
+        ];
+        if options.round_trip.is_none() && options.delay.is_none() {
+            let measured = config.ports.iter().filter(|port| port.round_trip_measured);
+            let names: Vec<&str> = measured.map(|port| port.name.as_str()).collect();
+            if !names.is_empty() {
+                notes.push(format!(
+                    "T of {} is measured while the switch runs; the least that it reckons with stands here. `switchctl levels` shows T, --round-trip takes it",
+                    names.join(", ")
+                ));
+            }
+        }
+        Self {
+            switches: vec![Switch {
+                name: config.name.clone(),
+                charging: charging(&config.dataplane),
+                streams: everyone_to_each(&ports, config),
+                ports,
+                classes: config.classes.clone(),
+            }],
+            end: None,
+            notes,
+        }
+    }
+
+    /// Each switch of a scenario with the flows that pass it. What the switches before it hold back does not
+    /// make less come: every flow arrives as fast as it may be sent.
+    ///
+    /// # Errors
+    ///
+    /// Without flows, or with too many.
+    pub fn from_scenario(scenario: &Scenario, options: &LinkOptions) -> Result<Self> {
+        if scenario.flows.is_empty() {
+            bail!("the scenario has no flows to plan for");
+        }
+        let all_ports = scenario.all_ports();
+        let mut streams = vec![Vec::new(); scenario.switches.len()];
+        let mut count = 0;
+        let mut is_spread = false;
+        for flow in &scenario.flows {
+            let found = streams_of(scenario, &all_ports, flow);
+            is_spread |= found
+                .windows(2)
+                .any(|pair| (pair[0].0, pair[0].1.ingress) == (pair[1].0, pair[1].1.ingress));
+            for (switch, stream) in found {
+                count += 1;
+                if count > STREAMS_MAX {
+                    bail!("more than {STREAMS_MAX} pairs of a flow and a switch are too many to plan for");
+                }
+                streams[switch].push(stream);
+            }
+        }
+        let dataplane = scenario.dataplane();
+        let switches = all_ports.iter().zip(streams).enumerate();
+        let switches = switches
+            .map(|(index, (ports, streams))| Switch {
+                name: scenario.switches[index].clone(),
+                charging: charging(&dataplane),
+                ports: ports
+                    .iter()
+                    .map(|port| scenario_port(scenario, port, options))
+                    .collect(),
+                classes: scenario.classes_of(index),
+                streams,
+            })
+            .filter(|switch| !switch.streams.is_empty())
+            .collect();
+        let mut notes = Vec::new();
+        if scenario
+            .flows
+            .iter()
+            .any(|flow| flow.transport.is_answered())
+        {
+            notes.push("flows are planned as if no transport slowed them: what PFC must bear when ECN does not help".to_owned());
+        }
+        if is_spread {
+            notes.push("a flow whose hash picks the way counts on each, with its part of the line: more may meet on one".to_owned());
+        }
+        if scenario.switches.len() > 1 {
+            notes.push("each switch by itself: what another switch holds back, or a pause from the next one, is not counted".to_owned());
+        }
+        if let Some(found) = scenario.first_credit_loop() {
+            notes.push(format!(
+                "the routes close a credit loop, {}: where it locks, nothing drains and no time below holds",
+                scenario.credit_loop_text(&found)
+            ));
+        }
+        Ok(Self {
+            switches,
+            end: Some(micros(scenario.duration)),
+            notes,
+        })
+    }
+}
+
+fn everyone_to_each(ports: &[Port], config: &DaemonConfig) -> Vec<Stream> {
+    let frame = config.frame_length_max();
+    let mut streams = Vec::new();
+    for class in 0..config.classes.len() {
+        for egress in 0..ports.len() {
+            let others = (0..ports.len()).filter(|ingress| *ingress != egress);
+            streams.extend(others.map(|ingress| Stream {
+                ingress,
+                egress,
+                class,
+                frame,
+                rate: None,
+                start: 0.0,
+                stop: None,
+                volume: None,
+            }));
+        }
+    }
+    streams
+}
+
+fn scenario_port(scenario: &Scenario, port: &SwitchPort, options: &LinkOptions) -> Port {
+    let properties = port.properties;
+    Port {
+        name: scenario.peer_name(port.peer).to_owned(),
+        role: match port.peer {
+            PortPeer::Switch(_) => PortRole::Fabric,
+            PortPeer::Host(_) => PortRole::Edge,
+        },
+        link: Link {
+            rate: properties.rate,
+            feedback: options.feedback(Feedback::Parts {
+                delay: properties.delay,
+                reaction: options.reaction,
+            }),
+        },
+        round_trip: options.round_trip.unwrap_or(properties.round_trip),
+        coding: match port.peer {
+            PortPeer::Switch(_) => properties.feedback,
+            PortPeer::Host(_) => FeedbackCoding::Pfc,
+        },
+    }
+}
+
+/// A flow at every switch that it can pass: by its `via`, else by every member that its hash may pick.
+fn streams_of(scenario: &Scenario, ports: &[Vec<SwitchPort>], flow: &Flow) -> Vec<(usize, Stream)> {
+    let port_to = |switch: usize, peer: PortPeer| {
+        let mut of_switch = ports[switch].iter();
+        of_switch.position(|port| port.peer == peer)
+    };
+    let on_line = |bytes: f64| {
+        bytes * (flow.frame + LINE_OVERHEAD).get() as f64 / flow.frame.get().max(1) as f64
+    };
+    let volume = match flow.pattern {
+        Pattern::Burst { size } => {
+            let frames = size.get().div_ceil(flow.frame.get().max(1));
+            Some(kilobits(
+                (frames * (flow.frame + LINE_OVERHEAD).get()) as f64,
+            ))
+        }
+        Pattern::Steady | Pattern::OnOff { .. } => None,
+    };
+    let mut found: BTreeMap<(usize, usize, usize), Stream> = BTreeMap::new();
+    let first = scenario.hosts[flow.from].switch;
+    let mut ahead = Vec::new();
+    if let Some(ingress) = port_to(first, PortPeer::Host(flow.from)) {
+        ahead.push((first, ingress, 0, micros(flow.start)));
+    }
+    while let Some((switch, ingress, hop, sent)) = ahead.pop() {
+        let members: Vec<usize> = match &flow.via {
+            Some(way) => {
+                let next = way
+                    .get(hop + 1)
+                    .map_or(PortPeer::Host(flow.to), |next| PortPeer::Switch(*next));
+                port_to(switch, next).into_iter().collect()
+            }
+            None => scenario.next_hops[switch][flow.to].to_vec(),
+        };
+        let link = ports[switch][ingress].properties;
+        let start =
+            sent + micros(link.delay) + micros(link.rate.time_for(flow.frame + LINE_OVERHEAD));
+        for egress in members {
+            let key = (switch, ingress, egress);
+            if found.contains_key(&key) {
+                continue;
+            }
+            let stream = Stream {
+                ingress,
+                egress,
+                class: flow.class,
+                frame: flow.frame,
+                rate: flow.rate.map(|rate| on_line(gigabits(rate))),
+                start,
+                stop: (flow.stop < scenario.duration)
+                    .then(|| micros(flow.stop) + start - micros(flow.start)),
+                volume,
+            };
+            found.insert(key, stream);
+            if let PortPeer::Switch(next) = ports[switch][egress].peer {
+                if let Some(ingress) = port_to(next, PortPeer::Switch(switch)) {
+                    ahead.push((next, ingress, hop + 1, start));
+                }
+            }
+        }
+    }
+    let each = found.into_iter();
+    each.map(|((switch, ..), stream)| (switch, stream))
+        .collect()
+}

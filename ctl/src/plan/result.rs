@@ -1,0 +1,168 @@
+//! What a plan says: the JSON of `switchctl plan`. Times are in µs, rates in Gbit/s, buffers in bytes as they are charged.
+
+use serde::Serialize;
+
+/// A plan.
+#[derive(Debug, Serialize)]
+pub struct Plan {
+    /// The file.
+    pub file: String,
+    /// `scenario` or `configuration`.
+    pub kind: &'static str,
+    /// False when a lossless buffer is too small for what comes after XOFF, or a budget for its round trip.
+    pub lossless: bool,
+    /// By switch, class and ingress port.
+    pub ingress: Vec<IngressPlan>,
+    /// By switch, class and egress port.
+    pub egress: Vec<EgressPlan>,
+    /// What to change.
+    pub advice: Vec<Advice>,
+    /// What the reader should know about how the plan comes about.
+    pub notes: Vec<String>,
+}
+
+/// A buffer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IngressPlan {
+    /// The switch.
+    pub switch: String,
+    /// The port that frames come in by.
+    pub port: String,
+    /// The class.
+    pub class: String,
+    /// `lossy`, `pfc` or `level`.
+    pub mode: &'static str,
+    /// `fabric` or `edge`.
+    pub role: &'static str,
+    /// The most that it holds.
+    pub peak_bytes: u64,
+    /// When it reaches xoff, or the end of a lossy buffer, first.
+    pub xoff_at_us: Option<f64>,
+    /// What the neighbour is paused.
+    pub pauses: Option<Pauses>,
+    /// Room above xoff.
+    pub headroom: Option<Headroom>,
+    /// Budgets of a class of mode `level` behind a fabric port.
+    pub budgets: Option<BudgetPlan>,
+    /// Its frames go to several ports that have more to send than they can: peak and pauses are of the worst one, up to xoff and headroom.
+    pub shared: bool,
+}
+
+/// Pauses of one neighbour.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pauses {
+    /// How many begin until `until_us`.
+    pub count: usize,
+    /// The first one takes effect.
+    pub first_us: f64,
+    /// The longest one that ends.
+    pub longest_us: Option<f64>,
+    /// Mean time from the beginning of one to the beginning of the next.
+    pub period_us: Option<f64>,
+    /// Share of the time that is spent in pauses, from the beginning of the first to that of the last, or to the end.
+    pub duty: f64,
+    /// The end of the prediction.
+    pub until_us: f64,
+}
+
+/// Room above xoff.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Headroom {
+    /// What is configured.
+    pub configured_bytes: u64,
+    /// What the frames of the planned flows need.
+    pub needed_bytes: u64,
+    /// What frames of any length need.
+    pub needed_any_frame_bytes: u64,
+}
+
+/// b_i ≥ γmax + rT for every i.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BudgetPlan {
+    /// D.
+    pub depth: usize,
+    /// The least of b_1 to b_D.
+    pub least_bytes: u64,
+    /// γmax: the longest frame as it is charged.
+    pub gamma_max_bytes: u64,
+    /// rT: what arrives in the round trip time, and what lost Feedback costs.
+    pub reserve_bytes: u64,
+    /// What the least budget has beyond both; below zero, what it lacks.
+    pub spare_bytes: i64,
+}
+
+/// A queue.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EgressPlan {
+    /// The switch.
+    pub switch: String,
+    /// The port that frames leave by.
+    pub port: String,
+    /// The class.
+    pub class: String,
+    /// Ingress ports that send to it.
+    pub senders: usize,
+    /// What they send while they all do, on the line.
+    pub offered_gbps: f64,
+    /// What the class has of the line at least.
+    pub rate_gbps: f64,
+    /// The most that waits, in all ingress buffers together.
+    pub peak_bytes: u64,
+    /// Longest time that a frame waits here, in order of arrival: h(α, β) for flows with rates below the port's, else the peak at the port's rate.
+    pub delay_us: f64,
+    /// Whether ECN acts first.
+    pub ecn: Option<EcnPlan>,
+    /// What X_on must be for the port to have frames to send until those arrive that a resumption lets go.
+    pub xon_needed_bytes: Option<u64>,
+}
+
+/// Whether ECN acts before PFC.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EcnPlan {
+    /// When the queue reaches K_min.
+    pub kmin_at_us: Option<f64>,
+    /// When it reaches K_max: each frame is marked from then on.
+    pub kmax_at_us: Option<f64>,
+    /// When the first of these marks can have told its sender.
+    pub told_at_us: Option<f64>,
+    /// When the first ingress buffer reaches xoff.
+    pub xoff_at_us: Option<f64>,
+    /// `no congestion`, `before`, `too late` (marked before xoff, told after it) or `after`.
+    pub verdict: &'static str,
+    /// The greatest K_max with which senders are told in time.
+    pub kmax_advised_bytes: Option<u64>,
+}
+
+/// A threshold to change.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Advice {
+    /// `loss`, `deadlock`, `throughput` or `ecn`: what it is about.
+    pub about: &'static str,
+    /// The class.
+    pub class: String,
+    /// The key of `[[class]]`.
+    pub key: &'static str,
+    /// The value in the file's units.
+    pub value: String,
+    /// Why.
+    pub why: String,
+}
+
+impl Advice {
+    /// As an option of runs of scenarios, for a shell.
+    pub fn as_override(&self) -> String {
+        let set = format!("class.{}.{}={}", self.class, self.key, self.value);
+        match set.contains(['[', ' ']) {
+            true => format!("--set '{set}'"),
+            false => format!("--set {set}"),
+        }
+    }
+
+    /// As a line of `[[class]]`.
+    pub fn as_line(&self) -> String {
+        match self.value.starts_with('[') {
+            true => format!("{} = {}", self.key, self.value),
+            false => format!("{} = \"{}\"", self.key, self.value),
+        }
+    }
+}

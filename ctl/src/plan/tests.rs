@@ -1,0 +1,215 @@
+//! Plans of whole files.
+
+use super::*;
+
+fn scenario(name: &str, overrides: &[&str]) -> Plan {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../scenarios")
+        .join(name);
+    let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
+    plan(&file, &overrides, &LinkOptions::default()).unwrap()
+}
+
+fn configuration(text: &str) -> Plan {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s1.toml");
+    std::fs::write(&file, text).unwrap();
+    plan(&file, &[], &LinkOptions::default()).unwrap()
+}
+
+fn assert_near(left: f64, right: f64, part: f64) {
+    assert!((left - right).abs() <= part * right, "{left} for {right}");
+}
+
+#[test]
+fn the_incast_of_the_case_study() {
+    let plan = scenario("incast.toml", &[]);
+    assert_eq!(plan.ingress.len(), 31);
+    let buffer = &plan.ingress[0];
+    // xoff / (r − C/n), in frames of 1524 bytes on the line that are charged 1536.
+    let charged = 950_000.0 / 1536.0 * 1524.0 * 8.0 / 1e3;
+    let first_frame = 1.0 + 1524.0 * 8.0 / 1e5;
+    let expected = first_frame + charged / (100.0 - 100.0 / 31.0);
+    assert_near(buffer.xoff_at_us.unwrap(), expected, 1e-5);
+    let queue = &plan.egress[0];
+    assert_eq!((queue.senders, queue.port.as_str()), (31, "h32"));
+    // 200 kB are there, and have left, long before 31 buffers hold 950 kB each.
+    assert_eq!(queue.ecn.as_ref().unwrap().verdict, "before");
+    assert!(plan.lossless, "{:?}", plan.advice);
+}
+
+#[test]
+fn a_headroom_that_is_too_small_is_found_and_what_is_advised_is_enough() {
+    let plan = scenario("incast.toml", &["class.lossless.headroom=16kB"]);
+    assert!(!plan.lossless);
+    let advice = plan.advice.iter().find(|advice| advice.key == "headroom");
+    let set = advice.unwrap().as_override();
+    let set = set.strip_prefix("--set ").unwrap();
+    assert!(scenario("incast.toml", &[set]).lossless, "{set}");
+}
+
+#[test]
+fn every_advice_is_taken_and_leaves_nothing_to_advise() {
+    let mut overrides = [
+        "class.lossless.headroom=16kB",
+        "class.lossless.xoff=100kB",
+        "class.lossless.xon=500B",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    for _ in 0..4 {
+        let borrowed: Vec<&str> = overrides.iter().map(String::as_str).collect();
+        let plan = scenario("incast.toml", &borrowed);
+        if overrides.len() == 3 {
+            let ecn = plan.egress[0].ecn.as_ref().unwrap();
+            assert_eq!(ecn.verdict, "too late");
+            let keys: Vec<&str> = plan.advice.iter().map(|advice| advice.key).collect();
+            assert_eq!(keys, ["headroom", "xon", "ecn-kmax"]);
+        }
+        if plan.advice.is_empty() {
+            assert!(plan.lossless);
+            assert_eq!(plan.egress[0].ecn.as_ref().unwrap().verdict, "before");
+            return;
+        }
+        let taken = plan.advice.iter().map(|advice| advice.as_override());
+        overrides.extend(taken.map(|set| set.strip_prefix("--set ").unwrap().to_owned()));
+    }
+    panic!("still something to advise after {overrides:?}");
+}
+
+#[test]
+fn budgets_have_room_for_a_round_trip() {
+    let plan = scenario("ring4.toml", &["class.lossless.mode=level"]);
+    let fabric = plan.ingress.iter().filter(|row| row.role == "fabric");
+    let mut count = 0;
+    for row in fabric {
+        let budgets = row.budgets.as_ref().unwrap();
+        assert!(budgets.spare_bytes >= 0, "{row:?}");
+        assert!(row.headroom.is_none() && row.pauses.is_none());
+        count += 1;
+    }
+    assert!(count > 0);
+    assert!(plan
+        .notes
+        .iter()
+        .any(|note| note.contains("each switch by itself")));
+}
+
+const CONFIGURATION: &str = r#"
+name = "s1"
+
+[[class]]
+name = "lossless"
+priority = 3
+mode = "pfc"
+xoff = "100kB"
+xon = "90kB"
+headroom = "40kB"
+
+[[port]]
+name = "a"
+device = "a"
+role = "edge"
+rate = "10Gbit"
+round-trip = "10us"
+
+[[port]]
+name = "b"
+device = "b"
+role = "edge"
+rate = "10Gbit"
+round-trip = "10us"
+
+[[port]]
+name = "c"
+device = "c"
+role = "edge"
+rate = "10Gbit"
+round-trip = "10us"
+"#;
+
+#[test]
+fn a_configuration_is_planned_for_all_ports_to_one() {
+    let plan = configuration(CONFIGURATION);
+    assert_eq!(plan.kind, "configuration");
+    assert_eq!((plan.ingress.len(), plan.egress.len()), (3, 3));
+    // Two ports into one: each fills at half of its rate. Frames of 1522 bytes take 1546 on the line and 1536 in cells.
+    let expected = 100_000.0 / 1536.0 * 1546.0 * 8.0 / 1e3 / 5.0;
+    for row in &plan.ingress {
+        assert_near(row.xoff_at_us.unwrap(), expected, 1e-6);
+        let pauses = row.pauses.as_ref().unwrap();
+        assert_near(pauses.first_us, expected + 10.0, 1e-9);
+        // It fills as fast as it drains.
+        assert_near(pauses.duty, 0.5, 1e-6);
+        let room = row.headroom.as_ref().unwrap();
+        // 12,500 bytes are 148 frames of 60 and 24 bytes, each a cell, after one that stands 96 bytes above xoff.
+        assert_eq!(room.needed_bytes, 148 * 256 + (390 * 256 + 256 - 100_000));
+        assert_eq!(room.needed_any_frame_bytes, room.needed_bytes);
+    }
+    assert!(plan.lossless);
+}
+
+#[test]
+fn a_configuration_has_headroom_for_the_worst_frames() {
+    let plan = configuration(&CONFIGURATION.replace("40kB", "20kB"));
+    assert!(!plan.lossless);
+    let line = plan.advice[0].as_line();
+    assert_eq!(line, "headroom = \"38KiB\"");
+    let taken = CONFIGURATION.replace("headroom = \"40kB\"", &line);
+    assert!(taken.contains(&line) && configuration(&taken).lossless);
+}
+
+#[test]
+fn a_broken_configuration_is_not_taken_for_a_scenario() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s1.toml");
+    std::fs::write(&file, CONFIGURATION.replace("xon", "xno")).unwrap();
+    let error = plan(&file, &[], &LinkOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("xno"), "{error}");
+}
+
+#[test]
+fn an_applied_plan_has_nothing_to_advise() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.toml");
+    let text = CONFIGURATION
+        .replace("40kB", "20kB")
+        .replace("90kB", "1kB")
+        .replace(
+            "mode = \"pfc\"",
+            "mode = \"pfc\"\necn-kmin = \"300kB\"\necn-kmax = \"400kB\"",
+        );
+    let config = DaemonConfig::parse(&text, Path::new("in.toml")).unwrap();
+    let links = LinkOptions::default();
+    let before = planned_configuration(String::new(), &config, &links).unwrap();
+    let mut keys: Vec<&str> = before.advice.iter().map(|advice| advice.key).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["ecn-kmax", "ecn-kmin", "headroom", "xon"]);
+    apply::apply(config.clone(), &links, &out).unwrap();
+    let after = plan(&out, &[], &links).unwrap();
+    assert!(
+        after.lossless && after.advice.is_empty(),
+        "{:?}",
+        after.advice
+    );
+    // And it stays what it is.
+    assert!(apply::apply(config, &links, &out).is_err());
+}
+
+#[test]
+fn ports_of_different_rates_reach_xoff_at_their_own_times() {
+    let text = CONFIGURATION.replacen("10Gbit", "40Gbit", 1);
+    let plan = configuration(&text);
+    let xoff = |port: &str| {
+        let row = plan.ingress.iter().find(|row| row.port == port).unwrap();
+        let first = row.pauses.as_ref().unwrap().first_us;
+        let at = row.xoff_at_us.unwrap();
+        assert_near(first, at + 10.0, 1e-9);
+        at
+    };
+    // 40 Gbit/s into 10 beside another 10: 35 Gbit/s too many, and 5 for the other one. The fast one's buffer does not
+    // run empty while it is paused.
+    let full = 100_000.0 / 1536.0 * 1546.0 * 8.0 / 1e3;
+    assert_near(xoff("a"), full / 35.0, 1e-9);
+    assert_near(xoff("b"), full / 5.0, 1e-9);
+}
