@@ -130,17 +130,18 @@ impl Switch {
             }
         }
         let share = match entry {
-            Some(entry) => self.levels.enter(entry, port, cells),
-            None => (self.levels).add(priority, frame.destination, after, port, cells),
+            Some(entry) => self.levels.enter(entry, port, egresses.only, cells),
+            None => {
+                let (destination, only) = (frame.destination, egresses.only);
+                self.levels
+                    .add(priority, destination, after, port, only, cells)
+            }
         };
         debug_assert!(share.is_some(), "there is room for every frame");
         let share = share.unwrap_or(ShareId::NONE);
-        match egresses.only {
-            Some(egress) => self.levels.note_egress(share, egress),
-            None => {
-                for egress in egresses.ports.iter() {
-                    self.levels.note_egress(share, egress);
-                }
+        if egresses.only.is_none() {
+            for egress in egresses.ports.iter() {
+                self.levels.note_egress(share, egress);
             }
         }
         let state = &mut self.ports[port.index()];

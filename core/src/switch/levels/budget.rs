@@ -89,6 +89,7 @@ impl Budget {
     /// What a frame that arrives now raises its destination to: 1 + j, with the largest j for which
     /// m_j < γmax (equation 22). `None` when not even Level D has room: the neighbour did not obey, or
     /// the round trip is longer than was reckoned with.
+    #[inline(always)]
     pub(in crate::switch) fn arrival_level(&mut self) -> Option<Level> {
         if self.feedback == Level::ZERO {
             // No m_j is below γmax + rT, so none is below γmax; and there is a Level 1.

@@ -42,8 +42,9 @@ pub(in crate::switch) struct Share {
     pub(in crate::switch) cells: Bytes,
 }
 
-/// A share that was made while the entry had others.
+/// A share that was made while the entry had others. One cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct LaterShare {
     share: Share,
     entry: u32,
@@ -168,6 +169,7 @@ impl LevelTable {
     }
 
     /// A destination, if it is in the table; one that is not has Level 0 (rule 2).
+    #[inline(always)]
     pub(in crate::switch) fn find(
         &self,
         priority: Priority,
@@ -211,13 +213,15 @@ impl LevelTable {
     }
 
     /// A frame is admitted from `ingress` to a destination that is not in the table, and has `level` from
-    /// now on. `None` when the table is full, which more handles than frames would make it.
+    /// now on. It leaves by `egress`; for one with several see [`note_egress`](Self::note_egress). `None` when
+    /// the table is full, which more handles than frames would make it.
     pub(in crate::switch) fn add(
         &mut self,
         priority: Priority,
         destination: MacAddress,
         level: Level,
         ingress: PortId,
+        egress: Option<PortId>,
         cells: Bytes,
     ) -> Option<ShareId> {
         let key = Key::new(priority, destination);
@@ -236,7 +240,7 @@ impl LevelTable {
             newer: NIL,
             chain: self.entry_buckets[bucket],
         };
-        self.egresses[index as usize] = PortSet::EMPTY;
+        self.egresses[index as usize] = egress.into_iter().collect();
         self.entry_buckets[bucket] = index;
         match self.entries.get_mut(self.newest as usize) {
             Some(before) => before.newer = index,
@@ -247,26 +251,33 @@ impl LevelTable {
         Some(ShareId(index))
     }
 
-    /// A frame is admitted from `ingress` to a destination in the table. `None` when the table is full.
+    /// The same for a destination in the table.
     pub(in crate::switch) fn enter(
         &mut self,
         entry: EntryId,
         ingress: PortId,
+        egress: Option<PortId>,
         cells: Bytes,
     ) -> Option<ShareId> {
         let EntryId(index) = entry;
         let entry = self.entries.get_mut(index as usize)?;
         if entry.ingress == ingress && entry.cells > Bytes::ZERO {
             entry.cells += cells;
+            if let Some(egress) = egress {
+                self.egresses[index as usize].insert(egress);
+            }
             return Some(ShareId(index));
         }
-        let share = match self.find_share(index, ingress) {
-            Some(share) => {
-                self.shares[share as usize].share.cells += cells;
-                share
-            }
-            None => self.make_share(index, ingress, cells)?,
+        let bucket = self.share_bucket(index, ingress);
+        let share = match self.find_share(bucket, index, ingress) {
+            Some(share) => share,
+            None => self.make_share(bucket, index, ingress)?,
         };
+        let later = &mut self.shares[share as usize].share;
+        later.cells += cells;
+        if let Some(egress) = egress {
+            later.egresses.insert(egress);
+        }
         Some(ShareId(share | LATER))
     }
 
@@ -352,8 +363,8 @@ impl LevelTable {
         None
     }
 
-    fn find_share(&self, entry: u32, ingress: PortId) -> Option<u32> {
-        let mut at = self.share_buckets[self.share_bucket(entry, ingress)];
+    fn find_share(&self, bucket: usize, entry: u32, ingress: PortId) -> Option<u32> {
+        let mut at = self.share_buckets[bucket];
         while let Some(share) = self.shares.get(at as usize) {
             if share.entry == entry && share.share.ingress == ingress {
                 return Some(at);
@@ -363,8 +374,7 @@ impl LevelTable {
         None
     }
 
-    fn make_share(&mut self, entry: u32, ingress: PortId, cells: Bytes) -> Option<u32> {
-        let bucket = self.share_bucket(entry, ingress);
+    fn make_share(&mut self, bucket: usize, entry: u32, ingress: PortId) -> Option<u32> {
         let index = self.free_share;
         let newest = &mut self.entries[entry as usize].later;
         let later = self.shares.get_mut(index as usize)?;
@@ -374,7 +384,7 @@ impl LevelTable {
             share: Share {
                 ingress,
                 egresses: PortSet::EMPTY,
-                cells,
+                cells: Bytes::ZERO,
             },
             entry,
             next,
@@ -478,18 +488,18 @@ mod tests {
     fn enter(table: &mut LevelTable, destination: u8, ingress: u8, at: u8) -> ShareId {
         let destination = host(destination);
         let (ingress, cells) = (port(ingress), Bytes::new(256));
+        let egress = Some(port(9));
         let share = match table.find(P3, destination) {
-            Some(entry) => table.enter(entry, ingress, cells),
-            None => table.add(P3, destination, level(at), ingress, cells),
+            Some(entry) => table.enter(entry, ingress, egress, cells),
+            None => table.add(P3, destination, level(at), ingress, egress, cells),
         };
         let share = share.unwrap();
-        table.note_egress(share, port(9));
+        table.note_egress(share, port(8));
+        let both = PortSet::from_iter([port(8), port(9)]);
         let entry = table.find(P3, destination).unwrap();
         let of_port = |share: &Share| share.ingress == ingress;
         assert_eq!(table.shares(entry).filter(of_port).count(), 1);
-        assert!(table
-            .shares(entry)
-            .all(|share| share.egresses.contains(port(9))));
+        assert!(table.shares(entry).all(|share| share.egresses == both));
         share
     }
 
@@ -562,7 +572,7 @@ mod tests {
         for round in 0..3 {
             let shares: Vec<_> = (0..5).map(|n| enter(&mut table, n, round, n)).collect();
             assert_eq!(table.len(), 5);
-            let one_more = table.add(P4, host(7), level(1), port(1), Bytes::new(256));
+            let one_more = table.add(P4, host(7), level(1), port(1), None, Bytes::new(256));
             assert_eq!(one_more, None, "full");
             let mut levels: Vec<_> = table.iter().map(|entry| entry.level.get()).collect();
             levels.sort_unstable();
