@@ -29,17 +29,6 @@ impl Port {
         }
     }
 
-    /// The same when only room has been gained: that can but lower the Feedback, and nothing is lower
-    /// than zero.
-    pub(super) fn note_room(&mut self, priority: Priority) {
-        let level = self.levels[priority.index()].as_ref();
-        let is_calm = self.coding == FeedbackCoding::Pfc
-            && level.is_some_and(|level| level.sent.told() == Level::ZERO);
-        if !is_calm {
-            self.note_feedback(priority);
-        }
-    }
-
     /// True when frames that are under way when a Feedback is sent need room of their own.
     pub(super) fn needs_reserve(&self) -> bool {
         self.coding != FeedbackCoding::Grants

@@ -3,6 +3,7 @@
 
 use super::echo::EchoState;
 use super::levels::{EntryId, FeedbackReceived, GrantsTaken, ShareId};
+use super::receive::Egresses;
 use super::virtual_queues::Place;
 use super::{LevelGauges, Switch};
 use crate::command::CommandError;
@@ -37,27 +38,26 @@ impl Assignment {
 }
 
 impl Switch {
-    /// Level Assignment Rules 4 (with equation 22) and 5: what the frame's destination has once the frame
-    /// is here. Changes nothing yet.
+    /// Level Assignment Rules 4 (with equation 22) and 5, for a frame of a class with Levels: what its
+    /// destination has once it is here. Changes nothing yet.
+    #[inline(always)]
     pub(super) fn assign_level(
         &mut self,
         now: Instant,
         port: PortId,
         frame: &Frame,
     ) -> Result<Assignment, DropReason> {
-        if !self.with_levels.contains(frame.priority) {
-            return Ok(Assignment::NONE);
-        }
-        let entry = self.levels.find(frame.priority, frame.destination);
+        let priority = frame.priority;
+        let entry = self.levels.find(priority, frame.destination);
         let before = match entry {
             Some(entry) => self.levels.level(entry),
             // The entry of a destination that is new begins at the class's own Level.
             None => {
-                let class = &self.config.classes[frame.priority.index()];
-                class.mode.level_rules().level_min
+                let mode = &self.config.classes[priority.index()].mode;
+                mode.level_rules().level_min
             }
         };
-        let Some(state) = &mut self.ports[port.index()].levels[frame.priority.index()] else {
+        let Some(state) = &mut self.ports[port.index()].levels[priority.index()] else {
             return Ok(Assignment {
                 entry,
                 before,
@@ -71,11 +71,20 @@ impl Switch {
                 after: before.max(level),
             });
         }
-        if state.budget.note_refusal() {
-            let (ingress, priority) = (port, frame.priority);
+        Err(self.refuse_level(now, port, priority))
+    }
+
+    /// Not even Level D has room.
+    #[cold]
+    fn refuse_level(&mut self, now: Instant, ingress: PortId, priority: Priority) -> DropReason {
+        let state = &mut self.ports[ingress.index()].levels[priority.index()];
+        if state
+            .as_mut()
+            .is_some_and(|state| state.budget.note_refusal())
+        {
             self.push_event(now, EventKind::HeadroomExceeded { ingress, priority });
         }
-        Err(DropReason::HeadroomExceeded)
+        DropReason::HeadroomExceeded
     }
 
     /// A frame is here, whatever becomes of it: its sender has counted it.
@@ -92,8 +101,9 @@ impl Switch {
         }
     }
 
-    /// The frame is admitted: its destination is lifted with all that is buffered for it, and the frame
-    /// is stored. O(ingress ports with frames for the destination × their egress ports).
+    /// The frame, of a class with Levels, is admitted: its destination is lifted with all that is buffered
+    /// for it, and the frame is stored. O(1); for a destination that is lifted O(ingress ports with frames
+    /// for it × their egress ports).
     pub(super) fn store_at_level(
         &mut self,
         now: Instant,
@@ -101,33 +111,50 @@ impl Switch {
         frame: &Frame,
         assignment: Assignment,
         cells: Bytes,
-        egresses: &PortSet,
+        egresses: &Egresses,
     ) -> ShareId {
-        if !self.with_levels.contains(frame.priority) {
-            return ShareId::NONE;
-        }
         let priority = frame.priority;
-        let Assignment { before, after, .. } = assignment;
+        let Assignment {
+            entry,
+            before,
+            after,
+        } = assignment;
         if after > before {
-            self.lift(frame, assignment);
+            if let Some(entry) = entry {
+                self.lift(frame, entry, before, after);
+            }
             let state = &mut self.ports[port.index()];
             state.counters.priority[priority.index()].lifts += 1;
-            self.check_route(now, port, frame, after, egresses);
+            if after >= self.config.classes[priority.index()].mode.depth() {
+                self.check_route(now, port, frame, &egresses.ports);
+            }
         }
-        let entry = assignment
-            .entry
-            .or_else(|| self.levels.add(priority, frame.destination, after));
-        let share = entry.and_then(|entry| self.levels.enter(entry, port, cells, egresses));
+        let share = match entry {
+            Some(entry) => self.levels.enter(entry, port, egresses.only, cells),
+            None => {
+                let (destination, only) = (frame.destination, egresses.only);
+                self.levels
+                    .add(priority, destination, after, port, only, cells)
+            }
+        };
+        debug_assert!(share.is_some(), "there is room for every frame");
+        let share = share.unwrap_or(ShareId::NONE);
+        if egresses.only.is_none() {
+            for egress in egresses.ports.iter() {
+                self.levels.note_egress(share, egress);
+            }
+        }
         let state = &mut self.ports[port.index()];
         if let Some(level) = &mut state.levels[priority.index()] {
             level.budget.store(after, cells);
-            level.sent.note_arrival(cells, level.repeat_after);
-            state.link_sent.note_arrival(cells, level.repeat_after);
-            state.note_feedback(priority);
-            self.ready.note_due(port, state);
+            if state.coding != FeedbackCoding::Pfc || !level.is_calm() {
+                level.sent.note_arrival(cells, level.repeat_after);
+                state.link_sent.note_arrival(cells, level.repeat_after);
+                state.note_feedback(priority);
+                self.ready.note_due(port, state);
+            }
         }
-        debug_assert!(share.is_some(), "there is room for every frame");
-        share.unwrap_or(ShareId::NONE)
+        share
     }
 
     /// A frame has left the switch.
@@ -144,8 +171,11 @@ impl Switch {
         let state = &mut self.ports[ingress.index()];
         if let Some(link) = &mut state.levels[priority.index()] {
             link.budget.leave(level, cells);
-            state.note_room(priority);
-            self.ready.note_due(ingress, state);
+            // Room that was gained can but lower the Feedback, and nothing is lower than zero.
+            if state.coding != FeedbackCoding::Pfc || link.sent.told() > Level::ZERO {
+                state.note_feedback(priority);
+                self.ready.note_due(ingress, state);
+            }
         }
     }
 
@@ -303,11 +333,9 @@ impl Switch {
         })
     }
 
-    fn lift(&mut self, frame: &Frame, assignment: Assignment) {
-        let Some(entry) = assignment.entry else {
-            return;
-        };
-        let (priority, from, to) = (frame.priority, assignment.before, assignment.after);
+    #[inline(never)]
+    fn lift(&mut self, frame: &Frame, entry: EntryId, from: Level, to: Level) {
+        let priority = frame.priority;
         for share in self.levels.shares(entry) {
             let state = &mut self.ports[share.ingress.index()];
             if let Some(level) = &mut state.levels[priority.index()] {
@@ -329,18 +357,9 @@ impl Switch {
         self.levels.set_level(entry, to);
     }
 
-    /// Level D belongs to the destination's own switch alone (Lemma 1).
-    fn check_route(
-        &mut self,
-        now: Instant,
-        port: PortId,
-        frame: &Frame,
-        level: Level,
-        egresses: &PortSet,
-    ) {
-        if level < self.config.classes[frame.priority.index()].mode.depth() {
-            return;
-        }
+    /// Level D, to which a destination was lifted, belongs to its own switch alone (Lemma 1).
+    #[cold]
+    fn check_route(&mut self, now: Instant, port: PortId, frame: &Frame, egresses: &PortSet) {
         let leads_on = egresses
             .iter()
             .any(|egress| self.ports[egress.index()].role == PortRole::Fabric);

@@ -95,18 +95,20 @@ pub(super) struct Port {
     pub(super) link_sent: FeedbackSent,
 }
 
-/// Protocol P on one link and class: what arrives by it, and what may leave by it.
+/// Protocol P on one link and class: what arrives by it, and what may leave by it. The usual frame touches the
+/// first two cache lines.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct LevelState {
-    pub(super) budget: Budget,
-    pub(super) sent: FeedbackSent,
-    pub(super) received: FeedbackReceived,
+    pub(super) taken: GrantsTaken,
     /// Where Feedback is permission for a number of frames.
     pub(super) given: Option<GrantsGiven>,
-    pub(super) taken: GrantsTaken,
-    pub(super) repeat_after: Bytes,
     /// False for a class that ignores Feedback, and is told none.
     pub(super) obeys: bool,
+    pub(super) received: FeedbackReceived,
+    pub(super) sent: FeedbackSent,
+    pub(super) budget: Budget,
+    pub(super) repeat_after: Bytes,
 }
 
 impl LevelState {
@@ -131,6 +133,14 @@ impl LevelState {
                 obeys: rules.obeys_feedback,
             })
         })
+    }
+}
+
+impl LevelState {
+    /// True when the neighbour need not be told anything, unless frames are granted to it: the Feedback is 0
+    /// and was told as such.
+    pub(super) fn is_calm(&self) -> bool {
+        self.budget.feedback() == Level::ZERO && self.sent.is_calm()
     }
 }
 

@@ -3,6 +3,7 @@
 use super::charges::Charge;
 use super::forwarding::Decision;
 use super::level_rules::Assignment;
+use super::levels::ShareId;
 use super::virtual_queues::Place;
 use super::Switch;
 use crate::config::PortRole;
@@ -17,11 +18,11 @@ use crate::wire::echo::Echo;
 use crate::wire::mac_control::MacControl;
 
 /// Where a frame leaves by.
-struct Egresses {
-    ports: PortSet,
+pub(super) struct Egresses {
+    pub(super) ports: PortSet,
     copies: usize,
     /// For a frame with one copy.
-    only: Option<PortId>,
+    pub(super) only: Option<PortId>,
 }
 
 impl Switch {
@@ -171,7 +172,11 @@ impl Switch {
         if self.queues.room() < copies || !self.charges.is_free(frame.handle) {
             return Err(DropReason::TableFull);
         }
-        let assignment = self.assign_level(now, port, &frame)?;
+        let assignment = if self.with_levels.contains(frame.priority) {
+            self.assign_level(now, port, &frame)?
+        } else {
+            Assignment::NONE
+        };
         let mut admitted = self.charge(now, port, &frame, assignment, &egresses)?;
         if self.marks_arrivals.contains(frame.priority) {
             admitted.mark |= self.marks_by_backlog(frame.priority, &egresses.ports);
@@ -261,8 +266,11 @@ impl Switch {
                 counters.rx_frames += 1;
                 counters.rx_bytes += frame.length.get();
                 self.note_pause_change(port, frame.priority, admission.change);
-                let share =
-                    self.store_at_level(now, port, frame, assignment, cells, &egresses.ports);
+                let share = if self.with_levels.contains(frame.priority) {
+                    self.store_at_level(now, port, frame, assignment, cells, egresses)
+                } else {
+                    ShareId::NONE
+                };
                 let charge = Charge {
                     cells,
                     ingress: port,

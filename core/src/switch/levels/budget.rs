@@ -8,21 +8,26 @@ use crate::units::Bytes;
 ///
 /// What is stored is counted by Level, so that each rule costs O(1); every m_i follows from the counts by
 /// equation (8). The Feedback is kept with them: it is asked for with every frame and changed by few. It is
-/// looked for, in O(D), only while more is stored than b_1 has room for.
+/// looked for, in O(D), only while more is stored than b_1 has room for. What every frame reads and changes
+/// comes first.
 #[derive(Debug)]
+#[repr(C)]
 pub(in crate::switch) struct Budget {
     depth: Level,
     feedback: Level,
     closed: bool,
     overrun: bool,
-    gamma_max: Bytes,
-    /// rT of section V: what may still arrive once a Feedback was sent.
-    reserve: Bytes,
     stored_total: Bytes,
+    /// While no more than this is stored, no m_i can be so small that the Feedback is not 0: every sum is at
+    /// least b_1.
+    calm_up_to: Bytes,
     /// Stored at Level 1 first. What is at Level 0 counts as at Level 1: it takes from the same m_i.
     stored: [Bytes; LEVEL_MAX],
     /// b_1, then b_1 + b_2 and so on.
     sums: [Bytes; LEVEL_MAX],
+    gamma_max: Bytes,
+    /// rT of section V: what may still arrive once a Feedback was sent.
+    reserve: Bytes,
     /// The smallest b_i.
     least: Bytes,
 }
@@ -45,6 +50,7 @@ impl Budget {
             gamma_max,
             reserve,
             stored_total: Bytes::ZERO,
+            calm_up_to: sums[0].saturating_sub(gamma_max + reserve),
             stored: [Bytes::ZERO; LEVEL_MAX],
             sums,
             least: budgets.as_slice().iter().copied().min().unwrap_or_default(),
@@ -83,13 +89,14 @@ impl Budget {
     /// What a frame that arrives now raises its destination to: 1 + j, with the largest j for which
     /// m_j < γmax (equation 22). `None` when not even Level D has room: the neighbour did not obey, or
     /// the round trip is longer than was reckoned with.
+    #[inline(always)]
     pub(in crate::switch) fn arrival_level(&mut self) -> Option<Level> {
-        let j = if self.feedback == Level::ZERO {
-            // No m_j is below γmax + rT, so none is below γmax.
-            Level::ZERO
-        } else {
-            self.highest_below(self.gamma_max)
-        };
+        if self.feedback == Level::ZERO {
+            // No m_j is below γmax + rT, so none is below γmax; and there is a Level 1.
+            self.overrun = false;
+            return Level::ZERO.above();
+        }
+        let j = self.highest_below(self.gamma_max);
         let level = j.above().filter(|level| *level <= self.depth);
         if level.is_some() {
             self.overrun = false;
@@ -106,8 +113,7 @@ impl Budget {
     pub(in crate::switch) fn store(&mut self, level: Level, cells: Bytes) {
         self.stored[count_of(level)] += cells;
         self.stored_total += cells;
-        // Every sum is at least b_1, so that up to here no m_i can be too small.
-        if self.sums[0] < self.stored_total + self.gamma_max + self.reserve {
+        if self.stored_total > self.calm_up_to {
             self.find_feedback();
         }
     }
@@ -146,6 +152,7 @@ impl Budget {
     pub(in crate::switch) fn set_reserve(&mut self, reserve: Bytes) -> bool {
         let most = self.least.saturating_sub(self.gamma_max);
         self.reserve = reserve.min(most);
+        self.calm_up_to = self.sums[0].saturating_sub(self.gamma_max + self.reserve);
         self.find_feedback();
         reserve <= most
     }
@@ -163,6 +170,7 @@ impl Budget {
         }
     }
 
+    #[inline(never)]
     fn find_feedback(&mut self) {
         self.feedback = if self.closed {
             self.depth
@@ -171,6 +179,7 @@ impl Budget {
         };
     }
 
+    #[inline(never)]
     fn highest_below(&self, bound: Bytes) -> Level {
         let mut highest = Level::ZERO;
         let mut level = Level::ZERO;

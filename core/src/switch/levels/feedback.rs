@@ -103,6 +103,11 @@ impl FeedbackSent {
         !self.silent && (self.repeat || feedback != self.told)
     }
 
+    /// True when Feedback 0 was told last and is not to be repeated now.
+    pub(in crate::switch) fn is_calm(&self) -> bool {
+        self.told == Level::ZERO && !self.repeat
+    }
+
     /// A frame of `cells` came in; `part` of the reserve makes us repeat what restricts.
     pub(in crate::switch) fn note_arrival(&mut self, cells: Bytes, part: Bytes) {
         if self.told > Level::ZERO {

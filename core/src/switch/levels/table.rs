@@ -8,11 +8,18 @@ use crate::units::{Bytes, MacAddress, PortId, Priority, PRIORITY_COUNT};
 
 const NIL: u32 = u32::MAX;
 
+/// Ends the list of an entry's later shares. It is a share that nobody has, so that one in a list is taken out
+/// without asking whether it has neighbours: which of them it has, no processor can foresee.
+const END: u32 = 0;
+
 /// Entries of one bucket if every frame were for a destination of its own: few are, and larger tables would have
 /// each lookup read memory that no other one has read.
 const ENTRIES_OF_BUCKET: usize = 4;
 
-/// Names a [`Share`] for as long as it has frames.
+/// Marks the [`ShareId`] of a [`Share`]; one without it is the number of an [`Entry`], for the first share.
+const LATER: u32 = 1 << 31;
+
+/// Names what is buffered for one destination behind one ingress port, for as long as that has frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct ShareId(u32);
 
@@ -33,6 +40,13 @@ pub(in crate::switch) struct Share {
     pub(in crate::switch) egresses: PortSet,
     /// In whole cells, from admission to completion.
     pub(in crate::switch) cells: Bytes,
+}
+
+/// A share that was made while the entry had others. One cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct LaterShare {
+    share: Share,
     entry: u32,
     /// Next and previous of the same entry.
     next: u32,
@@ -61,12 +75,20 @@ impl Key {
 
 /// One destination of one priority: each class is a network of its own, with buffers and Feedback of
 /// its own.
+///
+/// It holds the share that it was made with itself: most destinations have no other one. Once that share's
+/// frames have gone, it stays empty for as long as the entry lives.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
 struct Entry {
     key: Key,
+    /// Of the first share.
+    cells: Bytes,
     level: Level,
-    /// The first share; an entry has at least one.
-    shares: u32,
+    /// Of the first share.
+    ingress: PortId,
+    /// The newest of the later shares.
+    later: u32,
     /// Neighbours in the order of age.
     older: u32,
     newer: u32,
@@ -79,12 +101,14 @@ struct Entry {
 #[derive(Debug)]
 pub(in crate::switch) struct LevelTable {
     entries: Vec<Entry>,
+    /// By entry: where the frames of its first share leave by. Every frame adds to it, few read it.
+    egresses: Vec<PortSet>,
     free_entry: u32,
     entry_buckets: Vec<u32>,
     entry_count: usize,
     oldest: u32,
     newest: u32,
-    shares: Vec<Share>,
+    shares: Vec<LaterShare>,
     free_share: u32,
     share_buckets: Vec<u32>,
     port_count: usize,
@@ -93,8 +117,9 @@ pub(in crate::switch) struct LevelTable {
 impl LevelTable {
     /// Room for `frame_count` frames: a share has one at least, an entry a share.
     pub(in crate::switch) fn new(frame_count: usize, port_count: usize) -> Self {
-        let link = |index: usize| {
-            if index + 1 < frame_count {
+        let share_count = frame_count + 1;
+        let link = |index: usize, count: usize| {
+            if index + 1 < count {
                 index as u32 + 1
             } else {
                 NIL
@@ -102,32 +127,37 @@ impl LevelTable {
         };
         let entry = |index| Entry {
             key: Key(0),
+            cells: Bytes::ZERO,
             level: Level::ZERO,
-            shares: NIL,
+            ingress: PortId::new(0),
+            later: END,
             older: NIL,
             newer: NIL,
-            chain: link(index),
+            chain: link(index, frame_count),
         };
-        let share = |index| Share {
+        let empty = Share {
             ingress: PortId::new(0),
             egresses: PortSet::EMPTY,
             cells: Bytes::ZERO,
-            entry: NIL,
-            next: NIL,
-            previous: NIL,
-            chain: link(index),
         };
-        let first = if frame_count == 0 { NIL } else { 0 };
+        let share = |index| LaterShare {
+            share: empty,
+            entry: NIL,
+            next: END,
+            previous: END,
+            chain: link(index, share_count),
+        };
         let bucket_count = frame_count.div_ceil(ENTRIES_OF_BUCKET).next_power_of_two();
         Self {
             entries: (0..frame_count).map(entry).collect(),
-            free_entry: first,
+            egresses: vec![PortSet::EMPTY; frame_count],
+            free_entry: if frame_count == 0 { NIL } else { 0 },
             entry_buckets: vec![NIL; bucket_count],
             entry_count: 0,
             oldest: NIL,
             newest: NIL,
-            shares: (0..frame_count).map(share).collect(),
-            free_share: first,
+            shares: (0..share_count).map(share).collect(),
+            free_share: link(END as usize, share_count),
             share_buckets: vec![NIL; bucket_count],
             port_count,
         }
@@ -139,6 +169,7 @@ impl LevelTable {
     }
 
     /// A destination, if it is in the table; one that is not has Level 0 (rule 2).
+    #[inline(always)]
     pub(in crate::switch) fn find(
         &self,
         priority: Priority,
@@ -155,15 +186,23 @@ impl LevelTable {
             .map_or(Level::ZERO, |entry| entry.level)
     }
 
-    /// Where frames for a destination are buffered.
-    pub(in crate::switch) fn shares(&self, entry: EntryId) -> impl Iterator<Item = &Share> {
-        let entry = self.entries.get(entry.0 as usize);
-        let mut at = entry.map_or(NIL, |entry| entry.shares);
-        core::iter::from_fn(move || {
-            let share = self.shares.get(at as usize)?;
-            at = share.next;
-            Some(share)
-        })
+    /// Where frames for a destination are buffered, the newest share first.
+    pub(in crate::switch) fn shares(&self, entry: EntryId) -> impl Iterator<Item = Share> + '_ {
+        let index = entry.0 as usize;
+        let entry = self.entries.get(index);
+        let first = entry.filter(|entry| entry.cells > Bytes::ZERO);
+        let first = first.map(|entry| Share {
+            ingress: entry.ingress,
+            egresses: self.egresses[index],
+            cells: entry.cells,
+        });
+        let mut at = entry.map_or(END, |entry| entry.later);
+        let later = core::iter::from_fn(move || {
+            let later = self.shares.get(at as usize).filter(|_| at != END)?;
+            at = later.next;
+            Some(later.share)
+        });
+        later.chain(first)
     }
 
     /// Sets the Level of a destination.
@@ -173,50 +212,114 @@ impl LevelTable {
         }
     }
 
-    /// A destination that is not in the table; it needs a frame that [`enter`](Self::enter)s. `None` when
+    /// A frame is admitted from `ingress` to a destination that is not in the table, and has `level` from
+    /// now on. It leaves by `egress`; for one with several see [`note_egress`](Self::note_egress). `None` when
     /// the table is full, which more handles than frames would make it.
     pub(in crate::switch) fn add(
         &mut self,
         priority: Priority,
         destination: MacAddress,
         level: Level,
-    ) -> Option<EntryId> {
+        ingress: PortId,
+        egress: Option<PortId>,
+        cells: Bytes,
+    ) -> Option<ShareId> {
         let key = Key::new(priority, destination);
         debug_assert!(self.find_entry(key).is_none());
-        if self.free_share == NIL {
-            return None;
+        let bucket = self.entry_bucket(key);
+        let index = self.free_entry;
+        let entry = self.entries.get_mut(index as usize)?;
+        self.free_entry = entry.chain;
+        *entry = Entry {
+            key,
+            cells,
+            level,
+            ingress,
+            later: END,
+            older: self.newest,
+            newer: NIL,
+            chain: self.entry_buckets[bucket],
+        };
+        self.egresses[index as usize] = egress.into_iter().collect();
+        self.entry_buckets[bucket] = index;
+        match self.entries.get_mut(self.newest as usize) {
+            Some(before) => before.newer = index,
+            None => self.oldest = index,
         }
-        self.make_entry(key, level).map(EntryId)
+        self.newest = index;
+        self.entry_count += 1;
+        Some(ShareId(index))
     }
 
-    /// A frame is admitted from `ingress`. `None` when the table is full.
+    /// The same for a destination in the table.
     pub(in crate::switch) fn enter(
         &mut self,
         entry: EntryId,
         ingress: PortId,
+        egress: Option<PortId>,
         cells: Bytes,
-        egresses: &PortSet,
     ) -> Option<ShareId> {
-        let EntryId(entry) = entry;
-        let index = match self.find_share(entry, ingress) {
+        let EntryId(index) = entry;
+        let entry = self.entries.get_mut(index as usize)?;
+        if entry.ingress == ingress && entry.cells > Bytes::ZERO {
+            entry.cells += cells;
+            if let Some(egress) = egress {
+                self.egresses[index as usize].insert(egress);
+            }
+            return Some(ShareId(index));
+        }
+        let bucket = self.share_bucket(index, ingress);
+        let share = match self.find_share(bucket, index, ingress) {
             Some(share) => share,
-            None => self.make_share(entry, ingress)?,
+            None => self.make_share(bucket, index, ingress)?,
         };
-        let share = &mut self.shares[index as usize];
-        share.cells += cells;
-        share.egresses.insert_all(egresses);
-        Some(ShareId(index))
+        let later = &mut self.shares[share as usize].share;
+        later.cells += cells;
+        if let Some(egress) = egress {
+            later.egresses.insert(egress);
+        }
+        Some(ShareId(share | LATER))
+    }
+
+    /// Frames of a share leave by `egress` too.
+    pub(in crate::switch) fn note_egress(&mut self, share: ShareId, egress: PortId) {
+        let ShareId(share) = share;
+        let egresses = if share & LATER == 0 {
+            self.egresses.get_mut(share as usize)
+        } else {
+            let later = self.shares.get_mut((share & !LATER) as usize);
+            later.map(|later| &mut later.share.egresses)
+        };
+        if let Some(egresses) = egresses {
+            egresses.insert(egress);
+        }
     }
 
     /// A frame has left. Gives the Level that it had.
     pub(in crate::switch) fn leave(&mut self, share: ShareId, cells: Bytes) -> Option<Level> {
-        let state = self.shares.get_mut(share.0 as usize)?;
-        debug_assert!(state.cells >= cells, "a frame leaves twice");
-        state.cells = state.cells.saturating_sub(cells);
-        let level = self.entries.get(state.entry as usize)?.level;
+        let ShareId(share) = share;
+        if share & LATER != 0 {
+            return self.leave_later(share & !LATER, cells);
+        }
+        let entry = self.entries.get_mut(share as usize)?;
+        debug_assert!(entry.cells >= cells, "a frame leaves twice");
+        entry.cells = entry.cells.saturating_sub(cells);
+        let level = entry.level;
         // Every frame charges something.
-        if state.cells == Bytes::ZERO {
-            self.free_share(share.0);
+        if entry.cells == Bytes::ZERO && entry.later == END {
+            self.free_entry(share);
+        }
+        Some(level)
+    }
+
+    /// The same for a frame of a later share.
+    fn leave_later(&mut self, index: u32, cells: Bytes) -> Option<Level> {
+        let later = self.shares.get_mut(index as usize)?;
+        debug_assert!(later.share.cells >= cells, "a frame leaves twice");
+        later.share.cells = later.share.cells.saturating_sub(cells);
+        let level = self.entries.get(later.entry as usize)?.level;
+        if later.share.cells == Bytes::ZERO {
+            self.free_share(index);
         }
         Some(level)
     }
@@ -260,10 +363,10 @@ impl LevelTable {
         None
     }
 
-    fn find_share(&self, entry: u32, ingress: PortId) -> Option<u32> {
-        let mut at = self.share_buckets[self.share_bucket(entry, ingress)];
+    fn find_share(&self, bucket: usize, entry: u32, ingress: PortId) -> Option<u32> {
+        let mut at = self.share_buckets[bucket];
         while let Some(share) = self.shares.get(at as usize) {
-            if share.entry == entry && share.ingress == ingress {
+            if share.entry == entry && share.share.ingress == ingress {
                 return Some(at);
             }
             at = share.chain;
@@ -271,68 +374,41 @@ impl LevelTable {
         None
     }
 
-    fn make_entry(&mut self, key: Key, level: Level) -> Option<u32> {
-        let bucket = self.entry_bucket(key);
-        let index = self.free_entry;
-        let entry = self.entries.get_mut(index as usize)?;
-        self.free_entry = entry.chain;
-        *entry = Entry {
-            key,
-            level,
-            shares: NIL,
-            older: self.newest,
-            newer: NIL,
-            chain: self.entry_buckets[bucket],
-        };
-        self.entry_buckets[bucket] = index;
-        match self.entries.get_mut(self.newest as usize) {
-            Some(before) => before.newer = index,
-            None => self.oldest = index,
-        }
-        self.newest = index;
-        self.entry_count += 1;
-        Some(index)
-    }
-
-    fn make_share(&mut self, entry: u32, ingress: PortId) -> Option<u32> {
-        let bucket = self.share_bucket(entry, ingress);
+    fn make_share(&mut self, bucket: usize, entry: u32, ingress: PortId) -> Option<u32> {
         let index = self.free_share;
-        let next = self.entries[entry as usize].shares;
-        let share = self.shares.get_mut(index as usize)?;
-        self.free_share = share.chain;
-        *share = Share {
-            ingress,
-            egresses: PortSet::EMPTY,
-            cells: Bytes::ZERO,
+        let newest = &mut self.entries[entry as usize].later;
+        let later = self.shares.get_mut(index as usize)?;
+        self.free_share = later.chain;
+        let next = core::mem::replace(newest, index);
+        *later = LaterShare {
+            share: Share {
+                ingress,
+                egresses: PortSet::EMPTY,
+                cells: Bytes::ZERO,
+            },
             entry,
             next,
-            previous: NIL,
+            previous: END,
             chain: self.share_buckets[bucket],
         };
         self.share_buckets[bucket] = index;
-        if let Some(after) = self.shares.get_mut(next as usize) {
-            after.previous = index;
-        }
-        self.entries[entry as usize].shares = index;
+        self.shares[next as usize].previous = index;
         Some(index)
     }
 
     fn free_share(&mut self, index: u32) {
-        let share = &self.shares[index as usize];
-        let (entry, next, previous) = (share.entry, share.next, share.previous);
-        let bucket = self.share_bucket(entry, share.ingress);
+        let later = &self.shares[index as usize];
+        let (entry, next, previous) = (later.entry, later.next, later.previous);
+        let bucket = self.share_bucket(entry, later.share.ingress);
         unchain(&mut self.share_buckets[bucket], &mut self.shares, index);
-        match self.shares.get_mut(previous as usize) {
-            Some(before) => before.next = next,
-            None => self.entries[entry as usize].shares = next,
-        }
-        if let Some(after) = self.shares.get_mut(next as usize) {
-            after.previous = previous;
-        }
+        self.shares[previous as usize].next = next;
+        self.shares[next as usize].previous = previous;
         let free = &mut self.shares[index as usize];
         (free.chain, free.entry) = (self.free_share, NIL);
         self.free_share = index;
-        if next == NIL && previous == NIL {
+        let of = &mut self.entries[entry as usize];
+        of.later = if previous == END { next } else { of.later };
+        if of.later == END && of.cells == Bytes::ZERO {
             self.free_entry(entry);
         }
     }
@@ -367,7 +443,7 @@ impl Chained for Entry {
     }
 }
 
-impl Chained for Share {
+impl Chained for LaterShare {
     fn chain_mut(&mut self) -> &mut u32 {
         &mut self.chain
     }
@@ -410,15 +486,21 @@ mod tests {
     }
 
     fn enter(table: &mut LevelTable, destination: u8, ingress: u8, at: u8) -> ShareId {
-        let egresses = PortSet::from_iter([port(9)]);
         let destination = host(destination);
-        let entry = table
-            .find(P3, destination)
-            .or_else(|| table.add(P3, destination, level(at)))
-            .unwrap();
-        table
-            .enter(entry, port(ingress), Bytes::new(256), &egresses)
-            .unwrap()
+        let (ingress, cells) = (port(ingress), Bytes::new(256));
+        let egress = Some(port(9));
+        let share = match table.find(P3, destination) {
+            Some(entry) => table.enter(entry, ingress, egress, cells),
+            None => table.add(P3, destination, level(at), ingress, egress, cells),
+        };
+        let share = share.unwrap();
+        table.note_egress(share, port(8));
+        let both = PortSet::from_iter([port(8), port(9)]);
+        let entry = table.find(P3, destination).unwrap();
+        let of_port = |share: &Share| share.ingress == ingress;
+        assert_eq!(table.shares(entry).filter(of_port).count(), 1);
+        assert!(table.shares(entry).all(|share| share.egresses == both));
+        share
     }
 
     fn level_of(table: &LevelTable, priority: Priority, destination: u8) -> Option<Level> {
@@ -453,12 +535,45 @@ mod tests {
     }
 
     #[test]
+    fn the_first_share_goes_before_the_later_ones_and_comes_again() {
+        let mut table = LevelTable::new(8, 10);
+        let listed = |table: &LevelTable| -> Vec<(u8, u64)> {
+            let entry = table.find(P3, host(1)).unwrap();
+            let shares = table.shares(entry);
+            shares
+                .map(|share| (share.ingress.get(), share.cells.get()))
+                .collect()
+        };
+        let first = enter(&mut table, 1, 1, 2);
+        let second = enter(&mut table, 1, 2, 2);
+        let third = enter(&mut table, 1, 3, 2);
+        assert_eq!(
+            listed(&table),
+            [(3, 256), (2, 256), (1, 256)],
+            "newest first"
+        );
+        table.leave(first, Bytes::new(256));
+        assert_eq!(listed(&table), [(3, 256), (2, 256)]);
+        let again = enter(&mut table, 1, 1, 2);
+        assert_eq!(again, enter(&mut table, 1, 1, 2));
+        assert_eq!(listed(&table), [(1, 512), (3, 256), (2, 256)]);
+        table.leave(third, Bytes::new(256));
+        table.leave(again, Bytes::new(256));
+        assert_eq!(listed(&table), [(1, 256), (2, 256)]);
+        table.leave(again, Bytes::new(256));
+        assert_eq!(table.leave(second, Bytes::new(256)), Some(level(2)));
+        assert_eq!(table.len(), 0);
+        assert_eq!(table.leave(ShareId::NONE, Bytes::new(256)), None);
+    }
+
+    #[test]
     fn room_for_as_many_destinations_as_frames() {
         let mut table = LevelTable::new(5, 10);
         for round in 0..3 {
             let shares: Vec<_> = (0..5).map(|n| enter(&mut table, n, round, n)).collect();
             assert_eq!(table.len(), 5);
-            assert_eq!(table.add(P4, host(7), level(1)), None, "full");
+            let one_more = table.add(P4, host(7), level(1), port(1), None, Bytes::new(256));
+            assert_eq!(one_more, None, "full");
             let mut levels: Vec<_> = table.iter().map(|entry| entry.level.get()).collect();
             levels.sort_unstable();
             assert_eq!(levels, [0, 1, 2, 3, 4]);
