@@ -53,7 +53,8 @@ impl Value {
 }
 
 /// One `PATH=VALUE` of the command line: `deadlock.policy=breaker`, `class.lossless.xoff=64KiB`. In an
-/// array of tables the element is chosen by its `name`, or by its place from 0 where it has none.
+/// array of tables the element is chosen by its `name`, or by its place from 0 where it has none. Nothing behind the
+/// `=` takes out what the file has there: `route=`, `flow.a.via=`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     path: Vec<String>,
@@ -110,6 +111,9 @@ pub(crate) fn apply(root: &mut Item, change: &Override) -> Result<(), Problem> {
         key: change.to_string(),
         message,
     };
+    if change.value.is_empty() {
+        return remove(root, change);
+    }
     let mut at = root;
     for (depth, key) in change.path.iter().enumerate() {
         let is_last = depth + 1 == change.path.len();
@@ -134,11 +138,7 @@ pub(crate) fn apply(root: &mut Item, change: &Override) -> Result<(), Problem> {
             }
             Value::Array(elements) if !is_last => {
                 let names: Vec<String> = elements.iter().filter_map(name_of).collect();
-                let Some(index) = elements
-                    .iter()
-                    .position(|element| name_of(element).as_deref() == Some(key))
-                    .or_else(|| unnamed(elements, key))
-                else {
+                let Some(index) = place(elements, key) else {
                     return Err(refuse(format!(
                         "there is no `{key}`; there are: {}",
                         names.join(", ")
@@ -154,6 +154,46 @@ pub(crate) fn apply(root: &mut Item, change: &Override) -> Result<(), Problem> {
         value: bare_value(&change.value),
     };
     Ok(())
+}
+
+/// Takes out what stands at `change.path`; a complaint where there is nothing.
+fn remove(root: &mut Item, change: &Override) -> Result<(), Problem> {
+    let missing = |key: &str| Problem {
+        line: None,
+        key: change.to_string(),
+        message: format!("there is no `{key}` to take out"),
+    };
+    let Some((last, way)) = change.path.split_last() else {
+        return Ok(());
+    };
+    let mut at = root;
+    for key in way {
+        at = match &mut at.value {
+            Value::Table(entries) => entries
+                .iter_mut()
+                .find_map(|(name, item)| (name == key).then_some(item)),
+            Value::Array(elements) => place(elements, key).map(|index| &mut elements[index]),
+            _ => None,
+        }
+        .ok_or_else(|| missing(key))?;
+    }
+    let found = match &mut at.value {
+        Value::Table(entries) => entries
+            .iter()
+            .position(|(name, _)| name == last)
+            .map(|index| drop(entries.remove(index))),
+        Value::Array(elements) => place(elements, last).map(|index| drop(elements.remove(index))),
+        _ => None,
+    };
+    found.ok_or_else(|| missing(last))
+}
+
+/// Where in an array of tables the element that `key` chooses is.
+fn place(elements: &[Item], key: &str) -> Option<usize> {
+    elements
+        .iter()
+        .position(|element| name_of(element).as_deref() == Some(key))
+        .or_else(|| unnamed(elements, key))
 }
 
 /// An element without a name is known by its place, from 0, as in messages.

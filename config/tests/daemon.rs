@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use weir_config::daemon::{DaemonConfig, DeadlockConfig, KEYS};
 use weir_core::control::Policy;
 use weir_core::{
-    Bytes, ClassMode, Duration, FeedbackCoding, MacAddress, Neighbour, PartsPerMillion, Police,
-    PortId, PortRole, Priority, RedConfig, StormAction, WatchdogConfig,
+    Bytes, ClassMode, Duration, FeedbackCoding, MacAddress, MarkAt, Neighbour, PartsPerMillion,
+    Police, PortId, PortRole, Priority, RedConfig, StormAction, WatchdogConfig,
 };
 
 const GOOD: &str = r#"
@@ -84,6 +84,7 @@ age-limit = "500ms"
 ecn-kmin = "20kB"
 ecn-kmax = "80kB"
 ecn-pmax = "2.5%"
+ecn-mark-at = "departure"
 xoff = "60KiB"
 xon = "52KiB"
 headroom = "64KiB"
@@ -184,6 +185,7 @@ fn budgets_are_derived_from_the_longest_round_trip() {
         kmin: Bytes::new(20_000),
         kmax: Bytes::new(80_000),
         pmax: PartsPerMillion::new(25_000).unwrap(),
+        at: MarkAt::Departure,
     };
     assert_eq!(core.classes[3].ecn, Some(red));
     assert_eq!(core.classes[0].ecn, None);
@@ -317,7 +319,7 @@ fn budgets_that_break_the_inequalities_are_refused_with_the_numbers() {
     }
     let complaint = refused("\"enhanced\"", "\"enhancd\"");
     assert!(
-        complaint.contains("s1.toml:27: port.0.neighbour: unknown value `enhancd`; did you mean `enhanced`? (legal here: auto, enhanced, regular)"),
+        complaint.contains("s1.toml:28: port.0.neighbour: unknown value `enhancd`; did you mean `enhanced`? (legal here: auto, enhanced, regular)"),
         "{complaint}"
     );
 }
@@ -347,7 +349,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "xoff = \"60KiB\"",
             "xof = \"60KiB\"",
-            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (legal here: name, priority, priorities, mode, xoff, xon, headroom, buffer, max-hops, budgets, min-level, ignore-feedback, age-limit, ecn-kmin, ecn-kmax, ecn-pmax, weight)",
+            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (legal here: name, priority, priorities, mode, xoff, xon, headroom, buffer, max-hops, budgets, min-level, ignore-feedback, age-limit, ecn-kmin, ecn-kmax, ecn-pmax, ecn-mark-at, weight)",
         ),
         (
             "rate = \"10Gbit\"",

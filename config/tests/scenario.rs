@@ -157,6 +157,37 @@ fn the_command_line_comes_over_the_file() {
 }
 
 #[test]
+fn the_command_line_takes_out_what_the_file_says() {
+    let up_down = load("ring4.toml", &["route=", "routing.mode=up-down", "expect="]).unwrap();
+    assert_eq!(up_down.credit_loops(), []);
+    assert_eq!(up_down.expect, Default::default());
+    let fewer = load("ring4.toml", &["flow.e="]).unwrap();
+    let names: Vec<&str> = fewer.flows.iter().map(|flow| flow.name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "c", "d"]);
+    let pools = [
+        "class.lossless.priority=",
+        "class.lossless.priorities=[3, 4, 5]",
+        "baseline.kind=buffer-pools",
+        "expect.credit-loop=false",
+    ];
+    assert_eq!(
+        load("ring4.toml", &pools).unwrap().classes[0]
+            .priorities
+            .len(),
+        3
+    );
+    for (change, complaint) in [
+        ("flow.z=", "flow.z=: there is no `z` to take out"),
+        ("seeds=", "there is no `seeds` to take out"),
+        ("name.x=", "there is no `x` to take out"),
+        ("duration=", "duration: missing"),
+    ] {
+        let refused = load("ring4.toml", &[change]).unwrap_err();
+        assert!(refused.contains(complaint), "{change}: {refused}");
+    }
+}
+
+#[test]
 fn an_override_that_fits_nowhere_is_refused() {
     for (change, said) in [
         (

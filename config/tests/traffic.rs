@@ -38,6 +38,7 @@ fn traffic(kind: TrafficKind) -> Traffic {
         frame: Bytes::new(1500),
         pattern: Pattern::Steady,
         transport: Transport::Open,
+        answer_class: 0,
         start: Duration::ZERO,
         stop: Duration::from_secs(1),
     }
@@ -369,6 +370,41 @@ fn baselines_break_the_loop_when_they_have_the_priorities() {
     let scenario = read_with(&format!("{}{pools}", around()), &[three]).unwrap();
     assert_eq!(scenario.baseline, Baseline::BufferPools);
     assert!(scenario.lab_gaps()[0].contains("buffer-pools"));
+}
+
+/// Two flows do not close the loop of four switches, but their answers go the rest of the way round.
+#[test]
+fn answers_close_credit_loops_in_their_own_class() {
+    let mut text =
+        String::from("[routing]\nmode = \"explicit\"\n[[class]]\nname = \"answers\"\npriority = 7\nmode = \"lossy\"\n");
+    for (from, middle, to) in [(1, 2, 3), (2, 3, 4), (3, 4, 1), (4, 1, 2)] {
+        text +=
+            &format!("[[route]]\nto = \"h{to}\"\nvia = [\"s{from}\", \"s{middle}\", \"s{to}\"]\n");
+    }
+    let loops = |keys: &str| {
+        let flow = |from, to| {
+            format!("[[flow]]\nname = \"f{from}\"\nfrom = \"h{from}\"\nto = \"h{to}\"\nclass = \"lossless\"\n{keys}\n")
+        };
+        let scenario = read(&format!("{text}{}{}", flow(1, 3), flow(2, 4))).unwrap();
+        (
+            scenario.credit_loops().len(),
+            scenario.answer_priority(0).get(),
+        )
+    };
+    assert_eq!(loops(""), (0, 3));
+    assert_eq!(loops("transport = \"reno\""), (1, 3));
+    assert_eq!(
+        loops("transport = \"reno\"\nanswer-class = \"answers\""),
+        (0, 7)
+    );
+    refused(
+        &format!("{FLOW}answer-class = \"lossless\"\n"),
+        "nothing is answered",
+    );
+    refused(
+        &format!("{FLOW}transport = \"reno\"\nanswer-class = \"x\"\n"),
+        "answer-class: unknown class `x`",
+    );
 }
 
 #[test]

@@ -91,8 +91,8 @@ fn burst(
     }
     while let Some(port) = switch.poll_ready() {
         while let Some(transmission) = switch.transmit(now, port) {
-            if let Transmission::Data { handle, .. } = black_box(transmission) {
-                free.extend(switch.complete(now, port, handle));
+            if let Transmission::Data { handle, .. } = transmission {
+                free.extend(switch.complete(now, port, black_box(handle)));
             }
         }
     }

@@ -104,8 +104,9 @@ impl DropReason {
     }
 }
 
-/// Counters of one (port, priority).
+/// Counters of one (port, priority). Those that every frame changes come first and share a cache line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C, align(64))]
 pub struct PriorityCounters {
     /// Frames admitted from this port.
     pub rx_frames: u64,
@@ -136,7 +137,8 @@ pub struct PriorityCounters {
     pub forced_bytes: u64,
     /// Flows that were moved from this port to another member of their group.
     pub flows_moved: u64,
-    /// Frames admitted from this port and marked Congestion Experienced.
+    /// Frames marked Congestion Experienced: when they were admitted from this port, or when they left by it, as
+    /// [`MarkAt`](crate::MarkAt) of the class says.
     pub marks: u64,
     /// Transmit Feedback that we sent to the neighbour, refreshes included.
     pub feedback_sent: u64,

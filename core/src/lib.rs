@@ -30,8 +30,8 @@ pub mod wire;
 
 pub use command::{Command, CommandError, RerouteBy, RerouteSelection};
 pub use config::{
-    ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules, LifetimeConfig, Neighbour,
-    PartsPerMillion, Police, PortConfig, PortRole, RedConfig, StormAction, SwitchConfig,
+    ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules, LifetimeConfig, MarkAt,
+    Neighbour, PartsPerMillion, Police, PortConfig, PortRole, RedConfig, StormAction, SwitchConfig,
     WatchdogConfig,
 };
 pub use counters::DropReason;

@@ -53,17 +53,21 @@ impl PortSet {
 
     /// The ports in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = PortId> + '_ {
-        self.words.iter().enumerate().flat_map(|(index, word)| {
-            let mut rest = *word;
-            core::iter::from_fn(move || {
-                if rest == 0 {
-                    return None;
-                }
-                let bit = rest.trailing_zeros() as usize;
-                rest &= rest - 1;
-                PortId::from_index(index * 64 + bit)
-            })
-        })
+        let mut rest = *self;
+        core::iter::from_fn(move || rest.take_first())
+    }
+
+    /// Takes the port of the lowest number out.
+    #[inline]
+    pub fn take_first(&mut self) -> Option<PortId> {
+        for (index, word) in self.words.iter_mut().enumerate() {
+            if *word != 0 {
+                let bit = word.trailing_zeros() as usize;
+                *word &= *word - 1;
+                return PortId::from_index(index * 64 + bit);
+            }
+        }
+        None
     }
 }
 

@@ -6,8 +6,8 @@ use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, ConfigError, Duration, Frame, FrameHandle,
-    Instant, MacAddress, PartsPerMillion, Police, PortConfig, PortId, PortRole, Priority, Quanta,
-    RedConfig, Switch, SwitchConfig, Transmission,
+    Instant, MacAddress, MarkAt, PartsPerMillion, Police, PortConfig, PortId, PortRole, Priority,
+    Quanta, RedConfig, Switch, SwitchConfig, Transmission,
 };
 
 const P3: Priority = Priority::ALL[3];
@@ -19,6 +19,7 @@ const RED: RedConfig = RedConfig {
     kmin: Bytes::new(5 * LENGTH),
     kmax: Bytes::new(25 * LENGTH),
     pmax: PartsPerMillion::from_percent(40),
+    at: MarkAt::Arrival,
 };
 
 fn modes() -> [ClassMode; 3] {
@@ -117,16 +118,16 @@ impl Node {
             .unwrap();
     }
 
-    /// One data frame leaves by `port`; control frames before it leave too.
-    fn send_one(&mut self, port: u8) {
+    /// One data frame leaves by `port`: whether it is to be marked. Control frames before it leave too.
+    fn send_one(&mut self, port: u8) -> bool {
         self.now = self.now + Duration::from_micros(20);
         loop {
             match self.switch.transmit(self.now, PortId::new(port)) {
                 Some(Transmission::Control(_)) => {}
-                Some(Transmission::Data { handle, .. }) => {
+                Some(Transmission::Data { handle, mark, .. }) => {
                     let freed = self.switch.complete(self.now, PortId::new(port), handle);
                     self.free.extend(freed.map(|handle| handle.0));
-                    return;
+                    return mark;
                 }
                 None => panic!("nothing leaves by {port}"),
             }
@@ -251,6 +252,47 @@ fn the_gateways_marks_stay() {
     node.hold(1, P3, Quanta::MAX);
     let marks: Vec<bool> = (0..5).map(|_| node.receive(0, host(1), P3)).collect();
     assert_eq!(marks, [false, false, false, true, true]);
+}
+
+const AT_DEPARTURE: RedConfig = RedConfig {
+    at: MarkAt::Departure,
+    ..RED
+};
+
+#[test]
+fn at_departure_the_backlog_behind_the_frame_counts() {
+    for mode in modes() {
+        let mut node = Node::new(config(mode, Some(AT_DEPARTURE), 7));
+        node.hold(1, P3, Quanta::MAX);
+        let on_arrival = (0..40).any(|_| node.receive(0, host(1), P3));
+        assert!(!on_arrival);
+        node.hold(1, P3, Quanta(0));
+        let marks: Vec<bool> = (0..40).map(|_| node.send_one(1)).collect();
+        // Behind frame i wait 39 − i frames: 25 and more behind the first fifteen, 5 and fewer behind the last six.
+        assert!(marks[..15].iter().all(|mark| *mark), "{marks:?}");
+        assert!(!marks[34..].iter().any(|mark| *mark), "{marks:?}");
+    }
+}
+
+/// The copies share their bytes, which a transmitter may be reading.
+#[test]
+fn at_departure_a_flooded_frame_is_marked_with_its_last_copy_alone() {
+    let mut config = config(modes()[0], Some(AT_DEPARTURE), 7);
+    config.learning_capacity = 16;
+    config.frame_count *= 2;
+    let mut node = Node::new(config);
+    node.hold(1, P3, Quanta::MAX);
+    node.hold(2, P3, Quanta::MAX);
+    node.receive(0, MacAddress::BROADCAST, P3);
+    for _ in 0..30 {
+        node.receive(0, host(1), P3);
+        node.receive(0, host(2), P3);
+    }
+    node.hold(1, P3, Quanta(0));
+    node.hold(2, P3, Quanta(0));
+    assert!(!node.send_one(PORTS - 1));
+    assert!(!node.send_one(1), "another copy waits");
+    assert!(node.send_one(2));
 }
 
 #[test]

@@ -167,7 +167,13 @@ impl Caller {
         if self.switch.timers_moved() {
             self.timer = self.switch.next_timer();
         }
-        if let Some(actual) = self.switch.next_timer() {
+        // What is due before any port may send is due by a timer.
+        let ports = (0..PORTS).map(PortId::new);
+        let sends = ports
+            .filter_map(|port| self.switch.next_transmit(port))
+            .min();
+        let actual = self.switch.next_timeout();
+        if let Some(actual) = actual.filter(|actual| sends.is_none_or(|sends| *actual < sends)) {
             let known = self.timer.expect("a timer began unnoticed");
             assert!(known <= actual, "a timer became earlier unnoticed");
         }

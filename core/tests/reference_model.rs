@@ -350,7 +350,7 @@ impl Run {
     fn transmit(&mut self, port: u8) {
         let eligible = self.model.eligible(self.now, port);
         match self.switch.transmit(self.instant(), PortId::new(port)) {
-            Some(Transmission::Data { handle, length }) => {
+            Some(Transmission::Data { handle, length, .. }) => {
                 let (key, frame) = eligible
                     .into_iter()
                     .find(|(_, frame)| frame.handle == handle)

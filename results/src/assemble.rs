@@ -92,6 +92,8 @@ pub fn assemble(scenario: &Scenario, parts: Parts) -> RunResult {
         expectations: Vec::new(),
     };
     result.expectations = verdict::expectations(&scenario.expect, &result);
+    let unexpected = verdict::unexpected_loss(scenario, &result);
+    result.expectations.extend(unexpected);
     result
 }
 

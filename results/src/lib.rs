@@ -1,11 +1,14 @@
 //! What a run of a scenario means, whoever ran it: the lab with real frames or the simulator in virtual time.
 //!
 //! A runner counts; [`assemble`](assemble::assemble) makes a [`RunResult`](weir_api::run::RunResult) of it.
-//! [`verdict`] judges results, [`compare`] lays two of them side by side, [`table`] and [`plot`] show them.
+//! [`verdict`] judges results, [`compare`] lays two of them side by side, [`table`] and [`plot`] show them; [`chart`] draws
+//! whatever else is to be seen, [`figure`] stacked panels of curves.
 #![forbid(unsafe_code)]
 
 pub mod assemble;
+pub mod chart;
 pub mod compare;
+pub mod figure;
 pub mod plot;
 pub mod quantity;
 pub mod table;

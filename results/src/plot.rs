@@ -8,15 +8,15 @@ use weir_api::run::RunResult;
 use crate::quantity::{self, short, Unit};
 
 /// Okabe and Ito's palette, which colour-blind readers can tell apart.
-const COLOURS: [&str; 8] = [
+pub(crate) const COLOURS: [&str; 8] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c8c00",
 ];
-const COLUMN_WIDTH: f64 = 560.0;
-const PANEL_HEIGHT: f64 = 240.0;
-const LEFT: f64 = 64.0;
+pub(crate) const COLUMN_WIDTH: f64 = 560.0;
+pub(crate) const PANEL_HEIGHT: f64 = 240.0;
+pub(crate) const LEFT: f64 = 64.0;
 const RIGHT: f64 = 16.0;
-const TOP: f64 = 56.0;
-const GAP: f64 = 76.0;
+pub(crate) const TOP: f64 = 56.0;
+pub(crate) const GAP: f64 = 76.0;
 const LEGEND: f64 = 26.0;
 /// Curves are drawn with at most this many points; each is the mean of the samples it stands for.
 const POINTS_MAX: usize = 400;
@@ -128,19 +128,19 @@ fn thinned(curves: Vec<Curve>) -> Vec<Curve> {
 
 /// An axis from zero on. Lengths on it are in base units, what stands at it in its unit.
 #[derive(Clone, Copy)]
-struct Axis {
+pub(crate) struct Axis {
     label: &'static str,
     unit: Unit,
     max: f64,
 }
 
 impl Axis {
-    fn new(label: &'static str, unit: Unit, max: f64) -> Self {
+    pub(crate) fn new(label: &'static str, unit: Unit, max: f64) -> Self {
         Self { label, unit, max }
     }
 
     /// As long as the next round number in its unit.
-    fn rounded(label: &'static str, unit: Unit, max: f64) -> Self {
+    pub(crate) fn rounded(label: &'static str, unit: Unit, max: f64) -> Self {
         Self::new(label, unit, nice(unit.count(max)) * unit.size)
     }
 
@@ -162,13 +162,13 @@ impl Axis {
     }
 }
 
-struct Panel {
-    x: f64,
-    y: f64,
-    across: Axis,
-    up: Axis,
+pub(crate) struct Panel {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) across: Axis,
+    pub(crate) up: Axis,
     /// Where xoff is drawn.
-    level: Option<f64>,
+    pub(crate) level: Option<f64>,
 }
 
 impl Panel {
@@ -176,7 +176,7 @@ impl Panel {
         COLUMN_WIDTH - LEFT - RIGHT
     }
 
-    fn at(&self, x: f64, y: f64) -> (f64, f64) {
+    pub(crate) fn at(&self, x: f64, y: f64) -> (f64, f64) {
         (
             self.x + self.across.part(x) * self.width(),
             self.y + PANEL_HEIGHT - self.up.part(y) * PANEL_HEIGHT,
@@ -220,7 +220,7 @@ impl Panel {
         );
     }
 
-    fn axes(&self, out: &mut String) {
+    pub(crate) fn axes(&self, out: &mut String) {
         const TICKS: usize = 5;
         let (left, bottom) = self.at(0.0, 0.0);
         let _ = writeln!(
@@ -337,7 +337,7 @@ fn nice(value: f64) -> f64 {
         .unwrap_or(10.0 * power)
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

@@ -30,7 +30,7 @@ pub fn demo(results: &[&RunResult]) -> String {
 }
 
 /// Rows under headings and a rule; the first column flush left, the others flush right.
-pub(crate) fn grid(headings: &[&str], rows: &[Vec<String>]) -> String {
+pub fn grid(headings: &[&str], rows: &[Vec<String>]) -> String {
     let mut widths: Vec<usize> = headings.iter().map(|text| text.chars().count()).collect();
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {

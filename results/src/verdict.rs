@@ -173,6 +173,15 @@ pub fn expectations(expect: &Expect, result: &RunResult) -> Vec<Expectation> {
             );
         }
     }
+    if let Some(wanted) = expect.dropped {
+        let seen: u64 = result.drops.values().sum();
+        let relation = if wanted == 0 { "=" } else { "≤" };
+        judge(
+            format!("dropped {relation} {wanted}"),
+            seen <= wanted,
+            seen.to_string(),
+        );
+    }
     if let Some(wanted) = expect.progress {
         let stuck: Vec<&str> = result
             .flows
@@ -201,6 +210,27 @@ pub fn expectations(expect: &Expect, result: &RunResult) -> Vec<Expectation> {
         );
     }
     out
+}
+
+/// Losses in lossless classes that no one has said may happen: a scenario that says nothing of losses expects none.
+pub fn unexpected_loss(scenario: &Scenario, result: &RunResult) -> Option<Expectation> {
+    if scenario.expect.lost.is_some() || scenario.expect.dropped.is_some() {
+        return None;
+    }
+    let is_lossless = |flow: usize| {
+        let class = &scenario.classes[scenario.flows[flow].class];
+        class.mode.is_lossless()
+    };
+    let flows = result.flows.iter().enumerate();
+    let lost: u64 = flows
+        .filter(|(flow, _)| is_lossless(*flow))
+        .map(|(_, flow)| flow.lost)
+        .sum();
+    (lost > 0).then(|| Expectation {
+        what: "lost = 0, as [expect] has neither `lost` nor `dropped`".into(),
+        held: false,
+        seen: lost.to_string(),
+    })
 }
 
 #[cfg(test)]
@@ -262,5 +292,27 @@ mod tests {
         result.detect_seconds = Some(0.02);
         result.events.push(event(0.04, "s1", "suspected"));
         assert!((rate_before(&result) - 4e6).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_loss_that_nobody_expects_is_told() {
+        let mut scenario = ring4();
+        let mut result = empty_result();
+        result.flows = vec![FlowResult::default(); scenario.flows.len()];
+        result.flows[1].lost = 3;
+        assert_eq!(
+            unexpected_loss(&scenario, &result),
+            None,
+            "ring4 says lost = 0"
+        );
+        scenario.expect.lost = None;
+        let told = unexpected_loss(&scenario, &result).unwrap();
+        assert_eq!((told.held, told.seen.as_str()), (false, "3"));
+        scenario.expect.dropped = Some(3);
+        assert_eq!(unexpected_loss(&scenario, &result), None);
+        result.drops.insert("storm".into(), 4);
+        let judged = expectations(&scenario.expect, &result);
+        let dropped = judged.iter().find(|judged| judged.what == "dropped ≤ 3");
+        assert_eq!(dropped.map(|dropped| dropped.held), Some(false));
     }
 }

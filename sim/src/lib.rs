@@ -7,6 +7,8 @@
 
 pub mod network;
 pub mod random;
+pub mod reproduce;
 pub mod scenario;
 pub mod schedule;
 pub mod search;
+pub mod transport;

@@ -80,6 +80,7 @@ fn flights(config: &DaemonConfig) -> FlightSettings {
 mod tests {
     use super::*;
     use std::path::Path;
+    use weir_core::PortId;
 
     const FILE: &str = r#"
 name = "s1"

@@ -85,6 +85,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "ecn-kmin",
             "ecn-kmax",
             "ecn-pmax",
+            "ecn-mark-at",
             "weight",
         ],
     ),

@@ -192,10 +192,11 @@ fn class(out: &mut String, class: &Class) -> std::fmt::Result {
     if let Some(red) = class.ecn {
         writeln!(
             out,
-            "ecn-kmin = \"{}\"\necn-kmax = \"{}\"\necn-pmax = \"{}\"",
+            "ecn-kmin = \"{}\"\necn-kmax = \"{}\"\necn-pmax = \"{}\"\necn-mark-at = \"{}\"",
             format_size(red.kmin),
             format_size(red.kmax),
-            format_probability(red.pmax)
+            format_probability(red.pmax),
+            red.at.name()
         )?;
     }
     writeln!(out, "weight = {}", class.weight)

@@ -22,7 +22,7 @@ pub struct CreditLoop {
 impl Scenario {
     /// The credit loops that the routes of the lossless flows close: for each link on a cycle of the channel dependency
     /// graph, a shortest cycle through it. Empty exactly when that graph has no cycle. A flow with `via` counts by that way,
-    /// any other by every member that its hash may pick. A [`Baseline`](super::Baseline) counts: where a frame's priority
+    /// any other by every member that its hash may pick, and so do the answers to it. A [`Baseline`](super::Baseline) counts: where a frame's priority
     /// rises, the buffer behind is another one.
     ///
     /// For each priority O(links on cycles × dependencies).
@@ -61,8 +61,15 @@ impl Scenario {
         let mut graphs = BTreeMap::new();
         // By class and target: where frames come from.
         let mut sources: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
-        let lossless = |flow: &&Flow| self.classes[flow.class].mode.is_lossless();
-        for flow in self.flows.iter().filter(lossless) {
+        let is_lossless = |class: usize| self.classes[class].mode.is_lossless();
+        let answers = |flow: &&Flow| flow.transport.is_answered() && is_lossless(flow.answer_class);
+        for flow in self.flows.iter().filter(answers) {
+            sources
+                .entry((flow.answer_class, flow.from))
+                .or_default()
+                .push(self.hosts[flow.to].switch);
+        }
+        for flow in self.flows.iter().filter(|flow| is_lossless(flow.class)) {
             match &flow.via {
                 Some(way) => self.add_way(channels, &mut graphs, flow.class, way),
                 None => sources

@@ -92,6 +92,11 @@ impl Scenario {
         flow.via.clone().or_else(only_way)
     }
 
+    /// The priority of what a flow's receiver answers.
+    pub fn answer_priority(&self, flow: usize) -> Priority {
+        self.classes[self.flows[flow].answer_class].priorities[0]
+    }
+
     /// True for a flow between hosts of different switches.
     pub fn crosses_links(&self, flow: usize) -> bool {
         let flow = &self.flows[flow];

@@ -27,6 +27,8 @@ pub struct Flow {
     pub pattern: Pattern,
     /// How it answers to congestion.
     pub transport: Transport,
+    /// The class of what its receiver answers, which uses the class's first priority.
+    pub answer_class: usize,
 }
 
 /// When a flow has something to send.

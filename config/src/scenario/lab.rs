@@ -56,9 +56,6 @@ impl Scenario {
                 "[control] `latency`: the lab's control plane takes the time it takes".into(),
             );
         }
-        if self.expect.dropped.is_some() {
-            gaps.push("[expect] `dropped`: the lab judges `lost` instead".into());
-        }
         gaps
     }
 }

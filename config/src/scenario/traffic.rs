@@ -53,6 +53,8 @@ pub struct Traffic {
     pub pattern: Pattern,
     /// Of every flow.
     pub transport: Transport,
+    /// Of every flow.
+    pub answer_class: usize,
     /// First frame of every flow; Poisson flows begin from here on.
     pub start: Duration,
     /// No frame from here on.
@@ -198,6 +200,7 @@ impl Traffic {
             stop: self.stop,
             pattern: self.pattern,
             transport: self.transport,
+            answer_class: self.answer_class,
         }
     }
 }

@@ -18,7 +18,7 @@ pub use forwarding::{
 };
 pub use port::{FeedbackCoding, Neighbour, Police, PortConfig, PortRole};
 pub use recovery::{LifetimeConfig, StormAction, WatchdogConfig};
-pub use red::{PartsPerMillion, RedConfig};
+pub use red::{MarkAt, PartsPerMillion, RedConfig};
 pub use reserve::Reserve;
 
 /// When an egress is suspected of a deadlock.

@@ -45,6 +45,30 @@ impl fmt::Display for PartsPerMillion {
     }
 }
 
+/// When a frame meets the backlog that marks it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MarkAt {
+    /// When it is admitted, as RED and DCQCN have it: what waits before it.
+    #[default]
+    Arrival,
+    /// When it leaves: what waits behind it. The receiver knows of congestion one queue earlier.
+    Departure,
+}
+
+impl MarkAt {
+    /// Every one with its name in configurations.
+    pub const NAMED: [(&'static str, Self); 2] =
+        [("arrival", Self::Arrival), ("departure", Self::Departure)];
+
+    /// Its name in configurations.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Arrival => "arrival",
+            Self::Departure => "departure",
+        }
+    }
+}
+
 /// With which probability a frame is marked that finds a backlog of x (Lehal, Luangsomboon, Liebeherr: Network
 /// Calculus Characterization of Congestion Control, section III-B; its third case prints K_max for K_min):
 ///
@@ -52,8 +76,8 @@ impl fmt::Display for PartsPerMillion {
 /// * P_max · (x − K_min) / (K_max − K_min) between,
 /// * 1 for x ≥ K_max.
 ///
-/// x is what waits at (egress port, priority) when the frame gets there, without the frame itself and without what the
-/// transmitter has already. With K_min = K_max every frame is marked from there on and none below.
+/// x is what waits at (egress port, priority) when the frame gets there, or when it leaves, without the frame itself and
+/// without what the transmitter has already. With K_min = K_max every frame is marked from there on and none below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedConfig {
     /// K_min: nothing is marked up to here.
@@ -62,6 +86,8 @@ pub struct RedConfig {
     pub kmax: Bytes,
     /// P_max, above zero: the probability just below K_max.
     pub pmax: PartsPerMillion,
+    /// Which backlog counts.
+    pub at: MarkAt,
 }
 
 impl RedConfig {
@@ -124,6 +150,7 @@ mod tests {
             kmin: Bytes::new(kmin),
             kmax: Bytes::new(kmax),
             pmax: PartsPerMillion::new(pmax).unwrap(),
+            at: MarkAt::Arrival,
         }
     }
 

@@ -107,7 +107,10 @@ impl SwitchConfig {
         if class.age_limit.is_some_and(Duration::is_zero) {
             return Err(ConfigError::ZeroAge(priority));
         }
-        if let Some(RedConfig { kmin, kmax, pmax }) = class.ecn {
+        if let Some(RedConfig {
+            kmin, kmax, pmax, ..
+        }) = class.ecn
+        {
             if kmin > kmax {
                 return Err(ConfigError::RedThresholds {
                     priority,

@@ -61,6 +61,12 @@ impl Ages {
         }
     }
 
+    /// True when a class has a limit.
+    #[inline]
+    pub(super) fn is_on(&self) -> bool {
+        !self.slots.is_empty()
+    }
+
     /// A frame came in; does nothing for a class without a limit.
     pub(super) fn enter(
         &mut self,

@@ -5,7 +5,6 @@ use super::virtual_queues::Place;
 use super::Switch;
 use crate::counters::DropReason;
 use crate::frame::{Frame, FrameHandle};
-use crate::port_set::PortSet;
 use crate::units::{Bytes, Instant, PortId, Priority};
 
 impl Switch {
@@ -15,12 +14,12 @@ impl Switch {
         self.discarded.pop_front()
     }
 
-    pub(super) fn note_age(&mut self, now: Instant, frame: &Frame, egresses: &PortSet) {
-        let only = if egresses.count() == 1 {
-            egresses.iter().next()
-        } else {
-            None
-        };
+    /// A frame is admitted; `only` is the one port that it leaves by.
+    #[inline]
+    pub(super) fn note_age(&mut self, now: Instant, frame: &Frame, only: Option<PortId>) {
+        if !self.ages.is_on() {
+            return;
+        }
         self.ages
             .enter(now, frame.priority, frame.handle, frame.destination, only);
         self.ready.timers |= self.ages.next().is_some();

@@ -62,6 +62,13 @@ impl Charges {
         (slot.copies > 0).then_some(slot.charge.ingress)
     }
 
+    /// Whether all but one of its copies have been sent or dropped.
+    pub(super) fn is_last_copy(&self, handle: FrameHandle) -> bool {
+        self.by_handle
+            .get(handle.index())
+            .is_some_and(|slot| slot.copies == 1)
+    }
+
     /// Books `copies` copies (at least one) of a [free](Self::is_free) handle.
     pub(super) fn open(&mut self, handle: FrameHandle, charge: Charge, copies: u16) {
         debug_assert!(copies > 0 && self.is_free(handle));

@@ -63,6 +63,11 @@ impl EchoState {
         }
     }
 
+    /// Whether something goes out now.
+    pub(super) fn is_due(&self) -> bool {
+        self.request_due || self.reply_due.is_some()
+    }
+
     /// What goes out now; replies first. A reply never waits for its turn, requests come once an
     /// interval, so that two neighbours cannot keep each other busy.
     pub(super) fn take(

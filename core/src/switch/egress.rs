@@ -3,8 +3,9 @@
 use crate::event::SuspicionReason;
 use crate::units::{Bytes, Duration, Instant, PortId};
 
-/// State of one (egress, priority) beside its virtual queues.
+/// State of one (egress, priority) beside its virtual queues. What every frame changes comes first.
 #[derive(Debug, Default)]
+#[repr(C, align(64))]
 pub(super) struct EgressState {
     backlog: Bytes,
     backlog_max: Bytes,
@@ -16,9 +17,10 @@ pub(super) struct EgressState {
 
 /// The deadlock detector's view: for how long frames have waited without any leaving.
 #[derive(Debug, Default)]
+#[repr(C)]
 struct Watch {
-    moved: bool,
     idle: Duration,
+    moved: bool,
     suspected_since: Option<Instant>,
 }
 

@@ -76,16 +76,18 @@ impl BufferMode {
     }
 }
 
+/// What every frame reads and changes comes first.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct IngressBuffer {
-    mode: BufferMode,
     occupancy: Bytes,
     occupancy_max: Bytes,
     headroom_used_max: Bytes,
     pausing: bool,
-    refresh_at: Instant,
-    raise: Raise,
     overrun: bool,
+    mode: BufferMode,
+    raise: Raise,
+    refresh_at: Instant,
 }
 
 /// How far a release has moved the thresholds.

@@ -1,8 +1,9 @@
 //! Explicit Congestion Notification by the backlog that a frame finds at its egress.
 
 use super::Switch;
+use crate::frame::FrameHandle;
 use crate::port_set::PortSet;
-use crate::units::Priority;
+use crate::units::{PortId, Priority};
 
 impl Switch {
     /// Whether a frame that is about to wait at `egresses` is to be marked: at one of them at least. O(copies).
@@ -20,5 +21,21 @@ impl Switch {
             mark |= red.marks(backlog, || self.random.next_u32());
         }
         mark
+    }
+
+    /// Whether the frame that has just left the queue of (`port`, `priority`) is to be marked. One with copies at other
+    /// ports is not: a transmitter may be reading their common bytes. O(1).
+    #[inline(never)]
+    pub(super) fn marks_departure(
+        &mut self,
+        port: PortId,
+        priority: Priority,
+        handle: FrameHandle,
+    ) -> bool {
+        let Some(red) = self.config.classes[priority.index()].ecn else {
+            return false;
+        };
+        let backlog = self.ports[port.index()].egress[priority.index()].backlog();
+        self.charges.is_last_copy(handle) && red.marks(backlog, || self.random.next_u32())
     }
 }

@@ -44,7 +44,7 @@ use storms::StormClock;
 use virtual_queues::{Gate, VirtualQueues};
 
 use crate::command::{Command, CommandError};
-use crate::config::{ConfigError, Neighbour, SwitchConfig, WatchdogConfig};
+use crate::config::{ConfigError, MarkAt, Neighbour, SwitchConfig, WatchdogConfig};
 use crate::counters::{DropReason, PortCounters};
 use crate::event::{Event, EventKind};
 use crate::frame::FrameHandle;
@@ -78,6 +78,10 @@ pub enum Transmission {
         handle: FrameHandle,
         /// How many.
         length: Bytes,
+        /// Its priority.
+        priority: Priority,
+        /// Mark it Congestion Experienced before it leaves, as with [`Admitted::mark`](crate::frame::Admitted::mark).
+        mark: bool,
     },
     /// A control frame; its bytes come from [`ControlFrame::emit`], in memory of the caller's own.
     Control(ControlFrame),
@@ -126,8 +130,10 @@ pub struct Switch {
     lossless: PrioritySet,
     /// Classes of mode `level`.
     with_levels: PrioritySet,
-    /// Classes that mark by the egress backlog.
-    with_ecn: PrioritySet,
+    /// Classes that mark by the egress backlog that a frame comes to.
+    marks_arrivals: PrioritySet,
+    /// Classes that mark by the egress backlog that a frame leaves behind.
+    marks_departures: PrioritySet,
     random: Random,
     detector: Detector,
     storm_clock: StormClock,
@@ -155,7 +161,8 @@ impl Switch {
     pub fn new(config: SwitchConfig) -> Result<Self, ConfigError> {
         config.validate()?;
         let (mut lossless, mut with_levels) = (PrioritySet::default(), PrioritySet::default());
-        let mut with_ecn = PrioritySet::default();
+        let (mut marks_arrivals, mut marks_departures) =
+            (PrioritySet::default(), PrioritySet::default());
         for priority in Priority::ALL {
             let mode = config.classes[priority.index()].mode;
             if mode.is_lossless() {
@@ -164,8 +171,10 @@ impl Switch {
             if mode.depth() > Level::ZERO {
                 with_levels.insert(priority);
             }
-            if config.classes[priority.index()].ecn.is_some() {
-                with_ecn.insert(priority);
+            match config.classes[priority.index()].ecn.map(|red| red.at) {
+                Some(MarkAt::Arrival) => marks_arrivals.insert(priority),
+                Some(MarkAt::Departure) => marks_departures.insert(priority),
+                None => {}
             }
         }
         let port_count = config.ports.len();
@@ -205,7 +214,8 @@ impl Switch {
             events_lost: 0,
             lossless,
             with_levels,
-            with_ecn,
+            marks_arrivals,
+            marks_departures,
             random: Random::new(config.seed),
             detector: Detector {
                 backlogged: 0,

@@ -4,10 +4,11 @@ use crate::units::{BitRate, Duration, Instant, Priority, Quanta, PRIORITY_COUNT}
 
 /// Pauses in force at one port. Both kinds gate independently and expire by themselves.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct PauseReceived {
-    rate: BitRate,
     all_until: Instant,
     until: [Instant; PRIORITY_COUNT],
+    rate: BitRate,
     /// Start of the span that is still open, by priority.
     since: [Option<Instant>; PRIORITY_COUNT],
     total: [Duration; PRIORITY_COUNT],

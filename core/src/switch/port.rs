@@ -58,39 +58,41 @@ impl PrioritySet {
     }
 }
 
-/// State of one port.
+/// State of one port. What every frame reads comes first, so that it lies in few cache lines; what frames of
+/// one priority need beside that lies in lines of that priority.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct Port {
-    pub(super) role: PortRole,
     pub(super) up: bool,
-    pub(super) ingress: [IngressBuffer; PRIORITY_COUNT],
-    pub(super) egress: [EgressState; PRIORITY_COUNT],
-    /// For classes with Levels at fabric ports.
-    pub(super) levels: [Option<Box<LevelState>>; PRIORITY_COUNT],
+    pub(super) role: PortRole,
     pub(super) neighbour: Neighbour,
     pub(super) coding: FeedbackCoding,
-    /// For fabric ports, where a class has Levels.
-    pub(super) echo: Option<EchoState>,
-    pub(super) pause_received: PauseReceived,
-    pub(super) storms: Storms,
-    pub(super) heads: [Head; PRIORITY_COUNT],
-    pub(super) shaper: Shaper,
-    pub(super) counters: PortCounters,
-    /// Messages to send outside the data priorities; never more than [`CONTROL_QUEUE_CAPACITY`].
-    pub(super) clcm_queue: VecDeque<Clcm>,
-    /// Priorities whose pause state the neighbour must be told.
-    pub(super) pfc_due: PrioritySet,
-    /// Priorities whose Feedback must be followed by zero at once (Karol, section IV).
-    pub(super) zero_due: PrioritySet,
-    /// Feedback of the whole link.
-    pub(super) link_sent: FeedbackSent,
-    pub(super) pause_due: bool,
-    pub(super) pause_zero_due: bool,
     /// Priorities with frames to send.
     pub(super) waiting: PrioritySet,
     /// Priorities with a traffic release in force.
     pub(super) forced: PrioritySet,
+    /// Priorities whose pause state the neighbour must be told.
+    pub(super) pfc_due: PrioritySet,
+    /// Priorities whose Feedback must be followed by zero at once (Karol, section IV).
+    pub(super) zero_due: PrioritySet,
+    pub(super) pause_due: bool,
+    pub(super) pause_zero_due: bool,
+    /// Messages to send outside the data priorities; never more than [`CONTROL_QUEUE_CAPACITY`].
+    pub(super) clcm_queue: VecDeque<Clcm>,
+    pub(super) shaper: Shaper,
     pub(super) turn: PriorityTurn,
+    /// For classes with Levels at fabric ports.
+    pub(super) levels: [Option<Box<LevelState>>; PRIORITY_COUNT],
+    pub(super) pause_received: PauseReceived,
+    pub(super) storms: Storms,
+    /// For fabric ports, where a class has Levels.
+    pub(super) echo: Option<EchoState>,
+    pub(super) ingress: [IngressBuffer; PRIORITY_COUNT],
+    pub(super) egress: [EgressState; PRIORITY_COUNT],
+    pub(super) counters: PortCounters,
+    pub(super) heads: [Head; PRIORITY_COUNT],
+    /// Feedback of the whole link.
+    pub(super) link_sent: FeedbackSent,
 }
 
 /// Protocol P on one link and class: what arrives by it, and what may leave by it.
@@ -134,6 +136,7 @@ impl LevelState {
 
 /// Deficit round robin between the priorities of one port.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct PriorityTurn {
     current: usize,
     deficits: [u64; PRIORITY_COUNT],

@@ -13,6 +13,10 @@ pub(super) struct Ready {
     pub(super) ports: PortSet,
     /// Whether a timer may be earlier than it was.
     pub(super) timers: bool,
+    /// Ports at which one may be.
+    timer_ports: PortSet,
+    /// By port: a moment before which none of its timers is due, but for those of `timer_ports`.
+    port_timers: Vec<Instant>,
     all: PortSet,
 }
 
@@ -23,6 +27,8 @@ impl Ready {
         Self {
             ports: all,
             timers: true,
+            timer_ports: all,
+            port_timers: vec![Instant::FAR_FUTURE; port_count],
             all,
         }
     }
@@ -34,9 +40,16 @@ impl Ready {
         }
     }
 
+    /// A timer of `port` may be earlier than it was.
+    pub(super) fn note_timer(&mut self, port: PortId) {
+        self.timer_ports.insert(port);
+        self.timers = true;
+    }
+
     /// A call that may have changed anything.
     pub(super) fn note_all(&mut self) {
         self.ports = self.all;
+        self.timer_ports = self.all;
         self.timers = true;
     }
 }
@@ -48,9 +61,7 @@ impl Switch {
     /// A port that gave `None` need be asked again only when it is named here, or when
     /// [`next_transmit`](Self::next_transmit) has come.
     pub fn poll_ready(&mut self) -> Option<PortId> {
-        let port = self.ready.ports.iter().next()?;
-        self.ready.ports.remove(port);
-        Some(port)
+        self.ready.ports.take_first()
     }
 
     /// When `port` may have something to send if nothing else happens: a pause runs out, or its line is free
@@ -75,9 +86,18 @@ impl Switch {
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is next due: [`next_timeout`](Self::next_timeout) without
-    /// what ports may send. O(ports × lossless priorities).
-    pub fn next_timer(&self) -> Option<Instant> {
-        let timer = self.earliest_timer();
+    /// what ports may send. It may be too early, never too late. O(ports), and O(lossless
+    /// priorities) for each port at which something has changed.
+    pub fn next_timer(&mut self) -> Option<Instant> {
+        for port in core::mem::take(&mut self.ready.timer_ports).iter() {
+            if let Some(state) = self.ports.get(port.index()) {
+                self.ready.port_timers[port.index()] = self.port_timer(state);
+            }
+        }
+        let of_ports = self.ready.port_timers.iter().copied().min();
+        let timer = self
+            .common_timer()
+            .min(of_ports.unwrap_or(Instant::FAR_FUTURE));
         (timer != Instant::FAR_FUTURE).then_some(timer)
     }
 

@@ -16,6 +16,14 @@ use crate::wire::clcm::Clcm;
 use crate::wire::echo::Echo;
 use crate::wire::mac_control::MacControl;
 
+/// Where a frame leaves by.
+struct Egresses {
+    ports: PortSet,
+    copies: usize,
+    /// For a frame with one copy.
+    only: Option<PortId>,
+}
+
 impl Switch {
     /// A data frame came in by `port`. `Ok` means that the switch owns its handle now.
     ///
@@ -53,7 +61,9 @@ impl Switch {
             return Err(DropReason::PortDown);
         };
         self.ready.ports.insert(port);
-        self.ready.timers |= !self.with_levels.is_empty();
+        if !self.with_levels.is_empty() {
+            self.ready.note_timer(port);
+        }
         match MacControl::parse(bytes) {
             Ok(MacControl::Pause { quanta }) => {
                 state.counters.pause_received += 1;
@@ -157,17 +167,21 @@ impl Switch {
         }
         self.forwarding.learn(now, frame.source, port);
         let egresses = self.egresses(now, port, &frame)?;
-        let copies = egresses.count();
+        let copies = egresses.copies;
         if self.queues.room() < copies || !self.charges.is_free(frame.handle) {
             return Err(DropReason::TableFull);
         }
         let assignment = self.assign_level(now, port, &frame)?;
-        let mut admitted = self.charge(now, port, &frame, copies as u16, assignment, &egresses)?;
-        if self.with_ecn.contains(frame.priority) {
-            admitted.mark |= self.marks_by_backlog(frame.priority, &egresses);
+        let mut admitted = self.charge(now, port, &frame, assignment, &egresses)?;
+        if self.marks_arrivals.contains(frame.priority) {
+            admitted.mark |= self.marks_by_backlog(frame.priority, &egresses.ports);
         }
-        self.note_flow(now, port, &frame, &egresses);
-        for egress in egresses.iter() {
+        self.note_flow(now, port, &frame, egresses.only);
+        if let Some(only) = egresses.only {
+            self.enqueue(now, port, only, &frame, assignment.level());
+            return Ok(admitted);
+        }
+        for egress in egresses.ports.iter() {
             self.enqueue(now, port, egress, &frame, assignment.level());
         }
         Ok(admitted)
@@ -178,18 +192,23 @@ impl Switch {
         now: Instant,
         ingress: PortId,
         frame: &Frame,
-    ) -> Result<PortSet, DropReason> {
-        let mut egresses = PortSet::EMPTY;
+    ) -> Result<Egresses, DropReason> {
+        let mut ports = PortSet::EMPTY;
         match self
             .forwarding
             .decide(now, frame.destination, frame.flow_hash)
         {
-            Decision::Port(egress) if egress == ingress => return Err(DropReason::Hairpin),
+            Decision::Port(egress) if egress == ingress => Err(DropReason::Hairpin),
             Decision::Port(egress) => {
                 self.check_refusal(egress, frame.priority)?;
-                egresses.insert(egress);
+                ports.insert(egress);
+                Ok(Egresses {
+                    ports,
+                    copies: 1,
+                    only: Some(egress),
+                })
             }
-            Decision::NoRoute => return Err(DropReason::NoRoute),
+            Decision::NoRoute => Err(DropReason::NoRoute),
             Decision::Flood => {
                 let mut refusal = DropReason::NoRoute;
                 for egress in (0..self.ports.len()).filter_map(PortId::from_index) {
@@ -197,16 +216,21 @@ impl Switch {
                         continue;
                     }
                     match self.check_refusal(egress, frame.priority) {
-                        Ok(()) => egresses.insert(egress),
+                        Ok(()) => ports.insert(egress),
                         Err(reason) => refusal = reason,
                     }
                 }
-                if egresses.is_empty() {
-                    return Err(refusal);
+                let copies = ports.count();
+                match copies {
+                    0 => Err(refusal),
+                    _ => Ok(Egresses {
+                        ports,
+                        copies,
+                        only: ports.iter().next().filter(|_| copies == 1),
+                    }),
                 }
             }
         }
-        Ok(egresses)
     }
 
     /// `Err` while `egress` drops what is for it; the copy is counted there.
@@ -226,9 +250,8 @@ impl Switch {
         now: Instant,
         port: PortId,
         frame: &Frame,
-        copies: u16,
         assignment: Assignment,
-        egresses: &PortSet,
+        egresses: &Egresses,
     ) -> Result<Admitted, DropReason> {
         let cells = frame.length.round_up_to(self.config.cell);
         let state = &mut self.ports[port.index()];
@@ -238,15 +261,17 @@ impl Switch {
                 counters.rx_frames += 1;
                 counters.rx_bytes += frame.length.get();
                 self.note_pause_change(port, frame.priority, admission.change);
-                let share = self.store_at_level(now, port, frame, assignment, cells, egresses);
+                let share =
+                    self.store_at_level(now, port, frame, assignment, cells, &egresses.ports);
                 let charge = Charge {
                     cells,
                     ingress: port,
                     priority: frame.priority,
                     share,
                 };
-                self.charges.open(frame.handle, charge, copies);
-                self.note_age(now, frame, egresses);
+                self.charges
+                    .open(frame.handle, charge, egresses.copies as u16);
+                self.note_age(now, frame, egresses.only);
                 Ok(Admitted {
                     mark: admission.mark,
                 })
@@ -287,8 +312,10 @@ impl Switch {
         let state = &mut self.ports[egress.index()];
         if state.egress[frame.priority.index()].note_arrival(frame.length) {
             state.waiting.insert(frame.priority);
-            state.heads[frame.priority.index()].note_first(now);
-            self.ready.timers |= self.config.lifetime.is_some();
+            if self.config.lifetime.is_some() {
+                state.heads[frame.priority.index()].note_first(now);
+                self.ready.timers = true;
+            }
             if self.lossless.contains(frame.priority) {
                 self.note_backlog(now);
             }

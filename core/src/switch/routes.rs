@@ -52,19 +52,19 @@ impl Switch {
         self.forwarding.set_route(destination, members, buckets)
     }
 
-    /// A frame is admitted.
+    /// A frame is admitted; `only` is the one port that it leaves by.
     #[inline]
     pub(super) fn note_flow(
         &mut self,
         now: Instant,
         ingress: PortId,
         frame: &Frame,
-        egresses: &PortSet,
+        only: Option<PortId>,
     ) {
-        if !self.flows.is_on() || frame.destination.is_group() || egresses.count() > 1 {
+        if !self.flows.is_on() || frame.destination.is_group() {
             return;
         }
-        if let Some(egress) = egresses.iter().next() {
+        if let Some(egress) = only {
             let key = FlowKey {
                 ingress,
                 egress,

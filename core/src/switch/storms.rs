@@ -16,13 +16,14 @@ const SAMPLES: u64 = 8;
 
 /// What the watchdog of one port knows.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct Storms {
-    pub(super) config: Option<WatchdogConfig>,
-    watches: [Watch; PRIORITY_COUNT],
     /// Priorities for which everything is dropped.
     dropping: PrioritySet,
     /// Priorities whose pause is ignored.
     forwarding: PrioritySet,
+    pub(super) config: Option<WatchdogConfig>,
+    watches: [Watch; PRIORITY_COUNT],
 }
 
 /// When samples are taken.

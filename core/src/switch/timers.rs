@@ -1,6 +1,7 @@
 //! What happens by the clock: pause refresh, the end of releases, and the deadlock detector.
 
 use super::egress::{ReleaseRule, WatchChange};
+use super::port::Port;
 use super::{Switch, SAMPLES_PER_DETECT};
 use crate::event::EventKind;
 use crate::units::{Duration, Instant, PortId, Priority};
@@ -43,7 +44,13 @@ impl Switch {
     }
 
     /// When something is due by the clock, beside what ports may send.
-    pub(super) fn earliest_timer(&self) -> Instant {
+    fn earliest_timer(&self) -> Instant {
+        let of_ports = self.ports.iter().map(|port| self.port_timer(port));
+        of_ports.fold(self.common_timer(), Instant::min)
+    }
+
+    /// When something is due that belongs to no port alone.
+    pub(super) fn common_timer(&self) -> Instant {
         let mut next = [
             self.ages.next(),
             self.next_storm_sample(),
@@ -56,29 +63,32 @@ impl Switch {
         if self.detector_runs() {
             next = next.min(self.detector.next);
         }
-        for port in &self.ports {
-            next = next.min(port.link_sent.refresh_at());
-            if let (Some(echo), true) = (&port.echo, port.up) {
-                next = next.min(echo.next_at());
-            }
-            for priority in self.lossless.iter() {
-                let ingress = &port.ingress[priority.index()];
-                let egress = &port.egress[priority.index()];
-                let (release, forced) = (egress.release(), egress.forced());
-                let level = port.levels[priority.index()].as_ref();
-                for due in [
-                    level.map(|level| level.sent.refresh_at()),
-                    level.map(|level| level.received.expires_at()),
-                    ingress.refresh_at(),
-                    ingress.raised_until(),
-                    release.map(ReleaseRule::next_change),
-                    forced.map(|forced| forced.until),
-                ]
-                .into_iter()
-                .flatten()
-                {
-                    next = next.min(due);
-                }
+        next
+    }
+
+    /// When something is due at one port.
+    pub(super) fn port_timer(&self, port: &Port) -> Instant {
+        let mut next = port.link_sent.refresh_at();
+        if let (Some(echo), true) = (&port.echo, port.up) {
+            next = next.min(echo.next_at());
+        }
+        for priority in self.lossless.iter() {
+            let ingress = &port.ingress[priority.index()];
+            let egress = &port.egress[priority.index()];
+            let (release, forced) = (egress.release(), egress.forced());
+            let level = port.levels[priority.index()].as_ref();
+            for due in [
+                level.map(|level| level.sent.refresh_at()),
+                level.map(|level| level.received.expires_at()),
+                ingress.refresh_at(),
+                ingress.raised_until(),
+                release.map(ReleaseRule::next_change),
+                forced.map(|forced| forced.until),
+            ]
+            .into_iter()
+            .flatten()
+            {
+                next = next.min(due);
             }
         }
         next

@@ -1,11 +1,20 @@
 //! Frames out: control first, then what the shaper, the pauses and the turns allow.
 
+use super::echo::EchoState;
 use super::virtual_queues::Gate;
 use super::{Switch, Transmission};
 use crate::frame::FrameHandle;
 use crate::units::{Bytes, Instant, PortId, Priority, PRIORITY_COUNT};
 use crate::wire::ethernet::FRAME_LENGTH_MIN;
 use crate::wire::ControlFrame;
+
+/// A data frame that leaves: small, so that it comes back in registers.
+struct Departed {
+    handle: FrameHandle,
+    length: Bytes,
+    priority: Priority,
+    mark: bool,
+}
 
 impl Switch {
     /// What `port` sends next, if anything may leave now. O(priorities).
@@ -16,13 +25,21 @@ impl Switch {
         if !self.ports.get(port.index())?.up {
             return None;
         }
-        if let Some(control) = self.next_control(now, port) {
-            self.ready.timers = true;
-            let state = &mut self.ports[port.index()];
-            state.shaper.book(now, Bytes::new(FRAME_LENGTH_MIN as u64));
-            return Some(Transmission::Control(control));
+        if self.ports[port.index()].has_control() {
+            if let Some(control) = self.next_control(now, port) {
+                self.ready.note_timer(port);
+                let state = &mut self.ports[port.index()];
+                state.shaper.book(now, Bytes::new(FRAME_LENGTH_MIN as u64));
+                return Some(Transmission::Control(control));
+            }
         }
-        self.next_data(now, port)
+        let departed = self.next_data(now, port)?;
+        Some(Transmission::Data {
+            handle: departed.handle,
+            length: departed.length,
+            priority: departed.priority,
+            mark: departed.mark,
+        })
     }
 
     /// A data frame of `transmit` has left `port`, or never will. With its last copy the handle is
@@ -42,6 +59,7 @@ impl Switch {
         Some(handle)
     }
 
+    #[cold]
     fn next_control(&mut self, now: Instant, port: PortId) -> Option<ControlFrame> {
         if let Some(frame) = self.next_mac_control(now, port) {
             return Some(ControlFrame::Mac(frame));
@@ -55,7 +73,7 @@ impl Switch {
         Some(ControlFrame::Clcm(message))
     }
 
-    fn next_data(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
+    fn next_data(&mut self, now: Instant, port: PortId) -> Option<Departed> {
         let state = &self.ports[port.index()];
         if state.waiting.is_empty() || state.shaper.free_at() > now {
             return None;
@@ -101,8 +119,10 @@ impl Switch {
         if let Some(level) = &mut state.levels[priority.index()] {
             level.taken.note_departure();
         }
-        state.heads[priority.index()].note_departure(now);
-        self.ready.timers |= self.config.lifetime.is_some();
+        if self.config.lifetime.is_some() {
+            state.heads[priority.index()].note_departure(now);
+            self.ready.timers = true;
+        }
         let egress = &mut state.egress[priority.index()];
         let emptied = if state.forced.contains(priority) {
             counters.forced_frames += 1;
@@ -114,9 +134,26 @@ impl Switch {
         if emptied {
             self.note_empty(port, priority);
         }
-        Some(Transmission::Data {
+        let mark = self.marks_departures.contains(priority)
+            && self.marks_departure(port, priority, departure.handle);
+        Some(Departed {
             handle: departure.handle,
             length,
+            priority,
+            mark,
         })
+    }
+}
+
+impl super::port::Port {
+    /// Whether a control frame may have to go out.
+    #[inline]
+    fn has_control(&self) -> bool {
+        self.pause_due
+            || self.pause_zero_due
+            || !self.pfc_due.is_empty()
+            || !self.zero_due.is_empty()
+            || !self.clcm_queue.is_empty()
+            || self.echo.as_ref().is_some_and(EchoState::is_due)
     }
 }

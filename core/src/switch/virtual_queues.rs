@@ -363,7 +363,7 @@ impl VirtualQueues {
         Some(Departure {
             handle,
             length_bytes,
-            ingress: PortId::new((lane_index % self.port_count) as u8),
+            ingress: PortId::new((lane_index - group_index * self.port_count) as u8),
         })
     }
 

@@ -516,7 +516,7 @@ impl Network {
             let id = PortId::new(port as u8);
             while let Some(transmission) = node.switch.transmit(now, id) {
                 let (mut packet, length) = match transmission {
-                    Transmission::Data { handle, length } => {
+                    Transmission::Data { handle, length, .. } => {
                         let data = node.frames[handle.index()].expect("a frame that is held");
                         let back = node.switch.complete(now, id, handle);
                         node.free.push(back.expect("one copy"));

@@ -1,31 +1,50 @@
 //! One flow: when its next frame may leave, and what has arrived of it.
 
-use weir_core::{Bytes, Duration, Instant};
+use weir_config::scenario::Transport;
+use weir_core::{BitRate, Bytes, Duration, Instant};
 
-use super::plan::FlowPlan;
+use super::plan::{FlowPlan, NetworkPlan};
+use crate::transport::dcqcn::{NotificationPoint, ReactionPoint};
+use crate::transport::window::{Algorithm, WindowSender};
+use crate::transport::Reassembly;
+
+/// The shortest frame that Ethernet carries, without its FCS.
+const LENGTH_MIN: u64 = 60;
 
 /// A flow at its sender and at its receiver.
 #[derive(Debug)]
 pub struct Flow {
     pub(super) plan: FlowPlan,
-    /// Not before this moment, by its rate and its pattern.
+    /// Not before this moment; for ever in the future while nothing but an answer can change that.
     pub(super) next_at: Instant,
+    /// The same by its rate and its pattern alone.
+    paced_at: Instant,
     /// Bytes that it may still send.
     left: u64,
-    /// Frames sent.
+    pub(super) sender: Sender,
+    receiver: Receiver,
+    /// The event that is under way for the sender's timers.
+    pub(super) timer_at: Instant,
+    /// Frames sent, repetitions among them.
     pub sent: u64,
-    /// Frames received.
+    /// Frames received, repetitions among them.
     pub received: u64,
-    /// Bytes received.
+    /// Bytes received, without repetitions.
     pub received_bytes: u64,
-    /// Bytes received in the last part of the run.
+    /// Bytes received in the last part of the run, without repetitions.
     pub received_bytes_last_part: u64,
-    /// Frames that arrived after one with a higher number.
+    /// Frames sent again.
+    pub repeated: u64,
+    /// Frames that arrived after one that was sent later.
     pub reordered: u64,
-    /// Numbers below the highest one seen that have not arrived.
+    /// Frames that were sent before one that has arrived, and have not.
     pub missing: u64,
     /// Frames that arrived marked Congestion Experienced.
     pub marked: u64,
+    /// Notifications or acknowledgements that the receiver has sent.
+    pub answers_sent: u64,
+    /// Those that the sender has received.
+    pub answers_received: u64,
     /// The number after the highest one seen.
     expected: u64,
     /// First frame sent.
@@ -38,22 +57,75 @@ pub struct Flow {
     pub delay_total: Duration,
     /// The longest of them.
     pub delay_max: Duration,
-    /// By interval: bytes received.
+    /// By interval: bytes received, without repetitions.
     pub series: Vec<u64>,
 }
 
+/// What answers to congestion at the sender.
+#[derive(Debug)]
+pub(super) enum Sender {
+    Open,
+    Dcqcn(Box<ReactionPoint>),
+    Window(Box<WindowSender>),
+}
+
+/// What answers frames at the receiver.
+#[derive(Debug)]
+enum Receiver {
+    Open,
+    Dcqcn(NotificationPoint),
+    Window(Box<Reassembly>),
+}
+
+/// A frame that begins to leave.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Departure {
+    pub(super) sequence: u32,
+    pub(super) number: u32,
+    pub(super) length: Bytes,
+}
+
+/// A frame that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) sequence: u32,
+    pub(super) number: u32,
+    pub(super) length: Bytes,
+    pub(super) sent: Instant,
+    pub(super) marked: bool,
+    pub(super) last_part: bool,
+}
+
+/// What becomes of an arrival.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reception {
+    /// False for a repetition of what was there.
+    pub(super) is_new: bool,
+    /// The answer's number, if there is one.
+    pub(super) answer: Option<u32>,
+}
+
 impl Flow {
-    pub(super) fn new(plan: FlowPlan) -> Self {
+    /// `line` is the rate of the sending host's line.
+    pub(super) fn new(plan: FlowPlan, line: BitRate, network: &NetworkPlan) -> Self {
+        let (sender, receiver) = ends(&plan, line, network);
         Self {
             next_at: plan.start,
+            paced_at: plan.start,
             left: plan.size.map_or(u64::MAX, Bytes::get),
+            sender,
+            receiver,
+            timer_at: Instant::FAR_FUTURE,
             sent: 0,
             received: 0,
             received_bytes: 0,
             received_bytes_last_part: 0,
+            repeated: 0,
             reordered: 0,
             missing: 0,
             marked: 0,
+            answers_sent: 0,
+            answers_received: 0,
             expected: 0,
             first_sent: None,
             last_arrival: None,
@@ -70,9 +142,25 @@ impl Flow {
         &self.plan
     }
 
-    /// True when it will never send again.
-    pub(super) fn is_over(&self) -> bool {
-        self.left == 0 || self.next_at >= self.plan.stop
+    /// The sender's side of DCQCN, if the flow has it.
+    pub fn reaction_point(&self) -> Option<&ReactionPoint> {
+        match &self.sender {
+            Sender::Dcqcn(point) => Some(point),
+            _ => None,
+        }
+    }
+
+    /// The sender's window, if the flow has one.
+    pub fn window(&self) -> Option<&WindowSender> {
+        match &self.sender {
+            Sender::Window(window) => Some(window),
+            _ => None,
+        }
+    }
+
+    /// True when it sends nothing from `now` on, unless an answer comes.
+    pub(super) fn is_silent(&self, now: Instant) -> bool {
+        self.next_at.max(now) >= self.plan.stop
     }
 
     /// No frame from `now` on.
@@ -80,25 +168,145 @@ impl Flow {
         self.plan.stop = self.plan.stop.min(now);
     }
 
-    /// A frame begins to leave at `now`. Returns its number and its length.
-    pub(super) fn send(&mut self, now: Instant) -> (u32, Bytes) {
-        let number = self.sent as u32;
-        let length = self.plan.frame.get().min(self.left.max(MINIMUM));
-        self.left = if self.left == u64::MAX {
-            u64::MAX
-        } else {
-            self.left.saturating_sub(length)
-        };
+    /// A frame begins to leave at `now`.
+    pub(super) fn send(&mut self, now: Instant) -> Departure {
+        let sequence = self.sent as u32;
         self.sent += 1;
         self.first_sent.get_or_insert(now);
-        let length = Bytes::new(length);
-        if let Some(rate) = self.plan.rate {
-            self.next_at = self.next_at.max(now) + rate.time_for(length);
+        let (number, repeats) = match &mut self.sender {
+            Sender::Window(window) => {
+                let repeats = window.repeats();
+                (window.send(now), repeats)
+            }
+            Sender::Open | Sender::Dcqcn(_) => (sequence, false),
+        };
+        let length = if repeats {
+            self.repeated += 1;
+            self.length_of(number)
         } else {
-            self.next_at = now;
+            self.take_length()
+        };
+        if !repeats {
+            self.pace(now, length);
         }
-        self.next_at = self.in_pattern(self.next_at);
-        (number, length)
+        self.resume(now);
+        Departure {
+            sequence,
+            number,
+            length,
+        }
+    }
+
+    /// Finds out when the next frame may leave, after something has changed at the sender.
+    pub(super) fn resume(&mut self, now: Instant) {
+        self.next_at = match &self.sender {
+            Sender::Window(window) if !window.may_send() => Instant::FAR_FUTURE,
+            Sender::Window(window) if window.repeats() => now,
+            _ if self.left == 0 => Instant::FAR_FUTURE,
+            _ => self.paced_at,
+        };
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is next due.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        let due = match &self.sender {
+            Sender::Open => None,
+            Sender::Dcqcn(point) => point.next_timeout().filter(|_| self.left > 0),
+            Sender::Window(window) => window.next_timeout(),
+        };
+        due.filter(|due| *due < self.plan.stop)
+    }
+
+    /// Does what is due at the sender.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        match &mut self.sender {
+            Sender::Open => {}
+            Sender::Dcqcn(point) => point.handle_timeout(now),
+            Sender::Window(window) => window.handle_timeout(now),
+        }
+        self.resume(now);
+    }
+
+    /// An answer reaches the sender. `sent` is when the frame was sent that it answers.
+    pub(super) fn answered(&mut self, now: Instant, number: u32, sent: Instant) {
+        self.answers_received += 1;
+        match &mut self.sender {
+            Sender::Open => {}
+            Sender::Dcqcn(point) => point.notify(now),
+            Sender::Window(window) => window.acknowledge(now, number, sent),
+        }
+        self.resume(now);
+    }
+
+    /// A frame of it arrives.
+    pub(super) fn arrive(&mut self, now: Instant, arrival: Arrival) -> Reception {
+        let sequence = u64::from(arrival.sequence);
+        if sequence >= self.expected {
+            self.missing += sequence - self.expected;
+            self.expected = sequence + 1;
+        } else {
+            self.reordered += 1;
+            self.missing = self.missing.saturating_sub(1);
+        }
+        let before = self.last_arrival.or(self.first_sent).unwrap_or(now);
+        self.longest_gap = self.longest_gap.max(now.saturating_since(before));
+        self.last_arrival = Some(now);
+        self.received += 1;
+        self.marked += u64::from(arrival.marked);
+        let delay = now.saturating_since(arrival.sent);
+        self.delay_total += delay;
+        self.delay_max = self.delay_max.max(delay);
+        let reception = self.receive(now, arrival.number, arrival.marked);
+        if reception.is_new {
+            self.received_bytes += arrival.length.get();
+            if arrival.last_part {
+                self.received_bytes_last_part += arrival.length.get();
+            }
+        }
+        reception
+    }
+
+    /// Longest time without an arrival until `end`.
+    pub fn longest_stall(&self, end: Instant) -> Duration {
+        let since = self
+            .last_arrival
+            .or(self.first_sent)
+            .unwrap_or(self.plan.start);
+        self.longest_gap.max(end.saturating_since(since))
+    }
+
+    /// The length of the next new frame, which is taken off what is left.
+    fn take_length(&mut self) -> Bytes {
+        let length = self.plan.frame.get().min(self.left.max(LENGTH_MIN));
+        if self.left != u64::MAX {
+            self.left = self.left.saturating_sub(length);
+        }
+        Bytes::new(length)
+    }
+
+    /// The length of the frame with this number.
+    fn length_of(&self, number: u32) -> Bytes {
+        let frame = self.plan.frame.get();
+        let length = self.plan.size.map_or(frame, |size| {
+            let before = u64::from(number) * frame;
+            frame.min(size.get().saturating_sub(before).max(LENGTH_MIN))
+        });
+        Bytes::new(length)
+    }
+
+    /// A new frame of `length` leaves at `now`: when the next one may.
+    fn pace(&mut self, now: Instant, length: Bytes) {
+        let limit = match &mut self.sender {
+            Sender::Dcqcn(point) => {
+                point.sent(length);
+                let rate = point.rate();
+                Some(self.plan.rate.map_or(rate, |limit| limit.min(rate)))
+            }
+            Sender::Open | Sender::Window(_) => self.plan.rate,
+        };
+        let at = self.paced_at.max(now);
+        let at = limit.map_or(at, |rate| at + rate.time_for(length));
+        self.paced_at = self.in_pattern(at);
     }
 
     /// The first moment from `at` on at which the pattern sends.
@@ -115,45 +323,48 @@ impl Flow {
         }
     }
 
-    /// A frame of it arrives.
-    pub(super) fn arrive(
-        &mut self,
-        now: Instant,
-        number: u32,
-        length: Bytes,
-        sent: Instant,
-        last_part: bool,
-    ) {
-        let number = u64::from(number);
-        if number >= self.expected {
-            self.missing += number - self.expected;
-            self.expected = number + 1;
-        } else {
-            self.reordered += 1;
-            self.missing = self.missing.saturating_sub(1);
+    fn receive(&mut self, now: Instant, number: u32, marked: bool) -> Reception {
+        match &mut self.receiver {
+            Receiver::Open => Reception {
+                is_new: true,
+                answer: None,
+            },
+            Receiver::Dcqcn(point) => Reception {
+                is_new: true,
+                answer: (marked && point.marked(now)).then_some(0),
+            },
+            Receiver::Window(reassembly) => {
+                let receipt = reassembly.arrive(number);
+                Reception {
+                    is_new: receipt.is_new,
+                    answer: Some(receipt.acknowledgement),
+                }
+            }
         }
-        let before = self.last_arrival.or(self.first_sent).unwrap_or(now);
-        self.longest_gap = self.longest_gap.max(now.saturating_since(before));
-        self.last_arrival = Some(now);
-        self.received += 1;
-        self.received_bytes += length.get();
-        if last_part {
-            self.received_bytes_last_part += length.get();
-        }
-        let delay = now.saturating_since(sent);
-        self.delay_total += delay;
-        self.delay_max = self.delay_max.max(delay);
-    }
-
-    /// Longest time without an arrival until `end`.
-    pub fn longest_stall(&self, end: Instant) -> Duration {
-        let since = self
-            .last_arrival
-            .or(self.first_sent)
-            .unwrap_or(self.plan.start);
-        self.longest_gap.max(end.saturating_since(since))
     }
 }
 
-/// The shortest frame that Ethernet carries, without its FCS.
-const MINIMUM: u64 = 60;
+fn ends(plan: &FlowPlan, line: BitRate, network: &NetworkPlan) -> (Sender, Receiver) {
+    let window = |algorithm| {
+        let frame = plan.frame.get().max(1);
+        let frame_count = plan
+            .size
+            .map(|size| u32::try_from(size.get().div_ceil(frame)).unwrap_or(u32::MAX));
+        let sender = WindowSender::new(algorithm, network.window, frame_count);
+        let receiver = Reassembly::default();
+        (
+            Sender::Window(Box::new(sender)),
+            Receiver::Window(Box::new(receiver)),
+        )
+    };
+    match plan.transport {
+        Transport::Open => (Sender::Open, Receiver::Open),
+        Transport::Dcqcn => (
+            Sender::Dcqcn(Box::new(ReactionPoint::new(network.dcqcn, line))),
+            Receiver::Dcqcn(NotificationPoint::new(network.dcqcn.notification_gap)),
+        ),
+        Transport::Tahoe => window(Algorithm::Tahoe),
+        Transport::Reno => window(Algorithm::Reno),
+        Transport::Vegas => window(Algorithm::Vegas),
+    }
+}

@@ -3,9 +3,10 @@
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{Bytes, Priority};
 
+use super::flow::Arrival;
 use super::nic::Next;
 use super::node::Payload;
-use super::pool::FrameRecord;
+use super::pool::{FrameKind, FrameRecord};
 use super::{Event, Network};
 
 impl Network {
@@ -31,8 +32,12 @@ impl Network {
             self.send_control(line_index, sent, bytes);
             return;
         }
-        let flow = match nic.next(now, &self.flows) {
-            Next::Send(flow) => flow,
+        let record = match nic.next(now, &self.flows) {
+            Next::Send(flow) => self.data_frame(host, flow),
+            Next::Answer(priority) => match nic.take_answer(priority) {
+                Some(answer) => answer,
+                None => return,
+            },
             Next::Wait(at) => {
                 if line.wants_wake(now, at) {
                     self.queue.push(place, at, Event::HostWake { host });
@@ -41,22 +46,13 @@ impl Network {
             }
             Next::Idle => return,
         };
-        let state = &mut self.flows[flow as usize];
-        let (sequence, length) = state.send(now);
-        let record = FrameRecord {
-            flow,
-            sequence,
-            from: host,
-            to: state.plan.to,
-            flow_hash: state.plan.flow_hash,
-            length_bytes: length.get() as u32,
-            priority: state.plan.priority,
-            marked: false,
-            sent: now,
-        };
+        if record.kind == FrameKind::Answer {
+            self.flows[record.flow as usize].answers_sent += 1;
+        }
         let frame = self.frames.add(record);
+        let line = &mut self.lines[line_index as usize];
         line.is_busy = true;
-        let sent = now + line.time_for(length);
+        let sent = now + line.time_for(record.length());
         let arrives = sent + line.delay;
         let (epoch, to) = (line.epoch, line.to_place);
         self.queue.push(place, sent, Event::HostFree { host });
@@ -72,27 +68,55 @@ impl Network {
         );
     }
 
-    pub(super) fn frame_at_host(&mut self, _host: u32, index: u32) {
+    fn data_frame(&mut self, host: u32, flow: u32) -> FrameRecord {
+        let now = self.now;
+        let state = &mut self.flows[flow as usize];
+        let departure = state.send(now);
+        let record = FrameRecord {
+            flow,
+            sequence: departure.sequence,
+            number: departure.number,
+            from: host,
+            to: state.plan.to,
+            flow_hash: state.plan.flow_hash,
+            length_bytes: departure.length.get() as u32,
+            priority: state.plan.priority,
+            marked: false,
+            kind: FrameKind::Data,
+            sent: now,
+        };
+        if state.plan.transport.is_answered() {
+            self.set_flow_timer(flow);
+        }
+        record
+    }
+
+    pub(super) fn frame_at_host(&mut self, host: u32, index: u32) {
         let now = self.now;
         self.totals.last_movement = self.totals.last_movement.max(now);
         self.totals.frame_hops += 1;
-        let record = self.frames.get(index);
-        let flow = &mut self.flows[record.flow as usize];
-        let last_part = now >= self.last_part_from;
-        flow.arrive(
-            now,
-            record.sequence,
-            record.length(),
-            record.sent,
-            last_part,
-        );
-        if record.marked {
-            flow.marked += 1;
+        let record = *self.frames.get(index);
+        self.frames.give_back(index);
+        if record.kind == FrameKind::Answer {
+            self.answer_at_host(record);
+            return;
         }
-        if let Some(samples) = &self.samples {
+        let flow = &mut self.flows[record.flow as usize];
+        let arrival = Arrival {
+            sequence: record.sequence,
+            number: record.number,
+            length: record.length(),
+            sent: record.sent,
+            marked: record.marked,
+            last_part: now >= self.last_part_from,
+        };
+        let reception = flow.arrive(now, arrival);
+        if let Some(samples) = self.samples.as_ref().filter(|_| reception.is_new) {
             samples.note_arrival(flow, now, record.length());
         }
-        self.frames.give_back(index);
+        if let Some(number) = reception.answer {
+            self.answer(host, &record, number);
+        }
     }
 
     pub(super) fn control_at_host(&mut self, host: u32, message: u32) {

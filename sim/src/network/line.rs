@@ -5,7 +5,7 @@ use weir_core::{BitRate, Bytes, Duration, Instant};
 
 use super::disturbance::Disturbance;
 use super::node::NO_FRAME;
-use super::plan::End;
+use super::plan::{End, PriorityMap};
 use crate::random::Random;
 
 /// One direction of a link.
@@ -18,9 +18,10 @@ pub(super) struct Line {
     pub(super) to_place: u32,
     pub(super) rate: BitRate,
     pub(super) delay: Duration,
-    pub(super) class_shift: u8,
-    /// The shift of the other direction, by which pauses that arrive here were told.
-    pub(super) class_shift_back: u8,
+    /// Which priority data frames have behind it.
+    pub(super) priority_map: PriorityMap,
+    /// That of the other direction, where it is not the identity: pauses that arrive here were told behind it.
+    pub(super) priority_map_back: Option<PriorityMap>,
     /// Reasons for which the link carries nothing.
     pub(super) down_count: u16,
     /// What control frames meet.
@@ -46,8 +47,8 @@ impl Line {
             faults: Random::new(0),
             rate,
             delay: Duration::ZERO,
-            class_shift: 0,
-            class_shift_back: 0,
+            priority_map: PriorityMap::IDENTITY,
+            priority_map_back: None,
             down_count: 0,
             disturbances: Vec::new(),
             sending: NO_FRAME,

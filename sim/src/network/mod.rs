@@ -1,6 +1,7 @@
 //! Switches, hosts and the lines between them, driven event by event.
 
 pub mod actions;
+mod answers;
 mod control;
 mod counters;
 pub mod disturbance;
@@ -15,15 +16,15 @@ mod pool;
 mod samples;
 mod switches;
 
-use weir_core::{Bytes, ConfigError, Duration, FrameHandle, Instant, PortId, Priority};
+use weir_core::{Bytes, ConfigError, Duration, FrameHandle, Instant, PortId};
 
 use crate::random::Random;
 use crate::schedule::Schedule;
 use line::Line;
 use nic::Nic;
 use node::{Node, Payload};
-use plan::{End, NetworkPlan};
-use pool::{FrameRecord, Pool};
+use plan::{End, NetworkPlan, PriorityMap};
+use pool::{FrameKind, FrameRecord, Pool};
 
 pub use counters::{Counters, Imbalance};
 pub use flow::Flow;
@@ -83,6 +84,8 @@ enum Event {
     Control { node: u32 },
     /// A flow begins.
     FlowStart { flow: u32 },
+    /// Something is due at a flow's sender.
+    FlowTimer { flow: u32 },
     /// Curves get their next point.
     Sample,
     /// Something is done to the network.
@@ -121,17 +124,19 @@ const FAULTS: u64 = 1;
 pub struct Totals {
     /// Events that were handled.
     pub events: u64,
-    /// Data frames that have crossed a line: each counts once for each line.
+    /// Frames of hosts that have crossed a line: each counts once for each line. Answers are among them, here and below.
     pub frame_hops: u64,
-    /// Data frames that switches dropped.
+    /// Frames of hosts that switches dropped.
     pub dropped: u64,
-    /// Data frames that were lost on lines.
+    /// Frames of hosts that were lost on lines.
     pub lost_on_lines: u64,
-    /// Data frames that were lost inside switches that were restarted.
+    /// Frames of hosts that were lost inside switches that were restarted.
     pub lost_in_restarts: u64,
-    /// Data frames that found no room while a switch was frozen.
+    /// Frames of hosts that found no room while a switch was frozen.
     pub lost_at_doors: u64,
-    /// When a data frame last moved.
+    /// Answers that were never sent, because too many waited at a host that was paused.
+    pub answers_refused: u64,
+    /// When a frame of a host last moved.
     pub last_movement: Instant,
 }
 
@@ -263,7 +268,8 @@ impl Network {
         counters
     }
 
-    /// Checks that every frame is accounted for: sent = received + inside + lost by a reason that was counted.
+    /// Checks that every frame is accounted for, answers and repetitions among them: sent = received + inside + lost by
+    /// a reason that was counted.
     ///
     /// # Errors
     ///
@@ -274,8 +280,8 @@ impl Network {
         let lost =
             totals.dropped + totals.lost_on_lines + totals.lost_in_restarts + totals.lost_at_doors;
         let imbalance = Imbalance {
-            sent: sum(|flow| flow.sent),
-            received: sum(|flow| flow.received),
+            sent: sum(|flow| flow.sent + flow.answers_sent),
+            received: sum(|flow| flow.received + flow.answers_received),
             inside: self.frames.len() as u64,
             lost,
         };
@@ -286,16 +292,16 @@ impl Network {
         }
     }
 
-    /// Data frames inside switches and on lines.
+    /// Frames of hosts inside switches and on lines.
     pub fn frames_in_network(&self) -> usize {
         self.frames.len()
     }
 
-    /// By flow: frames that are inside switches and on lines. O(frames).
+    /// By flow: its frames that are inside switches and on lines, without answers. O(frames).
     pub fn inside_by_flow(&self) -> Vec<u64> {
         let mut inside = vec![0; self.flows.len()];
         for frame in self.frames.iter_used() {
-            inside[frame.flow as usize] += 1;
+            inside[frame.flow as usize] += u64::from(frame.kind == FrameKind::Data);
         }
         inside
     }
@@ -354,6 +360,7 @@ impl Network {
             Event::Timer { node } => self.timer(node as usize),
             Event::Control { node } => self.control(node as usize),
             Event::FlowStart { flow } => self.start_flow(flow),
+            Event::FlowTimer { flow } => self.flow_timer(flow),
             Event::Sample => self.sample(),
             Event::Action { index } => self.act(self.plan.actions[index as usize].1),
             Event::Storm { host } => self.storm(host),
@@ -363,7 +370,7 @@ impl Network {
     fn connect(&mut self) -> Result<(), PlanError> {
         for (index, link) in self.plan.links.iter().enumerate() {
             let [a, b] = link.ends;
-            for (from, to, shifts) in [(a, b, [0, 1]), (b, a, [1, 0])] {
+            for (from, to, directions) in [(a, b, [0, 1]), (b, a, [1, 0])] {
                 let error = PlanError::Link {
                     link: index,
                     end: from,
@@ -380,8 +387,9 @@ impl Network {
                 };
                 line.faults = Random::for_purpose(self.plan.seed, FAULTS + ((index as u64) << 32));
                 line.delay = link.delay;
-                line.class_shift = link.class_shift[shifts[0]];
-                line.class_shift_back = link.class_shift[shifts[1]];
+                let [there, back] = directions.map(|direction| link.priority_map[direction]);
+                line.priority_map = there;
+                line.priority_map_back = (back != PriorityMap::IDENTITY).then_some(back);
             }
         }
         Ok(())
@@ -410,17 +418,13 @@ impl Network {
             if flow.from >= hosts || flow.to >= hosts {
                 return Err(PlanError::Flow(index));
             }
-            self.flows.push(Flow::new(*flow));
+            let line = self.plan.hosts[flow.from as usize].rate;
+            self.flows.push(Flow::new(*flow, line, &self.plan));
             let flow_start = Event::FlowStart { flow: index as u32 };
             let place = self.nics[flow.from as usize].place;
             self.queue.push(place, flow.start, flow_start);
         }
         Ok(())
-    }
-
-    /// Priority `priority` after `shift` steps up.
-    fn shifted(priority: Priority, shift: u8) -> Priority {
-        Priority::new(priority.get().saturating_add(shift)).unwrap_or(Priority::ALL[7])
     }
 
     fn node_and_port(&self, line: u32) -> Option<(usize, PortId)> {

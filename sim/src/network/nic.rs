@@ -1,9 +1,15 @@
-//! A host's network card: flows take turns on one line, pauses hold them.
+//! A host's network card: answers go first, flows take turns on one line, pauses hold them.
+
+use std::collections::VecDeque;
 
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{Instant, Priority};
 
 use super::flow::Flow;
+use super::pool::FrameRecord;
+
+/// Answers that wait in one priority at most: a receiver that cannot send them tells nothing more.
+const ANSWERS_MAX: usize = 4096;
 
 /// One host's side of its link.
 #[derive(Debug)]
@@ -18,7 +24,9 @@ pub(super) struct Nic {
     pub(super) storm: u8,
     /// A control frame that goes first.
     pub(super) control: Option<Vec<u8>>,
-    /// Flows that have begun and are not over.
+    /// By priority: answers to frames that have arrived. `None` before the first one.
+    answers: Option<Box<[VecDeque<FrameRecord>; PRIORITY_COUNT]>>,
+    /// Flows that have something to send, now or at a known moment.
     pub(super) active: Vec<u32>,
     /// Whose turn it is.
     pub(super) turn: usize,
@@ -29,6 +37,8 @@ pub(super) struct Nic {
 pub(super) enum Next {
     /// A frame of this flow.
     Send(u32),
+    /// The first answer of this priority.
+    Answer(Priority),
     /// Nothing before this moment.
     Wait(Instant),
     /// Nothing, until something else happens.
@@ -44,6 +54,7 @@ impl Nic {
             paused_until: [Instant::ZERO; PRIORITY_COUNT],
             storm: 0,
             control: None,
+            answers: None,
             active: Vec::new(),
             turn: 0,
         }
@@ -55,9 +66,44 @@ impl Nic {
         }
     }
 
-    /// Whose turn it is, round robin. Forgets flows that are over. O(active flows).
+    /// Has an answer to send; false when there is no room for it.
+    pub(super) fn add_answer(&mut self, answer: FrameRecord) -> bool {
+        let answers = self.answers.get_or_insert_default();
+        let queue = &mut answers[answer.priority.index()];
+        let has_room = queue.len() < ANSWERS_MAX;
+        if has_room {
+            queue.push_back(answer);
+        }
+        has_room
+    }
+
+    pub(super) fn take_answer(&mut self, priority: Priority) -> Option<FrameRecord> {
+        self.answers.as_mut()?[priority.index()].pop_front()
+    }
+
+    /// Flow `flow` may have something to send. O(active flows).
+    pub(super) fn activate(&mut self, flow: u32) {
+        if !self.active.contains(&flow) {
+            self.active.push(flow);
+        }
+    }
+
+    /// What is sent next: answers first, then flows in turn, round robin. Forgets flows that are silent. O(active
+    /// flows).
     pub(super) fn next(&mut self, now: Instant, flows: &[Flow]) -> Next {
         let mut wait = Instant::FAR_FUTURE;
+        if let Some(answers) = &self.answers {
+            for priority in Priority::ALL {
+                if answers[priority.index()].is_empty() {
+                    continue;
+                }
+                let ready = self.paused_until[priority.index()];
+                if ready <= now {
+                    return Next::Answer(priority);
+                }
+                wait = wait.min(ready);
+            }
+        }
         let mut looked_at = 0;
         while looked_at < self.active.len() {
             if self.turn >= self.active.len() {
@@ -65,7 +111,7 @@ impl Nic {
             }
             let flow = self.active[self.turn];
             let state = &flows[flow as usize];
-            if state.is_over() {
+            if state.is_silent(now) {
                 self.active.remove(self.turn);
                 continue;
             }

@@ -1,7 +1,9 @@
 //! What a network is made of, before it runs.
 
 use super::actions::Action;
+use weir_config::scenario::{DcqcnConfig, Transport, WindowConfig};
 use weir_core::control::{ControlConfig, StormNeighbour};
+use weir_core::units::PRIORITY_COUNT;
 use weir_core::{BitRate, Bytes, Duration, Instant, MacAddress, PortId, Priority, SwitchConfig};
 
 /// A whole network. Switches, hosts, links and flows are named by their index.
@@ -15,6 +17,10 @@ pub struct NetworkPlan {
     pub links: Vec<LinkPlan>,
     /// Who sends what to whom.
     pub flows: Vec<FlowPlan>,
+    /// Of flows with DCQCN.
+    pub dcqcn: DcqcnConfig,
+    /// Of flows with a window.
+    pub window: WindowConfig,
     /// What is done to the network, and when.
     pub actions: Vec<(Instant, Action)>,
     /// Of the randomness of faults.
@@ -79,8 +85,46 @@ pub struct LinkPlan {
     pub ends: [End; 2],
     /// From one end to the other, after the last bit was sent.
     pub delay: Duration,
-    /// By how much the priority of data frames rises on the way, from the first end to the second and back.
-    pub class_shift: [u8; 2],
+    /// Which priority data frames have on the way from the first end to the second, and back.
+    pub priority_map: [PriorityMap; 2],
+}
+
+/// Which priority a data frame has behind a link, by the one that it had before.
+///
+/// The frame waits in its switch in the class before the link and is charged behind it in the class after it. A
+/// pause for a class after the link therefore holds all classes that become it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PriorityMap([Priority; PRIORITY_COUNT]);
+
+impl PriorityMap {
+    /// Every frame keeps its priority.
+    pub const IDENTITY: Self = Self(Priority::ALL);
+
+    /// The same, but that `before` becomes `behind`.
+    #[must_use]
+    pub fn with(mut self, before: Priority, behind: Priority) -> Self {
+        self.0[before.index()] = behind;
+        self
+    }
+
+    /// What `before` becomes.
+    pub fn behind(&self, before: Priority) -> Priority {
+        self.0[before.index()]
+    }
+
+    /// Pauses that were told for the classes behind the link, by the classes before it.
+    pub(super) fn pauses_before<T: Copy>(
+        &self,
+        behind: [Option<T>; PRIORITY_COUNT],
+    ) -> [Option<T>; PRIORITY_COUNT] {
+        self.0.map(|priority| behind[priority.index()])
+    }
+}
+
+impl Default for PriorityMap {
+    fn default() -> Self {
+        Self::IDENTITY
+    }
 }
 
 /// One flow: frames of one length from one host to another.
@@ -104,8 +148,12 @@ pub struct FlowPlan {
     pub size: Option<Bytes>,
     /// It sends for the first span and is silent for the second, in turns from `start` on.
     pub on_off: Option<[Duration; 2]>,
-    /// What ECMP goes by.
+    /// What ECMP goes by, for its frames and for the answers to them.
     pub flow_hash: u32,
+    /// How it answers to congestion.
+    pub transport: Transport,
+    /// Priority of what its receiver answers.
+    pub answer_priority: Priority,
 }
 
 /// The address of host `index`, as scenario files have it.
@@ -116,4 +164,31 @@ pub const fn host_address(index: u32) -> MacAddress {
 /// The address of port `port` of switch `index`.
 pub const fn port_address(index: u32, port: u8) -> MacAddress {
     MacAddress::from_u64(0x0658_0000_0000 + ((index as u64) << 8) + port as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_holds_every_class_that_becomes_the_paused_one() {
+        let [p3, p6, p1] = [3, 6, 1].map(|index| Priority::ALL[index]);
+        // 3 → 6 → 1, and 1 stays.
+        let map = PriorityMap::IDENTITY.with(p3, p6).with(p6, p1);
+        assert_eq!([p3, p6, p1].map(|before| map.behind(before)), [p6, p1, p1]);
+        let mut told = [None; PRIORITY_COUNT];
+        told[1] = Some(7);
+        told[3] = Some(9);
+        let mut held = [None; PRIORITY_COUNT];
+        held[1] = Some(7);
+        held[6] = Some(7);
+        assert_eq!(map.pauses_before(told), held, "nothing becomes 3");
+        told[6] = Some(0);
+        held[3] = Some(0);
+        assert_eq!(
+            map.pauses_before(told),
+            held,
+            "a resume is told like a pause"
+        );
+    }
 }

@@ -1,4 +1,4 @@
-//! What is under way: data frames as records, control frames as the bytes that a wire would carry.
+//! What is under way: hosts' frames as records, control frames as the bytes that a wire would carry.
 
 use weir_core::{Bytes, Instant, Priority};
 
@@ -57,11 +57,23 @@ impl<T> Pool<T> {
     }
 }
 
-/// One data frame.
+/// What a host's frame is to its flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FrameKind {
+    /// From the sender to the receiver.
+    Data,
+    /// Back from the receiver: a notification or an acknowledgement.
+    Answer,
+}
+
+/// One frame of a host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameRecord {
     pub(super) flow: u32,
+    /// Of data: how many frames of the flow were sent before it, repetitions among them.
     pub(super) sequence: u32,
+    /// Of data: which of the flow's frames it is. Of an acknowledgement: the first one that is missing.
+    pub(super) number: u32,
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) flow_hash: u32,
@@ -69,6 +81,8 @@ pub(super) struct FrameRecord {
     pub(super) priority: Priority,
     /// Congestion Experienced.
     pub(super) marked: bool,
+    pub(super) kind: FrameKind,
+    /// When it was sent; of an answer, when the frame was sent that it answers.
     pub(super) sent: Instant,
 }
 
@@ -77,3 +91,6 @@ impl FrameRecord {
         Bytes::new(self.length_bytes as u64)
     }
 }
+
+/// There are millions of them: each is read at every hop.
+const _: () = assert!(size_of::<FrameRecord>() <= 40);

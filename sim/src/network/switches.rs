@@ -1,6 +1,5 @@
 //! What happens at switches: arrivals, transmissions, timers.
 
-use weir_core::units::PRIORITY_COUNT;
 use weir_core::wire::ethernet::FRAME_LENGTH_MIN;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::{ControlFrame, CONTROL_FRAME_LENGTH_MAX};
@@ -8,7 +7,7 @@ use weir_core::{Bytes, Frame, FrameHandle, Instant, PortId, Transmission};
 
 use super::disturbance::{meet, Fate};
 use super::node::{Payload, NO_FRAME};
-use super::plan::{host_address, port_address, End};
+use super::plan::{host_address, port_address, End, PriorityMap};
 use super::{Event, LogKind, Network};
 
 /// Where a MAC control frame has its EtherType.
@@ -89,10 +88,8 @@ impl Network {
         self.totals.last_movement = self.totals.last_movement.max(now);
         self.totals.frame_hops += 1;
         let record = self.frames.get_mut(index);
-        let shift = self.lines[line as usize].class_shift;
-        if shift > 0 {
-            record.priority = Self::shifted(record.priority, shift);
-        }
+        let map = &self.lines[line as usize].priority_map;
+        record.priority = map.behind(record.priority);
         let state = &mut self.nodes[node];
         // The pool backs every buffer to the last cell, so that one more frame finds none to be admitted to.
         let Some(handle) = state.free.pop() else {
@@ -129,13 +126,13 @@ impl Network {
 
     fn control_at_switch(&mut self, node: usize, port: PortId, line: u32, message: u32) {
         let now = self.now;
-        let shift = self.lines[line as usize].class_shift_back;
+        let map = self.lines[line as usize].priority_map_back;
         let bytes = self.messages.get_mut(message);
         let switch = &mut self.nodes[node].switch;
         // What cannot be read is counted by the switch, by reason.
         if bytes.get(12..14) == Some(&MAC_CONTROL) {
-            if shift > 0 {
-                shift_pauses(bytes, shift);
+            if let Some(map) = map {
+                translate_pauses(bytes, &map);
             }
             let _ = switch.receive_mac_control(now, port, bytes);
         } else {
@@ -192,12 +189,21 @@ impl Network {
         }
         let (line_index, epoch) = (index as u32, line.epoch);
         match state.switch.transmit(now, port) {
-            Some(Transmission::Data { handle, length }) => {
+            Some(Transmission::Data {
+                handle,
+                length,
+                priority,
+                mark,
+            }) => {
                 line.is_busy = true;
                 let sent = now + line.time_for(length);
                 let frame = state.frames[handle.index()];
                 debug_assert_ne!(frame, NO_FRAME, "the core sends what it holds");
                 line.sending = frame;
+                if mark {
+                    self.frames.get_mut(frame).marked = true;
+                    state.switch.count_mark(port, priority);
+                }
                 let free = Event::PortFree {
                     line: line_index,
                     epoch: state.epoch,
@@ -302,18 +308,13 @@ fn emit(control: &ControlFrame, switch: u32, port: PortId) -> Vec<u8> {
     buffer[..length.unwrap_or(0)].to_vec()
 }
 
-/// Pauses that were told for classes after a rise by `shift` hold the classes before it.
-fn shift_pauses(bytes: &mut [u8], shift: u8) {
+/// Pauses that were told for classes behind a link hold the classes before it.
+fn translate_pauses(bytes: &mut [u8], map: &PriorityMap) {
     let Ok(MacControl::Pfc { times }) = MacControl::parse(bytes) else {
         return;
     };
-    let mut shifted = [None; PRIORITY_COUNT];
-    for (index, time) in times.into_iter().enumerate() {
-        if let (Some(time), Some(index)) = (time, index.checked_sub(usize::from(shift))) {
-            shifted[index] = Some(time);
-        }
-    }
     let mut source = [0; 6];
     source.copy_from_slice(&bytes[6..12]);
-    MacControl::Pfc { times: shifted }.emit(weir_core::MacAddress(source), bytes);
+    let times = map.pauses_before(times);
+    MacControl::Pfc { times }.emit(weir_core::MacAddress(source), bytes);
 }

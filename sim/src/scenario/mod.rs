@@ -7,5 +7,6 @@ mod outcome;
 mod plan;
 mod run;
 
+pub(crate) use outcome::{outcome as result_of, Delivered};
 pub use plan::{plan, PrepareError};
 pub use run::{run, Options, Progress, RunError};

@@ -11,8 +11,24 @@ use weir_results::assemble::{assemble, run_event, Parts, Runner};
 
 use crate::network::{LogKind, Network};
 
-/// The result of a run; `delivered` has the bytes that each flow had delivered when traffic ended.
-pub(super) fn outcome(scenario: &Scenario, network: &Network, delivered: &[u64]) -> RunResult {
+/// What each flow had delivered when traffic ended: what the drain brings after it is no throughput of the run.
+pub(crate) struct Delivered {
+    /// By flow: bytes, of the whole run and of its last part.
+    bytes: Vec<[u64; 2]>,
+}
+
+impl Delivered {
+    pub(crate) fn of(network: &Network) -> Self {
+        let flows = network.flows().iter();
+        let bytes = flows.map(|flow| [flow.received_bytes, flow.received_bytes_last_part]);
+        Self {
+            bytes: bytes.collect(),
+        }
+    }
+}
+
+/// The result of a run.
+pub(crate) fn outcome(scenario: &Scenario, network: &Network, delivered: &Delivered) -> RunResult {
     let counters = network.counters();
     let held = (0..scenario.switches.len())
         .map(|switch| network.switch(switch).held_frames() as u64)
@@ -31,7 +47,7 @@ pub(super) fn outcome(scenario: &Scenario, network: &Network, delivered: &[u64])
     )
 }
 
-fn flows(scenario: &Scenario, network: &Network, delivered: &[u64]) -> Vec<FlowResult> {
+fn flows(scenario: &Scenario, network: &Network, delivered: &Delivered) -> Vec<FlowResult> {
     let end = Instant::ZERO + scenario.duration;
     let seconds = scenario.duration.as_secs_f64();
     let third = scenario.duration.divided_by(3);
@@ -42,6 +58,7 @@ fn flows(scenario: &Scenario, network: &Network, delivered: &[u64]) -> Vec<FlowR
     flows
         .map(|(index, (flow, state))| {
             let missing = state.sent - state.received;
+            let [bytes, last_part] = delivered.bytes[index];
             FlowResult {
                 name: flow.name.clone(),
                 sent: state.sent,
@@ -51,9 +68,8 @@ fn flows(scenario: &Scenario, network: &Network, delivered: &[u64]) -> Vec<FlowR
                 reordered: state.reordered,
                 corrupted: 0,
                 duplicated: 0,
-                bits_per_second: delivered[index] as f64 * 8.0 / seconds,
-                bits_per_second_last_third: state.received_bytes_last_part as f64 * 8.0
-                    / last_third,
+                bits_per_second: bytes as f64 * 8.0 / seconds,
+                bits_per_second_last_third: last_part as f64 * 8.0 / last_third,
                 longest_stall_seconds: state.longest_stall(end).as_secs_f64(),
             }
         })

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use weir_config::scenario::{Baseline, Pattern, PortPeer, Scenario, SwitchPort};
+use weir_config::scenario::{Pattern, PortPeer, Scenario, SwitchPort};
 use weir_core::control::StormNeighbour;
 use weir_core::{Bytes, Duration, Instant, Neighbour, PortId, SwitchConfig};
 
 use super::{faults, hashes};
 use crate::network::plan::{
     host_address, port_address, ControlPlan, End, FlowPlan, HostPlan, LinkPlan, NetworkPlan,
-    SwitchPlan,
+    PriorityMap, SwitchPlan,
 };
 use crate::random::Random;
 
@@ -66,6 +66,8 @@ pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
         hosts: hosts(scenario),
         links,
         flows: flows(scenario, &ports)?,
+        dcqcn: scenario.dcqcn,
+        window: scenario.window,
         actions: Vec::new(),
         seed: scenario.seed,
         sample_interval: Some(interval),
@@ -152,11 +154,6 @@ fn links(scenario: &Scenario, ports: &[Vec<SwitchPort>]) -> (Vec<LinkPlan>, Vec<
         let switch = switch as u32;
         Some(End::Port { switch, port })
     };
-    let shift = |from: usize, to: usize| match &scenario.baseline {
-        Baseline::None => 0,
-        Baseline::BufferPools => 1,
-        Baseline::VirtualChannels { change_at } => u8::from(change_at.contains(&[from, to])),
-    };
     let mut plans = Vec::new();
     let mut link_of = Vec::new();
     for link in &scenario.links {
@@ -173,7 +170,7 @@ fn links(scenario: &Scenario, ports: &[Vec<SwitchPort>]) -> (Vec<LinkPlan>, Vec<
         plans.push(LinkPlan {
             ends: [from, to],
             delay: link.properties.delay,
-            class_shift: [shift(a, b), shift(b, a)],
+            priority_map: [priority_map(scenario, a, b), priority_map(scenario, b, a)],
         });
     }
     for (index, host) in scenario.hosts.iter().enumerate() {
@@ -182,11 +179,29 @@ fn links(scenario: &Scenario, ports: &[Vec<SwitchPort>]) -> (Vec<LinkPlan>, Vec<
             plans.push(LinkPlan {
                 ends: [End::Host(index as u32), port],
                 delay: scenario.link_defaults.delay,
-                class_shift: [0; 2],
+                priority_map: [PriorityMap::IDENTITY; 2],
             });
         }
     }
     (plans, link_of)
+}
+
+/// Each priority of a lossless class becomes the one that the baseline says. The last one stays: no way of a flow goes
+/// further, which is checked when a scenario is read.
+fn priority_map(scenario: &Scenario, from: usize, to: usize) -> PriorityMap {
+    let mut map = PriorityMap::IDENTITY;
+    let lossless = scenario
+        .classes
+        .iter()
+        .filter(|class| class.mode.is_lossless());
+    for class in lossless {
+        for (rank, before) in class.priorities.iter().enumerate() {
+            let behind = scenario.baseline.rank_behind(rank, from, to);
+            let behind = class.priorities.get(behind).unwrap_or(before);
+            map = map.with(*before, *behind);
+        }
+    }
+    map
 }
 
 fn flows(scenario: &Scenario, ports: &[Vec<SwitchPort>]) -> Result<Vec<FlowPlan>, PrepareError> {
@@ -211,6 +226,8 @@ fn flows(scenario: &Scenario, ports: &[Vec<SwitchPort>]) -> Result<Vec<FlowPlan>
                 _ => None,
             },
             flow_hash,
+            transport: flow.transport,
+            answer_priority: scenario.answer_priority(index),
         })
     };
     scenario.flows.iter().enumerate().map(flow).collect()

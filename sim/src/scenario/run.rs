@@ -4,7 +4,7 @@ use weir_api::run::RunResult;
 use weir_config::scenario::Scenario;
 use weir_core::{Duration, Instant};
 
-use super::outcome::outcome;
+use super::outcome::{outcome, Delivered};
 use super::plan::{plan, PrepareError};
 use crate::network::{Imbalance, Network, PlanError};
 
@@ -77,11 +77,7 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunEr
             });
         }
     }
-    let delivered: Vec<u64> = network
-        .flows()
-        .iter()
-        .map(|flow| flow.received_bytes)
-        .collect();
+    let delivered = Delivered::of(&network);
     let still = standstill(scenario);
     network.drain(still, still.saturating_mul(20) + scenario.duration);
     check(scenario, &network)?;
@@ -91,14 +87,19 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunEr
 fn check(scenario: &Scenario, network: &Network) -> Result<(), RunError> {
     network
         .check_conservation()
-        .map_err(|imbalance| RunError::Imbalance {
+        .map_err(|imbalance| RunError::imbalance(scenario, network, imbalance))
+}
+
+impl RunError {
+    /// Of a network that is as it is now.
+    pub(crate) fn imbalance(scenario: &Scenario, network: &Network, imbalance: Imbalance) -> Self {
+        let now = network.now().saturating_since(Instant::ZERO);
+        Self::Imbalance {
             seed: scenario.seed,
-            seconds: format!(
-                "{:.9}",
-                network.now().saturating_since(Instant::ZERO).as_secs_f64()
-            ),
+            seconds: format!("{:.9}", now.as_secs_f64()),
             imbalance,
-        })
+        }
+    }
 }
 
 /// A network in which nothing has moved for this long will not move: longer than a pause lasts that nobody renews, and

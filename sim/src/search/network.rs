@@ -1,5 +1,6 @@
 //! One random network: graph, routes, thresholds, traffic.
 
+use weir_config::scenario::Transport;
 use weir_core::config::{
     DetectorConfig, EcmpConfig, FlowMonitorConfig, LevelRules, Reserve, RouteConfig,
 };
@@ -11,7 +12,8 @@ use weir_core::{
 
 use super::routes::{routes_to, Graph, RoutesTo, Style};
 use crate::network::plan::{
-    host_address, port_address, End, FlowPlan, HostPlan, LinkPlan, NetworkPlan, SwitchPlan,
+    host_address, port_address, End, FlowPlan, HostPlan, LinkPlan, NetworkPlan, PriorityMap,
+    SwitchPlan,
 };
 use crate::random::Random;
 
@@ -248,7 +250,7 @@ impl Case {
                     end(*b, self.port_of_edge(*b, edge)),
                 ],
                 delay: self.lines[edge].delay,
-                class_shift: [0; 2],
+                priority_map: [PriorityMap::IDENTITY; 2],
             });
         let hosts = self
             .hosts
@@ -260,7 +262,7 @@ impl Case {
                     end(*switch, self.port_of_host(host)),
                 ],
                 delay: self.host_line.delay,
-                class_shift: [0; 2],
+                priority_map: [PriorityMap::IDENTITY; 2],
             });
         fabric.chain(hosts).collect()
     }
@@ -405,10 +407,11 @@ impl Case {
         let span = |random: &mut Random| {
             Duration::from_nanos(random.between(arrivals / 100, arrivals / 8))
         };
+        let priority = CLASSES[random.below(8) as usize / 6];
         FlowPlan {
             from: from as u32,
             to: to as u32,
-            priority: CLASSES[random.below(8) as usize / 6],
+            priority,
             frame: Bytes::new(frame),
             rate,
             start,
@@ -416,6 +419,8 @@ impl Case {
             size: (random.below(4) == 0).then(|| Bytes::new(random.between(1_000, 200_000))),
             on_off: (random.below(4) == 0).then(|| [span(random), span(random)]),
             flow_hash: random.next_u64() as u32,
+            transport: Transport::Open,
+            answer_priority: priority,
         }
     }
 }

@@ -293,7 +293,17 @@ impl<I: Io> Worker<I> {
 
     fn send(&mut self, now: Instant, port: usize, id: PortId, transmission: &Transmission) {
         let chunk = match transmission {
-            Transmission::Data { handle, .. } => Some(handle.0),
+            Transmission::Data {
+                handle,
+                priority,
+                mark,
+                ..
+            } => {
+                if *mark {
+                    self.mark(id, *priority, handle.0);
+                }
+                Some(handle.0)
+            }
             Transmission::Control(frame) => {
                 let source = self
                     .ports

@@ -3,7 +3,7 @@
 use weir_core::config::Reserve;
 use weir_core::level::LEVEL_MAX;
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassMode, Duration, FeedbackCoding, Level, LevelRules,
+    BitRate, Budgets, Bytes, ClassMode, Duration, FeedbackCoding, Level, LevelRules, MarkAt,
     PartsPerMillion, Priority, RedConfig,
 };
 
@@ -245,7 +245,7 @@ const DEFAULT_PMAX: PartsPerMillion = PartsPerMillion::from_percent(1);
 
 /// Both thresholds, or nothing.
 fn ecn(table: &Table<'_>) -> Option<RedConfig> {
-    if !["ecn-kmin", "ecn-kmax", "ecn-pmax"]
+    if !["ecn-kmin", "ecn-kmax", "ecn-pmax", "ecn-mark-at"]
         .iter()
         .any(|key| table.has(key))
     {
@@ -267,7 +267,15 @@ fn ecn(table: &Table<'_>) -> Option<RedConfig> {
         let message = format!("ecn-kmin ({kmin}) must not be above ecn-kmax ({kmax})");
         table.complain("ecn-kmin", message);
     }
-    Some(RedConfig { kmin, kmax, pmax })
+    let at = table
+        .choice("ecn-mark-at", &MarkAt::NAMED)
+        .unwrap_or_default();
+    Some(RedConfig {
+        kmin,
+        kmax,
+        pmax,
+        at,
+    })
 }
 
 /// What budgets depend on beside the class itself.

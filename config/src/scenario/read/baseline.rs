@@ -81,7 +81,13 @@ pub(super) fn check_priorities(root: &Table<'_>, scenario: &Scenario, adjacency:
     for (target, ways) in scenario.ways_by_target().into_iter().enumerate() {
         let mut walk = Walk::with_cost(adjacency, &scenario.next_hops, target, changes);
         for (flow, from) in ways {
-            let class = scenario.flows[flow].class;
+            let flow = &scenario.flows[flow];
+            let is_answer = flow.to != target;
+            let class = if is_answer {
+                flow.answer_class
+            } else {
+                flow.class
+            };
             if scenario.classes[class].mode.is_lossless() {
                 let changes = walk.longest(scenario.hosts[from].switch).unwrap_or(0);
                 needed[class] = needed[class].max(changes + 1);

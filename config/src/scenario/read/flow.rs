@@ -25,6 +25,7 @@ pub(super) struct Common {
     pub(super) frame: Bytes,
     pub(super) pattern: Pattern,
     pub(super) transport: Transport,
+    pub(super) answer_class: Option<usize>,
     pub(super) start: Duration,
     pub(super) stop: Duration,
 }
@@ -41,18 +42,38 @@ impl Common {
         if start >= stop || stop > nodes.duration {
             table.complain("stop", "start < stop ≤ duration must hold");
         }
+        let class = reference(table, "class", "class", nodes.classes);
+        let transport = table
+            .choice("transport", &Transport::NAMED)
+            .unwrap_or_default();
         Self {
-            class: reference(table, "class", "class", nodes.classes),
+            class,
             rate,
             frame: frame(table),
             pattern: pattern(table),
-            transport: table
-                .choice("transport", &Transport::NAMED)
-                .unwrap_or_default(),
+            transport,
+            answer_class: answer_class(table, nodes, transport, class),
             start,
             stop,
         }
     }
+}
+
+/// `class` where the file does not say.
+fn answer_class(
+    table: &Table<'_>,
+    nodes: &Nodes<'_>,
+    transport: Transport,
+    class: Option<usize>,
+) -> Option<usize> {
+    const KEY: &str = "answer-class";
+    if !table.has(KEY) {
+        return class;
+    }
+    if !transport.is_answered() {
+        table.complain(KEY, "nothing is answered without a `transport`");
+    }
+    reference(table, KEY, "class", nodes.classes)
 }
 
 fn frame(table: &Table<'_>) -> Bytes {
@@ -135,6 +156,7 @@ pub(super) fn flows(root: &Table<'_>, nodes: &Nodes<'_>, names: &Names) -> Vec<F
                 stop: common.stop,
                 pattern: common.pattern,
                 transport: common.transport,
+                answer_class: common.answer_class?,
             })
         })
         .collect()

@@ -53,6 +53,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "load",
             "sizes",
             "transport",
+            "answer-class",
             "start",
             "stop",
         ],
@@ -130,6 +131,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "start",
             "stop",
             "transport",
+            "answer-class",
         ],
     ),
     (

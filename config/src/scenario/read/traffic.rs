@@ -72,12 +72,13 @@ impl Kind {
 }
 
 fn traffic(table: &Table<'_>, nodes: &Nodes<'_>) -> Option<Traffic> {
-    const COMMON: [&str; 7] = [
+    const COMMON: [&str; 8] = [
         "kind",
         "class",
         "rate",
         "frame",
         "transport",
+        "answer-class",
         "start",
         "stop",
     ];
@@ -123,6 +124,7 @@ fn traffic(table: &Table<'_>, nodes: &Nodes<'_>) -> Option<Traffic> {
         frame: common.frame,
         pattern: common.pattern,
         transport: common.transport,
+        answer_class: common.answer_class?,
         start: common.start,
         stop: common.stop,
     })

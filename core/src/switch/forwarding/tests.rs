@@ -12,6 +12,7 @@ const NOW: Instant = Instant::ZERO;
 fn forwarding(spare_routes: usize, spare_buckets: usize, pins: usize) -> Forwarding {
     Forwarding {
         routes: Vec::with_capacity(spare_routes),
+        index: RouteIndex::new(spare_routes),
         route_capacity: spare_routes,
         groups: Groups::new(spare_routes, spare_buckets),
         pins: Pins::new(pins),

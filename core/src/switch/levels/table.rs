@@ -8,6 +8,10 @@ use crate::units::{Bytes, MacAddress, PortId, Priority, PRIORITY_COUNT};
 
 const NIL: u32 = u32::MAX;
 
+/// Entries of one bucket if every frame were for a destination of its own: few are, and larger tables would have
+/// each lookup read memory that no other one has read.
+const ENTRIES_OF_BUCKET: usize = 4;
+
 /// Names a [`Share`] for as long as it has frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct ShareId(u32);
@@ -114,7 +118,7 @@ impl LevelTable {
             chain: link(index),
         };
         let first = if frame_count == 0 { NIL } else { 0 };
-        let bucket_count = frame_count.next_power_of_two();
+        let bucket_count = frame_count.div_ceil(ENTRIES_OF_BUCKET).next_power_of_two();
         Self {
             entries: (0..frame_count).map(entry).collect(),
             free_entry: first,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use weir_config::scenario::Transport;
 use weir_core::config::{RouteConfig, BUCKETS_DEFAULT};
 use weir_core::{BitRate, Instant, PortId, PortRole};
 use weir_sim::network::plan::*;
@@ -187,6 +188,8 @@ pub fn fat_tree(k: u32, load: Load) -> NetworkPlan {
                 size: None,
                 on_off: None,
                 flow_hash,
+                transport: Transport::Open,
+                answer_priority: PRIORITY,
             });
         }
     }

@@ -8,7 +8,7 @@ use weir_core::{
     BitRate, Bytes, ClassConfig, ClassMode, Duration, PortConfig, PortRole, Priority, Quanta,
     SwitchConfig,
 };
-use weir_sim::network::plan::{port_address, End, LinkPlan};
+use weir_sim::network::plan::{port_address, End, LinkPlan, PriorityMap};
 
 /// Priority of all frames.
 pub const PRIORITY: Priority = Priority::ALL[3];
@@ -64,6 +64,6 @@ fn link(ends: [End; 2]) -> LinkPlan {
     LinkPlan {
         ends,
         delay: DELAY,
-        class_shift: [0; 2],
+        priority_map: [PriorityMap::IDENTITY; 2],
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use weir_config::scenario::generate::{generate, TopologyConfig, TopologyKind};
+use weir_config::scenario::Transport;
 use weir_core::config::RouteConfig;
 use weir_core::{BitRate, Instant, PortId, PortRole};
 use weir_sim::network::plan::*;
@@ -203,6 +204,8 @@ impl FlowDraw {
             size: None,
             on_off: None,
             flow_hash: self.random.next_u64() as u32,
+            transport: Transport::Open,
+            answer_priority: PRIORITY,
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
-use weir_config::Override;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use weir_config::{Fraction, Override};
+use weir_core::MarkAt;
 
 /// Runs scenario files in virtual time: the switches are the ones that weir-switchd runs, hosts and links are
 /// simulated. The same file and seed give the same result, byte for byte, on any machine.
@@ -33,6 +34,10 @@ pub enum Command {
     /// Try Theorem 1 of protocol P on random networks, on all cores: no frame lost, none reordered, none left.
     #[command(after_help = SEARCH_HELP)]
     Search(SearchArguments),
+    /// Make a figure of a paper again, with the paper's numbers beside what was measured, or the table of what each way to
+    /// live with credit loops costs.
+    #[command(after_help = REPRODUCE_HELP)]
+    Reproduce(ReproduceArguments),
 }
 
 const RUN_HELP: &str = "\
@@ -62,6 +67,12 @@ Examples:
   weir-sim search --networks 10000
   weir-sim search --networks 10000 --faults
   weir-sim search --first 4711 --networks 1";
+
+const REPRODUCE_HELP: &str = "\
+Examples:
+  weir-sim reproduce clcm-fig5 --out results/
+  weir-sim reproduce calculus-fig8 --initial-alpha 1
+  weir-sim reproduce calculus-dependence";
 
 /// The scenario and what is put over it.
 #[derive(Debug, Args)]
@@ -146,6 +157,62 @@ pub struct SearchArguments {
     /// Print no progress.
     #[arg(long)]
     pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ReproduceArguments {
+    /// What to make.
+    pub figure: Figure,
+    /// Write pictures, table and numbers into this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub out: Option<PathBuf>,
+    /// Calculus paper: the α that DCQCN flows begin with, from 0 to 1.
+    #[arg(long, default_value = "0.5", value_name = "ALPHA", value_parser = weir_config::fraction::parse_fraction)]
+    pub initial_alpha: Fraction,
+    /// Calculus paper: every notification sets the target rate.
+    #[arg(long)]
+    pub clamp_target: bool,
+    /// Calculus paper: when switches mark frames.
+    #[arg(long, value_enum, default_value = "departure", value_name = "WHEN")]
+    pub mark_at: MarkMoment,
+    /// Print no progress.
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// What can be made.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Figure {
+    /// CLCM paper, Figure 5: a ring locks, one switch is elected and reroutes. Some seconds.
+    ClcmFig5,
+    /// CLCM paper, Figure 7: a miswired fat tree with and without the Deadlock Breaker. Some seconds.
+    ClcmFig7,
+    /// What each way costs in throughput and buffers, on three networks. A minute or two.
+    Baselines,
+    /// "Network Calculus Characterization of Congestion Control", Figure 7: a burst of 31 senders, 10 ms.
+    CalculusFig7,
+    /// Its Figure 8: the first 400 µs.
+    CalculusFig8,
+    /// What Figure 7 depends on: the initial α, clamping of the target rate, and when frames are marked.
+    CalculusDependence,
+}
+
+/// When switches mark frames.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum MarkMoment {
+    /// When they are admitted.
+    Arrival,
+    /// When they leave.
+    Departure,
+}
+
+impl From<MarkMoment> for MarkAt {
+    fn from(moment: MarkMoment) -> Self {
+        match moment {
+            MarkMoment::Arrival => Self::Arrival,
+            MarkMoment::Departure => Self::Departure,
+        }
+    }
 }
 
 #[cfg(test)]

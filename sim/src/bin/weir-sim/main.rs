@@ -4,6 +4,7 @@
 mod cli;
 mod compare;
 mod output;
+mod reproduce;
 mod run;
 mod search;
 mod sweep;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Search(arguments) => search::search(&arguments),
+        Command::Reproduce(arguments) => reproduce::reproduce(&arguments),
     };
     let status = match outcome {
         Ok(true) => 0,

@@ -1,6 +1,6 @@
 //! Congestion marks on the bytes of frames.
 
-use weir_core::{PartsPerMillion, RedConfig};
+use weir_core::{MarkAt, PartsPerMillion, RedConfig};
 
 use super::*;
 
@@ -17,6 +17,7 @@ const STEP_AT_TWO: RedConfig = RedConfig {
     kmin: Bytes::new(2 * LENGTH as u64),
     kmax: Bytes::new(2 * LENGTH as u64),
     pmax: PartsPerMillion::ONE,
+    at: MarkAt::Arrival,
 };
 
 /// An IPv4 packet with a header checksum that holds, from port 0 to port 1.
@@ -78,6 +79,29 @@ fn pass(setup: &Setup, priority: u8, fields: &[u8]) -> (Bench, Vec<Vec<u8>>) {
     let is_data = |bytes: &Vec<u8>| bytes.len() == LENGTH;
     let sent = sent.into_iter().filter(is_data).collect();
     (bench, sent)
+}
+
+#[test]
+fn at_departure_what_leaves_a_long_queue_behind_says_so() {
+    let setup = Setup {
+        ecn: Some(RedConfig {
+            at: MarkAt::Departure,
+            ..STEP_AT_TWO
+        }),
+        ..Setup::default()
+    };
+    let (bench, sent) = pass(&setup, LOSSLESS, &[ECT, ECT, NOT_ECT, ECT, ECT]);
+    // Four, three, two, one and no frames wait behind them.
+    let expected = [CE, CE, NOT_ECT, ECT, ECT];
+    assert_eq!(sent.len(), expected.len());
+    for (frame, ecn) in sent.iter().zip(expected) {
+        assert_eq!(frame[TRAFFIC_CLASS_AT], DSCP | ecn);
+        assert_eq!(sum(&frame[14..34]), 0xFFFF, "the checksum holds");
+    }
+    let marks = |port| {
+        bench.worker.switch.counters(PortId::new(port)).priority[usize::from(LOSSLESS)].marks
+    };
+    assert_eq!([marks(0), marks(1)], [0, 2], "counted at the egress");
 }
 
 #[test]

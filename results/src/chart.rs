@@ -1,0 +1,488 @@
+//! Charts as SVG: columns of panels that share their time axis, curves with a legend beside them, and numbered moments
+//! that are explained below.
+
+use std::fmt::Write as _;
+
+use crate::quantity::{short, time, Unit};
+
+/// Okabe and Ito's palette, which colour-blind readers can tell apart.
+const COLOURS: [&str; 8] = [
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c8c00",
+];
+const PLOT_WIDTH: f64 = 470.0;
+const PLOT_HEIGHT: f64 = 210.0;
+const LEFT: f64 = 66.0;
+/// Room for the legend.
+const RIGHT: f64 = 156.0;
+const TOP: f64 = 112.0;
+/// Below a panel: numbers, title of the axis, and space.
+const BELOW: f64 = 62.0;
+const KEY_LINE: f64 = 18.0;
+/// Badges of moments stand in so many rows at most, lest they cover each other.
+const BADGE_ROWS: usize = 3;
+const BADGE_WIDTH: f64 = 17.0;
+const LEVEL_COLOUR: &str = "#444444";
+
+/// A picture.
+#[derive(Clone, Debug, Default)]
+pub struct Chart {
+    /// Above everything.
+    pub title: String,
+    /// Side by side.
+    pub columns: Vec<Column>,
+}
+
+/// Panels one above the other.
+#[derive(Clone, Debug, Default)]
+pub struct Column {
+    /// Above the panels.
+    pub title: String,
+    /// From top to bottom.
+    pub panels: Vec<Panel>,
+    /// Moments, drawn through all panels, in the order of time. Only where the axis across is time.
+    pub moments: Vec<Moment>,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moment {
+    /// When, in seconds.
+    pub at: f64,
+    /// What, for the key.
+    pub text: String,
+}
+
+/// Curves over two axes.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// The axis across.
+    pub across: Axis,
+    /// The axis up.
+    pub up: Axis,
+    /// In the order of the legend.
+    pub curves: Vec<Curve>,
+    /// Lines across the panel, each at a value with its name; below the curves in the legend.
+    pub levels: Vec<(f64, String)>,
+}
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// A line through all points.
+    Line,
+    /// A broken line.
+    Dashed,
+    /// Points alone.
+    Dots,
+}
+
+/// One curve.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// In the legend.
+    pub name: String,
+    /// In base units of the axes.
+    pub points: Vec<(f64, f64)>,
+    /// How it is drawn.
+    pub style: Style,
+}
+
+/// An axis. Its limits are in base units, its numbers in `unit`.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// What stands beside it, before the unit.
+    pub label: String,
+    /// The unit of its numbers.
+    pub unit: Unit,
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// Whether equal distances are equal ratios. Both limits are above zero then.
+    pub is_logarithmic: bool,
+}
+
+impl Axis {
+    /// From zero to the next round number.
+    pub fn linear(label: &str, unit: Unit, most: f64) -> Self {
+        Self {
+            label: label.to_owned(),
+            unit,
+            from: 0.0,
+            to: round_up(unit.count(most)) * unit.size,
+            is_logarithmic: false,
+        }
+    }
+
+    /// From zero to exactly `end`.
+    pub fn until(label: &str, unit: Unit, end: f64) -> Self {
+        Self {
+            to: end,
+            ..Self::linear(label, unit, end)
+        }
+    }
+
+    /// From a power of ten (of `unit`) to another, around the values from `least` to `most`.
+    pub fn logarithmic(label: &str, unit: Unit, least: f64, most: f64) -> Self {
+        Self {
+            label: label.to_owned(),
+            unit,
+            from: 10f64.powf(unit.count(least).log10().floor()) * unit.size,
+            to: 10f64.powf(unit.count(most).log10().ceil()) * unit.size,
+            is_logarithmic: true,
+        }
+    }
+
+    /// Where along the axis `value` is, from 0 to 1.
+    fn part(&self, value: f64) -> f64 {
+        let part = if self.is_logarithmic {
+            (value / self.from).ln() / (self.to / self.from).ln()
+        } else {
+            (value - self.from) / (self.to - self.from)
+        };
+        part.clamp(0.0, 1.0)
+    }
+
+    /// Values at which a number stands.
+    fn ticks(&self) -> Vec<f64> {
+        const TICKS: f64 = 5.0;
+        if self.is_logarithmic {
+            let decades = (self.to / self.from).log10().round() as i32;
+            return (0..=decades)
+                .map(|power| self.from * 10f64.powi(power))
+                .collect();
+        }
+        let end = self.unit.count(self.to - self.from);
+        let step = round_up(end / TICKS);
+        (0..=(end / step * (1.0 + 1e-9)) as usize)
+            .map(|tick| self.from + tick as f64 * step * self.unit.size)
+            .collect()
+    }
+
+    fn number(&self, value: f64) -> String {
+        short(self.unit.count(value), 4)
+    }
+
+    fn title(&self) -> String {
+        format!("{}, {}", self.label, self.unit.name)
+    }
+}
+
+/// The picture as SVG.
+pub fn svg(chart: &Chart) -> String {
+    let rows = chart.columns.iter().map(|column| column.panels.len());
+    let rows = rows.max().unwrap_or(0);
+    let key_lines = chart.columns.iter().map(|column| column.moments.len());
+    let key = key_lines.max().unwrap_or(0) as f64 * KEY_LINE;
+    let width = (LEFT + PLOT_WIDTH + RIGHT) * chart.columns.len() as f64;
+    let height = TOP + rows as f64 * (PLOT_HEIGHT + BELOW) + key + 8.0;
+    let mut out = format!(
+        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="sans-serif" font-size="12">
+<rect width="100%" height="100%" fill="#ffffff"/>
+<text x="{}" y="22" font-size="16" text-anchor="middle">{}</text>
+"##,
+        width / 2.0,
+        escaped(&chart.title)
+    );
+    for (index, column) in chart.columns.iter().enumerate() {
+        let left = (LEFT + PLOT_WIDTH + RIGHT) * index as f64 + LEFT;
+        draw_column(&mut out, column, left, rows);
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+fn draw_column(out: &mut String, column: &Column, left: f64, rows: usize) {
+    let _ = writeln!(
+        out,
+        r#"<text x="{}" y="42" font-size="14" text-anchor="middle">{}</text>"#,
+        left + PLOT_WIDTH / 2.0,
+        escaped(&column.title)
+    );
+    for (row, panel) in column.panels.iter().enumerate() {
+        let top = TOP + row as f64 * (PLOT_HEIGHT + BELOW);
+        Drawing { panel, left, top }.draw(out, &column.moments);
+    }
+    if let Some(panel) = column.panels.first() {
+        badges(out, &column.moments, &panel.across, left);
+        let top = TOP + rows as f64 * (PLOT_HEIGHT + BELOW);
+        key(out, &column.moments, left, top);
+    }
+}
+
+/// Numbers above the first panel; a moment close to the one before stands in another row.
+fn badges(out: &mut String, moments: &[Moment], across: &Axis, left: f64) {
+    let mut ends = [f64::NEG_INFINITY; BADGE_ROWS];
+    for (index, moment) in moments.iter().enumerate() {
+        let x = left + across.part(moment.at) * PLOT_WIDTH;
+        let row = ends
+            .iter()
+            .position(|end| x - BADGE_WIDTH / 2.0 > *end)
+            .unwrap_or(index % BADGE_ROWS);
+        ends[row] = x + BADGE_WIDTH / 2.0;
+        badge(out, index, x, TOP - 9.0 - row as f64 * 16.0);
+    }
+}
+
+fn badge(out: &mut String, index: usize, x: f64, y: f64) {
+    let _ = writeln!(
+        out,
+        r##"<circle cx="{x:.1}" cy="{y}" r="7.5" fill="#b00000"/><text x="{x:.1}" y="{}" font-size="10" fill="#ffffff" text-anchor="middle">{}</text>"##,
+        y + 3.5,
+        index + 1
+    );
+}
+
+fn key(out: &mut String, moments: &[Moment], left: f64, top: f64) {
+    for (index, moment) in moments.iter().enumerate() {
+        let y = top + index as f64 * KEY_LINE;
+        badge(out, index, left + 8.0, y - 4.0);
+        let _ = writeln!(
+            out,
+            r#"<text x="{}" y="{y}">{}: {}</text>"#,
+            left + 22.0,
+            time(Some(moment.at)),
+            escaped(&moment.text)
+        );
+    }
+}
+
+struct Drawing<'a> {
+    panel: &'a Panel,
+    left: f64,
+    top: f64,
+}
+
+impl Drawing<'_> {
+    fn draw(&self, out: &mut String, moments: &[Moment]) {
+        self.axes(out);
+        for moment in moments {
+            let x = self.x(moment.at);
+            let bottom = self.top + PLOT_HEIGHT;
+            let _ = writeln!(
+                out,
+                r##"<line x1="{x:.1}" x2="{x:.1}" y1="{}" y2="{bottom}" stroke="#b00000" stroke-dasharray="3 3" stroke-width="0.8"/>"##,
+                self.top
+            );
+        }
+        for (index, curve) in self.panel.curves.iter().enumerate() {
+            let colour = COLOURS[index % COLOURS.len()];
+            self.curve(out, curve, colour);
+            self.legend(out, index, colour, curve.style, &curve.name);
+        }
+        for (index, (value, name)) in self.panel.levels.iter().enumerate() {
+            let y = self.y(*value);
+            let right = self.left + PLOT_WIDTH;
+            let _ = writeln!(
+                out,
+                r##"<line x1="{}" x2="{right}" y1="{y:.1}" y2="{y:.1}" stroke="{LEVEL_COLOUR}"{}/>"##,
+                self.left,
+                dashes(Style::Dashed)
+            );
+            let index = self.panel.curves.len() + index;
+            self.legend(out, index, LEVEL_COLOUR, Style::Dashed, name);
+        }
+    }
+
+    fn x(&self, value: f64) -> f64 {
+        self.left + self.panel.across.part(value) * PLOT_WIDTH
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        self.top + PLOT_HEIGHT - self.panel.up.part(value) * PLOT_HEIGHT
+    }
+
+    fn axes(&self, out: &mut String) {
+        let bottom = self.top + PLOT_HEIGHT;
+        for value in self.panel.up.ticks() {
+            let y = self.y(value);
+            let _ = writeln!(
+                out,
+                r##"<line x1="{}" x2="{}" y1="{y:.1}" y2="{y:.1}" stroke="#dddddd"/><text x="{}" y="{:.1}" text-anchor="end">{}</text>"##,
+                self.left,
+                self.left + PLOT_WIDTH,
+                self.left - 6.0,
+                y + 4.0,
+                self.panel.up.number(value)
+            );
+        }
+        for value in self.panel.across.ticks() {
+            let x = self.x(value);
+            let _ = writeln!(
+                out,
+                r##"<line x1="{x:.1}" x2="{x:.1}" y1="{bottom}" y2="{}" stroke="#444444"/><text x="{x:.1}" y="{}" text-anchor="middle">{}</text>"##,
+                bottom + 4.0,
+                bottom + 17.0,
+                self.panel.across.number(value)
+            );
+        }
+        let _ = writeln!(
+            out,
+            r##"<rect x="{}" y="{}" width="{PLOT_WIDTH}" height="{PLOT_HEIGHT}" fill="none" stroke="#444444"/>
+<text x="{}" y="{}" text-anchor="middle">{}</text><text transform="translate({},{}) rotate(-90)" text-anchor="middle">{}</text>"##,
+            self.left,
+            self.top,
+            self.left + PLOT_WIDTH / 2.0,
+            bottom + 34.0,
+            escaped(&self.panel.across.title()),
+            self.left - 46.0,
+            self.top + PLOT_HEIGHT / 2.0,
+            escaped(&self.panel.up.title())
+        );
+    }
+
+    fn curve(&self, out: &mut String, curve: &Curve, colour: &str) {
+        if curve.style == Style::Dots {
+            for (x, y) in &curve.points {
+                let _ = writeln!(
+                    out,
+                    r#"<circle cx="{:.1}" cy="{:.1}" r="3.2" fill="{colour}"/>"#,
+                    self.x(*x),
+                    self.y(*y)
+                );
+            }
+            return;
+        }
+        let points: Vec<String> = curve
+            .points
+            .iter()
+            .map(|(x, y)| format!("{:.1},{:.1}", self.x(*x), self.y(*y)))
+            .collect();
+        let _ = writeln!(
+            out,
+            r#"<polyline fill="none" stroke="{colour}" stroke-width="1.4"{} points="{}"/>"#,
+            dashes(curve.style),
+            points.join(" ")
+        );
+    }
+
+    fn legend(&self, out: &mut String, index: usize, colour: &str, style: Style, name: &str) {
+        let x = self.left + PLOT_WIDTH + 8.0;
+        let y = self.top + 14.0 + index as f64 * 17.0;
+        let sign = match style {
+            Style::Dots => format!(
+                r#"<circle cx="{}" cy="{}" r="3.2" fill="{colour}"/>"#,
+                x + 8.0,
+                y - 4.0
+            ),
+            style => format!(
+                r#"<line x1="{x}" x2="{}" y1="{}" y2="{}" stroke="{colour}" stroke-width="2.4"{}/>"#,
+                x + 16.0,
+                y - 4.0,
+                y - 4.0,
+                dashes(style)
+            ),
+        };
+        let _ = writeln!(
+            out,
+            r#"{sign}<text x="{}" y="{y}">{}</text>"#,
+            x + 21.0,
+            escaped(name)
+        );
+    }
+}
+
+fn dashes(style: Style) -> &'static str {
+    match style {
+        Style::Dashed => r#" stroke-dasharray="6 4""#,
+        Style::Line | Style::Dots => "",
+    }
+}
+
+/// The next of 1, 2, 2.5 and 5 times a power of ten.
+fn round_up(value: f64) -> f64 {
+    if value <= 0.0 {
+        return 1.0;
+    }
+    let power = 10f64.powf(value.log10().floor());
+    let steps = [1.0, 2.0, 2.5, 5.0, 10.0];
+    let fits = steps
+        .into_iter()
+        .map(|step| step * power)
+        .find(|candidate| value <= candidate * (1.0 + 1e-9));
+    fits.unwrap_or(10.0 * power)
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn panel() -> Panel {
+        Panel {
+            across: Axis::until("time", Unit::of_time(4e-4), 4e-4),
+            up: Axis::linear("rate", Unit::of_rate(3.7e10), 3.7e10),
+            curves: vec![Curve {
+                name: "a < b".into(),
+                points: vec![(0.0, 0.0), (2e-4, 2.5e10), (4e-4, 5e10)],
+                style: Style::Line,
+            }],
+            levels: vec![(2.5e10, "half".into())],
+        }
+    }
+
+    #[test]
+    fn curves_stand_where_their_axes_say() {
+        let chart = Chart {
+            title: "t".into(),
+            columns: vec![Column {
+                title: "c".into(),
+                panels: vec![panel()],
+                moments: vec![],
+            }],
+        };
+        let text = svg(&chart);
+        let bottom = TOP + PLOT_HEIGHT;
+        let (left, middle, right) = (LEFT, LEFT + PLOT_WIDTH / 2.0, LEFT + PLOT_WIDTH);
+        let points = format!(
+            "{left:.1},{bottom:.1} {middle:.1},{:.1} {right:.1},{TOP:.1}",
+            bottom - PLOT_HEIGHT / 2.0
+        );
+        assert!(text.contains(&points), "{points}: {text}");
+        for part in [
+            "time, µs",
+            "rate, Gbit/s",
+            "a &lt; b",
+            ">half<",
+            ">400<",
+            ">50<",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn moments_that_are_close_do_not_cover_each_other() {
+        let moments: Vec<Moment> = [1e-4, 1.01e-4, 1.02e-4, 3e-4]
+            .map(|at| Moment {
+                at,
+                text: String::new(),
+            })
+            .into();
+        let mut out = String::new();
+        badges(&mut out, &moments, &panel().across, LEFT);
+        let rows: Vec<&str> = out
+            .lines()
+            .filter_map(|line| line.split("cy=\"").nth(1)?.split('"').next())
+            .collect();
+        assert_eq!(rows.len(), 4);
+        assert!(rows[0] != rows[1] && rows[1] != rows[2] && rows[0] != rows[2]);
+        assert_eq!(rows[0], rows[3]);
+    }
+
+    #[test]
+    fn axes_have_round_numbers() {
+        let axis = Axis::linear("x", Unit::of_time(0.9), 0.00037);
+        assert!((axis.to - 0.0005).abs() < 1e-12);
+        assert_eq!(axis.ticks().len(), 6);
+        let axis = Axis::logarithmic("x", Unit::of_time(2e-6), 2e-6, 3e-4);
+        let numbers: Vec<String> = axis.ticks().iter().map(|tick| axis.number(*tick)).collect();
+        assert_eq!(numbers, ["1", "10", "100", "1000"]);
+        assert!((axis.part(31.622_776_6e-6) - 0.5).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,168 @@
+//! Curves over time as SVG, in panels one below the other with one time axis: what papers' figures show.
+
+use std::fmt::Write as _;
+
+use crate::plot::{escaped, Axis, Panel, COLOURS, COLUMN_WIDTH, GAP, LEFT, PANEL_HEIGHT, TOP};
+use crate::quantity::Unit;
+
+/// Places across for which a curve keeps its least and its greatest value.
+const PLACES_MAX: usize = 480;
+
+/// One panel.
+#[derive(Clone, Debug)]
+pub struct Curves {
+    /// What is shown.
+    pub label: &'static str,
+    /// The unit of its axis.
+    pub unit: Unit,
+    /// Curves of one name have one colour in all panels if they have one place in all of them.
+    pub curves: Vec<Curve>,
+}
+
+/// One curve.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// Its name in the legend.
+    pub name: String,
+    /// In base units, at even distances over the whole time.
+    pub values: Vec<f64>,
+}
+
+/// A picture of `panels` over the time from zero to `seconds`, with a legend under the last one.
+pub fn svg(title: &str, seconds: f64, panels: &[Curves]) -> String {
+    let across = Axis::new("time", Unit::of_time(seconds), seconds);
+    let row = PANEL_HEIGHT + GAP - 20.0;
+    let bottom = TOP + row * panels.len() as f64;
+    let (width, height) = (COLUMN_WIDTH, bottom + 16.0);
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="sans-serif" font-size="12">
+<rect width="100%" height="100%" fill="#ffffff"/>
+<text x="{}" y="28" font-size="14" text-anchor="middle">{}</text>"##,
+        width / 2.0,
+        escaped(title)
+    );
+    for (index, curves) in panels.iter().enumerate() {
+        let most = curves.curves.iter().flat_map(|curve| &curve.values);
+        let most = most.fold(0.0, |most: f64, value| most.max(*value));
+        let panel = Panel {
+            x: LEFT,
+            y: TOP + row * index as f64,
+            across,
+            up: Axis::rounded(curves.label, curves.unit, most),
+            level: None,
+        };
+        panel.axes(&mut out);
+        for (curve, colour) in curves.curves.iter().zip(COLOURS.iter().cycle()) {
+            draw(&mut out, &panel, curve, colour, seconds);
+        }
+    }
+    if let Some(last) = panels.last() {
+        legend(&mut out, &last.curves, bottom);
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+fn draw(out: &mut String, panel: &Panel, curve: &Curve, colour: &str, seconds: f64) {
+    let step = seconds / curve.values.len().max(1) as f64;
+    let points: Vec<String> = extremes(&curve.values)
+        .into_iter()
+        .map(|index| {
+            let (x, y) = panel.at((index as f64 + 0.5) * step, curve.values[index]);
+            format!("{x:.1},{y:.1}")
+        })
+        .collect();
+    let _ = writeln!(
+        out,
+        r#"<polyline fill="none" stroke="{colour}" stroke-width="1.2" stroke-linejoin="round" points="{}"/>"#,
+        points.join(" ")
+    );
+}
+
+/// Which values are drawn, in their order: all of them, or the least and the greatest of each place.
+fn extremes(values: &[f64]) -> Vec<usize> {
+    let size = values.len().div_ceil(PLACES_MAX);
+    if size <= 2 {
+        return (0..values.len()).collect();
+    }
+    let mut kept = Vec::new();
+    for first in (0..values.len()).step_by(size) {
+        let range = first..(first + size).min(values.len());
+        let by_value = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]);
+        let (least, most) = (
+            range.clone().min_by(by_value).unwrap_or(first),
+            range.max_by(by_value).unwrap_or(first),
+        );
+        kept.push(least.min(most));
+        if least != most {
+            kept.push(least.max(most));
+        }
+    }
+    kept
+}
+
+fn legend(out: &mut String, curves: &[Curve], y: f64) {
+    let mut x = LEFT;
+    for (curve, colour) in curves.iter().zip(COLOURS.iter().cycle()) {
+        let _ = writeln!(
+            out,
+            r#"<line x1="{x}" x2="{}" y1="{}" y2="{}" stroke="{colour}" stroke-width="3"/><text x="{}" y="{y}">{}</text>"#,
+            x + 14.0,
+            y - 4.0,
+            y - 4.0,
+            x + 18.0,
+            escaped(&curve.name)
+        );
+        x += 34.0 + 7.0 * curve.name.chars().count() as f64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: Unit = Unit {
+        name: "Gbit/s",
+        size: 1e9,
+    };
+
+    fn panel(values: Vec<f64>) -> Curves {
+        Curves {
+            label: "rate",
+            unit: RATE,
+            curves: vec![Curve {
+                name: "a < b".into(),
+                values,
+            }],
+        }
+    }
+
+    #[test]
+    fn long_curves_keep_their_peaks() {
+        let mut values = vec![5e9; 10_000];
+        values[4321] = 100e9;
+        values[4322] = 0.0;
+        let kept = extremes(&values);
+        assert!(kept.len() <= 2 * PLACES_MAX);
+        assert!(kept.contains(&4321) && kept.contains(&4322));
+        assert!(kept.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(extremes(&[1.0, 2.0, 3.0]), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_picture_has_its_panels_with_one_legend() {
+        let picture = svg(
+            "two",
+            1e-3,
+            &[panel(vec![1e9, 2e9]), panel(vec![0.0, 50e9])],
+        );
+        assert_eq!(picture.matches("<polyline").count(), 2);
+        assert_eq!(picture.matches("a &lt; b").count(), 1);
+        assert_eq!(picture.matches(">rate, Gbit/s<").count(), 2);
+        assert_eq!(picture.matches(">time, ms<").count(), 2);
+        // Three quarters through the time, and at the top.
+        assert!(picture.contains(" 424.0,"), "{picture}");
+    }
+}

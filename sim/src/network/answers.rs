@@ -1,0 +1,73 @@
+//! Answers on their way back to the sender, and the sender's timers.
+
+use weir_core::Instant;
+
+use super::pool::{FrameKind, FrameRecord};
+use super::{Event, Network};
+use crate::transport::ANSWER_LENGTH_BYTES;
+
+impl Network {
+    /// Host `host` answers `frame`, as soon as its line and pauses let it.
+    pub(super) fn answer(&mut self, host: u32, frame: &FrameRecord, number: u32) {
+        let plan = &self.flows[frame.flow as usize].plan;
+        let answer = FrameRecord {
+            number,
+            from: host,
+            to: frame.from,
+            length_bytes: ANSWER_LENGTH_BYTES as u32,
+            priority: plan.answer_priority,
+            marked: false,
+            kind: FrameKind::Answer,
+            ..*frame
+        };
+        if !self.nics[host as usize].add_answer(answer) {
+            self.totals.answers_refused += 1;
+        }
+        self.pump_host(host);
+    }
+
+    /// An answer has come back to the sender.
+    pub(super) fn answer_at_host(&mut self, answer: FrameRecord) {
+        let flow = &mut self.flows[answer.flow as usize];
+        flow.answered(self.now, answer.number, answer.sent);
+        self.sender_changed(answer.flow);
+    }
+
+    /// The timer of a flow's sender.
+    pub(super) fn flow_timer(&mut self, flow: u32) {
+        let now = self.now;
+        let state = &mut self.flows[flow as usize];
+        // An earlier one has been set since, and has taken care of this one.
+        if state.timer_at != now {
+            return;
+        }
+        state.timer_at = Instant::FAR_FUTURE;
+        if state.next_timeout().is_some_and(|due| due <= now) {
+            state.handle_timeout(now);
+        }
+        self.sender_changed(flow);
+    }
+
+    /// Has an event under way for when the sender's timers are due. One that is under way already and comes
+    /// earlier sets the next.
+    pub(super) fn set_flow_timer(&mut self, flow: u32) {
+        let state = &mut self.flows[flow as usize];
+        if let Some(due) = state.next_timeout() {
+            if due < state.timer_at {
+                state.timer_at = due;
+                let place = self.nics[state.plan.from as usize].place;
+                self.queue.push(place, due, Event::FlowTimer { flow });
+            }
+        }
+    }
+
+    fn sender_changed(&mut self, flow: u32) {
+        self.set_flow_timer(flow);
+        let state = &self.flows[flow as usize];
+        let host = state.plan.from;
+        if !state.is_silent(self.now) {
+            self.nics[host as usize].activate(flow);
+            self.pump_host(host);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Figures of the papers, made again, and what the prior art costs beside our own.
+//!
+//! Each reproduction returns its table, its pictures and its numbers as text; who writes them where is the caller's
+//! affair. The same program gives the same bytes.
+
+pub mod baselines;
+pub mod calculus;
+pub mod clcm_fig5;
+pub mod clcm_fig7;
+pub mod observe;
+mod picture;
+pub mod setting;
+
+use std::path::Path;
+
+use weir_config::scenario::Scenario;
+use weir_config::{FileError, Override};
+
+use crate::scenario::RunError;
+
+/// A finished reproduction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reproduction {
+    /// For people.
+    pub report: String,
+    /// What else there is.
+    pub files: Vec<File>,
+}
+
+/// A file to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name, without a directory.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// Why a figure cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ReproduceError {
+    /// A scenario with what is put over it is wrong.
+    #[error(transparent)]
+    Scenario(#[from] FileError),
+    /// A run failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The network does not do what the figure is about.
+    #[error("{scenario}: {what}")]
+    NotAsInThePaper {
+        /// Which scenario, with what put over it.
+        scenario: String,
+        /// What is missing.
+        what: &'static str,
+    },
+}
+
+/// A scenario file of the project, as it was when the program was built.
+#[derive(Clone, Copy, Debug)]
+struct ScenarioFile {
+    path: &'static str,
+    text: &'static str,
+}
+
+impl ScenarioFile {
+    const RING4_ECMP: Self = Self {
+        path: "scenarios/ring4-ecmp.toml",
+        text: include_str!("../../../scenarios/ring4-ecmp.toml"),
+    };
+    const FIGURE7: Self = Self {
+        path: "scenarios/figure7.toml",
+        text: include_str!("../../../scenarios/figure7.toml"),
+    };
+
+    fn with(self, overrides: &[Override]) -> Result<Scenario, FileError> {
+        Scenario::parse(self.text, Path::new(self.path), overrides)
+    }
+
+    /// The command that runs it.
+    fn command(self, overrides: &[Override]) -> String {
+        let mut words = vec![format!("weir-sim run {}", self.path)];
+        words.extend(overrides.iter().map(|change| format!("--set '{change}'")));
+        words.join(" ")
+    }
+}
+
+fn json(value: &serde_json::Value) -> String {
+    // A tree of plain values can be written.
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}

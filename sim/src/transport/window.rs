@@ -1,0 +1,213 @@
+//! Senders with a window: Tahoe, Reno and Vegas.
+//!
+//! Slow start, congestion avoidance, fast retransmit and fast recovery are those of RFC 5681; Reno recovers from several
+//! losses in one window as in RFC 6582 (NewReno). Each acknowledgement says when the frame that it answers was sent, as with
+//! RFC 7323's timestamps, so that every one of them measures a round trip.
+
+use weir_config::scenario::WindowConfig;
+use weir_core::Instant;
+
+use super::retransmission_timer::RetransmissionTimer;
+use super::vegas::Vegas;
+use super::WINDOW_FRAMES_MAX;
+
+/// The least threshold after a loss (RFC 5681, equation 4).
+const THRESHOLD_MIN: f64 = 2.0;
+
+/// What a window does when frames are lost or wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// A loss sets it to one frame, and everything from the lost frame on is sent again.
+    Tahoe,
+    /// Duplicate acknowledgements halve it; a timeout sets it to one frame.
+    Reno,
+    /// A growing round trip time shrinks it. Losses are treated as by Reno.
+    Vegas,
+}
+
+/// The sender's side of one flow. Frames have numbers from zero on; a frame keeps its number when it is sent again.
+#[derive(Clone, Debug)]
+pub struct WindowSender {
+    algorithm: Algorithm,
+    config: WindowConfig,
+    /// W.
+    window: f64,
+    /// w_th: slow start ends here.
+    threshold: f64,
+    frame_count: Option<u32>,
+    /// Everything before it is acknowledged.
+    acknowledged: u32,
+    /// What is sent next, but for repetitions.
+    next: u32,
+    /// Everything from here on was never sent.
+    unsent: u32,
+    duplicates: u32,
+    /// What was sent before the last loss showed: another one shows only behind it.
+    lost_before: u32,
+    /// In fast recovery, until everything before `lost_before` is acknowledged.
+    is_recovering: bool,
+    /// A frame that is to be sent again at once.
+    repeat: Option<u32>,
+    timer: RetransmissionTimer,
+    vegas: Vegas,
+}
+
+impl WindowSender {
+    /// A flow of `frame_count` frames; `None`: it has no end.
+    pub fn new(algorithm: Algorithm, config: WindowConfig, frame_count: Option<u32>) -> Self {
+        Self {
+            algorithm,
+            config,
+            window: f64::from(config.initial),
+            threshold: config.ssthresh.map_or(f64::INFINITY, f64::from),
+            frame_count,
+            acknowledged: 0,
+            next: 0,
+            unsent: 0,
+            duplicates: 0,
+            lost_before: 0,
+            is_recovering: false,
+            repeat: None,
+            timer: RetransmissionTimer::new(config.timeout_min),
+            vegas: Vegas::new(),
+        }
+    }
+
+    /// W, in frames.
+    pub const fn window(&self) -> f64 {
+        self.window
+    }
+
+    /// Whether a frame may be sent now.
+    pub fn may_send(&self) -> bool {
+        self.repeat.is_some() || self.fits_window()
+    }
+
+    /// Whether what may be sent now was sent before.
+    pub fn repeats(&self) -> bool {
+        self.repeat.is_some() || self.next < self.unsent
+    }
+
+    /// True when everything is acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.frame_count == Some(self.acknowledged)
+    }
+
+    /// A frame is sent: its number. To be called when it [may](Self::may_send).
+    pub fn send(&mut self, now: Instant) -> u32 {
+        self.timer.start_unless_running(now);
+        self.repeat.take().unwrap_or_else(|| {
+            let number = self.next;
+            self.next += 1;
+            self.unsent = self.unsent.max(self.next);
+            number
+        })
+    }
+
+    /// The receiver has everything before `number`; it answers a frame that was sent at `sent`.
+    pub fn acknowledge(&mut self, now: Instant, number: u32, sent: Instant) {
+        let round_trip = now.saturating_since(sent);
+        self.timer.measure(round_trip);
+        self.vegas.measure(round_trip);
+        if number > self.acknowledged && number <= self.unsent {
+            self.advance(now, number);
+        } else if number == self.acknowledged && self.in_flight() > 0 {
+            self.duplicate();
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is next due.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.timer.expires_at()
+    }
+
+    /// Begins anew with one frame, if the timer has expired.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.timer.expires_at().is_none_or(|at| at > now) {
+            return;
+        }
+        self.timer.back_off();
+        self.note_loss();
+        self.go_back();
+    }
+
+    fn fits_window(&self) -> bool {
+        let window = (self.window as u32).clamp(1, WINDOW_FRAMES_MAX);
+        self.in_flight() < window && self.frame_count.is_none_or(|count| self.next < count)
+    }
+
+    fn in_flight(&self) -> u32 {
+        self.next - self.acknowledged
+    }
+
+    fn advance(&mut self, now: Instant, number: u32) {
+        let count = number - self.acknowledged;
+        self.acknowledged = number;
+        self.next = self.next.max(number);
+        self.repeat = self.repeat.filter(|repeat| *repeat >= number);
+        self.duplicates = 0;
+        self.timer.acknowledged(now, number < self.unsent);
+        if !self.is_recovering {
+            self.grow();
+        } else if number < self.lost_before {
+            // RFC 6582, 3.2, step 3: the next one is lost, too.
+            self.repeat = Some(number);
+            self.window = (self.window - f64::from(count) + 1.0).max(1.0);
+        } else {
+            self.is_recovering = false;
+            self.window = self.threshold;
+        }
+    }
+
+    fn grow(&mut self) {
+        self.window = if self.algorithm == Algorithm::Vegas {
+            let (acknowledged, next) = (self.acknowledged, self.next);
+            self.vegas.window(
+                self.window,
+                self.threshold,
+                acknowledged,
+                next,
+                &self.config,
+            )
+        } else if self.window < self.threshold {
+            self.window + 1.0
+        } else {
+            self.window + 1.0 / self.window
+        };
+        self.window = self.window.min(f64::from(WINDOW_FRAMES_MAX));
+    }
+
+    fn duplicate(&mut self) {
+        self.duplicates = self.duplicates.saturating_add(1);
+        if self.is_recovering {
+            // A frame has left the network: another one may enter.
+            self.window = (self.window + 1.0).min(f64::from(WINDOW_FRAMES_MAX));
+        } else if self.duplicates == self.config.duplicate_acks
+            && self.acknowledged >= self.lost_before
+        {
+            self.note_loss();
+            if self.algorithm == Algorithm::Tahoe {
+                self.go_back();
+            } else {
+                self.vegas.lost(false);
+                self.is_recovering = true;
+                self.repeat = Some(self.acknowledged);
+                self.window = self.threshold + f64::from(self.config.duplicate_acks);
+            }
+        }
+    }
+
+    fn note_loss(&mut self) {
+        self.threshold = (f64::from(self.in_flight()) / 2.0).max(THRESHOLD_MIN);
+        self.lost_before = self.unsent;
+    }
+
+    fn go_back(&mut self) {
+        self.vegas.lost(true);
+        self.window = 1.0;
+        self.next = self.acknowledged;
+        self.duplicates = 0;
+        self.is_recovering = false;
+        self.repeat = None;
+    }
+}
