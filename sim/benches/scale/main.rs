@@ -8,6 +8,7 @@
 mod case;
 mod digest;
 mod ns3;
+mod pages;
 mod plans;
 mod steps;
 mod table;

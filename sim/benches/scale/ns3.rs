@@ -9,6 +9,7 @@ use serde_json::Value;
 use weir_core::switch::LINE_OVERHEAD;
 use weir_core::Duration;
 
+use crate::pages;
 use crate::plans::fat_tree::{choices, fat_tree, Load, HALF_RATE};
 use crate::plans::{DELAY, FRAME_LENGTH, LINE_RATE};
 
@@ -57,7 +58,7 @@ impl Ns3 {
 
     /// Runs it once; gives what it has counted.
     pub fn run(&self, mode: &str) -> Result<Value> {
-        let mut child = Command::new(&self.program)
+        let mut child = pages::command(&self.program)
             .arg(mode)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

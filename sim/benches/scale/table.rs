@@ -1,7 +1,6 @@
 //! Every case several times, in turns, and what comes out of it.
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{ensure, Context, Result};
 use clap::ValueEnum;
@@ -9,6 +8,7 @@ use serde_json::{json, Value};
 
 use crate::case::Case;
 use crate::ns3::{self, Ns3};
+use crate::pages;
 
 /// The case that ns-3 runs, too.
 const COMPARED: Case = Case::FatTreeHalf;
@@ -37,16 +37,27 @@ pub fn run(rounds: u32, json: Option<&Path>) -> Result<()> {
         None => println!("\n{}", ns3::HOW_TO_INSTALL),
     }
     if let Some(path) = json {
-        let all = json!({ "rounds": rounds, "runs": runs });
+        let all = json!({ "rounds": rounds, "machine": machine(), "runs": runs });
         let text = serde_json::to_string_pretty(&all)?;
         std::fs::write(path, text + "\n").with_context(|| path.display().to_string())?;
     }
     Ok(())
 }
 
+/// What ran it.
+fn machine() -> Value {
+    let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let mut lines = processors.lines().filter_map(|line| line.split_once(':'));
+    let model = lines.find(|(key, _)| key.trim() == "model name");
+    json!({
+        "processor": model.map(|(_, value)| value.trim()),
+        "glibc_tunables": pages::tunables(),
+    })
+}
+
 /// A process of its own has a peak of memory of its own.
 fn run_case(case: Case) -> Result<Value> {
-    let output = Command::new(std::env::current_exe()?)
+    let output = pages::command(std::env::current_exe()?)
         .args(["case", &case.name()])
         .stderr(std::process::Stdio::inherit())
         .output()
