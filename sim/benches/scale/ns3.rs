@@ -9,7 +9,7 @@ use serde_json::Value;
 use weir_core::switch::LINE_OVERHEAD;
 use weir_core::Duration;
 
-use crate::pages;
+use crate::pages::Pages;
 use crate::plans::fat_tree::{choices, fat_tree, Load, HALF_RATE};
 use crate::plans::{DELAY, FRAME_LENGTH, LINE_RATE};
 
@@ -57,8 +57,9 @@ impl Ns3 {
     }
 
     /// Runs it once; gives what it has counted.
-    pub fn run(&self, mode: &str) -> Result<Value> {
-        let mut child = pages::command(&self.program)
+    pub fn run(&self, mode: &str, pages: Pages) -> Result<Value> {
+        let mut child = pages
+            .command(&self.program)
             .arg(mode)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -73,10 +74,15 @@ impl Ns3 {
         }
         let mut figures: Value =
             serde_json::from_slice(&output.stdout).context("what ns-3 has counted")?;
-        figures["case"] = format!("ns3-{mode}").into();
+        figures["case"] = name(mode, pages).into();
         figures["measured_nanoseconds"] = MEASURED.as_nanos().into();
         Ok(figures)
     }
+}
+
+/// What a run is called.
+pub fn name(mode: &str, pages: Pages) -> String {
+    format!("ns3-{mode}{}", pages.suffix())
 }
 
 /// Beside this program, in the target directory.

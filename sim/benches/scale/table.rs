@@ -8,62 +8,89 @@ use serde_json::{json, Value};
 
 use crate::case::Case;
 use crate::ns3::{self, Ns3};
-use crate::pages;
+use crate::pages::Pages;
 
 /// The case that ns-3 runs, too.
 const COMPARED: Case = Case::FatTreeHalf;
 
+/// Cases that run with huge pages, too.
+const WITH_HUGE_PAGES: [Case; 2] = [Case::FatTreeHalf, Case::FatTreeFull];
+
 /// Runs all, prints tables, and writes everything that was measured to `json`.
 pub fn run(rounds: u32, json: Option<&Path>) -> Result<()> {
     let ns3 = Ns3::build()?;
+    let jobs = jobs();
     let mut runs: Vec<Value> = Vec::new();
     for round in 1..=rounds {
-        for case in Case::value_variants() {
-            eprintln!("round {round} of {rounds}: {}", case.name());
-            runs.push(run_case(*case)?);
-            if *case == COMPARED {
-                for mode in ns3.iter().flat_map(|_| ns3::MODES) {
-                    eprintln!("round {round} of {rounds}: ns-3, {mode}");
-                    runs.extend(ns3.as_ref().map(|ns3| ns3.run(mode)).transpose()?);
-                }
+        for (case, pages) in &jobs {
+            eprintln!("round {round} of {rounds}: {}", name(*case, *pages));
+            runs.push(run_case(*case, *pages)?);
+            let Some(ns3) = ns3.as_ref().filter(|_| *case == COMPARED) else {
+                continue;
+            };
+            for mode in ns3::MODES {
+                eprintln!("round {round} of {rounds}: {}", ns3::name(mode, *pages));
+                runs.push(ns3.run(mode, *pages)?);
             }
         }
     }
-    let names: Vec<String> = Case::value_variants().iter().map(|c| c.name()).collect();
-    println!("Medians of {rounds} runs, lowest and highest in brackets. Rates are by CPU time; M is 10^6.\n");
+    println!(
+        "Medians of {rounds} runs, lowest and highest in brackets. Rates are by CPU time; M is 10^6.\n"
+    );
+    let names: Vec<String> = jobs
+        .iter()
+        .map(|(case, pages)| name(*case, *pages))
+        .collect();
     print_cases(&names, &runs);
     match ns3 {
         Some(_) => print_comparison(&runs),
         None => println!("\n{}", ns3::HOW_TO_INSTALL),
     }
     if let Some(path) = json {
-        let all = json!({ "rounds": rounds, "machine": machine(), "runs": runs });
+        let all = json!({ "rounds": rounds, "processor": processor(), "runs": runs });
         let text = serde_json::to_string_pretty(&all)?;
         std::fs::write(path, text + "\n").with_context(|| path.display().to_string())?;
     }
     Ok(())
 }
 
-/// What ran it.
-fn machine() -> Value {
-    let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let mut lines = processors.lines().filter_map(|line| line.split_once(':'));
-    let model = lines.find(|(key, _)| key.trim() == "model name");
-    json!({
-        "processor": model.map(|(_, value)| value.trim()),
-        "glibc_tunables": pages::tunables(),
-    })
+fn jobs() -> Vec<(Case, Pages)> {
+    let cases = Case::value_variants().iter();
+    cases
+        .flat_map(|case| {
+            let huge = WITH_HUGE_PAGES.contains(case).then_some(Pages::Huge);
+            std::iter::once(Pages::Small)
+                .chain(huge)
+                .map(|pages| (*case, pages))
+        })
+        .collect()
+}
+
+fn name(case: Case, pages: Pages) -> String {
+    format!("{}{}", case.name(), pages.suffix())
+}
+
+/// Its model, as Linux tells it.
+fn processor() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    let (_, model) = lines.find(|(key, _)| key.trim() == "model name")?;
+    Some(model.trim().to_owned())
 }
 
 /// A process of its own has a peak of memory of its own.
-fn run_case(case: Case) -> Result<Value> {
-    let output = pages::command(std::env::current_exe()?)
+fn run_case(case: Case, pages: Pages) -> Result<Value> {
+    let output = pages
+        .command(std::env::current_exe()?)
         .args(["case", &case.name()])
         .stderr(std::process::Stdio::inherit())
         .output()
         .context("starting this program again")?;
     ensure!(output.status.success(), "case {} failed", case.name());
-    serde_json::from_slice(&output.stdout).with_context(|| format!("case {}", case.name()))
+    let mut figures: Value =
+        serde_json::from_slice(&output.stdout).with_context(|| format!("case {}", case.name()))?;
+    figures["case"] = name(case, pages).into();
+    Ok(figures)
 }
 
 fn print_cases(names: &[String], runs: &[Value]) {
@@ -110,8 +137,6 @@ fn print_cases(names: &[String], runs: &[Value]) {
 
 fn print_comparison(runs: &[Value]) {
     println!("\nThe same fat-tree at the same load, in turns with ns-3:\n");
-    let own = COMPARED.name();
-    let of_own = |key: &str| Spread::new(of(runs, &own).map(|run| rate(run, key))).median;
     let mut rows = vec![[
         "simulator",
         "frame-hops per virtual us",
@@ -122,26 +147,28 @@ fn print_comparison(runs: &[Value]) {
         "Weir's events/s by its",
     ]
     .map(String::from)];
-    let others = ns3::MODES.map(|mode| format!("ns3-{mode}"));
-    for name in std::iter::once(&own).chain(&others) {
-        let Some(first) = of(runs, name).next() else {
-            continue;
-        };
-        let [hops, events] = ["frame_hops", "events"]
-            .map(|key| Spread::new(of(runs, name).map(|run| rate(run, key))));
-        let micros = number(first, "measured_nanoseconds") / 1000.0;
-        rows.push([
-            name.clone(),
-            format!("{:.0}", number(first, "frame_hops") / micros),
-            format!(
-                "{:.2}",
-                number(first, "events") / number(first, "frame_hops")
-            ),
-            events.text(),
-            hops.text(),
-            format!("{:.1}", of_own("frame_hops") / hops.median),
-            format!("{:.1}", of_own("events") / events.median),
-        ]);
+    for pages in [Pages::Small, Pages::Huge] {
+        let own = name(COMPARED, pages);
+        let of_own = |key: &str| Spread::new(of(runs, &own).map(|run| rate(run, key))).median;
+        let others = ns3::MODES.map(|mode| ns3::name(mode, pages));
+        for name in std::iter::once(&own).chain(&others) {
+            let Some(first) = of(runs, name).next() else {
+                continue;
+            };
+            let [hops, events] = ["frame_hops", "events"]
+                .map(|key| Spread::new(of(runs, name).map(|run| rate(run, key))));
+            let micros = number(first, "measured_nanoseconds") / 1000.0;
+            let events_per_hop = number(first, "events") / number(first, "frame_hops");
+            rows.push([
+                name.clone(),
+                format!("{:.0}", number(first, "frame_hops") / micros),
+                format!("{events_per_hop:.2}"),
+                events.text(),
+                hops.text(),
+                format!("{:.1}", of_own("frame_hops") / hops.median),
+                format!("{:.1}", of_own("events") / events.median),
+            ]);
+        }
     }
     print_rows(&rows);
 }
