@@ -56,3 +56,4 @@ pub mod congestion;
 pub mod control;
 pub mod figures;
 pub mod multiflow;
+pub mod units;

@@ -141,6 +141,7 @@ fn config(ports: usize, destinations: usize) -> SwitchConfig {
         pause_time: Quanta::MAX,
         feedback_refresh: Duration::from_millis(10),
         shaper_burst: Bytes::new(1 << 20),
+        seed: 1,
     };
     config.frame_count = config.frames_needed();
     config

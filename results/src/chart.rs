@@ -14,7 +14,9 @@ const PLOT_HEIGHT: f64 = 210.0;
 const LEFT: f64 = 66.0;
 /// Room for the legend.
 const RIGHT: f64 = 156.0;
-const TOP: f64 = 112.0;
+/// Room for titles, and for the numbers of moments.
+const TOP: f64 = 60.0;
+const TOP_WITH_MOMENTS: f64 = 112.0;
 /// Below a panel: numbers, title of the axis, and space.
 const BELOW: f64 = 62.0;
 const KEY_LINE: f64 = 18.0;
@@ -175,7 +177,8 @@ pub fn svg(chart: &Chart) -> String {
     let key_lines = chart.columns.iter().map(|column| column.moments.len());
     let key = key_lines.max().unwrap_or(0) as f64 * KEY_LINE;
     let width = (LEFT + PLOT_WIDTH + RIGHT) * chart.columns.len() as f64;
-    let height = TOP + rows as f64 * (PLOT_HEIGHT + BELOW) + key + 8.0;
+    let top = if key > 0.0 { TOP_WITH_MOMENTS } else { TOP };
+    let height = top + rows as f64 * (PLOT_HEIGHT + BELOW) + key + 8.0;
     let mut out = format!(
         r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="sans-serif" font-size="12">
 <rect width="100%" height="100%" fill="#ffffff"/>
@@ -186,13 +189,13 @@ pub fn svg(chart: &Chart) -> String {
     );
     for (index, column) in chart.columns.iter().enumerate() {
         let left = (LEFT + PLOT_WIDTH + RIGHT) * index as f64 + LEFT;
-        draw_column(&mut out, column, left, rows);
+        draw_column(&mut out, column, [left, top], rows);
     }
     out.push_str("</svg>\n");
     out
 }
 
-fn draw_column(out: &mut String, column: &Column, left: f64, rows: usize) {
+fn draw_column(out: &mut String, column: &Column, [left, highest]: [f64; 2], rows: usize) {
     let _ = writeln!(
         out,
         r#"<text x="{}" y="42" font-size="14" text-anchor="middle">{}</text>"#,
@@ -200,18 +203,18 @@ fn draw_column(out: &mut String, column: &Column, left: f64, rows: usize) {
         escaped(&column.title)
     );
     for (row, panel) in column.panels.iter().enumerate() {
-        let top = TOP + row as f64 * (PLOT_HEIGHT + BELOW);
+        let top = highest + row as f64 * (PLOT_HEIGHT + BELOW);
         Drawing { panel, left, top }.draw(out, &column.moments);
     }
     if let Some(panel) = column.panels.first() {
-        badges(out, &column.moments, &panel.across, left);
-        let top = TOP + rows as f64 * (PLOT_HEIGHT + BELOW);
+        badges(out, &column.moments, &panel.across, [left, highest]);
+        let top = highest + rows as f64 * (PLOT_HEIGHT + BELOW);
         key(out, &column.moments, left, top);
     }
 }
 
 /// Numbers above the first panel; a moment close to the one before stands in another row.
-fn badges(out: &mut String, moments: &[Moment], across: &Axis, left: f64) {
+fn badges(out: &mut String, moments: &[Moment], across: &Axis, [left, top]: [f64; 2]) {
     let mut ends = [f64::NEG_INFINITY; BADGE_ROWS];
     for (index, moment) in moments.iter().enumerate() {
         let x = left + across.part(moment.at) * PLOT_WIDTH;
@@ -220,7 +223,7 @@ fn badges(out: &mut String, moments: &[Moment], across: &Axis, left: f64) {
             .position(|end| x - BADGE_WIDTH / 2.0 > *end)
             .unwrap_or(index % BADGE_ROWS);
         ends[row] = x + BADGE_WIDTH / 2.0;
-        badge(out, index, x, TOP - 9.0 - row as f64 * 16.0);
+        badge(out, index, x, top - 9.0 - row as f64 * 16.0);
     }
 }
 
@@ -465,7 +468,7 @@ mod tests {
             })
             .into();
         let mut out = String::new();
-        badges(&mut out, &moments, &panel().across, LEFT);
+        badges(&mut out, &moments, &panel().across, [LEFT, TOP]);
         let rows: Vec<&str> = out
             .lines()
             .filter_map(|line| line.split("cy=\"").nth(1)?.split('"').next())

@@ -6,7 +6,7 @@ use super::{Curve, CurveError, Element, Extended, Scalar, Tail};
 
 impl<S: Scalar> Curve<S> {
     /// f(g(t)), for a finite g that does not decrease and is not negative. O(n + m) elements of both up to where the result repeats.
-    pub fn after_applying(&self, inner: &Self) -> Result<Self, CurveError> {
+    pub fn composed_with(&self, inner: &Self) -> Result<Self, CurveError> {
         inner.check_non_decreasing()?;
         let (from_f, f) = self.ultimate();
         let (from_g, g) = inner.ultimate();

@@ -21,7 +21,7 @@ impl<S: Scalar> Curve<S> {
         if !self.is_reached_by(service)? {
             return Ok(Extended::Infinite);
         }
-        let served = inverse.after_applying(self)?;
+        let served = inverse.composed_with(self)?;
         let identity = Curve::rate_function(S::one());
         let delay = served.minus(&identity)?;
         if delay.rate().finite().is_none_or(|rate| rate.is_positive()) {

@@ -178,7 +178,7 @@ proptest! {
 
     #[test]
     fn composition_is_pointwise(f in recipe(), g in finite_recipe()) {
-        let composed = f.curve().after_applying(&g.curve()).unwrap();
+        let composed = f.curve().composed_with(&g.curve()).unwrap();
         for t in times(9) {
             let expected = f.at(&g.at(&t).unwrap());
             prop_assert_eq!(composed.at(&t), reference::finite(expected), "at {}", t);

@@ -54,7 +54,7 @@ pub fn finite_recipe() -> impl Strategy<Value = Recipe> {
 }
 
 impl Recipe {
-    /// Parts up to a time, written out: begin, jump-free start, slope; the last may begin at the time itself.
+    /// Parts up to a time, written out: begin, value just after it, slope.
     fn written_out(&self, until: &Exact) -> Vec<(Exact, Exact, Exact)> {
         let mut out = Vec::new();
         let (mut at, mut value) = (Exact::zero(), Exact::zero());
@@ -99,27 +99,22 @@ impl Recipe {
         corners
     }
 
+    /// Ready for many questions about times up to `until`.
+    fn written(&self, until: &Exact) -> Written {
+        Written {
+            parts: self.written_out(until),
+            infinite_after: self.infinite_after(),
+        }
+    }
+
     /// f(t), `None` if infinite.
     pub fn at(&self, time: &Exact) -> Option<Exact> {
-        if !time.is_positive() {
-            return Some(Exact::zero());
-        }
-        if self.infinite_after().is_some_and(|end| *time > end) {
-            return None;
-        }
-        let parts = self.written_out(time);
-        let part = parts.iter().rev().find(|part| part.0 < *time).unwrap();
-        Some(part.1.clone() + part.2.clone() * &(time.clone() - &part.0))
+        self.written(time).at(time)
     }
 
     /// f(t+).
     pub fn after(&self, time: &Exact) -> Option<Exact> {
-        if self.infinite_after().is_some_and(|end| *time >= end) {
-            return None;
-        }
-        let parts = self.written_out(time);
-        let part = parts.iter().rev().find(|part| part.0 <= *time).unwrap();
-        Some(part.1.clone() + part.2.clone() * &(time.clone() - &part.0))
+        self.written(time).after(time)
     }
 
     pub fn curve(&self) -> Curve<Exact> {
@@ -162,6 +157,36 @@ impl Recipe {
     }
 }
 
+struct Written {
+    parts: Vec<(Exact, Exact, Exact)>,
+    infinite_after: Option<Exact>,
+}
+
+impl Written {
+    fn at(&self, time: &Exact) -> Option<Exact> {
+        if !time.is_positive() {
+            return Some(Exact::zero());
+        }
+        if self.infinite_after.as_ref().is_some_and(|end| time > end) {
+            return None;
+        }
+        self.in_part(self.parts.partition_point(|part| part.0 < *time), time)
+    }
+
+    fn after(&self, time: &Exact) -> Option<Exact> {
+        if self.infinite_after.as_ref().is_some_and(|end| time >= end) {
+            return None;
+        }
+        self.in_part(self.parts.partition_point(|part| part.0 <= *time), time)
+    }
+
+    /// In the part before the index.
+    fn in_part(&self, index: usize, time: &Exact) -> Option<Exact> {
+        let (from, start, slope) = &self.parts[index - 1];
+        Some(start.clone() + slope.clone() * &(time.clone() - from))
+    }
+}
+
 fn sum(a: Option<Exact>, b: Option<Exact>) -> Option<Exact> {
     Some(a? + &b?)
 }
@@ -181,6 +206,7 @@ fn places(mut corners: Vec<Exact>, lowest: &Exact, highest: &Exact) -> Vec<Exact
 pub fn convolution(f: &Recipe, g: &Recipe, time: &Exact) -> Option<Exact> {
     let mut corners = f.corners(time);
     corners.extend(g.corners(time).into_iter().map(|at| time.clone() - &at));
+    let (f, g) = (f.written(time), g.written(time));
     let mut best: Option<Exact> = None;
     for s in places(corners, &Exact::zero(), time) {
         let rest = time.clone() - &s;
@@ -207,6 +233,7 @@ pub fn deconvolution(f: &Recipe, g: &Recipe, time: &Exact, reach: &Exact) -> Exa
     let mut corners = g.corners(reach);
     let until = time.clone() + reach;
     corners.extend(f.corners(&until).into_iter().map(|at| at - time));
+    let (f, g) = (f.written(&until), g.written(reach));
     let mut best: Option<Exact> = None;
     let sampled = reach.clone().lesser(Exact::from(12));
     let samples = places(Vec::new(), &Exact::zero(), &sampled);

@@ -32,7 +32,7 @@ pub fn packet_acknowledgements<S: Scalar>(
             increment: packet.clone(),
         },
     )?;
-    whole_packets.after_applying(&acknowledgements(departures, feedback_delay))
+    whole_packets.composed_with(&acknowledgements(departures, feedback_delay))
 }
 
 #[cfg(test)]

@@ -120,11 +120,11 @@ pub struct Panel {
     pub levels: Vec<(String, f64)>,
 }
 
-/// A figure's curves.
+/// A picture's curves: of a figure here, or of whatever else is predicted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curves {
-    /// Which figure.
-    pub figure: Figure,
+    /// A short name, as for a file.
+    pub name: String,
     /// What stands above all.
     pub title: String,
     /// Rows of panels.
@@ -264,7 +264,7 @@ fn vegas(figure: Figure) -> Result<Curves, FigureError> {
         levels: Vec::new(),
     };
     Ok(Curves {
-        figure,
+        name: figure.name().into(),
         title: title.into(),
         rows: vec![series.into_iter().map(panel).collect()],
     })
@@ -294,7 +294,7 @@ fn fairness() -> Result<Curves, FigureError> {
         unit: "Gbit/s",
     };
     Ok(Curves {
-        figure: Figure::Fig6,
+        name: Figure::Fig6.name().into(),
         title: "AIMD fairness at a FIFO path server".into(),
         rows: vec![vec![
             Panel {
@@ -381,7 +381,7 @@ fn bursts(figure: Figure, end: f64, increases: &[Increase]) -> Result<Curves, Fi
     }
     let length = if end > 1e3 { "10 ms" } else { "400 µs" };
     Ok(Curves {
-        figure,
+        name: figure.name().into(),
         title: format!("Burst arrivals of 31 × 10 MB ({length})"),
         rows,
     })

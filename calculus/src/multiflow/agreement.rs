@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::control::{Aimd, FixedRate, RateControl};
 use super::fifo;
 use super::prediction::{predict, Prediction};
-use super::scenario::{Discipline, Ecn, PauseScope, Pfc, Scenario, Source};
+use super::scenario::{Between, Discipline, Ecn, PauseScope, Pfc, Scenario, Source};
 use crate::algebra::{Crossing, Curve, Element, Exact, Scalar};
 use crate::congestion::ecn::{notifications, Red};
 use crate::congestion::pfc::{Resume, Thresholds};
@@ -129,6 +129,7 @@ proptest! {
 
     #[test]
     fn the_worst_delay_is_the_horizontal_distance(flows in flows(), rate in 1i64..150) {
+        let end = int(200);
         let prediction = predict(fixed(&flows, rate, 200)).unwrap();
         for index in 0..flows.len() {
             let (admitted, departures) = (&prediction.admitted[index], &prediction.departures[index]);
@@ -150,6 +151,11 @@ proptest! {
                 if let Some(time) = left.at(element.start()).finite() {
                     sampled = sampled.greater(time - element.from());
                 }
+            }
+            // And what waits at the end.
+            let last = departures.finite_at(&end).unwrap();
+            if last < admitted.finite_at(&end).unwrap() {
+                sampled = sampled.greater(end.clone() - &rose.at(&last).finite().unwrap());
             }
             prop_assert_eq!(&worst, &sampled);
             // FIFO: nothing waits longer than the greatest backlog takes.
@@ -232,14 +238,8 @@ proptest! {
 
     #[test]
     fn floating_point_tells_the_same_story(flows in flows(), rate in 1i64..60) {
-        let rounded = |curve: &Function| {
-            let corners: Vec<(f64, f64)> = curve.graph(&int(400)).unwrap().iter().map(|element| {
-                (element.from().to_f64(), element.start().to_f64())
-            }).collect();
-            Curve::through(&corners, 0.0).unwrap()
-        };
         let sources = flows.iter().map(|(arrivals, limit)| Source {
-            arrivals: rounded(arrivals),
+            arrivals: in_floating_point(arrivals),
             control: Box::new(FixedRate(*limit as f64)) as Box<dyn RateControl<f64>>,
             port: 0,
             class: 0,
@@ -265,6 +265,156 @@ proptest! {
         let (fast_peak, exact_peak) = (fast.peak_backlog().unwrap(), exact.peak_backlog().unwrap());
         prop_assert!((fast_peak.1 - exact_peak.1.to_f64()).abs() < 1e-6);
     }
+}
+
+/// Anything at once, in floating point with numbers that are not round.
+fn anything() -> impl Strategy<Value = Scenario<f64>> {
+    let flow = (arrivals(), 1i64..150, 0usize..3, any::<bool>());
+    let flows = prop::collection::vec(flow, 1..6);
+    let numbers = (0.9f64..60.0, 0.7f64..9.0, 50.0f64..2_000.0, 0.1f64..0.99);
+    let switches = (0usize..3, 0usize..3, 0usize..4, any::<bool>());
+    (flows, numbers, switches).prop_map(
+        |(flows, (rate, delay, level, part), (discipline, pfc, ecn, timeouts))| {
+            let sources = flows.into_iter().map(|(arrivals, limit, port, aimd)| {
+                let limit = limit as f64 * 1.000_3;
+                let control: Box<dyn RateControl<f64>> = if aimd {
+                    Box::new(Aimd::new(limit, 0.31, 0.83, 7.3))
+                } else {
+                    Box::new(FixedRate(limit))
+                };
+                Source {
+                    arrivals: in_floating_point(&arrivals),
+                    control,
+                    port,
+                    class: port,
+                }
+            });
+            let mut scenario = Scenario::new(rate, delay, sources.collect(), 300.0);
+            scenario.discipline = [
+                Discipline::Fifo,
+                Discipline::FairPorts,
+                Discipline::Priority,
+            ][discipline];
+            scenario.pfc = (pfc > 0).then_some(Pfc {
+                thresholds: Thresholds {
+                    xoff: level,
+                    xon: level * part,
+                },
+                resume: if ecn == 1 {
+                    Resume::AfterFormula
+                } else {
+                    Resume::AtXon
+                },
+                scope: if pfc == 1 {
+                    PauseScope::AllPorts
+                } else {
+                    PauseScope::EachPort
+                },
+                delay: delay * 1.1,
+            });
+            scenario.ecn = (ecn > 0).then_some(Ecn {
+                red: Red {
+                    kmin: level * 0.1,
+                    kmax: level * 0.7,
+                    pmax: 0.3,
+                },
+                gap: delay * 2.3,
+                marking: if ecn == 2 {
+                    scenario::Marking::ByArrivals
+                } else {
+                    Default::default()
+                },
+                between: if ecn == 3 {
+                    Between::Expected {
+                        packet: 12.0,
+                        quantum: 1e-6,
+                    }
+                } else {
+                    Between::Nothing
+                },
+            });
+            scenario.timeout = timeouts.then_some(delay * 6.7);
+            scenario
+        },
+    )
+}
+
+fn in_floating_point(curve: &Function) -> Curve<f64> {
+    let graph = curve.graph(&int(400)).unwrap();
+    let corners: Vec<(f64, f64)> = graph
+        .iter()
+        .map(|element| (element.from().to_f64(), element.start().to_f64()))
+        .collect();
+    Curve::through(&corners, 0.0).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn rounding_neither_stops_a_prediction_nor_loses_traffic(scenario in anything()) {
+        let offered: Vec<Curve<f64>> = scenario.sources.iter().map(|source| source.arrivals.clone()).collect();
+        let prediction = predict(scenario).unwrap();
+        for sample in 0..=100 {
+            let time = 3.0 * f64::from(sample);
+            let mut queued = 0.0;
+            for (index, offered) in offered.iter().enumerate() {
+                let admitted = prediction.admitted[index].finite_at(&time).unwrap();
+                let departed = prediction.departures[index].finite_at(&time).unwrap();
+                prop_assert!(admitted <= offered.finite_at(&time).unwrap() + 1e-6, "at {}", time);
+                prop_assert!(departed <= admitted + 1e-6, "at {}", time);
+                queued += admitted - departed;
+            }
+            let backlog = prediction.backlog.finite_at(&time).unwrap();
+            prop_assert!((queued - backlog).abs() < 1e-5, "{} and {} at {}", queued, backlog, time);
+        }
+        for pause in &prediction.pauses {
+            prop_assert!(pause.to.is_none_or(|to| to >= pause.from));
+        }
+    }
+}
+
+#[test]
+fn expected_marks_are_the_integral_of_the_marking_probability() {
+    // 30 in and 20 out: B = 10·t passes K_min = 100 at 10 and would reach K_max = 900 at 90. A source of 30 kbit/µs with packets of 10
+    // has ∫ (10·s − 100)/800·½·3 ds expected marks from 10 on: 15·u²/1600 after u more. One at u = √(1600/15) = 10.328.
+    let mut scenario = fixed(&[(Curve::rate_function(int(30)), 90)], 20, 60);
+    let quantum = Exact::new(1, 1_000_000);
+    scenario.ecn = Some(Ecn {
+        red: Red {
+            kmin: int(100),
+            kmax: int(900),
+            pmax: Exact::new(1, 2),
+        },
+        gap: int(1),
+        marking: Default::default(),
+        between: Between::Expected {
+            packet: int(10),
+            quantum: quantum.clone(),
+        },
+    });
+    let prediction = predict(scenario).unwrap();
+    let found: Vec<Exact> = prediction
+        .notifications
+        .iter()
+        .map(|signal| signal.time.clone() - &int(5))
+        .collect();
+    // The count begins anew after each mark: at 10 + √(n·1600/15).
+    for (index, time) in found.iter().enumerate() {
+        let square = Exact::new(1_600 * (index as i64 + 1), 15);
+        let since = time.clone() - &int(10);
+        assert!(since.clone() * &since >= square, "not before its time");
+        let early = since - &(quantum.clone() * &int(index as i64 + 2));
+        assert!(
+            early.clone() * &early < square,
+            "and not later than rounding"
+        );
+    }
+    assert_eq!(
+        found.len(),
+        18,
+        "15·45²/1600 whole ones up to 55, whose notifications come by 60"
+    );
 }
 
 #[test]

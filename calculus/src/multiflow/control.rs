@@ -1,10 +1,12 @@
 //! Rate limits of sources that react to notifications, timeouts and time.
 
+use std::fmt::Debug;
+
 use crate::algebra::Scalar;
 use crate::control::rate_based::IncreaseTimer;
 
 /// A source's rate limit. The computation calls the methods at the events they name and reads the rate after each.
-pub trait RateControl<S> {
+pub trait RateControl<S>: Debug {
     /// The rate in force.
     fn rate(&self) -> &S;
 

@@ -90,15 +90,15 @@ impl<S: Scalar> Prediction<S> {
         }
     }
 
-    /// The longest that traffic of a source which has left by the end had waited for its turn, in order of arrival. Fails if the source
-    /// had a timeout, for then its functions decrease.
+    /// The longest that traffic of a source has waited for its turn, in order of arrival, up to its departure or the end. Fails if the
+    /// source had a timeout, for then its functions decrease.
     pub fn worst_delay(&self, source: usize) -> Result<S, CurveError> {
         let departures = self.departures[source].held(&self.end)?;
         let inverse = self.admitted[source].upper_pseudo_inverse()?;
         // D_i(t) is what had come by Â_i↑(D_i(t)); where nothing waits that is t or later.
         let entered = inverse
             .min(&Curve::constant(self.end.clone()))?
-            .after_applying(&departures)?;
+            .composed_with(&departures)?;
         let now = Curve::rate_function(S::one());
         let waited = now.minus_until(&entered, &self.end)?;
         match waited.supremum_until(&self.end)? {

@@ -6,6 +6,7 @@ use crate::congestion::ecn::Red;
 use crate::congestion::pfc::{Resume, Thresholds};
 
 /// One source of traffic behind an ingress port.
+#[derive(Debug)]
 pub struct Source<S> {
     /// A, cumulative, in kbit. Finite and never decreasing.
     pub arrivals: Curve<S>,
@@ -94,6 +95,7 @@ pub struct Ecn<S> {
 }
 
 /// Sources at one path server with service curve C·t.
+#[derive(Debug)]
 pub struct Scenario<S> {
     /// C in Gbit/s.
     pub rate: S,

@@ -5,6 +5,7 @@
 
 use anyhow::{Context, Result};
 use weir_config::scenario::{PortPeer, Scenario};
+use weir_core::config::default_bucket_count;
 use weir_ebpf::udp_flow_hash;
 
 use crate::endpoint::config::SOURCE_PORTS;
@@ -45,9 +46,11 @@ pub fn way(scenario: &Scenario, flow: usize, source_port: u16) -> Vec<usize> {
     way
 }
 
-/// The place of the member that a switch picks (`core/src/switch/forwarding.rs`); members are in the order of ports.
+/// The place of the member that a switch picks (`core/src/switch/forwarding.rs`): the hash picks a bucket, and buckets are dealt
+/// round the members, which are in the order of ports.
 fn picked(flow_hash: u32, member_count: usize) -> Option<usize> {
-    (flow_hash as usize).checked_rem(member_count)
+    let bucket = flow_hash % u32::from(default_bucket_count(member_count));
+    (bucket as usize).checked_rem(member_count)
 }
 
 fn goes_via(scenario: &Scenario, flow: usize, source_port: u16) -> bool {
@@ -61,6 +64,14 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+
+    /// With 64 buckets for 3 members the last bucket goes to the first member, and so does bucket 0 behind it.
+    #[test]
+    fn members_are_picked_by_bucket() {
+        let picks: Vec<usize> = (62..68).map(|hash| picked(hash, 3).unwrap()).collect();
+        assert_eq!(picks, [2, 0, 0, 1, 2, 0]);
+        assert_eq!(picked(7, 0), None);
+    }
 
     #[test]
     fn every_flow_of_every_scenario_goes_its_way() {

@@ -22,11 +22,12 @@
 //! another interval.
 
 use serde_json::{json, Value};
-use weir_core::Duration;
+use weir_core::{Duration, Instant};
 use weir_results::chart::{Axis, Chart, Column, Curve, Panel, Style};
 use weir_results::quantity::Unit;
 
 use super::{setting_json, Figure5, RingRun, Setting};
+use crate::reproduce::observe::Standstill;
 use crate::reproduce::{ReproduceError, ScenarioFile};
 
 /// Switches of the ring.
@@ -54,10 +55,14 @@ impl LockPoint {
             duration: law,
             ..setting
         };
-        let locked = RingRun::new(setting, "off", 1)?.time_to_lock();
+        let run = RingRun::new(setting, "off", 1)?;
+        // For good: a pause may hold the ring for longer than a short detection time.
+        let stands = |still: &&Standstill| still.to.is_none();
+        let locked = run.seen.standstills.iter().find(stands);
+        let locked = locked.ok_or_else(|| never(&setting, "the ring does not lock"))?;
         Ok(Self {
             setting,
-            locked: locked.ok_or_else(|| never(&setting, "the ring does not lock"))?,
+            locked: locked.from.saturating_since(Instant::ZERO),
         })
     }
 
