@@ -1,4 +1,4 @@
-//! Builds what a lab runs, and becomes the lab; builds and runs the benchmark.
+//! Builds what a lab runs, and becomes the lab; builds and runs the benchmarks.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -49,16 +49,32 @@ pub fn release() -> Result<PathBuf> {
 ///
 /// When it does not compile or fails.
 pub fn bench() -> Result<()> {
+    run_bench("weir-core", "cost_of_levels", &[])
+}
+
+/// Builds and runs the simulator's benchmark: each network `rounds` times. All that was measured goes to `json`.
+///
+/// # Errors
+///
+/// When it does not compile or fails, or the file cannot be written.
+pub fn bench_simulator(rounds: u32, json: Option<&Path>) -> Result<()> {
+    let mut arguments: Vec<OsString> = vec!["table".into(), "--rounds".into()];
+    arguments.push(rounds.to_string().into());
+    if let Some(json) = json {
+        // Cargo starts it in the package's directory.
+        arguments.push("--json".into());
+        arguments.push(std::path::absolute(json)?.into());
+    }
+    run_bench("weir-sim", "scale", &arguments)
+}
+
+fn run_bench(package: &str, bench: &str, arguments: &[OsString]) -> Result<()> {
     let status = cargo()
-        .args([
-            "bench",
-            "--package",
-            "weir-core",
-            "--bench",
-            "cost_of_levels",
-        ])
+        .args(["bench", "--package", package, "--bench", bench])
         .arg("--manifest-path")
         .arg(root().join("Cargo.toml"))
+        .arg("--")
+        .args(arguments)
         .status()
         .context("starting cargo")?;
     if !status.success() {

@@ -36,8 +36,9 @@ enum Command {
     /// Run every test, those in network namespaces included.
     #[command(after_help = TEST_HELP)]
     Test(TestArguments),
-    /// Measure what a frame costs in classes of mode pfc and level.
-    Bench,
+    /// Measure what a frame costs in classes of mode pfc and level, or how fast the simulator is.
+    #[command(after_help = BENCH_HELP)]
+    Bench(BenchArguments),
     /// Run the simulator: `cargo xtask sim run scenarios/ring4.toml`, `cargo xtask sim help`.
     Sim(SimArguments),
     /// Run what takes too long for the tests: Theorem 1 on ten thousand random networks, with and without faults.
@@ -79,6 +80,14 @@ Examples:
 
 Needs root. As another user:
   sudo -E env PATH=\"$PATH\" cargo xtask test";
+
+const BENCH_HELP: &str = "\
+With --sim: events and frame-hops per second of CPU and memory, on a fat-tree of k = 16 and on networks of 100, 1,000 and 10,000
+switches (which takes 8 GiB of memory), and the same fat-tree in ns-3 where libns3-dev is installed.
+
+Examples:
+  cargo xtask bench
+  cargo xtask bench --sim --json speed.json";
 
 const SOAK_HELP: &str = "\
 A network that breaks its promise is told with its seed and the command that replays it, and the exit status is 1.
@@ -154,6 +163,20 @@ struct SimArguments {
         value_name = "ARGUMENTS"
     )]
     arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+struct BenchArguments {
+    /// The simulator's speed.
+    #[arg(long)]
+    sim: bool,
+    /// All that was measured, as JSON.
+    #[arg(long, value_name = "FILE", requires = "sim")]
+    json: Option<PathBuf>,
+    /// How often each network runs; medians are told.
+    #[arg(long, value_name = "COUNT", requires = "sim", default_value_t = 5,
+          value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
 }
 
 #[derive(Debug, Args)]
@@ -235,7 +258,10 @@ fn run(command: Command) -> Result<()> {
             setup::run(test.setup.no_install, setup::Purpose::All)?;
             tests::run(&test.arguments)
         }
-        Command::Bench => build::bench(),
+        Command::Bench(bench) if bench.sim => {
+            build::bench_simulator(bench.rounds, bench.json.as_deref())
+        }
+        Command::Bench(_) => build::bench(),
         Command::Sim(sim) => {
             let simulator = build::simulator()?;
             Err(build::replace_by(&simulator, &sim.arguments))

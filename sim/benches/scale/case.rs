@@ -1,0 +1,116 @@
+//! One network, run and measured in a process of its own.
+
+use clap::ValueEnum;
+use serde_json::{json, Value};
+use weir_core::Duration;
+use weir_sim::network::plan::NetworkPlan;
+use weir_sim::network::Network;
+
+use crate::digest;
+use crate::plans::fat_tree::{fat_tree, Load};
+use crate::plans::regular::regular;
+
+/// Of random networks and their flows.
+const SEED: u64 = 1;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Case {
+    /// Fat-tree k = 16, every host at half of its line.
+    FatTreeHalf,
+    /// Fat-tree k = 16, every host at line rate, many flows on a link, under PFC.
+    FatTreeFull,
+    /// 100 switches with six links each.
+    #[value(name = "regular-100")]
+    Regular100,
+    /// 1,000 switches with six links each.
+    #[value(name = "regular-1000")]
+    Regular1000,
+    /// 10,000 switches with six links each.
+    #[value(name = "regular-10000")]
+    Regular10000,
+}
+
+impl Case {
+    fn plan(self) -> NetworkPlan {
+        match self {
+            Self::FatTreeHalf => fat_tree(16, Load::Half),
+            Self::FatTreeFull => fat_tree(16, Load::Full),
+            Self::Regular100 => regular(100, SEED),
+            Self::Regular1000 => regular(1_000, SEED),
+            Self::Regular10000 => regular(10_000, SEED),
+        }
+    }
+
+    /// Virtual time until the network is as full as it stays, and virtual time that is measured after that: a few
+    /// million frame-hops.
+    fn spans(self) -> [Duration; 2] {
+        let micros = match self {
+            Self::FatTreeHalf => [100, 200],
+            Self::FatTreeFull => [200, 600],
+            Self::Regular100 => [200, 2_000],
+            Self::Regular1000 => [50, 200],
+            Self::Regular10000 => [20, 20],
+        };
+        micros.map(Duration::from_micros)
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+/// Runs a case; gives what was measured. A network that loses count of a frame is a panic.
+pub fn run(case: Case) -> Value {
+    let plan = case.plan();
+    let counts = (plan.switches.len(), plan.hosts.len());
+    let (flows, links) = (plan.flows.len(), plan.links.len());
+    let begun = cpu_seconds();
+    let mut network = Network::new(plan).expect("the plan is sound");
+    let build = cpu_seconds() - begun;
+    let [warm_up, measured] = case.spans();
+    network.run_until(network.now() + warm_up);
+    let before = *network.totals();
+    let (begun, begun_cpu) = (std::time::Instant::now(), cpu_seconds());
+    network.run_until(network.now() + measured);
+    let (wall, cpu) = (begun.elapsed().as_secs_f64(), cpu_seconds() - begun_cpu);
+    network
+        .check_conservation()
+        .expect("every frame is accounted for");
+    let totals = network.totals();
+    json!({
+        "case": case.name(),
+        "switches": counts.0,
+        "hosts": counts.1,
+        "links": links,
+        "flows": flows,
+        "warm_up_nanoseconds": warm_up.as_nanos(),
+        "measured_nanoseconds": measured.as_nanos(),
+        "events": totals.events - before.events,
+        "frame_hops": totals.frame_hops - before.frame_hops,
+        "cpu_seconds": cpu,
+        "wall_seconds": wall,
+        "build_cpu_seconds": build,
+        "resident_peak_kib": resident_peak_kib(),
+        "frames_in_network": network.frames_in_network(),
+        "dropped": totals.dropped,
+        "digest": format!("{:016x}", digest::of(&network)),
+    })
+}
+
+/// What this process has had of the CPU, so that what else runs on the machine counts less.
+pub fn cpu_seconds() -> f64 {
+    let clock = nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID;
+    let time = nix::time::clock_gettime(clock).expect("every Linux has this clock");
+    time.tv_sec() as f64 + time.tv_nsec() as f64 / 1e9
+}
+
+/// VmHWM of this process: proc_pid_status(5).
+fn resident_peak_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
+}

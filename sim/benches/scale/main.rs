@@ -1,0 +1,63 @@
+//! How fast the simulator is. `cargo xtask bench --sim` runs the whole table: events and frame-hops per second and memory
+//! of a fat-tree and of networks of 100, 1,000 and 10,000 switches, and the same fat-tree in ns-3.
+//!
+//! `cargo bench -p weir-sim --bench scale -- 16` runs both loads of a fat-tree in steps, the number being k; a second one
+//! gives the microseconds of each step. Rates are by CPU time.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod case;
+mod digest;
+mod ns3;
+mod pages;
+mod plans;
+mod steps;
+mod table;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+use weir_core::Duration;
+
+#[derive(Debug, Parser)]
+#[command(args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// k of the fat-tree.
+    #[arg(default_value_t = 16)]
+    k: u32,
+    /// Microseconds of each step.
+    #[arg(default_value_t = 100)]
+    step: u64,
+    /// What cargo says.
+    #[arg(long, hide = true, global = true)]
+    bench: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Every case in processes of its own, in turns, and the fat-tree in ns-3: medians and spreads.
+    Table {
+        /// How often each case runs.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+        rounds: u32,
+        /// All that was measured, as JSON.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
+    /// One case, told as JSON.
+    Case {
+        /// Which one.
+        case: case::Case,
+    },
+}
+
+fn main() -> anyhow::Result<()> {
+    let cli = Cli::parse();
+    match cli.command {
+        None => steps::run(cli.k, Duration::from_micros(cli.step)),
+        Some(Command::Case { case }) => println!("{}", case::run(case)),
+        Some(Command::Table { rounds, json }) => table::run(rounds, json.as_deref())?,
+    }
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! A fat-tree of 100 Gbit/s and two loads, each a permutation of the hosts.
+
+use std::collections::BTreeMap;
+
+use weir_config::scenario::Transport;
+use weir_core::config::{RouteConfig, BUCKETS_DEFAULT};
+use weir_core::{BitRate, Instant, PortId, PortRole};
+use weir_sim::network::plan::*;
+use weir_sim::random::Random;
+
+use super::{link, switch_config, FRAME_LENGTH, LINE_RATE, PRIORITY};
+
+/// With what a frame occupies of the line beside its own bytes: a little less than half of the line.
+pub const HALF_RATE: BitRate = BitRate::from_mbit(49_000);
+/// In this number and a power of two, a flow hash has independent remainders.
+const AGGREGATION_BUCKETS: u16 = 61;
+
+/// What the hosts send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// Every host sends at [`HALF_RATE`], beginning at a moment of its own, and flows are spread so that no link
+    /// between switches carries more than two.
+    Half,
+    /// Every host sends at line rate from the same moment on, and the two tiers choose by the same bits of the
+    /// flow hash, so that many flows share a link. They hold each other by PFC, back to the hosts.
+    Full,
+}
+
+/// Flows on the links between switches, by which flow hashes are chosen.
+struct Spread {
+    half: u32,
+    flows: BTreeMap<(&'static str, u32, u32), u32>,
+}
+
+impl Spread {
+    fn new(half: u32) -> Self {
+        let flows = BTreeMap::new();
+        Self { half, flows }
+    }
+
+    /// Of some random flow hashes the one whose links have the fewest flows.
+    fn choose(&mut self, random: &mut Random, from: u32, to: u32) -> u32 {
+        let load = |hash: &u32| {
+            let links = self.links(*hash, from, to);
+            let flows = links.map(|link| self.flows.get(&link).copied().unwrap_or(0));
+            (flows.into_iter().max(), flows.into_iter().sum::<u32>())
+        };
+        let hashes: Vec<u32> = (0..200).map(|_| random.next_u64() as u32).collect();
+        let best = hashes.into_iter().min_by_key(load).expect("some");
+        for link in self.links(best, from, to) {
+            *self.flows.entry(link).or_default() += 1;
+        }
+        best
+    }
+
+    /// The links on the way by an edge switch, an aggregation switch and a core switch, as if it were always
+    /// that long.
+    fn links(&self, hash: u32, from: u32, to: u32) -> [(&'static str, u32, u32); 4] {
+        let half = self.half;
+        let [aggregation, core] = choices(hash, half);
+        let [from_pod, to_pod] = [from, to].map(|host| host / (half * half));
+        [
+            ("to aggregation", from / half, aggregation),
+            ("to core", from_pod, core),
+            ("from core", to_pod, core),
+            ("from aggregation", to / half, aggregation),
+        ]
+    }
+}
+
+/// By which aggregation switch of its pod and which core a flow of load half goes, should it go that far. A core's
+/// links come from aggregation switch core ÷ `half` of each pod.
+pub fn choices(flow_hash: u32, half: u32) -> [u32; 2] {
+    let aggregation = flow_hash % u32::from(BUCKETS_DEFAULT) % half;
+    let core = aggregation * half + flow_hash % u32::from(AGGREGATION_BUCKETS) % half;
+    [aggregation, core]
+}
+
+/// `k` pods of k/2 edge and k/2 aggregation switches, (k/2)² cores, k/2 hosts on each edge switch.
+pub fn fat_tree(k: u32, load: Load) -> NetworkPlan {
+    let half = k / 2;
+    let edges = k * half;
+    let hosts = edges * half;
+    let mut plan = NetworkPlan::default();
+    let edge = |pod: u32, i: u32| pod * half + i;
+    let agg = |pod: u32, i: u32| edges + pod * half + i;
+    let core = |j: u32| 2 * edges + j;
+    let port = |n: u32| PortId::new(n as u8);
+    let ups: Vec<PortId> = (half..k).map(port).collect();
+    for pod in 0..k {
+        for i in 0..half {
+            let mut roles = vec![PortRole::Edge; half as usize];
+            roles.extend(vec![PortRole::Fabric; half as usize]);
+            let routes = (0..hosts)
+                .map(|h| {
+                    let ports = if h / half == edge(pod, i) {
+                        vec![port(h % half)]
+                    } else {
+                        ups.clone()
+                    };
+                    RouteConfig::new(host_address(h), ports)
+                })
+                .collect();
+            plan.switches.push(SwitchPlan {
+                config: switch_config(edge(pod, i), &roles, routes),
+                control: None,
+            });
+        }
+    }
+    for pod in 0..k {
+        for i in 0..half {
+            let roles = vec![PortRole::Fabric; k as usize];
+            let routes = (0..hosts)
+                .map(|h| {
+                    let ports = if h / (half * half) == pod {
+                        vec![port(h / half % half)]
+                    } else {
+                        ups.clone()
+                    };
+                    let mut route = RouteConfig::new(host_address(h), ports);
+                    if let Load::Half = load {
+                        route.buckets = AGGREGATION_BUCKETS;
+                    }
+                    route
+                })
+                .collect();
+            plan.switches.push(SwitchPlan {
+                config: switch_config(agg(pod, i), &roles, routes),
+                control: None,
+            });
+        }
+    }
+    for j in 0..half * half {
+        let roles = vec![PortRole::Fabric; k as usize];
+        let routes = (0..hosts)
+            .map(|h| RouteConfig::new(host_address(h), vec![port(h / (half * half))]))
+            .collect();
+        plan.switches.push(SwitchPlan {
+            config: switch_config(core(j), &roles, routes),
+            control: None,
+        });
+    }
+    let end = |switch: u32, n: u32| End::Port {
+        switch,
+        port: port(n),
+    };
+    for pod in 0..k {
+        for i in 0..half {
+            for j in 0..half {
+                plan.links
+                    .push(link([end(edge(pod, i), half + j), end(agg(pod, j), i)]));
+                plan.links.push(link([
+                    end(agg(pod, i), half + j),
+                    end(core(i * half + j), pod),
+                ]));
+            }
+        }
+    }
+    let mut random = Random::new(1);
+    let mut targets: Vec<u32> = (0..hosts).collect();
+    random.shuffle(&mut targets);
+    let mut spread = Spread::new(half);
+    for h in 0..hosts {
+        plan.hosts.push(HostPlan {
+            rate: LINE_RATE,
+            obeys_pfc: true,
+        });
+        plan.links
+            .push(link([End::Host(h), end(h / half, h % half)]));
+        let (rate, start, flow_hash) = match load {
+            Load::Full => (None, Instant::ZERO, random.next_u64() as u32),
+            Load::Half => {
+                let period = HALF_RATE.time_for(FRAME_LENGTH).as_nanos();
+                let start = Instant::from_nanos(random.below(period));
+                let flow_hash = spread.choose(&mut random, h, targets[h as usize]);
+                (Some(HALF_RATE), start, flow_hash)
+            }
+        };
+        if targets[h as usize] != h {
+            plan.flows.push(FlowPlan {
+                from: h,
+                to: targets[h as usize],
+                priority: PRIORITY,
+                frame: FRAME_LENGTH,
+                rate,
+                start,
+                stop: Instant::FAR_FUTURE,
+                size: None,
+                on_off: None,
+                flow_hash,
+                transport: Transport::Open,
+                answer_priority: PRIORITY,
+            });
+        }
+    }
+    plan
+}

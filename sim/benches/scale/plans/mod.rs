@@ -1,0 +1,69 @@
+//! Networks of the benchmark, with what their hosts send.
+
+pub mod fat_tree;
+pub mod regular;
+
+use weir_core::config::{DetectorConfig, EcmpConfig, FlowMonitorConfig, RouteConfig};
+use weir_core::{
+    BitRate, Bytes, ClassConfig, ClassMode, Duration, PortConfig, PortRole, Priority, Quanta,
+    SwitchConfig,
+};
+use weir_sim::network::plan::{port_address, End, LinkPlan, PriorityMap};
+
+/// Priority of all frames.
+pub const PRIORITY: Priority = Priority::ALL[3];
+/// Length of all frames, FCS aside.
+pub const FRAME_LENGTH: Bytes = Bytes::new(1500);
+/// Rate of all lines.
+pub const LINE_RATE: BitRate = BitRate::from_mbit(100_000);
+/// Of all links.
+pub const DELAY: Duration = Duration::from_micros(1);
+
+/// Switch `index` with one port for each role and one PFC class.
+fn switch_config(index: u32, roles: &[PortRole], routes: Vec<RouteConfig>) -> SwitchConfig {
+    let kib = |n: u64| Bytes::new(n * 1024);
+    let mut classes = [ClassConfig::new(ClassMode::Lossy { buffer: kib(2) }); 8];
+    classes[PRIORITY.index()].mode = ClassMode::Pfc {
+        xoff: kib(60),
+        xon: kib(52),
+        headroom: kib(64),
+    };
+    let mut config = SwitchConfig {
+        ports: roles
+            .iter()
+            .enumerate()
+            .map(|(port, role)| PortConfig::new(*role, LINE_RATE, port_address(index, port as u8)))
+            .collect(),
+        classes,
+        cell: Bytes::new(256),
+        frame_count: 0,
+        frame_length_max: Bytes::new(1522),
+        routes,
+        ecmp: EcmpConfig {
+            spare_routes: 0,
+            spare_buckets: 0,
+            pin_capacity: 0,
+        },
+        flows: FlowMonitorConfig::default(),
+        learning_capacity: 0,
+        learning_age: Duration::from_secs(300),
+        detector: Some(DetectorConfig {
+            detect: Duration::from_micros(100),
+        }),
+        lifetime: None,
+        pause_time: Quanta::MAX,
+        feedback_refresh: Duration::from_millis(10),
+        shaper_burst: Bytes::ZERO,
+        seed: 1,
+    };
+    config.frame_count = config.frames_needed();
+    config
+}
+
+fn link(ends: [End; 2]) -> LinkPlan {
+    LinkPlan {
+        ends,
+        delay: DELAY,
+        priority_map: [PriorityMap::IDENTITY; 2],
+    }
+}

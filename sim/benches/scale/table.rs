@@ -1,0 +1,227 @@
+//! Every case several times, in turns, and what comes out of it.
+
+use std::path::Path;
+
+use anyhow::{ensure, Context, Result};
+use clap::ValueEnum;
+use serde_json::{json, Value};
+
+use crate::case::Case;
+use crate::ns3::{self, Ns3};
+use crate::pages::Pages;
+
+/// The case that ns-3 runs, too.
+const COMPARED: Case = Case::FatTreeHalf;
+
+/// Cases that run with huge pages, too.
+const WITH_HUGE_PAGES: [Case; 2] = [Case::FatTreeHalf, Case::FatTreeFull];
+
+/// Runs all, prints tables, and writes everything that was measured to `json`.
+pub fn run(rounds: u32, json: Option<&Path>) -> Result<()> {
+    let ns3 = Ns3::build()?;
+    let jobs = jobs();
+    let mut runs: Vec<Value> = Vec::new();
+    for round in 1..=rounds {
+        for (case, pages) in &jobs {
+            eprintln!("round {round} of {rounds}: {}", name(*case, *pages));
+            runs.push(run_case(*case, *pages)?);
+            let Some(ns3) = ns3.as_ref().filter(|_| *case == COMPARED) else {
+                continue;
+            };
+            for mode in ns3::MODES {
+                eprintln!("round {round} of {rounds}: {}", ns3::name(mode, *pages));
+                runs.push(ns3.run(mode, *pages)?);
+            }
+        }
+    }
+    println!(
+        "Medians of {rounds} runs, lowest and highest in brackets. Rates are by CPU time; M is 10^6.\n"
+    );
+    let names: Vec<String> = jobs
+        .iter()
+        .map(|(case, pages)| name(*case, *pages))
+        .collect();
+    print_cases(&names, &runs);
+    match ns3 {
+        Some(_) => print_comparison(&runs),
+        None => println!("\n{}", ns3::HOW_TO_INSTALL),
+    }
+    if let Some(path) = json {
+        let all = json!({ "rounds": rounds, "processor": processor(), "runs": runs });
+        let text = serde_json::to_string_pretty(&all)?;
+        std::fs::write(path, text + "\n").with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+fn jobs() -> Vec<(Case, Pages)> {
+    let cases = Case::value_variants().iter();
+    cases
+        .flat_map(|case| {
+            let huge = WITH_HUGE_PAGES.contains(case).then_some(Pages::Huge);
+            std::iter::once(Pages::Small)
+                .chain(huge)
+                .map(|pages| (*case, pages))
+        })
+        .collect()
+}
+
+fn name(case: Case, pages: Pages) -> String {
+    format!("{}{}", case.name(), pages.suffix())
+}
+
+/// Its model, as Linux tells it.
+fn processor() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    let (_, model) = lines.find(|(key, _)| key.trim() == "model name")?;
+    Some(model.trim().to_owned())
+}
+
+/// A process of its own has a peak of memory of its own.
+fn run_case(case: Case, pages: Pages) -> Result<Value> {
+    let output = pages
+        .command(std::env::current_exe()?)
+        .args(["case", &case.name()])
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .context("starting this program again")?;
+    ensure!(output.status.success(), "case {} failed", case.name());
+    let mut figures: Value =
+        serde_json::from_slice(&output.stdout).with_context(|| format!("case {}", case.name()))?;
+    figures["case"] = name(case, pages).into();
+    Ok(figures)
+}
+
+fn print_cases(names: &[String], runs: &[Value]) {
+    let mut rows = vec![[
+        "case",
+        "switches",
+        "hosts",
+        "flows",
+        "events",
+        "frame-hops",
+        "M events/s",
+        "M frame-hops/s",
+        "peak, MiB",
+        "built, s",
+    ]
+    .map(String::from)];
+    for name in names {
+        let Some(first) = of(runs, name).next() else {
+            continue;
+        };
+        let count = |key: &str| first[key].to_string();
+        let spread = |value: &dyn Fn(&Value) -> f64| Spread::new(of(runs, name).map(value));
+        rows.push([
+            name.clone(),
+            count("switches"),
+            count("hosts"),
+            count("flows"),
+            count("events"),
+            count("frame_hops"),
+            spread(&|run| rate(run, "events")).text(),
+            spread(&|run| rate(run, "frame_hops")).text(),
+            format!(
+                "{:.0}",
+                spread(&|run| number(run, "resident_peak_kib") / 1024.0).median
+            ),
+            format!(
+                "{:.1}",
+                spread(&|run| number(run, "build_cpu_seconds")).median
+            ),
+        ]);
+    }
+    print_rows(&rows);
+}
+
+fn print_comparison(runs: &[Value]) {
+    println!("\nThe same fat-tree at the same load, in turns with ns-3:\n");
+    let mut rows = vec![[
+        "simulator",
+        "frame-hops per virtual us",
+        "events per frame-hop",
+        "M events/s",
+        "M frame-hops/s",
+        "Weir's frame-hops/s by its",
+        "Weir's events/s by its",
+    ]
+    .map(String::from)];
+    for pages in [Pages::Small, Pages::Huge] {
+        let own = name(COMPARED, pages);
+        let of_own = |key: &str| Spread::new(of(runs, &own).map(|run| rate(run, key))).median;
+        let others = ns3::MODES.map(|mode| ns3::name(mode, pages));
+        for name in std::iter::once(&own).chain(&others) {
+            let Some(first) = of(runs, name).next() else {
+                continue;
+            };
+            let [hops, events] = ["frame_hops", "events"]
+                .map(|key| Spread::new(of(runs, name).map(|run| rate(run, key))));
+            let micros = number(first, "measured_nanoseconds") / 1000.0;
+            let events_per_hop = number(first, "events") / number(first, "frame_hops");
+            rows.push([
+                name.clone(),
+                format!("{:.0}", number(first, "frame_hops") / micros),
+                format!("{events_per_hop:.2}"),
+                events.text(),
+                hops.text(),
+                format!("{:.1}", of_own("frame_hops") / hops.median),
+                format!("{:.1}", of_own("events") / events.median),
+            ]);
+        }
+    }
+    print_rows(&rows);
+}
+
+fn of<'a>(runs: &'a [Value], name: &'a str) -> impl Iterator<Item = &'a Value> {
+    runs.iter().filter(move |run| run["case"] == name)
+}
+
+fn number(run: &Value, key: &str) -> f64 {
+    run[key].as_f64().unwrap_or(f64::NAN)
+}
+
+/// Millions in a second of CPU.
+fn rate(run: &Value, key: &str) -> f64 {
+    number(run, key) / number(run, "cpu_seconds") / 1e6
+}
+
+struct Spread {
+    lowest: f64,
+    median: f64,
+    highest: f64,
+}
+
+impl Spread {
+    /// Of at least one number.
+    fn new(numbers: impl Iterator<Item = f64>) -> Self {
+        let mut numbers: Vec<f64> = numbers.collect();
+        numbers.sort_by(f64::total_cmp);
+        let [low, high] = [(numbers.len() - 1) / 2, numbers.len() / 2];
+        Self {
+            lowest: numbers[0],
+            median: (numbers[low] + numbers[high]) / 2.0,
+            highest: numbers[numbers.len() - 1],
+        }
+    }
+
+    fn text(&self) -> String {
+        format!(
+            "{:.2} ({:.2}–{:.2})",
+            self.median, self.lowest, self.highest
+        )
+    }
+}
+
+/// As a table of Markdown, columns aligned.
+fn print_rows<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    for (index, row) in rows.iter().enumerate() {
+        let cells = row.iter().enumerate();
+        let cells = cells.map(|(column, cell)| format!("{cell:>0$}", width(column).unwrap_or(0)));
+        println!("| {} |", cells.collect::<Vec<_>>().join(" | "));
+        if index == 0 {
+            println!("|{}", "---:|".repeat(COLUMNS));
+        }
+    }
+}
