@@ -74,6 +74,7 @@ impl Ns3 {
         }
         let mut figures: Value =
             serde_json::from_slice(&output.stdout).context("what ns-3 has counted")?;
+        ensure!(figures["dropped"] == 0, "ns-3 dropped frames: {figures}");
         figures["case"] = name(mode, pages).into();
         figures["measured_nanoseconds"] = MEASURED.as_nanos().into();
         Ok(figures)
