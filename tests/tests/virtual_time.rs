@@ -41,7 +41,7 @@ fn a_symmetric_ring_moves_in_both() {
 
 #[test]
 fn the_deadlock_breaker_recovers_both() {
-    agree("ring4.toml", &["duration=6s", "deadlock.policy=breaker"]);
+    agree("ring4.toml", &["duration=16s", "deadlock.policy=breaker"]);
 }
 
 #[test]
@@ -123,9 +123,18 @@ fn agree(file: &str, overrides: &[&str]) {
         );
     }
     if !lab.deadlocked {
+        // A ring that is released locks again every 0.75 s: its last third has too few of these rounds.
+        let is_released = lab.releases > 0;
         let total = |result: &RunResult| -> f64 {
             fabric_flows(&scenario)
-                .map(|flow| result.flows[flow].bits_per_second_last_third)
+                .map(|flow| &result.flows[flow])
+                .map(|flow| {
+                    if is_released {
+                        flow.bits_per_second
+                    } else {
+                        flow.bits_per_second_last_third
+                    }
+                })
                 .sum()
         };
         let ratio = total(&sim) / total(&lab);
