@@ -25,7 +25,7 @@ const TOLERANCE_OF_A_FLOW: f64 = 0.25;
 
 /// Of one flow in a network that locks again and again and is released: what each release lets go first hangs on which
 /// frames were last before the lock, to the microsecond.
-const TOLERANCE_OF_A_RELEASED_FLOW: f64 = 1.0;
+const TOLERANCE_OF_A_RELEASED_FLOW: f64 = 2.0;
 
 #[test]
 fn a_ring_locks_in_both() {
