@@ -23,7 +23,7 @@ pub mod event;
 pub mod frame;
 pub mod level;
 pub mod port_set;
-mod random;
+pub mod random;
 pub mod switch;
 pub mod units;
 pub mod wire;

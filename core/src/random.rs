@@ -2,19 +2,26 @@
 
 /// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub struct SplitMix64(u64);
 
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+impl SplitMix64 {
+    /// A stream of its own for each `seed`.
+    pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(crate) fn next_u32(&mut self) -> u32 {
+    /// The next 64 bits.
+    #[inline]
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 32) as u32
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn next_u32(&mut self) -> u32 {
+        (self.next_u64() >> 32) as u32
     }
 
     /// A number below `bound`, which is small: the bias of the remainder does not matter here.

@@ -1,28 +1,26 @@
 //! Randomness by seed: the same on any machine and in any version.
 
-/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
+use weir_core::random::SplitMix64;
+
+/// Draws from the core's generator.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(SplitMix64);
 
 impl Random {
     /// A stream of its own for each `seed`.
     pub const fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
     /// A stream that `purpose` tells from other streams of the same seed.
     pub fn for_purpose(seed: u64, purpose: u64) -> Self {
-        let mut random = Self(seed ^ purpose.wrapping_mul(0xd134_2543_de82_ef95));
-        Self(random.next_u64())
+        let mut seeds = Self::new(seed ^ purpose.wrapping_mul(0xd134_2543_de82_ef95));
+        Self::new(seeds.next_u64())
     }
 
     /// 64 bits.
     pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     /// A number below `bound`; zero for a bound of zero. The bias is below bound ÷ 2⁶⁴.

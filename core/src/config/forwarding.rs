@@ -44,6 +44,13 @@ pub const fn default_bucket_count(members: usize) -> u16 {
     }
 }
 
+/// The place of the member that a flow goes to at the start in a group of `members` ports with the usual number of
+/// buckets: the hash picks a bucket, and buckets are dealt round the members. `None` for a group of none.
+pub const fn default_member(flow_hash: u32, members: usize) -> Option<usize> {
+    let bucket = flow_hash % default_bucket_count(members) as u32;
+    (bucket as usize).checked_rem(members)
+}
+
 /// What commands may add to the configured routes. All of it is allocated by
 /// [`Switch::new`](crate::Switch::new).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,8 @@ use crate::units::{Bytes, Duration, Quanta, PRIORITY_COUNT};
 pub use class::{ClassConfig, ClassMode, LevelRules};
 pub use error::ConfigError;
 pub use forwarding::{
-    default_bucket_count, EcmpConfig, FlowMonitorConfig, RouteConfig, BUCKETS_DEFAULT, BUCKETS_MAX,
+    default_bucket_count, default_member, EcmpConfig, FlowMonitorConfig, RouteConfig,
+    BUCKETS_DEFAULT, BUCKETS_MAX,
 };
 pub use port::{FeedbackCoding, Neighbour, Police, PortConfig, PortRole};
 pub use recovery::{LifetimeConfig, StormAction, WatchdogConfig};

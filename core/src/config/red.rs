@@ -111,7 +111,7 @@ impl RedConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::random::SplitMix64;
     use proptest::prelude::*;
 
     const DRAWS: u64 = 1 << 32;
@@ -179,7 +179,7 @@ mod tests {
         const FRAMES: u32 = 1_000_000;
         let red = red(10_000, 50_000, 200_000);
         for (backlog, p) in [(11_000, 0.005), (30_000, 0.1), (49_999, 0.199_995)] {
-            let mut random = Random::new(1);
+            let mut random = SplitMix64::new(1);
             let count = |_: &u32| red.marks(Bytes::new(backlog), || random.next_u32());
             let marked = (0..FRAMES).filter(count).count();
             let share = marked as f64 / f64::from(FRAMES);

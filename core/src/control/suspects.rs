@@ -2,7 +2,7 @@
 
 use super::back_off::BackOff;
 use super::loop_breaker::Mastership;
-use crate::random::Random;
+use crate::random::SplitMix64;
 use crate::units::{Duration, Instant, PortId, Priority, Spuid, PRIORITY_COUNT};
 
 /// Messages of others that one egress remembers to have passed on.
@@ -103,7 +103,7 @@ impl Suspect {
 #[derive(Debug)]
 pub(super) struct Suspects {
     table: Vec<[Option<Suspect>; PRIORITY_COUNT]>,
-    random: Random,
+    random: SplitMix64,
     /// For how long an identifier is still recognised after the egress moved: the release that made it
     /// move may be on its way round the loop still.
     memory: Duration,
@@ -113,7 +113,7 @@ impl Suspects {
     pub(super) fn new(port_count: usize, seed: u64, memory: Duration) -> Self {
         Self {
             table: vec![[const { None }; PRIORITY_COUNT]; port_count],
-            random: Random::new(seed),
+            random: SplitMix64::new(seed),
             memory,
         }
     }

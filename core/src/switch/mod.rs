@@ -49,7 +49,7 @@ use crate::counters::{DropReason, PortCounters};
 use crate::event::{Event, EventKind};
 use crate::frame::FrameHandle;
 use crate::level::Level;
-use crate::random::Random;
+use crate::random::SplitMix64;
 use crate::units::{Bytes, Instant, PortId, Priority};
 use crate::wire::ControlFrame;
 
@@ -134,7 +134,7 @@ pub struct Switch {
     marks_arrivals: PrioritySet,
     /// Classes that mark by the egress backlog that a frame leaves behind.
     marks_departures: PrioritySet,
-    random: Random,
+    random: SplitMix64,
     detector: Detector,
     storm_clock: StormClock,
     ready: Ready,
@@ -216,7 +216,7 @@ impl Switch {
             with_levels,
             marks_arrivals,
             marks_departures,
-            random: Random::new(config.seed),
+            random: SplitMix64::new(config.seed),
             detector: Detector {
                 backlogged: 0,
                 suspected: 0,

@@ -1,7 +1,7 @@
 //! Flow hashes that lead flows the way they are to go.
 
 use weir_config::scenario::{Flow, PortPeer, Scenario, SwitchPort};
-use weir_core::config::default_bucket_count;
+use weir_core::config::default_member;
 
 use crate::random::Random;
 
@@ -32,10 +32,9 @@ pub(super) fn flow_hash(
         }
     }
     let leads = |hash: u32| {
-        picks.iter().all(|(members, member)| {
-            let bucket = hash as usize % usize::from(default_bucket_count(*members));
-            bucket % members == *member
-        })
+        picks
+            .iter()
+            .all(|(members, member)| default_member(hash, *members) == Some(*member))
     };
     (0..TRIES_MAX)
         .map(|_| random.next_u64() as u32)

@@ -5,7 +5,7 @@
 
 use anyhow::{Context, Result};
 use weir_config::scenario::{PortPeer, Scenario};
-use weir_core::config::default_bucket_count;
+use weir_core::config::default_member;
 use weir_ebpf::udp_flow_hash;
 
 use crate::endpoint::config::SOURCE_PORTS;
@@ -35,7 +35,7 @@ pub fn way(scenario: &Scenario, flow: usize, source_port: u16) -> Vec<usize> {
     let mut way = vec![scenario.hosts[flow.from].switch];
     while let Some(next) = way.last().and_then(|at| {
         let members = &scenario.next_hops[*at][flow.to];
-        let port = *members.get(picked(hash, members.len())?)?;
+        let port = *members.get(default_member(hash, members.len())?)?;
         match scenario.ports(*at).get(port)?.peer {
             PortPeer::Switch(next) => Some(next),
             PortPeer::Host(_) => None,
@@ -44,13 +44,6 @@ pub fn way(scenario: &Scenario, flow: usize, source_port: u16) -> Vec<usize> {
         way.push(next);
     }
     way
-}
-
-/// The place of the member that a switch picks (`core/src/switch/forwarding.rs`): the hash picks a bucket, and buckets are dealt
-/// round the members, which are in the order of ports.
-fn picked(flow_hash: u32, member_count: usize) -> Option<usize> {
-    let bucket = flow_hash % u32::from(default_bucket_count(member_count));
-    (bucket as usize).checked_rem(member_count)
 }
 
 fn goes_via(scenario: &Scenario, flow: usize, source_port: u16) -> bool {
@@ -68,9 +61,11 @@ mod tests {
     /// With 64 buckets for 3 members the last bucket goes to the first member, and so does bucket 0 behind it.
     #[test]
     fn members_are_picked_by_bucket() {
-        let picks: Vec<usize> = (62..68).map(|hash| picked(hash, 3).unwrap()).collect();
+        let picks: Vec<usize> = (62..68)
+            .map(|hash| default_member(hash, 3).unwrap())
+            .collect();
         assert_eq!(picks, [2, 0, 0, 1, 2, 0]);
-        assert_eq!(picked(7, 0), None);
+        assert_eq!(default_member(7, 0), None);
     }
 
     #[test]
