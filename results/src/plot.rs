@@ -4,6 +4,8 @@
 use std::fmt::Write as _;
 
 use weir_api::run::RunResult;
+use weir_config::scenario::Scenario;
+use weir_core::ClassMode;
 
 use crate::quantity::{self, short, Unit};
 
@@ -20,6 +22,14 @@ pub(crate) const GAP: f64 = 76.0;
 const LEGEND: f64 = 26.0;
 /// Curves are drawn with at most this many points; each is the mean of the samples it stands for.
 const POINTS_MAX: usize = 400;
+
+/// The threshold of the first lossless class, in bytes: what [`svg`] draws across the buffers.
+pub fn xoff(scenario: &Scenario) -> Option<u64> {
+    scenario.classes.iter().find_map(|class| match class.mode {
+        ClassMode::Pfc { xoff, .. } | ClassMode::Level { xoff, .. } => Some(xoff.get()),
+        ClassMode::Lossy { .. } => None,
+    })
+}
 
 /// One picture of several runs, each under its title. `xoff_bytes` is drawn as a line across the buffers,
 /// but for classes with Levels, whose switches do not use it among themselves.

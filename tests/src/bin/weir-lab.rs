@@ -8,7 +8,6 @@ use clap::{Args, Parser, Subcommand};
 use weir_api::run::RunResult;
 use weir_config::scenario::Scenario;
 use weir_config::{FileError, Override};
-use weir_core::ClassMode;
 use weir_lab::lab::interrupt::{self, Interrupted};
 use weir_lab::lab::names::Names;
 use weir_lab::lab::run::{run, Options};
@@ -148,7 +147,7 @@ fn run_one(file: &Path, overrides: &[Override], output: &Output) -> Result<bool>
     if let Some(path) = &output.svg {
         write(
             path,
-            &plot::svg(&[(scenario.name.as_str(), &result)], xoff(&scenario)),
+            &plot::svg(&[(scenario.name.as_str(), &result)], plot::xoff(&scenario)),
         )?;
     }
     Ok(result
@@ -184,7 +183,7 @@ fn demo(file: &Path, changes: &[&str], duration: Option<&str>, output: &Output) 
             overrides.push(parse_override(&format!("duration={duration}"))?);
         }
         let scenario = Scenario::load(file, &overrides)?;
-        xoff_bytes = xoff(&scenario);
+        xoff_bytes = plot::xoff(&scenario);
         results.push(run(&scenario, output.options())?);
     }
     let rows: Vec<&RunResult> = results.iter().collect();
@@ -225,14 +224,6 @@ fn demo(file: &Path, changes: &[&str], duration: Option<&str>, output: &Output) 
         println!("expectation failed: {failure}");
     }
     Ok(failed.is_empty())
-}
-
-/// The threshold of the first lossless class.
-fn xoff(scenario: &Scenario) -> Option<u64> {
-    scenario.classes.iter().find_map(|class| match class.mode {
-        ClassMode::Pfc { xoff, .. } | ClassMode::Level { xoff, .. } => Some(xoff.get()),
-        ClassMode::Lossy { .. } => None,
-    })
 }
 
 fn parse_override(text: &str) -> Result<Override> {

@@ -4,6 +4,7 @@
 mod cli;
 mod compare;
 mod output;
+mod parallel;
 mod reproduce;
 mod run;
 mod search;

@@ -4,8 +4,6 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use weir_config::scenario::Scenario;
-use weir_core::ClassMode;
 
 /// Writes `text` to `path`, and makes its directory; `-` is standard output.
 pub fn write(path: &Path, text: &str) -> Result<()> {
@@ -30,12 +28,4 @@ pub fn bar(length: u64, quiet: bool) -> ProgressBar {
         ProgressStyle::with_template("{bar:30} {percent:>3} % {msg} {elapsed} of about {duration}");
     ProgressBar::with_draw_target(Some(length), target)
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-}
-
-/// The threshold of the first lossless class.
-pub fn xoff(scenario: &Scenario) -> Option<u64> {
-    scenario.classes.iter().find_map(|class| match class.mode {
-        ClassMode::Pfc { xoff, .. } | ClassMode::Level { xoff, .. } => Some(xoff.get()),
-        ClassMode::Lossy { .. } => None,
-    })
 }

@@ -7,7 +7,7 @@ use weir_results::{plot, table};
 use weir_sim::scenario::{run as simulate, Options, Progress};
 
 use crate::cli::{RunArguments, Source};
-use crate::output::{bar, write, xoff};
+use crate::output::{bar, write};
 
 /// Whether all expectations held.
 pub fn run(arguments: &RunArguments) -> Result<bool> {
@@ -38,7 +38,7 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
     }
     if let Some(path) = &arguments.svg {
         let columns = [(scenario.name.as_str(), &result)];
-        write(path, &plot::svg(&columns, xoff(&scenario)))?;
+        write(path, &plot::svg(&columns, plot::xoff(&scenario)))?;
     }
     let held = result
         .expectations

@@ -1,8 +1,5 @@
 //! `weir-sim search`.
-// Networks share nothing, and sums do not depend on order: what threads do with them changes no result.
-#![allow(clippy::disallowed_methods)]
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 
 use anyhow::Result;
@@ -10,6 +7,7 @@ use weir_sim::search::{ask, Answer, Mode, Question, SearchError};
 
 use crate::cli::SearchArguments;
 use crate::output::{bar, write};
+use crate::parallel::on_all_cores;
 
 /// Failing networks that are told one by one at most.
 const TOLD_MAX: usize = 20;
@@ -31,30 +29,20 @@ struct Tally {
 
 /// Whether all networks did what Theorem 1 promises, and some of them locked under plain PFC.
 pub fn search(arguments: &SearchArguments) -> Result<bool> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = arguments.jobs.unwrap_or(cores).max(1);
     let bar = bar(arguments.networks, arguments.quiet);
-    let (next, tally) = (AtomicU64::new(0), Mutex::new(Tally::default()));
-    std::thread::scope(|scope| {
-        for _ in 0..jobs {
-            scope.spawn(|| loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                if index >= arguments.networks {
-                    return;
-                }
-                let seed = arguments.first + index;
-                let (level, pfc) = ask_both(seed, arguments.faults);
-                if let Ok(mut tally) = tally.lock() {
-                    tally.add(seed, level, pfc);
-                    bar.set_message(format!(
-                        "{} deadlocks under PFC, {} failures,",
-                        tally.pfc_deadlocks,
-                        tally.failures.len()
-                    ));
-                }
-                bar.inc(1);
-            });
+    let tally = Mutex::new(Tally::default());
+    on_all_cores(arguments.jobs, arguments.networks as usize, &|index| {
+        let seed = arguments.first + index as u64;
+        let (level, pfc) = ask_both(seed, arguments.faults);
+        if let Ok(mut tally) = tally.lock() {
+            tally.add(seed, level, pfc);
+            bar.set_message(format!(
+                "{} deadlocks under PFC, {} failures,",
+                tally.pfc_deadlocks,
+                tally.failures.len()
+            ));
         }
+        bar.inc(1);
     });
     bar.finish_and_clear();
     let mut tally = tally.into_inner().unwrap_or_default();

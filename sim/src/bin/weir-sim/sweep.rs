@@ -1,18 +1,16 @@
 //! `weir-sim sweep`.
-// Runs share nothing and are put in order at the end: what threads do with them changes no result.
-#![allow(clippy::disallowed_methods)]
-
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
 
 use anyhow::{bail, Context, Result};
-use weir_api::run::RunResult;
+use weir_api::run::{FlowResult, RunResult};
 use weir_config::scenario::Scenario;
 use weir_results::quantity;
+use weir_results::table::grid;
 use weir_sim::scenario::{run, Options, RunError};
 
 use crate::cli::SweepArguments;
 use crate::output::{bar, write};
+use crate::parallel::on_all_cores;
 use crate::run::{load, parse_override};
 
 /// One combination of values, with one seed.
@@ -26,7 +24,7 @@ pub fn sweep(arguments: &SweepArguments) -> Result<bool> {
     let axes = axes(&arguments.over)?;
     let points = points(arguments, &axes)?;
     let results = run_all(&points, arguments)?;
-    println!("{}", table(&axes, &points, &results));
+    print!("{}", table(&axes, &points, &results));
     if let Some(path) = &arguments.json {
         let all = serde_json::json!({ "format": weir_api::run::RUN_FORMAT, "runs": results });
         write(path, &serde_json::to_string_pretty(&all)?)?;
@@ -107,29 +105,15 @@ fn points(arguments: &SweepArguments, axes: &[(String, Vec<String>)]) -> Result<
 }
 
 fn run_all(points: &[Point], arguments: &SweepArguments) -> Result<Vec<RunResult>> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = arguments
-        .jobs
-        .unwrap_or(cores)
-        .clamp(1, points.len().max(1));
     let bar = bar(points.len() as u64, arguments.quiet);
-    let next = AtomicUsize::new(0);
     let results: Vec<Mutex<Option<Result<RunResult, RunError>>>> =
         points.iter().map(|_| Mutex::new(None)).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..jobs {
-            scope.spawn(|| loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let (Some(point), Some(place)) = (points.get(index), results.get(index)) else {
-                    return;
-                };
-                let result = run(&point.scenario, Options::default());
-                if let Ok(mut place) = place.lock() {
-                    *place = Some(result);
-                }
-                bar.inc(1);
-            });
+    on_all_cores(arguments.jobs, points.len(), &|index| {
+        let result = run(&points[index].scenario, Options::default());
+        if let Ok(mut place) = results[index].lock() {
+            *place = Some(result);
         }
+        bar.inc(1);
     });
     bar.finish_and_clear();
     points
@@ -147,11 +131,8 @@ fn run_all(points: &[Point], arguments: &SweepArguments) -> Result<Vec<RunResult
 }
 
 fn table(axes: &[(String, Vec<String>)], points: &[Point], results: &[RunResult]) -> String {
-    let mut rows = vec![axes
-        .iter()
-        .map(|(path, _)| path.clone())
-        .collect::<Vec<_>>()];
-    let headings = [
+    let mut headings: Vec<&str> = axes.iter().map(|(path, _)| path.as_str()).collect();
+    headings.extend([
         "seed",
         "verdict",
         "lost",
@@ -160,21 +141,18 @@ fn table(axes: &[(String, Vec<String>)], points: &[Point], results: &[RunResult]
         "last third",
         "detected",
         "releases",
-    ];
-    rows[0].extend(headings.map(str::to_owned));
-    for (point, result) in points.iter().zip(results) {
-        let sum = |count: fn(&weir_api::run::FlowResult) -> f64| {
-            result.flows.iter().map(count).sum::<f64>()
+    ]);
+    let row = |(point, result): (&Point, &RunResult)| {
+        let sum = |count: fn(&FlowResult) -> f64| result.flows.iter().map(count).sum::<f64>();
+        let verdict = if result.deadlocked {
+            "deadlocked"
+        } else {
+            "moves"
         };
         let mut row = point.values.clone();
         row.extend([
             result.seed.to_string(),
-            if result.deadlocked {
-                "deadlocked"
-            } else {
-                "moves"
-            }
-            .to_owned(),
+            verdict.to_owned(),
             format!("{}", sum(|flow| flow.lost as f64)),
             format!("{}", sum(|flow| flow.reordered as f64)),
             quantity::rate(sum(|flow| flow.bits_per_second)),
@@ -182,24 +160,8 @@ fn table(axes: &[(String, Vec<String>)], points: &[Point], results: &[RunResult]
             quantity::time(result.detect_seconds),
             result.releases.to_string(),
         ]);
-        rows.push(row);
-    }
-    let columns = rows[0].len();
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| {
-            rows.iter()
-                .map(|row| row[column].chars().count())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let line = |row: &Vec<String>| {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:>width$}"))
-            .collect();
-        cells.join("  ")
+        row
     };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+    let rows: Vec<_> = points.iter().zip(results).map(row).collect();
+    grid(&headings, &rows)
 }

@@ -1,0 +1,23 @@
+//! Independent runs on all cores.
+// They share nothing, and their results are put in order or summed up: what threads do with them changes none.
+#![allow(clippy::disallowed_methods)]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Does `work` for each number below `count`, `jobs` of them at a time; one for each core where nobody says how many.
+pub fn on_all_cores(jobs: Option<usize>, count: usize, work: &(impl Fn(usize) + Sync)) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = jobs.unwrap_or(cores).clamp(1, count.max(1));
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= count {
+                    return;
+                }
+                work(index);
+            });
+        }
+    });
+}
