@@ -5,7 +5,7 @@ use weir_core::wire::mac_control::MacControl;
 use weir_core::{Command, Duration, Instant, Quanta, Switch};
 
 use super::disturbance::Disturbance;
-use super::node::{ControlCpu, Frozen, Payload, NO_FRAME};
+use super::node::{ControlCpu, Frozen, NO_FRAME};
 use super::plan::{host_address, End};
 use super::{Event, Network};
 
@@ -192,14 +192,9 @@ impl Network {
     fn stop(&mut self, node: usize) {
         let state = &mut self.nodes[node];
         state.epoch = state.epoch.wrapping_add(1);
-        let first = state.first_line as usize;
-        let on_lines: Vec<u32> = self.lines[first..first + state.port_count()]
-            .iter()
-            .map(|line| line.sending)
-            .collect();
         for frame in state.frames.iter_mut() {
             let frame = std::mem::replace(frame, NO_FRAME);
-            if frame != NO_FRAME && !on_lines.contains(&frame) {
+            if frame != NO_FRAME {
                 self.totals.lost_in_restarts += 1;
                 self.frames.give_back(frame);
             }
@@ -209,18 +204,7 @@ impl Network {
             ..Frozen::default()
         });
         for (_, payload) in frozen.unwrap_or_default().door {
-            self.lose_in_restart(payload);
-        }
-    }
-
-    /// What reaches a switch that is not there.
-    pub(super) fn lose_in_restart(&mut self, payload: Payload) {
-        match payload {
-            Payload::Frame(frame) => {
-                self.totals.lost_in_restarts += 1;
-                self.frames.give_back(frame);
-            }
-            Payload::Control(message) => self.messages.give_back(message),
+            self.lose(payload, |totals| &mut totals.lost_in_restarts);
         }
     }
 

@@ -4,7 +4,6 @@ use weir_core::switch::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration, Instant};
 
 use super::disturbance::Disturbance;
-use super::node::NO_FRAME;
 use super::plan::{End, PriorityMap};
 use crate::random::Random;
 
@@ -28,8 +27,6 @@ pub(super) struct Line {
     pub(super) disturbances: Vec<Disturbance>,
     /// Whether they do.
     pub(super) faults: Random,
-    /// The data frame that is being sent.
-    pub(super) sending: u32,
     /// Something is being sent.
     pub(super) is_busy: bool,
     /// A wake-up is under way for this moment.
@@ -51,7 +48,6 @@ impl Line {
             priority_map_back: None,
             down_count: 0,
             disturbances: Vec::new(),
-            sending: NO_FRAME,
             is_busy: false,
             wake_at: Instant::FAR_FUTURE,
             epoch: 0,

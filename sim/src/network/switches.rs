@@ -8,7 +8,7 @@ use weir_core::{Bytes, Frame, FrameHandle, Instant, PortId, Transmission};
 use super::disturbance::{meet, Fate};
 use super::node::{Payload, NO_FRAME};
 use super::plan::{host_address, port_address, End, PriorityMap};
-use super::{Event, LogKind, Network};
+use super::{Event, LogKind, Network, Totals};
 
 /// Where a MAC control frame has its EtherType.
 const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
@@ -33,7 +33,7 @@ impl Network {
             (Some(End::Host(host)), Payload::Control(message)) => {
                 self.control_at_host(host, message);
             }
-            (None, payload) => self.lose(payload),
+            (None, payload) => self.lose(payload, |totals| &mut totals.lost_on_lines),
         }
     }
 
@@ -43,26 +43,21 @@ impl Network {
             return;
         };
         if frozen.is_stopped {
-            self.lose_in_restart(payload);
+            self.lose(payload, |totals| &mut totals.lost_in_restarts);
             return;
         }
         if frozen.door.len() < capacity {
             frozen.door.push_back((line, payload));
             return;
         }
-        if let Payload::Frame(frame) = payload {
-            self.totals.lost_at_doors += 1;
-            self.frames.give_back(frame);
-        } else {
-            self.lose(payload);
-        }
+        self.lose(payload, |totals| &mut totals.lost_at_doors);
     }
 
-    /// What a line carried is gone.
-    pub(super) fn lose(&mut self, payload: Payload) {
+    /// What a line delivers is gone; a host's frame is counted by `reason`.
+    pub(super) fn lose(&mut self, payload: Payload, reason: fn(&mut Totals) -> &mut u64) {
         match payload {
             Payload::Frame(frame) => {
-                self.totals.lost_on_lines += 1;
+                *reason(&mut self.totals) += 1;
                 self.frames.give_back(frame);
             }
             Payload::Control(message) => self.messages.give_back(message),
@@ -146,15 +141,11 @@ impl Network {
         let Some((node, port)) = self.node_and_port(line) else {
             return;
         };
-        let state = &mut self.lines[line as usize];
-        state.is_busy = false;
-        state.sending = NO_FRAME;
+        self.lines[line as usize].is_busy = false;
         let state = &mut self.nodes[node];
         if state.epoch == epoch {
             if let Some(frozen) = &mut state.frozen {
                 frozen.completions.push((port, handle));
-                // It has left, whatever becomes of the switch.
-                state.frames[handle.index()] = NO_FRAME;
                 return;
             }
             self.complete(node, port, handle);
@@ -165,9 +156,8 @@ impl Network {
     /// The core gets a frame back that has left.
     pub(super) fn complete(&mut self, node: usize, port: PortId, handle: FrameHandle) {
         let state = &mut self.nodes[node];
-        if let Some(handle) = state.switch.complete(self.now, port, handle) {
-            let _ = state.take_frame(handle);
-        }
+        let handle = state.switch.complete(self.now, port, handle);
+        state.free.extend(handle);
     }
 
     /// Something may leave by this line now.
@@ -199,9 +189,9 @@ impl Network {
             }) => {
                 line.is_busy = true;
                 let sent = now + line.time_for(length);
-                let frame = state.frames[handle.index()];
+                // From here on it is on the line, whatever becomes of the switch.
+                let frame = std::mem::replace(&mut state.frames[handle.index()], NO_FRAME);
                 debug_assert_ne!(frame, NO_FRAME, "the core sends what it holds");
-                line.sending = frame;
                 if mark {
                     self.frames.get_mut(frame).marked = true;
                     state.switch.count_mark(port, priority);

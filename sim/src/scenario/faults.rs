@@ -21,50 +21,18 @@ pub(super) fn apply(scenario: &Scenario, link_of: &[Option<u32>], plan: &mut Net
             end: scenario.duration,
             plan,
         };
-        let disturbed = |links: &[usize], probability: Fraction, kind: DisturbanceKind| {
-            let disturbance = Disturbance {
-                probability_ppm: parts_per_million(probability),
-                kind,
-            };
-            let places: Vec<u32> = links.iter().filter_map(|link| link_of[*link]).collect();
-            places.into_iter().map(move |link| {
-                let begin = Action::Disturb { link, disturbance };
-                (begin, Action::Calm { link, disturbance })
-            })
-        };
         match fault {
-            Fault::ControlLoss {
-                links,
-                probability,
-                time,
-            } => {
-                let all = disturbed(links, *probability, DisturbanceKind::Loss);
-                all.for_each(|(begin, end)| spans.add(*time, begin, end));
-            }
-            Fault::ControlCorruption {
-                links,
-                probability,
-                time,
-            } => {
-                let all = disturbed(links, *probability, DisturbanceKind::Corruption);
-                all.for_each(|(begin, end)| spans.add(*time, begin, end));
-            }
-            Fault::ControlDuplication {
-                links,
-                probability,
-                time,
-            } => {
-                let all = disturbed(links, *probability, DisturbanceKind::Duplication);
-                all.for_each(|(begin, end)| spans.add(*time, begin, end));
-            }
-            Fault::ControlDelay {
-                links,
-                probability,
-                by,
-                time,
-            } => {
-                let all = disturbed(links, *probability, DisturbanceKind::Delay(*by));
-                all.for_each(|(begin, end)| spans.add(*time, begin, end));
+            Fault::ControlLoss { .. }
+            | Fault::ControlCorruption { .. }
+            | Fault::ControlDuplication { .. }
+            | Fault::ControlDelay { .. } => {
+                let Some((links, time, disturbance)) = disturbance(fault) else {
+                    continue;
+                };
+                for link in links.iter().filter_map(|link| link_of[*link]) {
+                    let begin = Action::Disturb { link, disturbance };
+                    spans.add(time, begin, Action::Calm { link, disturbance });
+                }
             }
             Fault::LinkDown { link, time } => {
                 if let Some(link) = link_of[*link] {
@@ -115,6 +83,44 @@ pub(super) fn apply(scenario: &Scenario, link_of: &[Option<u32>], plan: &mut Net
         }
     }
     plan.actions.sort_by_key(|(at, _)| *at);
+}
+
+/// What control frames meet, on which links and when; `None` for other faults.
+fn disturbance(fault: &Fault) -> Option<(&[usize], FaultTime, Disturbance)> {
+    use DisturbanceKind::{Corruption, Delay, Duplication, Loss};
+    let (links, probability, time, kind) = match fault {
+        Fault::ControlLoss {
+            links,
+            probability,
+            time,
+        } => (links, probability, time, Loss),
+        Fault::ControlCorruption {
+            links,
+            probability,
+            time,
+        } => (links, probability, time, Corruption),
+        Fault::ControlDuplication {
+            links,
+            probability,
+            time,
+        } => (links, probability, time, Duplication),
+        Fault::ControlDelay {
+            links,
+            probability,
+            by,
+            time,
+        } => (links, probability, time, Delay(*by)),
+        _ => return None,
+    };
+    let probability_ppm = parts_per_million(*probability);
+    Some((
+        links,
+        *time,
+        Disturbance {
+            probability_ppm,
+            kind,
+        },
+    ))
 }
 
 struct Spans<'a> {

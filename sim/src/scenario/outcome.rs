@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use weir_api::describe;
 use weir_api::run::{FlowResult, RunEvent, RunResult, Series};
-use weir_config::scenario::{PortPeer, Scenario};
+use weir_config::scenario::{PortPeer, Scenario, SwitchPort};
 use weir_core::counters::DropReason;
 use weir_core::{Duration, Instant, PortId};
 use weir_results::assemble::{assemble, run_event, Parts, Runner};
 
-use crate::network::{LogKind, Network};
+use crate::network::{Counters, LogKind, Network, Totals};
 
 /// What each flow had delivered when traffic ended: what the drain brings after it is no throughput of the run.
 pub(crate) struct Delivered {
@@ -30,6 +30,7 @@ impl Delivered {
 /// The result of a run.
 pub(crate) fn outcome(scenario: &Scenario, network: &Network, delivered: &Delivered) -> RunResult {
     let counters = network.counters();
+    let ports = scenario.all_ports();
     let held = (0..scenario.switches.len())
         .map(|switch| network.switch(switch).held_frames() as u64)
         .sum();
@@ -39,9 +40,9 @@ pub(crate) fn outcome(scenario: &Scenario, network: &Network, delivered: &Delive
             runner: Runner::Sim,
             held_frames: held,
             flows: flows(scenario, network, delivered),
-            drops: drops(network),
-            events: events(scenario, network),
-            series: series(scenario, network),
+            drops: drops(&counters, network.totals()),
+            events: events(scenario, &ports, network),
+            series: series(scenario, &ports, network),
             control_frames: counters.pfc_sent + counters.clcm_sent,
         },
     )
@@ -76,9 +77,7 @@ fn flows(scenario: &Scenario, network: &Network, delivered: &Delivered) -> Vec<F
         .collect()
 }
 
-fn drops(network: &Network) -> BTreeMap<String, u64> {
-    let counters = network.counters();
-    let totals = network.totals();
+fn drops(counters: &Counters, totals: &Totals) -> BTreeMap<String, u64> {
     let by_reason = DropReason::ALL
         .into_iter()
         .map(|reason| (reason.name(), counters.drops[reason.index()]));
@@ -94,8 +93,7 @@ fn drops(network: &Network) -> BTreeMap<String, u64> {
         .collect()
 }
 
-fn events(scenario: &Scenario, network: &Network) -> Vec<RunEvent> {
-    let ports = scenario.all_ports();
+fn events(scenario: &Scenario, ports: &[Vec<SwitchPort>], network: &Network) -> Vec<RunEvent> {
     let entries = network.log().iter();
     entries
         .map(|entry| {
@@ -113,7 +111,7 @@ fn events(scenario: &Scenario, network: &Network) -> Vec<RunEvent> {
         .collect()
 }
 
-fn series(scenario: &Scenario, network: &Network) -> Series {
+fn series(scenario: &Scenario, ports: &[Vec<SwitchPort>], network: &Network) -> Series {
     let Some(samples) = network.samples() else {
         return Series::default();
     };
@@ -133,7 +131,6 @@ fn series(scenario: &Scenario, network: &Network) -> Series {
             (flow.name.clone(), rates)
         })
         .collect();
-    let ports = scenario.all_ports();
     let mut occupancy = BTreeMap::new();
     for curve in samples.curves() {
         let switch = curve.switch as usize;
