@@ -24,22 +24,7 @@ pub fn cargo() -> Command {
 ///
 /// When they do not compile.
 pub fn release() -> Result<PathBuf> {
-    let status = cargo()
-        .args([
-            "build",
-            "--release",
-            "--package",
-            "weir-switchd",
-            "--package",
-            "weir-lab",
-        ])
-        .arg("--manifest-path")
-        .arg(root().join("Cargo.toml"))
-        .status()
-        .context("starting cargo")?;
-    if !status.success() {
-        bail!("the build failed: see above");
-    }
+    build(&["weir-switchd", "weir-lab"])?;
     Ok(target_directory().join("release"))
 }
 
@@ -89,8 +74,16 @@ fn run_bench(package: &str, bench: &str, arguments: &[OsString]) -> Result<()> {
 ///
 /// When it does not compile.
 pub fn simulator() -> Result<PathBuf> {
+    build(&["weir-sim"])?;
+    Ok(target_directory().join("release/weir-sim"))
+}
+
+/// Builds packages, optimised.
+fn build(packages: &[&str]) -> Result<()> {
+    let packages = packages.iter().flat_map(|package| ["--package", package]);
     let status = cargo()
-        .args(["build", "--release", "--package", "weir-sim"])
+        .args(["build", "--release"])
+        .args(packages)
         .arg("--manifest-path")
         .arg(root().join("Cargo.toml"))
         .status()
@@ -98,7 +91,7 @@ pub fn simulator() -> Result<PathBuf> {
     if !status.success() {
         bail!("the build failed: see above");
     }
-    Ok(target_directory().join("release/weir-sim"))
+    Ok(())
 }
 
 /// Replaces this process by the lab, so that signals reach it and its exit status is ours. Returns only
