@@ -1,6 +1,6 @@
 //! What the control plane asks of the dataplane.
 
-use crate::config::{Neighbour, WatchdogConfig};
+use crate::config::{ClassConfig, DetectorConfig, Neighbour, WatchdogConfig};
 use crate::port_set::PortSet;
 use crate::units::{Bytes, Duration, MacAddress, PortId, Priority};
 use crate::wire::clcm::Clcm;
@@ -146,6 +146,21 @@ pub enum Command {
         port: PortId,
         /// Times and action.
         watchdog: Option<WatchdogConfig>,
+    },
+    /// Treat a priority in this way from now on: other thresholds, another weight, other marking. Its mode, its
+    /// Levels and its age limit stay; what older thresholds let in is lost by none. The same class again changes
+    /// nothing. O(ports × priorities).
+    SetClass {
+        /// The priority.
+        priority: Priority,
+        /// How it is treated.
+        class: ClassConfig,
+    },
+    /// Look for deadlocks in this way from now on, and anew: every suspicion ends, and what stands still is
+    /// suspected again. O(ports × lossless priorities).
+    SetDetector {
+        /// When an egress is suspected; `None` for never.
+        detector: Option<DetectorConfig>,
     },
     /// Admit no more data frames; what is buffered still leaves. There is no way back.
     Drain,
@@ -306,6 +321,36 @@ pub enum CommandError {
         /// The flow.
         flow_hash: u32,
     },
+    /// What frames were admitted by cannot change while they wait.
+    #[error(
+        "priority {0}: mode, Levels and age limit of a class are those that the switch began with"
+    )]
+    ClassFixed(Priority),
+    /// What [`SwitchConfig::validate`](crate::SwitchConfig::validate) refuses.
+    #[error("priority {0}: thresholds, weight or marking cannot work")]
+    BadClass(Priority),
+    /// Each admitted frame needs memory.
+    #[error("the thresholds need {needed} frames of packet memory, and there are {frame_count}")]
+    TooFewFrames {
+        /// Frames that all ingress buffers together may hold.
+        needed: usize,
+        /// Frames that there are.
+        frame_count: usize,
+    },
+    /// A buffer holds more than its thresholds let in: a release, or a change of thresholds, is not over.
+    #[error("the ingress buffer of port {port} priority {priority} holds more than its thresholds let in; try again when it has drained")]
+    BufferDrains {
+        /// The port.
+        port: PortId,
+        /// The priority.
+        priority: Priority,
+    },
+    /// There is no way back from [`Command::Drain`].
+    #[error("the switch is ending")]
+    Draining,
+    /// A detection that takes no time.
+    #[error("the detection time must be above zero")]
+    ZeroDetect,
     /// Without the recent-flow monitor nobody knows what to move.
     #[error("the recent-flow monitor is off: there are no flows to move")]
     NoFlowMonitor,

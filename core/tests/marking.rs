@@ -5,9 +5,9 @@ use weir_core::config::{EcmpConfig, FlowMonitorConfig, LevelRules, RouteConfig};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassConfig, ClassMode, ConfigError, Duration, Frame, FrameHandle,
-    Instant, MacAddress, MarkAt, PartsPerMillion, Police, PortConfig, PortId, PortRole, Priority,
-    Quanta, RedConfig, Switch, SwitchConfig, Transmission,
+    BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, ConfigError, Duration, Frame,
+    FrameHandle, Instant, MacAddress, MarkAt, PartsPerMillion, Police, PortConfig, PortId,
+    PortRole, Priority, Quanta, RedConfig, Switch, SwitchConfig, Transmission,
 };
 
 const P3: Priority = Priority::ALL[3];
@@ -132,6 +132,35 @@ impl Node {
                 None => panic!("nothing leaves by {port}"),
             }
         }
+    }
+}
+
+#[test]
+fn marking_begins_and_ends_with_a_change_of_the_class() {
+    for mode in modes() {
+        let mut node = Node::new(config(mode, None, 1));
+        let mut marks = |red: Option<RedConfig>| {
+            let class = ClassConfig {
+                ecn: red,
+                ..ClassConfig::new(mode)
+            };
+            let priority = P3;
+            let command = Command::SetClass { priority, class };
+            node.switch.apply(node.now, command).unwrap();
+            (node.receive(0, host(1), P3), node.send_one(1))
+        };
+        let always = |at| {
+            Some(RedConfig {
+                kmin: Bytes::ZERO,
+                kmax: Bytes::ZERO,
+                at,
+                ..RED
+            })
+        };
+        assert_eq!(marks(None), (false, false));
+        assert_eq!(marks(always(MarkAt::Arrival)), (true, false));
+        assert_eq!(marks(always(MarkAt::Departure)), (false, true));
+        assert_eq!(marks(None), (false, false));
     }
 }
 

@@ -103,7 +103,11 @@ impl SwitchConfig {
         Ok(())
     }
 
-    fn validate_class(&self, priority: Priority, class: &ClassConfig) -> Result<(), ConfigError> {
+    pub(crate) fn validate_class(
+        &self,
+        priority: Priority,
+        class: &ClassConfig,
+    ) -> Result<(), ConfigError> {
         if class.age_limit.is_some_and(Duration::is_zero) {
             return Err(ConfigError::ZeroAge(priority));
         }

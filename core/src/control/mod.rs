@@ -54,6 +54,11 @@ pub const QUEUE_CAPACITY: usize = 1024;
 /// A suspicion that begins this many detection times and CLCM intervals after the last has ended continues it.
 const RECENT: u64 = 8;
 
+/// For how long an identifier is still recognised after the egress moved.
+fn identifier_memory(clcm_interval: Duration) -> Duration {
+    clcm_interval.saturating_mul(4)
+}
+
 /// Messages that a suspicion sends without any answer before that is told.
 const UNANSWERED_MAX: u64 = 16;
 
@@ -79,13 +84,29 @@ impl ControlPlane {
             suspects: Suspects::new(
                 config.port_count,
                 seed,
-                config.clcm_interval.saturating_mul(4),
+                identifier_memory(config.clcm_interval),
             ),
             watchdog: Watchdog::new(config.port_count),
             config,
             commands: VecDeque::with_capacity(QUEUE_CAPACITY),
             reports: VecDeque::with_capacity(QUEUE_CAPACITY),
             counters: ControlCounters::default(),
+        }
+    }
+
+    /// Goes by other settings from now on. Ports and their roles stay as they were. Suspicions that last have no more
+    /// messages where the policy does not speak; otherwise they go on, and those that the old policy was silent about
+    /// are taken up when the dataplane tells of them again ([`Command::SetDetector`]).
+    pub fn reconfigure(&mut self, config: ControlConfig) {
+        self.config = ControlConfig {
+            port_count: self.config.port_count,
+            fabric_ports: self.config.fabric_ports,
+            ..config
+        };
+        self.suspects
+            .set_memory(identifier_memory(config.clcm_interval));
+        if !config.policy.speaks_clcm() {
+            self.suspects.silence();
         }
     }
 

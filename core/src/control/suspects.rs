@@ -118,6 +118,18 @@ impl Suspects {
         }
     }
 
+    pub(super) fn set_memory(&mut self, memory: Duration) {
+        self.memory = memory;
+    }
+
+    /// No suspicion sends anything more.
+    pub(super) fn silence(&mut self) {
+        for suspect in self.table.iter_mut().flatten().flatten() {
+            suspect.next_election = Instant::FAR_FUTURE;
+            suspect.next_detection = Instant::FAR_FUTURE;
+        }
+    }
+
     /// Begins a suspicion; `None` when it is known already or no such port. It has a fresh identifier, but for
     /// one that ended less than `recent` ago: a loop that locks again before all is drained is to have the
     /// same master, who goes on where it stopped.

@@ -166,13 +166,7 @@ impl EgressState {
     ) -> WatchChange {
         let moved = core::mem::take(&mut self.watch.moved);
         if moved || self.frame_count == 0 {
-            self.watch.idle = Duration::ZERO;
-            return match self.watch.suspected_since.take() {
-                Some(since) => WatchChange::Ended {
-                    lasted: now.saturating_since(since),
-                },
-                None => WatchChange::None,
-            };
+            return self.watch_anew(now);
         }
         self.watch.idle += elapsed;
         if self.watch.suspected_since.is_none() && self.watch.idle >= detect {
@@ -182,6 +176,17 @@ impl EgressState {
             };
         }
         WatchChange::None
+    }
+
+    /// Forgets how long nothing has left: a suspicion ends.
+    pub(super) fn watch_anew(&mut self, now: Instant) -> WatchChange {
+        self.watch.idle = Duration::ZERO;
+        match self.watch.suspected_since.take() {
+            Some(since) => WatchChange::Ended {
+                lasted: now.saturating_since(since),
+            },
+            None => WatchChange::None,
+        }
     }
 
     /// Why nothing leaves, for people.

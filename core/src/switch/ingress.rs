@@ -297,6 +297,25 @@ impl IngressBuffer {
         }
     }
 
+    /// True while more may be charged than the thresholds say: a release, or what it or older thresholds let in.
+    pub(super) fn is_raised(&self) -> bool {
+        !matches!(self.raise, Raise::None)
+    }
+
+    /// Other thresholds from now on, of the same kind, while [`is_raised`](Self::is_raised) is false. What the old ones
+    /// let in stays admitted, and so is what the neighbour has under way because of them.
+    pub(super) fn retune(&mut self, mode: BufferMode) -> PauseChange {
+        let old_limit = self.limit();
+        self.mode = mode;
+        if let BufferMode::Pausing { xoff, headroom, .. } = mode {
+            let as_before = old_limit.saturating_sub(headroom);
+            if self.occupancy > xoff && as_before > xoff {
+                self.raise = Raise::Draining { xoff: as_before };
+            }
+        }
+        self.reconsider()
+    }
+
     /// Holds the neighbour whatever the occupancy, from now on: the switch is shutting down.
     pub(super) fn close(&mut self) -> PauseChange {
         if let BufferMode::Policed { limit, .. } = &mut self.mode {
@@ -412,6 +431,37 @@ mod tests {
             buffer.expire_raise(Instant::from_nanos(50)),
             PauseChange::Xoff
         );
+    }
+
+    #[test]
+    fn lower_thresholds_lose_nothing_that_is_under_way() {
+        let mut buffer = IngressBuffer::new(MODE);
+        buffer.admit(Bytes::new(900)).unwrap();
+        let lower = BufferMode::Pausing {
+            xoff: Bytes::new(400),
+            xon: Bytes::new(300),
+            headroom: Bytes::new(200),
+        };
+        assert_eq!(buffer.retune(lower), PauseChange::Xoff);
+        assert_eq!(buffer.limit(), Bytes::new(1500), "until it has drained");
+        buffer.admit(Bytes::new(600)).unwrap();
+        buffer.discharge(Bytes::new(1100));
+        assert_eq!(buffer.limit(), Bytes::new(600));
+        assert!(!buffer.is_raised());
+        assert_eq!(buffer.discharge(Bytes::new(100)), PauseChange::Xon);
+    }
+
+    #[test]
+    fn higher_thresholds_let_a_held_neighbour_go_on() {
+        let mut buffer = IngressBuffer::new(MODE);
+        buffer.admit(Bytes::new(1200)).unwrap();
+        let higher = BufferMode::Pausing {
+            xoff: Bytes::new(2000),
+            xon: Bytes::new(1600),
+            headroom: Bytes::new(500),
+        };
+        assert_eq!(buffer.retune(higher), PauseChange::Xon);
+        assert_eq!(buffer.limit(), Bytes::new(2500));
     }
 
     #[test]

@@ -1,9 +1,23 @@
 //! Explicit Congestion Notification by the backlog that a frame finds at its egress.
 
+use super::port::PrioritySet;
 use super::Switch;
+use crate::config::{MarkAt, SwitchConfig};
 use crate::frame::FrameHandle;
 use crate::port_set::PortSet;
 use crate::units::{PortId, Priority};
+
+/// The classes that mark at this moment.
+pub(super) fn classes_that_mark(config: &SwitchConfig, at: MarkAt) -> PrioritySet {
+    let mut classes = PrioritySet::default();
+    for priority in Priority::ALL {
+        let red = config.classes[priority.index()].ecn;
+        if red.is_some_and(|red| red.at == at) {
+            classes.insert(priority);
+        }
+    }
+    classes
+}
 
 impl Switch {
     /// Whether a frame that is about to wait at `egresses` is to be marked: at one of them at least. O(copies).

@@ -20,6 +20,7 @@ mod pause_received;
 mod port;
 mod ready;
 mod receive;
+mod reconfigure;
 mod reroute;
 mod routes;
 mod shaper;
@@ -161,8 +162,6 @@ impl Switch {
     pub fn new(config: SwitchConfig) -> Result<Self, ConfigError> {
         config.validate()?;
         let (mut lossless, mut with_levels) = (PrioritySet::default(), PrioritySet::default());
-        let (mut marks_arrivals, mut marks_departures) =
-            (PrioritySet::default(), PrioritySet::default());
         for priority in Priority::ALL {
             let mode = config.classes[priority.index()].mode;
             if mode.is_lossless() {
@@ -171,12 +170,9 @@ impl Switch {
             if mode.depth() > Level::ZERO {
                 with_levels.insert(priority);
             }
-            match config.classes[priority.index()].ecn.map(|red| red.at) {
-                Some(MarkAt::Arrival) => marks_arrivals.insert(priority),
-                Some(MarkAt::Departure) => marks_departures.insert(priority),
-                None => {}
-            }
         }
+        let [marks_arrivals, marks_departures] =
+            [MarkAt::Arrival, MarkAt::Departure].map(|at| marking::classes_that_mark(&config, at));
         let port_count = config.ports.len();
         let depths = config.classes.map(|class| class.mode.depth());
         let flows = Flows::new(&config.flows);
@@ -313,6 +309,8 @@ impl Switch {
             } => self.reroute(now, selection, egress, priority, by),
             Command::CallStorm { egress, priority } => self.call_storm(now, egress, priority),
             Command::SetWatchdog { port, watchdog } => self.set_watchdog(now, port, watchdog),
+            Command::SetClass { priority, class } => self.set_class(priority, class),
+            Command::SetDetector { detector } => self.set_detector(now, detector),
             Command::Drain => {
                 self.drain();
                 Ok(())

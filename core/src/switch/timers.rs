@@ -155,7 +155,7 @@ impl Switch {
             && (self.detector.backlogged > 0 || self.detector.suspected > 0)
     }
 
-    fn sample_interval(&self) -> Duration {
+    pub(super) fn sample_interval(&self) -> Duration {
         self.config.detector.map_or(Duration::ZERO, |detector| {
             detector
                 .detect
@@ -193,7 +193,7 @@ impl Switch {
         }
     }
 
-    fn note_watch_change(
+    pub(super) fn note_watch_change(
         &mut self,
         now: Instant,
         egress: PortId,

@@ -1,0 +1,118 @@
+//! Changing what a running switch was configured with.
+
+use super::ingress::BufferMode;
+use super::{marking, Switch};
+use crate::command::CommandError;
+use crate::config::{ClassConfig, ClassMode, DetectorConfig, MarkAt};
+use crate::units::{Instant, PortId, Priority};
+
+impl Switch {
+    /// [`Command::SetClass`](crate::Command::SetClass).
+    pub(super) fn set_class(
+        &mut self,
+        priority: Priority,
+        class: ClassConfig,
+    ) -> Result<(), CommandError> {
+        let old = self.config.classes[priority.index()];
+        if class == old {
+            return Ok(());
+        }
+        if self.draining {
+            return Err(CommandError::Draining);
+        }
+        if !may_follow(&old, &class) {
+            return Err(CommandError::ClassFixed(priority));
+        }
+        if self.config.validate_class(priority, &class).is_err() {
+            return Err(CommandError::BadClass(priority));
+        }
+        if class.mode == old.mode {
+            self.config.classes[priority.index()] = class;
+        } else {
+            self.set_thresholds(priority, class)?;
+        }
+        self.marks_arrivals = marking::classes_that_mark(&self.config, MarkAt::Arrival);
+        self.marks_departures = marking::classes_that_mark(&self.config, MarkAt::Departure);
+        Ok(())
+    }
+
+    /// [`Command::SetDetector`](crate::Command::SetDetector).
+    pub(super) fn set_detector(
+        &mut self,
+        now: Instant,
+        detector: Option<DetectorConfig>,
+    ) -> Result<(), CommandError> {
+        if detector.is_some_and(|detector| detector.detect.is_zero()) {
+            return Err(CommandError::ZeroDetect);
+        }
+        for index in 0..self.ports.len() {
+            let Some(egress) = PortId::from_index(index) else {
+                break;
+            };
+            for priority in self.lossless.iter() {
+                let change = self.ports[index].egress[priority.index()].watch_anew(now);
+                self.note_watch_change(now, egress, priority, change);
+            }
+        }
+        self.config.detector = detector;
+        self.detector.last = now;
+        self.detector.next = now + self.sample_interval();
+        self.ready.timers = true;
+        Ok(())
+    }
+
+    fn set_thresholds(
+        &mut self,
+        priority: Priority,
+        class: ClassConfig,
+    ) -> Result<(), CommandError> {
+        // The memory of a buffer that holds more than its thresholds let in is not free for others yet.
+        if let Some((port, priority)) = self.raised_buffer() {
+            return Err(CommandError::BufferDrains { port, priority });
+        }
+        let old = std::mem::replace(&mut self.config.classes[priority.index()], class);
+        let (needed, frame_count) = (self.config.frames_needed(), self.config.frame_count);
+        if needed > frame_count {
+            self.config.classes[priority.index()] = old;
+            return Err(CommandError::TooFewFrames {
+                needed,
+                frame_count,
+            });
+        }
+        for index in 0..self.ports.len() {
+            let Some(port) = PortId::from_index(index) else {
+                break;
+            };
+            let mode = BufferMode::of(class.mode, &self.config.ports[index]);
+            let change = self.ports[index].ingress[priority.index()].retune(mode);
+            self.note_pause_change(port, priority, change);
+        }
+        Ok(())
+    }
+
+    fn raised_buffer(&self) -> Option<(PortId, Priority)> {
+        self.ports.iter().enumerate().find_map(|(index, port)| {
+            let raised = |priority: &Priority| port.ingress[priority.index()].is_raised();
+            let priority = Priority::ALL.into_iter().find(raised)?;
+            Some((PortId::from_index(index)?, priority))
+        })
+    }
+}
+
+/// Whether a class may become another while frames of it wait.
+fn may_follow(old: &ClassConfig, new: &ClassConfig) -> bool {
+    let same_kind = match (&old.mode, &new.mode) {
+        (ClassMode::Lossy { .. }, ClassMode::Lossy { .. })
+        | (ClassMode::Pfc { .. }, ClassMode::Pfc { .. }) => true,
+        (
+            ClassMode::Level { budgets, rules, .. },
+            ClassMode::Level {
+                budgets: new_budgets,
+                rules: new_rules,
+                ..
+            },
+        ) => budgets == new_budgets && rules == new_rules,
+        _ => false,
+    };
+    same_kind && old.age_limit == new.age_limit
+}
