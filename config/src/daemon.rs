@@ -1,5 +1,6 @@
 //! The daemon's configuration.
 
+mod changes;
 mod pfcwd;
 mod read;
 mod write;
@@ -18,6 +19,7 @@ use weir_core::{
 
 use crate::reader::FileError;
 
+pub use changes::Change;
 pub use pfcwd::PfcwdConfig;
 pub use read::KEYS;
 
@@ -113,6 +115,8 @@ pub struct DataplaneConfig {
     pub history_interval: Duration,
     /// Samples that are kept.
     pub history_length: usize,
+    /// Packet memory beside what the buffers need at the start, for larger ones that a reload brings.
+    pub spare_buffers: Bytes,
 }
 
 impl DataplaneConfig {
@@ -348,6 +352,7 @@ impl Default for DataplaneConfig {
             xdp_mode: XdpMode::Auto,
             history_interval: Duration::from_secs(1),
             history_length: 600,
+            spare_buffers: Bytes::ZERO,
         }
     }
 }
@@ -513,7 +518,7 @@ impl DaemonConfig {
             shaper_burst: self.dataplane.shaper_burst,
             seed: self.seed(),
         };
-        config.frame_count = config.frames_needed() + self.ring_frames();
+        config.frame_count = self.buffer_frames(&config) + self.ring_frames();
         config
     }
 
@@ -558,6 +563,12 @@ impl DaemonConfig {
     /// Memory of the UMEM.
     pub fn umem_size(&self) -> Bytes {
         Bytes::new(self.umem_frames() as u64 * self.dataplane.chunk.get())
+    }
+
+    /// Chunks for what the buffers of `core`, this configuration, hold at most, the spare ones included.
+    fn buffer_frames(&self, core: &SwitchConfig) -> usize {
+        let spare = self.dataplane.spare_buffers.get() / self.dataplane.cell.get().max(1);
+        core.frames_needed() + spare as usize
     }
 
     /// Chunks that the kernel has to receive into, and those for control frames.

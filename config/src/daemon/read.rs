@@ -64,6 +64,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "xdp-mode",
             "history-interval",
             "history-length",
+            "spare-buffers",
         ],
     ),
     (

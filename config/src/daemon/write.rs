@@ -137,7 +137,12 @@ fn dataplane(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
         "history-interval = \"{}\"",
         format_duration(dataplane.history_interval)
     )?;
-    writeln!(out, "history-length = {}", dataplane.history_length)
+    writeln!(out, "history-length = {}", dataplane.history_length)?;
+    writeln!(
+        out,
+        "spare-buffers = \"{}\"",
+        format_size(dataplane.spare_buffers)
+    )
 }
 
 fn class(out: &mut String, class: &Class) -> std::fmt::Result {

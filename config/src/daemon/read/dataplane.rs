@@ -46,6 +46,7 @@ pub(super) fn dataplane(root: &Table<'_>) -> DataplaneConfig {
         history_interval: table.get_or("history-interval", default.history_interval),
         history_length: within(&table, "history-length", 1, 1_000_000)
             .map_or(default.history_length, |length| length as usize),
+        spare_buffers: table.get_or("spare-buffers", default.spare_buffers),
     };
     check_chunk(&table, &config);
     config

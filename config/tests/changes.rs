@@ -1,0 +1,197 @@
+//! What is different between two configurations of a daemon, and what of it a running one can take.
+
+use std::path::Path;
+
+use weir_config::daemon::DaemonConfig;
+
+const FILE: &str = r#"
+name = "s1"
+[[class]]
+name = "lossless"
+priority = 3
+mode = "pfc"
+xoff = "60KiB"
+xon = "52KiB"
+headroom = "64KiB"
+[[class]]
+name = "fabric"
+priority = 4
+mode = "level"
+buffer = "256KiB"
+xoff = "60KiB"
+xon = "52KiB"
+headroom = "64KiB"
+max-hops = 3
+[[port]]
+name = "up"
+device = "eth0"
+role = "fabric"
+rate = "100Mbit"
+[[port]]
+name = "down"
+device = "eth1"
+role = "edge"
+rate = "100Mbit"
+[[route]]
+destination = "02:00:00:00:00:01"
+ports = ["down"]
+[deadlock]
+policy = "breaker"
+"#;
+
+fn parse(text: &str) -> DaemonConfig {
+    DaemonConfig::parse(text, Path::new("s1.toml")).unwrap()
+}
+
+/// Keys that a running daemon takes, and keys that it does not, after `changes` to the file.
+fn split(changes: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
+    let running = parse(FILE);
+    let text = changes.iter().fold(FILE.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1)
+    });
+    let file = parse(&text);
+    let next = running.with_live_settings_of(&file);
+    let keys = |from: &DaemonConfig, to: &DaemonConfig| {
+        let changes = from.changes_to(to);
+        changes.into_iter().map(|change| change.key).collect()
+    };
+    (keys(&running, &next), keys(&next, &file))
+}
+
+fn assert_live(changes: &[(&str, &str)], keys: &[&str]) {
+    let (live, kept) = split(changes);
+    assert_eq!(live, keys);
+    assert!(kept.is_empty(), "{kept:?}");
+}
+
+fn assert_kept(changes: &[(&str, &str)], keys: &[&str]) {
+    let (live, kept) = split(changes);
+    assert_eq!(kept, keys);
+    assert!(live.is_empty(), "{live:?}");
+}
+
+#[test]
+fn nothing_changed_is_no_change() {
+    let running = parse(FILE);
+    assert_eq!(running.with_live_settings_of(&running), running);
+    assert_eq!(running.changes_to(&running), []);
+}
+
+#[test]
+fn changes_have_keys_and_values_as_in_a_file() {
+    let running = parse(FILE);
+    let file = parse(
+        &FILE
+            .replacen("60KiB", "40KiB", 1)
+            .replacen("52KiB", "30KiB", 1),
+    );
+    let changes = running.changes_to(&file);
+    let shown: Vec<String> = changes
+        .iter()
+        .map(|change| {
+            let [from, to] = [&change.from, &change.to].map(|value| value.as_deref().unwrap());
+            format!("{} {from} {to}", change.key)
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            r#"class.lossless.xoff "60KiB" "40KiB""#,
+            r#"class.lossless.xon "52KiB" "30KiB""#
+        ]
+    );
+}
+
+#[test]
+fn what_frames_do_not_wait_by_is_taken() {
+    assert_live(
+        &[("mode = \"pfc\"", "mode = \"pfc\"\nweight = 4\necn-kmin = \"10KiB\"\necn-kmax = \"20KiB\"\necn-pmax = \"5%\"")],
+        &[
+            "class.lossless.ecn-kmax",
+            "class.lossless.ecn-kmin",
+            "class.lossless.ecn-mark-at",
+            "class.lossless.ecn-pmax",
+            "class.lossless.weight",
+        ],
+    );
+    assert_live(
+        &[("role = \"edge\"", "role = \"edge\"\ntrust = \"dscp\"\nfallback = \"pass\"\npfcwd = { enabled = true }\ndscp-map = { 46 = 3 }")],
+        &[
+            "port.down.dscp-map.46",
+            "port.down.fallback",
+            "port.down.pfcwd.action",
+            "port.down.pfcwd.detection-time",
+            "port.down.pfcwd.enabled",
+            "port.down.pfcwd.restoration-time",
+            "port.down.trust",
+        ],
+    );
+    assert_live(
+        &[("policy = \"breaker\"", "policy = \"auto\"\ndetect = \"9ms\"\nrelease = \"1ms\"\n[log]\nlevel = \"debug\"\n[pfcwd]\nenabled = true")],
+        &["deadlock.detect", "deadlock.policy", "deadlock.release", "log.level", "pfcwd.enabled"],
+    );
+    assert_live(
+        &[(
+            "ports = [\"down\"]",
+            "ports = [\"up\"]\n[[route]]\ndestination = \"02:00:00:00:00:02\"\nports = [\"down\"]",
+        )],
+        &[
+            "route.02:00:00:00:00:01.ports",
+            "route.02:00:00:00:00:02.buckets",
+            "route.02:00:00:00:00:02.destination",
+            "route.02:00:00:00:00:02.ports",
+        ],
+    );
+}
+
+#[test]
+fn memory_devices_modes_and_listeners_stay() {
+    assert_kept(
+        &[("name = \"s1\"", "name = \"s2\"\nrun-dir = \"/run/weir/s1\"")],
+        &["name"],
+    );
+    assert_kept(
+        &[("device = \"eth1\"", "device = \"eth9\"")],
+        &["port.down.device"],
+    );
+    assert_kept(
+        &[(
+            "rate = \"100Mbit\"\n[[route]]",
+            "rate = \"1Gbit\"\n[[route]]",
+        )],
+        &["port.down.rate"],
+    );
+    assert_kept(
+        &[("policy = \"breaker\"", "policy = \"lifetime\"\n[metrics]\nlisten = \"off\"\n[dataplane]\nspare-buffers = \"1MiB\"")],
+        &["dataplane.spare-buffers", "deadlock.policy", "metrics.listen"],
+    );
+    // A class's mode is kept, and its weight taken.
+    let (live, kept) = split(&[(
+        "mode = \"pfc\"\nxoff = \"60KiB\"\nxon = \"52KiB\"\nheadroom = \"64KiB\"",
+        "mode = \"lossy\"\nbuffer = \"64KiB\"\nweight = 2",
+    )]);
+    assert_eq!(live, ["class.lossless.weight"]);
+    assert!(kept.contains(&"class.lossless.mode".to_owned()), "{kept:?}");
+}
+
+#[test]
+fn routes_wait_where_ports_do() {
+    let added = "[[route]]\ndestination = \"02:00:00:00:00:02\"\nports = [\"new\"]\n[[port]]\nname = \"new\"\ndevice = \"eth2\"\nrole = \"edge\"\nrate = \"1Gbit\"\n[deadlock]";
+    let (live, kept) = split(&[("[deadlock]", added)]);
+    assert!(live.is_empty(), "{live:?}");
+    assert!(kept.contains(&"port".to_owned()) && kept.contains(&"port.new.device".to_owned()));
+    assert!(kept.contains(&"route.02:00:00:00:00:02.ports".to_owned()));
+}
+
+#[test]
+fn memory_is_what_the_start_made_of_it() {
+    let larger = FILE.replacen("xoff = \"60KiB\"", "xoff = \"80KiB\"", 1);
+    let (running, larger) = (parse(FILE), parse(&larger));
+    // 20 KiB more on each of two ports, in cells of 256 B.
+    assert_eq!(running.has_memory_for(&larger), Err(160));
+    assert_eq!(larger.has_memory_for(&running), Ok(()));
+    let spare = parse(&format!("{FILE}[dataplane]\nspare-buffers = \"40KiB\"\n"));
+    assert_eq!(spare.has_memory_for(&larger), Ok(()));
+    assert_eq!(spare.umem_frames(), running.umem_frames() + 160);
+}
