@@ -10,4 +10,5 @@ pub mod daemon;
 pub mod describe;
 pub mod neighbors;
 pub mod pfcwd;
+pub mod reload;
 pub mod run;

@@ -133,6 +133,26 @@ fn four_frames_a_second_apart_and_then_one_in_each_interval() {
 }
 
 #[test]
+fn a_new_announcement_goes_out_at_once_and_the_same_one_does_not() {
+    let mut agent = agent();
+    while agent.next_timeout().unwrap() < seconds(10) {
+        let now = agent.next_timeout().unwrap();
+        assert!(agent.poll_transmit(now).is_some());
+    }
+    agent.announce(seconds(10), P0, announcement(level(3)));
+    let said = |lldp: Lldp| match lldp.content {
+        Content::Announcement(announcement) => announcement,
+        Content::Shutdown => panic!("a goodbye"),
+    };
+    let first = said(sent(&mut agent, seconds(10), P0).unwrap());
+    assert_eq!(first.weir, announcement(level(3)).weir);
+    assert_eq!(first.ttl.as_duration(), Duration::from_secs(121));
+    let due = agent.next_timeout().unwrap();
+    agent.announce(seconds(10), P0, announcement(level(3)));
+    assert_eq!(agent.next_timeout(), Some(due));
+}
+
+#[test]
 fn what_is_sent_is_believed_for_four_intervals() {
     let mut agent = agent();
     let lldp = sent(&mut agent, seconds(0), P1).unwrap();

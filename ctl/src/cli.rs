@@ -178,6 +178,26 @@ Examples:
     /// The PFC storm watchdog, by SONiC's names.
     #[command(subcommand)]
     Pfcwd(PfcwdCommand),
+    /// Have the daemon read its configuration file again.
+    #[command(after_help = "\
+What can change while frames are forwarded is in force at once, and no frame is lost by it: thresholds
+and buffers, weights, ECN marking, the deadlock policy and its times, storm watchdogs, routes, how
+frames are classified, the log level. The rest is listed with the reason and takes a restart. A file
+that is not legal changes nothing. SIGHUP does the same and writes it to the log.
+
+Larger buffers need packet memory that was set aside at the start: `dataplane.spare-buffers`.
+
+Exit status: 0 when all of the file is in force, 1 when some of it is not.
+
+Examples:
+  switchctl reload --dry-run
+  switchctl reload
+  switchctl --json reload | jq '.kept'")]
+    Reload {
+        /// Change nothing, and show what would change.
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Look at configuration files.
     #[command(subcommand)]
     Config(ConfigCommand),

@@ -5,6 +5,7 @@ mod check;
 mod cli;
 mod output;
 mod plan;
+mod reload;
 mod route;
 mod show;
 mod target;
@@ -55,6 +56,7 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         }
         Command::Pfcwd(command) => show::pfcwd(target, output, command)?,
         Command::Config(ConfigCommand::Check { file }) => return check::config(file, output),
+        Command::Reload { dry_run } => return reload::reload(target, output, *dry_run),
         Command::Plan(arguments) => return plan::run(arguments, output),
         Command::Xdp(XdpCommand::Status { place }) => {
             return xdp::status(&place.pins(target)?, output)

@@ -46,6 +46,7 @@ const AFTER_HELP: &str = "\
 Signals:
   SIGTERM, SIGINT   admit no more frames, send what is buffered, detach, clean up, exit 0
   a second one      end at once, with what is buffered lost; exit 4
+  SIGHUP            read the configuration file again, as `switchctl reload` does
 
 Exit status:
   0  ended as asked, or the configuration is good (--check)

@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::{spawn_blocking, JoinHandle};
+use weir_config::daemon::Port;
 use weir_core::{MacAddress, PortId};
 
 use crate::control::info::{PortInfo, SwitchInfo};
-use crate::control::link::{DataplaneLink, XdpCounters};
+use crate::control::link::{DataplaneLink, XdpPrograms};
 use crate::control::link_monitor::LinkMonitor;
 use crate::control::lldp::LldpAgent;
 use crate::control::{self, Control, ControlSettings, Shared, Stage, SupervisorError};
+use crate::reload::Reloader;
 use crate::run_dir::{RunDir, RunDirError};
 use crate::{api, metrics, service};
 
@@ -23,7 +25,7 @@ use crate::{api, metrics, service};
 const ANSWERS_WAIT: Duration = Duration::from_secs(1);
 
 /// All that the daemon needs to know beside its dataplane.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Plan {
     /// The run directory.
     pub run_dir: PathBuf,
@@ -37,6 +39,17 @@ pub struct Plan {
     pub control: ControlSettings,
     /// How long buffered frames may take to leave at the end.
     pub drain: Duration,
+    /// Reads the configuration file again; `None` where there is none.
+    pub reloader: Option<Reloader>,
+}
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// To end, and why.
+    Stop(&'static str),
+    /// To read the configuration file again.
+    Reload,
 }
 
 /// A running dataplane. The daemon's is [`crate::dataplane`]'s; tests have their own.
@@ -51,8 +64,15 @@ pub trait RunningDataplane: Send + 'static {
     /// What is known of each port only once it is attached, in the configuration's order.
     fn attached(&self) -> Vec<AttachedPort>;
 
-    /// See [`XdpCounters::frames`].
+    /// See [`XdpPrograms::frames`].
     fn xdp_frames(&self, port: PortId) -> Vec<(&'static str, u64)>;
+
+    /// See [`XdpPrograms::classify`].
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()>;
 
     /// A socket for each port, in the configuration's order, that gives and takes whole LLDP frames.
     /// Called once, if LLDP is spoken.
@@ -132,7 +152,7 @@ pub enum DaemonError {
     LinkMonitor(io::Error),
 }
 
-/// Runs until something arrives on `stops`. Everything that can be refused is tried before the first
+/// Runs until [`Signal::Stop`] arrives on `signals`. Everything that can be refused is tried before the first
 /// device is touched.
 ///
 /// # Errors
@@ -141,11 +161,11 @@ pub enum DaemonError {
 pub async fn run<D: RunningDataplane>(
     plan: Plan,
     start: impl FnOnce(&RunDir) -> anyhow::Result<D> + Send + 'static,
-    stops: mpsc::Receiver<&'static str>,
+    signals: mpsc::Receiver<Signal>,
 ) -> Result<Ended, DaemonError> {
     let run_dir = Arc::new(RunDir::take(&plan.run_dir)?);
     let api_socket = plan.api_socket.clone();
-    let outcome = run_in(plan, Arc::clone(&run_dir), start, stops).await;
+    let outcome = run_in(plan, Arc::clone(&run_dir), start, signals).await;
     // A start that was cut short may hold the directory still: then the process's end releases it.
     if let Some(run_dir) = Arc::into_inner(run_dir) {
         run_dir.release(&[&api_socket]);
@@ -157,7 +177,7 @@ async fn run_in<D: RunningDataplane>(
     mut plan: Plan,
     run_dir: Arc<RunDir>,
     start: impl FnOnce(&RunDir) -> anyhow::Result<D> + Send + 'static,
-    mut stops: mpsc::Receiver<&'static str>,
+    mut signals: mpsc::Receiver<Signal>,
 ) -> Result<Ended, DaemonError> {
     let api_listener = api::listen(&plan.api_socket).map_err(api_error(&plan.api_socket))?;
     let metrics_listener = match plan.metrics {
@@ -208,10 +228,13 @@ async fn run_in<D: RunningDataplane>(
         let serve = metrics::serve(listener, Arc::clone(&shared));
         tasks.push(watched("metrics", serve));
     }
+    if let Some(reloader) = plan.reloader {
+        shared.set_reloader(reloader);
+    }
     log_ready(&shared, &plan.api_socket, plan.metrics);
 
     let (drain, failure) = tokio::select! {
-        reason = stops.recv() => {
+        reason = until_stop(&mut signals, &shared) => {
             tracing::info!(reason, drain_timeout = ?plan.drain, "ending");
             (plan.drain, None)
         }
@@ -224,7 +247,7 @@ async fn run_in<D: RunningDataplane>(
     service::notify("STOPPING=1");
     let ended = tokio::select! {
         () = stop_shared(&dataplane, drain) => Ended::Cleanly,
-        Some(reason) = stops.recv() => {
+        reason = stop_signal(&mut signals) => {
             tracing::warn!(reason, "ending at once: what is buffered is lost");
             Ended::CutShort
         }
@@ -233,6 +256,32 @@ async fn run_in<D: RunningDataplane>(
     match failure {
         Some(error) => Err(error.into()),
         None => Ok(ended),
+    }
+}
+
+/// Waits for a reason to end, and reads the configuration file again whenever it is asked to.
+async fn until_stop(signals: &mut mpsc::Receiver<Signal>, shared: &Shared) -> &'static str {
+    loop {
+        match signals.recv().await {
+            Some(Signal::Stop(reason)) => return reason,
+            Some(Signal::Reload) => match shared.reloader() {
+                Some(reloader) => reloader.reload_and_log(shared).await,
+                None => tracing::warn!("there is no configuration file to read again"),
+            },
+            // Whoever could ask is gone.
+            None => return "no more signals",
+        }
+    }
+}
+
+/// Waits for a signal to end, and nothing else.
+async fn stop_signal(signals: &mut mpsc::Receiver<Signal>) -> &'static str {
+    loop {
+        match signals.recv().await {
+            Some(Signal::Stop(reason)) => return reason,
+            Some(Signal::Reload) => {}
+            None => return std::future::pending().await,
+        }
     }
 }
 
@@ -263,7 +312,7 @@ fn log_ready(shared: &Shared, api_socket: &Path, metrics: Option<SocketAddr>) {
     tracing::info!(
         switch = shared.info.name,
         ports = shared.info.ports.len(),
-        deadlock_policy = shared.info.deadlock_policy,
+        deadlock_policy = shared.info.deadlock_policy.get(),
         api = %api_socket.display(),
         metrics = metrics.map_or_else(|| "off".to_owned(), |address| address.to_string()),
         "ready"
@@ -319,7 +368,7 @@ async fn stop_dataplane<D: RunningDataplane>(dataplane: D, drain: Duration) {
 /// The dataplane as a source of counters, until it is taken out to be stopped.
 struct SharedDataplane<D>(Arc<Mutex<Option<D>>>);
 
-impl<D: RunningDataplane> XdpCounters for SharedDataplane<D> {
+impl<D: RunningDataplane> XdpPrograms for SharedDataplane<D> {
     fn frames(&self, port: PortId) -> Vec<(&'static str, u64)> {
         self.0
             .lock()
@@ -327,5 +376,17 @@ impl<D: RunningDataplane> XdpCounters for SharedDataplane<D> {
             .as_ref()
             .map(|dataplane| dataplane.xdp_frames(port))
             .unwrap_or_default()
+    }
+
+    fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()> {
+        match self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_ref()
+        {
+            Some(dataplane) => dataplane.classify(port, settings),
+            None => anyhow::bail!("the switch is ending"),
+        }
     }
 }

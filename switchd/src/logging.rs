@@ -10,8 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam::channel::{bounded, Receiver, Sender};
-use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::{self, MakeWriter};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{reload, EnvFilter, Registry};
 
 /// Lines that wait to be written at most.
 const QUEUE_CAPACITY: usize = 4_096;
@@ -54,22 +56,42 @@ pub enum LogError {
 /// # Errors
 ///
 /// See [`LogError`].
-pub fn start(level: &str, format: LogFormat) -> Result<LogGuard, LogError> {
-    let filter = EnvFilter::try_new(level).map_err(|error| LogError::Level {
-        level: level.to_owned(),
-        reason: error.to_string(),
-    })?;
+pub fn start(level: &str, format: LogFormat) -> Result<(LogGuard, LevelHandle), LogError> {
+    let filter = filter(level)?;
     let (writer, guard) = queue(io::stderr())?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(false)
-        .with_writer(writer);
+    let (filter, handle) = reload::Layer::new(filter);
+    let lines = fmt::layer().with_ansi(false).with_writer(writer);
+    let registry = tracing_subscriber::registry().with(filter);
     match format {
-        LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+        LogFormat::Text => registry.with(lines).try_init(),
+        LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init(),
     }
     .map_err(|_| LogError::Twice)?;
-    Ok(guard)
+    Ok((guard, LevelHandle(handle)))
+}
+
+/// Changes what is logged.
+#[derive(Clone, Debug)]
+pub struct LevelHandle(reload::Handle<EnvFilter, Registry>);
+
+impl LevelHandle {
+    /// Logs by `level` from now on.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Level`].
+    pub fn set(&self, level: &str) -> Result<(), LogError> {
+        // The log itself lives as long as the process.
+        let _ = self.0.reload(filter(level)?);
+        Ok(())
+    }
+}
+
+fn filter(level: &str) -> Result<EnvFilter, LogError> {
+    EnvFilter::try_new(level).map_err(|error| LogError::Level {
+        level: level.to_owned(),
+        reason: error.to_string(),
+    })
 }
 
 /// Writes the last lines when it is dropped.

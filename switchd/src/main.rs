@@ -8,16 +8,17 @@ use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::mpsc;
 use weir_config::daemon::DaemonConfig;
 use weir_switchd::cli::{self, Cli};
-use weir_switchd::daemon::{self, DaemonError, Ended};
+use weir_switchd::daemon::{self, DaemonError, Ended, Signal};
 use weir_switchd::dataplane::Dataplane;
-use weir_switchd::logging::{self, LogGuard};
+use weir_switchd::logging::{self, LevelHandle, LogGuard};
+use weir_switchd::reload::Reloader;
 use weir_switchd::run_dir::{RunDir, RunDirError};
 use weir_switchd::{control, setup};
 
 /// Threads for the API and the metrics; the dataplane and the control plane have their own.
 const WORKERS: usize = 2;
-/// Signals that wait to be seen at most; more than two say nothing new.
-const STOPS_CAPACITY: usize = 2;
+/// Signals that wait to be seen at most; more say nothing new.
+const SIGNALS_CAPACITY: usize = 4;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -39,19 +40,21 @@ fn main() -> ExitCode {
         return ExitCode::from(cli::EXIT_OK);
     }
     let level = cli.log_level.as_deref().unwrap_or(&config.log.level);
-    let log = match logging::start(level, setup::log_format(&config)) {
+    let (log, level) = match logging::start(level, setup::log_format(&config)) {
         Ok(log) => log,
         Err(error) => {
             eprintln!("weir-switchd: {error}");
             return ExitCode::from(cli::EXIT_CONFIG);
         }
     };
-    let status = run(&cli, config, &log);
+    // What the command line says stays, whatever the file says later.
+    let level = cli.log_level.is_none().then_some(level);
+    let status = run(&cli, config, &log, level);
     log.flush();
     ExitCode::from(status)
 }
 
-fn run(cli: &Cli, config: DaemonConfig, log: &LogGuard) -> u8 {
+fn run(cli: &Cli, config: DaemonConfig, log: &LogGuard, level: Option<LevelHandle>) -> u8 {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .thread_name("weir-api")
@@ -64,7 +67,7 @@ fn run(cli: &Cli, config: DaemonConfig, log: &LogGuard) -> u8 {
             return cli::EXIT_FAILURE;
         }
     };
-    let outcome = runtime.block_on(serve(cli, config));
+    let outcome = runtime.block_on(serve(cli, config, level));
     let status = match outcome {
         Ok(Ended::Cleanly) => {
             tracing::info!("ended");
@@ -87,32 +90,40 @@ fn run(cli: &Cli, config: DaemonConfig, log: &LogGuard) -> u8 {
     status
 }
 
-async fn serve(cli: &Cli, config: DaemonConfig) -> anyhow::Result<Ended> {
-    let stops = signals()?;
-    let plan = setup::plan(&config, control::random_seed()?, cli.drain_timeout);
+async fn serve(
+    cli: &Cli,
+    config: DaemonConfig,
+    level: Option<LevelHandle>,
+) -> anyhow::Result<Ended> {
+    let signals = signals()?;
+    let plan = daemon::Plan {
+        reloader: Some(Reloader::new(cli.config.clone(), config.clone(), level)),
+        ..setup::plan(&config, control::random_seed()?, cli.drain_timeout)
+    };
     let start = move |run_dir: &RunDir| {
         run_dir.mount_bpf()?;
         Ok(Dataplane::start(&config, &run_dir.bpf_path())?)
     };
-    Ok(daemon::run(plan, start, stops).await?)
+    Ok(daemon::run(plan, start, signals).await?)
 }
 
-/// Every SIGTERM and SIGINT from now on.
-fn signals() -> std::io::Result<mpsc::Receiver<&'static str>> {
-    let (sender, stops) = mpsc::channel(STOPS_CAPACITY);
-    for (kind, name) in [
-        (SignalKind::terminate(), "SIGTERM"),
-        (SignalKind::interrupt(), "SIGINT"),
+/// Every SIGTERM, SIGINT and SIGHUP from now on.
+fn signals() -> std::io::Result<mpsc::Receiver<Signal>> {
+    let (sender, signals) = mpsc::channel(SIGNALS_CAPACITY);
+    for (kind, meaning) in [
+        (SignalKind::terminate(), Signal::Stop("SIGTERM")),
+        (SignalKind::interrupt(), Signal::Stop("SIGINT")),
+        (SignalKind::hangup(), Signal::Reload),
     ] {
         let mut signal = signal(kind)?;
         let sender = sender.clone();
         tokio::spawn(async move {
             while signal.recv().await.is_some() {
-                if sender.send(name).await.is_err() {
+                if sender.send(meaning).await.is_err() {
                     return;
                 }
             }
         });
     }
-    Ok(stops)
+    Ok(signals)
 }

@@ -5,6 +5,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
+use crate::control::clock;
+
 /// Sends `state`, such as `READY=1`, to the socket that `NOTIFY_SOCKET` names. Does nothing without it;
 /// a failure is logged only, since the daemon works all the same.
 pub fn notify(state: &str) {
@@ -14,6 +16,12 @@ pub fn notify(state: &str) {
     if let Err(error) = send(name.as_bytes(), state) {
         tracing::warn!(%error, "cannot notify the service manager");
     }
+}
+
+/// Tells that the configuration is being read again; `READY=1` ends it (sd_notify(3), Type=notify-reload).
+pub fn notify_reloading() {
+    let micros = clock::now().as_nanos() / 1_000;
+    notify(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
 }
 
 fn send(name: &[u8], state: &str) -> io::Result<()> {

@@ -5,6 +5,7 @@ mod announcement;
 use std::time::Duration;
 
 use weir_config::daemon::{DaemonConfig, LogFormat};
+use weir_core::control::neighbours::AnnouncedPort;
 use weir_core::Priority;
 
 use crate::control::flight_recorder::FlightSettings;
@@ -29,7 +30,13 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
             lldp: announcement::lldp(config),
         },
         drain,
+        reloader: None,
     }
+}
+
+/// What each port announces by LLDP.
+pub fn announced_ports(config: &DaemonConfig) -> Vec<AnnouncedPort> {
+    announcement::lldp(config).ports
 }
 
 /// How log lines look.
@@ -44,7 +51,7 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
     let core = config.core(&[]);
     SwitchInfo {
         name: config.name.clone(),
-        deadlock_policy: config.deadlock.policy.name(),
+        deadlock_policy: config.deadlock.policy.name().into(),
         ports: config
             .ports
             .iter()
@@ -61,7 +68,7 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
             .collect(),
         classes: Priority::ALL.map(|priority| ClassInfo {
             name: config.class_name(priority).to_owned(),
-            mode: core.classes[priority.index()].mode,
+            mode: core.classes[priority.index()].mode.into(),
             configured: config.class_of(priority).is_some(),
         }),
     }
@@ -112,7 +119,7 @@ release-buffer = "4KiB"
         let plan = plan(&config, 7, Duration::from_secs(2));
         assert_eq!(plan.run_dir, Path::new("/run/weir/s1"));
         assert_eq!(plan.control.seed, 7);
-        assert_eq!(plan.info.deadlock_policy, "breaker");
+        assert_eq!(plan.info.deadlock_policy.get(), "breaker");
         let fabric: Vec<_> = plan.control.plane.fabric_ports.iter().collect();
         assert_eq!(fabric, [PortId::new(0)]);
         assert_eq!(plan.control.plane.release_extra.get(), 4096);

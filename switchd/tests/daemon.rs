@@ -14,7 +14,7 @@ use weir_api::daemon::{Deadlocks, Error, EventPage, History, Levels, Pfc, Port, 
 use weir_core::event::EventKind;
 use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::{Bytes, Command, Duration, PortSet, Spuid};
-use weir_switchd::daemon::{run, DaemonError, Ended, Plan};
+use weir_switchd::daemon::{run, DaemonError, Ended, Plan, Signal};
 
 async fn start() -> Running {
     start_with(FakeDataplane::start()).await
@@ -315,7 +315,7 @@ async fn draining_is_seen_before_the_end_and_nobody_is_left_waiting() {
     }));
     let daemon = start_with(fake).await;
     daemon.until_event("started").await;
-    daemon.stop.send("test").await.unwrap();
+    daemon.stop.send(Signal::Stop("test")).await.unwrap();
     tokio::task::spawn_blocking(move || at_stop.recv_timeout(LIMIT).unwrap())
         .await
         .unwrap();
@@ -353,9 +353,9 @@ async fn a_second_signal_ends_at_once() {
     }));
     let daemon = start_with(fake).await;
     daemon.until_event("started").await;
-    daemon.stop.send("first").await.unwrap();
+    daemon.stop.send(Signal::Stop("first")).await.unwrap();
     daemon.until_event("draining").await;
-    daemon.stop.send("second").await.unwrap();
+    daemon.stop.send(Signal::Stop("second")).await.unwrap();
     let ended = tokio::time::timeout(LIMIT, daemon.task)
         .await
         .unwrap()
@@ -376,6 +376,7 @@ async fn a_dataplane_that_ends_by_itself_ends_the_daemon() {
         info: info(),
         control: settings(),
         drain: StdDuration::ZERO,
+        reloader: None,
     };
     let (_stop, stops) = mpsc::channel(1);
     let ended = tokio::time::timeout(LIMIT, run(plan, move |_| Ok(fake), stops))
@@ -395,6 +396,7 @@ async fn a_start_that_fails_leaves_nothing_behind() {
         info: info(),
         control: settings(),
         drain: StdDuration::ZERO,
+        reloader: None,
     };
     let (_stop, stops) = mpsc::channel(1);
     let ended = run::<FakeDataplane>(plan, |_| anyhow::bail!("no such device"), stops).await;

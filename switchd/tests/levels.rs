@@ -21,13 +21,14 @@ fn level(number: u8) -> Level {
 /// The lossless class has two budgets.
 fn info_with_levels() -> SwitchInfo {
     let mut info = info();
-    info.classes[usize::from(LOSSLESS)].mode = ClassMode::Level {
+    let mode = ClassMode::Level {
         rules: LevelRules::default(),
         budgets: Budgets::new(&[Bytes::new(61_440), Bytes::new(1_536)]).unwrap(),
         xoff: Bytes::new(61_440),
         xon: Bytes::new(53_248),
         headroom: Bytes::new(65_536),
     };
+    info.classes[usize::from(LOSSLESS)].mode = mode.into();
     info
 }
 

@@ -241,6 +241,16 @@ impl Neighbours {
         Some((port, lldp))
     }
 
+    /// Announces this on `port` from now on, and at once where it is something else than before; its time to live is
+    /// replaced by what follows from the interval. Our side of what was found out follows with the neighbour's next
+    /// announcement.
+    pub fn announce(&mut self, now: Instant, port: PortId, mut announcement: Announcement) {
+        announcement.ttl = time_to_live(self.interval);
+        if let Some(state) = self.ports.get_mut(port.index()) {
+            state.announce(now, announcement);
+        }
+    }
+
     /// The frame that makes `port`'s neighbour forget us at once (clause 9.2.7.9, a shutdown LLDPDU).
     /// `None` when the link is down. Nothing is announced on the port from then on.
     pub fn take_goodbye(&mut self, port: PortId) -> Option<Lldp> {

@@ -34,7 +34,7 @@ fn link(
 ) -> Option<LevelLink> {
     let levels = gauges.levels.as_ref()?;
     let class = info.class(priority);
-    let ClassMode::Level { budgets, .. } = &class.mode else {
+    let ClassMode::Level { budgets, .. } = class.mode.get() else {
         return None;
     };
     let depth = budgets.depth();

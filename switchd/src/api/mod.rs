@@ -6,6 +6,7 @@ pub mod levels;
 pub mod listener;
 pub mod neighbors;
 pub mod pfcwd;
+mod reload;
 pub mod routes;
 pub mod views;
 
@@ -38,7 +39,7 @@ use pfcwd::PfcwdError;
 /// The longest wait for an event; a longer one asked for is cut to this.
 pub const WAIT_SECONDS_MAX: f64 = 60.0;
 
-/// The one path that takes changes.
+/// The storm watchdog's path.
 const PFCWD: &str = "/v1/pfcwd";
 
 /// All routes.
@@ -56,6 +57,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/neighbors", get(neighbours))
         .route("/v1/flows", get(flows))
         .merge(routes::router())
+        .merge(reload::router())
         .route(PFCWD, get(watchdog).put(set_watchdog))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
@@ -214,7 +216,7 @@ async fn not_found(uri: Uri) -> ApiError {
         error: format!(
             "there is no {}; there are /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/levels, \
              /v1/deadlocks, /v1/deadlocks/ID, /v1/events, /v1/history, /v1/neighbors, /v1/routes, \
-             /v1/flows and /v1/pfcwd",
+             /v1/flows, /v1/pfcwd and /v1/reload",
             uri.path()
         ),
     }
@@ -235,6 +237,7 @@ async fn method_not_allowed(method: Method, uri: Uri) -> ApiError {
 fn methods(path: &str) -> &'static str {
     match path.strip_prefix("/v1/routes/") {
         None if path == PFCWD => "GET and PUT",
+        None if path == reload::PATH => "POST",
         None => "GET",
         Some(rest) if rest.contains("/buckets/") => "PUT",
         Some(rest) if rest.contains("/pins/") => "PUT and DELETE",

@@ -37,7 +37,7 @@ pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
         }
         .to_owned(),
         uptime_seconds: shared.uptime().as_secs_f64(),
-        deadlock_policy: info.deadlock_policy.to_owned(),
+        deadlock_policy: info.deadlock_policy.get().to_owned(),
         port_count: info.ports.len(),
         suspected_count,
         held_frames: snapshot.held_frames,
@@ -111,7 +111,7 @@ pub fn queues(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Queue> {
                 port: port.name.clone(),
                 priority: priority.get(),
                 class: class.name.clone(),
-                mode: class.mode.name().to_owned(),
+                mode: class.mode.get().name().to_owned(),
                 ingress_bytes: gauges.ingress.get(),
                 ingress_bytes_max: gauges.ingress_max.get(),
                 egress_bytes: gauges.egress.get(),

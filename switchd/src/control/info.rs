@@ -1,4 +1,6 @@
-//! What does not change about a switch while it runs: names and settings.
+//! Names and settings of a switch.
+
+use std::sync::{PoisonError, RwLock};
 
 use weir_core::{BitRate, Bytes, ClassMode, MacAddress, PortId, PortRole, Priority};
 
@@ -7,8 +9,8 @@ use weir_core::{BitRate, Bytes, ClassMode, MacAddress, PortId, PortRole, Priorit
 pub struct SwitchInfo {
     /// Its name from the configuration.
     pub name: String,
-    /// `off` or `breaker`.
-    pub deadlock_policy: &'static str,
+    /// Its name in the configuration.
+    pub deadlock_policy: Live<&'static str>,
     /// By [`PortId`].
     pub ports: Vec<PortInfo>,
     /// By [`Priority`].
@@ -41,10 +43,38 @@ pub struct PortInfo {
 pub struct ClassInfo {
     /// Its name from the configuration, or `default`.
     pub name: String,
-    /// What it does when buffers fill.
-    pub mode: ClassMode,
+    /// What it does when buffers fill. Its thresholds may change, but not what kind of mode it is.
+    pub mode: Live<ClassMode>,
     /// True when the configuration names this priority.
     pub configured: bool,
+}
+
+/// A setting that a reload may change.
+#[derive(Debug)]
+pub struct Live<T>(RwLock<T>);
+
+impl<T: Copy> Live<T> {
+    /// What is in force now.
+    pub fn get(&self) -> T {
+        *self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts `value` in force.
+    pub fn set(&self, value: T) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = value;
+    }
+}
+
+impl<T> From<T> for Live<T> {
+    fn from(value: T) -> Self {
+        Self(RwLock::new(value))
+    }
+}
+
+impl<T: Copy> Clone for Live<T> {
+    fn clone(&self) -> Self {
+        self.get().into()
+    }
 }
 
 impl SwitchInfo {
@@ -71,7 +101,7 @@ impl SwitchInfo {
     /// Headroom of a (port, priority) that pauses its neighbour by PFC thresholds; `None` for others: a
     /// lossy class, and a class with Levels at a fabric port.
     pub fn pfc_headroom(&self, port: &PortInfo, priority: Priority) -> Option<Bytes> {
-        match (self.class(priority).mode, port.role) {
+        match (self.class(priority).mode.get(), port.role) {
             (ClassMode::Pfc { headroom, .. }, _)
             | (ClassMode::Level { headroom, .. }, PortRole::Edge) => Some(headroom),
             _ => None,
@@ -82,7 +112,7 @@ impl SwitchInfo {
     pub fn lossless(&self) -> impl Iterator<Item = Priority> + '_ {
         Priority::ALL
             .into_iter()
-            .filter(|priority| self.class(*priority).mode.is_lossless())
+            .filter(|priority| self.class(*priority).mode.get().is_lossless())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use crossbeam::channel::Receiver;
+use weir_config::daemon::Port;
 use weir_core::{Event, PortId};
 
 use crate::dataplane::messages::{Answer, Request, Snapshot};
@@ -36,9 +37,17 @@ pub trait Requests: Send {
 #[error("the queue to the dataplane is full")]
 pub struct Busy;
 
-/// Reads what the XDP programs have counted.
-pub trait XdpCounters: Send + Sync {
+/// The XDP programs of all ports.
+pub trait XdpPrograms: Send + Sync {
     /// Frames seen at `port` by class (`data`, `mac_control` …) since its program was loaded; empty
     /// when they cannot be read.
     fn frames(&self, port: PortId) -> Vec<(&'static str, u64)>;
+
+    /// Has `port` go by other settings: where a frame's priority is looked for, and what becomes of frames without a
+    /// socket.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()>;
 }

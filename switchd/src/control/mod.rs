@@ -26,7 +26,7 @@ use weir_core::Duration;
 use flight_recorder::{FlightRecorder, FlightSettings};
 use history::History;
 use info::SwitchInfo;
-use link::{DataplaneLink, XdpCounters};
+use link::{DataplaneLink, XdpPrograms};
 use lldp::LldpSettings;
 use supervisor::Supervisor;
 
@@ -70,7 +70,7 @@ pub fn start(
     info: SwitchInfo,
     settings: &ControlSettings,
     link: DataplaneLink,
-    xdp: Box<dyn XdpCounters>,
+    xdp: Box<dyn XdpPrograms>,
 ) -> Result<Control, SupervisorError> {
     let (sender, inbox) = mpsc::channel(INBOX_CAPACITY);
     let history = History::new(settings.history_interval, settings.history_length);

@@ -3,12 +3,13 @@
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tokio::sync::{mpsc, oneshot, watch, Notify};
 use weir_api::describe::Described;
-use weir_core::control::neighbours::Neighbours;
-use weir_core::control::ControlCounters;
+use weir_config::daemon::Port;
+use weir_core::control::neighbours::{AnnouncedPort, Neighbours};
+use weir_core::control::{ControlConfig, ControlCounters};
 use weir_core::{Command, CommandError, Duration, Instant, PortId};
 
 use super::deadlock_log::DeadlockLog;
@@ -16,11 +17,12 @@ use super::event_log::{EventLog, EVENT_CAPACITY};
 use super::flight_recorder::FlightRecorder;
 use super::history::History;
 use super::info::SwitchInfo;
-use super::link::XdpCounters;
+use super::link::XdpPrograms;
 use super::supervisor::Message;
 use super::{clock, log};
 use crate::dataplane::messages::{LevelTableSnapshot, PortSnapshot, Snapshot, LEVEL_ENTRIES_MAX};
 use crate::dataplane::tables::Tables;
+use crate::reload::Reloader;
 
 /// How long a reader waits for a snapshot younger than its question.
 const FRESH_WAIT: std::time::Duration = std::time::Duration::from_millis(100);
@@ -72,12 +74,13 @@ pub struct Shared {
     deadlocks: Mutex<DeadlockLog>,
     flights: Mutex<FlightRecorder>,
     neighbours: Mutex<Neighbours>,
-    link_changed: Notify,
+    lldp_due: Notify,
     figures: Mutex<ControlFigures>,
     snapshot: watch::Sender<Arc<Published>>,
     stage: watch::Sender<Stage>,
     links: Vec<AtomicBool>,
-    xdp: Box<dyn XdpCounters>,
+    xdp: Box<dyn XdpPrograms>,
+    reloader: OnceLock<Reloader>,
     inbox: mpsc::Sender<Message>,
 }
 
@@ -87,7 +90,7 @@ impl Shared {
         history: History,
         flights: FlightRecorder,
         neighbours: Neighbours,
-        xdp: Box<dyn XdpCounters>,
+        xdp: Box<dyn XdpPrograms>,
         inbox: mpsc::Sender<Message>,
     ) -> Self {
         let empty = empty_snapshot(info.ports.len());
@@ -98,13 +101,14 @@ impl Shared {
             deadlocks: Mutex::default(),
             flights: Mutex::new(flights),
             neighbours: Mutex::new(neighbours),
-            link_changed: Notify::new(),
+            lldp_due: Notify::new(),
             figures: Mutex::default(),
             snapshot: watch::Sender::new(Arc::new(Published(empty))),
             stage: watch::Sender::new(Stage::Running),
             links: info.ports.iter().map(|_| AtomicBool::new(true)).collect(),
             info,
             xdp,
+            reloader: OnceLock::new(),
             inbox,
         }
     }
@@ -233,14 +237,14 @@ impl Shared {
                 ..Described::new(clock::now(), if up { "link_up" } else { "link_down" })
             });
             self.neighbours().set_link(clock::now(), port, up);
-            self.link_changed.notify_one();
+            self.lldp_due.notify_one();
             self.command(Command::SetLink { port, up }).await;
         }
     }
 
-    /// Waits until a link has gone up or down since the last call. For one caller.
-    pub(super) async fn link_changed(&self) {
-        self.link_changed.notified().await;
+    /// Waits until a link has gone up or down, or something else is announced, since the last call. For one caller.
+    pub(super) async fn lldp_due(&self) {
+        self.lldp_due.notified().await;
     }
 
     /// Has the supervisor pass `command` on to the dataplane.
@@ -252,6 +256,44 @@ impl Shared {
     /// What the XDP program has counted at `port`, by class.
     pub fn xdp_frames(&self, port: PortId) -> Vec<(&'static str, u64)> {
         self.xdp.frames(port)
+    }
+
+    /// What reads the configuration file again; `None` where there is no file.
+    pub fn reloader(&self) -> Option<&Reloader> {
+        self.reloader.get()
+    }
+
+    /// Sets it, once.
+    pub fn set_reloader(&self, reloader: Reloader) {
+        // Only the first counts.
+        let _ = self.reloader.set(reloader);
+    }
+
+    /// Has the CLCM state machine go by other settings.
+    pub(crate) async fn reconfigure(&self, plane: ControlConfig) {
+        // Fails only once the supervisor has ended.
+        let _ = self.inbox.send(Message::Reconfigure(plane)).await;
+    }
+
+    /// Has `port`'s XDP program go by other settings.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub(crate) fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()> {
+        self.xdp.classify(port, settings)
+    }
+
+    /// Announces this by LLDP from now on, by port.
+    pub(crate) fn announce(&self, ports: Vec<AnnouncedPort>) {
+        let mut neighbours = self.neighbours();
+        for (index, port) in ports.into_iter().enumerate() {
+            if let Some(id) = PortId::from_index(index) {
+                neighbours.announce(clock::now(), id, port.announcement);
+            }
+        }
+        drop(neighbours);
+        self.lldp_due.notify_one();
     }
 
     /// Time since forwarding began.

@@ -11,7 +11,7 @@ use crossbeam::channel::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 use weir_api::describe::{self, Described};
-use weir_core::control::ControlPlane;
+use weir_core::control::{ControlConfig, ControlPlane};
 use weir_core::event::EventKind;
 use weir_core::{
     Command, CommandError, Duration, Event, Instant, PortId, PortSet, Priority, SuspicionReason,
@@ -54,6 +54,8 @@ pub(super) enum Message {
         /// Whom to.
         reply: oneshot::Sender<Arc<Published>>,
     },
+    /// Go by other settings.
+    Reconfigure(ControlConfig),
     /// Pass this on to the dataplane.
     Command(Command),
     /// Pass this on to the dataplane and tell what became of it.
@@ -199,6 +201,7 @@ impl Supervisor {
                     self.request_snapshot();
                 }
             }
+            Message::Reconfigure(config) => self.plane.reconfigure(config),
             Message::Command(command) => {
                 if let Command::SetLink { port, up: false } = command {
                     self.plane.forget_neighbour(port);

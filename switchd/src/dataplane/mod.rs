@@ -23,7 +23,7 @@ use std::thread::JoinHandle;
 
 use crossbeam::channel::{bounded, Receiver, Sender, TrySendError};
 use nix::net::if_::if_nametoindex;
-use weir_config::daemon::DaemonConfig;
+use weir_config::daemon::{DaemonConfig, Port};
 use weir_core::{BitRate, Bytes, ConfigError, Duration, Event, MacAddress, PortId, Switch};
 use weir_ebpf::{AttachedMode, EbpfError, FrameClass, PortProgram};
 
@@ -255,6 +255,14 @@ impl RunningDataplane for Dataplane {
                 .map(|class| (class.name(), counters.of_class(class).frames))
                 .collect()
         })
+    }
+
+    fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()> {
+        let port = self
+            .ports
+            .get(port.index())
+            .ok_or_else(|| anyhow::anyhow!("port {port} does not exist"))?;
+        Ok(port.program.update_settings(&settings::program(settings))?)
     }
 
     fn lldp_sockets(&self) -> Vec<std_io::Result<OwnedFd>> {

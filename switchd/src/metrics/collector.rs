@@ -78,7 +78,7 @@ impl SnapshotCollector {
         let figures = shared.figures();
         let rounds = &snapshot.rounds;
         let version = env!("CARGO_PKG_VERSION");
-        let build = [version, &info.name, info.deadlock_policy];
+        let build = [version, &info.name, info.deadlock_policy.get()];
         families.add(&define::BUILD_INFO, &build, 1.0);
         for (metric, value) in [
             (&define::UPTIME, shared.uptime().as_secs_f64()),
@@ -231,7 +231,7 @@ impl SnapshotCollector {
                 let labels = [port, &number, direction, kind];
                 families.add(&define::PFC_FRAMES, &labels, count as f64);
             }
-            if !switch.class(priority).mode.is_lossless() {
+            if !switch.class(priority).mode.get().is_lossless() {
                 continue;
             }
             for (metric, value) in [

@@ -13,6 +13,7 @@ use std::time::Duration as StdDuration;
 use crossbeam::channel::{bounded, Receiver, Sender};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use weir_config::daemon::Port;
 use weir_core::control::{ControlConfig, LoopBreakerConfig, Policy};
 use weir_core::event::EventKind;
 use weir_core::{
@@ -22,7 +23,7 @@ use weir_core::{
 use weir_switchd::control::clock;
 use weir_switchd::control::flight_recorder::FlightSettings;
 use weir_switchd::control::info::{ClassInfo, PortInfo, SwitchInfo};
-use weir_switchd::control::link::{Busy, DataplaneLink, Requests, XdpCounters};
+use weir_switchd::control::link::{Busy, DataplaneLink, Requests, XdpPrograms};
 use weir_switchd::control::lldp::LldpSettings;
 use weir_switchd::control::ControlSettings;
 use weir_switchd::daemon::{AttachedPort, RunningDataplane, Stopped};
@@ -73,13 +74,14 @@ pub fn info() -> SwitchInfo {
                 ClassMode::Lossy {
                     buffer: Bytes::new(65_536),
                 }
-            },
+            }
+            .into(),
             configured: lossless,
         }
     });
     SwitchInfo {
         name: "s1".to_owned(),
-        deadlock_policy: "breaker",
+        deadlock_policy: "breaker".into(),
         ports,
         classes,
     }
@@ -124,6 +126,8 @@ pub struct FakeDataplane {
     commands: Arc<Mutex<Vec<Command>>>,
     /// The daemon's ends of the LLDP sockets, until it takes them.
     pub lldp: Mutex<Vec<OwnedFd>>,
+    /// Settings of XDP programs that were changed.
+    pub classified: Arc<Mutex<Vec<(PortId, Port)>>>,
     /// Runs when the dataplane is told to stop.
     pub at_stop: Option<Box<dyn FnOnce() + Send>>,
     thread: Option<JoinHandle<()>>,
@@ -156,6 +160,7 @@ impl FakeDataplane {
             template: Arc::default(),
             commands: Arc::default(),
             lldp: Mutex::default(),
+            classified: Arc::default(),
             at_stop: None,
             thread: None,
         };
@@ -289,6 +294,14 @@ impl RunningDataplane for FakeDataplane {
         FakeXdp.frames(port)
     }
 
+    fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()> {
+        self.classified
+            .lock()
+            .unwrap()
+            .push((port, settings.clone()));
+        Ok(())
+    }
+
     fn lldp_sockets(&self) -> Vec<io::Result<OwnedFd>> {
         let sockets = std::mem::take(&mut *self.lldp.lock().unwrap());
         sockets.into_iter().map(Ok).collect()
@@ -310,9 +323,13 @@ impl RunningDataplane for FakeDataplane {
 
 pub struct FakeXdp;
 
-impl XdpCounters for FakeXdp {
+impl XdpPrograms for FakeXdp {
     fn frames(&self, port: PortId) -> Vec<(&'static str, u64)> {
         vec![("data", 100 + u64::from(port.get())), ("mac_control", 7)]
+    }
+
+    fn classify(&self, _: PortId, _: &Port) -> anyhow::Result<()> {
+        Ok(())
     }
 }
 

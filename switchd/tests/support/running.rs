@@ -6,7 +6,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use weir_switchd::control::ControlSettings;
-use weir_switchd::daemon::{run, DaemonError, Ended, Plan};
+use weir_switchd::daemon::{run, DaemonError, Ended, Plan, Signal};
+
+use weir_switchd::reload::Reloader;
 
 use super::{info, until, FakeDataplane, Remote, LIMIT};
 
@@ -14,13 +16,22 @@ pub struct Running {
     pub directory: tempfile::TempDir,
     pub socket: PathBuf,
     pub remote: Remote,
-    pub stop: mpsc::Sender<&'static str>,
+    pub stop: mpsc::Sender<Signal>,
     pub task: JoinHandle<Result<Ended, DaemonError>>,
 }
 
 impl Running {
     /// Starts it and waits until its API listens.
     pub async fn start(fake: FakeDataplane, control: ControlSettings) -> Self {
+        Self::start_from(fake, control, None).await
+    }
+
+    /// The same for a daemon that has a configuration file.
+    pub async fn start_from(
+        fake: FakeDataplane,
+        control: ControlSettings,
+        reloader: Option<Reloader>,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("run/api.sock");
         let plan = Plan {
@@ -30,6 +41,7 @@ impl Running {
             info: info(),
             control,
             drain: Duration::from_secs(1),
+            reloader,
         };
         let remote = fake.remote();
         let (stop, stops) = mpsc::channel(4);
@@ -46,7 +58,7 @@ impl Running {
 
     /// Ends it as a signal does; it must leave nothing behind.
     pub async fn end(self) -> Result<Ended, DaemonError> {
-        self.stop.send("test").await.unwrap();
+        self.stop.send(Signal::Stop("test")).await.unwrap();
         let ended = tokio::time::timeout(LIMIT, self.task).await.unwrap();
         let ended = ended.unwrap();
         assert!(!self.directory.path().join("run").exists());

@@ -1,7 +1,7 @@
 //! The daemons of a run, and what they say over their API.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -122,6 +122,11 @@ impl SwitchProcess {
                 log.unwrap_or_default()
             )
         })
+    }
+
+    /// The file that the daemon was started with.
+    pub fn config_file(&self) -> &Path {
+        &self.config_file
     }
 
     /// The running process.

@@ -128,6 +128,13 @@ impl PortState {
         }
     }
 
+    pub(super) fn announce(&mut self, now: Instant, announcement: Announcement) {
+        if self.config.announcement != announcement {
+            self.config.announcement = announcement;
+            self.start_fast(now);
+        }
+    }
+
     pub(super) fn receive(&mut self, now: Instant, frame: &[u8]) -> Change {
         let Ok(received) = Lldp::parse(frame) else {
             self.counters.malformed += 1;

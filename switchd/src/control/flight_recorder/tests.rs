@@ -43,12 +43,13 @@ fn info() -> SwitchInfo {
             ClassMode::Lossy {
                 buffer: Bytes::new(65_536),
             }
-        },
+        }
+        .into(),
         configured: true,
     });
     SwitchInfo {
         name: "s1".to_owned(),
-        deadlock_policy: "breaker",
+        deadlock_policy: "breaker".into(),
         ports: ports.collect(),
         classes,
     }

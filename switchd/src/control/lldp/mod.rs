@@ -108,7 +108,7 @@ impl LldpAgent {
             tokio::select! {
                 () = &mut ending => break,
                 Some(heard) = heard.recv() => self.take(&heard),
-                () = shared.link_changed() => {}
+                () = shared.lldp_due() => {}
                 () = sleep_until(due), if due.is_some() => {}
             }
         }

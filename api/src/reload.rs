@@ -1,0 +1,40 @@
+//! Bodies of `/v1/reload`.
+
+use serde::{Deserialize, Serialize};
+
+/// What `POST /v1/reload` answers: the file was legal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reload {
+    /// The configuration file that was read.
+    pub file: String,
+    /// True when nothing was changed: it was only asked what would be.
+    pub dry_run: bool,
+    /// Settings that are in force from now on, by key.
+    pub applied: Vec<AppliedSetting>,
+    /// Settings of the file that are not in force, by key.
+    pub kept: Vec<KeptSetting>,
+}
+
+/// A setting that has changed. Values are as a configuration file writes them; `None` where there is none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppliedSetting {
+    /// Such as `class.lossless.xoff`: classes and ports by name, routes by destination.
+    pub key: String,
+    /// Before.
+    pub from: Option<String>,
+    /// From now on.
+    pub to: Option<String>,
+}
+
+/// A setting of the file that is not in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptSetting {
+    /// As in [`AppliedSetting`].
+    pub key: String,
+    /// What is in force.
+    pub running: Option<String>,
+    /// What the file says.
+    pub file: Option<String>,
+    /// Why, and what to do.
+    pub why: String,
+}

@@ -1,0 +1,61 @@
+//! `switchctl reload`: what it sends, what it shows, and its exit status.
+
+mod support;
+
+use serde_json::{json, Value};
+use support::{lines, Answer, FakeDaemon};
+
+fn report(kept: Value) -> Value {
+    json!({
+        "file": "/etc/weir/s1.toml",
+        "dry_run": false,
+        "applied": [{"key": "class.lossless.xoff", "from": "\"60KiB\"", "to": "\"48KiB\""}],
+        "kept": kept,
+    })
+}
+
+#[test]
+fn what_changed_is_a_table() {
+    let daemon = FakeDaemon::good("/v1/reload", &report(json!([])).to_string());
+    let run = daemon.run(&["reload"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let expected = lines(
+        "|is in force:
+         |setting              before   from now on
+         |class.lossless.xoff  \"60KiB\"  \"48KiB\"",
+    );
+    assert_eq!(run.stdout, expected);
+}
+
+#[test]
+fn what_stays_is_told_with_its_reason_and_status_1() {
+    let kept = json!([{"key": "port.p2.rate", "running": "\"100Mbit\"", "file": null,
+                       "why": "takes a restart"}]);
+    let body = report(kept.clone()).to_string();
+    let daemon = FakeDaemon::good("/v1/reload?dry_run=true", &body);
+    let run = daemon.run(&["reload", "--dry-run"]);
+    assert_eq!(run.code, Some(1));
+    let expected = lines(
+        "|stays as it is:
+         |setting       running    file  why
+         |port.p2.rate  \"100Mbit\"  –     takes a restart",
+    );
+    assert!(run.stdout.ends_with(&expected), "{}", run.stdout);
+    let daemon = FakeDaemon::good("/v1/reload", &body);
+    let run = daemon.run(&["--json", "reload"]);
+    let printed: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((run.code, &printed["kept"]), (Some(1), &kept));
+}
+
+#[test]
+fn a_file_that_is_not_legal_is_told_as_it_is() {
+    let error = json!({"error": "/etc/weir/s1.toml:7: class.lossless.xofff: unknown key"});
+    let daemon = FakeDaemon::new(&[("/v1/reload", vec![Answer::Http(400, error.to_string())])]);
+    let run = daemon.run(&["reload"]);
+    assert_eq!(run.code, Some(1));
+    assert!(
+        run.stderr.contains("s1.toml:7: class.lossless.xofff"),
+        "{}",
+        run.stderr
+    );
+}

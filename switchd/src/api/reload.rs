@@ -1,0 +1,48 @@
+//! `/v1/reload`.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::routing::post;
+use axum::{Json, Router};
+use serde::Deserialize;
+use weir_api::reload::Reload;
+
+use super::ApiError;
+use crate::control::Shared;
+use crate::reload::ReloadError;
+
+/// The path.
+pub(super) const PATH: &str = "/v1/reload";
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ReloadQuery {
+    dry_run: bool,
+}
+
+pub(super) fn router() -> Router<Arc<Shared>> {
+    Router::new().route(PATH, post(reload))
+}
+
+async fn reload(
+    State(shared): State<Arc<Shared>>,
+    query: Result<Query<ReloadQuery>, QueryRejection>,
+) -> Result<Json<Reload>, ApiError> {
+    let Query(ReloadQuery { dry_run }) = query?;
+    let Some(reloader) = shared.reloader() else {
+        return Err(ApiError {
+            status: StatusCode::CONFLICT,
+            error: "this daemon was not started from a file".to_owned(),
+        });
+    };
+    Ok(Json(reloader.reload(&shared, dry_run).await?))
+}
+
+impl From<ReloadError> for ApiError {
+    fn from(error: ReloadError) -> Self {
+        Self::bad_request(error.to_string())
+    }
+}

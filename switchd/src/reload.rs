@@ -1,0 +1,333 @@
+//! Reading the configuration file again: what can change while frames are forwarded does so, and the rest is told.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use weir_api::describe::Described;
+use weir_api::reload::{AppliedSetting, KeptSetting, Reload};
+use weir_config::daemon::{Change, DaemonConfig, Route};
+use weir_config::FileError;
+use weir_core::config::DetectorConfig;
+use weir_core::{Command, CommandError, PortId, Priority};
+
+use crate::control::{clock, Shared};
+use crate::logging::LevelHandle;
+use crate::{service, setup};
+
+/// How often a change of thresholds is tried while a buffer drains.
+const TRIES: u32 = 10;
+/// Time between two tries.
+const TRY_AGAIN: Duration = Duration::from_millis(100);
+
+/// Why nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// The file is not legal, or not there.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The file cannot be read in the background.
+    #[error("reading the file was given up: {0}")]
+    Task(#[from] tokio::task::JoinError),
+}
+
+/// The configuration file, and what of it is in force.
+#[derive(Debug)]
+pub struct Reloader {
+    path: PathBuf,
+    /// As the daemon began: its memory was made for this.
+    started: DaemonConfig,
+    running: Mutex<DaemonConfig>,
+    /// `None` where the command line says what is logged.
+    log: Option<LevelHandle>,
+}
+
+impl Reloader {
+    /// Of a daemon that begins with `config`, read from `path`.
+    pub fn new(path: PathBuf, config: DaemonConfig, log: Option<LevelHandle>) -> Self {
+        Self {
+            path,
+            started: config.clone(),
+            running: Mutex::new(config),
+            log,
+        }
+    }
+
+    /// Reads the file, and puts in force what can be; with `dry_run` it only tells what that would be.
+    ///
+    /// # Errors
+    ///
+    /// When the file is not legal: nothing is changed then.
+    pub async fn reload(&self, shared: &Shared, dry_run: bool) -> Result<Reload, ReloadError> {
+        let path = self.path.clone();
+        let file = tokio::task::spawn_blocking(move || DaemonConfig::load(&path)).await??;
+        let mut running = self.running.lock().await;
+        let mut step = Step::new(&running, &file);
+        step.keep_within_memory(&self.started);
+        if self.log.is_none() {
+            step.keep_log_level();
+        }
+        if !dry_run {
+            step.apply(shared, self.log.as_ref()).await;
+        }
+        let report = Reload {
+            file: self.path.display().to_string(),
+            dry_run,
+            applied: running
+                .changes_to(&step.next)
+                .into_iter()
+                .map(applied)
+                .collect(),
+            kept: step.kept(&file),
+        };
+        if !dry_run {
+            *running = step.next;
+            let told = Described::new(clock::now(), "reloaded")
+                .detail("applied", report.applied.len())
+                .detail("kept", report.kept.len());
+            shared.record(told);
+        }
+        Ok(report)
+    }
+
+    /// The same for a signal: what came of it is logged, and the service manager hears of it.
+    pub async fn reload_and_log(&self, shared: &Shared) {
+        service::notify_reloading();
+        match self.reload(shared, false).await {
+            Ok(report) => {
+                for AppliedSetting { key, from, to } in &report.applied {
+                    tracing::info!(key, ?from, ?to, "setting changed");
+                }
+                for kept in &report.kept {
+                    tracing::warn!(key = kept.key, why = kept.why, "setting not changed");
+                }
+            }
+            Err(error) => tracing::error!(%error, "not reloaded: everything stays as it was"),
+        }
+        service::notify("READY=1");
+    }
+}
+
+/// From one configuration to the next.
+struct Step<'a> {
+    running: &'a DaemonConfig,
+    /// What is to be in force; what is refused is taken back.
+    next: DaemonConfig,
+    /// Why keys that begin like this stay.
+    reasons: BTreeMap<String, String>,
+}
+
+impl<'a> Step<'a> {
+    fn new(running: &'a DaemonConfig, file: &DaemonConfig) -> Self {
+        Self {
+            running,
+            next: running.with_live_settings_of(file),
+            reasons: BTreeMap::new(),
+        }
+    }
+
+    fn keep_within_memory(&mut self, started: &DaemonConfig) {
+        let Err(missing) = started.has_memory_for(&self.next) else {
+            return;
+        };
+        for (class, before) in self.next.classes.iter_mut().zip(&self.running.classes) {
+            class.mode = before.mode;
+        }
+        let cell = started.dataplane.cell;
+        let missing = cell.get().saturating_mul(missing as u64).div_ceil(1024);
+        let why = format!(
+            "needs {missing} KiB more packet memory than there is; give it by dataplane.spare-buffers and restart"
+        );
+        self.reasons.insert("class.".to_owned(), why);
+    }
+
+    fn keep_log_level(&mut self) {
+        self.next.log.level.clone_from(&self.running.log.level);
+        let why = "--log-level on the command line counts before the file".to_owned();
+        self.reasons.insert("log.level".to_owned(), why);
+    }
+
+    async fn apply(&mut self, shared: &Shared, log: Option<&LevelHandle>) {
+        self.apply_classes(shared).await;
+        self.apply_deadlock(shared).await;
+        self.apply_ports(shared).await;
+        self.apply_routes(shared).await;
+        if let Some(log) = log {
+            if let Err(error) = log.set(&self.next.log.level) {
+                self.next.log.level.clone_from(&self.running.log.level);
+                self.reasons
+                    .insert("log.level".to_owned(), error.to_string());
+            }
+        }
+        shared.announce(setup::announced_ports(&self.next));
+    }
+
+    /// Classes that need less memory go first, so that the others find it.
+    async fn apply_classes(&mut self, shared: &Shared) {
+        let ports = &self.running.core(&[]).ports;
+        let memory = |class: &weir_core::ClassConfig| -> u64 {
+            let of_port = |port: &weir_core::PortConfig| class.mode.memory_bound(port.role).get();
+            ports.iter().map(of_port).sum()
+        };
+        let (before, after) = (self.running.core(&[]).classes, self.next.core(&[]).classes);
+        let mut changed: Vec<Priority> = Priority::ALL
+            .into_iter()
+            .filter(|priority| before[priority.index()] != after[priority.index()])
+            .collect();
+        changed.sort_by_key(|priority| {
+            let index = priority.index();
+            memory(&after[index]) > memory(&before[index])
+        });
+        for priority in changed {
+            let class = after[priority.index()];
+            let command = Command::SetClass { priority, class };
+            match ask_until_drained(shared, command).await {
+                Ok(()) => shared.info.class(priority).mode.set(class.mode),
+                Err(why) => self.take_class_back(priority, why),
+            }
+        }
+    }
+
+    fn take_class_back(&mut self, priority: Priority, why: String) {
+        let classes = self.next.classes.iter_mut().zip(&self.running.classes);
+        for (class, before) in classes {
+            if class.priorities.contains(&priority) {
+                class.clone_from(before);
+                self.reasons
+                    .insert(format!("class.{}.", class.name), why.clone());
+            }
+        }
+    }
+
+    /// The policy first: what is suspected anew is taken up by it.
+    async fn apply_deadlock(&mut self, shared: &Shared) {
+        if self.next.deadlock == self.running.deadlock {
+            return;
+        }
+        shared.reconfigure(self.next.control()).await;
+        let detector = Some(DetectorConfig {
+            detect: self.next.deadlock.detect,
+        });
+        match ask(shared, Command::SetDetector { detector }).await {
+            Ok(()) => {
+                let policy = self.next.deadlock.policy.name();
+                shared.info.deadlock_policy.set(policy);
+            }
+            Err(why) => {
+                self.next.deadlock = self.running.deadlock;
+                shared.reconfigure(self.running.control()).await;
+                self.reasons.insert("deadlock.".to_owned(), why);
+            }
+        }
+    }
+
+    async fn apply_ports(&mut self, shared: &Shared) {
+        for (index, before) in self.running.ports.iter().enumerate() {
+            let Some(port) = PortId::from_index(index) else {
+                return;
+            };
+            let wanted = &self.next.ports[index];
+            let watchdog = self.next.watchdog(wanted);
+            let mut outcome = Ok(());
+            if wanted != before {
+                let classified = shared.classify(port, wanted);
+                outcome = classified.map_err(|error| format!("{error:#}"));
+            }
+            if outcome.is_ok() && watchdog != self.running.watchdog(before) {
+                outcome = ask(shared, Command::SetWatchdog { port, watchdog }).await;
+            }
+            if let Err(why) = outcome {
+                self.reasons.insert(format!("port.{}.", before.name), why);
+                self.next.ports[index].clone_from(before);
+            }
+        }
+    }
+
+    async fn apply_routes(&mut self, shared: &Shared) {
+        let by_destination = |routes: &[Route]| -> HashMap<_, _> {
+            routes
+                .iter()
+                .map(|route| (route.destination, route.clone()))
+                .collect()
+        };
+        let before = by_destination(&self.running.routes);
+        let after = by_destination(&self.next.routes);
+        // Those that go first: they make room.
+        for route in &self.running.routes {
+            let destination = route.destination;
+            if !after.contains_key(&destination) {
+                // Gone already where somebody has removed it by hand.
+                let _ = ask(shared, Command::RemoveRoute { destination }).await;
+            }
+        }
+        let mut routes = std::mem::take(&mut self.next.routes);
+        for route in &mut routes {
+            let known = before.get(&route.destination);
+            if known == Some(route) {
+                continue;
+            }
+            let command = Command::SetRoute {
+                destination: route.destination,
+                members: route.ports.iter().copied().collect(),
+                buckets: route.buckets,
+            };
+            if let Err(why) = ask(shared, command).await {
+                self.reasons
+                    .insert(format!("route.{}.", route.destination), why);
+                match known {
+                    Some(known) => route.clone_from(known),
+                    None => route.ports.clear(),
+                }
+            }
+        }
+        // A new route that was refused is none.
+        routes.retain(|route| !route.ports.is_empty());
+        self.next.routes = routes;
+    }
+
+    fn kept(&self, file: &DaemonConfig) -> Vec<KeptSetting> {
+        let changes = self.next.changes_to(file).into_iter();
+        changes
+            .map(|Change { key, from, to }| KeptSetting {
+                why: self.reason(&key),
+                key,
+                running: from,
+                file: to,
+            })
+            .collect()
+    }
+
+    fn reason(&self, key: &str) -> String {
+        let reasons = self.reasons.iter().rev();
+        let given = reasons
+            .filter(|(prefix, _)| key.starts_with(prefix.as_str()))
+            .map(|(_, why)| why.clone())
+            .next();
+        given.unwrap_or_else(|| "takes a restart".to_owned())
+    }
+}
+
+fn applied(change: Change) -> AppliedSetting {
+    let Change { key, from, to } = change;
+    AppliedSetting { key, from, to }
+}
+
+async fn ask(shared: &Shared, command: Command) -> Result<(), String> {
+    match shared.ask(command).await {
+        Some(outcome) => outcome.map_err(|error| error.to_string()),
+        None => Err("the dataplane does not answer".to_owned()),
+    }
+}
+
+/// A buffer that drains has its memory back in a moment, unless it is held.
+async fn ask_until_drained(shared: &Shared, command: Command) -> Result<(), String> {
+    for _ in 1..TRIES {
+        match shared.ask(command).await {
+            Some(Err(CommandError::BufferDrains { .. })) => tokio::time::sleep(TRY_AGAIN).await,
+            Some(outcome) => return outcome.map_err(|error| error.to_string()),
+            None => break,
+        }
+    }
+    ask(shared, command).await
+}

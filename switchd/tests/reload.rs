@@ -1,0 +1,247 @@
+//! The configuration file is read again, over a dataplane made of queues.
+
+mod support;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use support::running::Running;
+use support::{get, port, priority, request, settings, until, FakeDataplane, LOSSLESS};
+use weir_api::daemon::{Error, EventPage, Status};
+use weir_api::reload::Reload;
+use weir_config::daemon::{DaemonConfig, Fallback, Port};
+use weir_core::{ClassMode, Command, CommandError, PortId};
+use weir_switchd::daemon::Signal;
+use weir_switchd::reload::Reloader;
+
+/// What [`support::info`] describes.
+const FILE: &str = r#"
+name = "s1"
+[[class]]
+name = "lossless"
+priority = 3
+mode = "pfc"
+xoff = "60KiB"
+xon = "52KiB"
+headroom = "64KiB"
+[[port]]
+name = "p0"
+device = "dev0"
+role = "fabric"
+rate = "100Mbit"
+[[port]]
+name = "p1"
+device = "dev1"
+role = "fabric"
+rate = "100Mbit"
+[[port]]
+name = "p2"
+device = "dev2"
+role = "edge"
+rate = "100Mbit"
+[[route]]
+destination = "02:00:00:00:00:01"
+ports = ["p0"]
+[deadlock]
+policy = "breaker"
+"#;
+
+struct Daemon {
+    running: Running,
+    _directory: tempfile::TempDir,
+    path: PathBuf,
+    outcome: Arc<Mutex<Result<(), CommandError>>>,
+    classified: Arc<Mutex<Vec<(PortId, Port)>>>,
+}
+
+impl Daemon {
+    async fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("s1.toml");
+        std::fs::write(&path, FILE).unwrap();
+        let config = DaemonConfig::load(&path).unwrap();
+        let fake = FakeDataplane::start();
+        let (outcome, classified) = (Arc::clone(&fake.outcome), Arc::clone(&fake.classified));
+        let reloader = Reloader::new(path.clone(), config, None);
+        Self {
+            running: Running::start_from(fake, settings(), Some(reloader)).await,
+            _directory: directory,
+            path,
+            outcome,
+            classified,
+        }
+    }
+
+    /// Writes the file with these replacements.
+    fn write(&self, changes: &[(&str, &str)]) {
+        let text = changes.iter().fold(FILE.to_owned(), |text, (from, to)| {
+            assert!(text.contains(from), "{from}");
+            text.replacen(from, to, 1)
+        });
+        std::fs::write(&self.path, text).unwrap();
+    }
+
+    async fn reload(&self, query: &str) -> Reload {
+        let path = format!("/v1/reload{query}");
+        let answer = request(&self.running.socket, "POST", &path).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.json()
+    }
+
+    fn commands(&self) -> Vec<Command> {
+        self.running.remote.commands()
+    }
+}
+
+fn applied(report: &Reload) -> Vec<&str> {
+    let keys = report.applied.iter();
+    keys.map(|setting| setting.key.as_str()).collect()
+}
+
+fn kept(report: &Reload) -> Vec<(&str, &str)> {
+    let settings = report.kept.iter();
+    settings
+        .map(|setting| (setting.key.as_str(), setting.why.as_str()))
+        .collect()
+}
+
+#[tokio::test]
+async fn what_can_change_does_and_the_rest_is_told() {
+    let daemon = Daemon::start().await;
+    daemon.write(&[
+        ("xoff = \"60KiB\"", "xoff = \"56KiB\"\nweight = 3"),
+        (
+            "rate = \"100Mbit\"\n[[route]]",
+            "rate = \"1Gbit\"\nfallback = \"pass\"\n[[route]]",
+        ),
+        (
+            "00:01\"\nports = [\"p0\"]",
+            "00:02\"\nports = [\"p0\", \"p1\"]",
+        ),
+        (
+            "policy = \"breaker\"",
+            "policy = \"watchdog\"\ndetect = \"30ms\"",
+        ),
+    ]);
+    let would_be = daemon.reload("?dry_run=true").await;
+    assert!(would_be.dry_run && daemon.commands().is_empty());
+    assert!(daemon.classified.lock().unwrap().is_empty());
+
+    let report = daemon.reload("").await;
+    assert_eq!(report.applied, would_be.applied);
+    assert_eq!(report.kept, would_be.kept);
+    assert_eq!(
+        applied(&report),
+        [
+            "class.lossless.weight",
+            "class.lossless.xoff",
+            "deadlock.detect",
+            "deadlock.policy",
+            "port.p2.fallback",
+            "route.02:00:00:00:00:01.buckets",
+            "route.02:00:00:00:00:01.destination",
+            "route.02:00:00:00:00:01.ports",
+            "route.02:00:00:00:00:02.buckets",
+            "route.02:00:00:00:00:02.destination",
+            "route.02:00:00:00:00:02.ports",
+        ]
+    );
+    assert_eq!(kept(&report), [("port.p2.rate", "takes a restart")]);
+    let commands = daemon.commands();
+    let [Command::SetClass {
+        priority: changed,
+        class,
+    }, Command::SetDetector { .. }, watchdogs @ .., Command::RemoveRoute { .. }, Command::SetRoute { members, .. }] =
+        commands.as_slice()
+    else {
+        panic!("{commands:?}");
+    };
+    assert_eq!((*changed, class.weight), (priority(LOSSLESS), 3));
+    assert!(matches!(class.mode, ClassMode::Pfc { xoff, .. } if xoff.get() == 56 * 1024));
+    // The policy watches every port.
+    assert_eq!(watchdogs.len(), 3);
+    assert_eq!(members.count(), 2);
+    let classified = daemon.classified.lock().unwrap().clone();
+    let [(id, settings)] = classified.as_slice() else {
+        panic!("{classified:?}");
+    };
+    assert_eq!((*id, settings.fallback), (port(2), Fallback::Pass));
+    let status: Status = get(&daemon.running.socket, "/v1/status").await.json();
+    assert_eq!(status.deadlock_policy, "watchdog");
+
+    // The same file again changes nothing more.
+    let again = daemon.reload("").await;
+    assert!(again.applied.is_empty());
+    assert_eq!(again.kept, report.kept);
+    assert_eq!(daemon.commands().len(), commands.len());
+    daemon.running.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_legal_changes_nothing() {
+    let daemon = Daemon::start().await;
+    daemon.write(&[("xoff = \"60KiB\"", "xoff = \"50KiB\"\nxofff = 1")]);
+    let answer = request(&daemon.running.socket, "POST", "/v1/reload").await;
+    assert_eq!(answer.status, 400);
+    let error: Error = answer.json();
+    assert!(error.error.contains("s1.toml:8"), "{}", error.error);
+    assert!(error.error.contains("xofff"), "{}", error.error);
+    assert!(daemon.commands().is_empty());
+    daemon.running.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_refused_stays_and_is_tried_again() {
+    let daemon = Daemon::start().await;
+    daemon.write(&[("ports = [\"p0\"]", "ports = [\"p1\"]")]);
+    *daemon.outcome.lock().unwrap() = Err(CommandError::RoutesFull(7));
+    let report = daemon.reload("").await;
+    assert!(report.applied.is_empty());
+    let why = CommandError::RoutesFull(7).to_string();
+    let key = "route.02:00:00:00:00:01.ports";
+    assert_eq!(kept(&report), [(key, why.as_str())]);
+    *daemon.outcome.lock().unwrap() = Ok(());
+    assert_eq!(applied(&daemon.reload("").await), [key]);
+    daemon.running.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn larger_buffers_want_memory_that_was_set_aside() {
+    let daemon = Daemon::start().await;
+    daemon.write(&[("xoff = \"60KiB\"", "xoff = \"90KiB\"\nweight = 2")]);
+    let report = daemon.reload("").await;
+    assert_eq!(applied(&report), ["class.lossless.weight"]);
+    let kept = kept(&report);
+    assert_eq!(kept[0].0, "class.lossless.xoff");
+    // 30 KiB on each of three ports.
+    assert!(kept[0].1.contains("90 KiB more") && kept[0].1.contains("dataplane.spare-buffers"));
+    daemon.running.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_signal_does_the_same_and_is_recorded() {
+    let daemon = Daemon::start().await;
+    daemon.write(&[("policy = \"breaker\"", "policy = \"off\"")]);
+    daemon.running.stop.send(Signal::Reload).await.unwrap();
+    let reloaded = until(async || {
+        let page: EventPage = get(&daemon.running.socket, "/v1/events").await.json();
+        let mut events = page.events.into_iter();
+        events.find(|event| event.kind == "reloaded")
+    })
+    .await;
+    assert_eq!(reloaded.details["applied"], "1");
+    let status: Status = get(&daemon.running.socket, "/v1/status").await.json();
+    assert_eq!(status.deadlock_policy, "off");
+    daemon.running.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn without_a_file_there_is_nothing_to_read() {
+    let running = Running::start(FakeDataplane::start(), settings()).await;
+    let answer = request(&running.socket, "POST", "/v1/reload").await;
+    assert_eq!(answer.status, 409);
+    let wrong = request(&running.socket, "GET", "/v1/reload").await;
+    assert_eq!(wrong.status, 405);
+    assert!(wrong.json::<Error>().error.contains("answers POST"));
+    running.end().await.unwrap();
+}

@@ -1,0 +1,144 @@
+//! Reloads of a running switch under load: what they change is in force, and no frame is lost by them.
+
+mod support;
+
+use std::time::Duration as StdDuration;
+
+use nix::sys::signal::Signal;
+use support::{assert_nothing_left, scenario, until};
+use weir_api::client::{self, Method};
+use weir_api::daemon::{EventPage, Pfc, Status};
+use weir_api::reload::Reload;
+use weir_core::control::Policy;
+use weir_core::{Bytes, ClassMode, Duration};
+use weir_lab::endpoint::run::clock;
+use weir_lab::lab::stage::Stage;
+use weir_lab::lab::switches::SwitchProcess;
+
+/// Of each of the four switches.
+const RELOADS: u64 = 250;
+const ANSWER_LIMIT: StdDuration = StdDuration::from_secs(60);
+
+/// Writes what the switch's configuration is to be, and nothing happens yet.
+fn write(switch: &SwitchProcess, round: u64) -> (u64, &'static str) {
+    let mut config = switch.config.clone();
+    let xoff = 30 + 5 * (round % 7);
+    let policy = [Policy::Breaker, Policy::Auto][round as usize / 3 % 2];
+    for class in &mut config.classes {
+        class.weight = 1 + (round % 3) as u16;
+        if let ClassMode::Pfc { xoff: old, xon, .. } = &mut class.mode {
+            *old = Bytes::new(xoff * 1024);
+            *xon = Bytes::new((xoff - 8) * 1024);
+        }
+    }
+    config.deadlock.policy = policy;
+    config.deadlock.detect = Duration::from_millis(20 + round % 2);
+    let by = round as usize % config.routes.len();
+    config.routes.rotate_left(by);
+    std::fs::write(switch.config_file(), config.to_toml()).unwrap();
+    (xoff, policy.name())
+}
+
+fn reload(switch: &SwitchProcess) -> Reload {
+    let socket = &switch.config.api_socket;
+    let report = client::send(
+        socket,
+        Method::POST,
+        "/v1/reload",
+        None::<&()>,
+        ANSWER_LIMIT,
+    );
+    report.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Asks again while a release holds a buffer above its thresholds.
+fn reload_all(switch: &SwitchProcess) {
+    until("everything is in force", || {
+        let kept = reload(switch).kept;
+        for setting in &kept {
+            assert!(setting.why.contains("drained"), "{setting:?}");
+        }
+        kept.is_empty().then_some(())
+    });
+}
+
+fn assert_in_force(switch: &SwitchProcess, xoff_kib: u64, policy: &str) {
+    let status: Status = switch.get("/v1/status").unwrap();
+    assert_eq!(status.deadlock_policy, policy);
+    let pfc: Vec<Pfc> = switch.get("/v1/pfc").unwrap();
+    for port in pfc.iter().filter(|port| port.release_ingress.is_none()) {
+        assert!(port.xoff_bytes >= xoff_kib * 1024, "{port:?}");
+    }
+}
+
+#[test]
+fn a_thousand_reloads_of_a_loaded_ring_lose_no_frame() {
+    let scenario = scenario(
+        "ring4.toml",
+        &[
+            "duration=600s",
+            "deadlock.policy=breaker",
+            "link-defaults.rate=25Mbit",
+        ],
+    );
+    let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
+    let run_dirs: Vec<_> = stage
+        .switches
+        .iter()
+        .map(|switch| switch.config.run_dir.clone())
+        .collect();
+    let start = clock().unwrap() + Duration::from_millis(500);
+    stage
+        .start_hosts(&scenario, start)
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    for round in 0..RELOADS {
+        for switch in &mut stage.switches {
+            let (xoff, policy) = write(switch, round);
+            reload_all(switch);
+            assert_in_force(switch, xoff, policy);
+        }
+    }
+    // By a signal, too: it is told as an event.
+    let switch = &mut stage.switches[0];
+    let reloaded = |switch: &SwitchProcess| {
+        let page: EventPage = switch.get("/v1/events?after=0").unwrap();
+        let reloads = page.events.iter().filter(|event| event.kind == "reloaded");
+        reloads.map(|event| event.sequence).max()
+    };
+    let before = reloaded(switch);
+    switch.process().unwrap().signal(Signal::SIGHUP);
+    until("the signal's reload is told", || {
+        (reloaded(switch) > before).then_some(())
+    });
+
+    for host in &mut stage.hosts {
+        host.stop_sending().unwrap();
+    }
+    let (sent, received) = until("everything arrives", || {
+        let hosts = stage.hosts.iter_mut();
+        let snapshots: Vec<_> = hosts.map(|host| host.snapshot().unwrap()).collect();
+        let sum = |count: fn(&weir_lab::endpoint::report::Snapshot) -> u64| -> u64 {
+            snapshots.iter().map(count).sum()
+        };
+        let sent = sum(|host| host.sent.iter().map(|flow| flow.frames).sum());
+        let received = sum(|host| host.received.iter().map(|flow| flow.frames).sum());
+        (received >= sent).then_some((sent, received))
+    });
+    assert_eq!(sent, received);
+    assert!(sent > 1_000, "{sent} frames");
+    for host in &mut stage.hosts {
+        for flow in host.finish().unwrap().received {
+            let wrong = (
+                flow.missing,
+                flow.reordered,
+                flow.duplicated,
+                flow.corrupted,
+            );
+            assert_eq!(wrong, (0, 0, 0, 0), "{flow:?}");
+        }
+    }
+    stage
+        .tear_down()
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    run_dirs.iter().for_each(|dir| assert_nothing_left(dir));
+}
