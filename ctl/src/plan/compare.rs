@@ -11,10 +11,11 @@ use weir_config::scenario::Scenario;
 use weir_config::Override;
 
 use super::buffers::{self, Buffer};
+use super::counted::{percent, Counted};
 use super::network::{LinkOptions, Network};
 use crate::output::{bytes, seconds, table, Output, NONE};
 
-/// Buffers of links between switches, which are what runs record.
+/// What a run counted and recorded, and what is planned for its scenario.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The scenario.
@@ -23,8 +24,10 @@ pub struct Comparison {
     pub runner: String,
     /// Time between two samples.
     pub interval_us: f64,
-    /// Each buffer that was recorded and is planned for.
+    /// Each buffer that was recorded over time and is planned for: runs record those of links between switches.
     pub buffers: Vec<BufferComparison>,
+    /// Peaks and pauses as the switches counted them.
+    pub counted: Counted,
 }
 
 /// One buffer. Errors are predicted − measured.
@@ -91,14 +94,16 @@ fn compare(run: &RunResult, scenario: &Scenario, links: &LinkOptions) -> Result<
             }
         }
     }
-    if buffers.is_empty() {
-        bail!("the run has samples of no buffer that is planned for: runs record those of links between switches");
+    let counted = Counted::new(&network, &run.buffers)?;
+    if buffers.is_empty() && counted.buffers.is_empty() {
+        bail!("the run says nothing of any buffer that is planned for");
     }
     Ok(Comparison {
         scenario: run.scenario.clone(),
         runner: run.runner.clone(),
         interval_us: run.series.interval_seconds * 1e6,
         buffers,
+        counted,
     })
 }
 
@@ -137,9 +142,6 @@ fn of_buffer(key: String, buffer: &Buffer, samples: &[u64], interval: f64) -> Bu
 }
 
 fn text(comparison: &Comparison) -> String {
-    let percent = |part: Option<f64>| {
-        part.map_or_else(|| NONE.to_owned(), |part| format!("{:.1} %", part * 100.0))
-    };
     let time = |micros: Option<f64>| {
         micros.map_or_else(|| NONE.to_owned(), |micros| seconds(micros / 1e6))
     };
@@ -156,7 +158,7 @@ fn text(comparison: &Comparison) -> String {
             percent(row.mean_error),
         ]
     });
-    table(
+    let samples = table(
         &[
             "buffer",
             ">samples",
@@ -169,7 +171,12 @@ fn text(comparison: &Comparison) -> String {
             ">mean error",
         ],
         rows,
-    )
+    );
+    let parts = [
+        (!comparison.counted.buffers.is_empty()).then(|| comparison.counted.text()),
+        (!comparison.buffers.is_empty()).then_some(samples),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod apply;
 mod buffers;
 pub mod cli;
 mod compare;
+mod counted;
 mod ecn;
 mod egress;
 mod headroom;

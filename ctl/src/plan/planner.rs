@@ -436,6 +436,10 @@ fn egress_plan(switch: &Switch, one: &Computed, xoff_at: Option<f64>) -> Result<
     let paused = one.outcome.paused.as_ref();
     let runs_dry = paused.is_some_and(|paused| !paused.pauses.is_empty());
     let longest_feedback = queue.inputs.iter().map(|input| input.feedback_delay);
+    let streams = switch.streams.iter();
+    let here = streams.filter(|stream| (stream.egress, stream.class) == (one.egress, one.class));
+    let frame = here.map(|stream| stream.frame).max().unwrap_or_default();
+    let payload = frame.get() as f64 / (frame + LINE_OVERHEAD).get() as f64;
     let drained = queue.rate * longest_feedback.fold(0.0, f64::max) / count as f64;
     Ok(EgressPlan {
         switch: switch.name.clone(),
@@ -445,6 +449,7 @@ fn egress_plan(switch: &Switch, one: &Computed, xoff_at: Option<f64>) -> Result<
         offered_gbps: queue.offered(),
         rate_gbps: queue.rate,
         peak_bytes: charged(peak, one.factor),
+        peak_frame_bytes: charged(peak, payload),
         delay_us: delay(switch, one)?.unwrap_or(peak / queue.rate),
         ecn: class
             .ecn
