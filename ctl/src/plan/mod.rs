@@ -2,6 +2,7 @@
 
 mod advice;
 mod apply;
+mod arrivals;
 mod buffers;
 pub mod cli;
 mod compare;

@@ -73,6 +73,8 @@ pub struct Stream {
     pub stop: Option<f64>,
     /// All that it sends, on the line, in kbit; `None` for no end.
     pub volume: Option<f64>,
+    /// For how long it sends and for how long it does not, in µs, again and again.
+    pub on_off: Option<[f64; 2]>,
 }
 
 /// Everything that is planned.
@@ -248,6 +250,7 @@ fn everyone_to_each(ports: &[Port], config: &DaemonConfig) -> Vec<Stream> {
                 start: 0.0,
                 stop: None,
                 volume: None,
+                on_off: None,
             }));
         }
     }
@@ -295,6 +298,10 @@ fn streams_of(scenario: &Scenario, ports: &[Vec<SwitchPort>], flow: &Flow) -> Ve
         }
         Pattern::Steady | Pattern::OnOff { .. } => None,
     };
+    let on_off = match flow.pattern {
+        Pattern::OnOff { on, off } => Some([on, off].map(micros)),
+        Pattern::Steady | Pattern::Burst { .. } => None,
+    };
     let mut found: BTreeMap<(usize, usize, usize), Stream> = BTreeMap::new();
     let first = scenario.hosts[flow.from].switch;
     let mut ahead = Vec::new();
@@ -329,6 +336,7 @@ fn streams_of(scenario: &Scenario, ports: &[Vec<SwitchPort>], flow: &Flow) -> Ve
                 stop: (flow.stop < scenario.duration)
                     .then(|| micros(flow.stop) + start - micros(flow.start)),
                 volume,
+                on_off,
             };
             found.insert(key, stream);
             if let PortPeer::Switch(next) = ports[switch][egress].peer {

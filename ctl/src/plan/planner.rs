@@ -9,8 +9,9 @@ use weir_core::config::Reserve;
 use weir_core::switch::LINE_OVERHEAD;
 use weir_core::{Bytes, ClassMode, Duration, FeedbackCoding, PortRole};
 
+use super::arrivals::{Arrivals, Input};
 use super::ecn;
-use super::egress::{self, Arrivals, Egress, Input, Limits, Outcome};
+use super::egress::{self, Egress, Limits, Outcome};
 use super::headroom::Charging;
 use super::network::{gigabits, kilobits, micros, Network, Port, Stream, Switch};
 use super::result::{BudgetPlan, EgressPlan, Headroom, IngressPlan, Pauses};
@@ -159,6 +160,7 @@ fn input(switch: &Switch, ingress: usize, line: f64, streams: &[&Stream]) -> Inp
         stop: stream.stop,
         rate: stream.rate,
         volume: stream.volume,
+        on_off: stream.on_off,
     });
     Input {
         ingress,
