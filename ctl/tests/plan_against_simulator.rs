@@ -86,22 +86,71 @@ fn check(case: &Case) {
 fn show() {
     for (file, overrides) in [
         (BURST, &[][..]),
-        (BURST, &["link-defaults.rate=10Gbit", "link-defaults.delay=1us", "duration=12ms", "flow.a.start=1ms", "flow.a.stop=9ms", "flow.b.start=1ms", "flow.b.stop=10ms", "flow.c.start=2ms", "flow.c.stop=8ms"]),
-        (BURST, &["flow.a.frame=600B", "flow.b.frame=600B", "flow.c.frame=600B"]),
+        (
+            BURST,
+            &[
+                "link-defaults.rate=10Gbit",
+                "link-defaults.delay=1us",
+                "duration=12ms",
+                "flow.a.start=1ms",
+                "flow.a.stop=9ms",
+                "flow.b.start=1ms",
+                "flow.b.stop=10ms",
+                "flow.c.start=2ms",
+                "flow.c.stop=8ms",
+            ],
+        ),
+        (
+            BURST,
+            &[
+                "flow.a.frame=600B",
+                "flow.b.frame=600B",
+                "flow.c.frame=600B",
+            ],
+        ),
         (BURST, &["flow.a.frame=300B"]),
         (BURST, &["flow.b.rate=10Mbit"]),
         (BURST, &["flow.b.rate=5Mbit"]),
         (BURST, &["flow.c.on=100ms", "flow.c.off=300ms"]),
         (BURST, &["flow.c.size=1MB"]),
-        (BURST, &["class.lossless.xoff=64KiB", "class.lossless.xon=60KiB"]),
+        (
+            BURST,
+            &["class.lossless.xoff=64KiB", "class.lossless.xon=60KiB"],
+        ),
         ("one-switch.toml", &[]),
         (INCAST, &[OPEN]),
         (INCAST, &[OPEN, "class.lossless.xon=500kB", "duration=20ms"]),
         (INCAST, &[OPEN, "traffic.0.size=500kB"]),
         (INCAST, &[OPEN, "topology.hosts=4", "traffic.0.to=h4"]),
-        (INCAST, &[OPEN, "topology.hosts=9", "traffic.0.to=h4", "link-defaults.delay=10us", "class.lossless.headroom=300kB", "duration=30ms"]),
-        (INCAST, &[OPEN, "class.lossless.mode=lossy", "class.lossless.buffer=400MB", "class.lossless.xoff=", "class.lossless.xon=", "class.lossless.headroom="]),
+        (
+            INCAST,
+            &[
+                OPEN,
+                "topology.hosts=9",
+                "traffic.0.to=h4",
+                "link-defaults.delay=10us",
+                "class.lossless.headroom=300kB",
+                "duration=30ms",
+            ],
+        ),
+        (
+            INCAST,
+            &[
+                OPEN,
+                "class.lossless.mode=lossy",
+                "class.lossless.buffer=400MB",
+                "class.lossless.xoff=",
+                "class.lossless.xon=",
+                "class.lossless.headroom=",
+            ],
+        ),
     ] {
-        check(&Case { file, overrides, peak: 9.0, pauses: 9.0, queue: 9.0 });
+        check(&Case {
+            file,
+            overrides,
+            peak: 9.0,
+            pauses: 9.0,
+            queue: 9.0,
+        });
     }
 }

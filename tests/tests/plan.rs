@@ -60,7 +60,10 @@ fn peaks_and_pauses_of_a_burst_are_as_planned() {
         assert!(row["pauses"].as_u64().unwrap() >= PAUSES_MIN, "{row}");
         for error in ["peak_error", "pauses_error"] {
             let part = row[error].as_f64().expect("something was counted");
-            assert!(part.abs() <= TOLERANCE, "{name}: {error} {part}\n{counted:#}");
+            assert!(
+                part.abs() <= TOLERANCE,
+                "{name}: {error} {part}\n{counted:#}"
+            );
         }
     }
     let queues = rows(counted, "queues");

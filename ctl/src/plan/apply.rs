@@ -22,7 +22,7 @@ const ROUNDS_MAX: usize = 8;
 /// When advice does not end, or what comes of it is no legal configuration.
 pub fn apply(mut config: DaemonConfig, links: &LinkOptions, out: &Path) -> Result<()> {
     for _ in 0..ROUNDS_MAX {
-        let plan = planned_configuration(String::new(), &config, links)?;
+        let (plan, _) = planned_configuration(String::new(), &config, links)?;
         if plan.advice.is_empty() {
             return write(&config, out);
         }

@@ -35,6 +35,7 @@ Exit status 1: a headroom or a budget is too small.
 Examples:
   switchctl plan scenarios/incast.toml
   switchctl plan scenarios/incast.toml --set class.lossless.xoff=200kB
+  switchctl plan scenarios/burst.toml --svg burst.svg
   switchctl plan /etc/weir/s1.toml --round-trip 20us --apply s1.toml
   switchctl --json plan /etc/weir/s1.toml | jq -r '.advice[] | \"\\(.class) \\(.key) = \\(.value)\"'
   switchctl plan reproduce fig10"
@@ -60,6 +61,9 @@ pub struct FileArguments {
     /// Write the configuration with what is advised into this new file. Comments are not kept.
     #[arg(long, value_name = "OUT", conflicts_with = "overrides")]
     pub apply: Option<PathBuf>,
+    /// Draw what buffers hold over time, against their thresholds.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// T of every link, from XOFF until the last frame sent without it has arrived, such as 20us. In the place of
     /// what the file says.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]

@@ -86,7 +86,7 @@ fn compare(run: &RunResult, scenario: &Scenario, links: &LinkOptions) -> Result<
     let network = Network::from_scenario(scenario, links)?;
     let mut buffers = Vec::new();
     for switch in &network.switches {
-        for buffer in buffers::buffers(&network, switch)? {
+        for buffer in buffers::buffers(&network, switch, false)? {
             let key = format!("{}:{}:{}", switch.name, buffer.port, buffer.priority);
             if let Some(samples) = run.series.occupancy.get(&key) {
                 let interval = run.series.interval_seconds * 1e6;
@@ -188,11 +188,13 @@ mod tests {
     fn buffer() -> Buffer {
         Buffer {
             port: "p".into(),
+            class: "lossless".into(),
             priority: 3,
             curve: Curve::rate_function(8.0),
             end: 4.0,
             full_bytes: Some(3_000.0),
             xoff_at: Some(3.0),
+            pauses: Vec::new(),
         }
     }
 

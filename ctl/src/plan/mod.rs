@@ -11,6 +11,7 @@ mod ecn;
 mod egress;
 mod headroom;
 mod network;
+mod picture;
 mod planner;
 mod reproduce;
 mod result;
@@ -52,7 +53,10 @@ pub fn run(arguments: &PlanArguments, output: &Output) -> Result<bool> {
     let Some(file) = file else {
         anyhow::bail!("name a scenario or a configuration to plan for");
     };
-    let plan = plan(file, overrides, &arguments.file.links())?;
+    let (plan, network) = plan(file, overrides, &arguments.file.links())?;
+    if let Some(svg) = &arguments.file.svg {
+        picture::write(&network, &plan, svg)?;
+    }
     output.print(&plan, text::text)?;
     if let Some(out) = &arguments.file.apply {
         if plan.kind != "configuration" {
@@ -66,7 +70,7 @@ pub fn run(arguments: &PlanArguments, output: &Output) -> Result<bool> {
 }
 
 /// Plans for a scenario or for a switch's configuration: the one that the file is.
-fn plan(file: &Path, overrides: &[Override], links: &LinkOptions) -> Result<Plan> {
+fn plan(file: &Path, overrides: &[Override], links: &LinkOptions) -> Result<(Plan, Network)> {
     let name = file.display().to_string();
     let configuration = match DaemonConfig::load(file) {
         Ok(_) if !overrides.is_empty() => anyhow::bail!(
@@ -86,7 +90,11 @@ fn plan(file: &Path, overrides: &[Override], links: &LinkOptions) -> Result<Plan
     }
 }
 
-fn planned_configuration(file: String, config: &DaemonConfig, links: &LinkOptions) -> Result<Plan> {
+fn planned_configuration(
+    file: String,
+    config: &DaemonConfig,
+    links: &LinkOptions,
+) -> Result<(Plan, Network)> {
     let network = Network::from_configuration(config, links);
     planned(file, "configuration", network, &config.classes)
 }
@@ -97,7 +105,12 @@ fn is_configuration(file: &Path) -> bool {
         .any(|line| line.trim_start().starts_with("[[port]]"))
 }
 
-fn planned(file: String, kind: &'static str, network: Network, classes: &[Class]) -> Result<Plan> {
+fn planned(
+    file: String,
+    kind: &'static str,
+    network: Network,
+    classes: &[Class],
+) -> Result<(Plan, Network)> {
     let (mut ingress, mut egress) = (Vec::new(), Vec::new());
     for switch in &network.switches {
         let (buffers, queues) = planner::switch(&network, switch, kind == "configuration")?;
@@ -105,7 +118,7 @@ fn planned(file: String, kind: &'static str, network: Network, classes: &[Class]
         egress.extend(queues);
     }
     let advice = advice::advice(classes, &ingress, &egress);
-    Ok(Plan {
+    let plan = Plan {
         file,
         kind,
         lossless: advice
@@ -114,8 +127,9 @@ fn planned(file: String, kind: &'static str, network: Network, classes: &[Class]
         ingress,
         egress,
         advice,
-        notes: network.notes,
-    })
+        notes: network.notes.clone(),
+    };
+    Ok((plan, network))
 }
 
 #[cfg(test)]

@@ -7,14 +7,14 @@ fn scenario(name: &str, overrides: &[&str]) -> Plan {
         .join("../scenarios")
         .join(name);
     let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
-    plan(&file, &overrides, &LinkOptions::default()).unwrap()
+    plan(&file, &overrides, &LinkOptions::default()).unwrap().0
 }
 
 fn configuration(text: &str) -> Plan {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s1.toml");
     std::fs::write(&file, text).unwrap();
-    plan(&file, &[], &LinkOptions::default()).unwrap()
+    plan(&file, &[], &LinkOptions::default()).unwrap().0
 }
 
 fn assert_near(left: f64, right: f64, part: f64) {
