@@ -1,5 +1,7 @@
 //! What comes by one ingress port over time, for one queue.
 
+use std::rc::Rc;
+
 use anyhow::Result;
 use weir_calculus::algebra::Curve;
 use weir_calculus::multiflow::control::{FixedRate, RateControl, ScheduledRate};
@@ -33,6 +35,8 @@ pub struct Arrivals {
     pub volume: Option<f64>,
     /// How long it sends and how long it is silent, again and again.
     pub on_off: Option<[f64; 2]>,
+    /// In the place of all but `start`: how much has come by when, `start` later.
+    pub recorded: Option<Rc<[(f64, f64)]>>,
 }
 
 impl Input {
@@ -47,7 +51,8 @@ impl Input {
     /// Flows without volumes offer what they can at each time. Where a flow with a volume is among them, the others count as
     /// volumes, too: their rate for as long as they last. O(flows²).
     pub fn offered(&self, end: f64) -> Result<(Curve<f64>, Box<dyn RateControl<f64>>)> {
-        if self.flows.iter().any(|flow| flow.volume.is_some()) {
+        let has_volume = |flow: &Arrivals| flow.volume.is_some() || flow.recorded.is_some();
+        if self.flows.iter().any(has_volume) {
             return Ok((self.volumes()?, Box::new(FixedRate(self.line))));
         }
         let always = Curve::rate_function(self.line);
@@ -57,6 +62,12 @@ impl Input {
     fn volumes(&self) -> Result<Curve<f64>> {
         let mut sum = Curve::zero();
         for flow in &self.flows {
+            if let Some(points) = &flow.recorded {
+                let shifted = points.iter().map(|(time, sum)| (time + flow.start, *sum));
+                let points: Vec<(f64, f64)> = shifted.collect();
+                sum = sum.plus(&Curve::through(&points, 0.0)?)?;
+                continue;
+            }
             let rate = flow.rate.unwrap_or(self.line);
             let mut curve = Curve::rate_latency(rate, flow.start);
             let most = [
@@ -130,6 +141,7 @@ mod tests {
             rate,
             volume: None,
             on_off: None,
+            recorded: None,
         }
     }
 

@@ -192,6 +192,7 @@ mod tests {
             rate: None,
             volume: None,
             on_off: None,
+            recorded: None,
         };
         Egress {
             rate: 100.0,

@@ -4,6 +4,7 @@ mod advice;
 mod apply;
 mod arrivals;
 mod buffers;
+mod capture;
 pub mod cli;
 mod compare;
 mod counted;
@@ -53,7 +54,10 @@ pub fn run(arguments: &PlanArguments, output: &Output) -> Result<bool> {
     let Some(file) = file else {
         anyhow::bail!("name a scenario or a configuration to plan for");
     };
-    let (plan, network) = plan(file, overrides, &arguments.file.links())?;
+    let (plan, network) = match &arguments.file.from_capture {
+        Some(capture) => plan_recorded(file, overrides, capture, &arguments.file.links())?,
+        None => plan(file, overrides, &arguments.file.links())?,
+    };
     if let Some(svg) = &arguments.file.svg {
         picture::write(&network, &plan, svg)?;
     }
@@ -88,6 +92,23 @@ fn plan(file: &Path, overrides: &[Override], links: &LinkOptions) -> Result<(Pla
             planned(name, "scenario", network, &scenario.classes)
         }
     }
+}
+
+/// Plans a scenario's network for arrivals that were recorded.
+fn plan_recorded(
+    file: &Path,
+    overrides: &[Override],
+    capture: &Path,
+    links: &LinkOptions,
+) -> Result<(Plan, Network)> {
+    if is_configuration(file) {
+        anyhow::bail!("--from-capture is for scenarios: a configuration does not say which hosts are behind its ports");
+    }
+    let scenario = Scenario::load(file, overrides)?;
+    let recorded = capture::load(capture, &scenario)?;
+    let network = Network::from_recorded(&scenario, &recorded, links)?;
+    let name = file.display().to_string();
+    planned(name, "scenario", network, &scenario.classes)
 }
 
 fn planned_configuration(

@@ -82,7 +82,9 @@ pub fn computed(network: &Network, switch: &Switch, alone: bool) -> Result<Vec<C
     }
     let part = |ingress: usize, streams: &[&Stream]| {
         let wanted = wanted(ingress, streams);
-        if alone {
+        // What was recorded has shared the line already.
+        let is_recorded = streams.iter().all(|stream| stream.recorded.is_some());
+        if alone || is_recorded {
             wanted
         } else {
             wanted * (line(ingress) / by_ingress[ingress]).min(1.0)
@@ -108,7 +110,7 @@ pub fn computed(network: &Network, switch: &Switch, alone: bool) -> Result<Vec<C
         let rate = class_rate(line(egress), class, &demands);
         let streams = switch.streams.iter();
         let here = streams.filter(|stream| (stream.egress, stream.class) == (egress, class));
-        let factors = here.map(|stream| switch.charging.factor(stream.frame));
+        let factors = here.map(|stream| stream.charge);
         let factor = factors.fold(0.0, f64::max);
         let queue = Egress {
             rate,
@@ -161,6 +163,7 @@ fn input(switch: &Switch, ingress: usize, line: f64, streams: &[&Stream]) -> Inp
         rate: stream.rate,
         volume: stream.volume,
         on_off: stream.on_off,
+        recorded: stream.recorded.clone(),
     });
     Input {
         ingress,
@@ -276,7 +279,7 @@ fn ingress_plan(
     let streams = switch.streams.iter();
     let mut lengths: Vec<Bytes> = streams
         .filter(|stream| (stream.ingress, stream.class) == (port, class))
-        .map(|stream| stream.frame)
+        .flat_map(|stream| [stream.frame, stream.wasteful])
         .collect();
     lengths.sort_unstable();
     lengths.dedup();
@@ -467,7 +470,7 @@ fn delay(switch: &Switch, one: &Computed) -> Result<Option<f64>> {
     let streams = switch.streams.iter();
     for stream in streams.filter(|stream| (stream.egress, stream.class) == (one.egress, one.class))
     {
-        let (Some(rate), None) = (stream.rate, stream.volume) else {
+        let (Some(rate), None, None) = (stream.rate, stream.volume, &stream.recorded) else {
             return Ok(None);
         };
         let frame = kilobits((stream.frame + LINE_OVERHEAD).get() as f64);

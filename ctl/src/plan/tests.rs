@@ -181,12 +181,12 @@ fn an_applied_plan_has_nothing_to_advise() {
         );
     let config = DaemonConfig::parse(&text, Path::new("in.toml")).unwrap();
     let links = LinkOptions::default();
-    let before = planned_configuration(String::new(), &config, &links).unwrap();
+    let (before, _) = planned_configuration(String::new(), &config, &links).unwrap();
     let mut keys: Vec<&str> = before.advice.iter().map(|advice| advice.key).collect();
     keys.sort_unstable();
     assert_eq!(keys, ["ecn-kmax", "ecn-kmin", "headroom", "xon"]);
     apply::apply(config.clone(), &links, &out).unwrap();
-    let after = plan(&out, &[], &links).unwrap();
+    let (after, _) = plan(&out, &[], &links).unwrap();
     assert!(
         after.lossless && after.advice.is_empty(),
         "{:?}",
