@@ -59,7 +59,7 @@ pub struct FileArguments {
     /// Put a value over one of the scenario: class.lossless.xoff=30KiB. May be given again.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub overrides: Vec<Override>,
-    /// Write the configuration with what is advised into this new file. Comments are not kept.
+    /// Write the file with what is advised into this new file, comments kept.
     #[arg(long, value_name = "OUT", conflicts_with = "overrides")]
     pub apply: Option<PathBuf>,
     /// Plan a scenario's network for recorded arrivals in the place of its flows: frames between its hosts in a pcap or
