@@ -108,6 +108,9 @@ pub struct BufferResult {
     pub pauses: u64,
     /// XOFF sent, refreshes included.
     pub xoff_sent: u64,
+    /// XOFF and XON that were sent to a host of the lab and that it did not get: a lost XON holds it until the pause's time is over.
+    #[serde(default)]
+    pub pauses_lost: u64,
 }
 
 /// One event of a run.

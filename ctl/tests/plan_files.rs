@@ -61,7 +61,7 @@ fn a_picture_has_every_group_of_buffers_and_its_thresholds() {
         "lossless of s1:h3",
         "xoff 256.0 KiB",
         "xon 224.0 KiB",
-        "headroom 320.0 KiB",
+        "headroom 512.0 KiB",
         "neighbour paused",
     ] {
         assert!(picture.contains(text), "{text}");

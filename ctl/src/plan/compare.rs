@@ -1,7 +1,7 @@
 //! `switchctl plan compare`: prediction beside what was measured.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 use anyhow::{bail, Context, Result};
@@ -62,14 +62,15 @@ pub fn run(
     output: &Output,
 ) -> Result<()> {
     let name = || run.display().to_string();
-    let file = File::open(run).with_context(name)?;
-    let result: RunResult = serde_json::from_reader(BufReader::new(file))
-        .with_context(|| format!("{} is no result of a run", run.display()))?;
     let scenario = Scenario::load(scenario, overrides)?;
+    let file = File::open(run).with_context(name)?;
+    let result = read_run(BufReader::new(file), &scenario).with_context(name)?;
     output.print(&compare(&result, &scenario, links)?, text)
 }
 
-fn compare(run: &RunResult, scenario: &Scenario, links: &LinkOptions) -> Result<Comparison> {
+/// The result of a run of this scenario.
+pub fn read_run(file: impl Read, scenario: &Scenario) -> Result<RunResult> {
+    let run: RunResult = serde_json::from_reader(file).context("no result of a run")?;
     if run.format != RUN_FORMAT {
         bail!(
             "the run has format {}, and this is for {RUN_FORMAT}",
@@ -83,6 +84,10 @@ fn compare(run: &RunResult, scenario: &Scenario, links: &LinkOptions) -> Result<
             scenario.name
         );
     }
+    Ok(run)
+}
+
+fn compare(run: &RunResult, scenario: &Scenario, links: &LinkOptions) -> Result<Comparison> {
     let network = Network::from_scenario(scenario, links)?;
     let mut buffers = Vec::new();
     for switch in &network.switches {

@@ -101,6 +101,7 @@ fn buffers(scenario: &Scenario, ports: &[Vec<SwitchPort>], network: &Network) ->
                     egress_bytes_max: gauges.egress_max.get(),
                     pauses: if has_levels { 0 } else { ended + last },
                     xoff_sent: if has_levels { 0 } else { counters.xoff_sent },
+                    pauses_lost: 0,
                 });
             }
         }

@@ -98,10 +98,21 @@ fn flows(scenario: &Scenario, raw: &Raw) -> Vec<FlowResult> {
 
 fn buffers(scenario: &Scenario, raw: &Raw) -> Vec<BufferResult> {
     let mut buffers = Vec::new();
-    for (switch, (queues, told)) in scenario.switches.iter().zip(&raw.buffers) {
+    for (index, (queues, told)) in raw.buffers.iter().enumerate() {
+        let switch = &scenario.switches[index];
+        // XOFF and XON that the host behind a port has got.
+        let heard = |port: &str, priority: u8| {
+            let mut hosts = scenario.hosts.iter().zip(&raw.reports);
+            let (_, report) =
+                hosts.find(|(host, _)| (host.switch, host.name.as_str()) == (index, port))?;
+            let priority = usize::from(priority);
+            Some(report.control.xoff[priority] + report.control.xon[priority])
+        };
         for queue in queues {
             let same = |pfc: &&Pfc| (&pfc.port, pfc.priority) == (&queue.port, queue.priority);
             let pfc = told.iter().find(same);
+            let sent = pfc.map_or(0, |pfc| pfc.xoff_sent_total + pfc.xon_sent_total);
+            let heard = heard(&queue.port, queue.priority);
             buffers.push(BufferResult {
                 switch: switch.clone(),
                 port: queue.port.clone(),
@@ -110,6 +121,7 @@ fn buffers(scenario: &Scenario, raw: &Raw) -> Vec<BufferResult> {
                 egress_bytes_max: queue.egress_bytes_max,
                 pauses: pfc.map_or(0, |pfc| pfc.xon_sent_total + u64::from(pfc.pausing)),
                 xoff_sent: pfc.map_or(0, |pfc| pfc.xoff_sent_total),
+                pauses_lost: heard.map_or(0, |heard| sent.saturating_sub(heard)),
             });
         }
     }

@@ -2,31 +2,18 @@
 
 use std::io::Read;
 
-use anyhow::{bail, Context, Result};
-use weir_api::run::{RunResult, RUN_FORMAT};
+use anyhow::Result;
 use weir_config::scenario::Scenario;
 use weir_core::switch::LINE_OVERHEAD;
 
+use super::super::compare::read_run;
 use super::super::network::{kilobits, scenario_charging};
 use super::line::Thinned;
 use super::{Recorded, RecordedFlow};
 
 /// Each flow of the run that the scenario has by that name.
 pub fn read(file: impl Read, scenario: &Scenario) -> Result<Recorded> {
-    let run: RunResult = serde_json::from_reader(file).context("no result of a run")?;
-    if run.format != RUN_FORMAT {
-        bail!(
-            "the run has format {}, and this is for {RUN_FORMAT}",
-            run.format
-        );
-    }
-    if run.scenario != scenario.name {
-        bail!(
-            "the run is one of the scenario `{}`, not of `{}`",
-            run.scenario,
-            scenario.name
-        );
-    }
+    let run = read_run(file, scenario)?;
     let charging = scenario_charging(scenario);
     let interval = run.series.interval_seconds;
     let mut flows = Vec::new();
