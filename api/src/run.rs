@@ -51,6 +51,9 @@ pub struct RunResult {
     pub control_frames: u64,
     /// Each flow.
     pub flows: Vec<FlowResult>,
+    /// What buffers and queues came to, by switch, port and priority; only those that ever held a frame.
+    #[serde(default)]
+    pub buffers: Vec<BufferResult>,
     /// Frames dropped by switches and by the kernel under them, by reason; only what happened.
     pub drops: BTreeMap<String, u64>,
     /// Events of all switches in time order.
@@ -86,6 +89,28 @@ pub struct FlowResult {
     pub bits_per_second_last_third: f64,
     /// Longest time without an arrival, from the first arrival (or the start) to the end of the run.
     pub longest_stall_seconds: f64,
+}
+
+/// One (switch, port, priority) of a run, as the switch itself counted it since it was started last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BufferResult {
+    /// The switch.
+    pub switch: String,
+    /// The port, by its neighbour's name.
+    pub port: String,
+    /// The priority, 0 to 7.
+    pub priority: u8,
+    /// The most that was charged to the port's ingress buffer, in whole cells.
+    pub ingress_bytes_max: u64,
+    /// The most that waited to leave by the port, in frame bytes.
+    pub egress_bytes_max: u64,
+    /// How often the switch paused the neighbour with PFC: XON that it sent, and one more if it still paused it at the end.
+    pub pauses: u64,
+    /// XOFF sent, refreshes included.
+    pub xoff_sent: u64,
+    /// XOFF and XON that were sent to a host of the lab and that it did not get: a lost XON holds it until the pause's time is over.
+    #[serde(default)]
+    pub pauses_lost: u64,
 }
 
 /// One event of a run.

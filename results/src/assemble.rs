@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weir_api::describe::Described;
-use weir_api::run::{FlowResult, RunEvent, RunResult, Series, RUN_FORMAT};
+use weir_api::run::{BufferResult, FlowResult, RunEvent, RunResult, Series, RUN_FORMAT};
 use weir_config::scenario::Scenario;
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::Instant;
@@ -38,6 +38,8 @@ pub struct Parts {
     pub held_frames: u64,
     /// One for each flow of the scenario, in its order.
     pub flows: Vec<FlowResult>,
+    /// Buffers and queues; those that never held a frame are left out of the result.
+    pub buffers: Vec<BufferResult>,
     /// Frames dropped, by reason; those that never happened are left out.
     pub drops: BTreeMap<String, u64>,
     /// Events of all switches in any order. What was before the beginning of traffic is left out of the result.
@@ -62,6 +64,8 @@ pub fn assemble(scenario: &Scenario, parts: Parts) -> RunResult {
     let mut events = parts.events;
     events.retain(|event| event.seconds >= 0.0);
     events.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let mut buffers = parts.buffers;
+    buffers.retain(|buffer| buffer.ingress_bytes_max > 0 || buffer.egress_bytes_max > 0);
     let timing = verdict::timing(scenario, &events, &parts.series);
     let count = |kind: &str| events.iter().filter(|event| event.kind == kind).count() as u64;
     let mode = scenario
@@ -86,6 +90,7 @@ pub fn assemble(scenario: &Scenario, parts: Parts) -> RunResult {
         flows_moved: count("flow_moved"),
         control_frames: parts.control_frames,
         flows: parts.flows,
+        buffers,
         drops: parts.drops,
         events,
         series: parts.series,
@@ -129,13 +134,14 @@ fn masters(events: &[RunEvent]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{event, ring4};
+    use crate::fixtures::{buffer, event, ring4};
 
     fn parts(scenario: &Scenario) -> Parts {
         Parts {
             runner: Runner::Sim,
             held_frames: 12,
             flows: vec![FlowResult::default(); scenario.flows.len()],
+            buffers: [0, 512].map(|bytes| buffer("s1", bytes)).to_vec(),
             drops: BTreeMap::from([("no_route".to_owned(), 2)]),
             events: vec![
                 event(0.3, "s2", "master_elected"),
@@ -186,6 +192,11 @@ mod tests {
         assert_eq!((result.policy.as_str(), result.seed), ("off", 1));
         assert_eq!(result.drops["no_route"], 2);
         assert_eq!(result.control_frames, 40);
+        assert_eq!(
+            result.buffers,
+            [buffer("s1", 512)],
+            "the other one was never used"
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What the tests of several modules begin with.
 
-use weir_api::run::{RunEvent, RunResult, Series, RUN_FORMAT};
+use weir_api::run::{BufferResult, RunEvent, RunResult, Series, RUN_FORMAT};
 use weir_config::scenario::Scenario;
 
 /// A result in which nothing happened.
@@ -23,6 +23,7 @@ pub fn empty_result() -> RunResult {
         flows_moved: 0,
         control_frames: 0,
         flows: Vec::new(),
+        buffers: Vec::new(),
         drops: Default::default(),
         events: Vec::new(),
         series: Series::default(),
@@ -39,6 +40,17 @@ pub fn event(seconds: f64, switch: &str, kind: &str) -> RunEvent {
         port: Some("p".into()),
         priority: Some(3),
         details: Default::default(),
+    }
+}
+
+/// Priority 3 at port `p`, whose ingress buffer held `bytes` once.
+pub fn buffer(switch: &str, bytes: u64) -> BufferResult {
+    BufferResult {
+        switch: switch.into(),
+        port: "p".into(),
+        priority: 3,
+        ingress_bytes_max: bytes,
+        ..BufferResult::default()
     }
 }
 

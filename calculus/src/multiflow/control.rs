@@ -47,6 +47,46 @@ impl<S: Scalar> RateControl<S> for FixedRate<S> {
     fn on_timeout(&mut self, _now: &S, _admitted: &S) {}
 }
 
+/// A rate that changes at given times, whatever happens. With arrivals that always leave something to send it is the limit of an
+/// application that offers so much at each time and nothing later of what it could not send.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScheduledRate<S> {
+    rate: S,
+    /// Changes to come, the next one last.
+    ahead: Vec<(S, S)>,
+}
+
+impl<S: Scalar> ScheduledRate<S> {
+    /// Zero until the first of `changes`, each of which is a time and the rate from then on, in order of time.
+    pub fn new(mut changes: Vec<(S, S)>) -> Self {
+        changes.reverse();
+        Self {
+            rate: S::zero(),
+            ahead: changes,
+        }
+    }
+}
+
+impl<S: Scalar> RateControl<S> for ScheduledRate<S> {
+    fn rate(&self) -> &S {
+        &self.rate
+    }
+
+    fn next_timer(&self) -> Option<S> {
+        self.ahead.last().map(|(time, _)| time.clone())
+    }
+
+    fn on_timer(&mut self, _now: &S) {
+        if let Some((_, rate)) = self.ahead.pop() {
+            self.rate = rate;
+        }
+    }
+
+    fn on_notification(&mut self, _now: &S, _admitted: &S) {}
+
+    fn on_timeout(&mut self, _now: &S, _admitted: &S) {}
+}
+
 /// Additive increase and multiplicative decrease, as in III-C.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aimd<S> {

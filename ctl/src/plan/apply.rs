@@ -1,92 +1,77 @@
-//! `switchctl plan --apply`: a configuration with what was advised.
+//! `switchctl plan --apply`: the file with what was advised, all else in it as it was.
 
 use std::fs;
 use std::path::Path;
 
 use anyhow::{bail, Context, Result};
-use weir_config::daemon::{Class, DaemonConfig};
-use weir_config::units::parse_size;
-use weir_core::{Budgets, Bytes, ClassMode};
+use toml_edit::{DocumentMut, Item, TableLike, Value};
 
-use super::network::LinkOptions;
-use super::planned_configuration;
 use super::result::{Advice, Plan};
 
 /// What is taken can call for more: so often at most.
 const ROUNDS_MAX: usize = 8;
 
-/// Takes advice until there is none, and writes the configuration that is left. What is there is not overwritten.
+/// Takes advice until there is none, and writes the file that is left, comments and order kept. `plan` plans for a file's
+/// text. What is there is not overwritten.
 ///
 /// # Errors
 ///
-/// When advice does not end, or what comes of it is no legal configuration.
-pub fn apply(mut config: DaemonConfig, links: &LinkOptions, out: &Path) -> Result<()> {
-    for _ in 0..ROUNDS_MAX {
-        let plan = planned_configuration(String::new(), &config, links)?;
-        if plan.advice.is_empty() {
-            return write(&config, out);
-        }
-        take(&mut config, &plan)?;
-    }
-    bail!("there is still something to change after taking advice {ROUNDS_MAX} times; nothing is written")
-}
-
-fn write(config: &DaemonConfig, out: &Path) -> Result<()> {
+/// When advice does not end, when what comes of it is no legal file, or when the file's classes are not tables.
+pub fn apply(text: &str, plan: impl Fn(&str) -> Result<Plan>, out: &Path) -> Result<()> {
     let name = out.display().to_string();
     if out.exists() {
         bail!("{name} exists; name a new file");
     }
-    let text = config.to_toml();
-    DaemonConfig::parse(&text, out).context("what was advised does not go together")?;
-    fs::write(out, text).context(name)
+    let mut document: DocumentMut = text.parse()?;
+    for _ in 0..ROUNDS_MAX {
+        let text = document.to_string();
+        let plan = plan(&text).context("what was advised does not go together")?;
+        if plan.advice.is_empty() {
+            return fs::write(out, text).context(name);
+        }
+        for advice in &plan.advice {
+            set(&mut document, advice)?;
+        }
+    }
+    bail!("there is still something to change after taking advice {ROUNDS_MAX} times; nothing is written")
 }
 
-fn take(config: &mut DaemonConfig, plan: &Plan) -> Result<()> {
-    for advice in &plan.advice {
-        let mut classes = config.classes.iter_mut();
-        if let Some(class) = classes.find(|class| class.name == advice.class) {
-            set(class, advice)?;
+fn set(document: &mut DocumentMut, advice: &Advice) -> Result<()> {
+    let mut classes = classes(document).into_iter();
+    let is_named = |class: &&mut dyn TableLike| {
+        class.get("name").and_then(Item::as_str) == Some(&advice.class)
+    };
+    let class = classes
+        .find(is_named)
+        .with_context(|| format!("no [[class]] with the name `{}`", advice.class))?;
+    let mut value: Value = match advice.value.starts_with('[') {
+        true => advice.value.parse()?,
+        false => advice.value.as_str().into(),
+    };
+    match class.get_mut(advice.key).and_then(Item::as_value_mut) {
+        Some(old) => {
+            // With the comment behind it.
+            *value.decor_mut() = old.decor().clone();
+            *old = value;
+        }
+        None => {
+            class.insert(advice.key, Item::Value(value));
         }
     }
     Ok(())
 }
 
-fn set(class: &mut Class, advice: &Advice) -> Result<()> {
-    let sizes = advice
-        .value
-        .trim_matches(['[', ']'])
-        .split(',')
-        .map(|size| parse_size(size.trim().trim_matches('"')))
-        .collect::<Result<Vec<Bytes>, _>>()?;
-    let size = sizes.first().copied().unwrap_or_default();
-    if let Some(red) = &mut class.ecn {
-        match advice.key {
-            "ecn-kmin" => red.kmin = size,
-            "ecn-kmax" => red.kmax = size,
-            _ => {}
+/// `[[class]]`, or an array of inline tables.
+fn classes(document: &mut DocumentMut) -> Vec<&mut dyn TableLike> {
+    match document.get_mut("class") {
+        Some(Item::ArrayOfTables(tables)) => {
+            let each = tables.iter_mut();
+            each.map(|table| table as &mut dyn TableLike).collect()
         }
-    }
-    if let ClassMode::Pfc {
-        xoff,
-        xon,
-        headroom,
-    }
-    | ClassMode::Level {
-        xoff,
-        xon,
-        headroom,
-        ..
-    } = &mut class.mode
-    {
-        match advice.key {
-            "xoff" => *xoff = size,
-            "xon" => *xon = size,
-            "headroom" => *headroom = size,
-            _ => {}
+        Some(Item::Value(Value::Array(array))) => {
+            let tables = array.iter_mut().filter_map(Value::as_inline_table_mut);
+            tables.map(|table| table as &mut dyn TableLike).collect()
         }
+        _ => Vec::new(),
     }
-    if let (ClassMode::Level { budgets, .. }, "budgets") = (&mut class.mode, advice.key) {
-        *budgets = Budgets::new(&sizes).context("as many budgets as were there")?;
-    }
-    Ok(())
 }

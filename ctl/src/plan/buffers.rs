@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use weir_calculus::algebra::Curve;
 
+use super::egress::peak;
 use super::network::{Network, Switch};
 use super::planner::{computed, has_budgets, limits, xoff_time, Computed};
 
@@ -12,6 +13,8 @@ use super::planner::{computed, has_budgets, limits, xoff_time, Computed};
 pub struct Buffer {
     /// The port.
     pub port: String,
+    /// Its class.
+    pub class: String,
     /// The first priority of its class.
     pub priority: u8,
     /// As charged, in kbit.
@@ -22,6 +25,8 @@ pub struct Buffer {
     pub full_bytes: Option<f64>,
     /// When that is reached.
     pub xoff_at: Option<f64>,
+    /// From when to when the neighbour is paused.
+    pub pauses: Vec<[f64; 2]>,
 }
 
 impl Buffer {
@@ -33,50 +38,90 @@ impl Buffer {
     }
 }
 
-/// Each buffer of a switch, with PFC where its class has it.
-pub fn buffers(network: &Network, switch: &Switch) -> Result<Vec<Buffer>> {
-    let computed = computed(network, switch, false)?;
-    let mut found: BTreeMap<(usize, usize), (Curve<f64>, f64)> = BTreeMap::new();
+/// A buffer's frames for one egress.
+struct Part {
+    /// As charged, in kbit.
+    curve: Curve<f64>,
+    end: f64,
+    pauses: Vec<[f64; 2]>,
+}
+
+/// Each buffer of a switch, with PFC where its class has it. What it holds for several queues adds up; `alone`: each queue is
+/// a case of its own, and the one counts that fills the buffer most.
+pub fn buffers(network: &Network, switch: &Switch, alone: bool) -> Result<Vec<Buffer>> {
+    let computed = computed(network, switch, alone)?;
+    let mut found: BTreeMap<(usize, usize), Vec<(&Computed, Part)>> = BTreeMap::new();
     for one in &computed {
-        for (index, input) in one.queue.inputs.iter().enumerate() {
-            let class = &switch.classes[one.class];
-            let has_budgets = has_budgets(class, &switch.ports[input.ingress]);
-            let paused = one.outcome.paused.as_ref().filter(|_| !has_budgets);
-            let (curve, end) = match paused {
-                Some(paused) => (paused.group_backlogs[index].clone(), paused.end),
-                None => (one.outcome.free_backlog(index)?, one.outcome.free.end),
-            };
-            let curve = curve.held(&end)?.scaled(&one.factor);
-            let sum = found
-                .entry((one.class, input.ingress))
-                .or_insert((Curve::zero(), f64::INFINITY));
-            *sum = (sum.0.plus(&curve)?, sum.1.min(end));
+        for index in 0..one.queue.inputs.len() {
+            let port = one.queue.inputs[index].ingress;
+            let of_buffer = found.entry((one.class, port)).or_default();
+            of_buffer.push((one, part(switch, one, index)?));
         }
     }
-    let all: Vec<&Computed> = computed.iter().collect();
-    found
-        .into_iter()
-        .map(|((class, port), (curve, end))| {
-            let settings = &switch.classes[class];
-            let of_class: Vec<&Computed> = all
-                .iter()
-                .copied()
-                .filter(|one| one.class == class)
-                .collect();
-            let is_full = !has_budgets(settings, &switch.ports[port]);
-            let (_, full) = limits(settings, switch.charging, 1.0);
-            Ok(Buffer {
-                port: switch.ports[port].name.clone(),
-                priority: settings.priorities[0].index() as u8,
-                curve,
-                end,
-                full_bytes: is_full.then_some(full * 1e3 / 8.0),
-                xoff_at: if is_full {
-                    xoff_time(switch, class, port, &of_class)?
-                } else {
-                    None
-                },
-            })
+    let one_buffer = |((class, port), mut parts): ((usize, usize), Vec<(&Computed, Part)>)| {
+        if alone {
+            parts = fullest(parts)?;
+        }
+        let settings = &switch.classes[class];
+        let is_full = !has_budgets(settings, &switch.ports[port]);
+        let (_, full) = limits(settings, switch.charging, 1.0);
+        let feeds: Vec<&Computed> = parts.iter().map(|(one, _)| *one).collect();
+        let mut sum = Curve::zero();
+        for (_, part) in &parts {
+            sum = sum.plus(&part.curve)?;
+        }
+        let ends = parts.iter().map(|(_, part)| part.end);
+        // Those of the egress that pauses it most.
+        let pauses = parts.iter().map(|(_, part)| &part.pauses);
+        let pauses = pauses.max_by_key(|pauses| pauses.len());
+        Ok(Buffer {
+            port: switch.ports[port].name.clone(),
+            class: settings.name.clone(),
+            priority: settings.priorities[0].get(),
+            curve: sum,
+            end: ends.fold(f64::INFINITY, f64::min),
+            full_bytes: is_full.then_some(full * 1e3 / 8.0),
+            xoff_at: if is_full {
+                xoff_time(switch, class, port, &feeds)?
+            } else {
+                None
+            },
+            pauses: pauses.cloned().unwrap_or_default(),
         })
-        .collect()
+    };
+    found.into_iter().map(one_buffer).collect()
+}
+
+fn part(switch: &Switch, one: &Computed, input: usize) -> Result<Part> {
+    let port = &switch.ports[one.queue.inputs[input].ingress];
+    let has_budgets = has_budgets(&switch.classes[one.class], port);
+    let paused = one.outcome.paused.as_ref().filter(|_| !has_budgets);
+    let (curve, end, pauses) = match paused {
+        Some(paused) => {
+            let own = paused.pauses.iter().filter(|pause| pause.group == input);
+            let spans = own.map(|pause| [pause.from, pause.to.unwrap_or(paused.end)]);
+            let curve = paused.group_backlogs[input].clone();
+            (curve, paused.end, spans.collect())
+        }
+        None => {
+            let free = &one.outcome.free;
+            (one.outcome.free_backlog(input)?, free.end, Vec::new())
+        }
+    };
+    Ok(Part {
+        curve: curve.held(&end)?.scaled(&one.factor),
+        end,
+        pauses,
+    })
+}
+
+fn fullest(parts: Vec<(&Computed, Part)>) -> Result<Vec<(&Computed, Part)>> {
+    let mut fullest: Option<(f64, (&Computed, Part))> = None;
+    for one in parts {
+        let most = peak(&one.1.curve, one.1.end)?;
+        if fullest.as_ref().is_none_or(|(known, _)| most > *known) {
+            fullest = Some((most, one));
+        }
+    }
+    Ok(fullest.map(|(_, one)| one).into_iter().collect())
 }

@@ -35,6 +35,8 @@ Exit status 1: a headroom or a budget is too small.
 Examples:
   switchctl plan scenarios/incast.toml
   switchctl plan scenarios/incast.toml --set class.lossless.xoff=200kB
+  switchctl plan scenarios/burst.toml --svg burst.svg
+  switchctl plan scenarios/burst.toml --from-capture s1.pcapng --set class.lossless.xoff=100kB
   switchctl plan /etc/weir/s1.toml --round-trip 20us --apply s1.toml
   switchctl --json plan /etc/weir/s1.toml | jq -r '.advice[] | \"\\(.class) \\(.key) = \\(.value)\"'
   switchctl plan reproduce fig10"
@@ -57,9 +59,16 @@ pub struct FileArguments {
     /// Put a value over one of the scenario: class.lossless.xoff=30KiB. May be given again.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub overrides: Vec<Override>,
-    /// Write the configuration with what is advised into this new file. Comments are not kept.
+    /// Write the file with what is advised into this new file, comments kept.
     #[arg(long, value_name = "OUT", conflicts_with = "overrides")]
     pub apply: Option<PathBuf>,
+    /// Plan a scenario's network for recorded arrivals in the place of its flows: frames between its hosts in a pcap or
+    /// pcapng file, or the result of a run of it.
+    #[arg(long, value_name = "FILE")]
+    pub from_capture: Option<PathBuf>,
+    /// Draw what buffers hold over time, against their thresholds.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// T of every link, from XOFF until the last frame sent without it has arrived, such as 20us. In the place of
     /// what the file says.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]

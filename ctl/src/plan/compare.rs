@@ -1,7 +1,7 @@
 //! `switchctl plan compare`: prediction beside what was measured.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 use anyhow::{bail, Context, Result};
@@ -11,10 +11,11 @@ use weir_config::scenario::Scenario;
 use weir_config::Override;
 
 use super::buffers::{self, Buffer};
+use super::counted::{percent, Counted};
 use super::network::{LinkOptions, Network};
 use crate::output::{bytes, seconds, table, Output, NONE};
 
-/// Buffers of links between switches, which are what runs record.
+/// What a run counted and recorded, and what is planned for its scenario.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The scenario.
@@ -23,8 +24,10 @@ pub struct Comparison {
     pub runner: String,
     /// Time between two samples.
     pub interval_us: f64,
-    /// Each buffer that was recorded and is planned for.
+    /// Each buffer that was recorded over time and is planned for: runs record those of links between switches.
     pub buffers: Vec<BufferComparison>,
+    /// Peaks and pauses as the switches counted them.
+    pub counted: Counted,
 }
 
 /// One buffer. Errors are predicted − measured.
@@ -59,14 +62,15 @@ pub fn run(
     output: &Output,
 ) -> Result<()> {
     let name = || run.display().to_string();
-    let file = File::open(run).with_context(name)?;
-    let result: RunResult = serde_json::from_reader(BufReader::new(file))
-        .with_context(|| format!("{} is no result of a run", run.display()))?;
     let scenario = Scenario::load(scenario, overrides)?;
+    let file = File::open(run).with_context(name)?;
+    let result = read_run(BufReader::new(file), &scenario).with_context(name)?;
     output.print(&compare(&result, &scenario, links)?, text)
 }
 
-fn compare(run: &RunResult, scenario: &Scenario, links: &LinkOptions) -> Result<Comparison> {
+/// The result of a run of this scenario.
+pub fn read_run(file: impl Read, scenario: &Scenario) -> Result<RunResult> {
+    let run: RunResult = serde_json::from_reader(file).context("no result of a run")?;
     if run.format != RUN_FORMAT {
         bail!(
             "the run has format {}, and this is for {RUN_FORMAT}",
@@ -80,10 +84,14 @@ fn compare(run: &RunResult, scenario: &Scenario, links: &LinkOptions) -> Result<
             scenario.name
         );
     }
+    Ok(run)
+}
+
+fn compare(run: &RunResult, scenario: &Scenario, links: &LinkOptions) -> Result<Comparison> {
     let network = Network::from_scenario(scenario, links)?;
     let mut buffers = Vec::new();
     for switch in &network.switches {
-        for buffer in buffers::buffers(&network, switch)? {
+        for buffer in buffers::buffers(&network, switch, false)? {
             let key = format!("{}:{}:{}", switch.name, buffer.port, buffer.priority);
             if let Some(samples) = run.series.occupancy.get(&key) {
                 let interval = run.series.interval_seconds * 1e6;
@@ -91,14 +99,16 @@ fn compare(run: &RunResult, scenario: &Scenario, links: &LinkOptions) -> Result<
             }
         }
     }
-    if buffers.is_empty() {
-        bail!("the run has samples of no buffer that is planned for: runs record those of links between switches");
+    let counted = Counted::new(&network, &run.buffers)?;
+    if buffers.is_empty() && counted.buffers.is_empty() {
+        bail!("the run says nothing of any buffer that is planned for");
     }
     Ok(Comparison {
         scenario: run.scenario.clone(),
         runner: run.runner.clone(),
         interval_us: run.series.interval_seconds * 1e6,
         buffers,
+        counted,
     })
 }
 
@@ -137,9 +147,6 @@ fn of_buffer(key: String, buffer: &Buffer, samples: &[u64], interval: f64) -> Bu
 }
 
 fn text(comparison: &Comparison) -> String {
-    let percent = |part: Option<f64>| {
-        part.map_or_else(|| NONE.to_owned(), |part| format!("{:.1} %", part * 100.0))
-    };
     let time = |micros: Option<f64>| {
         micros.map_or_else(|| NONE.to_owned(), |micros| seconds(micros / 1e6))
     };
@@ -156,7 +163,7 @@ fn text(comparison: &Comparison) -> String {
             percent(row.mean_error),
         ]
     });
-    table(
+    let samples = table(
         &[
             "buffer",
             ">samples",
@@ -169,7 +176,12 @@ fn text(comparison: &Comparison) -> String {
             ">mean error",
         ],
         rows,
-    )
+    );
+    let parts = [
+        (!comparison.counted.buffers.is_empty()).then(|| comparison.counted.text()),
+        (!comparison.buffers.is_empty()).then_some(samples),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -181,11 +193,13 @@ mod tests {
     fn buffer() -> Buffer {
         Buffer {
             port: "p".into(),
+            class: "lossless".into(),
             priority: 3,
             curve: Curve::rate_function(8.0),
             end: 4.0,
             full_bytes: Some(3_000.0),
             xoff_at: Some(3.0),
+            pauses: Vec::new(),
         }
     }
 

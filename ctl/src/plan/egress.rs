@@ -3,10 +3,10 @@
 use anyhow::Result;
 use weir_calculus::algebra::{Crossing, Curve, Extended};
 use weir_calculus::congestion::pfc::{Resume, Thresholds};
-use weir_calculus::multiflow::control::FixedRate;
 use weir_calculus::multiflow::prediction::{predict, Prediction};
 use weir_calculus::multiflow::scenario::{Discipline, PauseScope, Pfc, Scenario, Source};
 
+use super::arrivals::Input;
 use super::shares;
 
 /// Periods of PFC that a plan without an end looks at.
@@ -15,58 +15,6 @@ const PERIODS: f64 = 8.0;
 const FILLING_SPAN: f64 = 100.0;
 /// Pauses and resumptions of all ports that a plan looks at, at most.
 const PAUSES_MAX: f64 = 20_000.0;
-
-/// Traffic from one ingress port, on the line: kbit, µs and Gbit/s.
-#[derive(Clone, Debug)]
-pub struct Input {
-    /// The ingress port.
-    pub ingress: usize,
-    /// Its flows.
-    pub flows: Vec<Arrivals>,
-    /// What of the ingress port's line these flows have.
-    pub line: f64,
-    /// From the crossing of a threshold to its effect.
-    pub feedback_delay: f64,
-}
-
-/// One flow.
-#[derive(Clone, Debug)]
-pub struct Arrivals {
-    /// When it begins.
-    pub start: f64,
-    /// When it ends.
-    pub stop: Option<f64>,
-    /// At which rate; `None`: as fast as the line.
-    pub rate: Option<f64>,
-    /// How much at most.
-    pub volume: Option<f64>,
-}
-
-impl Input {
-    /// The rate of all its flows together while they send, at most that of the line.
-    pub fn rate(&self) -> f64 {
-        let rates = self.flows.iter().map(|flow| flow.rate.unwrap_or(self.line));
-        rates.sum::<f64>().min(self.line)
-    }
-
-    /// All flows together, before the line. O(flows²).
-    fn curve(&self) -> Result<Curve<f64>> {
-        let mut sum = Curve::zero();
-        for flow in &self.flows {
-            let rate = flow.rate.unwrap_or(self.line);
-            let mut curve = Curve::rate_latency(rate, flow.start);
-            let most = [
-                flow.volume,
-                flow.stop.map(|stop| (stop - flow.start).max(0.0) * rate),
-            ];
-            if let Some(most) = most.into_iter().flatten().reduce(f64::min) {
-                curve = curve.min(&Curve::constant(most))?;
-            }
-            sum = sum.plus(&curve)?;
-        }
-        Ok(sum)
-    }
-}
 
 /// Thresholds of a class, for what an ingress port holds, as bytes on the line (kbit).
 #[derive(Clone, Copy, Debug)]
@@ -169,9 +117,10 @@ impl Egress {
             .iter()
             .enumerate()
             .map(|(port, input)| {
+                let (arrivals, control) = input.offered(end)?;
                 Ok(Source {
-                    arrivals: input.curve()?,
-                    control: Box::new(FixedRate(input.line)),
+                    arrivals,
+                    control,
                     port,
                     class: 0,
                 })
@@ -229,6 +178,7 @@ pub fn reaches(curve: &Curve<f64>, end: f64, level: f64) -> Result<Option<f64>> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::arrivals::Arrivals;
     use super::*;
 
     const XOFF: f64 = 800.0;
@@ -241,6 +191,8 @@ mod tests {
             stop: None,
             rate: None,
             volume: None,
+            on_off: None,
+            recorded: None,
         };
         Egress {
             rate: 100.0,

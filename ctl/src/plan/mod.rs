@@ -2,13 +2,17 @@
 
 mod advice;
 mod apply;
+mod arrivals;
 mod buffers;
+mod capture;
 pub mod cli;
 mod compare;
+mod counted;
 mod ecn;
 mod egress;
 mod headroom;
 mod network;
+mod picture;
 mod planner;
 mod reproduce;
 mod result;
@@ -17,7 +21,7 @@ mod text;
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{bail, Context, Result};
 use weir_config::daemon::{Class, DaemonConfig};
 use weir_config::scenario::Scenario;
 use weir_config::Override;
@@ -45,57 +49,75 @@ pub fn run(arguments: &PlanArguments, output: &Output) -> Result<bool> {
         None => {}
     }
     let FileArguments {
-        file, overrides, ..
+        file,
+        overrides,
+        apply: out,
+        svg,
+        from_capture,
+        ..
     } = &arguments.file;
     let Some(file) = file else {
         anyhow::bail!("name a scenario or a configuration to plan for");
     };
-    let plan = plan(file, overrides, &arguments.file.links())?;
+    let links = arguments.file.links();
+    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let planned = |text: &str| plan(text, file, overrides, from_capture.as_deref(), &links);
+    let (plan, network) = planned(&text)?;
+    if let Some(svg) = svg {
+        picture::write(&network, &plan, svg)?;
+    }
     output.print(&plan, text::text)?;
-    if let Some(out) = &arguments.file.apply {
-        if plan.kind != "configuration" {
-            anyhow::bail!("--apply writes the configuration of a switch; what is advised for a scenario goes behind it as --set");
-        }
-        let config = DaemonConfig::load(file)?;
-        apply::apply(config, &arguments.file.links(), out)?;
+    if let Some(out) = out {
+        apply::apply(&text, |text| Ok(planned(text)?.0), out)?;
         eprintln!("{} has what was advised", out.display());
     }
     Ok(plan.lossless)
 }
 
-/// Plans for a scenario or for a switch's configuration: the one that the file is.
-fn plan(file: &Path, overrides: &[Override], links: &LinkOptions) -> Result<Plan> {
+/// Plans for the text of a scenario or of a switch's configuration: the one that it is. `file` is its name.
+fn plan(
+    text: &str,
+    file: &Path,
+    overrides: &[Override],
+    capture: Option<&Path>,
+    links: &LinkOptions,
+) -> Result<(Plan, Network)> {
     let name = file.display().to_string();
-    let configuration = match DaemonConfig::load(file) {
-        Ok(_) if !overrides.is_empty() => anyhow::bail!(
-            "{name} is the configuration of a switch, and --set is for scenarios: change the file"
-        ),
-        Ok(config) => Ok(config),
-        // Only a configuration says what its ports are.
-        Err(error) if is_configuration(file) => return Err(error.into()),
-        Err(_) => Err(Scenario::load(file, overrides)?),
-    };
-    match configuration {
-        Ok(config) => planned_configuration(name, &config, links),
-        Err(scenario) => {
-            let network = Network::from_scenario(&scenario, links)?;
-            planned(name, "scenario", network, &scenario.classes)
+    // Only a configuration says what its ports are.
+    if is_configuration(text) {
+        if !overrides.is_empty() {
+            bail!("{name} is the configuration of a switch, and --set is for scenarios: change the file");
         }
+        if capture.is_some() {
+            bail!("{name} is the configuration of a switch, which does not say what hosts are behind its ports: --from-capture is for scenarios");
+        }
+        let config = DaemonConfig::parse(text, file)?;
+        let network = Network::from_configuration(&config, links);
+        return planned(name, "configuration", network, &config.classes);
     }
+    let scenario = Scenario::parse(text, file, overrides)?;
+    let network = match capture {
+        None => Network::from_scenario(&scenario, links)?,
+        Some(capture) => {
+            let recorded = capture::load(capture, &scenario)?;
+            Network::from_recorded(&scenario, &recorded, links)?
+        }
+    };
+    planned(name, "scenario", network, &scenario.classes)
 }
 
-fn planned_configuration(file: String, config: &DaemonConfig, links: &LinkOptions) -> Result<Plan> {
-    let network = Network::from_configuration(config, links);
-    planned(file, "configuration", network, &config.classes)
+/// Whether it has ports. What is no TOML at all counts as a scenario, whose reader says where it is wrong.
+fn is_configuration(text: &str) -> bool {
+    let document = text.parse::<toml_edit::DocumentMut>();
+    document.is_ok_and(|document| document.contains_key("port"))
 }
 
-fn is_configuration(file: &Path) -> bool {
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    text.lines()
-        .any(|line| line.trim_start().starts_with("[[port]]"))
-}
-
-fn planned(file: String, kind: &'static str, network: Network, classes: &[Class]) -> Result<Plan> {
+fn planned(
+    file: String,
+    kind: &'static str,
+    network: Network,
+    classes: &[Class],
+) -> Result<(Plan, Network)> {
     let (mut ingress, mut egress) = (Vec::new(), Vec::new());
     for switch in &network.switches {
         let (buffers, queues) = planner::switch(&network, switch, kind == "configuration")?;
@@ -103,7 +125,7 @@ fn planned(file: String, kind: &'static str, network: Network, classes: &[Class]
         egress.extend(queues);
     }
     let advice = advice::advice(classes, &ingress, &egress);
-    Ok(Plan {
+    let plan = Plan {
         file,
         kind,
         lossless: advice
@@ -112,8 +134,9 @@ fn planned(file: String, kind: &'static str, network: Network, classes: &[Class]
         ingress,
         egress,
         advice,
-        notes: network.notes,
-    })
+        notes: network.notes.clone(),
+    };
+    Ok((plan, network))
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
 //! What is planned: switches with ports, classes, and the traffic through them, from a scenario or a configuration.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use anyhow::{bail, Result};
 use weir_config::daemon::{Class, DaemonConfig, DataplaneConfig};
-use weir_config::scenario::{Flow, Pattern, PortPeer, Scenario, SwitchPort};
+use weir_config::scenario::{Flow, Pattern, PortPeer, Scenario, SwitchPort, Transport};
 use weir_core::switch::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, PortRole};
 
+use super::capture::{Recorded, RecordedFlow};
 use super::headroom::{Charging, Feedback, Link};
 
 /// Streams of a plan at most: each flow is one at each switch that it passes.
@@ -63,8 +65,12 @@ pub struct Stream {
     pub egress: usize,
     /// Index of its class.
     pub class: usize,
-    /// Frame length.
+    /// Frame length; of several the longest.
     pub frame: Bytes,
+    /// The length of which most is charged for each byte on the line.
+    pub wasteful: Bytes,
+    /// What is charged for each byte on the line.
+    pub charge: f64,
     /// On the line, in Gbit/s; `None`: as fast as the line.
     pub rate: Option<f64>,
     /// When its first frame has arrived at this switch at the earliest, in µs.
@@ -73,6 +79,10 @@ pub struct Stream {
     pub stop: Option<f64>,
     /// All that it sends, on the line, in kbit; `None` for no end.
     pub volume: Option<f64>,
+    /// For how long it sends and for how long it does not, in µs, again and again.
+    pub on_off: Option<[f64; 2]>,
+    /// In the place of all these: how much has come by when, in µs and kbit on the line. Beside it, `start` shifts all times.
+    pub recorded: Option<Rc<[(f64, f64)]>>,
 }
 
 /// Everything that is planned.
@@ -110,6 +120,11 @@ impl LinkOptions {
             (None, None) => otherwise,
         }
     }
+}
+
+/// How the switches of a scenario charge frames.
+pub fn scenario_charging(scenario: &Scenario) -> Charging {
+    charging(&scenario.dataplane())
 }
 
 fn charging(dataplane: &DataplaneConfig) -> Charging {
@@ -174,28 +189,100 @@ impl Network {
             bail!("the scenario has no flows to plan for");
         }
         let all_ports = scenario.all_ports();
-        let mut streams = vec![Vec::new(); scenario.switches.len()];
-        let mut count = 0;
-        let mut is_spread = false;
+        let mut gathered = Gathered::new(scenario);
         for flow in &scenario.flows {
-            let found = streams_of(scenario, &all_ports, flow);
-            is_spread |= found
-                .windows(2)
-                .any(|pair| (pair[0].0, pair[0].1.ingress) == (pair[1].0, pair[1].1.ingress));
-            for (switch, stream) in found {
-                count += 1;
-                if count > STREAMS_MAX {
-                    bail!("more than {STREAMS_MAX} pairs of a flow and a switch are too many to plan for");
-                }
-                streams[switch].push(stream);
-            }
+            gathered.add(streams_of(scenario, &all_ports, flow))?;
         }
-        let dataplane = scenario.dataplane();
-        let switches = all_ports.iter().zip(streams).enumerate();
+        let mut network = gathered.network(&all_ports, options, micros(scenario.duration));
+        let mut flows = scenario.flows.iter();
+        if flows.any(|flow| flow.transport.is_answered()) {
+            let note = "flows are planned as if no transport slowed them: what PFC must bear when ECN does not help";
+            network.notes.insert(0, note.to_owned());
+        }
+        Ok(network)
+    }
+
+    /// Each switch of a scenario with the arrivals that were recorded, in the place of its flows.
+    ///
+    /// # Errors
+    ///
+    /// With too many of them.
+    pub fn from_recorded(
+        scenario: &Scenario,
+        recorded: &Recorded,
+        options: &LinkOptions,
+    ) -> Result<Self> {
+        let all_ports = scenario.all_ports();
+        let mut gathered = Gathered::new(scenario);
+        let mut total = 0.0;
+        for arrivals in &recorded.flows {
+            total += arrivals.total();
+            let flow = as_flow(scenario, arrivals);
+            let mut streams = streams_of(scenario, &all_ports, &flow);
+            // What was recorded is what came to the first switch.
+            let starts = streams.iter().map(|(_, stream)| stream.start);
+            let first = starts.fold(f64::INFINITY, f64::min);
+            for (_, stream) in &mut streams {
+                stream.start -= first;
+                stream.wasteful = arrivals.wasteful;
+                stream.charge = arrivals.charge;
+                stream.recorded = Some(Rc::clone(&arrivals.points));
+            }
+            gathered.add(streams)?;
+        }
+        // Long enough for all of it to get through the slowest port.
+        let ports = all_ports.iter().flatten();
+        let slowest = ports.map(|port| gigabits(port.properties.rate));
+        let end = recorded.span + total / slowest.fold(f64::INFINITY, f64::min);
+        let mut network = gathered.network(&all_ports, options, end);
+        network.notes.extend(recorded.notes.iter().cloned());
+        Ok(network)
+    }
+}
+
+/// Streams by switch.
+struct Gathered<'a> {
+    scenario: &'a Scenario,
+    streams: Vec<Vec<Stream>>,
+    count: usize,
+    /// True when some flow may take several ways.
+    is_spread: bool,
+}
+
+impl<'a> Gathered<'a> {
+    fn new(scenario: &'a Scenario) -> Self {
+        Self {
+            scenario,
+            streams: vec![Vec::new(); scenario.switches.len()],
+            count: 0,
+            is_spread: false,
+        }
+    }
+
+    /// One flow, at all switches that it can pass.
+    fn add(&mut self, found: Vec<(usize, Stream)>) -> Result<()> {
+        self.is_spread |= found
+            .windows(2)
+            .any(|pair| (pair[0].0, pair[0].1.ingress) == (pair[1].0, pair[1].1.ingress));
+        for (switch, stream) in found {
+            self.count += 1;
+            if self.count > STREAMS_MAX {
+                bail!(
+                    "more than {STREAMS_MAX} pairs of a flow and a switch are too many to plan for"
+                );
+            }
+            self.streams[switch].push(stream);
+        }
+        Ok(())
+    }
+
+    fn network(self, ports: &[Vec<SwitchPort>], options: &LinkOptions, end: f64) -> Network {
+        let scenario = self.scenario;
+        let switches = ports.iter().zip(self.streams).enumerate();
         let switches = switches
             .map(|(index, (ports, streams))| Switch {
                 name: scenario.switches[index].clone(),
-                charging: charging(&dataplane),
+                charging: scenario_charging(scenario),
                 ports: ports
                     .iter()
                     .map(|port| scenario_port(scenario, port, options))
@@ -206,14 +293,7 @@ impl Network {
             .filter(|switch| !switch.streams.is_empty())
             .collect();
         let mut notes = Vec::new();
-        if scenario
-            .flows
-            .iter()
-            .any(|flow| flow.transport.is_answered())
-        {
-            notes.push("flows are planned as if no transport slowed them: what PFC must bear when ECN does not help".to_owned());
-        }
-        if is_spread {
+        if self.is_spread {
             notes.push("a flow whose hash picks the way counts on each, with its part of the line: more may meet on one".to_owned());
         }
         if scenario.switches.len() > 1 {
@@ -225,11 +305,29 @@ impl Network {
                 scenario.credit_loop_text(&found)
             ));
         }
-        Ok(Self {
+        Network {
             switches,
-            end: Some(micros(scenario.duration)),
+            end: Some(end),
             notes,
-        })
+        }
+    }
+}
+
+/// A flow that goes where the recorded one went.
+fn as_flow(scenario: &Scenario, arrivals: &RecordedFlow) -> Flow {
+    Flow {
+        name: String::new(),
+        from: arrivals.from,
+        to: arrivals.to,
+        via: arrivals.via.clone(),
+        class: arrivals.class,
+        rate: None,
+        frame: arrivals.longest,
+        start: Duration::ZERO,
+        stop: scenario.duration,
+        pattern: Pattern::Steady,
+        transport: Transport::Open,
+        answer_class: arrivals.class,
     }
 }
 
@@ -244,10 +342,14 @@ fn everyone_to_each(ports: &[Port], config: &DaemonConfig) -> Vec<Stream> {
                 egress,
                 class,
                 frame,
+                wasteful: frame,
+                charge: charging(&config.dataplane).factor(frame),
                 rate: None,
                 start: 0.0,
                 stop: None,
                 volume: None,
+                on_off: None,
+                recorded: None,
             }));
         }
     }
@@ -295,6 +397,11 @@ fn streams_of(scenario: &Scenario, ports: &[Vec<SwitchPort>], flow: &Flow) -> Ve
         }
         Pattern::Steady | Pattern::OnOff { .. } => None,
     };
+    let charging = scenario_charging(scenario);
+    let on_off = match flow.pattern {
+        Pattern::OnOff { on, off } => Some([on, off].map(micros)),
+        Pattern::Steady | Pattern::Burst { .. } => None,
+    };
     let mut found: BTreeMap<(usize, usize, usize), Stream> = BTreeMap::new();
     let first = scenario.hosts[flow.from].switch;
     let mut ahead = Vec::new();
@@ -324,11 +431,15 @@ fn streams_of(scenario: &Scenario, ports: &[Vec<SwitchPort>], flow: &Flow) -> Ve
                 egress,
                 class: flow.class,
                 frame: flow.frame,
+                wasteful: flow.frame,
+                charge: charging.factor(flow.frame),
                 rate: flow.rate.map(|rate| on_line(gigabits(rate))),
                 start,
                 stop: (flow.stop < scenario.duration)
                     .then(|| micros(flow.stop) + start - micros(flow.start)),
                 volume,
+                on_off,
+                recorded: None,
             };
             found.insert(key, stream);
             if let PortPeer::Switch(next) = ports[switch][egress].peer {

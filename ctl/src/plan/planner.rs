@@ -9,8 +9,9 @@ use weir_core::config::Reserve;
 use weir_core::switch::LINE_OVERHEAD;
 use weir_core::{Bytes, ClassMode, Duration, FeedbackCoding, PortRole};
 
+use super::arrivals::{Arrivals, Input};
 use super::ecn;
-use super::egress::{self, Arrivals, Egress, Input, Limits, Outcome};
+use super::egress::{self, Egress, Limits, Outcome};
 use super::headroom::Charging;
 use super::network::{gigabits, kilobits, micros, Network, Port, Stream, Switch};
 use super::result::{BudgetPlan, EgressPlan, Headroom, IngressPlan, Pauses};
@@ -81,7 +82,9 @@ pub fn computed(network: &Network, switch: &Switch, alone: bool) -> Result<Vec<C
     }
     let part = |ingress: usize, streams: &[&Stream]| {
         let wanted = wanted(ingress, streams);
-        if alone {
+        // What was recorded has shared the line already.
+        let is_recorded = streams.iter().all(|stream| stream.recorded.is_some());
+        if alone || is_recorded {
             wanted
         } else {
             wanted * (line(ingress) / by_ingress[ingress]).min(1.0)
@@ -107,7 +110,7 @@ pub fn computed(network: &Network, switch: &Switch, alone: bool) -> Result<Vec<C
         let rate = class_rate(line(egress), class, &demands);
         let streams = switch.streams.iter();
         let here = streams.filter(|stream| (stream.egress, stream.class) == (egress, class));
-        let factors = here.map(|stream| switch.charging.factor(stream.frame));
+        let factors = here.map(|stream| stream.charge);
         let factor = factors.fold(0.0, f64::max);
         let queue = Egress {
             rate,
@@ -159,6 +162,8 @@ fn input(switch: &Switch, ingress: usize, line: f64, streams: &[&Stream]) -> Inp
         stop: stream.stop,
         rate: stream.rate,
         volume: stream.volume,
+        on_off: stream.on_off,
+        recorded: stream.recorded.clone(),
     });
     Input {
         ingress,
@@ -274,7 +279,7 @@ fn ingress_plan(
     let streams = switch.streams.iter();
     let mut lengths: Vec<Bytes> = streams
         .filter(|stream| (stream.ingress, stream.class) == (port, class))
-        .map(|stream| stream.frame)
+        .flat_map(|stream| [stream.frame, stream.wasteful])
         .collect();
     lengths.sort_unstable();
     lengths.dedup();
@@ -436,6 +441,10 @@ fn egress_plan(switch: &Switch, one: &Computed, xoff_at: Option<f64>) -> Result<
     let paused = one.outcome.paused.as_ref();
     let runs_dry = paused.is_some_and(|paused| !paused.pauses.is_empty());
     let longest_feedback = queue.inputs.iter().map(|input| input.feedback_delay);
+    let streams = switch.streams.iter();
+    let here = streams.filter(|stream| (stream.egress, stream.class) == (one.egress, one.class));
+    let frame = here.map(|stream| stream.frame).max().unwrap_or_default();
+    let payload = frame.get() as f64 / (frame + LINE_OVERHEAD).get() as f64;
     let drained = queue.rate * longest_feedback.fold(0.0, f64::max) / count as f64;
     Ok(EgressPlan {
         switch: switch.name.clone(),
@@ -445,6 +454,7 @@ fn egress_plan(switch: &Switch, one: &Computed, xoff_at: Option<f64>) -> Result<
         offered_gbps: queue.offered(),
         rate_gbps: queue.rate,
         peak_bytes: charged(peak, one.factor),
+        peak_frame_bytes: charged(peak, payload),
         delay_us: delay(switch, one)?.unwrap_or(peak / queue.rate),
         ecn: class
             .ecn
@@ -460,7 +470,7 @@ fn delay(switch: &Switch, one: &Computed) -> Result<Option<f64>> {
     let streams = switch.streams.iter();
     for stream in streams.filter(|stream| (stream.egress, stream.class) == (one.egress, one.class))
     {
-        let (Some(rate), None) = (stream.rate, stream.volume) else {
+        let (Some(rate), None, None) = (stream.rate, stream.volume, &stream.recorded) else {
             return Ok(None);
         };
         let frame = kilobits((stream.frame + LINE_OVERHEAD).get() as f64);

@@ -108,6 +108,8 @@ pub struct EgressPlan {
     pub rate_gbps: f64,
     /// The most that waits, in all ingress buffers together.
     pub peak_bytes: u64,
+    /// The same in frame bytes, of frames as long as the longest one that comes.
+    pub peak_frame_bytes: u64,
     /// Longest time that a frame waits here, in order of arrival: h(α, β) for flows with rates below the port's, else the peak at the port's rate.
     pub delay_us: f64,
     /// Whether ECN acts first.

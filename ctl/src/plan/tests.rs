@@ -7,14 +7,19 @@ fn scenario(name: &str, overrides: &[&str]) -> Plan {
         .join("../scenarios")
         .join(name);
     let overrides: Vec<Override> = overrides.iter().map(|text| text.parse().unwrap()).collect();
-    plan(&file, &overrides, &LinkOptions::default()).unwrap()
+    let text = std::fs::read_to_string(&file).unwrap();
+    let links = LinkOptions::default();
+    plan(&text, &file, &overrides, None, &links).unwrap().0
 }
 
 fn configuration(text: &str) -> Plan {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("s1.toml");
-    std::fs::write(&file, text).unwrap();
-    plan(&file, &[], &LinkOptions::default()).unwrap()
+    plan_of(text).unwrap()
+}
+
+/// The plan for a file with this text.
+fn plan_of(text: &str) -> Result<Plan> {
+    let file = Path::new("s1.toml");
+    Ok(plan(text, file, &[], None, &LinkOptions::default())?.0)
 }
 
 fn assert_near(left: f64, right: f64, part: f64) {
@@ -161,10 +166,7 @@ fn a_configuration_has_headroom_for_the_worst_frames() {
 
 #[test]
 fn a_broken_configuration_is_not_taken_for_a_scenario() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("s1.toml");
-    std::fs::write(&file, CONFIGURATION.replace("xon", "xno")).unwrap();
-    let error = plan(&file, &[], &LinkOptions::default()).unwrap_err();
+    let error = plan_of(&CONFIGURATION.replace("xon", "xno")).unwrap_err();
     assert!(error.to_string().contains("xno"), "{error}");
 }
 
@@ -179,21 +181,19 @@ fn an_applied_plan_has_nothing_to_advise() {
             "mode = \"pfc\"",
             "mode = \"pfc\"\necn-kmin = \"300kB\"\necn-kmax = \"400kB\"",
         );
-    let config = DaemonConfig::parse(&text, Path::new("in.toml")).unwrap();
-    let links = LinkOptions::default();
-    let before = planned_configuration(String::new(), &config, &links).unwrap();
+    let before = plan_of(&text).unwrap();
     let mut keys: Vec<&str> = before.advice.iter().map(|advice| advice.key).collect();
     keys.sort_unstable();
     assert_eq!(keys, ["ecn-kmax", "ecn-kmin", "headroom", "xon"]);
-    apply::apply(config.clone(), &links, &out).unwrap();
-    let after = plan(&out, &[], &links).unwrap();
+    apply::apply(&text, plan_of, &out).unwrap();
+    let after = configuration(&std::fs::read_to_string(&out).unwrap());
     assert!(
         after.lossless && after.advice.is_empty(),
         "{:?}",
         after.advice
     );
     // And it stays what it is.
-    assert!(apply::apply(config, &links, &out).is_err());
+    assert!(apply::apply(&text, plan_of, &out).is_err());
 }
 
 #[test]

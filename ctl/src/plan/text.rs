@@ -91,7 +91,7 @@ fn advice_text(plan: &Plan) -> String {
 }
 
 /// Neighbouring rows that differ in their ports' names alone, as the first of them and how many there are.
-fn grouped<'a, T>(
+pub fn grouped<'a, T>(
     rows: impl Iterator<Item = &'a T>,
     same: impl Fn(&T, &T) -> bool,
 ) -> Vec<(&'a T, usize)> {
@@ -106,7 +106,7 @@ fn grouped<'a, T>(
 }
 
 /// Shown alike.
-fn same_ingress(left: &IngressPlan, right: &IngressPlan) -> bool {
+pub fn same_ingress(left: &IngressPlan, right: &IngressPlan) -> bool {
     left.switch == right.switch && {
         let cells = [left, right].map(|row| {
             let row = (row, 1);
@@ -125,7 +125,8 @@ fn same_egress(left: &EgressPlan, right: &EgressPlan) -> bool {
     left.switch == right.switch && egress_cells(&(left, 1))[1..] == egress_cells(&(right, 1))[1..]
 }
 
-fn place(switch: &str, port: &str, count: usize) -> String {
+/// A port, and how many others are like it.
+pub fn place(switch: &str, port: &str, count: usize) -> String {
     match count {
         1 => format!("{switch}:{port}"),
         _ => format!("{switch}:{port} and {} alike", count - 1),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weir_api::describe;
-use weir_api::run::{FlowResult, RunEvent, RunResult, Series};
+use weir_api::run::{BufferResult, FlowResult, RunEvent, RunResult, Series};
 use weir_config::scenario::{PortPeer, Scenario, SwitchPort};
 use weir_core::counters::DropReason;
 use weir_core::{Duration, Instant, PortId};
@@ -40,6 +40,7 @@ pub(crate) fn outcome(scenario: &Scenario, network: &Network, delivered: &Delive
             runner: Runner::Sim,
             held_frames: held,
             flows: flows(scenario, network, delivered),
+            buffers: buffers(scenario, &ports, network),
             drops: drops(&counters, network.totals()),
             events: events(scenario, &ports, network),
             series: series(scenario, &ports, network),
@@ -75,6 +76,37 @@ fn flows(scenario: &Scenario, network: &Network, delivered: &Delivered) -> Vec<F
             }
         })
         .collect()
+}
+
+fn buffers(scenario: &Scenario, ports: &[Vec<SwitchPort>], network: &Network) -> Vec<BufferResult> {
+    let mut buffers = Vec::new();
+    for (index, ports) in ports.iter().enumerate() {
+        let switch = network.switch(index);
+        for (place, port) in ports.iter().enumerate() {
+            let Some(id) = PortId::from_index(place) else {
+                continue;
+            };
+            let classes = scenario.classes.iter();
+            for priority in classes.flat_map(|class| class.priorities.iter().copied()) {
+                let gauges = switch.gauges(network.now(), id, priority);
+                let counters = &switch.counters(id).priority[priority.index()];
+                // Those are told Feedback, some of which has the form of a pause.
+                let has_levels = gauges.levels.is_some();
+                let (ended, last) = (counters.xon_sent, u64::from(gauges.pausing));
+                buffers.push(BufferResult {
+                    switch: scenario.switches[index].clone(),
+                    port: scenario.peer_name(port.peer).to_owned(),
+                    priority: priority.get(),
+                    ingress_bytes_max: gauges.ingress_max.get(),
+                    egress_bytes_max: gauges.egress_max.get(),
+                    pauses: if has_levels { 0 } else { ended + last },
+                    xoff_sent: if has_levels { 0 } else { counters.xoff_sent },
+                    pauses_lost: 0,
+                });
+            }
+        }
+    }
+    buffers
 }
 
 fn drops(counters: &Counters, totals: &Totals) -> BTreeMap<String, u64> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use weir_api::daemon::{Event, Sample, Status};
-use weir_api::run::{FlowResult, RunEvent, RunResult, Series};
+use weir_api::daemon::{Event, Pfc, Queue, Sample, Status};
+use weir_api::run::{BufferResult, FlowResult, RunEvent, RunResult, Series};
 use weir_config::scenario::{PortPeer, Scenario};
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::Instant;
@@ -20,6 +20,8 @@ pub struct Raw {
     pub reports: Vec<EndpointReport>,
     /// By switch, after the drain.
     pub statuses: Vec<Status>,
+    /// By switch, after the drain: queues, and what it told those that fill them.
+    pub buffers: Vec<(Vec<Queue>, Vec<Pfc>)>,
     /// By switch.
     pub events: Vec<Vec<Event>>,
     /// By switch.
@@ -33,6 +35,7 @@ pub fn result(scenario: &Scenario, raw: &Raw) -> RunResult {
         runner: Runner::Lab,
         held_frames: held(raw),
         flows: flows(scenario, raw),
+        buffers: buffers(scenario, raw),
         drops: drops(raw),
         events: events(scenario, raw),
         series: series(scenario, raw),
@@ -91,6 +94,38 @@ fn flows(scenario: &Scenario, raw: &Raw) -> Vec<FlowResult> {
             }
         })
         .collect()
+}
+
+fn buffers(scenario: &Scenario, raw: &Raw) -> Vec<BufferResult> {
+    let mut buffers = Vec::new();
+    for (index, (queues, told)) in raw.buffers.iter().enumerate() {
+        let switch = &scenario.switches[index];
+        // XOFF and XON that the host behind a port has got.
+        let heard = |port: &str, priority: u8| {
+            let mut hosts = scenario.hosts.iter().zip(&raw.reports);
+            let (_, report) =
+                hosts.find(|(host, _)| (host.switch, host.name.as_str()) == (index, port))?;
+            let priority = usize::from(priority);
+            Some(report.control.xoff[priority] + report.control.xon[priority])
+        };
+        for queue in queues {
+            let same = |pfc: &&Pfc| (&pfc.port, pfc.priority) == (&queue.port, queue.priority);
+            let pfc = told.iter().find(same);
+            let sent = pfc.map_or(0, |pfc| pfc.xoff_sent_total + pfc.xon_sent_total);
+            let heard = heard(&queue.port, queue.priority);
+            buffers.push(BufferResult {
+                switch: switch.clone(),
+                port: queue.port.clone(),
+                priority: queue.priority,
+                ingress_bytes_max: queue.ingress_bytes_max,
+                egress_bytes_max: queue.egress_bytes_max,
+                pauses: pfc.map_or(0, |pfc| pfc.xon_sent_total + u64::from(pfc.pausing)),
+                xoff_sent: pfc.map_or(0, |pfc| pfc.xoff_sent_total),
+                pauses_lost: heard.map_or(0, |heard| sent.saturating_sub(heard)),
+            });
+        }
+    }
+    buffers
 }
 
 /// Drops of the switches, and of the kernel under switches and hosts.

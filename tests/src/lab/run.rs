@@ -97,6 +97,7 @@ fn run_on(scenario: &Scenario, stage: &mut Stage, progress: &Progress) -> Result
         start,
         reports: Vec::new(),
         statuses: Vec::new(),
+        buffers: Vec::new(),
         events: Vec::new(),
         histories: Vec::new(),
     };
@@ -112,6 +113,8 @@ fn run_on(scenario: &Scenario, stage: &mut Stage, progress: &Progress) -> Result
         raw.events.push(events.to_vec());
         raw.histories.push(switch.history()?);
         raw.statuses.push(switch.status()?);
+        raw.buffers
+            .push((switch.get("/v1/queues")?, switch.get("/v1/pfc")?));
     }
     for host in &mut stage.hosts {
         raw.reports.push(host.finish()?);

@@ -1,0 +1,172 @@
+//! What the switches of a run counted, beside what the plan says: peaks and pauses.
+
+use anyhow::Result;
+use serde::Serialize;
+use weir_api::run::BufferResult;
+
+use super::network::{Network, Switch};
+use super::planner;
+use super::result::{EgressPlan, IngressPlan};
+use crate::output::{bytes, table, NONE};
+
+/// One ingress buffer. Errors are predicted − counted, as a part of what was counted.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct CountedBuffer {
+    /// `switch:ingress-port:priority`.
+    pub buffer: String,
+    /// The most that the switch ever charged to it.
+    pub peak_bytes: u64,
+    /// The most that it is to hold.
+    pub predicted_peak_bytes: u64,
+    /// Of the peak; absent when the buffer held nothing.
+    pub peak_error: Option<f64>,
+    /// How often the switch paused the neighbour.
+    pub pauses: u64,
+    /// How often it is to; absent where the plan does not look at the whole run, and where pauses are not what holds the
+    /// neighbour back.
+    pub predicted_pauses: Option<u64>,
+    /// Of the pauses; absent when there were none.
+    pub pauses_error: Option<f64>,
+}
+
+/// One queue. Errors are predicted − counted, as a part of what was counted.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct CountedQueue {
+    /// `switch:egress-port:priority`.
+    pub queue: String,
+    /// The most that ever waited, in frame bytes.
+    pub peak_bytes: u64,
+    /// The most that is to wait, in frame bytes.
+    pub predicted_peak_bytes: u64,
+    /// Of the peak; absent when nothing ever waited.
+    pub peak_error: Option<f64>,
+}
+
+/// What was counted of all that is planned, by buffer and by queue.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub struct Counted {
+    /// Buffers.
+    pub buffers: Vec<CountedBuffer>,
+    /// Queues.
+    pub queues: Vec<CountedQueue>,
+}
+
+impl Counted {
+    /// Lays the plan of every switch beside what a run counted there. What was never used in the run and is not planned for
+    /// is left out.
+    ///
+    /// # Errors
+    ///
+    /// Those of the plan.
+    pub fn new(network: &Network, counted: &[BufferResult]) -> Result<Self> {
+        let mut all = Self::default();
+        for switch in &network.switches {
+            let (ingress, egress) = planner::switch(network, switch, false)?;
+            for plan in &ingress {
+                let found = find(counted, switch, &plan.port, &plan.class);
+                all.buffers
+                    .extend(found.map(|row| of_buffer(plan, row, network.end)));
+            }
+            for plan in &egress {
+                let found = find(counted, switch, &plan.port, &plan.class);
+                all.queues.extend(found.map(|row| of_queue(plan, row)));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Two tables.
+    pub fn text(&self) -> String {
+        let buffers = self.buffers.iter().map(|row| {
+            vec![
+                row.buffer.clone(),
+                bytes(row.peak_bytes),
+                bytes(row.predicted_peak_bytes),
+                percent(row.peak_error),
+                row.pauses.to_string(),
+                row.predicted_pauses
+                    .map_or_else(|| NONE.to_owned(), |count| count.to_string()),
+                percent(row.pauses_error),
+            ]
+        });
+        let mut out = table(
+            &[
+                "buffer",
+                ">most held",
+                ">predicted",
+                ">error",
+                ">pauses",
+                ">predicted",
+                ">error",
+            ],
+            buffers,
+        );
+        let queues = self.queues.iter().map(|row| {
+            vec![
+                row.queue.clone(),
+                bytes(row.peak_bytes),
+                bytes(row.predicted_peak_bytes),
+                percent(row.peak_error),
+            ]
+        });
+        out += "\n";
+        out += &table(&["queue", ">most waiting", ">predicted", ">error"], queues);
+        out
+    }
+}
+
+/// A part as text.
+pub fn percent(part: Option<f64>) -> String {
+    part.map_or_else(|| NONE.to_owned(), |part| format!("{:.1} %", part * 100.0))
+}
+
+/// Flows use the first priority of their class.
+fn find<'a>(
+    counted: &'a [BufferResult],
+    switch: &Switch,
+    port: &str,
+    class: &str,
+) -> Option<&'a BufferResult> {
+    let class = switch.classes.iter().find(|one| one.name == class)?;
+    let priority = class.priorities.first()?.get();
+    let place = (switch.name.as_str(), port, priority);
+    counted
+        .iter()
+        .find(|row| (row.switch.as_str(), row.port.as_str(), row.priority) == place)
+}
+
+fn key(row: &BufferResult) -> String {
+    format!("{}:{}:{}", row.switch, row.port, row.priority)
+}
+
+/// (predicted − counted) / counted.
+fn error(predicted: u64, counted: u64) -> Option<f64> {
+    (counted > 0).then(|| (predicted as f64 - counted as f64) / counted as f64)
+}
+
+fn of_buffer(plan: &IngressPlan, row: &BufferResult, end: Option<f64>) -> CountedBuffer {
+    let paused = plan.mode != "lossy" && plan.budgets.is_none();
+    let predicted = match &plan.pauses {
+        None if paused => Some(0),
+        Some(pauses) if end.is_some_and(|end| pauses.until_us >= end) => Some(pauses.count as u64),
+        _ => None,
+    };
+    CountedBuffer {
+        buffer: key(row),
+        peak_bytes: row.ingress_bytes_max,
+        predicted_peak_bytes: plan.peak_bytes,
+        peak_error: error(plan.peak_bytes, row.ingress_bytes_max),
+        pauses: row.pauses,
+        predicted_pauses: predicted,
+        pauses_error: predicted.and_then(|predicted| error(predicted, row.pauses)),
+    }
+}
+
+fn of_queue(plan: &EgressPlan, row: &BufferResult) -> CountedQueue {
+    CountedQueue {
+        queue: key(row),
+        peak_bytes: row.egress_bytes_max,
+        predicted_peak_bytes: plan.peak_frame_bytes,
+        peak_error: error(plan.peak_frame_bytes, row.egress_bytes_max),
+    }
+}

@@ -1,0 +1,239 @@
+//! `switchctl plan --svg`: what buffers hold over time, against their thresholds.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use weir_calculus::algebra::Element;
+use weir_config::daemon::Class;
+use weir_core::{Bytes, ClassMode};
+use weir_results::chart::{self, Axis, Chart, Column, Curve, Panel, Style};
+use weir_results::quantity::Unit;
+
+use super::buffers::{buffers, Buffer};
+use super::network::Network;
+use super::result::{IngressPlan, Plan};
+use super::text::{grouped, place, same_ingress};
+use crate::output::bytes;
+
+/// Panels of one switch at most: the fullest buffers have them.
+const PANELS_MAX: usize = 8;
+/// A curve with more points than a screen shows is drawn in so many spans of time: of each its least, its greatest and its last
+/// value.
+const SPANS: usize = 700;
+const BYTES_PER_KILOBIT: f64 = 125.0;
+const SECONDS_PER_MICRO: f64 = 1e-6;
+
+/// Draws the plan into `file`: a column for each switch, a panel for each buffer in which anything ever waits. Buffers that are
+/// planned alike share one.
+pub fn write(network: &Network, plan: &Plan, file: &Path) -> Result<()> {
+    let chart = chart(network, plan)?;
+    std::fs::write(file, chart::svg(&chart)).with_context(|| file.display().to_string())
+}
+
+fn chart(network: &Network, plan: &Plan) -> Result<Chart> {
+    let alone = plan.kind == "configuration";
+    let mut columns = Vec::new();
+    for switch in &network.switches {
+        let all = buffers(network, switch, alone)?;
+        let mut panels: Vec<(u64, Panel)> = Vec::new();
+        let rows = plan.ingress.iter().filter(|row| row.switch == switch.name);
+        for (row, count) in grouped(rows, same_ingress) {
+            let mut of_row = all.iter();
+            let buffer = of_row.find(|one| (&one.port, &one.class) == (&row.port, &row.class));
+            let class = switch.classes.iter().find(|class| class.name == row.class);
+            let (Some(buffer), Some(class)) = (buffer, class) else {
+                continue;
+            };
+            let panel = panel(buffer, row, class, count)?;
+            panels.extend(panel.map(|panel| (row.peak_bytes, panel)));
+        }
+        // The order of the table for those that are equal.
+        panels.sort_by_key(|(peak, _)| std::cmp::Reverse(*peak));
+        panels.truncate(PANELS_MAX);
+        if !panels.is_empty() {
+            columns.push(Column {
+                title: switch.name.clone(),
+                panels: panels.into_iter().map(|(_, panel)| panel).collect(),
+                moments: Vec::new(),
+            });
+        }
+    }
+    Ok(Chart {
+        title: format!("Planned: {}", plan.file),
+        columns,
+    })
+}
+
+/// `None` where nothing ever waits.
+fn panel(buffer: &Buffer, row: &IngressPlan, class: &Class, count: usize) -> Result<Option<Panel>> {
+    let end = buffer.end * SECONDS_PER_MICRO;
+    let held = thinned(points(buffer)?, end);
+    let peak = held.iter().map(|point| point.1).fold(0.0, f64::max);
+    if peak <= 0.0 {
+        return Ok(None);
+    }
+    let levels = levels(row, class);
+    // A room that is far above all else would press the rest onto the axis; its line stays at the upper edge.
+    let near = levels.iter().map(|(value, _)| *value);
+    let near = near.filter(|value| *value <= 3.0 * peak);
+    let most = near.fold(peak, f64::max) * 1.02;
+    let up = Axis::until(
+        &format!("{} of {}", row.class, place(&row.switch, &row.port, count)),
+        Unit::of_amount(most),
+        most,
+    );
+    let levels = levels
+        .into_iter()
+        .map(|(value, name)| match value > up.to {
+            true => (up.to, format!("{name} ↑")),
+            false => (value, name),
+        })
+        .collect();
+    let mut curves = vec![Curve {
+        name: "held".into(),
+        points: held,
+        style: Style::Line,
+    }];
+    if !buffer.pauses.is_empty() {
+        curves.push(Curve {
+            name: "neighbour paused".into(),
+            points: thinned(paused(&buffer.pauses, end, up.to * 0.04), end),
+            style: Style::Line,
+        });
+    }
+    Ok(Some(Panel {
+        across: Axis::until("time", Unit::of_time(end), end),
+        up,
+        curves,
+        levels,
+    }))
+}
+
+/// Thresholds in bytes, each with its name and value.
+fn levels(row: &IngressPlan, class: &Class) -> Vec<(f64, String)> {
+    let level = |name: &str, value: Bytes| {
+        let text = format!("{name} {}", bytes(value.get()));
+        (value.get() as f64, text)
+    };
+    match (class.mode, &row.budgets) {
+        (ClassMode::Level { budgets, .. }, Some(_)) => vec![level("budgets", budgets.total())],
+        (ClassMode::Lossy { buffer }, _) => vec![level("buffer", buffer)],
+        (
+            ClassMode::Pfc {
+                xoff,
+                xon,
+                headroom,
+            }
+            | ClassMode::Level {
+                xoff,
+                xon,
+                headroom,
+                ..
+            },
+            _,
+        ) => {
+            let needed = row.headroom.as_ref().map(|room| room.needed_bytes);
+            let needed = xoff + Bytes::new(needed.unwrap_or(0));
+            vec![
+                level("xon", xon),
+                level("xoff", xoff),
+                level("needed", needed),
+                level("headroom", xoff + headroom),
+            ]
+        }
+    }
+}
+
+/// Seconds and bytes, with straight lines between them.
+fn points(buffer: &Buffer) -> Result<Vec<(f64, f64)>> {
+    let mut points = Vec::new();
+    let mut add = |time: f64, value: f64| {
+        let time = time.min(buffer.end) * SECONDS_PER_MICRO;
+        points.push((time, value * BYTES_PER_KILOBIT));
+    };
+    for element in buffer.curve.graph(&buffer.end)? {
+        match element {
+            Element::Point { at, value } => add(at, value),
+            Element::Segment {
+                from,
+                to,
+                start,
+                slope,
+            } => {
+                let to = to.unwrap_or(buffer.end).min(buffer.end);
+                add(from, start);
+                add(to, start + slope * (to - from));
+            }
+        }
+    }
+    points.dedup();
+    Ok(points)
+}
+
+/// No more than a screen shows, extremes kept.
+fn thinned(points: Vec<(f64, f64)>, end: f64) -> Vec<(f64, f64)> {
+    if points.len() <= 4 * SPANS {
+        return points;
+    }
+    let span = |point: &(f64, f64)| (point.0 / end * SPANS as f64) as usize;
+    let mut kept = Vec::with_capacity(3 * SPANS);
+    for group in points.chunk_by(|left, right| span(left) == span(right)) {
+        let by_value = |left: &&(f64, f64), right: &&(f64, f64)| left.1.total_cmp(&right.1);
+        let least = group.iter().min_by(by_value);
+        let most = group.iter().max_by(by_value);
+        let some = [least, most, group.last()].into_iter().flatten();
+        let mut some: Vec<(f64, f64)> = some.copied().collect();
+        // Stable: two values of one time stay in their order where both are kept.
+        some.sort_by(|left, right| left.0.total_cmp(&right.0));
+        some.dedup();
+        kept.extend(some);
+    }
+    kept
+}
+
+/// A line on the axis that stands `height` above it during pauses.
+fn paused(pauses: &[[f64; 2]], end: f64, height: f64) -> Vec<(f64, f64)> {
+    let mut points = vec![(0.0, 0.0)];
+    for [from, to] in pauses {
+        let [from, to] = [from, to].map(|time| time * SECONDS_PER_MICRO);
+        points.extend([(from, 0.0), (from, height), (to, height), (to, 0.0)]);
+    }
+    points.push((end, 0.0));
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thinning_keeps_the_extremes_of_every_span() {
+        let saw = |index: usize| (index as f64, (index % 7) as f64);
+        let all: Vec<(f64, f64)> = (0..100_000).map(saw).collect();
+        let kept = thinned(all.clone(), 1e5);
+        assert!(kept.len() <= 3 * SPANS, "{}", kept.len());
+        assert!(kept.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+        for value in [0.0, 6.0] {
+            let count = kept.iter().filter(|point| point.1 == value).count();
+            assert!(count >= SPANS, "every span has {value}");
+        }
+        let few = all[..100].to_vec();
+        assert_eq!(thinned(few.clone(), 1e5), few);
+    }
+
+    #[test]
+    fn pauses_are_steps() {
+        let points = paused(&[[1e6, 2e6]], 4.0, 10.0);
+        assert_eq!(
+            points,
+            [
+                (0.0, 0.0),
+                (1.0, 0.0),
+                (1.0, 10.0),
+                (2.0, 10.0),
+                (2.0, 0.0),
+                (4.0, 0.0)
+            ]
+        );
+    }
+}
