@@ -1,5 +1,6 @@
 //! The HTTP API on the daemon's Unix socket; its bodies are in [`weir_api::daemon`].
 
+pub mod capture;
 pub mod flights;
 pub mod flows;
 pub mod levels;
@@ -56,6 +57,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/neighbors", get(neighbours))
         .route("/v1/flows", get(flows))
         .merge(routes::router())
+        .merge(capture::router())
         .route(PFCWD, get(watchdog).put(set_watchdog))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
@@ -214,7 +216,7 @@ async fn not_found(uri: Uri) -> ApiError {
         error: format!(
             "there is no {}; there are /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/levels, \
              /v1/deadlocks, /v1/deadlocks/ID, /v1/events, /v1/history, /v1/neighbors, /v1/routes, \
-             /v1/flows and /v1/pfcwd",
+             /v1/flows, /v1/captures and /v1/pfcwd",
             uri.path()
         ),
     }
@@ -235,6 +237,8 @@ async fn method_not_allowed(method: Method, uri: Uri) -> ApiError {
 fn methods(path: &str) -> &'static str {
     match path.strip_prefix("/v1/routes/") {
         None if path == PFCWD => "GET and PUT",
+        None if path == "/v1/captures" => "GET and POST",
+        None if path.starts_with("/v1/captures/") => "DELETE",
         None => "GET",
         Some(rest) if rest.contains("/buckets/") => "PUT",
         Some(rest) if rest.contains("/pins/") => "PUT and DELETE",
