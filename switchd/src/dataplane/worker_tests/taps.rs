@@ -24,8 +24,8 @@ fn tap(bench: &mut Bench) -> Arc<Tap> {
     tap
 }
 
-fn records(tap: &Tap) -> Vec<Box<Record>> {
-    std::iter::from_fn(|| tap.take()).collect()
+fn records(tap: &Tap) -> Vec<Record> {
+    std::iter::from_fn(|| tap.take().map(|record| *record)).collect()
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_pause_is_seen_on_both_sides_and_what_it_holds_says_so() {
     );
     assert_eq!(pause_of(last.bytes()), Some(Quanta::MAX));
     let pausing =
-        |record: &&Box<Record>| matches!(record.verdict, Verdict::Admitted { pausing: true, .. });
+        |record: &&Record| matches!(record.verdict, Verdict::Admitted { pausing: true, .. });
     assert_eq!(
         seen.iter().filter(pausing).count(),
         1,
@@ -103,10 +103,10 @@ fn a_pause_is_seen_on_both_sides_and_what_it_holds_says_so() {
     );
 }
 
-/// Not a test: a million frames through the loop, for a profiler to count (docs/src/operations/capture.md).
+/// Not a test: frames through the loop, for callgrind to count what one costs. `FRAMES` says how many.
 #[test]
 #[ignore = "a measurement"]
-fn a_million_frames() {
+fn many_frames() {
     let mut bench = Bench::new(&Setup::default());
     let bytes = data(0, 1, 1, 60);
     let frames = std::env::var("FRAMES").map_or(100_000, |text| text.parse().unwrap());
