@@ -90,6 +90,87 @@ pub fn send<B: Serialize, T: DeserializeOwned>(
     exchange(socket, method, path, body, timeout)
 }
 
+/// An answer that goes on.
+pub struct Streaming {
+    body: hyper::body::Incoming,
+    driver: tokio::task::JoinHandle<Result<(), hyper::Error>>,
+    path: String,
+    /// The number in [`CAPTURE_HEADER`](crate::capture::CAPTURE_HEADER), if there is one.
+    pub number: Option<u64>,
+}
+
+impl Streaming {
+    /// The next bytes; `None` at the end. May be dropped while it waits.
+    ///
+    /// # Errors
+    ///
+    /// When the daemon cuts the answer short.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
+        loop {
+            let Some(frame) = self.body.frame().await else {
+                return Ok(None);
+            };
+            let frame = frame.map_err(|error| ClientError::Malformed {
+                path: self.path.clone(),
+                reason: error.to_string(),
+            })?;
+            if let Ok(bytes) = frame.into_data() {
+                return Ok(Some(bytes));
+            }
+        }
+    }
+}
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+/// POSTs `body` as JSON; the answer is read as it comes. Needs a tokio runtime with I/O and time.
+///
+/// # Errors
+///
+/// See [`ClientError`]; the time limit is for the beginning of the answer.
+pub async fn stream<B: Serialize>(
+    socket: &Path,
+    path: &str,
+    body: &B,
+    limit: Duration,
+) -> Result<Streaming, ClientError> {
+    let malformed = |reason: String| ClientError::Malformed {
+        path: path.to_owned(),
+        reason,
+    };
+    let body = serde_json::to_vec(body).map_err(|error| malformed(error.to_string()))?;
+    let begin = begin(socket, Method::POST, path, body);
+    let (response, driver) =
+        tokio::time::timeout(limit, begin)
+            .await
+            .map_err(|_| ClientError::TimedOut {
+                socket: socket.to_owned(),
+                timeout: limit,
+            })??;
+    if response.status() != StatusCode::OK {
+        let status = response.status();
+        let body = collect(response.into_body())
+            .await
+            .map_err(|error| malformed(error.to_string()))?;
+        driver.abort();
+        return Err(refusal(status, &body));
+    }
+    let number = response
+        .headers()
+        .get(crate::capture::CAPTURE_HEADER)
+        .and_then(|value| value.to_str().ok()?.parse().ok());
+    Ok(Streaming {
+        body: response.into_body(),
+        driver,
+        path: path.to_owned(),
+        number,
+    })
+}
+
 fn exchange<T: DeserializeOwned>(
     socket: &Path,
     method: Method,
@@ -121,6 +202,55 @@ async fn ask<T: DeserializeOwned>(
         path: path.to_owned(),
         reason,
     };
+    let (response, driver) = begin(socket, method, path, body).await?;
+    let status = response.status();
+    let body = collect(response.into_body())
+        .await
+        .map_err(|error| malformed(error.to_string()))?;
+    driver.abort();
+    if status != StatusCode::OK {
+        return Err(refusal(status, &body));
+    }
+    serde_json::from_slice(&body).map_err(|error| malformed(error.to_string()))
+}
+
+async fn collect(
+    body: hyper::body::Incoming,
+) -> Result<Bytes, Box<dyn std::error::Error + Send + Sync>> {
+    Ok(Limited::new(body, BODY_BYTES_MAX)
+        .collect()
+        .await?
+        .to_bytes())
+}
+
+fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
+    let message = serde_json::from_slice::<daemon::Error>(body).map_or_else(
+        |_| String::from_utf8_lossy(body).into_owned(),
+        |error| error.error,
+    );
+    ClientError::Refused {
+        status: status.as_u16(),
+        message,
+    }
+}
+
+/// Sends a request and reads the head of its answer; the task drives the connection.
+async fn begin(
+    socket: &Path,
+    method: Method,
+    path: &str,
+    body: Vec<u8>,
+) -> Result<
+    (
+        hyper::Response<hyper::body::Incoming>,
+        tokio::task::JoinHandle<Result<(), hyper::Error>>,
+    ),
+    ClientError,
+> {
+    let malformed = |reason: String| ClientError::Malformed {
+        path: path.to_owned(),
+        reason,
+    };
     let stream = UnixStream::connect(socket)
         .await
         .map_err(|source| unreachable_at(socket, source))?;
@@ -142,24 +272,7 @@ async fn ask<T: DeserializeOwned>(
         .send_request(request)
         .await
         .map_err(|error| malformed(error.to_string()))?;
-    let status = response.status();
-    let body = Limited::new(response.into_body(), BODY_BYTES_MAX)
-        .collect()
-        .await
-        .map_err(|error| malformed(error.to_string()))?
-        .to_bytes();
-    driver.abort();
-    if status != StatusCode::OK {
-        let message = serde_json::from_slice::<daemon::Error>(&body).map_or_else(
-            |_| String::from_utf8_lossy(&body).into_owned(),
-            |error| error.error,
-        );
-        return Err(ClientError::Refused {
-            status: status.as_u16(),
-            message,
-        });
-    }
-    serde_json::from_slice(&body).map_err(|error| malformed(error.to_string()))
+    Ok((response, driver))
 }
 
 fn unreachable_at(socket: &Path, source: io::Error) -> ClientError {

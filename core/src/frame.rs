@@ -1,7 +1,8 @@
 //! A frame as the switch core sees it: a handle into the caller's pool and what the
 //! classifier already read from the bytes.
 
-use crate::units::{Bytes, MacAddress, Priority};
+use crate::counters::DropReason;
+use crate::units::{Bytes, MacAddress, PortId, Priority};
 
 /// Index of a frame's memory in the caller's pool.
 ///
@@ -26,6 +27,19 @@ pub struct Admitted {
     /// Mark it Congestion Experienced, if it is of an ECN-capable transport
     /// ([`mark_congestion`](crate::wire::ecn::mark_congestion)).
     pub mark: bool,
+}
+
+/// A frame that was dropped after it had been admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Discarded {
+    /// The caller's again.
+    pub handle: FrameHandle,
+    /// The port that it came in by, where the drop is counted.
+    pub ingress: PortId,
+    /// Its priority.
+    pub priority: Priority,
+    /// Why.
+    pub reason: DropReason,
 }
 
 /// One data frame on its way through the switch.

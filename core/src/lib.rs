@@ -36,7 +36,7 @@ pub use config::{
 };
 pub use counters::DropReason;
 pub use event::{Event, SuspicionReason};
-pub use frame::{Admitted, Frame, FrameHandle};
+pub use frame::{Admitted, Discarded, Frame, FrameHandle};
 pub use level::{Budgets, Level};
 pub use port_set::PortSet;
 pub use switch::{Switch, Transmission};

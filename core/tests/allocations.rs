@@ -182,8 +182,8 @@ fn storms_and_old_frames_allocate_nothing() {
                 _ => {}
             }
         }
-        while let Some(handle) = switch.poll_discarded() {
-            free.push(handle);
+        while let Some(discarded) = switch.poll_discarded() {
+            free.push(discarded.handle);
         }
         for port in (0..PORTS).map(PortId::new) {
             while let Some(transmission) = switch.transmit(now, port) {

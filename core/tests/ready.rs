@@ -159,8 +159,8 @@ impl Caller {
             }
             // What was last on the lines is through as well.
             self.drain(PortId::new(0));
-            while let Some(handle) = self.switch.poll_discarded() {
-                self.free.push(handle);
+            while let Some(discarded) = self.switch.poll_discarded() {
+                self.free.push(discarded.handle);
             }
         }
         while self.switch.poll_event().is_some() {}

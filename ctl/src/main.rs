@@ -1,6 +1,7 @@
 //! `switchctl`: looks at and after Weir switches.
 #![deny(unsafe_code)] // one system call that aya does not offer: xdp/link.rs
 
+mod capture;
 mod check;
 mod cli;
 mod output;
@@ -51,6 +52,7 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Events { follow, after } => show::events(target, output, *after, *follow)?,
         Command::Neighbors => show::neighbors(target, output)?,
         Command::Route(command) => route::route(target, output, command)?,
+        Command::Capture(arguments) => capture::run(target, output, arguments)?,
         Command::Flows { ingress, egress } => {
             show::flows(target, output, ingress.as_deref(), egress.as_deref())?;
         }

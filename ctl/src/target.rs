@@ -112,7 +112,12 @@ impl Target {
             .map_err(|error| explain(error, &socket))
     }
 
-    fn found_socket(&self) -> Result<PathBuf, TargetError> {
+    /// Where the daemon that is meant listens.
+    ///
+    /// # Errors
+    ///
+    /// When nothing says which, and there is none or more than one to choose from.
+    pub fn found_socket(&self) -> Result<PathBuf, TargetError> {
         let variable = std::env::var_os(SOCKET_VARIABLE)
             .filter(|value| !value.is_empty())
             .map(PathBuf::from);
@@ -207,7 +212,8 @@ fn only(
     })
 }
 
-fn explain(error: ClientError, socket: &Path) -> TargetError {
+/// Says what to do about it.
+pub fn explain(error: ClientError, socket: &Path) -> TargetError {
     let what = match &error {
         ClientError::Unreachable { source, .. } => format!("{error}: {source}"),
         _ => error.to_string(),

@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 pub mod api;
+pub mod capture;
 pub mod cli;
 pub mod control;
 pub mod daemon;

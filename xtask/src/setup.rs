@@ -119,7 +119,7 @@ const NEEDS: &[Need] = &[
     test(
         Sign::Program("tshark"),
         "tshark",
-        "decodes our PAUSE and PFC frames independently",
+        "decodes our control frames and captures independently",
     ),
     test(Sign::Program("tcpdump"), "tcpdump", "captures frames"),
     test(

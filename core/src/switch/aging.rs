@@ -4,13 +4,13 @@ use super::ages::Expired;
 use super::virtual_queues::Place;
 use super::Switch;
 use crate::counters::DropReason;
-use crate::frame::{Frame, FrameHandle};
+use crate::frame::{Discarded, Frame};
 use crate::units::{Bytes, Instant, PortId, Priority};
 
 impl Switch {
     /// A frame that the switch has given up: its handle is the caller's again. To be asked after
     /// [`handle_timeout`](Self::handle_timeout) until it gives `None`.
-    pub fn poll_discarded(&mut self) -> Option<FrameHandle> {
+    pub fn poll_discarded(&mut self) -> Option<Discarded> {
         self.discarded.pop_front()
     }
 
@@ -62,7 +62,12 @@ impl Switch {
                 self.note_empty(egress, priority);
             }
             if let Some(handle) = self.complete(now, egress, expired.handle) {
-                self.discarded.push_back(handle);
+                self.discarded.push_back(Discarded {
+                    handle,
+                    ingress,
+                    priority,
+                    reason: DropReason::Aged,
+                });
             }
         }
         if dropped {

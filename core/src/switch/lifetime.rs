@@ -9,6 +9,7 @@ use super::Switch;
 use crate::config::{ClassMode, LifetimeConfig};
 use crate::counters::DropReason;
 use crate::event::EventKind;
+use crate::frame::Discarded;
 use crate::units::{Bytes, Duration, Instant, PortId, Priority};
 
 /// A timeout that comes late by this part of the limit says that the switch itself stood still, and may
@@ -136,7 +137,12 @@ impl Switch {
         }
         self.count_drop(departure.ingress, reason);
         if let Some(handle) = self.complete(now, egress, departure.handle) {
-            self.discarded.push_back(handle);
+            self.discarded.push_back(Discarded {
+                handle,
+                ingress: departure.ingress,
+                priority,
+                reason,
+            });
         }
         true
     }

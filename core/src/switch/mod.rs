@@ -48,7 +48,7 @@ use crate::command::{Command, CommandError};
 use crate::config::{ConfigError, MarkAt, Neighbour, SwitchConfig, WatchdogConfig};
 use crate::counters::{DropReason, PortCounters};
 use crate::event::{Event, EventKind};
-use crate::frame::FrameHandle;
+use crate::frame::{Discarded, FrameHandle};
 use crate::level::Level;
 use crate::random::SplitMix64;
 use crate::units::{Bytes, Instant, PortId, Priority};
@@ -125,7 +125,7 @@ pub struct Switch {
     levels: LevelTable,
     ages: Ages,
     /// Handles that go back to the caller; never more than there are.
-    discarded: VecDeque<FrameHandle>,
+    discarded: VecDeque<Discarded>,
     events: VecDeque<Event>,
     events_lost: u64,
     lossless: PrioritySet,

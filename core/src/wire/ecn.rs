@@ -26,6 +26,16 @@ pub enum Marking {
     NotCapable,
 }
 
+/// What [`mark_congestion`] would make of a frame, which stays as it is.
+pub fn marking_of(frame: &[u8]) -> Marking {
+    /// Header, tags, and a whole IPv4 header.
+    const PART: usize = HEADER_LENGTH + TAGS_MAX * TAG_LENGTH + IPV4_HEADER_LENGTH;
+    let mut part = [0; PART];
+    let length = frame.len().min(PART);
+    part[..length].copy_from_slice(&frame[..length]);
+    mark_congestion(&mut part[..length])
+}
+
 /// Marks a whole Ethernet frame. The IPv4 header checksum is updated incrementally (RFC 1624, equation 3).
 pub fn mark_congestion(frame: &mut [u8]) -> Marking {
     let mut at = HEADER_LENGTH - 2;
@@ -131,7 +141,9 @@ mod tests {
                     let tos = dscp << 2 | ecn;
                     let before = ipv4(tos, tags);
                     let mut frame = before.clone();
+                    let foretold = marking_of(&frame);
                     let marking = mark_congestion(&mut frame);
+                    assert_eq!(foretold, marking);
                     let header = &frame[14 + 4 * tags.len()..];
                     assert!(checksum_holds(header), "{tos:#x}");
                     match ecn {

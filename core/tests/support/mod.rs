@@ -178,8 +178,8 @@ impl Node {
     }
 
     fn take_discarded(&mut self) {
-        while let Some(handle) = self.switch.poll_discarded() {
-            self.free.push(handle);
+        while let Some(discarded) = self.switch.poll_discarded() {
+            self.free.push(discarded.handle);
         }
     }
 }

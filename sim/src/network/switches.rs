@@ -260,8 +260,8 @@ impl Network {
         while let Some(port) = self.nodes[node].switch.poll_ready() {
             self.pump(node, port);
         }
-        while let Some(handle) = self.nodes[node].switch.poll_discarded() {
-            let frame = self.nodes[node].take_frame(handle);
+        while let Some(discarded) = self.nodes[node].switch.poll_discarded() {
+            let frame = self.nodes[node].take_frame(discarded.handle);
             self.totals.dropped += 1;
             self.frames.give_back(frame);
         }

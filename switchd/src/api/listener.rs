@@ -14,8 +14,8 @@ use tokio::time::{Instant, Sleep};
 
 /// Connections at a time; more wait in the socket's backlog.
 pub const CONNECTIONS_MAX: usize = 64;
-/// A connection from which nothing is read for this long is closed. Longer than the longest wait for
-/// events, during which a client is rightly silent.
+/// A connection from which nothing is read and to which nothing is written for this long is closed. Longer
+/// than the longest wait for events, during which a client is rightly silent.
 pub const SILENCE_MAX: Duration = Duration::from_secs(120);
 
 /// The listener.
@@ -65,6 +65,13 @@ pub struct Connection<T> {
     _permit: Option<OwnedSemaphorePermit>,
 }
 
+impl<T> Connection<T> {
+    fn note_progress(&mut self) {
+        let deadline = Instant::now() + self.silence;
+        self.deadline.as_mut().reset(deadline);
+    }
+}
+
 impl<T: AsyncRead + Unpin> AsyncRead for Connection<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -73,8 +80,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Connection<T> {
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if let Poll::Ready(outcome) = Pin::new(&mut this.io).poll_read(context, buffer) {
-            let deadline = Instant::now() + this.silence;
-            this.deadline.as_mut().reset(deadline);
+            this.note_progress();
             return Poll::Ready(outcome);
         }
         ready!(this.deadline.as_mut().poll(context));
@@ -88,7 +94,10 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Connection<T> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(context, bytes)
+        let this = &mut *self;
+        let written = ready!(Pin::new(&mut this.io).poll_write(context, bytes));
+        this.note_progress();
+        Poll::Ready(written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -104,7 +113,10 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Connection<T> {
         context: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(context, bytes)
+        let this = &mut *self;
+        let written = ready!(Pin::new(&mut this.io).poll_write_vectored(context, bytes));
+        this.note_progress();
+        Poll::Ready(written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,5 +1,6 @@
 //! The HTTP API on the daemon's Unix socket; its bodies are in [`weir_api::daemon`].
 
+pub mod capture;
 pub mod flights;
 pub mod flows;
 pub mod levels;
@@ -58,6 +59,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/flows", get(flows))
         .merge(routes::router())
         .merge(reload::router())
+        .merge(capture::router())
         .route(PFCWD, get(watchdog).put(set_watchdog))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
@@ -216,7 +218,7 @@ async fn not_found(uri: Uri) -> ApiError {
         error: format!(
             "there is no {}; there are /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/levels, \
              /v1/deadlocks, /v1/deadlocks/ID, /v1/events, /v1/history, /v1/neighbors, /v1/routes, \
-             /v1/flows, /v1/pfcwd and /v1/reload",
+             /v1/flows, /v1/captures, /v1/pfcwd and /v1/reload",
             uri.path()
         ),
     }
@@ -238,6 +240,8 @@ fn methods(path: &str) -> &'static str {
     match path.strip_prefix("/v1/routes/") {
         None if path == PFCWD => "GET and PUT",
         None if path == reload::PATH => "POST",
+        None if path == "/v1/captures" => "GET and POST",
+        None if path.starts_with("/v1/captures/") => "DELETE",
         None => "GET",
         Some(rest) if rest.contains("/buckets/") => "PUT",
         Some(rest) if rest.contains("/pins/") => "PUT and DELETE",

@@ -20,9 +20,11 @@ use super::info::SwitchInfo;
 use super::link::XdpPrograms;
 use super::supervisor::Message;
 use super::{clock, log};
+use crate::capture::hub::Hub;
 use crate::dataplane::messages::{LevelTableSnapshot, PortSnapshot, Snapshot, LEVEL_ENTRIES_MAX};
 use crate::dataplane::tables::Tables;
 use crate::reload::Reloader;
+use crate::dataplane::tap::Tap;
 
 /// How long a reader waits for a snapshot younger than its question.
 const FRESH_WAIT: std::time::Duration = std::time::Duration::from_millis(100);
@@ -71,6 +73,8 @@ pub struct Shared {
     pub events: EventLog,
     /// Samples.
     pub history: History,
+    /// Who captures frames.
+    pub captures: Hub,
     deadlocks: Mutex<DeadlockLog>,
     flights: Mutex<FlightRecorder>,
     neighbours: Mutex<Neighbours>,
@@ -98,6 +102,7 @@ impl Shared {
             began: clock::now(),
             events: EventLog::new(EVENT_CAPACITY),
             history,
+            captures: Hub::default(),
             deadlocks: Mutex::default(),
             flights: Mutex::new(flights),
             neighbours: Mutex::new(neighbours),
@@ -155,6 +160,14 @@ impl Shared {
     pub async fn ask(&self, command: Command) -> Option<Result<(), CommandError>> {
         let (reply, answer) = oneshot::channel();
         self.wait_for(Message::Ask { command, reply }, answer).await
+    }
+
+    /// Has the dataplane show frames to `tap` from now on, or to none any more at `place`. False when it cannot
+    /// be told so now.
+    pub async fn set_tap(&self, place: usize, tap: Option<Arc<Tap>>) -> bool {
+        let (reply, answer) = oneshot::channel();
+        let message = Message::Tap { place, tap, reply };
+        self.wait_for(message, answer).await == Some(true)
     }
 
     async fn wait_for<T>(&self, message: Message, answer: oneshot::Receiver<T>) -> Option<T> {

@@ -23,6 +23,7 @@ use super::shared::{empty_snapshot, ControlFigures, Published, Shared};
 use super::waitable::Waitable;
 use crate::dataplane::messages::{Answer, Request, Snapshot};
 use crate::dataplane::tables::Tables;
+use crate::dataplane::tap::Tap;
 
 /// Commands that wait for room in the queue to the dataplane at most.
 const PENDING_CAPACITY: usize = 1_024;
@@ -58,6 +59,15 @@ pub(super) enum Message {
     Reconfigure(ControlConfig),
     /// Pass this on to the dataplane.
     Command(Command),
+    /// Have the dataplane show frames to this tap, or to none any more at this place.
+    Tap {
+        /// Which place.
+        place: usize,
+        /// The tap.
+        tap: Option<Arc<Tap>>,
+        /// Who hears whether the dataplane was told.
+        reply: oneshot::Sender<bool>,
+    },
     /// Pass this on to the dataplane and tell what became of it.
     Ask {
         /// What.
@@ -207,6 +217,11 @@ impl Supervisor {
                     self.plane.forget_neighbour(port);
                 }
                 self.pend(command, None);
+            }
+            Message::Tap { place, tap, reply } => {
+                let told = self.link.requests.try_send(Request::Tap { place, tap });
+                // Whoever asked may have gone.
+                let _ = reply.send(told.is_ok());
             }
             Message::Ask { command, reply } => {
                 if self.askers.len() < WAITING_MAX {

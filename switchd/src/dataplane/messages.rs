@@ -4,12 +4,15 @@
 //! dataplane allocates nothing for it: a [`Snapshot`] is allocated by the control plane, filled by the
 //! dataplane and sent back.
 
+use std::sync::Arc;
+
 use weir_core::counters::PortCounters;
 use weir_core::switch::{LevelEntry, PriorityGauges};
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{Command, CommandError, Duration, Instant, Switch, WatchdogConfig};
 
 use super::tables::{FlowTable, RouteTables, Tables};
+use super::tap::Tap;
 
 /// Destinations of the Level Table that a [`Snapshot`] has at most.
 pub const LEVEL_ENTRIES_MAX: usize = 1024;
@@ -29,6 +32,13 @@ pub enum Request {
     },
     /// Fill this and send it back.
     Snapshot(Box<Snapshot>),
+    /// Show frames to this tap from now on, or to none any more at this place.
+    Tap {
+        /// Which place, below [`TAPS_MAX`](super::tap::TAPS_MAX).
+        place: usize,
+        /// The tap.
+        tap: Option<Arc<Tap>>,
+    },
     /// Admit nothing more, send what is buffered, and end; at the latest after this long.
     Stop {
         /// How long draining may take.

@@ -11,6 +11,7 @@ mod promiscuous;
 mod settings;
 mod socket;
 pub mod tables;
+pub mod tap;
 mod umem;
 mod wake;
 mod worker;

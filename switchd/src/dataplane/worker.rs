@@ -8,6 +8,8 @@
 //! there is work and for a moment longer, then sleeps until a frame comes, a request comes, or the switch
 //! core's next timeout.
 
+mod taps;
+
 use crossbeam::channel::{Receiver, Sender};
 use weir_core::wire::ecn::{mark_congestion, Marking};
 use weir_core::wire::ethernet::{is_link_local, EthernetView};
@@ -20,6 +22,7 @@ use weir_ebpf::FrameClass;
 use super::io::{Batch, Io, BATCH};
 use super::messages::{Answer, PortSnapshot, Request, RoundStats, Snapshot};
 use super::pool::{Chunk, Pool};
+use super::tap::Taps;
 use super::wake::Wake;
 
 /// Requests that one round takes at most.
@@ -69,6 +72,7 @@ pub(super) struct Worker<I> {
     /// By chunk: true while it carries a control frame of ours.
     is_control: Vec<bool>,
     queues: Queues,
+    taps: Taps,
     clock: fn() -> Instant,
     spin: Duration,
     stats: RoundStats,
@@ -76,6 +80,17 @@ pub(super) struct Worker<I> {
     last_work: Instant,
     last_admitted: Instant,
     deadline: Option<Instant>,
+}
+
+/// What became of a received frame.
+#[derive(Clone, Copy, Debug)]
+enum Taken {
+    /// The switch has it, and its chunk; it is to be marked if it can be.
+    Admitted { priority: Priority, mark: bool },
+    /// It is dropped and counted.
+    Dropped(DropReason),
+    /// It was for this switch, and has been read.
+    Read,
 }
 
 #[derive(Debug)]
@@ -109,6 +124,7 @@ impl<I: Io> Worker<I> {
                 })
                 .collect(),
             queues,
+            taps: Taps::default(),
             clock,
             spin,
             stats: RoundStats::default(),
@@ -150,8 +166,11 @@ impl<I: Io> Worker<I> {
         if self.switch.next_timeout().is_some_and(|due| due <= now) {
             self.switch.handle_timeout(now);
         }
-        while let Some(handle) = self.switch.poll_discarded() {
-            self.pool.give_back(handle.0);
+        while let Some(discarded) = self.switch.poll_discarded() {
+            if self.taps.is_on() {
+                self.show_discarded(now, &discarded);
+            }
+            self.pool.give_back(discarded.handle.0);
         }
         for port in 0..self.ports.len() {
             busy |= self.transmit(now, port);
@@ -180,6 +199,7 @@ impl<I: Io> Worker<I> {
                 }
                 Request::Ask { id, command } => self.answer(now, id, command),
                 Request::Snapshot(snapshot) => self.fill_snapshot(now, snapshot),
+                Request::Tap { place, tap } => self.taps.set(place, tap),
                 Request::Stop { drain } => {
                     let _ = self.switch.apply(now, Command::Drain);
                     self.last_admitted = now;
@@ -204,8 +224,19 @@ impl<I: Io> Worker<I> {
         self.io.receive(port, &mut batch);
         for chunk in batch.as_slice() {
             self.stats.rx_frames += 1;
-            if !self.take_frame(now, port, *chunk) {
-                self.pool.give_back(*chunk);
+            let taken = self.take_frame(now, port, *chunk);
+            if self.taps.is_on() {
+                self.show_received(now, port, *chunk, taken);
+            }
+            match taken {
+                Taken::Admitted { priority, mark } => {
+                    if mark {
+                        if let Some(id) = PortId::from_index(port) {
+                            self.mark(id, priority, *chunk);
+                        }
+                    }
+                }
+                Taken::Dropped(_) | Taken::Read => self.pool.give_back(*chunk),
             }
         }
         let any = !batch.is_empty();
@@ -213,17 +244,16 @@ impl<I: Io> Worker<I> {
         any
     }
 
-    /// True when the switch has taken the frame and its chunk.
-    fn take_frame(&mut self, now: Instant, port: usize, chunk: Chunk) -> bool {
+    fn take_frame(&mut self, now: Instant, port: usize, chunk: Chunk) -> Taken {
         let Some(id) = PortId::from_index(port) else {
-            return false;
+            return Taken::Dropped(DropReason::Unclassified);
         };
         let (meta, bytes) = self.io.frame(chunk);
         let (Some(meta), Ok(ethernet)) = (meta, EthernetView::new_checked(bytes)) else {
             self.switch.count_drop(id, DropReason::Unclassified);
-            return false;
+            return Taken::Dropped(DropReason::Unclassified);
         };
-        match meta.class {
+        let read = match meta.class {
             FrameClass::Data => {
                 let frame = Frame {
                     handle: FrameHandle(chunk),
@@ -235,38 +265,39 @@ impl<I: Io> Worker<I> {
                 };
                 if is_link_local(frame.destination) {
                     self.switch.count_drop(id, DropReason::ReservedDestination);
-                    return false;
+                    return Taken::Dropped(DropReason::ReservedDestination);
                 }
-                let Ok(admitted) = self.switch.receive(now, id, frame) else {
-                    return false;
+                return match self.switch.receive(now, id, frame) {
+                    Ok(admitted) => {
+                        self.last_admitted = now;
+                        Taken::Admitted {
+                            priority: frame.priority,
+                            mark: admitted.mark,
+                        }
+                    }
+                    Err(reason) => Taken::Dropped(reason),
                 };
-                self.last_admitted = now;
-                if admitted.mark {
-                    self.mark(id, frame.priority, chunk);
-                }
-                return true;
             }
             // What is wrong with them has been counted by the core.
-            FrameClass::MacControl => {
-                let _ = self.switch.receive_mac_control(now, id, bytes);
-            }
-            FrameClass::Clcm => {
-                let _ = self.switch.receive_clcm(now, id, bytes);
-            }
+            FrameClass::MacControl => self.switch.receive_mac_control(now, id, bytes),
+            FrameClass::Clcm => self.switch.receive_clcm(now, id, bytes),
             // The XDP program gives it to the kernel: the control plane has sockets of its own.
-            FrameClass::Lldp => {}
-        }
-        false
+            FrameClass::Lldp => Ok(()),
+        };
+        read.map_or_else(Taken::Dropped, |()| Taken::Read)
     }
 
     /// A frame whose transport does not know ECN stays as it is, until there is no more room for it.
-    fn mark(&mut self, port: PortId, priority: Priority, chunk: Chunk) {
+    /// True when it was marked.
+    fn mark(&mut self, port: PortId, priority: Priority, chunk: Chunk) -> bool {
         let mut marking = Marking::NotCapable;
         self.io
             .edit(chunk, &mut |frame| marking = mark_congestion(frame));
-        if marking == Marking::Marked {
+        let marked = marking == Marking::Marked;
+        if marked {
             self.switch.count_mark(port, priority);
         }
+        marked
     }
 
     fn transmit(&mut self, now: Instant, port: usize) -> bool {
@@ -292,6 +323,7 @@ impl<I: Io> Worker<I> {
     }
 
     fn send(&mut self, now: Instant, port: usize, id: PortId, transmission: &Transmission) {
+        let mut data = None;
         let chunk = match transmission {
             Transmission::Data {
                 handle,
@@ -299,9 +331,8 @@ impl<I: Io> Worker<I> {
                 mark,
                 ..
             } => {
-                if *mark {
-                    self.mark(id, *priority, handle.0);
-                }
+                let marked = *mark && self.mark(id, *priority, handle.0);
+                data = Some((*priority, marked));
                 Some(handle.0)
             }
             Transmission::Control(frame) => {
@@ -319,6 +350,9 @@ impl<I: Io> Worker<I> {
             }
         };
         let Some(chunk) = chunk else { return };
+        if self.taps.is_on() {
+            self.show_sent(now, id, chunk, data);
+        }
         if self.io.send(port, chunk) {
             self.stats.tx_frames += 1;
             if let Some(state) = self.ports.get_mut(port) {

@@ -10,6 +10,8 @@ mod fake_io;
 mod random;
 #[path = "worker_tests/tables.rs"]
 mod tables;
+#[path = "worker_tests/taps.rs"]
+mod taps;
 #[path = "worker_tests/time.rs"]
 mod time;
 

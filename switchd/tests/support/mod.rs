@@ -28,6 +28,7 @@ use weir_switchd::control::lldp::LldpSettings;
 use weir_switchd::control::ControlSettings;
 use weir_switchd::daemon::{AttachedPort, RunningDataplane, Stopped};
 use weir_switchd::dataplane::messages::{Answer as CommandAnswer, Request, Snapshot};
+use weir_switchd::dataplane::tap::Taps;
 
 /// No test waits longer than this for what must happen.
 pub const LIMIT: StdDuration = StdDuration::from_secs(60);
@@ -124,6 +125,8 @@ pub struct FakeDataplane {
     /// What is said to those who wait for an answer.
     pub outcome: Arc<Mutex<Result<(), CommandError>>>,
     commands: Arc<Mutex<Vec<Command>>>,
+    /// Who captures.
+    pub taps: Arc<Mutex<Taps>>,
     /// The daemon's ends of the LLDP sockets, until it takes them.
     pub lldp: Mutex<Vec<OwnedFd>>,
     /// Settings of XDP programs that were changed.
@@ -159,6 +162,7 @@ impl FakeDataplane {
             notify: Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC).unwrap()),
             template: Arc::default(),
             commands: Arc::default(),
+            taps: Arc::default(),
             lldp: Mutex::default(),
             classified: Arc::default(),
             at_stop: None,
@@ -175,6 +179,7 @@ impl FakeDataplane {
         let template = Arc::clone(&self.template);
         let commands = Arc::clone(&self.commands);
         let notify = Arc::clone(&self.notify);
+        let taps = Arc::clone(&self.taps);
         let (answers, outcome) = (self.answers.clone(), Arc::clone(&self.outcome));
         std::thread::spawn(move || {
             for request in requests {
@@ -198,6 +203,7 @@ impl FakeDataplane {
                         snapshots.try_send(snapshot).unwrap();
                         notify.write(1).unwrap();
                     }
+                    Request::Tap { place, tap } => taps.lock().unwrap().set(place, tap),
                     Request::Stop { .. } => return,
                 }
             }

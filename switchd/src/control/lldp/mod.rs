@@ -22,6 +22,7 @@ use weir_core::{Command, Duration, PortId};
 use super::clock;
 use super::info::SwitchInfo;
 use super::shared::Shared;
+use crate::dataplane::tap::{Direction, Sight, Verdict};
 use socket::{Heard, LldpSocket};
 
 /// Frames that wait for the agent at most; the rest waits in the sockets.
@@ -131,6 +132,8 @@ impl LldpAgent {
             neighbours.count_limited(heard.port, heard.lost);
         }
         neighbours.receive(clock::now(), heard.port, &heard.frame);
+        drop(neighbours);
+        self.show(heard.port, Direction::In, Verdict::Read, &heard.frame);
     }
 
     /// Does what is due, and passes on what follows.
@@ -189,10 +192,29 @@ impl LldpAgent {
             return false;
         };
         let sent = socket.send(&buffer[..length]);
+        if sent.is_ok() {
+            let verdict = Verdict::Sent {
+                marked: false,
+                inside: None,
+            };
+            self.show(port, Direction::Out, verdict, &buffer[..length]);
+        }
         if let Err(error) = &sent {
             tracing::debug!(port = info.name, %error, "an LLDP frame was not sent");
         }
         sent.is_ok()
+    }
+
+    /// To whoever captures: the dataplane never sees LLDP.
+    fn show(&self, port: PortId, direction: Direction, verdict: Verdict, frame: &[u8]) {
+        self.shared.captures.offer(&Sight {
+            at: clock::now(),
+            port,
+            direction,
+            verdict,
+            priority: None,
+            bytes: frame,
+        });
     }
 
     fn numbered_sockets(&self) -> impl Iterator<Item = (PortId, &Arc<LldpSocket>)> {

@@ -1,0 +1,310 @@
+//! `switchctl capture`: what the daemon's capture gives, into a file, a pipe, or lines for people.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
+use pcap_file::pcapng::blocks::interface_statistics::{
+    InterfaceStatisticsBlock, InterfaceStatisticsOption,
+};
+use pcap_file::pcapng::{Block, PcapNgParser};
+use pcap_file::PcapError;
+use tokio::signal::unix::{signal, SignalKind};
+use weir_api::capture::CaptureRequest;
+use weir_api::client::{self, Method, Streaming};
+use weir_core::wire::ethernet::EthernetView;
+
+use crate::cli::CaptureArguments;
+use crate::output::Output;
+use crate::target::{explain, Target};
+
+const CAPTURES: &str = "/v1/captures";
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// epb_flags, bits 0 and 1.
+const DIRECTION_BITS: u32 = 3;
+const OUTBOUND: u32 = 2;
+
+/// Captures until a bound, Ctrl-C, or until nobody reads any more.
+pub fn run(target: &Target, output: &Output, arguments: &CaptureArguments) -> Result<()> {
+    let request = CaptureRequest {
+        ports: match arguments.ports.as_slice() {
+            [all] if all == "all" => Vec::new(),
+            ports => ports.to_vec(),
+        },
+        filter: arguments.filter.clone(),
+        snap_bytes: arguments.snap,
+        sample: arguments.sample,
+        count: arguments.count,
+        duration_seconds: arguments.duration,
+        ring_frames: arguments.ring,
+    };
+    let stdout_wanted = arguments.write.as_deref() == Some(Path::new("-"));
+    if stdout_wanted && io::stdout().is_terminal() {
+        bail!("pcapng is not for terminals: pipe it into a program, or leave -w away for text");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let socket = target.found_socket()?;
+    let begin = client::stream(&socket, CAPTURES, &request, ANSWER_LIMIT);
+    let streaming = runtime
+        .block_on(begin)
+        .map_err(|error| explain(error, &socket))?;
+    // A capture that was refused leaves a file of the same name as it was.
+    let sink = match arguments.write.as_deref() {
+        None => Sink::Lines(*output),
+        Some(_) if stdout_wanted => Sink::Raw(Box::new(io::stdout())),
+        Some(path) => {
+            let file = File::create(path)
+                .with_context(|| format!("{} cannot be written", path.display()))?;
+            Sink::Raw(Box::new(file))
+        }
+    };
+    let mut reader = Reader::new(sink);
+    let copied = runtime.block_on(copy(&socket, streaming, &mut reader));
+    // What was read until then counts, whatever ended it.
+    if !matches!(&copied, Err(error) if crate::output::is_broken_pipe(error)) {
+        reader.summary();
+    }
+    copied
+}
+
+async fn copy(socket: &Path, mut streaming: Streaming, reader: &mut Reader) -> Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut asked_to_end = false;
+    loop {
+        tokio::select! {
+            part = streaming.next() => {
+                match part.map_err(|error| explain(error, socket))? {
+                    Some(bytes) => reader.take(&bytes)?,
+                    None => return reader.end(),
+                }
+                continue;
+            }
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        // Who asks twice does not want to wait for the figures.
+        if asked_to_end {
+            return Ok(());
+        }
+        asked_to_end = true;
+        ask_to_end(socket, streaming.number);
+    }
+}
+
+/// Asks the daemon to end the capture: its answer then ends with the figures.
+fn ask_to_end(socket: &Path, number: Option<u64>) {
+    let Some(number) = number else { return };
+    let socket = socket.to_owned();
+    // Beside the answer, which is read on. Should it fail, the end of this program ends the capture too.
+    tokio::task::spawn_blocking(move || {
+        let path = format!("{CAPTURES}/{number}");
+        let ended: Result<serde_json::Value, _> =
+            client::send(&socket, Method::DELETE, &path, None::<&()>, ANSWER_LIMIT);
+        if let Err(error) = ended {
+            eprintln!("switchctl: {error}");
+        }
+    });
+}
+
+/// Where it goes.
+enum Sink {
+    /// The blocks as they are.
+    Raw(Box<dyn Write>),
+    /// A line for each frame.
+    Lines(Output),
+}
+
+/// What the statistics of one interface said last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Figures {
+    seen: u64,
+    matched: u64,
+    copied: u64,
+    lost: u64,
+}
+
+/// Cuts the answer into blocks.
+struct Reader {
+    sink: Sink,
+    /// The beginning of a block that is not whole yet.
+    rest: Vec<u8>,
+    parser: Option<PcapNgParser>,
+    /// By interface.
+    figures: Vec<Figures>,
+}
+
+impl Reader {
+    fn new(sink: Sink) -> Self {
+        Self {
+            sink,
+            rest: Vec::new(),
+            parser: None,
+            figures: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<()> {
+        self.rest.extend_from_slice(bytes);
+        let mut done = 0;
+        let mut parser = match self.parser.take() {
+            Some(parser) => parser,
+            None => match PcapNgParser::new(&self.rest) {
+                Ok((after, parser)) => {
+                    done = self.rest.len() - after.len();
+                    parser
+                }
+                Err(PcapError::IncompleteBuffer) => return Ok(()),
+                Err(error) => return Err(unreadable(&error)),
+            },
+        };
+        loop {
+            let unread = self.rest.get(done..).unwrap_or_default();
+            match parser.next_block(unread) {
+                Ok((after, block)) => {
+                    done = self.rest.len() - after.len();
+                    match &block {
+                        Block::EnhancedPacket(packet) => {
+                            if let Sink::Lines(output) = &self.sink {
+                                line(*output, &parser, packet)?;
+                            }
+                        }
+                        Block::InterfaceStatistics(statistics) => {
+                            note(&mut self.figures, statistics);
+                        }
+                        _ => {}
+                    }
+                }
+                Err(PcapError::IncompleteBuffer) => break,
+                Err(error) => return Err(unreadable(&error)),
+            }
+        }
+        self.parser = Some(parser);
+        if let Sink::Raw(sink) = &mut self.sink {
+            sink.write_all(self.rest.get(..done).unwrap_or_default())?;
+            sink.flush()?;
+        }
+        self.rest.drain(..done);
+        Ok(())
+    }
+
+    fn end(&self) -> Result<()> {
+        if self.rest.is_empty() && self.parser.is_some() {
+            return Ok(());
+        }
+        bail!("the capture was cut short: the daemon's answer ends within a block")
+    }
+
+    /// What was captured and what was missed, on standard error.
+    fn summary(&self) {
+        let sum = |of: fn(&Figures) -> u64| self.figures.iter().map(of).sum::<u64>();
+        let (seen, matched) = (sum(|it| it.seen), sum(|it| it.matched));
+        let (copied, lost) = (sum(|it| it.copied), sum(|it| it.lost));
+        eprintln!(
+            "switchctl: {copied} frames captured of {matched} that passed the filter, {seen} seen"
+        );
+        if lost > 0 {
+            eprintln!(
+                "switchctl: {lost} frames are missing: the ring was full (a larger --ring, --sample or a \
+                 narrower --filter helps)"
+            );
+        }
+    }
+}
+
+fn unreadable(error: &PcapError) -> anyhow::Error {
+    anyhow::anyhow!(
+        "the capture cannot be read: {error}; are switchctl and weir-switchd of one version?"
+    )
+}
+
+fn note(figures: &mut Vec<Figures>, statistics: &InterfaceStatisticsBlock<'_>) {
+    let interface = statistics.interface_id as usize;
+    // A switch has 256 ports at most.
+    if interface >= 256 {
+        return;
+    }
+    if figures.len() <= interface {
+        figures.resize(interface + 1, Figures::default());
+    }
+    for option in &statistics.options {
+        match option {
+            InterfaceStatisticsOption::IsbIfRecv(count) => figures[interface].seen = *count,
+            InterfaceStatisticsOption::IsbIfDrop(count) => figures[interface].lost = *count,
+            InterfaceStatisticsOption::IsbFilterAccept(count) => {
+                figures[interface].matched = *count;
+            }
+            InterfaceStatisticsOption::IsbUsrDeliv(count) => figures[interface].copied = *count,
+            _ => {}
+        }
+    }
+}
+
+/// One frame for people, or as JSON.
+fn line(output: Output, parser: &PcapNgParser, packet: &EnhancedPacketBlock<'_>) -> Result<()> {
+    let options = parser
+        .packet_interface(packet)
+        .map_or(&[][..], |interface| &interface.options);
+    let port = options.iter().find_map(|option| match option {
+        InterfaceDescriptionOption::IfName(name) => Some(name.as_ref()),
+        _ => None,
+    });
+    let mut comment = "";
+    let mut direction = "in";
+    for option in &packet.options {
+        match option {
+            EnhancedPacketOption::Comment(text) => comment = text,
+            EnhancedPacketOption::Flags(flags) if flags & DIRECTION_BITS == OUTBOUND => {
+                direction = "out";
+            }
+            _ => {}
+        }
+    }
+    let port = port.unwrap_or_default();
+    let nanos = packet.timestamp.as_nanos();
+    let ethernet = EthernetView::new_checked(&packet.data).ok();
+    if output.is_json() {
+        let ethernet = ethernet.map(|it| {
+            serde_json::json!({
+                "source": it.source().to_string(),
+                "destination": it.destination().to_string(),
+                "ethertype": it.ethertype(),
+            })
+        });
+        let object = serde_json::json!({
+            "time_nanos": nanos as u64,
+            "port": port,
+            "direction": direction,
+            "length_bytes": packet.original_len,
+            "ethernet": ethernet,
+            "verdict": comment,
+        });
+        return output.line(&object.to_string());
+    }
+    let addresses = ethernet.map_or_else(
+        || "(no Ethernet header)".to_owned(),
+        |it| {
+            format!(
+                "{} > {} {:#06x}",
+                it.source(),
+                it.destination(),
+                it.ethertype()
+            )
+        },
+    );
+    let second = nanos / 1_000_000_000;
+    output.line(&format!(
+        "{:02}:{:02}:{:02}.{:09} {port} {direction:<3} {addresses} {} B: {comment}",
+        second / 3_600 % 24,
+        second / 60 % 60,
+        second % 60,
+        nanos % 1_000_000_000,
+        packet.original_len
+    ))
+}

@@ -1,0 +1,284 @@
+-- Weir's protocols for Wireshark and tshark: CLCM and echo (EtherType 0x88B5) and the organisationally
+-- specific LLDP TLV. Formats: the book's reference on CLCM, Levels and LLDP.
+--
+--   wireshark -X lua_script:weir.lua FILE
+--   tshark -X lua_script:weir.lua -r FILE -Y weir.clcm
+--
+-- For good: copy it to ~/.local/lib/wireshark/plugins.
+
+local ETHERTYPE = 0x88b5
+local SUBTYPE_CLCM = 0x5743
+local SUBTYPE_ECHO = 0x5745
+local CLCM_FIXED_LENGTH = 14
+local HOP_LENGTH = 8
+local HOPS_MAX = 64
+local ECHO_LENGTH = 26
+
+local clcm = Proto("weir.clcm", "Weir Credit Loop Control Message")
+local echo = Proto("weir.echo", "Weir Round Trip Echo")
+local lldp = Proto("weir.lldp", "Weir LLDP TLV")
+
+local KINDS = { [1] = "Loop Breaker", [2] = "Deadlock Breaker" }
+local PHASES = { [1] = "detection", [2] = "release" }
+local ECHO_KINDS = { [1] = "request", [2] = "reply" }
+local MODES = { [0] = "lossy", [1] = "pfc", [2] = "level" }
+
+local c = {
+  subtype = ProtoField.uint16("weir.clcm.subtype", "Subtype", base.HEX),
+  version = ProtoField.uint8("weir.clcm.version", "Version"),
+  kind = ProtoField.uint8("weir.clcm.kind", "Kind", base.DEC, KINDS),
+  priority = ProtoField.uint8("weir.clcm.priority", "Priority"),
+  phase = ProtoField.uint8("weir.clcm.cur_phase", "CurPhase", base.DEC, PHASES),
+  index = ProtoField.uint8("weir.clcm.cur_index", "CurIndex"),
+  hops = ProtoField.uint8("weir.clcm.hops", "Number of hops"),
+  reserved = ProtoField.uint16("weir.clcm.reserved", "Reserved", base.HEX),
+  spuid = ProtoField.uint32("weir.clcm.spuid", "SPUID of the sender", base.HEX),
+  hop = ProtoField.bytes("weir.clcm.hop", "Hop"),
+  hop_spuid = ProtoField.uint32("weir.clcm.hop.spuid", "SPUID", base.HEX),
+  hop_egress = ProtoField.uint16("weir.clcm.hop.egress_port", "Egress port"),
+  hop_reserved = ProtoField.uint16("weir.clcm.hop.reserved", "Reserved", base.HEX),
+}
+local e = {
+  subtype = ProtoField.uint16("weir.echo.subtype", "Subtype", base.HEX),
+  version = ProtoField.uint8("weir.echo.version", "Version"),
+  kind = ProtoField.uint8("weir.echo.kind", "Kind", base.DEC, ECHO_KINDS),
+  reserved = ProtoField.uint16("weir.echo.reserved", "Reserved", base.HEX),
+  id = ProtoField.uint32("weir.echo.id", "Identifier"),
+  sent = ProtoField.uint16("weir.echo.sent", "Frames sent"),
+}
+local l = {
+  version = ProtoField.uint8("weir.lldp.version", "Version"),
+  flags = ProtoField.uint8("weir.lldp.flags", "Flags", base.HEX),
+  clcm = ProtoField.bool("weir.lldp.flags.clcm", "CLCM is spoken", 8, nil, 0x01),
+  mode = ProtoField.uint8("weir.lldp.mode", "Mode", base.DEC, MODES, 0xe0),
+  depth = ProtoField.uint8("weir.lldp.max_hops", "D", base.DEC, nil, 0x1f),
+}
+
+
+-- One of each kind for a protocol.
+local function experts(prefix)
+  return {
+    truncated = ProtoExpert.new(prefix .. ".truncated", "Ends within the frame's fields",
+      expert.group.MALFORMED, expert.severity.ERROR),
+    illegal = ProtoExpert.new(prefix .. ".illegal", "A field holds what it must not",
+      expert.group.MALFORMED, expert.severity.ERROR),
+    version = ProtoExpert.new(prefix .. ".unknown_version", "Another version than 1",
+      expert.group.UNDECODED, expert.severity.WARN),
+  }
+end
+
+local clcm_experts = experts("weir.clcm")
+local echo_experts = experts("weir.echo")
+local lldp_experts = experts("weir.lldp")
+
+local function values(by_name)
+  local list = {}
+  for _, value in pairs(by_name) do
+    list[#list + 1] = value
+  end
+  return list
+end
+
+clcm.fields, clcm.experts = values(c), values(clcm_experts)
+echo.fields, echo.experts = values(e), values(echo_experts)
+lldp.fields, lldp.experts = values(l), values(lldp_experts)
+
+-- Adds a field if its bytes are there and gives its value; else says so and gives nil.
+local function add(tree, proto_experts, field, tvb, offset, length)
+  if offset + length > tvb:len() then
+    if not tree.is_truncated then
+      tree.node:add_proto_expert_info(proto_experts.truncated)
+      tree.is_truncated = true
+    end
+    return nil
+  end
+  local range = tvb(offset, length)
+  return range:uint(), tree.node:add(field, range)
+end
+
+local function illegal(tree, item, proto_experts, text)
+  (item or tree.node):add_proto_expert_info(proto_experts.illegal, text)
+end
+
+local function dissect_clcm(tvb, pinfo, parent)
+  pinfo.cols.protocol = "CLCM"
+  local tree = { node = parent:add(clcm, tvb()) }
+  local function field(f, offset, length)
+    return add(tree, clcm_experts, f, tvb, offset, length)
+  end
+  local function check(item, holds, text)
+    if item and not holds then
+      illegal(tree, item, clcm_experts, text)
+    end
+  end
+  field(c.subtype, 0, 2)
+  local version, version_item = field(c.version, 2, 1)
+  if version and version ~= 1 then
+    version_item:add_proto_expert_info(clcm_experts.version)
+    return tvb:len()
+  end
+  local kind, kind_item = field(c.kind, 3, 1)
+  check(kind_item, KINDS[kind], "Kind must be 1 or 2")
+  local priority, priority_item = field(c.priority, 4, 1)
+  check(priority_item, priority and priority < 8, "Priority must be 0 to 7")
+  local phase, phase_item = field(c.phase, 5, 1)
+  check(phase_item, phase == 1 or (phase == 2 and kind == 2),
+    "CurPhase must be 1, or 2 of the Deadlock Breaker")
+  local index, index_item = field(c.index, 6, 1)
+  local hops, hops_item = field(c.hops, 7, 1)
+  check(hops_item, hops and hops >= 1 and hops <= HOPS_MAX, "There must be 1 to 64 hops")
+  if index and hops then
+    check(index_item, phase ~= 1 or index == hops, "CurIndex must be the number of hops")
+    check(index_item, phase ~= 2 or index < hops, "CurIndex must be below the number of hops")
+  end
+  local reserved, reserved_item = field(c.reserved, 8, 2)
+  check(reserved_item, reserved == 0, "Reserved must be zero")
+  local origin, origin_item = field(c.spuid, 10, 4)
+  for hop = 0, math.min(hops or 0, HOPS_MAX) - 1 do
+    local at = CLCM_FIXED_LENGTH + hop * HOP_LENGTH
+    if at + HOP_LENGTH > tvb:len() then
+      tree.node:add_proto_expert_info(clcm_experts.truncated)
+      break
+    end
+    local range = tvb(at, HOP_LENGTH)
+    local node = tree.node:add(c.hop, range)
+    local spuid, egress = range(0, 4):uint(), range(4, 2):uint()
+    node:set_text(string.format("Hop %d: SPUID %08x, egress port %d%s", hop, spuid, egress,
+      (phase == 2 and index == hop) and " (its turn)" or ""))
+    node:add(c.hop_spuid, range(0, 4))
+    local egress_item = node:add(c.hop_egress, range(4, 2))
+    check(egress_item, egress < 256, "A port must be below 256")
+    local hop_reserved = node:add(c.hop_reserved, range(6, 2))
+    check(hop_reserved, range(6, 2):uint() == 0, "Reserved must be zero")
+    if hop == 0 then
+      check(origin_item, origin == spuid, "The sender's SPUID must be that of the first hop")
+    end
+  end
+  if origin and hops then
+    local text = string.format("%s, %s, priority %d, %d hops, SPUID %08x",
+      KINDS[kind] or "unknown kind", PHASES[phase] or "unknown phase", priority, hops, origin)
+    tree.node:append_text(": " .. text)
+    pinfo.cols.info = text
+  end
+  return tvb:len()
+end
+
+local function dissect_echo(tvb, pinfo, parent)
+  pinfo.cols.protocol = "WEIR-ECHO"
+  local tree = { node = parent:add(echo, tvb(0, math.min(tvb:len(), ECHO_LENGTH))) }
+  local function field(f, offset, length)
+    return add(tree, echo_experts, f, tvb, offset, length)
+  end
+  field(e.subtype, 0, 2)
+  local version, version_item = field(e.version, 2, 1)
+  if version and version ~= 1 then
+    version_item:add_proto_expert_info(echo_experts.version)
+    return tvb:len()
+  end
+  local kind, kind_item = field(e.kind, 3, 1)
+  if kind and not ECHO_KINDS[kind] then
+    illegal(tree, kind_item, echo_experts, "Kind must be 1 or 2")
+  end
+  local reserved, reserved_item = field(e.reserved, 4, 2)
+  if reserved and reserved ~= 0 then
+    illegal(tree, reserved_item, echo_experts, "Reserved must be zero")
+  end
+  local id = field(e.id, 6, 4)
+  for priority = 0, 7 do
+    local sent, item = field(e.sent, 10 + 2 * priority, 2)
+    if item then
+      item:prepend_text(string.format("Priority %d: ", priority))
+      if kind == 2 and sent ~= 0 then
+        illegal(tree, item, echo_experts, "A reply counts nothing")
+      end
+    end
+  end
+  if id then
+    pinfo.cols.info = string.format("Echo %s %d", ECHO_KINDS[kind] or "of unknown kind", id)
+  end
+  return tvb:len()
+end
+
+-- The EtherType is one for local experiments: whatever else uses it is left alone.
+local by_ethertype = Proto("weir", "Weir control frames")
+function by_ethertype.dissector(tvb, pinfo, tree)
+  if tvb:len() < 2 then
+    return 0
+  end
+  local subtype = tvb(0, 2):uint()
+  if subtype == SUBTYPE_CLCM then
+    return dissect_clcm(tvb, pinfo, tree)
+  elseif subtype == SUBTYPE_ECHO then
+    return dissect_echo(tvb, pinfo, tree)
+  end
+  return 0
+end
+DissectorTable.get("ethertype"):add(ETHERTYPE, by_ethertype)
+
+-- LLDP's own dissector has no table for organisations: this one looks at the frame once more, after it.
+local LLDP_ETHERTYPE = 0x88cc
+local TLV_ORGANISATION = 127
+local OUI = 0x025745
+local TLV_SUBTYPE = 1
+local TLV_LENGTH = 16
+local ethertype_field = Field.new("eth.type")
+
+local function dissect_tlv(tvb, parent)
+  local tree = { node = parent:add(lldp, tvb()) }
+  local function field(f, offset)
+    return add(tree, lldp_experts, f, tvb, offset, 1)
+  end
+  if tvb:len() > 2 + TLV_LENGTH then
+    illegal(tree, nil, lldp_experts, "The TLV's length must be 16")
+  end
+  local version, version_item = field(l.version, 6)
+  if version and version ~= 1 then
+    version_item:add_proto_expert_info(lldp_experts.version)
+    return
+  end
+  local _, flags_item = field(l.flags, 7)
+  if flags_item then
+    flags_item:add(l.clcm, tvb(7, 1))
+  end
+  for priority = 0, 7 do
+    local at = 10 + priority
+    if at >= tvb:len() then
+      tree.node:add_proto_expert_info(lldp_experts.truncated)
+      return
+    end
+    local value = tvb(at, 1):uint()
+    local mode, depth = math.floor(value / 32), value % 32
+    local node = tree.node:add(tvb(at, 1), string.format("Priority %d: %s%s", priority,
+      MODES[mode] or "unknown mode", mode == 2 and string.format(", D = %d", depth) or ""))
+    local mode_item = node:add(l.mode, tvb(at, 1))
+    local depth_item = node:add(l.depth, tvb(at, 1))
+    if not MODES[mode] then
+      illegal(tree, mode_item, lldp_experts, "The mode must be 0, 1 or 2")
+    elseif (mode == 2) ~= (depth > 0) then
+      illegal(tree, depth_item, lldp_experts, "D must be 1 to 31 with mode level, and zero with others")
+    end
+  end
+end
+
+function lldp.dissector(tvb, _, tree)
+  local ethertype = ethertype_field()
+  if not ethertype or ethertype.value ~= LLDP_ETHERTYPE then
+    return
+  end
+  -- Behind the Ethernet header; LLDP is untagged.
+  local at = 14
+  while at + 2 <= tvb:len() do
+    local head = tvb(at, 2):uint()
+    local kind, length = math.floor(head / 512), head % 512
+    if kind == 0 then
+      return
+    end
+    local whole = math.min(2 + length, tvb:len() - at)
+    if kind == TLV_ORGANISATION and whole >= 6 and tvb(at + 2, 3):uint() == OUI
+      and tvb(at + 5, 1):uint() == TLV_SUBTYPE then
+      dissect_tlv(tvb(at, whole):tvb(), tree)
+    end
+    at = at + 2 + length
+  end
+end
+register_postdissector(lldp)

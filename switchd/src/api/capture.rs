@@ -1,0 +1,372 @@
+//! `/v1/captures`. A capture lives as long as the answer that carries it: when the client goes, so does it.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::rejection::{JsonRejection, PathRejection};
+use axum::extract::{Path, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get};
+use axum::{Json, Router};
+use http_body::Frame;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use weir_api::capture::{Capture as ApiCapture, CaptureRequest, CAPTURE_HEADER, PCAPNG_TYPE};
+use weir_core::PortSet;
+
+use super::ApiError;
+use crate::capture::describe::depths;
+use crate::capture::filter;
+use crate::capture::hub::Capture;
+use crate::capture::pcapng::{EncodeError, Encoder};
+use crate::control::{clock, Shared, Stage};
+use crate::dataplane::tap::{Tap, TapFigures, TapPlan, TAPS_MAX};
+
+/// Parts of an answer that wait for a slow client at most, and bytes in each, about.
+const PARTS_WAITING: usize = 4;
+const PART_BYTES: usize = 64 << 10;
+/// How often the ring is looked at: while frames come, and while none do.
+const BUSY_WAIT: Duration = Duration::from_millis(1);
+const IDLE_WAIT: Duration = Duration::from_millis(10);
+/// How often figures are told in between. A client that has gone without a word is found by it.
+const STATISTICS_INTERVAL: Duration = Duration::from_secs(5);
+/// Looks at the ring for what was under way when the capture ended.
+const LAST_LOOKS: usize = 100;
+/// Attempts to take a tap away from a dataplane whose queue is full.
+const REMOVALS: usize = 1_000;
+const SNAP_BYTES: std::ops::RangeInclusive<u32> = 64..=16_384;
+const RING_FRAMES: std::ops::RangeInclusive<u32> = 16..=65_536;
+/// Memory of one capture.
+const RING_BYTES_MAX: u64 = 64 << 20;
+const DURATION_SECONDS_MAX: f64 = 86_400.0 * 365.0;
+
+pub(super) fn router() -> Router<Arc<Shared>> {
+    Router::new()
+        .route("/v1/captures", get(list).post(begin))
+        .route("/v1/captures/{id}", delete(end))
+}
+
+async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<ApiCapture>> {
+    let captures = shared.captures.list();
+    Json(captures.iter().map(|capture| view(capture)).collect())
+}
+
+fn view(capture: &Capture) -> ApiCapture {
+    let sum = capture
+        .tap
+        .plan()
+        .ports
+        .iter()
+        .map(|port| capture.tap.figures(port))
+        .fold(TapFigures::default(), |sum, figures| TapFigures {
+            seen: sum.seen + figures.seen,
+            matched: sum.matched + figures.matched,
+            lost: sum.lost + figures.lost,
+            copied: sum.copied + figures.copied,
+        });
+    let running = clock::now().saturating_since(capture.began);
+    ApiCapture {
+        id: capture.id,
+        request: capture.request.clone(),
+        running_seconds: running.as_nanos() as f64 / 1e9,
+        seen_total: sum.seen,
+        matched_total: sum.matched,
+        copied_total: sum.copied,
+        lost_total: sum.lost,
+    }
+}
+
+async fn end(
+    State(shared): State<Arc<Shared>>,
+    id: Result<Path<u64>, PathRejection>,
+) -> Result<Json<serde_json::Value>, ApiError> {
+    let Path(id) = id?;
+    if shared.captures.stop(id) {
+        return Ok(Json(serde_json::Value::Null));
+    }
+    Err(ApiError {
+        status: StatusCode::NOT_FOUND,
+        error: format!("no capture {id} runs; GET /v1/captures lists those that do"),
+    })
+}
+
+async fn begin(
+    State(shared): State<Arc<Shared>>,
+    request: Result<Json<CaptureRequest>, JsonRejection>,
+) -> Result<Response, ApiError> {
+    let Json(request) = request?;
+    let plan = plan(&shared, &request).map_err(ApiError::bad_request)?;
+    let tap = Arc::new(Tap::new(plan, shared.info.ports.len()));
+    let encoder = Encoder::new(&shared.info, &tap, &request.filter).map_err(|error| ApiError {
+        status: StatusCode::INTERNAL_SERVER_ERROR,
+        error: error.to_string(),
+    })?;
+    let deadline = request
+        .duration_seconds
+        .map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
+    let capture = shared
+        .captures
+        .begin(request, tap, clock::now())
+        .ok_or_else(|| ApiError {
+            status: StatusCode::CONFLICT,
+            error: format!(
+                "{TAPS_MAX} captures run already, and no more may; GET /v1/captures lists them"
+            ),
+        })?;
+    let id = capture.id;
+    let (parts, receiver) = mpsc::channel(PARTS_WAITING);
+    let (started, start) = oneshot::channel();
+    // Whatever becomes of this request, the task takes the tap away again.
+    tokio::spawn(
+        Recording {
+            shared,
+            capture,
+            encoder,
+            deadline,
+            parts,
+            written: 0,
+        }
+        .run(started),
+    );
+    if start.await != Ok(true) {
+        return Err(ApiError::silence());
+    }
+    let headers = [
+        (CONTENT_TYPE.as_str(), PCAPNG_TYPE.to_owned()),
+        (CAPTURE_HEADER, id.to_string()),
+    ];
+    Ok((headers, Body::new(Parts(receiver))).into_response())
+}
+
+/// Checks a request against what there is and what is legal.
+fn plan(shared: &Shared, request: &CaptureRequest) -> Result<TapPlan, String> {
+    let mut ports = PortSet::EMPTY;
+    for (port, info) in shared.info.numbered_ports() {
+        if request.ports.is_empty() || request.ports.contains(&info.name) {
+            ports.insert(port);
+        }
+    }
+    let names = || shared.info.ports.iter().map(|port| port.name.as_str());
+    let unknown = request
+        .ports
+        .iter()
+        .find(|wanted| names().all(|name| name != **wanted));
+    if let Some(unknown) = unknown {
+        let names: Vec<&str> = names().collect();
+        return Err(format!(
+            "there is no port {unknown:?}; there are {}",
+            names.join(", ")
+        ));
+    }
+    let within = |name: &str, value: u32, legal: std::ops::RangeInclusive<u32>| {
+        if legal.contains(&value) {
+            Ok(())
+        } else {
+            Err(format!(
+                "{name} must be {} to {}, not {value}",
+                legal.start(),
+                legal.end()
+            ))
+        }
+    };
+    within("snap_bytes", request.snap_bytes, SNAP_BYTES)?;
+    within("ring_frames", request.ring_frames, RING_FRAMES)?;
+    let bytes = u64::from(request.snap_bytes) * u64::from(request.ring_frames);
+    if bytes > RING_BYTES_MAX {
+        return Err(format!(
+            "ring_frames × snap_bytes must not exceed {RING_BYTES_MAX} bytes, and is {bytes}"
+        ));
+    }
+    if request.sample == 0 || request.count == Some(0) {
+        return Err("sample and count must be 1 or more".to_owned());
+    }
+    if let Some(seconds) = request.duration_seconds {
+        if !(seconds > 0.0 && seconds <= DURATION_SECONDS_MAX) {
+            return Err(format!(
+                "duration_seconds must be above 0 and at most {DURATION_SECONDS_MAX}, not {seconds}"
+            ));
+        }
+    }
+    Ok(TapPlan {
+        ports,
+        filter: filter::parse(&request.filter, depths(&shared.info))
+            .map_err(|error| error.to_string())?,
+        sample: request.sample,
+        count: request.count.unwrap_or(u64::MAX),
+        snap_bytes: request.snap_bytes as usize,
+        ring_frames: request.ring_frames as usize,
+    })
+}
+
+/// The answer's parts; ends when their sender is gone.
+struct Parts(mpsc::Receiver<Vec<u8>>);
+
+impl HttpBody for Parts {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let part = self.0.poll_recv(context);
+        part.map(|part| part.map(|bytes| Ok(Frame::data(bytes.into()))))
+    }
+}
+
+/// Why a capture ended before its statistics were out.
+enum Cut {
+    /// Nobody reads any more.
+    ClientGone,
+    /// Cannot be; see [`EncodeError`].
+    Encode(EncodeError),
+}
+
+impl From<EncodeError> for Cut {
+    fn from(error: EncodeError) -> Self {
+        Self::Encode(error)
+    }
+}
+
+/// The task that writes a capture down.
+struct Recording {
+    shared: Arc<Shared>,
+    capture: Arc<Capture>,
+    encoder: Encoder,
+    deadline: Option<Instant>,
+    parts: mpsc::Sender<Vec<u8>>,
+    written: u64,
+}
+
+impl Recording {
+    async fn run(mut self, started: oneshot::Sender<bool>) {
+        let tap = Arc::clone(&self.capture.tap);
+        let place = self.capture.place;
+        let taken = self.shared.set_tap(place, Some(Arc::clone(&tap))).await;
+        let request = &self.capture.request;
+        tracing::info!(
+            capture = self.capture.id,
+            ports = ?request.ports,
+            filter = request.filter,
+            snap_bytes = request.snap_bytes,
+            "a capture begins"
+        );
+        let outcome = if taken && started.send(true).is_ok() {
+            self.record().await
+        } else {
+            Err(Cut::ClientGone)
+        };
+        tap.end();
+        self.remove_tap().await;
+        let outcome = match outcome {
+            Ok(()) => self.finish().await,
+            cut => cut,
+        };
+        if let Err(Cut::Encode(error)) = outcome {
+            tracing::error!(%error, "a capture could not be written");
+        }
+        self.shared.captures.remove(&self.capture);
+        tracing::info!(
+            capture = self.capture.id,
+            frames = self.written,
+            "the capture has ended"
+        );
+    }
+
+    /// Until the capture's bound, its stop, or the daemon's end.
+    async fn record(&mut self) -> Result<(), Cut> {
+        let shared = Arc::clone(&self.shared);
+        let capture = Arc::clone(&self.capture);
+        let parts = self.parts.clone();
+        let ending = shared.ending();
+        let stopped = capture.stop.notified();
+        let deadline = self.deadline;
+        let over = async {
+            match deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(ending, stopped, over);
+        let mut statistics_due = Instant::now() + STATISTICS_INTERVAL;
+        while !capture.tap.is_over() {
+            let any = self.write_waiting()?;
+            if Instant::now() >= statistics_due {
+                self.encoder.statistics(&capture.tap)?;
+                statistics_due = Instant::now() + STATISTICS_INTERVAL;
+            }
+            tokio::select! {
+                sent = self.send() => sent?,
+                () = &mut stopped => return Ok(()),
+                () = &mut ending => return Ok(()),
+                () = &mut over => return Ok(()),
+            }
+            let wait = if any { BUSY_WAIT } else { IDLE_WAIT };
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = parts.closed() => return Err(Cut::ClientGone),
+                () = &mut stopped => return Ok(()),
+                () = &mut ending => return Ok(()),
+                () = &mut over => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// What is in the ring still, and the figures.
+    async fn finish(&mut self) -> Result<(), Cut> {
+        let tap = Arc::clone(&self.capture.tap);
+        for _ in 0..LAST_LOOKS {
+            while self.write_waiting()? {
+                self.send().await?;
+            }
+            if self.written >= tap.copied() {
+                break;
+            }
+            tokio::time::sleep(BUSY_WAIT).await;
+        }
+        self.encoder.statistics(&tap)?;
+        self.send().await
+    }
+
+    /// True when there was anything.
+    fn write_waiting(&mut self) -> Result<bool, Cut> {
+        let before = self.written;
+        while self.encoder.len() < PART_BYTES {
+            let Some(record) = self.capture.tap.take() else {
+                break;
+            };
+            let encoded = self.encoder.frame(&record);
+            self.capture.tap.recycle(record);
+            encoded?;
+            self.written += 1;
+        }
+        Ok(self.written > before)
+    }
+
+    async fn send(&mut self) -> Result<(), Cut> {
+        if self.encoder.is_empty() {
+            return Ok(());
+        }
+        let permit = self.parts.reserve().await.map_err(|_| Cut::ClientGone)?;
+        permit.send(self.encoder.take());
+        Ok(())
+    }
+
+    async fn remove_tap(&self) {
+        for _ in 0..REMOVALS {
+            if self.shared.set_tap(self.capture.place, None).await
+                || self.shared.stage() == Stage::Ending
+            {
+                return;
+            }
+            tokio::time::sleep(IDLE_WAIT).await;
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What the polling loop shows to [taps](crate::dataplane::tap), while there are any.
+
+use weir_core::wire::ecn::{marking_of, Marking};
+use weir_core::{Discarded, Duration, Instant, PortId, Priority};
+use weir_ebpf::FrameClass;
+
+use super::{Io, Taken, Worker};
+use crate::dataplane::pool::Chunk;
+use crate::dataplane::tap::{Direction, Sight, Verdict};
+
+impl<I: Io> Worker<I> {
+    /// A frame has come in and its fate is known; its bytes are as they came.
+    #[cold]
+    pub(super) fn show_received(&self, now: Instant, port: usize, chunk: Chunk, taken: Taken) {
+        let Some(port) = PortId::from_index(port) else {
+            return;
+        };
+        let (meta, bytes) = self.io.frame(chunk);
+        let priority = meta
+            .filter(|meta| meta.class == FrameClass::Data)
+            .map(|meta| Priority::from_low_bits(meta.priority));
+        let verdict = match taken {
+            Taken::Admitted { priority, mark } => Verdict::Admitted {
+                marked: mark && marking_of(bytes) == Marking::Marked,
+                pausing: self.switch.gauges(now, port, priority).pausing,
+                held: self
+                    .switch
+                    .waiting_from(port, priority)
+                    .iter()
+                    .any(|egress| self.switch.gauges(now, egress, priority).paused),
+            },
+            Taken::Dropped(reason) => Verdict::Dropped(reason),
+            Taken::Read => Verdict::Read,
+        };
+        self.taps.offer(&Sight {
+            at: now,
+            port,
+            direction: Direction::In,
+            verdict,
+            priority,
+            bytes,
+        });
+    }
+
+    /// A frame that was admitted is dropped after all.
+    #[cold]
+    pub(super) fn show_discarded(&self, now: Instant, discarded: &Discarded) {
+        self.taps.offer(&Sight {
+            at: now,
+            port: discarded.ingress,
+            direction: Direction::In,
+            verdict: Verdict::Dropped(discarded.reason),
+            priority: Some(discarded.priority),
+            bytes: self.io.frame(discarded.handle.0).1,
+        });
+    }
+
+    /// A frame is about to go to `port`'s transmitter; `data` has its priority and whether it was marked
+    /// now, `None` for a control frame.
+    #[cold]
+    pub(super) fn show_sent(
+        &self,
+        now: Instant,
+        port: PortId,
+        chunk: Chunk,
+        data: Option<(Priority, bool)>,
+    ) {
+        let (meta, bytes) = self.io.frame(chunk);
+        // What the XDP program wrote in front of the frame is still there.
+        let inside = data.and(meta).map(|meta| {
+            let arrival = Instant::from_nanos(meta.arrival_nanos);
+            now.saturating_since(arrival)
+        });
+        self.taps.offer(&Sight {
+            at: now,
+            port,
+            direction: Direction::Out,
+            verdict: Verdict::Sent {
+                marked: data.is_some_and(|(_, marked)| marked),
+                inside: inside.filter(|inside| *inside < Duration::from_secs(3_600)),
+            },
+            priority: data.map(|(priority, _)| priority),
+            bytes,
+        });
+    }
+}
