@@ -151,7 +151,7 @@ metrics! {
         "Bytes waiting to leave by the port that the neighbour's Feedback holds back.";
     LEVEL_ELIGIBLE_BYTES Gauge "weir_level_eligible_bytes" ["port", "priority"]
         "Bytes waiting to leave by the port at Levels that the neighbour's Feedback lets out.";
-    LEVEL_M_BYTES Gauge "weir_level_m_bytes" ["port", "priority", "level"]
+    LEVEL_FREE_BYTES Gauge "weir_level_free_bytes" ["port", "priority", "level"]
         "m_i of the link's Receiving Queue: what the frames up to Level i leave free of b_1 to b_i.";
     LEVEL_BUDGET_BYTES Gauge "weir_level_budget_bytes" ["priority", "level"]
         "b_i: the budget of the class at Level i on every fabric port.";

@@ -203,7 +203,7 @@ async fn values_are_those_of_the_snapshot() {
         "weir_level_round_trip_seconds{port=\"p1\",priority=\"3\"} 0.00025",
         "weir_level_held_frames{port=\"p1\",priority=\"3\"} 17",
         "weir_level_held_bytes{port=\"p1\",priority=\"3\"} 25500",
-        "weir_level_m_bytes{port=\"p1\",priority=\"3\",level=\"2\"} 40000",
+        "weir_level_free_bytes{port=\"p1\",priority=\"3\",level=\"2\"} 40000",
         "weir_level_budget_bytes{priority=\"4\",level=\"1\"} 100000",
         "weir_headroom_used_bytes{port=\"p1\",priority=\"3\"} 4096",
         "weir_ring_frames{port=\"p1\",ring=\"fill\"} 2000",

@@ -61,7 +61,7 @@ pub(super) fn dashboard() -> Dashboard {
                 panel("Feedback frames", unit::FRAMES_PER_SECOND, "Transmit Feedback sent and received, refreshes included.",
                     format!("rate({FEEDBACK_FRAMES}{{{QUEUE}}}[$__rate_interval])"), "{{instance}} {{port}} {{priority}} {{direction}}"),
                 panel("Free room m_i", unit::BYTES, "What the frames up to each Level leave free of their budgets, and the budgets.",
-                    format!("{LEVEL_M_BYTES}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}} m_{{level}}")
+                    format!("{LEVEL_FREE_BYTES}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}} m_{{level}}")
                     .and(format!("{LEVEL_BUDGET_BYTES}{{instance=~\"$instance\",priority=~\"$priority\"}}"), "{{instance}} {{priority}} b_{{level}}"),
                 panel("Held and eligible", unit::BYTES, "What waits to leave: held back by the neighbour's Feedback, and let out by it.",
                     format!("{LEVEL_HELD_BYTES}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}} held")

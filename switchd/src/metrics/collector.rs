@@ -360,7 +360,7 @@ impl SnapshotCollector {
                 let counted = levels.m.iter().take(levels.depth.index());
                 for (index, bytes) in counted.enumerate() {
                     let labels = [port, &number, &(index + 1).to_string()];
-                    families.add(&define::LEVEL_M_BYTES, &labels, bytes.get() as f64);
+                    families.add(&define::LEVEL_FREE_BYTES, &labels, bytes.get() as f64);
                 }
             }
             let Some((xoff, headroom)) = switch.pfc_thresholds(info, priority) else {
