@@ -69,13 +69,13 @@ impl Alert {
 pub fn to_yaml(book: &str) -> String {
     let mut out = String::from(
         "# Made by `cargo xtask dashboards` from monitoring/src/rules: changes here are lost.\n\
-         groups:\n  - name: weir-recordings\n    rules:\n",
+         groups:\n  - name: weir\n    rules:\n",
     );
     for rule in recordings() {
         let _ = writeln!(out, "      - record: {}", rule.name);
         let _ = writeln!(out, "        expr: {}", quoted(&rule.expression));
     }
-    out.push_str("  - name: weir-alerts\n    rules:\n");
+    // In the same group, whose rules are evaluated in order: an alert sees what was recorded just before.
     for alert in alerts() {
         let runbook = format!("{book}/{}", alert.runbook());
         let expression = format!("{} {}", alert.signal, alert.condition);
