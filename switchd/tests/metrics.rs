@@ -3,15 +3,25 @@
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use flate2::read::GzDecoder;
 use support::{exchange, info, settings, until, FakeDataplane, FakeXdp, LOSSLESS};
+use weir_core::config::LevelRules;
 use weir_core::level::LEVEL_MAX;
 use weir_core::switch::LevelGauges;
-use weir_core::{Bytes, Duration, Level};
+use weir_core::{Budgets, Bytes, ClassMode, Duration, Level};
+use weir_monitoring::definitions::{find, Kind, ALL, PROCESS};
+use weir_switchd::control::info::ClassInfo;
 use weir_switchd::control::{self, Shared};
 use weir_switchd::daemon::RunningDataplane;
-use weir_switchd::metrics::definitions::{Kind, ALL};
+use weir_switchd::dataplane::messages::Ring;
+use weir_switchd::metrics::histogram::Histogram;
+
+/// A priority with Levels in what is scraped.
+const LEVELS: u8 = 4;
 
 struct Scraped {
     shared: Arc<Shared>,
@@ -28,9 +38,18 @@ async fn scrape() -> Scraped {
         port.counters.priority[usize::from(LOSSLESS)].tx_bytes = 4_711;
         port.counters.priority[0].rx_frames = 3;
         port.gauges[usize::from(LOSSLESS)].xoff = Bytes::new(61_440);
+        port.gauges[usize::from(LOSSLESS)].ingress = Bytes::new(61_440 + 4_096);
+        port.rings.fill = Ring {
+            used: 2_000,
+            size: 2_048,
+        };
+        state.rounds.round_times.observe(1_025);
+        state.rounds.batches.observe(64);
+        let state = &mut *state;
+        let port = &mut state.ports[1];
         port.gauges[usize::from(LOSSLESS)].levels = Some(LevelGauges {
             depth: Level::new(2).unwrap(),
-            m: [Bytes::ZERO; LEVEL_MAX],
+            m: [Bytes::new(40_000); LEVEL_MAX],
             reserve: Bytes::ZERO,
             round_trip: Duration::ZERO,
             round_trip_measured: Some(Duration::from_micros(250)),
@@ -43,6 +62,17 @@ async fn scrape() -> Scraped {
         });
     }
     let mut named = info();
+    named.classes[usize::from(LEVELS)] = ClassInfo {
+        name: "levels".to_owned(),
+        mode: ClassMode::Level {
+            budgets: Budgets::new(&[Bytes::new(100_000), Bytes::new(50_000)]).unwrap(),
+            rules: LevelRules::default(),
+            xoff: Bytes::new(61_440),
+            xon: Bytes::new(53_248),
+            headroom: Bytes::new(65_536),
+        },
+        configured: true,
+    };
     named.name = "s\"1\\\n".to_owned();
     let control =
         control::start(named, &settings(), fake.link().unwrap(), Box::new(FakeXdp)).unwrap();
@@ -52,7 +82,9 @@ async fn scrape() -> Scraped {
         (snapshot.at > shared.began).then_some(snapshot)
     })
     .await;
-    let text = weir_switchd::metrics::render(Arc::clone(&shared), snapshot).unwrap();
+    let mut scrapes = Histogram::new(&[1_000_000, 2_000_000]);
+    scrapes.observe(1_500_000);
+    let text = weir_switchd::metrics::render(Arc::clone(&shared), snapshot, scrapes).unwrap();
     Scraped {
         shared,
         control,
@@ -121,26 +153,36 @@ async fn the_text_is_legal_and_complete() {
             .strip_prefix("# HELP ")
             .and_then(|rest| rest.split_once(' '))
             .unwrap_or_else(|| panic!("not a HELP line: {line}"));
-        let definition = ALL.iter().find(|metric| metric.name == name).unwrap();
+        let definition = find(name).unwrap_or_else(|| panic!("{name} is not defined"));
         assert_eq!(help, definition.help);
-        let kind = match definition.kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-        };
-        assert_eq!(lines.next().unwrap(), format!("# TYPE {name} {kind}"));
+        let kind = definition.kind;
+        assert_eq!(
+            lines.next().unwrap(),
+            format!("# TYPE {name} {}", kind.name())
+        );
         let mut seen = BTreeSet::new();
         while let Some(line) = lines.next_if(|line| !line.starts_with('#')) {
             let sample = parse_sample(line);
-            assert_eq!(sample.name, name);
+            let part = sample.name.strip_prefix(name).unwrap();
+            let mut expected: BTreeSet<&str> = definition.labels.iter().copied().collect();
+            match (kind, part) {
+                (Kind::Histogram, "_bucket") => assert!(expected.insert("le")),
+                (Kind::Histogram, "_sum" | "_count") | (Kind::Counter | Kind::Gauge, "") => {}
+                _ => panic!("{line} in {name}"),
+            }
             let labels: BTreeSet<&str> = sample.labels.keys().map(String::as_str).collect();
-            assert_eq!(labels, definition.labels.iter().copied().collect());
+            assert_eq!(labels, expected);
             assert!(sample.value.is_finite(), "{line}");
-            assert!(seen.insert(sample.labels), "twice: {line}");
+            assert!(
+                seen.insert((part.to_owned(), sample.labels)),
+                "twice: {line}"
+            );
         }
         assert!(!seen.is_empty(), "{name} has no sample");
         assert!(families.insert(name.to_owned()), "{name} comes twice");
     }
-    let all: BTreeSet<String> = ALL.iter().map(|metric| metric.name.to_owned()).collect();
+    let defined = ALL.iter().chain(PROCESS);
+    let all: BTreeSet<String> = defined.map(|metric| metric.name.to_owned()).collect();
     assert_eq!(families, all);
     scraped.control.stop();
 }
@@ -160,11 +202,27 @@ async fn values_are_those_of_the_snapshot() {
         "weir_level_feedback{port=\"p1\",priority=\"3\",direction=\"rx\"} 0",
         "weir_level_round_trip_seconds{port=\"p1\",priority=\"3\"} 0.00025",
         "weir_level_held_frames{port=\"p1\",priority=\"3\"} 17",
+        "weir_level_held_bytes{port=\"p1\",priority=\"3\"} 25500",
+        "weir_level_free_bytes{port=\"p1\",priority=\"3\",level=\"2\"} 40000",
+        "weir_level_budget_bytes{priority=\"4\",level=\"1\"} 100000",
+        "weir_headroom_used_bytes{port=\"p1\",priority=\"3\"} 4096",
+        "weir_ring_frames{port=\"p1\",ring=\"fill\"} 2000",
+        "weir_ring_size_frames{port=\"p1\",ring=\"fill\"} 2048",
+        "weir_dataplane_round_seconds_bucket{le=\"0.000001024\"} 0",
+        "weir_dataplane_round_seconds_bucket{le=\"0.000002048\"} 1",
+        "weir_dataplane_round_seconds_count 1",
+        "weir_dataplane_busy_seconds_total 0.000001025",
+        "weir_dataplane_batch_frames_bucket{le=\"32\"} 0",
+        "weir_dataplane_batch_frames_bucket{le=\"64\"} 1",
+        "weir_scrape_seconds_bucket{le=\"0.001\"} 0",
+        "weir_scrape_seconds_bucket{le=\"0.002\"} 1",
+        "weir_scrape_seconds_sum 0.0015",
     ] {
         let found = text.lines().any(|found| {
             let (found, line) = (parse_if_sample(found), parse_sample(line));
             found.is_some_and(|found| {
-                (&found.name, &found.labels, found.value) == (&line.name, &line.labels, line.value)
+                (&found.name, &found.labels) == (&line.name, &line.labels)
+                    && (found.value - line.value).abs() <= 1e-12 * line.value.abs()
             })
         });
         assert!(found, "{line} is missing in\n{text}");
@@ -204,8 +262,55 @@ async fn a_scrape_over_tcp_has_the_format_in_its_head() {
     );
     assert!(answer.body.contains("weir_build_info{"));
     assert_eq!(exchange(connect().await, "GET", "/").await.status, 404);
+    let (head, packed) = compressed(connect().await).await;
+    assert!(head.contains("content-encoding: gzip"), "{head}");
+    assert!(packed.len() * 4 < answer.body.len(), "{}", packed.len());
+    let mut text = String::new();
+    GzDecoder::new(packed.as_slice())
+        .read_to_string(&mut text)
+        .unwrap();
+    // One scrape was before this one.
+    assert!(text.contains("\nweir_scrape_seconds_count 1\n"), "{text}");
+    promtool_is_content(&text);
     scraped.control.stop();
     server.await.unwrap().unwrap();
+}
+
+/// What `GET /metrics` gives to those who take gzip: head and body.
+async fn compressed(mut stream: tokio::net::TcpStream) -> (String, Vec<u8>) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let request =
+        b"GET /metrics HTTP/1.1\r\nHost: s\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    let end = answer
+        .windows(4)
+        .position(|bytes| bytes == b"\r\n\r\n")
+        .unwrap();
+    let head = String::from_utf8(answer[..end].to_vec()).unwrap();
+    (head, answer[end + 4..].to_vec())
+}
+
+/// Not even a warning.
+fn promtool_is_content(text: &str) {
+    let mut child = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("promtool is missing: `cargo xtask setup` installs it");
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(output.status.success() && said.trim().is_empty(), "{said}");
 }
 
 #[test]
@@ -213,14 +318,14 @@ fn every_metric_is_documented_with_its_labels() {
     let page = metrics_page();
     let rows: BTreeMap<&str, &str> = page
         .lines()
-        .filter_map(|line| line.strip_prefix("| `weir_"))
-        .filter_map(|row| row.split_once('`'))
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` | "))
+        .filter(|(name, _)| name.starts_with("weir_") || name.starts_with("process_"))
         .collect();
-    for metric in ALL {
-        let name = metric.name.strip_prefix("weir_").unwrap();
+    for metric in ALL.iter().chain(PROCESS) {
         let row = rows
-            .get(name)
+            .get(metric.name)
             .unwrap_or_else(|| panic!("{} is not documented", metric.name));
+        assert!(row.starts_with(metric.kind.name()), "{}", metric.name);
         for label in metric.labels {
             assert!(
                 row.contains(&format!("`{label}`")),
@@ -237,7 +342,7 @@ fn every_metric_is_documented_with_its_labels() {
     }
     assert_eq!(
         rows.len(),
-        ALL.len(),
+        ALL.len() + PROCESS.len(),
         "a metric is documented that does not exist"
     );
 }
@@ -250,7 +355,7 @@ async fn every_label_value_is_documented() {
     let samples = scraped.text.lines().filter_map(parse_if_sample);
     let mut checked = BTreeSet::new();
     for sample in samples {
-        for label in ["reason", "kind", "protocol", "direction", "what"] {
+        for label in ["reason", "kind", "protocol", "direction", "what", "ring"] {
             if let Some(value) = sample.labels.get(label) {
                 assert!(
                     page.contains(&format!("`{value}`")),

@@ -1,8 +1,9 @@
-//! `cargo xtask`: set-up, the demo, the lab, the tests, and the benchmark.
+//! `cargo xtask`: set-up, the demo, the lab, the tests, the benchmark, and the dashboards.
 #![forbid(unsafe_code)]
 
 mod build;
 mod clean_net;
+mod dashboards;
 mod root;
 mod setup;
 mod soak;
@@ -44,6 +45,8 @@ enum Command {
     /// Run what takes too long for the tests: Theorem 1 on ten thousand random networks, with and without faults.
     #[command(after_help = SOAK_HELP)]
     Soak(SoakArguments),
+    /// Write the Grafana dashboards and the Prometheus rules of packaging/ anew from their source.
+    Dashboards(DashboardsArguments),
     /// Remove what a killed lab left: network namespaces and run directories.
     #[command(after_help = CLEAN_HELP)]
     CleanNet(CleanNetArguments),
@@ -193,6 +196,16 @@ struct SoakArguments {
 }
 
 #[derive(Debug, Args)]
+struct DashboardsArguments {
+    /// Where the book's pages are, which the alerts' runbook_url points to.
+    #[arg(long, value_name = "URL", default_value = weir_monitoring::BOOK)]
+    book: String,
+    /// The directory that the files go below [default: the repository].
+    #[arg(long, value_name = "DIRECTORY")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 struct CleanNetArguments {
     /// Remove only what begins so, whether its lab still runs or not.
     #[arg(long, value_name = "PREFIX")]
@@ -271,6 +284,10 @@ fn run(command: Command) -> Result<()> {
                 .out
                 .unwrap_or_else(|| build::root().join("target/soak"));
             soak::run(soak.networks, soak.first, &directory)
+        }
+        Command::Dashboards(dashboards) => {
+            let directory = dashboards.out.unwrap_or_else(build::root);
+            dashboards::write(&directory, dashboards.book.trim_end_matches('/'))
         }
         Command::CleanNet(clean) => {
             root::require("cargo xtask clean-net")?;

@@ -138,6 +138,11 @@ const NEEDS: &[Need] = &[
         "an LLDP agent that is not ours, as a neighbour",
     ),
     test(
+        Sign::Program("prometheus"),
+        "prometheus",
+        "scrapes a lab and evaluates every rule and every panel; promtool checks rules and metrics",
+    ),
+    test(
         Sign::PythonModule("scapy"),
         "python3-scapy",
         "builds PAUSE, PFC and broken frames independently",

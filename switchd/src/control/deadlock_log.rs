@@ -6,12 +6,54 @@ use weir_api::daemon::{Deadlock, Deadlocks, Master};
 use weir_core::control::{Report, ReportKind};
 use weir_core::event::EventKind;
 use weir_core::wire::clcm::{Clcm, Phase};
-use weir_core::{Event, Instant, PortId, PortSet, Priority};
+use weir_core::{Duration, Event, Instant, PortId, PortSet, Priority};
 
 use super::info::SwitchInfo;
+use crate::metrics::histogram::Histogram;
 
 /// Suspicions kept after they are over.
 pub const PAST_CAPACITY: usize = 256;
+
+/// Bounds of the histograms of [`DeadlockTimes`] in nanoseconds: 1 ms to 100 s.
+const TIME_BOUNDS: &[u64] = &[
+    1_000_000,
+    2_500_000,
+    5_000_000,
+    10_000_000,
+    25_000_000,
+    50_000_000,
+    100_000_000,
+    250_000_000,
+    500_000_000,
+    1_000_000_000,
+    2_500_000_000,
+    5_000_000_000,
+    10_000_000_000,
+    30_000_000_000,
+    100_000_000_000,
+];
+
+/// How long suspicions and what followed took since the start, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct DeadlockTimes {
+    /// From the last frame that an egress sent to its suspicion.
+    pub detection: Histogram,
+    /// From a suspicion to the first release at its egress.
+    pub release: Histogram,
+    /// From a suspicion to its end.
+    pub recovery: Histogram,
+}
+
+impl Default for DeadlockTimes {
+    fn default() -> Self {
+        let empty = Histogram::new(TIME_BOUNDS);
+        Self {
+            detection: empty,
+            release: empty,
+            recovery: empty,
+        }
+    }
+}
 
 type Place = (PortId, Priority);
 
@@ -23,6 +65,7 @@ pub struct DeadlockLog {
     past: VecDeque<Deadlock>,
     /// Where a release is in force: one that was there before the suspicion counts for it too.
     released: BTreeSet<Place>,
+    times: DeadlockTimes,
 }
 
 impl DeadlockLog {
@@ -39,6 +82,7 @@ impl DeadlockLog {
             } => {
                 self.end((egress, priority), event.at);
                 self.last_id += 1;
+                self.times.detection.observe(idle.as_nanos());
                 let deadlock = Deadlock {
                     id: self.last_id,
                     port: info.port_name(egress),
@@ -163,6 +207,11 @@ impl DeadlockLog {
             .cloned()
     }
 
+    /// How long it all took.
+    pub fn times(&self) -> DeadlockTimes {
+        self.times
+    }
+
     /// How many suspicions last.
     pub fn current_count(&self) -> usize {
         self.current.len()
@@ -227,15 +276,19 @@ impl DeadlockLog {
 
     fn note_release(&mut self, place: Place, at: Instant) {
         if let Some(deadlock) = self.current.get_mut(&place) {
-            deadlock
-                .first_release_seconds
-                .get_or_insert_with(|| since(deadlock.began_monotonic_nanos, at));
+            if deadlock.first_release_seconds.is_none() {
+                let after = since(deadlock.began_monotonic_nanos, at);
+                self.times.release.observe(after.as_nanos());
+                deadlock.first_release_seconds = Some(after.as_secs_f64());
+            }
         }
     }
 
     fn end(&mut self, place: Place, at: Instant) {
         if let Some(mut deadlock) = self.current.remove(&place) {
-            deadlock.lasted_seconds = Some(since(deadlock.began_monotonic_nanos, at));
+            let lasted = since(deadlock.began_monotonic_nanos, at);
+            self.times.recovery.observe(lasted.as_nanos());
+            deadlock.lasted_seconds = Some(lasted.as_secs_f64());
             if self.past.len() >= PAST_CAPACITY {
                 self.past.pop_front();
             }
@@ -244,7 +297,6 @@ impl DeadlockLog {
     }
 }
 
-fn since(began_nanos: u64, at: Instant) -> f64 {
+fn since(began_nanos: u64, at: Instant) -> Duration {
     at.saturating_since(Instant::from_nanos(began_nanos))
-        .as_secs_f64()
 }

@@ -101,9 +101,15 @@ impl SwitchInfo {
     /// Headroom of a (port, priority) that pauses its neighbour by PFC thresholds; `None` for others: a
     /// lossy class, and a class with Levels at a fabric port.
     pub fn pfc_headroom(&self, port: &PortInfo, priority: Priority) -> Option<Bytes> {
+        self.pfc_thresholds(port, priority)
+            .map(|(_, headroom)| headroom)
+    }
+
+    /// The configured xoff and the headroom above it, where [headroom](Self::pfc_headroom) is.
+    pub fn pfc_thresholds(&self, port: &PortInfo, priority: Priority) -> Option<(Bytes, Bytes)> {
         match (self.class(priority).mode.get(), port.role) {
-            (ClassMode::Pfc { headroom, .. }, _)
-            | (ClassMode::Level { headroom, .. }, PortRole::Edge) => Some(headroom),
+            (ClassMode::Pfc { xoff, headroom, .. }, _)
+            | (ClassMode::Level { xoff, headroom, .. }, PortRole::Edge) => Some((xoff, headroom)),
             _ => None,
         }
     }

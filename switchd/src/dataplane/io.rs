@@ -4,7 +4,7 @@
 use weir_core::Duration;
 use weir_ebpf::Meta;
 
-use super::messages::KernelLosses;
+use super::messages::{KernelLosses, Rings};
 use super::pool::Chunk;
 
 /// Chunks that one call moves at most.
@@ -84,6 +84,9 @@ pub(super) trait Io {
 
     /// What the kernel lost at `port`.
     fn losses(&self, port: usize) -> KernelLosses;
+
+    /// How full `port`'s rings are.
+    fn rings(&mut self, port: usize) -> Rings;
 
     /// Sleeps until a frame arrives, somebody signals, or `timeout` is over.
     fn wait(&mut self, timeout: Option<Duration>);

@@ -13,6 +13,7 @@ use weir_core::{Command, CommandError, Duration, Instant, Switch, WatchdogConfig
 
 use super::tables::{FlowTable, RouteTables, Tables};
 use super::tap::Tap;
+use crate::metrics::histogram::Histogram;
 
 /// Destinations of the Level Table that a [`Snapshot`] has at most.
 pub const LEVEL_ENTRIES_MAX: usize = 1024;
@@ -91,6 +92,30 @@ pub struct PortSnapshot {
     pub watchdog: Option<WatchdogConfig>,
     /// What the kernel lost on the way to or from the socket.
     pub kernel: KernelLosses,
+    /// How full the socket's rings are.
+    pub rings: Rings,
+}
+
+/// One ring of a socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ring {
+    /// Entries that hold a frame.
+    pub used: u32,
+    /// Entries in all.
+    pub size: u32,
+}
+
+/// The rings of a socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rings {
+    /// Memory for the kernel to receive into.
+    pub fill: Ring,
+    /// Received and not yet looked at.
+    pub rx: Ring,
+    /// Sent and not yet taken by the device.
+    pub tx: Ring,
+    /// Memory that the device is done with and that was not yet taken back.
+    pub completion: Ring,
 }
 
 /// The Level Table in a [`Snapshot`].
@@ -143,8 +168,22 @@ pub struct KernelLosses {
     pub tx_device_drops: u64,
 }
 
+/// Bounds of [`RoundStats::round_times`] in nanoseconds: powers of two times 1.024 µs, to 134 ms.
+pub const ROUND_BOUNDS: &[u64] = &{
+    let mut bounds = [0; 18];
+    let mut index = 0;
+    while index < bounds.len() {
+        bounds[index] = 1_024 << index;
+        index += 1;
+    }
+    bounds
+};
+
+/// Bounds of [`RoundStats::batches`] in frames; the last is as many as one call takes.
+pub const BATCH_BOUNDS: &[u64] = &[1, 2, 4, 8, 16, 32, 64];
+
 /// Figures of the polling loop since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundStats {
     /// Rounds.
     pub rounds: u64,
@@ -156,6 +195,12 @@ pub struct RoundStats {
     pub slept: Duration,
     /// Longest round, sleep left out.
     pub round_max: Duration,
+    /// Lengths of the busy rounds in nanoseconds.
+    pub round_times: Histogram,
+    /// Time spent in rounds that found nothing to do.
+    pub idle: Duration,
+    /// Frames taken from an RX ring that was not empty.
+    pub batches: Histogram,
     /// Events that found the queue to the control plane full.
     pub events_lost: u64,
     /// Commands that the switch core refused: another loop holds the egress, or the control queue is full.
@@ -164,4 +209,23 @@ pub struct RoundStats {
     pub rx_frames: u64,
     /// Frames handed to all transmitters, control frames included.
     pub tx_frames: u64,
+}
+
+impl Default for RoundStats {
+    fn default() -> Self {
+        Self {
+            rounds: 0,
+            busy_rounds: 0,
+            sleeps: 0,
+            slept: Duration::ZERO,
+            round_max: Duration::ZERO,
+            round_times: Histogram::new(ROUND_BOUNDS),
+            idle: Duration::ZERO,
+            batches: Histogram::new(BATCH_BOUNDS),
+            events_lost: 0,
+            commands_refused: 0,
+            rx_frames: 0,
+            tx_frames: 0,
+        }
+    }
 }

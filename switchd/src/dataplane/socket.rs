@@ -9,7 +9,7 @@ use xsk_rs::config::{BindFlags, Interface, LibxdpFlags, QueueSize, SocketConfig}
 use xsk_rs::{CompQueue, FillQueue, FrameDesc, RxQueue, Socket, TxQueue};
 
 use super::io::{Batch, BATCH};
-use super::messages::KernelLosses;
+use super::messages::{KernelLosses, Ring, Rings};
 use super::pool::Chunk;
 use super::umem::{with_cause, Memory};
 use super::DataplaneError;
@@ -26,7 +26,10 @@ pub(super) struct XdpSocket {
     tx: TxQueue,
     fill: FillQueue,
     completion: CompQueue,
+    /// Entries of the fill ring and of the RX ring.
     fill_size: usize,
+    /// Entries of the TX ring and of the completion ring.
+    tx_size: u32,
     /// Chunks that the kernel has to receive into: in the fill ring, or on their way to the RX ring.
     lent: usize,
     scratch: [FrameDesc; BATCH],
@@ -87,6 +90,7 @@ impl XdpSocket {
             fill,
             completion,
             fill_size: options.rx_ring as usize,
+            tx_size: options.tx_ring,
             lent: 0,
             scratch: [blank; BATCH],
             kick_due: false,
@@ -174,6 +178,21 @@ impl XdpSocket {
         }
         if self.fill.needs_wakeup() {
             self.kick_due = true;
+        }
+    }
+
+    pub(super) fn rings(&mut self) -> Rings {
+        let produced = |free: u32, size: u32| Ring {
+            used: size.saturating_sub(free),
+            size,
+        };
+        let waiting = |used: u32, size: u32| Ring { used, size };
+        let (rx_size, tx_size) = (self.fill_size as u32, self.tx_size);
+        Rings {
+            fill: produced(self.fill.nb_free_exact(), rx_size),
+            rx: waiting(self.rx.nb_avail_exact(), rx_size),
+            tx: produced(self.tx.nb_free_exact(), tx_size),
+            completion: waiting(self.completion.nb_avail_exact(), tx_size),
         }
     }
 

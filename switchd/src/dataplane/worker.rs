@@ -240,6 +240,9 @@ impl<I: Io> Worker<I> {
             }
         }
         let any = !batch.is_empty();
+        if any {
+            self.stats.batches.observe(batch.as_slice().len() as u64);
+        }
         self.batch = batch;
         any
     }
@@ -467,6 +470,7 @@ impl<I: Io> Worker<I> {
             }
             state.watchdog = self.switch.watchdog(port);
             state.kernel = self.io.losses(index);
+            state.rings = self.io.rings(index);
         }
         // The control plane has at most one snapshot on its way; were it gone, the box is dropped.
         let _ = self.queues.snapshots.try_send(snapshot);
@@ -474,12 +478,16 @@ impl<I: Io> Worker<I> {
     }
 
     fn note_round(&mut self, began: Instant, now: Instant, busy: bool) {
+        let took = now.saturating_since(began);
         self.stats.rounds += 1;
         if busy {
             self.stats.busy_rounds += 1;
+            self.stats.round_times.observe(took.as_nanos());
             self.last_work = now;
+        } else {
+            self.stats.idle += took;
         }
-        self.stats.round_max = self.stats.round_max.max(now.saturating_since(began));
+        self.stats.round_max = self.stats.round_max.max(took);
     }
 
     fn is_finished(&self, now: Instant) -> bool {

@@ -7,7 +7,7 @@ use weir_core::Duration;
 use weir_ebpf::Meta;
 
 use super::io::{Batch, Io};
-use super::messages::KernelLosses;
+use super::messages::{KernelLosses, Rings};
 use super::pool::Chunk;
 use super::socket::XdpSocket;
 use super::umem::Memory;
@@ -97,6 +97,12 @@ impl Io for XdpIo {
         self.sockets
             .get(port)
             .map_or_else(KernelLosses::default, XdpSocket::losses)
+    }
+
+    fn rings(&mut self, port: usize) -> Rings {
+        self.sockets
+            .get_mut(port)
+            .map_or_else(Rings::default, XdpSocket::rings)
     }
 
     fn wait(&mut self, timeout: Option<Duration>) {

@@ -4,32 +4,46 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use prometheus::core::{Collector, Desc};
-use prometheus::proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, MetricType};
+use prometheus::proto::{
+    Bucket, Counter, Gauge, Histogram as HistogramSample, LabelPair, Metric, MetricFamily,
+    MetricType,
+};
 use weir_core::control::IgnoreReason;
+use weir_core::units::NANOS_PER_SECOND;
 use weir_core::wire::lldp::dcbx::PfcMismatch;
-use weir_core::{DropReason, PortId};
+use weir_core::{ClassMode, DropReason, PortId, Priority};
+use weir_monitoring::definitions::{self as define, Definition, Kind};
 
-use super::definitions::{self as define, Definition, Kind};
+use super::histogram::Histogram;
 use crate::api::views::shown_priorities;
 use crate::control::info::PortInfo;
 use crate::control::shared::Published;
 use crate::control::{clock, Shared};
 use crate::dataplane::messages::PortSnapshot;
 
+/// Nanoseconds as seconds, and frames as frames: what a histogram's values are multiplied by.
+const NANOS: f64 = 1.0 / NANOS_PER_SECOND as f64;
+const FRAMES: f64 = 1.0;
+
 /// Collects from the snapshot it was made with.
 pub struct SnapshotCollector {
     shared: Arc<Shared>,
     snapshot: Arc<Published>,
+    scrapes: Histogram,
     descriptions: Vec<Desc>,
 }
 
 impl SnapshotCollector {
-    /// A collector for one scrape.
+    /// A collector for one scrape; `scrapes` is how long those before it took in nanoseconds.
     ///
     /// # Errors
     ///
     /// When a definition is not a legal metric, which a test rules out.
-    pub fn new(shared: Arc<Shared>, snapshot: Arc<Published>) -> prometheus::Result<Self> {
+    pub fn new(
+        shared: Arc<Shared>,
+        snapshot: Arc<Published>,
+        scrapes: Histogram,
+    ) -> prometheus::Result<Self> {
         let descriptions = define::ALL
             .iter()
             .map(|metric| {
@@ -48,6 +62,7 @@ impl SnapshotCollector {
         Ok(Self {
             shared,
             snapshot,
+            scrapes,
             descriptions,
         })
     }
@@ -61,6 +76,8 @@ impl Collector for SnapshotCollector {
     fn collect(&self) -> Vec<MetricFamily> {
         let mut families = Families::default();
         self.collect_switch(&mut families);
+        self.collect_dataplane(&mut families);
+        self.collect_budgets(&mut families);
         let ports = self.shared.info.numbered_ports();
         for ((id, info), state) in ports.zip(&self.snapshot.ports) {
             self.collect_port(&mut families, id, info, state);
@@ -76,7 +93,6 @@ impl SnapshotCollector {
         let (shared, snapshot) = (&self.shared, &self.snapshot);
         let info = &shared.info;
         let figures = shared.figures();
-        let rounds = &snapshot.rounds;
         let version = env!("CARGO_PKG_VERSION");
         let build = [version, &info.name, info.deadlock_policy.get()];
         families.add(&define::BUILD_INFO, &build, 1.0);
@@ -85,17 +101,32 @@ impl SnapshotCollector {
             (&define::LOOPS_FOUND, figures.clcm.loops_found as f64),
             (&define::MASTER_ACTIONS, figures.clcm.elections_won as f64),
             (&define::UNANSWERED, figures.clcm.unanswered as f64),
+            (&define::CLCM_ORIGINATED, figures.clcm.clcm_sent as f64),
+            (&define::CLCM_FORWARDED, figures.clcm.clcm_forwarded as f64),
+            (
+                &define::RELEASES_ORDERED,
+                figures.clcm.releases_ordered as f64,
+            ),
+            (
+                &define::REROUTES_ORDERED,
+                figures.clcm.reroutes_ordered as f64,
+            ),
+            (
+                &define::TRAFFIC_RELEASES_ORDERED,
+                figures.clcm.traffic_releases_ordered as f64,
+            ),
+            (
+                &define::CONTROL_PLANE_OVERFLOWS,
+                figures.clcm.overflows as f64,
+            ),
             (&define::COMMANDS_LOST, figures.commands_lost as f64),
-            (&define::COMMANDS_REFUSED, rounds.commands_refused as f64),
-            (&define::EVENTS_LOST, rounds.events_lost as f64),
+            (
+                &define::LEVEL_TABLE_ENTRIES,
+                snapshot.level_table.total as f64,
+            ),
             (&define::HELD_FRAMES, snapshot.held_frames as f64),
             (&define::UMEM_FRAMES, snapshot.umem_frames as f64),
             (&define::UMEM_FRAMES_FREE, snapshot.umem_frames_free as f64),
-            (&define::ROUNDS, rounds.rounds as f64),
-            (&define::BUSY_ROUNDS, rounds.busy_rounds as f64),
-            (&define::SLEEPS, rounds.sleeps as f64),
-            (&define::SLEEP_SECONDS, rounds.slept.as_secs_f64()),
-            (&define::ROUND_MAX_SECONDS, rounds.round_max.as_secs_f64()),
             (
                 &define::SNAPSHOT_AGE,
                 clock::now().saturating_since(snapshot.at).as_secs_f64(),
@@ -103,10 +134,52 @@ impl SnapshotCollector {
         ] {
             families.add(metric, &[], value);
         }
-        families.add(&define::DATAPLANE_FRAMES, &["rx"], rounds.rx_frames as f64);
-        families.add(&define::DATAPLANE_FRAMES, &["tx"], rounds.tx_frames as f64);
         for (reason, count) in IgnoreReason::ALL.iter().zip(figures.clcm.clcm_ignored) {
             families.add(&define::CLCM_IGNORED, &[reason.name()], count as f64);
+        }
+    }
+
+    fn collect_dataplane(&self, families: &mut Families) {
+        let rounds = &self.snapshot.rounds;
+        let busy_nanos = rounds.round_times.sum();
+        for (metric, value) in [
+            (&define::ROUNDS, rounds.rounds as f64),
+            (&define::BUSY_ROUNDS, rounds.busy_rounds as f64),
+            (&define::BUSY_SECONDS, busy_nanos as f64 * NANOS),
+            (&define::IDLE_SECONDS, rounds.idle.as_secs_f64()),
+            (&define::SLEEPS, rounds.sleeps as f64),
+            (&define::SLEEP_SECONDS, rounds.slept.as_secs_f64()),
+            (&define::ROUND_MAX_SECONDS, rounds.round_max.as_secs_f64()),
+            (&define::COMMANDS_REFUSED, rounds.commands_refused as f64),
+            (&define::EVENTS_LOST, rounds.events_lost as f64),
+        ] {
+            families.add(metric, &[], value);
+        }
+        families.add(&define::DATAPLANE_FRAMES, &["rx"], rounds.rx_frames as f64);
+        families.add(&define::DATAPLANE_FRAMES, &["tx"], rounds.tx_frames as f64);
+        let times = self.shared.deadlocks().times();
+        for (metric, histogram, scale) in [
+            (&define::ROUND_SECONDS, &rounds.round_times, NANOS),
+            (&define::BATCH_FRAMES, &rounds.batches, FRAMES),
+            (&define::SCRAPE_SECONDS, &self.scrapes, NANOS),
+            (&define::DETECTION_SECONDS, &times.detection, NANOS),
+            (&define::RELEASE_SECONDS, &times.release, NANOS),
+            (&define::RECOVERY_SECONDS, &times.recovery, NANOS),
+        ] {
+            families.add_histogram(metric, &[], histogram, scale);
+        }
+    }
+
+    /// b_i of every class with Levels.
+    fn collect_budgets(&self, families: &mut Families) {
+        for priority in Priority::ALL {
+            let ClassMode::Level { budgets, .. } = self.shared.info.class(priority).mode else {
+                continue;
+            };
+            for (index, bytes) in budgets.as_slice().iter().enumerate() {
+                let labels = [&*priority.to_string(), &(index + 1).to_string()];
+                families.add(&define::LEVEL_BUDGET_BYTES, &labels, bytes.get() as f64);
+            }
         }
     }
 
@@ -134,6 +207,16 @@ impl SnapshotCollector {
             ("tx_device_drops", state.kernel.tx_device_drops),
         ] {
             families.add(&define::KERNEL_LOSSES, &[port, kind], count as f64);
+        }
+        for (name, ring) in [
+            ("fill", state.rings.fill),
+            ("rx", state.rings.rx),
+            ("tx", state.rings.tx),
+            ("completion", state.rings.completion),
+        ] {
+            let labels = [port, name];
+            families.add(&define::RING_FRAMES, &labels, f64::from(ring.used));
+            families.add(&define::RING_SIZE_FRAMES, &labels, f64::from(ring.size));
         }
         for (class, count) in self.shared.xdp_frames(id) {
             families.add(&define::XDP_FRAMES, &[port, class], count as f64);
@@ -266,20 +349,29 @@ impl SnapshotCollector {
                 }
                 for (metric, value) in [
                     (&define::LEVEL_HELD_FRAMES, levels.held_frames),
+                    (&define::LEVEL_HELD_BYTES, levels.held.get()),
+                    (&define::LEVEL_ELIGIBLE_BYTES, levels.eligible.get()),
                     (&define::LIFTS, counters.lifts),
                     (&define::FEEDBACK_EXPIRED, counters.feedback_expired),
                     (&define::ROUTES_TOO_LONG, counters.routes_too_long),
                 ] {
                     families.add(metric, &place, value as f64);
                 }
+                let counted = levels.m.iter().take(levels.depth.index());
+                for (index, bytes) in counted.enumerate() {
+                    let labels = [port, &number, &(index + 1).to_string()];
+                    families.add(&define::LEVEL_FREE_BYTES, &labels, bytes.get() as f64);
+                }
             }
-            let Some(headroom) = switch.pfc_headroom(info, priority) else {
+            let Some((xoff, headroom)) = switch.pfc_thresholds(info, priority) else {
                 continue;
             };
+            let used = gauges.ingress.saturating_sub(xoff);
             for (metric, value) in [
                 (&define::PAUSING, u64::from(gauges.pausing)),
                 (&define::XOFF_BYTES, gauges.xoff.get()),
                 (&define::HEADROOM_BYTES, headroom.get()),
+                (&define::HEADROOM_USED_BYTES, used.get()),
                 (
                     &define::HEADROOM_USED_MAX_BYTES,
                     gauges.headroom_used_max.get(),
@@ -299,6 +391,43 @@ struct Families {
 
 impl Families {
     fn add(&mut self, definition: &Definition, labels: &[&str], value: f64) {
+        let mut metric = Metric::default();
+        if definition.kind == Kind::Counter {
+            let mut counter = Counter::default();
+            counter.set_value(value);
+            metric.set_counter(counter);
+        } else {
+            let mut gauge = Gauge::default();
+            gauge.set_value(value);
+            metric.set_gauge(gauge);
+        }
+        self.push(definition, labels, metric);
+    }
+
+    /// Bounds and sum are `histogram`'s times `scale`.
+    fn add_histogram(
+        &mut self,
+        definition: &Definition,
+        labels: &[&str],
+        histogram: &Histogram,
+        scale: f64,
+    ) {
+        let mut sample = HistogramSample::default();
+        sample.set_sample_count(histogram.count());
+        sample.set_sample_sum(histogram.sum() as f64 * scale);
+        let bucket = |(bound, below): (u64, u64)| {
+            let mut bucket = Bucket::default();
+            bucket.set_upper_bound(bound as f64 * scale);
+            bucket.set_cumulative_count(below);
+            bucket
+        };
+        sample.set_bucket(histogram.cumulative().map(bucket).collect());
+        let mut metric = Metric::default();
+        metric.set_histogram(sample);
+        self.push(definition, labels, metric);
+    }
+
+    fn push(&mut self, definition: &Definition, labels: &[&str], mut metric: Metric) {
         debug_assert_eq!(definition.labels.len(), labels.len(), "{}", definition.name);
         let pairs = definition
             .labels
@@ -311,20 +440,7 @@ impl Families {
                 pair
             })
             .collect();
-        let mut metric = Metric::default();
         metric.set_label(pairs);
-        match definition.kind {
-            Kind::Counter => {
-                let mut counter = Counter::default();
-                counter.set_value(value);
-                metric.set_counter(counter);
-            }
-            Kind::Gauge => {
-                let mut gauge = Gauge::default();
-                gauge.set_value(value);
-                metric.set_gauge(gauge);
-            }
-        }
         self.by_name
             .entry(definition.name)
             .or_insert_with(|| (*definition, Vec::new()))
@@ -342,6 +458,7 @@ impl Families {
                 family.set_field_type(match definition.kind {
                     Kind::Counter => MetricType::COUNTER,
                     Kind::Gauge => MetricType::GAUGE,
+                    Kind::Histogram => MetricType::HISTOGRAM,
                 });
                 family.set_metric(metrics);
                 family

@@ -1,8 +1,8 @@
 //! What a switch of a lab tells Prometheus.
 
 use std::fs::File;
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 
 use nix::sched::{setns, CloneFlags};
 use weir_lab::lab::stage::Stage;
@@ -10,24 +10,54 @@ use weir_lab::lab::switches::METRICS_ADDRESS;
 
 use super::LOSSLESS;
 
+/// A connection to the metrics of the switch in `namespace`, for any thread of any namespace.
+fn connect(namespace: &str) -> io::Result<TcpStream> {
+    let file = File::open(format!("/run/netns/{namespace}"))?;
+    // Another thread, because a namespace is entered for good.
+    let connecting = std::thread::spawn(move || {
+        setns(file, CloneFlags::CLONE_NEWNET)?;
+        TcpStream::connect(METRICS_ADDRESS)
+    });
+    connecting.join().expect("it does not panic")
+}
+
+/// Makes the metrics of the switch in `namespace` reachable from here, until the process ends; at which
+/// address is the answer. Every connection is passed on to the switch's own listener.
+pub fn relay(namespace: String) -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            // A switch that is gone ends the connection.
+            if let Ok(switch) = connect(&namespace) {
+                pass_on(client.try_clone().unwrap(), switch.try_clone().unwrap());
+                pass_on(switch, client);
+            }
+        }
+    });
+    address
+}
+
+fn pass_on(mut from: TcpStream, mut to: TcpStream) {
+    std::thread::spawn(move || {
+        let _ = io::copy(&mut from, &mut to);
+        let _ = to.shutdown(Shutdown::Write);
+    });
+}
+
 /// One answer to `GET /metrics`.
 pub struct Metrics(String);
 
 impl Metrics {
     /// Asks a switch, which listens in its own namespace.
     pub fn of(stage: &Stage, switch: &str) -> Self {
-        let namespace = format!("/run/netns/{}", stage.names().namespace(switch));
-        // Another thread, because a namespace is entered for good.
-        let asked = std::thread::spawn(move || {
-            setns(File::open(namespace)?, CloneFlags::CLONE_NEWNET)?;
-            let mut stream = TcpStream::connect(METRICS_ADDRESS)?;
-            stream
-                .write_all(b"GET /metrics HTTP/1.1\r\nHost: switch\r\nConnection: close\r\n\r\n")?;
-            let mut text = String::new();
-            stream.read_to_string(&mut text)?;
-            Ok::<_, std::io::Error>(text)
-        });
-        Self(asked.join().unwrap().unwrap())
+        let mut stream = connect(&stage.names().namespace(switch)).unwrap();
+        stream
+            .write_all(b"GET /metrics HTTP/1.1\r\nHost: switch\r\nConnection: close\r\n\r\n")
+            .unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        Self(text)
     }
 
     /// A value of the lossless priority at `port`, if there is one.

@@ -3,6 +3,7 @@
 
 pub mod iperf;
 pub mod metrics;
+pub mod prometheus;
 pub mod scapy;
 
 use std::path::{Path, PathBuf};

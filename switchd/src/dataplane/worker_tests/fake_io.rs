@@ -11,7 +11,7 @@ use weir_core::{Duration, Instant};
 use weir_ebpf::Meta;
 
 use crate::dataplane::io::{Batch, Io};
-use crate::dataplane::messages::KernelLosses;
+use crate::dataplane::messages::{KernelLosses, Ring, Rings};
 use crate::dataplane::pool::Chunk;
 
 const CHUNK_SIZE: usize = 2048;
@@ -253,6 +253,20 @@ impl Io for FakeIo {
         KernelLosses {
             rx_ring_full: 100 + port as u64,
             ..KernelLosses::default()
+        }
+    }
+
+    fn rings(&mut self, port: usize) -> Rings {
+        let state = &self.ports[port];
+        let ring = |queue: &VecDeque<Chunk>| Ring {
+            used: queue.len() as u32,
+            size: self.ring as u32,
+        };
+        Rings {
+            fill: ring(&state.fill),
+            rx: ring(&state.rx),
+            tx: ring(&state.tx),
+            completion: ring(&state.done),
         }
     }
 

@@ -1,0 +1,62 @@
+//! All switches at once: is anything wrong, and where.
+
+use super::select::SWITCH;
+use super::{panel, row, unit, variable, Dashboard};
+use crate::definitions::*;
+
+pub(super) fn dashboard() -> Dashboard {
+    Dashboard {
+        uid: "weir-fabric",
+        title: "Weir / Fabric",
+        description: "All switches of a lossless fabric: what is wrong, and at which of them.",
+        variables: vec![variable("instance", "Switch", BUILD_INFO.to_string())],
+        rows: vec![
+            row("Is anything wrong?", [
+                panel("Switches that answer", unit::COUNT, "Switches whose last scrape succeeded.",
+                    format!("sum(up{{job=\"weir\",{SWITCH}}})"), "up").number(),
+                panel("Suspected egress queues", unit::COUNT,
+                    "Egress queues that are suspected of a deadlock now; any that stays is one.",
+                    format!("sum({SUSPECTED}{{{SWITCH}}})"), "suspected").number(),
+                panel("PFC storms", unit::COUNT, "Egress queues whose neighbour pauses without end.",
+                    format!("sum({STORM}{{{SWITCH}}})"), "storms").number(),
+                panel("Lossless drops", unit::COUNT,
+                    "Frames lost because headroom was used up, within five minutes. It should be zero always.",
+                    format!("sum(increase({DROPS}{{reason=\"headroom_exceeded\",{SWITCH}}}[5m]))"), "frames").number(),
+                panel("Links down", unit::COUNT, "Ports whose device is down or without carrier.",
+                    format!("count({LINK_UP}{{{SWITCH}}}) - sum({LINK_UP}{{{SWITCH}}})"), "down").number(),
+                panel("Most headroom used", unit::SHARE,
+                    "The largest share of its headroom that any ingress buffer ever used.",
+                    format!("max({HEADROOM_USED_MAX_BYTES}{{{SWITCH}}} / ({HEADROOM_BYTES}{{{SWITCH}}} > 0))"), "share").number(),
+            ]),
+            row("Traffic and pauses", [
+                panel("Sent", unit::BITS_PER_SECOND, "Bits of data frames that each switch sends.",
+                    format!("8 * sum by (instance) (rate({PORT_BYTES}{{direction=\"tx\",{SWITCH}}}[$__rate_interval]))"), "{{instance}}"),
+                panel("Share of time paused", unit::SHARE,
+                    "The port and priority of each switch that its neighbour holds the most. Near 1 it hardly sends.",
+                    format!("max by (instance) (rate({PAUSE_SECONDS}{{{SWITCH}}}[$__rate_interval]))"), "{{instance}}"),
+                panel("Pauses sent", unit::FRAMES_PER_SECOND,
+                    "XOFF that each switch sends, refreshes included: it is where congestion begins, or passes it on.",
+                    format!("sum by (instance) (rate({PFC_FRAMES}{{kind=\"xoff\",direction=\"tx\",{SWITCH}}}[$__rate_interval]))"), "{{instance}}"),
+                panel("Buffered", unit::BYTES, "What all ingress buffers of each switch hold.",
+                    format!("sum by (instance) ({INGRESS_BYTES}{{{SWITCH}}})"), "{{instance}}"),
+            ]),
+            row("Deadlocks", [
+                panel("Suspected", unit::COUNT, "Suspected egress queues by switch. A loop shows at all its switches at once.",
+                    format!("sum by (instance) ({SUSPECTED}{{{SWITCH}}})"), "{{instance}}"),
+                panel("Releases", unit::PER_SECOND, "Deadlock releases that dataplanes carried out.",
+                    format!("sum by (instance) (rate({RELEASES}{{{SWITCH}}}[$__rate_interval]))"), "{{instance}}"),
+            ]),
+            row("Losses and load", [
+                panel("Drops by reason", unit::FRAMES_PER_SECOND, "Frames dropped in all switches, by reason.",
+                    format!("sum by (reason) (rate({DROPS}{{{SWITCH}}}[$__rate_interval]))"), "{{reason}}"),
+                panel("Kernel losses", unit::FRAMES_PER_SECOND,
+                    "Frames lost outside the switch by the kernel or a device. Kinds overlap on some kernels: do not add them.",
+                    format!("sum by (instance, kind) (rate({KERNEL_LOSSES}{{{SWITCH}}}[$__rate_interval]))"), "{{instance}} {{kind}}"),
+                panel("Dataplane busy", unit::SHARE, "Share of time that each dataplane thread has work.",
+                    format!("rate({BUSY_SECONDS}{{{SWITCH}}}[$__rate_interval])"), "{{instance}}"),
+                panel("Neighbours that differ", unit::COUNT, "Ports whose neighbour is configured otherwise, by what differs.",
+                    format!("sum by (instance, what) ({LLDP_MISMATCH}{{{SWITCH}}})"), "{{instance}} {{what}}"),
+            ]),
+        ],
+    }
+}

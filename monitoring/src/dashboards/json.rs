@@ -1,0 +1,157 @@
+//! A dashboard in the JSON that Grafana 9 and later import.
+
+use serde_json::{json, Value};
+
+use super::{Dashboard, Panel, Style, Variable};
+
+const COLUMNS: u32 = 24;
+const ROW_HEIGHT: u32 = 1;
+/// The version of the dashboards' schema: Grafana migrates older ones by itself.
+const SCHEMA: u32 = 37;
+
+pub(super) fn dashboard(dashboard: &Dashboard) -> Value {
+    let source = json!({
+        "name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus",
+        "hide": 0, "includeAll": false, "multi": false,
+    });
+    let variables: Vec<Value> = std::iter::once(source)
+        .chain(dashboard.variables.iter().map(variable))
+        .collect();
+    json!({
+        "uid": dashboard.uid,
+        "title": dashboard.title,
+        "description": dashboard.description,
+        "tags": ["weir"],
+        "schemaVersion": SCHEMA,
+        "editable": true,
+        "graphTooltip": 1,
+        "refresh": "10s",
+        "time": {"from": "now-30m", "to": "now"},
+        "templating": {"list": variables},
+        "links": [{
+            "type": "dashboards", "title": "Weir", "tags": ["weir"], "asDropdown": true,
+            "includeVars": true, "keepTime": true,
+        }],
+        "panels": panels(dashboard),
+    })
+}
+
+fn source() -> Value {
+    json!({"type": "prometheus", "uid": "${datasource}"})
+}
+
+fn variable(variable: &Variable) -> Value {
+    let query = format!("label_values({}, {})", variable.series, variable.name);
+    json!({
+        "name": variable.name, "label": variable.title, "type": "query", "datasource": source(),
+        "query": {"query": query, "refId": variable.name}, "definition": query,
+        // when the time range changes: ports come and go
+        "refresh": 2, "sort": 3, "hide": 0, "multi": true, "includeAll": true, "allValue": ".*",
+        "current": {"text": ["All"], "value": ["$__all"], "selected": true},
+    })
+}
+
+/// Rows and panels with their places: from the left, and below when there is no room.
+fn panels(dashboard: &Dashboard) -> Vec<Value> {
+    let mut out = Vec::new();
+    let mut top = 0;
+    for row in &dashboard.rows {
+        out.push(json!({
+            "id": out.len() + 1, "type": "row", "title": row.title, "collapsed": false, "panels": [],
+            "gridPos": {"x": 0, "y": top, "w": COLUMNS, "h": ROW_HEIGHT},
+        }));
+        top += ROW_HEIGHT;
+        let (mut left, mut height) = (0, 0);
+        for entry in &row.panels {
+            if left + entry.width > COLUMNS {
+                top += height;
+                (left, height) = (0, 0);
+            }
+            let tall = entry.height();
+            let mut value = panel(entry);
+            value["id"] = (out.len() + 1).into();
+            value["gridPos"] = json!({"x": left, "y": top, "w": entry.width, "h": tall});
+            out.push(value);
+            left += entry.width;
+            height = height.max(tall);
+        }
+        top += height;
+    }
+    out
+}
+
+impl Panel {
+    fn height(&self) -> u32 {
+        if self.style == Style::Number {
+            4
+        } else {
+            8
+        }
+    }
+}
+
+fn panel(panel: &Panel) -> Value {
+    let heatmap = panel.style == Style::Heatmap;
+    let number = panel.style == Style::Number;
+    let targets: Vec<Value> = panel
+        .queries
+        .iter()
+        .zip('A'..='Z')
+        .map(|((expression, legend), letter)| {
+            json!({
+                "refId": letter.to_string(), "datasource": source(), "expr": expression,
+                "legendFormat": legend, "format": if heatmap { "heatmap" } else { "time_series" },
+                "range": !number, "instant": number,
+            })
+        })
+        .collect();
+    let kind = match panel.style {
+        Style::Curves => "timeseries",
+        Style::Number => "stat",
+        Style::States => "state-timeline",
+        Style::Heatmap => "heatmap",
+    };
+    json!({
+        "type": kind, "title": panel.title, "description": panel.description, "datasource": source(),
+        "targets": targets,
+        "fieldConfig": {"defaults": defaults(panel), "overrides": []},
+        "options": options(panel),
+    })
+}
+
+fn defaults(panel: &Panel) -> Value {
+    match panel.style {
+        Style::Curves => json!({
+            "unit": panel.unit, "min": 0,
+            "custom": {"drawStyle": "line", "lineWidth": 1, "fillOpacity": 8, "showPoints": "never", "spanNulls": false},
+        }),
+        Style::States => json!({
+            "unit": panel.unit,
+            "custom": {"fillOpacity": 80, "lineWidth": 0},
+            "color": {"mode": "thresholds"},
+            "thresholds": {"mode": "absolute", "steps": [
+                {"color": "green", "value": null}, {"color": "red", "value": 1},
+            ]},
+        }),
+        Style::Number | Style::Heatmap => json!({"unit": panel.unit}),
+    }
+}
+
+fn options(panel: &Panel) -> Value {
+    match panel.style {
+        Style::Curves => json!({
+            "legend": {"displayMode": "table", "placement": "bottom", "calcs": ["lastNotNull", "max"]},
+            "tooltip": {"mode": "multi", "sort": "desc"},
+        }),
+        Style::Number => json!({
+            "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": false},
+            "colorMode": "none", "graphMode": "none",
+            "textMode": if panel.unit == super::unit::TEXT { "name" } else { "auto" },
+        }),
+        Style::States => json!({"showValue": "never", "mergeValues": true, "rowHeight": 0.9}),
+        Style::Heatmap => json!({
+            "calculate": false, "yAxis": {"unit": panel.unit}, "cellGap": 1,
+            "color": {"mode": "scheme", "scheme": "Oranges", "steps": 64},
+        }),
+    }
+}

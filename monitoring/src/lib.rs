@@ -1,0 +1,29 @@
+//! What an operator watches Weir with, from one source: the definitions of all metrics, and the Prometheus
+//! rules and Grafana dashboards whose expressions are written with them.
+//!
+//! Expressions name metrics by the constants of [`definitions`], so that a metric that is renamed is renamed in
+//! every rule and on every dashboard, and one that is removed does not compile. [`files`] gives all that is
+//! made from them.
+#![forbid(unsafe_code)]
+
+pub mod dashboards;
+pub mod definitions;
+pub mod promql;
+pub mod rules;
+
+/// Where the book's pages are once Weir is installed; the alerts' runbooks are there.
+pub const BOOK: &str = "file:///usr/share/doc/weir/book";
+
+/// Every generated file: its path below the repository's root, and its text. `book` is the address of the
+/// book's pages, without a slash at its end.
+pub fn files(book: &str) -> Vec<(String, String)> {
+    let rules = (
+        "packaging/prometheus/weir.rules.yml".to_owned(),
+        rules::to_yaml(book),
+    );
+    let dashboards = dashboards::all().into_iter().map(|dashboard| {
+        let path = format!("packaging/grafana/{}.json", dashboard.uid);
+        (path, dashboard.to_json())
+    });
+    std::iter::once(rules).chain(dashboards).collect()
+}

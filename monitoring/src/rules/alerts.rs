@@ -1,0 +1,86 @@
+//! The alerts. What each means and what to do is in the book, docs/src/operations/alerts.md.
+
+use super::{Alert, Severity};
+
+macro_rules! alerts {
+    ($($name:ident $severity:ident if $signal:literal $condition:literal for $holds:literal $summary:literal $description:literal;)*) => {
+        /// All alerts, the most urgent first in each group.
+        pub fn alerts() -> Vec<Alert> {
+            vec![$(Alert {
+                name: stringify!($name),
+                signal: $signal,
+                condition: $condition,
+                holds: $holds,
+                severity: Severity::$severity,
+                summary: $summary,
+                description: $description,
+            }),*]
+        }
+    };
+}
+
+alerts! {
+    WeirSwitchDown Critical if "weir:up:min" "< 1" for "1m"
+        "{{ $labels.instance }} does not answer"
+        "Prometheus has not reached the daemon for a minute. It may have ended, and then forwards nothing.";
+    WeirDataplaneSilent Critical if "weir:snapshot_age_seconds:max" "> 5" for "1m"
+        "The dataplane of {{ $labels.instance }} does not answer"
+        "Its figures are {{ $value | humanizeDuration }} old. The thread hangs or gets no CPU: frames may stand still.";
+    WeirRestarted Warning if "weir:restarts:resets15m" "> 0" for "0m"
+        "{{ $labels.instance }} has been restarted"
+        "The daemon began anew within the last quarter of an hour. What it held is lost unless it was asked to drain.";
+    WeirLinkDown Warning if "weir:link_up:min" "< 1" for "1m"
+        "Port {{ $labels.port }} of {{ $labels.instance }} is down"
+        "The port's device has been down or without carrier for a minute.";
+    WeirLosslessDrops Critical if "weir:drops_headroom:increase5m" "> 0" for "0m"
+        "Lossless frames from port {{ $labels.port }} of {{ $labels.instance }} are lost"
+        "The headroom was used up: the neighbour does not obey pause in time, or the headroom is too small for the link.";
+    WeirHeadroomNearlyUsed Warning if "weir:headroom_use:ratio" "> 0.8" for "0m"
+        "{{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }} has used {{ $value | humanizePercentage }} of its headroom"
+        "The next burst may be lost. Nothing is yet.";
+    WeirKernelLosses Warning if "weir:kernel_losses:increase5m" "> 0" for "0m"
+        "The kernel loses frames at port {{ $labels.port }} of {{ $labels.instance }} ({{ $labels.kind }})"
+        "They are lost before or after the switch, lossless ones too. The dataplane gets too little CPU, or rings are too small.";
+    WeirPacketMemoryLow Warning if "weir:umem_free:ratio" "< 0.05" for "1m"
+        "{{ $labels.instance }} has {{ $value | humanizePercentage }} of its packet memory left"
+        "With none left, nothing can be received, pause frames of neighbours included.";
+    WeirDeadlockSuspected Critical if "weir:suspected:max" "> 0" for "30s"
+        "{{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }} stands still"
+        "The egress has been suspected of a deadlock for half a minute, and no release has ended that.";
+    WeirDeadlocksRecur Warning if "weir:suspicions:increase10m" "> 10" for "0m"
+        "Deadlocks come back at {{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }}"
+        "{{ $value | humanize }} suspicions in ten minutes: each is resolved, but the routes form a loop and its load is too high.";
+    WeirClcmUnanswered Warning if "weir:clcm_unanswered:increase10m" "> 0" for "0m"
+        "Suspicions of {{ $labels.instance }} are not answered"
+        "No loop runs there, or a switch on it does not speak CLCM or does not pass it on.";
+    WeirPfcStorm Critical if "weir:storm:max" "> 0" for "0m"
+        "A neighbour pauses {{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }} without end"
+        "The storm watchdog drops or forwards what is for it, so that the rest of the network goes on.";
+    WeirLifetimeStalled Critical if "weir:lifetime_stalled:max" "> 0" for "0m"
+        "{{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }} drops everything (VLStalled)"
+        "Too many frames in a row exceeded the lifetime limit at the head of their queue.";
+    WeirPausedForLong Warning if "weir:paused:ratio_rate5m" "> 0.9" for "5m"
+        "{{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }} is paused {{ $value | humanizePercentage }} of the time"
+        "The neighbour takes hardly any traffic. Congestion spreads from it towards the senders.";
+    WeirDataplaneBusy Warning if "weir:dataplane_busy:ratio_rate5m" "> 0.9" for "5m"
+        "The dataplane thread of {{ $labels.instance }} works {{ $value | humanizePercentage }} of the time"
+        "There is no reserve: it reacts to pauses later than the headroom is planned for.";
+    WeirDataplaneSlow Warning if "weir:dataplane_round_seconds:p99_rate5m" "> 0.01" for "5m"
+        "One in a hundred rounds of the dataplane of {{ $labels.instance }} takes {{ $value | humanizeDuration }}"
+        "A pause is obeyed only after a round. The thread shares its CPU, or the machine is overloaded.";
+    WeirNeighbourMismatch Warning if "weir:lldp_mismatch:max" "> 0" for "2m"
+        "Port {{ $labels.port }} of {{ $labels.instance }} and its neighbour differ ({{ $labels.what }})"
+        "PFC or Levels are configured otherwise at the other end: frames may be lost or loops may lock.";
+    WeirControlLosses Warning if "weir:control_losses:increase5m" "> 0" for "0m"
+        "{{ $labels.instance }} loses events or commands between its dataplane and its control plane"
+        "Suspicions may be noticed late, and releases come late.";
+    WeirLevelFeedbackExpired Warning if "weir:level_feedback_expired:increase10m" "> 0" for "0m"
+        "Feedback was not refreshed at {{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }}"
+        "The neighbour has ended, the link loses frames, or the neighbour gets too little CPU.";
+    WeirLevelRoundTripExceeded Warning if "weir:level_round_trips_exceeded:increase10m" "> 0" for "0m"
+        "Round trips of port {{ $labels.port }} of {{ $labels.instance }} take longer than its buffers are made for"
+        "The budgets have too little room for what is under way: frames may be lost.";
+    WeirLevelRouteTooLong Warning if "weir:level_routes_too_long:increase10m" "> 0" for "0m"
+        "A route through {{ $labels.instance }} port {{ $labels.port }} is longer than D links"
+        "Beyond Level D there is no promise of freedom from deadlock.";
+}

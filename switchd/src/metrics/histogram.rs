@@ -1,0 +1,88 @@
+//! Counts by bucket, in place: observing allocates nothing and takes no lock.
+
+/// Buckets of a histogram at most, the one without a bound left out.
+const BUCKETS_MAX: usize = 20;
+
+/// A histogram of whole numbers; what their unit is, the owner knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    bounds: &'static [u64],
+    counts: [u64; BUCKETS_MAX],
+    count: u64,
+    sum: u64,
+}
+
+impl Histogram {
+    /// An empty histogram; a value belongs to the first of `bounds`, which rise, that it is not above.
+    ///
+    /// # Panics
+    ///
+    /// When there are more than 20 bounds.
+    pub const fn new(bounds: &'static [u64]) -> Self {
+        assert!(bounds.len() <= BUCKETS_MAX, "too many bounds");
+        Self {
+            bounds,
+            counts: [0; BUCKETS_MAX],
+            count: 0,
+            sum: 0,
+        }
+    }
+
+    /// Adds one value. O(log of the number of bounds).
+    pub fn observe(&mut self, value: u64) {
+        let bucket = self.bounds.partition_point(|bound| *bound < value);
+        if bucket < self.bounds.len() {
+            self.counts[bucket] += 1;
+        }
+        self.count += 1;
+        self.sum = self.sum.saturating_add(value);
+    }
+
+    /// Values in all.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their sum.
+    pub fn sum(&self) -> u64 {
+        self.sum
+    }
+
+    /// Each bound with the number of values that are not above it.
+    pub fn cumulative(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut below = 0;
+        self.bounds
+            .iter()
+            .zip(&self.counts)
+            .map(move |(bound, count)| {
+                below += count;
+                (*bound, below)
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const BOUNDS: &[u64] = &[1, 2, 5, 1_000];
+
+    proptest! {
+        #[test]
+        fn counts_what_is_not_above_each_bound(values in prop::collection::vec(0u64..2_000, 0..200)) {
+            let mut histogram = Histogram::new(BOUNDS);
+            for value in &values {
+                histogram.observe(*value);
+            }
+            prop_assert_eq!(histogram.count(), values.len() as u64);
+            prop_assert_eq!(histogram.sum(), values.iter().sum::<u64>());
+            let told: Vec<(u64, u64)> = histogram.cumulative().collect();
+            let counted: Vec<(u64, u64)> = BOUNDS
+                .iter()
+                .map(|bound| (*bound, values.iter().filter(|value| *value <= bound).count() as u64))
+                .collect();
+            prop_assert_eq!(told, counted);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! A real Prometheus scrapes two rings, one of which locks and is released again and again while the other has
+//! Levels: every expression of every panel and every rule has data.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use support::metrics::relay;
+use support::prometheus::Prometheus;
+use support::{scenario, until};
+use weir_config::scenario::Scenario;
+use weir_core::Duration;
+use weir_lab::endpoint::run::clock;
+use weir_lab::lab::stage::Stage;
+use weir_monitoring::promql::substituted;
+use weir_monitoring::{dashboards, rules};
+
+/// The hosts send for as long as the test looks.
+const DURATION: &str = "duration=600s";
+/// Two rings share few cores.
+const RATE: &str = "link-defaults.rate=25Mbit";
+
+#[test]
+fn every_panel_and_every_rule_has_data() {
+    let breaker = Ring::start("ring4.toml", &["deadlock.policy=breaker", DURATION, RATE]);
+    let levels = Ring::start("ring3.toml", &["class.lossless.mode=level", DURATION, RATE]);
+    let mut targets = breaker.targets("breaker");
+    targets.extend(levels.targets("level"));
+    let rules_file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../packaging/prometheus/weir.rules.yml")
+        .canonicalize()
+        .unwrap();
+    let prometheus = Prometheus::start(&targets, &rules_file);
+    until("all switches are scraped", || {
+        let up = prometheus.values("up{job=\"weir\"} == 1");
+        (up.len() == targets.len()).then_some(())
+    });
+
+    // Where each expression is used, by the expression.
+    let mut missing: BTreeMap<String, String> = BTreeMap::new();
+    for dashboard in dashboards::all() {
+        let names = dashboard.variable_names();
+        for panel in dashboard.panels() {
+            for (expression, _) in &panel.queries {
+                let place = format!("{}, panel {}", dashboard.uid, panel.title);
+                missing.insert(substituted(expression, &names), place);
+            }
+        }
+        for variable in &dashboard.variables {
+            let place = format!("{}, variable {}", dashboard.uid, variable.name);
+            missing.insert(substituted(&variable.series, &names), place);
+        }
+    }
+    for rule in rules::recordings() {
+        missing.insert(rule.expression.clone(), format!("rule {}", rule.name));
+    }
+    // An alert's threshold is rarely reached, but what it compares with it is always there.
+    for alert in rules::alerts() {
+        missing.insert(alert.signal.to_owned(), format!("alert {}", alert.name));
+    }
+    let all = missing.len();
+    let began = std::time::Instant::now();
+    while !missing.is_empty() {
+        missing.retain(|expression, _| prometheus.values(expression).is_empty());
+        assert!(
+            began.elapsed() < support::PATIENCE || missing.is_empty(),
+            "of {all} expressions these have no data: {missing:#?}"
+        );
+    }
+    println!("{all} expressions have data after {:?}", began.elapsed());
+
+    check_rules(&prometheus);
+    for ring in [breaker, levels] {
+        ring.stage
+            .tear_down()
+            .unwrap_or_else(|error| panic!("{error:#}"));
+    }
+}
+
+/// All are evaluated without a fault, and what the alerts say is not a template's error.
+fn check_rules(prometheus: &Prometheus) {
+    let rules = until("all rules were evaluated", || {
+        let data = prometheus.api("/api/v1/rules");
+        let groups = data["groups"].as_array().unwrap().iter();
+        let rules: Vec<_> = groups
+            .flat_map(|group| group["rules"].as_array().unwrap().clone())
+            .collect();
+        let evaluated = rules.iter().all(|rule| rule["health"] != "unknown");
+        evaluated.then_some(rules)
+    });
+    assert_eq!(
+        rules.len(),
+        rules::recordings().len() + rules::alerts().len()
+    );
+    for rule in rules {
+        assert_eq!(rule["health"], "ok", "{rule:#}");
+    }
+    let alerts = prometheus.api("/api/v1/alerts").to_string();
+    assert!(!alerts.contains("<error"), "{alerts}");
+}
+
+/// A scenario that runs.
+struct Ring {
+    scenario: Scenario,
+    stage: Stage,
+}
+
+impl Ring {
+    fn start(file: &str, overrides: &[&str]) -> Self {
+        let scenario = scenario(file, overrides);
+        let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
+        let start = clock().unwrap() + Duration::from_millis(500);
+        stage
+            .start_hosts(&scenario, start)
+            .unwrap_or_else(|error| panic!("{error:#}"));
+        Self { scenario, stage }
+    }
+
+    /// The switches as Prometheus is to name and to reach them.
+    fn targets(&self, ring: &str) -> Vec<(String, std::net::SocketAddr)> {
+        let switches = self.scenario.switches.iter();
+        switches
+            .map(|name| {
+                let namespace = self.stage.names().namespace(name);
+                (format!("{ring}-{name}"), relay(namespace))
+            })
+            .collect()
+    }
+}

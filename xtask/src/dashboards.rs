@@ -1,0 +1,22 @@
+//! Writes the rules and dashboards that operators install.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// Writes every generated file below `directory`; `book` is where the alerts' runbooks are.
+///
+/// # Errors
+///
+/// When one cannot be written.
+pub fn write(directory: &Path, book: &str) -> Result<()> {
+    for (name, text) in weir_monitoring::files(book) {
+        let path = directory.join(&name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).with_context(|| parent.display().to_string())?;
+        }
+        std::fs::write(&path, text).with_context(|| path.display().to_string())?;
+        println!("{name}");
+    }
+    Ok(())
+}
