@@ -9,5 +9,7 @@ pub mod client;
 pub mod daemon;
 pub mod describe;
 pub mod neighbors;
+pub mod overview;
 pub mod pfcwd;
 pub mod run;
+pub mod timeline;

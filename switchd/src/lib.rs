@@ -13,6 +13,7 @@ pub mod daemon;
 pub mod dataplane;
 pub mod logging;
 pub mod metrics;
+pub mod page;
 pub mod run_dir;
 pub mod service;
 pub mod setup;

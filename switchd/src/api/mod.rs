@@ -5,6 +5,7 @@ pub mod flows;
 pub mod levels;
 pub mod listener;
 pub mod neighbors;
+pub mod overview;
 pub mod pfcwd;
 pub mod routes;
 pub mod views;
@@ -28,6 +29,7 @@ use weir_api::daemon::{
     Deadlocks, Error, EventPage, FlightRecord, Flows, History, Levels, Pfc, Port, Queue, Status,
 };
 use weir_api::neighbors::Neighbor;
+use weir_api::overview::Overview;
 use weir_api::pfcwd::{Pfcwd, PfcwdChange};
 
 use crate::control::Shared;
@@ -55,6 +57,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/history", get(history))
         .route("/v1/neighbors", get(neighbours))
         .route("/v1/flows", get(flows))
+        .route("/v1/overview", get(whole))
         .merge(routes::router())
         .route(PFCWD, get(watchdog).put(set_watchdog))
         .fallback(not_found)
@@ -195,6 +198,11 @@ async fn flows(State(shared): State<Arc<Shared>>) -> Result<Json<Flows>, ApiErro
     Ok(Json(flows::flows(&shared.info, &snapshot)))
 }
 
+async fn whole(State(shared): State<Arc<Shared>>) -> Json<Overview> {
+    let snapshot = shared.fresh_snapshot().await;
+    Json(overview::overview(&shared, &snapshot))
+}
+
 async fn watchdog(State(shared): State<Arc<Shared>>) -> Json<Pfcwd> {
     let snapshot = shared.fresh_snapshot().await;
     Json(pfcwd::pfcwd(&shared.info, &snapshot))
@@ -214,7 +222,7 @@ async fn not_found(uri: Uri) -> ApiError {
         error: format!(
             "there is no {}; there are /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/levels, \
              /v1/deadlocks, /v1/deadlocks/ID, /v1/events, /v1/history, /v1/neighbors, /v1/routes, \
-             /v1/flows and /v1/pfcwd",
+             /v1/flows, /v1/overview and /v1/pfcwd",
             uri.path()
         ),
     }
