@@ -138,6 +138,22 @@ const NEEDS: &[Need] = &[
         "an LLDP agent that is not ours, as a neighbour",
     ),
     test(
+        Sign::Program("chromium"),
+        "chromium",
+        "looks at the live page during a deadlock",
+    ),
+    test(
+        Sign::Program("chromedriver"),
+        "chromium-driver",
+        "tells Chromium what to do",
+    ),
+    test(Sign::Program("mandoc"), "mandoc", "checks the manual pages"),
+    test(
+        Sign::Program("socat"),
+        "socat",
+        "forwards the API's socket as ssh does",
+    ),
+    test(
         Sign::PythonModule("scapy"),
         "python3-scapy",
         "builds PAUSE, PFC and broken frames independently",
