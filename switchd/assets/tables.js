@@ -1,30 +1,30 @@
 // The tables, and rates from totals.
 
 // For each port the totals of late, to take rates from, and rates of the last minute.
-const history = { totals: [], curves: new Map() };
+const trace = { totals: [], curves: new Map() };
 const RATE_NANOS = 2e9;
 const CURVE_NANOS = 60e9;
 
 function rates(view) {
   const now = view.monotonic_nanos;
-  const newest = history.totals.at(-1);
+  const newest = trace.totals.at(-1);
   if (newest && (now < newest.at || view.status.pid !== newest.pid)) {
-    history.totals = [];
-    history.curves.clear();
+    trace.totals = [];
+    trace.curves.clear();
   }
   if (!newest || now > newest.at) {
-    history.totals.push({ at: now, pid: view.status.pid, ports: new Map(view.ports.map((port) => [port.name, port])) });
+    trace.totals.push({ at: now, pid: view.status.pid, ports: new Map(view.ports.map((port) => [port.name, port])) });
   }
-  while (history.totals.length > 2 && now - history.totals[1].at >= RATE_NANOS) history.totals.shift();
-  const oldest = history.totals[0], before = history.totals.at(-2);
+  while (trace.totals.length > 2 && now - trace.totals[1].at >= RATE_NANOS) trace.totals.shift();
+  const oldest = trace.totals[0], before = trace.totals.at(-2);
   const between = (since, port) => {
-    const past = since && since.ports.get(port.name), span = since ? (now - since.at) / 1e9 : 0;
-    if (!past || span <= 0) return { inward: 0, outward: 0 };
-    return { inward: 8 * (port.rx_bytes_total - past.rx_bytes_total) / span, outward: 8 * (port.tx_bytes_total - past.tx_bytes_total) / span };
+    const was = since && since.ports.get(port.name), span = since ? (now - since.at) / 1e9 : 0;
+    if (!was || span <= 0) return { inward: 0, outward: 0 };
+    return { inward: 8 * (port.rx_bytes_total - was.rx_bytes_total) / span, outward: 8 * (port.tx_bytes_total - was.tx_bytes_total) / span };
   };
   return new Map(view.ports.map((port) => {
-    const curve = history.curves.get(port.name) || [];
-    history.curves.set(port.name, curve);
+    const curve = trace.curves.get(port.name) || [];
+    trace.curves.set(port.name, curve);
     if (before && (!curve.length || now > curve.at(-1).at)) curve.push({ at: now, ...between(before, port) });
     while (curve.length && now - curve[0].at > CURVE_NANOS) curve.shift();
     return [port.name, { ...between(oldest, port), curve, now }];

@@ -25,7 +25,7 @@ function nice(value) {
   return [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((round) => round >= value * 0.9999);
 }
 
-const signed = (at) => (at < 0 ? "−" : "+") + seconds(Math.abs(at));
+const signed = (at) => at === 0 ? "0" : (at < 0 ? "−" : "+") + seconds(Math.abs(at));
 
 function stepsOf(line) {
   const deadlock = line.deadlock;
@@ -66,7 +66,8 @@ function summary(line) {
 // Draws into `svg`, `width` units wide.
 function draw(svg, line, width) {
   const left = Math.min(150, width * 0.32), right = 8, panel = 96, laneHeight = 17;
-  const from = line.from_seconds, to = Math.max(line.to_seconds, from + 1e-3);
+  // What was long before has little to do with it.
+  const from = Math.max(line.from_seconds, -3 * line.deadlock.idle_seconds - 0.2), to = Math.max(line.to_seconds, from + 1e-3);
   const x = (at) => left + (width - left - right) * (at - from) / (to - from);
   const parts = [];
   const add = (name, attributes, text) => parts.push(shape(name, attributes, text));
@@ -88,10 +89,14 @@ function draw(svg, line, width) {
     add("path", { class: "grid", d: `M${left} ${at}H${width - right}` });
     add("text", { x: left - 6, y: at + 4, "text-anchor": "end" }, String(+(top * part).toFixed(2)) + (part === 1 ? (unit === 1024 ? " KiB" : " MiB") : ""));
   }
-  const curve = (values) => values.map((value, index) => {
-    const at = x(line.sample_seconds[index]).toFixed(1), up = level(value).toFixed(1);
-    return index === 0 ? `M${at} ${up}` : `H${at}V${up}`;
-  }).join("");
+  const curve = (values) => {
+    // From the last sample that is left of the picture on.
+    const first = Math.max(0, line.sample_seconds.findLastIndex((at) => at <= from));
+    return values.slice(first).map((value, index) => {
+      const at = x(Math.max(from, line.sample_seconds[first + index])).toFixed(1), up = level(value).toFixed(1);
+      return index === 0 ? `M${at} ${up}` : `H${at}V${up}`;
+    }).join("");
+  };
   add("path", { class: "buffered", d: curve(line.buffered_bytes) });
   add("path", { class: "waiting", d: curve(line.waiting_bytes) });
   add("path", { class: "frame", d: `M${left} ${y}V${y + panel}H${width - right}` });
@@ -103,21 +108,24 @@ function draw(svg, line, width) {
   };
   const narrow = width < 560;
   for (const lane of line.lanes) {
+    const spans = lane.spans_seconds.filter(([, end]) => end > from);
+    if (!spans.length) continue;
     label((narrow ? lane.what : LANE_WORDS[lane.what] || lane.what) + " " + lane.port);
-    for (const [start, end] of lane.spans_seconds) {
-      const bar = shape("rect", { class: lane.what, x: x(start).toFixed(1), y: y + 3, width: Math.max(1.5, x(end) - x(start)).toFixed(1), height: laneHeight - 6 });
+    for (const [start, end] of spans) {
+      const begin = Math.max(start, from);
+      const bar = shape("rect", { class: lane.what, x: x(begin).toFixed(1), y: y + 3, width: Math.max(1.5, x(end) - x(begin)).toFixed(1), height: laneHeight - 6 });
       bar.append(shape("title", {}, `${lane.what} ${lane.port}: ${signed(start)}, for ${seconds(end - start)}`));
       parts.push(bar);
     }
     y += laneHeight;
   }
   const kinds = new Map();
-  for (const mark of line.marks) {
+  for (const mark of line.marks.filter((mark) => mark.seconds >= from)) {
     if (!kinds.has(mark.kind)) kinds.set(mark.kind, []);
     kinds.get(mark.kind).push(mark);
   }
   for (const [kind, marks] of kinds) {
-    label(words(kind) + " × " + marks.length);
+    label(words(kind) + (narrow ? "" : " × " + marks.length));
     const path = marks.map((mark) => `M${x(mark.seconds).toFixed(1)} ${y + 3}v${laneHeight - 6}`).join("");
     add("path", { class: kind.startsWith("clcm_") ? "clcm" : "mark", d: path });
     y += laneHeight;

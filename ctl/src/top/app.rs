@@ -110,7 +110,10 @@ impl App {
             self.help = false;
             return true;
         }
-        let position = View::ALL.iter().position(|view| *view == self.view).unwrap_or(0);
+        let position = View::ALL
+            .iter()
+            .position(|view| *view == self.view)
+            .unwrap_or(0);
         match action {
             Action::Quit => return false,
             Action::Turn(by) => self.show(View::ALL[wrapped(position, by, View::ALL.len())]),
@@ -122,7 +125,8 @@ impl App {
             Action::Move(by) => {
                 let last = self.grid().rows.len().saturating_sub(1);
                 let from = self.table.selected().unwrap_or(0);
-                self.table.select(Some(from.saturating_add_signed(by).min(last)));
+                self.table
+                    .select(Some(from.saturating_add_signed(by).min(last)));
             }
             Action::Sort(by) => {
                 let count = self.grid().columns.len();
@@ -186,7 +190,9 @@ impl App {
         );
         let suspected = self.now.deadlocks.current.len();
         let second = match (&self.trouble, self.held, suspected) {
-            (Some(trouble), _, _) => Span::styled(format!("OLD FIGURES: {trouble}"), self.style(Weight::Bad)),
+            (Some(trouble), _, _) => {
+                Span::styled(format!("OLD FIGURES: {trouble}"), self.style(Weight::Bad))
+            }
             (None, true, _) => Span::styled("held; p goes on", self.style(Weight::Warn)),
             (None, false, 0) => Span::raw("nothing is suspected"),
             (None, false, count) => Span::styled(
@@ -233,7 +239,11 @@ impl App {
                 (true, false) => "↑",
                 (true, true) => "↓",
             };
-            aligned(format!("{}{mark}", column.heading), column.right, Style::new())
+            aligned(
+                format!("{}{mark}", column.heading),
+                column.right,
+                Style::new(),
+            )
         });
         let head = Row::new(heads).style(self.dim().add_modifier(Modifier::UNDERLINED));
         let rows = grid.rows.iter().map(|row| {
@@ -249,13 +259,18 @@ impl App {
             .highlight_symbol("› ")
             .row_highlight_style(Style::new().add_modifier(Modifier::BOLD));
         let last = grid.rows.len() - 1;
-        self.table.select(self.table.selected().map(|row| row.min(last)));
+        self.table
+            .select(self.table.selected().map(|row| row.min(last)));
         frame.render_stateful_widget(table, area, &mut self.table);
     }
 
     fn draw_help(&self, frame: &mut Frame<'_>) {
         let lines = u16::try_from(HELP.lines().count()).unwrap_or(u16::MAX);
-        let width = HELP.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        let width = HELP
+            .lines()
+            .map(|line| line.chars().count())
+            .max()
+            .unwrap_or(0);
         let width = u16::try_from(width).unwrap_or(u16::MAX).saturating_add(4);
         let whole = frame.area();
         let area = Rect {
@@ -289,7 +304,11 @@ impl App {
 }
 
 fn aligned(text: String, right: bool, style: Style) -> Shown<'static> {
-    let alignment = if right { Alignment::Right } else { Alignment::Left };
+    let alignment = if right {
+        Alignment::Right
+    } else {
+        Alignment::Left
+    };
     Shown::from(Text::from(text).alignment(alignment)).style(style)
 }
 

@@ -136,9 +136,11 @@ mod tests {
     fn numbers_are_sorted_as_numbers() {
         let mut grid = Grid::new(&["port", ">bytes"], "none");
         for (port, bytes) in [("a", 9.0), ("b", 10.0), ("c", 9.0)] {
-            grid.rows.push(vec![text(port), number(bytes, format!("{bytes} B"))]);
+            grid.rows
+                .push(vec![text(port), number(bytes, format!("{bytes} B"))]);
         }
-        let order = |grid: &Grid| -> String { grid.rows.iter().map(|row| row[0].text.as_str()).collect() };
+        let order =
+            |grid: &Grid| -> String { grid.rows.iter().map(|row| row[0].text.as_str()).collect() };
         grid.sort(1, false);
         assert_eq!(order(&grid), "acb");
         grid.sort(1, true);

@@ -59,12 +59,31 @@ impl View {
 
 fn buffers(now: &Overview) -> Grid {
     let headings = [
-        "port", ">prio", "to xoff, and headroom", ">bytes", ">xoff", "we hold", "held by", ">for in all", "note",
+        "port",
+        ">prio",
+        "to xoff, and headroom",
+        ">bytes",
+        ">xoff",
+        "we hold",
+        "held by",
+        ">for in all",
+        "note",
     ];
     let mut grid = Grid::new(&headings, "no class pauses its neighbours by thresholds");
-    let who = |port: &str| now.neighbors.get(port).cloned().unwrap_or_else(|| port.to_owned());
+    let who = |port: &str| {
+        now.neighbors
+            .get(port)
+            .cloned()
+            .unwrap_or_else(|| port.to_owned())
+    };
     grid.rows.extend(now.pfc.iter().map(|queue| {
-        let flag = |on: bool| if on { who(&queue.port) } else { NONE.to_owned() };
+        let flag = |on: bool| {
+            if on {
+                who(&queue.port)
+            } else {
+                NONE.to_owned()
+            }
+        };
         vec![
             text(&queue.port),
             number(f64::from(queue.priority), queue.priority.to_string()),
@@ -76,7 +95,10 @@ fn buffers(now: &Overview) -> Grid {
             number(queue.xoff_bytes as f64, bytes(queue.xoff_bytes)),
             text(flag(queue.pausing)).marked(Weight::Warn, queue.pausing),
             text(flag(queue.paused)).marked(Weight::Warn, queue.paused),
-            number(queue.paused_seconds_total, seconds(queue.paused_seconds_total)),
+            number(
+                queue.paused_seconds_total,
+                seconds(queue.paused_seconds_total),
+            ),
             text(note(queue)).marked(Weight::Bad, queue.suspected),
         ]
     }));
@@ -96,7 +118,11 @@ fn note(queue: &Pfc) -> String {
 pub fn bar(queue: &Pfc) -> String {
     let (below, above) = BAR_CELLS;
     let filled = |part: u64, whole: u64, cells: usize| {
-        let share = if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+        let share = if whole == 0 {
+            0.0
+        } else {
+            part as f64 / whole as f64
+        };
         // Whatever is there at all is seen.
         (share.min(1.0) * cells as f64).ceil() as usize
     };
@@ -114,11 +140,25 @@ pub fn bar(queue: &Pfc) -> String {
 
 fn ports(now: &Overview, before: Option<&Overview>) -> Grid {
     let headings = [
-        "port", "neighbour", "link", ">line rate", ">rate in", ">rate out", ">frames in", ">frames out", ">kernel lost", "dropped",
+        "port",
+        "neighbour",
+        "link",
+        ">line rate",
+        ">rate in",
+        ">rate out",
+        ">frames in",
+        ">frames out",
+        ">kernel lost",
+        "dropped",
     ];
     let mut grid = Grid::new(&headings, "no ports");
     grid.rows.extend(now.ports.iter().map(|port| {
-        let past = before.and_then(|before| Some((before, before.ports.iter().find(|past| past.name == port.name)?)));
+        let past = before.and_then(|before| {
+            Some((
+                before,
+                before.ports.iter().find(|past| past.name == port.name)?,
+            ))
+        });
         let inward = port_rate(now, port, past, |port| port.rx_bytes_total);
         let outward = port_rate(now, port, past, |port| port.tx_bytes_total);
         let lost = port.kernel_losses.total();
@@ -126,11 +166,20 @@ fn ports(now: &Overview, before: Option<&Overview>) -> Grid {
             text(&port.name),
             text(now.neighbors.get(&port.name).map_or(NONE, String::as_str)),
             text(if port.link_up { "up" } else { "DOWN" }).marked(Weight::Bad, !port.link_up),
-            number(port.rate_bits_per_second as f64, rate(port.rate_bits_per_second)),
+            number(
+                port.rate_bits_per_second as f64,
+                rate(port.rate_bits_per_second),
+            ),
             number(inward, megabits(inward)),
             number(outward, megabits(outward)),
-            number(port.rx_frames_total as f64, port.rx_frames_total.to_string()),
-            number(port.tx_frames_total as f64, port.tx_frames_total.to_string()),
+            number(
+                port.rx_frames_total as f64,
+                port.rx_frames_total.to_string(),
+            ),
+            number(
+                port.tx_frames_total as f64,
+                port.tx_frames_total.to_string(),
+            ),
             number(lost as f64, lost.to_string()).marked(Weight::Warn, lost > 0),
             text(reasons(&port.drops_total)).marked(Weight::Warn, !port.drops_total.is_empty()),
         ]
@@ -160,28 +209,48 @@ fn megabits(bits_per_second: f64) -> String {
 }
 
 fn levels(now: &Overview) -> Grid {
-    let headings = ["port", ">prio", "class", ">D", ">f sent", ">f received", "paused", ">eligible", ">held"];
+    let headings = [
+        "port",
+        ">prio",
+        "class",
+        ">D",
+        ">f sent",
+        ">f received",
+        "paused",
+        ">eligible",
+        ">held",
+    ];
     let mut grid = Grid::new(&headings, "no class has Levels");
-    grid.rows.extend(now.levels.links.iter().map(|link: &LevelLink| {
-        let level = |value: u8| number(f64::from(value), value.to_string());
-        vec![
-            text(&link.port),
-            level(link.priority),
-            text(&link.class),
-            level(link.depth),
-            level(link.feedback_sent).marked(Weight::Warn, link.feedback_sent > 0),
-            level(link.feedback_received).marked(Weight::Warn, link.feedback_received > 0),
-            text(if link.paused { "yes" } else { NONE }).marked(Weight::Warn, link.paused),
-            number(link.eligible_bytes as f64, bytes(link.eligible_bytes)),
-            number(link.held_bytes as f64, bytes(link.held_bytes)),
-        ]
-    }));
+    grid.rows
+        .extend(now.levels.links.iter().map(|link: &LevelLink| {
+            let level = |value: u8| number(f64::from(value), value.to_string());
+            vec![
+                text(&link.port),
+                level(link.priority),
+                text(&link.class),
+                level(link.depth),
+                level(link.feedback_sent).marked(Weight::Warn, link.feedback_sent > 0),
+                level(link.feedback_received).marked(Weight::Warn, link.feedback_received > 0),
+                text(if link.paused { "yes" } else { NONE }).marked(Weight::Warn, link.paused),
+                number(link.eligible_bytes as f64, bytes(link.eligible_bytes)),
+                number(link.held_bytes as f64, bytes(link.held_bytes)),
+            ]
+        }));
     grid
 }
 
 fn deadlocks(now: &Overview) -> Grid {
     let headings = [
-        ">id", "port", ">prio", "state", "reason", ">queued", ">loops", ">releases", ">to release", ">moved",
+        ">id",
+        "port",
+        ">prio",
+        "state",
+        "reason",
+        ">queued",
+        ">loops",
+        ">releases",
+        ">to release",
+        ">moved",
     ];
     let mut grid = Grid::new(&headings, "nothing was ever suspected of a deadlock");
     let all = now.deadlocks.current.iter().chain(&now.deadlocks.past);
@@ -202,7 +271,8 @@ fn deadlocks(now: &Overview) -> Grid {
             whole(one.releases),
             number(
                 one.first_release_seconds.unwrap_or(f64::INFINITY),
-                one.first_release_seconds.map_or_else(|| NONE.to_owned(), seconds),
+                one.first_release_seconds
+                    .map_or_else(|| NONE.to_owned(), seconds),
             ),
             whole(one.flows_moved),
         ]
