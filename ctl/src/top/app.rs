@@ -22,6 +22,9 @@ p, Space              hold still; again: go on
 ?                     this help
 q, Esc, Ctrl-C        leave";
 
+/// Characters between two columns.
+const SPACING: u16 = 1;
+
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -233,29 +236,34 @@ impl App {
             frame.render_widget(Paragraph::new(grid.nothing).style(self.dim()), area);
             return;
         }
-        let heads = grid.columns.iter().enumerate().map(|(index, column)| {
-            let mark = match (self.sorted_by == Some(index), self.descending) {
-                (false, _) => "",
-                (true, false) => "↑",
-                (true, true) => "↓",
-            };
-            aligned(
-                format!("{}{mark}", column.heading),
-                column.right,
-                Style::new(),
-            )
-        });
-        let head = Row::new(heads).style(self.dim().add_modifier(Modifier::UNDERLINED));
+        let heads: Vec<String> = grid
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(index, column)| {
+                let mark = match (self.sorted_by == Some(index), self.descending) {
+                    (false, _) => "",
+                    (true, false) => "↑",
+                    (true, true) => "↓",
+                };
+                format!("{}{mark}", column.heading)
+            })
+            .collect();
+        let room = area.width.saturating_sub(2);
+        let widths = grid.widths(&heads, room, SPACING);
+        let widths = widths.into_iter().map(Constraint::Length);
+        let heads = heads.into_iter().zip(&grid.columns);
+        let head = Row::new(heads.map(|(head, column)| aligned(head, column.right, Style::new())))
+            .style(self.dim().add_modifier(Modifier::UNDERLINED));
         let rows = grid.rows.iter().map(|row| {
             let cells = row.iter().zip(&grid.columns);
             Row::new(cells.map(|(cell, column): (&Cell, _)| {
                 aligned(cell.text.clone(), column.right, self.style(cell.weight))
             }))
         });
-        let widths = grid.widths().into_iter().map(Constraint::Length);
         let table = Table::new(rows, widths)
             .header(head)
-            .column_spacing(2)
+            .column_spacing(SPACING)
             .highlight_symbol("› ")
             .row_highlight_style(Style::new().add_modifier(Modifier::BOLD));
         let last = grid.rows.len() - 1;

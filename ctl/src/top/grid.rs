@@ -101,23 +101,18 @@ impl Grid {
         });
     }
 
-    /// How wide each column must be, in characters.
-    pub fn widths(&self) -> Vec<u16> {
-        let mut widths: Vec<usize> = self
-            .columns
-            .iter()
-            // Room for the mark of the column that rows are sorted by.
-            .map(|column| column.heading.chars().count() + 1)
-            .collect();
-        for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.text.chars().count());
-            }
-        }
-        widths
-            .into_iter()
-            .map(|width| u16::try_from(width).unwrap_or(u16::MAX))
-            .collect()
+    /// How wide each column is, in characters, where rows have `room` and columns are `spacing` apart: what
+    /// does not fit is cut from the right.
+    pub fn widths(&self, heads: &[String], room: u16, spacing: u16) -> Vec<u16> {
+        let mut left = usize::from(room);
+        let columns = heads.iter().enumerate().map(|(index, head)| {
+            let cells = self.rows.iter().filter_map(|row| row.get(index));
+            let widest = cells.map(|cell| cell.text.chars().count()).max();
+            let width = widest.unwrap_or(0).max(head.chars().count()).min(left);
+            left = left.saturating_sub(width + usize::from(spacing));
+            u16::try_from(width).unwrap_or(u16::MAX)
+        });
+        columns.collect()
     }
 }
 
@@ -147,6 +142,9 @@ mod tests {
         assert_eq!(order(&grid), "bac");
         grid.sort(0, true);
         assert_eq!(order(&grid), "cba");
-        assert_eq!(grid.widths(), [5, 6]);
+        let heads = ["port", "bytes"].map(str::to_owned);
+        assert_eq!(grid.widths(&heads, 80, 2), [4, 5]);
+        assert_eq!(grid.widths(&heads, 8, 2), [4, 2]);
+        assert_eq!(grid.widths(&heads, 3, 2), [3, 0]);
     }
 }

@@ -36,14 +36,14 @@ fn frame(app: &mut App, columns: u16, rows: u16) -> String {
 #[test]
 fn buffers_are_drawn_against_their_thresholds() {
     assert_eq!(
-        frame(&mut app(), 100, 7),
+        frame(&mut app(), 80, 7),
         "\
 s1  running, up 0 h 01 min 01 s  policy breaker  82 frames inside  3 dropped
 1 SUSPECTED of a deadlock: s2 priority 3
  1 Buffers   2 Ports   3 Levels   4 Deadlocks   5 Events
-  port   prio   to xoff, and headroom    bytes      xoff  we hold  held by  for in all   note
-› s2         3  ··············│········      0 B  60.0 KiB  –        leaf2          1.5 s  SUSPECTED
-  s4         3  ██████████████│▓▓▓▓····  90.0 KiB  60.0 KiB  s4       –              1.5 s  –
+  port prio xoff │ headroom      bytes     xoff we hold held by note      for in
+› s2      3 ··········│······      0 B 60.0 KiB –       leaf2   SUSPECTED    1.5
+  s4      3 ██████████│▓▓▓··· 90.0 KiB 60.0 KiB s4      –       –            1.5
 "
     );
 }

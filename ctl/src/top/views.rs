@@ -7,7 +7,7 @@ use super::grid::{number, text, Grid, Weight};
 use crate::output::{bytes, rate, reasons, seconds, NONE};
 
 /// Characters of a bar up to xoff, and of its headroom.
-const BAR_CELLS: (usize, usize) = (14, 8);
+const BAR_CELLS: (usize, usize) = (10, 6);
 
 /// The views, in the order of their tabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,45 +61,32 @@ fn buffers(now: &Overview) -> Grid {
     let headings = [
         "port",
         ">prio",
-        "to xoff, and headroom",
+        "xoff │ headroom",
         ">bytes",
         ">xoff",
         "we hold",
         "held by",
-        ">for in all",
         "note",
+        ">for in all",
     ];
     let mut grid = Grid::new(&headings, "no class pauses its neighbours by thresholds");
-    let who = |port: &str| {
-        now.neighbors
-            .get(port)
-            .cloned()
-            .unwrap_or_else(|| port.to_owned())
-    };
     grid.rows.extend(now.pfc.iter().map(|queue| {
-        let flag = |on: bool| {
-            if on {
-                who(&queue.port)
-            } else {
-                NONE.to_owned()
-            }
-        };
+        let neighbour = now.neighbors.get(&queue.port).unwrap_or(&queue.port);
+        let flag = |on: bool| text(if on { neighbour } else { NONE }).marked(Weight::Warn, on);
+        let beyond = queue.xoff_bytes > 0 && queue.ingress_bytes > queue.xoff_bytes;
         vec![
             text(&queue.port),
             number(f64::from(queue.priority), queue.priority.to_string()),
-            number(queue.ingress_bytes as f64, bar(queue)).marked(
-                Weight::Warn,
-                queue.ingress_bytes > queue.xoff_bytes && queue.xoff_bytes > 0,
-            ),
+            number(queue.ingress_bytes as f64, bar(queue)).marked(Weight::Warn, beyond),
             number(queue.ingress_bytes as f64, bytes(queue.ingress_bytes)),
             number(queue.xoff_bytes as f64, bytes(queue.xoff_bytes)),
-            text(flag(queue.pausing)).marked(Weight::Warn, queue.pausing),
-            text(flag(queue.paused)).marked(Weight::Warn, queue.paused),
+            flag(queue.pausing),
+            flag(queue.paused),
+            text(note(queue)).marked(Weight::Bad, queue.suspected),
             number(
                 queue.paused_seconds_total,
                 seconds(queue.paused_seconds_total),
             ),
-            text(note(queue)).marked(Weight::Bad, queue.suspected),
         ]
     }));
     grid
