@@ -41,9 +41,9 @@ fn buffers_are_drawn_against_their_thresholds() {
 s1  running, up 0 h 01 min 01 s  policy breaker  82 frames inside  3 dropped
 1 SUSPECTED of a deadlock: s2 priority 3
  1 Buffers   2 Ports   3 Levels   4 Deadlocks   5 Events
-  port prio xoff │ headroom      bytes     xoff we hold held by note      for in
-› s2      3 ··········│······      0 B 60.0 KiB –       leaf2   SUSPECTED    1.5
-  s4      3 ██████████│▓▓▓··· 90.0 KiB 60.0 KiB s4      –       –            1.5
+  port prio xoff │ headroom      bytes     xoff we hold held by note        for
+› s2      3 ··········│······      0 B 60.0 KiB –       leaf2   SUSPECTED 1.5 s
+  s4      3 ██████████│▓▓▓··· 90.0 KiB 60.0 KiB s4      –       –         1.5 s
 "
     );
 }

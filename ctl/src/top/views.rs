@@ -67,7 +67,7 @@ fn buffers(now: &Overview) -> Grid {
         "we hold",
         "held by",
         "note",
-        ">for in all",
+        ">for",
     ];
     let mut grid = Grid::new(&headings, "no class pauses its neighbours by thresholds");
     grid.rows.extend(now.pfc.iter().map(|queue| {
