@@ -147,6 +147,11 @@ const NEEDS: &[Need] = &[
         "chromium-driver",
         "tells Chromium what to do",
     ),
+    test(
+        Sign::Program("tmux"),
+        "tmux",
+        "a terminal for `switchctl top`",
+    ),
     test(Sign::Program("mandoc"), "mandoc", "checks the manual pages"),
     test(
         Sign::Program("socat"),
