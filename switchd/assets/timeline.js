@@ -60,6 +60,7 @@ function summary(line) {
   ];
   if (deadlock.released_bytes) parts.push(bytes(deadlock.released_bytes) + " left under releases");
   if (deadlock.flows_moved) parts.push(deadlock.flows_moved + " flows moved");
+  if (line.lanes_left_out) parts.push(line.lanes_left_out + " short lanes left out");
   return parts.join(" · ");
 }
 
