@@ -10,6 +10,8 @@ pub mod client;
 pub mod daemon;
 pub mod describe;
 pub mod neighbors;
+pub mod overview;
 pub mod pfcwd;
 pub mod reload;
 pub mod run;
+pub mod timeline;

@@ -46,6 +46,8 @@ pub struct DaemonConfig {
     pub api_socket: PathBuf,
     /// Where `/metrics` is served, `None` for nowhere.
     pub metrics_listen: Option<std::net::SocketAddr>,
+    /// `[page]`.
+    pub page: PageConfig,
     /// `[dataplane]`.
     pub dataplane: DataplaneConfig,
     /// `[[class]]`, without the implicit one.
@@ -64,6 +66,33 @@ pub struct DaemonConfig {
     pub flows: FlowMonitorConfig,
     /// `[lldp]`.
     pub lldp: LldpConfig,
+}
+
+/// `[page]`: the live page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageConfig {
+    /// Where it is served, `None` for nowhere.
+    pub listen: Option<std::net::SocketAddr>,
+    /// Names by which a browser may ask for it, beside addresses and `localhost`.
+    pub names: Vec<String>,
+}
+
+impl PageConfig {
+    /// Not served.
+    pub const OFF: Self = Self {
+        listen: None,
+        names: Vec::new(),
+    };
+}
+
+impl Default for PageConfig {
+    /// At the loopback address.
+    fn default() -> Self {
+        Self {
+            listen: Some(std::net::SocketAddr::from(([127, 0, 0, 1], 9465))),
+            names: Vec::new(),
+        }
+    }
 }
 
 /// `[log]`.

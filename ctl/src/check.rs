@@ -84,6 +84,13 @@ fn summary(file: &Path, config: &DaemonConfig) -> String {
             ),
         ),
         (
+            "page",
+            config
+                .page
+                .listen
+                .map_or_else(|| "off".to_owned(), |address| format!("http://{address}/")),
+        ),
+        (
             "packet memory",
             format!(
                 "{} ({} frames of {})",

@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -31,6 +32,8 @@ Examples:
   switchctl --name s1 pfc
   switchctl events --follow
   switchctl --json deadlock | jq '.past[0]'
+  switchctl --watch pfc
+  switchctl top
   switchctl config check /etc/weir/s1.toml
   ssh leaf1 switchctl ports
 
@@ -46,6 +49,11 @@ pub struct Cli {
     /// Print JSON instead of tables.
     #[arg(long, global = true)]
     pub json: bool,
+    /// Show it again and again, every second or as often as said, until Ctrl-C. For commands that show a
+    /// running switch. On a terminal, what has changed stands out.
+    #[arg(long, global = true, value_name = "SECONDS", num_args = 0..=1, require_equals = true,
+          default_missing_value = "1", value_parser = interval)]
+    pub watch: Option<Duration>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -75,7 +83,7 @@ by it. `most` is the highest that the column before it ever was.
 
 Examples:
   switchctl queues
-  watch -n1 switchctl queues --all")]
+  switchctl --watch queues --all")]
     Queues {
         /// Also those that never saw a frame.
         #[arg(long)]
@@ -108,7 +116,7 @@ take behind all ports, in whole cells.
 
 Examples:
   switchctl levels
-  watch -n1 switchctl levels
+  switchctl --watch levels
   switchctl --json levels | jq -r '.links[] | select(.held_frames > 0).port'    who holds us back")]
     Levels,
     /// Deadlock suspicions, current and past.
@@ -201,6 +209,47 @@ Examples:
         #[arg(long)]
         dry_run: bool,
     },
+    /// The whole switch in a terminal, as it changes: buffers, ports, Levels, deadlocks, events.
+    #[command(after_help = "\
+Keys: Tab another view, arrows another row, s sort, r reverse, p hold, ? help, q quit. Rates are
+between the last two looks. The same in a browser: the live page at `page.listen`.
+
+With NO_COLOR set, nothing is coloured; --json prints what the views are drawn from, once.
+
+Examples:
+  switchctl top
+  switchctl --name s1 top --interval 0.5
+  switchctl top --once                  one frame of each view, as text")]
+    Top {
+        /// Seconds between two looks.
+        #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
+        interval: Duration,
+        /// Print one frame of each view as text.
+        #[arg(long)]
+        once: bool,
+    },
+    /// Print a shell's completions of this command line.
+    #[command(after_help = "\
+Examples:
+  switchctl completions bash > /usr/share/bash-completion/completions/switchctl
+  switchctl completions zsh > /usr/local/share/zsh/site-functions/_switchctl
+  switchctl completions fish > ~/.config/fish/completions/switchctl.fish")]
+    Completions {
+        /// Which shell.
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Write manual pages, one for each command.
+    #[command(
+        hide = true,
+        after_help = "\
+Example:
+  switchctl man /usr/local/share/man/man1"
+    )]
+    Man {
+        /// Where to.
+        directory: PathBuf,
+    },
     /// Look at configuration files.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -262,6 +311,40 @@ pub struct CaptureArguments {
 fn seconds(text: &str) -> Result<f64, String> {
     let duration = weir_config::units::parse_duration(text).map_err(|error| error.to_string())?;
     Ok(duration.as_nanos() as f64 / 1e9)
+}
+
+/// Seconds between two looks at a switch.
+fn interval(text: &str) -> Result<Duration, String> {
+    const LEAST: f64 = 0.1;
+    const MOST: f64 = 3600.0;
+    match text.parse::<f64>() {
+        Ok(seconds) if (LEAST..=MOST).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err(format!("write a number of seconds from {LEAST} to {MOST}")),
+    }
+}
+
+impl Command {
+    /// True for what shows a running switch and changes nothing.
+    pub fn can_be_watched(&self) -> bool {
+        match self {
+            Self::Status
+            | Self::Ports
+            | Self::Queues { .. }
+            | Self::Pfc
+            | Self::Levels
+            | Self::Neighbors
+            | Self::Flows { .. }
+            | Self::Deadlock { command: None }
+            | Self::Pfcwd(PfcwdCommand::Show(_))
+            | Self::Route(RouteCommand::List { .. })
+            | Self::Xdp(XdpCommand::Status { .. })
+            | Self::Deadlock {
+                command: Some(DeadlockCommand::Show { svg: None, .. }),
+            } => true,
+            Self::Events { follow, .. } => !follow,
+            _ => false,
+        }
+    }
 }
 
 /// `switchctl route …`.

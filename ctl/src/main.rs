@@ -4,12 +4,15 @@
 mod capture;
 mod check;
 mod cli;
+mod generated;
 mod output;
 mod plan;
 mod reload;
 mod route;
 mod show;
 mod target;
+mod top;
+mod watch;
 mod xdp;
 
 use std::process::ExitCode;
@@ -26,7 +29,15 @@ use target::TargetError;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let output = Output::new(cli.json);
-    match run(&cli, &output) {
+    let outcome = match cli.watch {
+        Some(_) if !cli.command.can_be_watched() => {
+            eprintln!("switchctl: --watch is for commands that show a running switch");
+            return ExitCode::from(EXIT_USAGE);
+        }
+        Some(interval) => watch::watch(output, interval, |output| run(&cli, output)),
+        None => run(&cli, &output),
+    };
+    match outcome {
         Ok(good) => ExitCode::from(if good { 0 } else { EXIT_BAD }),
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -57,6 +68,9 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
             show::flows(target, output, ingress.as_deref(), egress.as_deref())?;
         }
         Command::Pfcwd(command) => show::pfcwd(target, output, command)?,
+        Command::Top { interval, once } => top::top(target, output, *interval, *once)?,
+        Command::Completions { shell } => generated::completions(*shell, *output)?,
+        Command::Man { directory } => generated::manual(directory)?,
         Command::Config(ConfigCommand::Check { file }) => return check::config(file, output),
         Command::Reload { dry_run } => return reload::reload(target, output, *dry_run),
         Command::Plan(arguments) => return plan::run(arguments, output),

@@ -1,6 +1,7 @@
 //! Tables for people, JSON for programs.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 use comfy_table::{presets, CellAlignment, ContentArrangement, Table};
@@ -10,12 +11,32 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
     json: bool,
+    captured: bool,
 }
+
+/// What was printed by an [`Output`] that captures.
+static CAPTURED: Mutex<String> = Mutex::new(String::new());
 
 impl Output {
     /// JSON or tables on standard output.
     pub fn new(json: bool) -> Self {
-        Self { json }
+        Self {
+            json,
+            captured: false,
+        }
+    }
+
+    /// The same, kept for [`taken`](Self::taken) instead of printed.
+    pub fn captured(self) -> Self {
+        Self {
+            captured: true,
+            ..self
+        }
+    }
+
+    /// What was captured since the last call.
+    pub fn taken(self) -> String {
+        std::mem::take(&mut *CAPTURED.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// True when JSON is wanted.
@@ -42,9 +63,24 @@ impl Output {
     ///
     /// When standard output takes nothing.
     pub fn line(self, text: &str) -> Result<()> {
-        writeln!(io::stdout().lock(), "{text}")?;
+        if self.captured {
+            let mut captured = CAPTURED.lock().unwrap_or_else(PoisonError::into_inner);
+            captured.push_str(text);
+            captured.push('\n');
+        } else {
+            writeln!(io::stdout().lock(), "{text}")?;
+        }
         Ok(())
     }
+}
+
+/// Whether standard output gets colours: a terminal does unless `NO_COLOR` is set, and anything does when
+/// `CLICOLOR_FORCE` is.
+pub fn colour() -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let forced =
+        std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty() && value != "0");
+    !set("NO_COLOR") && (forced || io::stdout().is_terminal())
 }
 
 /// What stands where there is nothing to show.

@@ -55,6 +55,7 @@ fn a_good_file_is_summed_up() {
         |run directory  /run/weir/s1
         |API            /run/weir/s1/api.sock
         |metrics        off
+        |page           http://127.0.0.1:9465/
         |
         |port   device        role         rate
         |left   eth1 queue 0  fabric  100Mbit/s

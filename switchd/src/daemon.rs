@@ -17,6 +17,7 @@ use crate::control::link::{DataplaneLink, XdpPrograms};
 use crate::control::link_monitor::LinkMonitor;
 use crate::control::lldp::LldpAgent;
 use crate::control::{self, Control, ControlSettings, Shared, Stage, SupervisorError};
+use crate::page::{self, PageSettings};
 use crate::reload::Reloader;
 use crate::run_dir::{RunDir, RunDirError};
 use crate::{api, metrics, service};
@@ -33,6 +34,8 @@ pub struct Plan {
     pub api_socket: PathBuf,
     /// Where the metrics are served; `None` for nowhere.
     pub metrics: Option<SocketAddr>,
+    /// Where the live page is served; `None` for nowhere.
+    pub page: Option<PageSettings>,
     /// Names and settings; what is known only once the ports are attached is filled in then.
     pub info: SwitchInfo,
     /// Settings of the control plane.
@@ -141,6 +144,14 @@ pub enum DaemonError {
         /// Why not.
         source: io::Error,
     },
+    /// The page's address cannot be taken.
+    #[error("cannot serve the live page at {address}: {source}; page.listen names another address, or \"off\"")]
+    Page {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
     /// The dataplane did not start.
     #[error("cannot start the dataplane: {0:#}")]
     Dataplane(anyhow::Error),
@@ -188,6 +199,16 @@ async fn run_in<D: RunningDataplane>(
         ),
         None => None,
     };
+    let page_listener = match &plan.page {
+        Some(settings) => {
+            let address = settings.listen;
+            let listener = page::listen(address)
+                .await
+                .map_err(|source| DaemonError::Page { address, source })?;
+            Some((listener, page::Names::new(&settings.names)))
+        }
+        None => None,
+    };
     let monitor = LinkMonitor::new().map_err(DaemonError::LinkMonitor)?;
 
     let dataplane = spawn_blocking(move || start(&run_dir))
@@ -231,7 +252,12 @@ async fn run_in<D: RunningDataplane>(
     if let Some(reloader) = plan.reloader {
         shared.set_reloader(reloader);
     }
-    log_ready(&shared, &plan.api_socket, plan.metrics);
+    if let Some((listener, names)) = page_listener {
+        let serve = page::serve(listener, Arc::clone(&shared), names);
+        tasks.push(watched("live page", serve));
+    }
+    let page = plan.page.as_ref().map(|settings| settings.listen);
+    log_ready(&shared, &plan.api_socket, plan.metrics, page);
 
     let (drain, failure) = tokio::select! {
         reason = until_stop(&mut signals, &shared) => {
@@ -297,7 +323,15 @@ fn api_error(path: &Path) -> impl FnOnce(io::Error) -> DaemonError {
     move |source| DaemonError::Api { path, source }
 }
 
-fn log_ready(shared: &Shared, api_socket: &Path, metrics: Option<SocketAddr>) {
+fn log_ready(
+    shared: &Shared,
+    api_socket: &Path,
+    metrics: Option<SocketAddr>,
+    page: Option<SocketAddr>,
+) {
+    let or_off = |address: Option<SocketAddr>| {
+        address.map_or_else(|| "off".to_owned(), |address| address.to_string())
+    };
     for port in &shared.info.ports {
         tracing::info!(
             port = port.name,
@@ -314,7 +348,8 @@ fn log_ready(shared: &Shared, api_socket: &Path, metrics: Option<SocketAddr>) {
         ports = shared.info.ports.len(),
         deadlock_policy = shared.info.deadlock_policy.get(),
         api = %api_socket.display(),
-        metrics = metrics.map_or_else(|| "off".to_owned(), |address| address.to_string()),
+        metrics = or_off(metrics),
+        page = or_off(page),
         "ready"
     );
     service::notify("READY=1");

@@ -14,6 +14,7 @@ pub mod daemon;
 pub mod dataplane;
 pub mod logging;
 pub mod metrics;
+pub mod page;
 pub mod reload;
 pub mod run_dir;
 pub mod service;

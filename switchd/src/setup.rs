@@ -13,6 +13,7 @@ use crate::control::info::{ClassInfo, PortInfo, SwitchInfo};
 use crate::control::ControlSettings;
 use crate::daemon::Plan;
 use crate::logging;
+use crate::page::PageSettings;
 
 /// What [`crate::daemon::run`] needs to know. `seed` is the control plane's randomness.
 pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
@@ -20,6 +21,10 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
         run_dir: config.run_dir.clone(),
         api_socket: config.api_socket.clone(),
         metrics: config.metrics_listen,
+        page: config.page.listen.map(|listen| PageSettings {
+            listen,
+            names: config.page.names.clone(),
+        }),
         info: info(config),
         control: ControlSettings {
             plane: config.control(),

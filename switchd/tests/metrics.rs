@@ -70,7 +70,8 @@ async fn scrape() -> Scraped {
             xoff: Bytes::new(61_440),
             xon: Bytes::new(53_248),
             headroom: Bytes::new(65_536),
-        },
+        }
+        .into(),
         configured: true,
     };
     named.name = "s\"1\\\n".to_owned();

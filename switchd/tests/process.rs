@@ -27,7 +27,7 @@ impl Files {
     fn config(&self, extra: &str) -> PathBuf {
         let path = self.directory.path().join("switch.toml");
         let text = format!(
-            "name = \"s1\"\nrun-dir = \"{}\"\n{extra}\n[metrics]\nlisten = \"off\"\n\
+            "name = \"s1\"\nrun-dir = \"{}\"\n{extra}\n[metrics]\nlisten = \"off\"\n[page]\nlisten = \"off\"\n\
              [[port]]\nname = \"a\"\ndevice = \"{NO_DEVICE}\"\nrole = \"edge\"\nrate = \"100Mbit\"\n",
             self.run_dir().display()
         );

@@ -143,6 +143,27 @@ const NEEDS: &[Need] = &[
         "scrapes a lab and evaluates every rule and every panel; promtool checks rules and metrics",
     ),
     test(
+        Sign::Program("chromium"),
+        "chromium",
+        "looks at the live page during a deadlock",
+    ),
+    test(
+        Sign::Program("chromedriver"),
+        "chromium-driver",
+        "tells Chromium what to do",
+    ),
+    test(
+        Sign::Program("tmux"),
+        "tmux",
+        "a terminal for `switchctl top`",
+    ),
+    test(Sign::Program("mandoc"), "mandoc", "checks the manual pages"),
+    test(
+        Sign::Program("socat"),
+        "socat",
+        "forwards the API's socket as ssh does",
+    ),
+    test(
         Sign::PythonModule("scapy"),
         "python3-scapy",
         "builds PAUSE, PFC and broken frames independently",

@@ -12,7 +12,9 @@ use weir_core::command::RerouteBy;
 use weir_core::control::{LoopBreakerConfig, NoAlternative, Policy};
 use weir_core::{Bytes, Duration, MacAddress, PortRole};
 
-use super::{DaemonConfig, DeadlockConfig, LldpConfig, LogConfig, LogFormat, PfcwdConfig};
+use super::{
+    DaemonConfig, DeadlockConfig, LldpConfig, LogConfig, LogFormat, PageConfig, PfcwdConfig,
+};
 use crate::document;
 use crate::reader::{Problem, Problems, Table};
 
@@ -33,6 +35,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "log",
             "api",
             "metrics",
+            "page",
             "dataplane",
             "class",
             "port",
@@ -47,6 +50,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     ("log", &["level", "format"]),
     ("api", &["socket"]),
     ("metrics", &["listen"]),
+    ("page", &["listen", "names"]),
     (
         "dataplane",
         &[
@@ -189,6 +193,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     DaemonConfig {
         log: log(root),
         metrics_listen: metrics(root),
+        page: page(root),
         classes: classes(root, &sizing),
         dataplane,
         deadlock,
@@ -225,6 +230,39 @@ fn metrics(root: &Table<'_>) -> Option<std::net::SocketAddr> {
     let Some(table) = root.table("metrics", keys("metrics")) else {
         return default;
     };
+    listen(&table, default)
+}
+
+fn page(root: &Table<'_>) -> PageConfig {
+    let default = PageConfig::default();
+    let Some(table) = root.table("page", keys("page")) else {
+        return default;
+    };
+    let names: Vec<String> = table.get_or("names", default.names);
+    for name in &names {
+        if !is_host_name(name) {
+            table.complain(
+                "names",
+                format!("`{name}` is no host name; write it without scheme and port"),
+            );
+        }
+    }
+    PageConfig {
+        listen: listen(&table, default.listen),
+        names,
+    }
+}
+
+fn is_host_name(name: &str) -> bool {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
+    !name.is_empty() && name.bytes().all(legal)
+}
+
+/// An address and port, or nowhere for `off`.
+fn listen(
+    table: &Table<'_>,
+    default: Option<std::net::SocketAddr>,
+) -> Option<std::net::SocketAddr> {
     match table.get::<String>("listen") {
         None => default,
         Some(text) if text == "off" => None,

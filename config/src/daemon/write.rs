@@ -37,10 +37,21 @@ fn write_all(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
         "\n[api]\nsocket = {}",
         quoted(&config.api_socket.to_string_lossy())
     )?;
-    let listen = config
-        .metrics_listen
-        .map_or_else(|| "off".to_owned(), |address| address.to_string());
-    writeln!(out, "\n[metrics]\nlisten = \"{listen}\"")?;
+    let listen = |address: Option<std::net::SocketAddr>| {
+        address.map_or_else(|| "off".to_owned(), |address| address.to_string())
+    };
+    writeln!(
+        out,
+        "\n[metrics]\nlisten = \"{}\"",
+        listen(config.metrics_listen)
+    )?;
+    let names: Vec<String> = config.page.names.iter().map(|name| quoted(name)).collect();
+    writeln!(
+        out,
+        "\n[page]\nlisten = \"{}\"\nnames = [{}]",
+        listen(config.page.listen),
+        names.join(", ")
+    )?;
     dataplane(out, config)?;
     for entry in &config.classes {
         class(out, entry)?;

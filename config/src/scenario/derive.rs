@@ -9,7 +9,7 @@ use super::topology::{Adjacency, PortPeer, SwitchPort};
 use super::Scenario;
 use crate::daemon::{
     default_dscp_map, Class, DaemonConfig, DataplaneConfig, Fallback, ForwardingConfig, LldpConfig,
-    LogConfig, Port, Route, Trust, DEFAULT_FLOWS,
+    LogConfig, PageConfig, Port, Route, Trust, DEFAULT_FLOWS,
 };
 
 /// Plain PFC with the thresholds that the class has at edge ports.
@@ -203,6 +203,7 @@ impl Scenario {
             run_dir,
             log: LogConfig::default(),
             metrics_listen: None,
+            page: PageConfig::OFF,
             dataplane,
             classes: self.classes_of(switch),
             ports,

@@ -6,6 +6,7 @@ pub mod flows;
 pub mod levels;
 pub mod listener;
 pub mod neighbors;
+pub mod overview;
 pub mod pfcwd;
 mod reload;
 pub mod routes;
@@ -30,6 +31,7 @@ use weir_api::daemon::{
     Deadlocks, Error, EventPage, FlightRecord, Flows, History, Levels, Pfc, Port, Queue, Status,
 };
 use weir_api::neighbors::Neighbor;
+use weir_api::overview::Overview;
 use weir_api::pfcwd::{Pfcwd, PfcwdChange};
 
 use crate::control::Shared;
@@ -57,6 +59,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/history", get(history))
         .route("/v1/neighbors", get(neighbours))
         .route("/v1/flows", get(flows))
+        .route("/v1/overview", get(whole))
         .merge(routes::router())
         .merge(reload::router())
         .merge(capture::router())
@@ -199,6 +202,11 @@ async fn flows(State(shared): State<Arc<Shared>>) -> Result<Json<Flows>, ApiErro
     Ok(Json(flows::flows(&shared.info, &snapshot)))
 }
 
+async fn whole(State(shared): State<Arc<Shared>>) -> Json<Overview> {
+    let snapshot = shared.fresh_snapshot().await;
+    Json(overview::overview(&shared, &snapshot))
+}
+
 async fn watchdog(State(shared): State<Arc<Shared>>) -> Json<Pfcwd> {
     let snapshot = shared.fresh_snapshot().await;
     Json(pfcwd::pfcwd(&shared.info, &snapshot))
@@ -218,7 +226,7 @@ async fn not_found(uri: Uri) -> ApiError {
         error: format!(
             "there is no {}; there are /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/levels, \
              /v1/deadlocks, /v1/deadlocks/ID, /v1/events, /v1/history, /v1/neighbors, /v1/routes, \
-             /v1/flows, /v1/captures, /v1/pfcwd and /v1/reload",
+             /v1/flows, /v1/captures, /v1/overview, /v1/pfcwd and /v1/reload",
             uri.path()
         ),
     }

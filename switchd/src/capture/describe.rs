@@ -13,7 +13,7 @@ use crate::dataplane::tap::{Record, Verdict};
 
 /// D of each priority whose class has Levels, and 0 for others.
 pub fn depths(info: &SwitchInfo) -> [u8; 8] {
-    std::array::from_fn(|priority| info.classes[priority].mode.depth().get())
+    std::array::from_fn(|priority| info.classes[priority].mode.get().depth().get())
 }
 
 /// One line about a frame. `depths` as [`depths`] has it.

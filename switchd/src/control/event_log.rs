@@ -76,6 +76,17 @@ impl EventLog {
         }
     }
 
+    /// The newest `count` events that `wanted` takes, newest first, and the number of the last event of all.
+    pub fn newest(&self, count: usize, wanted: impl Fn(&Event) -> bool) -> (Vec<Event>, u64) {
+        let (found, last): (Vec<Arc<Event>>, u64) = {
+            let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+            let newest = ring.iter().rev().filter(|event| wanted(event));
+            (newest.take(count).cloned().collect(), *self.last.borrow())
+        };
+        let events = found.iter().map(|event| (**event).clone()).collect();
+        (events, last)
+    }
+
     /// Waits until the page after `after` is not empty, or `after` was never given out.
     pub async fn wait_beyond(&self, after: u64) {
         let mut last = self.last.subscribe();
@@ -115,6 +126,15 @@ mod tests {
         let page = log.page(900);
         assert_eq!((numbers(&page), page.next, page.missed), (vec![], 5, 0));
         assert_eq!(log.page(u64::MAX - 1).next, 5);
+    }
+
+    #[test]
+    fn the_newest_come_first() {
+        let log = log_with(5, 4);
+        let (events, last) = log.newest(2, |event| event.sequence != 4);
+        let sequences: Vec<u64> = events.iter().map(|event| event.sequence).collect();
+        assert_eq!((sequences, last), (vec![5, 3], 5));
+        assert_eq!(log.newest(9, |_| true).0.len(), 4);
     }
 
     #[tokio::test]

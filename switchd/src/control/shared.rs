@@ -23,8 +23,8 @@ use super::{clock, log};
 use crate::capture::hub::Hub;
 use crate::dataplane::messages::{LevelTableSnapshot, PortSnapshot, Snapshot, LEVEL_ENTRIES_MAX};
 use crate::dataplane::tables::Tables;
-use crate::reload::Reloader;
 use crate::dataplane::tap::Tap;
+use crate::reload::Reloader;
 
 /// How long a reader waits for a snapshot younger than its question.
 const FRESH_WAIT: std::time::Duration = std::time::Duration::from_millis(100);

@@ -173,7 +173,8 @@ impl SnapshotCollector {
     /// b_i of every class with Levels.
     fn collect_budgets(&self, families: &mut Families) {
         for priority in Priority::ALL {
-            let ClassMode::Level { budgets, .. } = self.shared.info.class(priority).mode else {
+            let ClassMode::Level { budgets, .. } = self.shared.info.class(priority).mode.get()
+            else {
                 continue;
             };
             for (index, bytes) in budgets.as_slice().iter().enumerate() {

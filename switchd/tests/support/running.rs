@@ -38,6 +38,7 @@ impl Running {
             run_dir: directory.path().join("run"),
             api_socket: socket.clone(),
             metrics: None,
+            page: None,
             info: info(),
             control,
             drain: Duration::from_secs(1),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use weir_api::client::{self, ClientError};
 use weir_api::daemon::{Event, EventPage, History, Sample, Status};
-use weir_config::daemon::{DaemonConfig, DataplaneConfig};
+use weir_config::daemon::{DaemonConfig, DataplaneConfig, PageConfig};
 use weir_config::scenario::Scenario;
 
 use super::interrupt::wait_for;
@@ -25,6 +25,9 @@ pub const HISTORY_INTERVAL: weir_core::Duration = weir_core::Duration::from_mill
 
 /// Where every switch serves its metrics, in its own namespace.
 pub const METRICS_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
+
+/// Where every switch serves its live page, in its own namespace.
+pub const PAGE_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9465);
 
 /// A running daemon.
 #[derive(Debug)]
@@ -56,6 +59,10 @@ pub fn lab_config(scenario: &Scenario, index: usize, names: &Names) -> DaemonCon
     let name = &scenario.switches[index];
     DaemonConfig {
         metrics_listen: Some(METRICS_ADDRESS),
+        page: PageConfig {
+            listen: Some(PAGE_ADDRESS),
+            ..PageConfig::OFF
+        },
         ..scenario.daemon_config(index, names.run_dir(name), dataplane, |peer| {
             device(scenario, peer)
         })

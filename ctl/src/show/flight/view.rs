@@ -1,6 +1,7 @@
 //! A record with times relative to the suspicion's beginning, as text and picture both want it.
 
 use weir_api::daemon::{Event, FlightPortSample, FlightRecord};
+use weir_api::timeline;
 
 /// A record and what follows from it.
 #[derive(Debug)]
@@ -86,22 +87,8 @@ impl Series<'_> {
     /// The spans in which something held: from the sample that shows it first to the one that shows its
     /// end.
     pub fn spans(&self, holds: impl Fn(&FlightPortSample) -> bool) -> Vec<(f64, f64)> {
-        let mut spans = Vec::new();
-        let mut since = None;
-        for (at, state) in &self.points {
-            match (since, holds(state)) {
-                (None, true) => since = Some(*at),
-                (Some(start), false) => {
-                    spans.push((start, *at));
-                    since = None;
-                }
-                _ => {}
-            }
-        }
-        if let (Some(start), Some((end, _))) = (since, self.points.last()) {
-            spans.push((start, *end));
-        }
-        spans
+        let points = self.points.iter();
+        timeline::spans(points.map(|(at, state)| (*at, holds(state))))
     }
 }
 

@@ -1,0 +1,32 @@
+//! `GET /v1/overview`, and what the live page shows: the whole switch at one moment, bounded.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::daemon::{Deadlocks, Event, Levels, Pfc, Port, Status};
+
+/// The whole switch at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Overview {
+    /// When, by the machine's wall clock, RFC 3339 in UTC.
+    pub time: String,
+    /// When, on the machine's monotonic clock: rates are differences of totals by differences of this.
+    pub monotonic_nanos: u64,
+    /// As `GET /v1/status`.
+    pub status: Status,
+    /// As `GET /v1/ports`.
+    pub ports: Vec<Port>,
+    /// By port: who is at the other end, where LLDP tells.
+    pub neighbors: BTreeMap<String, String>,
+    /// As `GET /v1/pfc`.
+    pub pfc: Vec<Pfc>,
+    /// As `GET /v1/levels`, with fewer destinations.
+    pub levels: Levels,
+    /// As `GET /v1/deadlocks`, with fewer past ones.
+    pub deadlocks: Deadlocks,
+    /// The newest events, newest first, without CLCM messages, of which there may be very many.
+    pub events: Vec<Event>,
+    /// The number of the newest event of all.
+    pub last_event: u64,
+}

@@ -1,0 +1,325 @@
+//! What is shown and what keys do to it; no terminal in here.
+
+use ratatui::layout::{Alignment, Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span, Text};
+use ratatui::widgets::{Block, Cell as Shown, Clear, Paragraph, Row, Table, TableState};
+use ratatui::Frame;
+use weir_api::overview::Overview;
+
+use super::grid::{Cell, Grid, Weight};
+use super::views::View;
+use crate::output::seconds;
+
+/// What keys do.
+pub const HELP: &str = "\
+Tab, Shift-Tab, → ←   another view (or its number, 1 to 5)
+↓ ↑ j k, PgDn PgUp    another row
+s, S                  sort by the next or the previous column
+r                     the other way round
+0                     in the daemon's own order again
+p, Space              hold still; again: go on
+?                     this help
+q, Esc, Ctrl-C        leave";
+
+/// Characters between two columns.
+const SPACING: u16 = 1;
+
+/// What a key asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Leave.
+    Quit,
+    /// The next view, or the one before.
+    Turn(isize),
+    /// A view by its number, from 0.
+    Go(usize),
+    /// Down so many rows, or up.
+    Move(isize),
+    /// Sort by another column, so many further on.
+    Sort(isize),
+    /// Sort the other way round.
+    Reverse,
+    /// The daemon's own order.
+    Unsort,
+    /// Hold still, or go on.
+    Hold,
+    /// Show or hide the help.
+    Help,
+}
+
+/// Everything that is on the screen.
+#[derive(Debug)]
+pub struct App {
+    colour: bool,
+    view: View,
+    table: TableState,
+    sorted_by: Option<usize>,
+    descending: bool,
+    held: bool,
+    help: bool,
+    trouble: Option<String>,
+    now: Overview,
+    before: Option<Overview>,
+}
+
+impl App {
+    /// Begins with this.
+    pub fn new(now: Overview, colour: bool) -> Self {
+        Self {
+            colour,
+            view: View::Buffers,
+            table: TableState::default().with_selected(0),
+            sorted_by: None,
+            descending: false,
+            held: false,
+            help: false,
+            trouble: None,
+            now,
+            before: None,
+        }
+    }
+
+    /// True while nothing is to change.
+    pub fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// What the daemon has said, or why it has not.
+    pub fn learn(&mut self, answer: Result<Overview, String>) {
+        match answer {
+            Ok(now) => {
+                self.trouble = None;
+                let before = std::mem::replace(&mut self.now, now);
+                // After a restart the totals begin anew.
+                let same = before.status.pid == self.now.status.pid;
+                self.before = same.then_some(before);
+            }
+            Err(trouble) => self.trouble = Some(trouble),
+        }
+    }
+
+    /// Shows a view.
+    pub fn show(&mut self, view: View) {
+        self.view = view;
+        self.sorted_by = None;
+        self.descending = false;
+        self.table = TableState::default().with_selected(0);
+    }
+
+    /// Does what a key asks for; false to leave.
+    pub fn act(&mut self, action: Action) -> bool {
+        if self.help && action != Action::Quit {
+            self.help = false;
+            return true;
+        }
+        let position = View::ALL
+            .iter()
+            .position(|view| *view == self.view)
+            .unwrap_or(0);
+        match action {
+            Action::Quit => return false,
+            Action::Turn(by) => self.show(View::ALL[wrapped(position, by, View::ALL.len())]),
+            Action::Go(index) => {
+                if let Some(view) = View::ALL.get(index) {
+                    self.show(*view);
+                }
+            }
+            Action::Move(by) => {
+                let last = self.grid().rows.len().saturating_sub(1);
+                let from = self.table.selected().unwrap_or(0);
+                self.table
+                    .select(Some(from.saturating_add_signed(by).min(last)));
+            }
+            Action::Sort(by) => {
+                let count = self.grid().columns.len();
+                self.sorted_by = Some(match self.sorted_by {
+                    None if by > 0 => 0,
+                    None => count - 1,
+                    Some(column) => wrapped(column, by, count),
+                });
+            }
+            Action::Reverse => self.descending = !self.descending,
+            Action::Unsort => {
+                self.sorted_by = None;
+                self.descending = false;
+            }
+            Action::Hold => self.held = !self.held,
+            Action::Help => self.help = true,
+        }
+        true
+    }
+
+    /// The view's table as it is sorted.
+    pub fn grid(&self) -> Grid {
+        let mut grid = self.view.grid(&self.now, self.before.as_ref());
+        match self.sorted_by {
+            Some(column) => grid.sort(column, self.descending),
+            None if self.descending => grid.rows.reverse(),
+            None => {}
+        }
+        grid
+    }
+
+    /// Draws everything.
+    pub fn draw(&mut self, frame: &mut Frame<'_>) {
+        let [head, tabs, body, foot] = Layout::vertical([
+            Constraint::Length(2),
+            Constraint::Length(1),
+            Constraint::Min(1),
+            Constraint::Length(1),
+        ])
+        .areas(frame.area());
+        frame.render_widget(Paragraph::new(self.head()), head);
+        frame.render_widget(Paragraph::new(self.tabs()), tabs);
+        self.body(frame, body);
+        let keys = "Tab view  ↑↓ row  s sort  r reverse  p hold  ? help  q quit";
+        frame.render_widget(Paragraph::new(keys).style(self.dim()), foot);
+        if self.help {
+            self.draw_help(frame);
+        }
+    }
+
+    fn head(&self) -> Text<'static> {
+        let status = &self.now.status;
+        let first = format!(
+            "{}  {}, up {}  policy {}  {} frames inside  {} dropped",
+            status.name,
+            status.state,
+            seconds(status.uptime_seconds),
+            status.deadlock_policy,
+            status.held_frames,
+            status.drops_total.values().sum::<u64>(),
+        );
+        let suspected = self.now.deadlocks.current.len();
+        let second = match (&self.trouble, self.held, suspected) {
+            (Some(trouble), _, _) => {
+                Span::styled(format!("OLD FIGURES: {trouble}"), self.style(Weight::Bad))
+            }
+            (None, true, _) => Span::styled("held; p goes on", self.style(Weight::Warn)),
+            (None, false, 0) => Span::raw("nothing is suspected"),
+            (None, false, count) => Span::styled(
+                format!("{count} SUSPECTED of a deadlock: {}", self.suspects()),
+                self.style(Weight::Bad),
+            ),
+        };
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        Text::from(vec![Line::styled(first, bold), Line::from(second)])
+    }
+
+    fn suspects(&self) -> String {
+        let current = self.now.deadlocks.current.iter();
+        let names: Vec<String> = current
+            .map(|one| format!("{} priority {}", one.port, one.priority))
+            .collect();
+        names.join(", ")
+    }
+
+    fn tabs(&self) -> Line<'static> {
+        let mut spans = Vec::new();
+        for (index, view) in View::ALL.into_iter().enumerate() {
+            let label = format!(" {} {} ", index + 1, view.name());
+            let style = if view == self.view {
+                Style::new().add_modifier(Modifier::REVERSED)
+            } else {
+                Style::new()
+            };
+            spans.push(Span::styled(label, style));
+            spans.push(Span::raw(" "));
+        }
+        Line::from(spans)
+    }
+
+    fn body(&mut self, frame: &mut Frame<'_>, area: Rect) {
+        let grid = self.grid();
+        if grid.rows.is_empty() {
+            frame.render_widget(Paragraph::new(grid.nothing).style(self.dim()), area);
+            return;
+        }
+        let heads: Vec<String> = grid
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(index, column)| {
+                let mark = match (self.sorted_by == Some(index), self.descending) {
+                    (false, _) => "",
+                    (true, false) => "↑",
+                    (true, true) => "↓",
+                };
+                format!("{}{mark}", column.heading)
+            })
+            .collect();
+        let room = area.width.saturating_sub(2);
+        let widths = grid.widths(&heads, room, SPACING);
+        let widths = widths.into_iter().map(Constraint::Length);
+        let heads = heads.into_iter().zip(&grid.columns);
+        let head = Row::new(heads.map(|(head, column)| aligned(head, column.right, Style::new())))
+            .style(self.dim().add_modifier(Modifier::UNDERLINED));
+        let rows = grid.rows.iter().map(|row| {
+            let cells = row.iter().zip(&grid.columns);
+            Row::new(cells.map(|(cell, column): (&Cell, _)| {
+                aligned(cell.text.clone(), column.right, self.style(cell.weight))
+            }))
+        });
+        let table = Table::new(rows, widths)
+            .header(head)
+            .column_spacing(SPACING)
+            .highlight_symbol("› ")
+            .row_highlight_style(Style::new().add_modifier(Modifier::BOLD));
+        let last = grid.rows.len() - 1;
+        self.table
+            .select(self.table.selected().map(|row| row.min(last)));
+        frame.render_stateful_widget(table, area, &mut self.table);
+    }
+
+    fn draw_help(&self, frame: &mut Frame<'_>) {
+        let lines = u16::try_from(HELP.lines().count()).unwrap_or(u16::MAX);
+        let width = HELP
+            .lines()
+            .map(|line| line.chars().count())
+            .max()
+            .unwrap_or(0);
+        let width = u16::try_from(width).unwrap_or(u16::MAX).saturating_add(4);
+        let whole = frame.area();
+        let area = Rect {
+            x: whole.x + whole.width.saturating_sub(width) / 2,
+            y: whole.y + whole.height.saturating_sub(lines + 2) / 2,
+            width: width.min(whole.width),
+            height: (lines + 2).min(whole.height),
+        };
+        frame.render_widget(Clear, area);
+        let block = Block::bordered().title(" Keys ");
+        frame.render_widget(Paragraph::new(HELP).block(block), area);
+    }
+
+    fn dim(&self) -> Style {
+        if self.colour {
+            Style::new().fg(Color::Gray)
+        } else {
+            Style::new()
+        }
+    }
+
+    fn style(&self, weight: Weight) -> Style {
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        match (weight, self.colour) {
+            (Weight::Plain, _) => Style::new(),
+            (_, false) => bold,
+            (Weight::Warn, true) => Style::new().fg(Color::Yellow),
+            (Weight::Bad, true) => bold.fg(Color::Red),
+        }
+    }
+}
+
+fn aligned(text: String, right: bool, style: Style) -> Shown<'static> {
+    let alignment = if right {
+        Alignment::Right
+    } else {
+        Alignment::Left
+    };
+    Shown::from(Text::from(text).alignment(alignment)).style(style)
+}
+
+fn wrapped(from: usize, by: isize, count: usize) -> usize {
+    (from as isize + by).rem_euclid(count as isize) as usize
+}

@@ -1,0 +1,134 @@
+//! `switchctl top`: the live page in a terminal.
+
+mod app;
+mod grid;
+#[cfg(test)]
+mod tests;
+mod views;
+
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, Result};
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::Terminal;
+use weir_api::overview::Overview;
+
+use crate::output::Output;
+use crate::target::Target;
+use app::{Action, App};
+use views::View;
+
+const PATH: &str = "/v1/overview";
+/// Keys wait for an answer: a daemon that does not give one must not hold them up for long.
+const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+/// Rows that a page key moves by.
+const PAGE_ROWS: isize = 10;
+/// The frame that `--once` draws is this wide.
+const ONCE_COLUMNS: u16 = 120;
+/// Rows of a frame beside those of its table: head, tabs, headings, foot.
+const FRAME_ROWS: usize = 5;
+
+/// Shows the switch until a key ends it; with `once`, prints one frame of each view.
+///
+/// # Errors
+///
+/// When no daemon answers at the beginning, or there is no terminal.
+pub fn top(target: &Target, output: &Output, interval: Duration, once: bool) -> Result<()> {
+    let first: Overview = target.get(PATH)?;
+    if once || output.is_json() {
+        return print(target, output, first, interval);
+    }
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        bail!("`top` needs a terminal; `top --once` prints one frame as text");
+    }
+    let mut app = App::new(first, crate::output::colour());
+    // Restores the terminal on panic, too.
+    let mut terminal = ratatui::try_init()?;
+    let outcome = run(target, &mut terminal, &mut app, interval);
+    ratatui::try_restore()?;
+    outcome
+}
+
+fn run(
+    target: &Target,
+    terminal: &mut ratatui::DefaultTerminal,
+    app: &mut App,
+    interval: Duration,
+) -> Result<()> {
+    let mut next = Instant::now() + interval;
+    loop {
+        terminal.draw(|frame| app.draw(frame))?;
+        let wait = next.saturating_duration_since(Instant::now());
+        if event::poll(wait)? {
+            if let Event::Key(key) = event::read()? {
+                if action(key).is_some_and(|action| !app.act(action)) {
+                    return Ok(());
+                }
+            }
+        }
+        if Instant::now() >= next {
+            if !app.is_held() {
+                let answer = target.get_within(PATH, ANSWER_LIMIT);
+                app.learn(answer.map_err(|error| error.to_string()));
+            }
+            next = Instant::now() + interval;
+        }
+    }
+}
+
+fn action(key: KeyEvent) -> Option<Action> {
+    if key.kind == KeyEventKind::Release {
+        return None;
+    }
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        return (key.code == KeyCode::Char('c')).then_some(Action::Quit);
+    }
+    Some(match key.code {
+        KeyCode::Char('q') | KeyCode::Esc => Action::Quit,
+        KeyCode::Tab | KeyCode::Right => Action::Turn(1),
+        KeyCode::BackTab | KeyCode::Left => Action::Turn(-1),
+        KeyCode::Down | KeyCode::Char('j') => Action::Move(1),
+        KeyCode::Up | KeyCode::Char('k') => Action::Move(-1),
+        KeyCode::PageDown => Action::Move(PAGE_ROWS),
+        KeyCode::PageUp => Action::Move(-PAGE_ROWS),
+        KeyCode::Char('s') => Action::Sort(1),
+        KeyCode::Char('S') => Action::Sort(-1),
+        KeyCode::Char('r') => Action::Reverse,
+        KeyCode::Char('0') => Action::Unsort,
+        KeyCode::Char('p' | ' ') => Action::Hold,
+        KeyCode::Char('?' | 'h') => Action::Help,
+        KeyCode::Char(digit @ '1'..='9') => Action::Go(digit as usize - '1' as usize),
+        _ => return None,
+    })
+}
+
+/// One frame of each view, as text; as JSON, what they are drawn from.
+fn print(target: &Target, output: &Output, first: Overview, interval: Duration) -> Result<()> {
+    if output.is_json() {
+        return output.print(&first, |_| String::new());
+    }
+    let mut app = App::new(first, false);
+    // Rates are between two moments.
+    std::thread::sleep(interval);
+    app.learn(Ok(target.get(PATH)?));
+    for view in View::ALL {
+        app.show(view);
+        let rows = app.grid().rows.len() + FRAME_ROWS;
+        output.line(&text(&mut app, ONCE_COLUMNS, u16::try_from(rows)?)?)?;
+    }
+    Ok(())
+}
+
+/// A frame as text, without its last line, which tells keys.
+fn text(app: &mut App, columns: u16, rows: u16) -> Result<String> {
+    let mut terminal = Terminal::new(TestBackend::new(columns, rows))?;
+    terminal.draw(|frame| app.draw(frame))?;
+    let buffer = terminal.backend().buffer();
+    let lines = buffer.content().chunks(columns.into()).map(|cells| {
+        let line: String = cells.iter().map(|cell| cell.symbol()).collect();
+        line.trim_end().to_owned() + "\n"
+    });
+    Ok(lines.take(usize::from(rows) - 1).collect())
+}

@@ -1,0 +1,292 @@
+//! What each view shows.
+
+use weir_api::daemon::{Deadlock, Event, LevelLink, Pfc, Port};
+use weir_api::overview::Overview;
+
+use super::grid::{number, text, Grid, Weight};
+use crate::output::{bytes, rate, reasons, seconds, NONE};
+
+/// Characters of a bar up to xoff, and of its headroom.
+const BAR_CELLS: (usize, usize) = (10, 6);
+
+/// The views, in the order of their tabs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// Occupancy against thresholds, and who holds whom.
+    Buffers,
+    /// Links, rates and drops.
+    Ports,
+    /// Protocol P.
+    Levels,
+    /// Suspicions.
+    Deadlocks,
+    /// What happened.
+    Events,
+}
+
+impl View {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Buffers,
+        Self::Ports,
+        Self::Levels,
+        Self::Deadlocks,
+        Self::Events,
+    ];
+
+    /// Its tab.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Buffers => "Buffers",
+            Self::Ports => "Ports",
+            Self::Levels => "Levels",
+            Self::Deadlocks => "Deadlocks",
+            Self::Events => "Events",
+        }
+    }
+
+    /// Its table. `before` is an earlier moment, for rates.
+    pub fn grid(self, now: &Overview, before: Option<&Overview>) -> Grid {
+        match self {
+            Self::Buffers => buffers(now),
+            Self::Ports => ports(now, before),
+            Self::Levels => levels(now),
+            Self::Deadlocks => deadlocks(now),
+            Self::Events => events(now),
+        }
+    }
+}
+
+fn buffers(now: &Overview) -> Grid {
+    let headings = [
+        "port",
+        ">prio",
+        "xoff │ headroom",
+        ">bytes",
+        ">xoff",
+        "we hold",
+        "held by",
+        "note",
+        ">for",
+    ];
+    let mut grid = Grid::new(&headings, "no class pauses its neighbours by thresholds");
+    grid.rows.extend(now.pfc.iter().map(|queue| {
+        let neighbour = now.neighbors.get(&queue.port).unwrap_or(&queue.port);
+        let flag = |on: bool| text(if on { neighbour } else { NONE }).marked(Weight::Warn, on);
+        let beyond = queue.xoff_bytes > 0 && queue.ingress_bytes > queue.xoff_bytes;
+        vec![
+            text(&queue.port),
+            number(f64::from(queue.priority), queue.priority.to_string()),
+            number(queue.ingress_bytes as f64, bar(queue)).marked(Weight::Warn, beyond),
+            number(queue.ingress_bytes as f64, bytes(queue.ingress_bytes)),
+            number(queue.xoff_bytes as f64, bytes(queue.xoff_bytes)),
+            flag(queue.pausing),
+            flag(queue.paused),
+            text(note(queue)).marked(Weight::Bad, queue.suspected),
+            number(
+                queue.paused_seconds_total,
+                seconds(queue.paused_seconds_total),
+            ),
+        ]
+    }));
+    grid
+}
+
+fn note(queue: &Pfc) -> String {
+    match (&queue.release_ingress, queue.suspected) {
+        (Some(port), true) => format!("SUSPECTED, release for {port}"),
+        (Some(port), false) => format!("release for {port}"),
+        (None, true) => "SUSPECTED".to_owned(),
+        (None, false) => NONE.to_owned(),
+    }
+}
+
+/// `█` up to xoff, then `▓` in the headroom; `│` is xoff.
+pub fn bar(queue: &Pfc) -> String {
+    let (below, above) = BAR_CELLS;
+    let filled = |part: u64, whole: u64, cells: usize| {
+        let share = if whole == 0 {
+            0.0
+        } else {
+            part as f64 / whole as f64
+        };
+        // Whatever is there at all is seen.
+        (share.min(1.0) * cells as f64).ceil() as usize
+    };
+    let low = filled(queue.ingress_bytes, queue.xoff_bytes, below);
+    let beyond = queue.ingress_bytes.saturating_sub(queue.xoff_bytes);
+    let high = filled(beyond, queue.headroom_bytes, above);
+    format!(
+        "{}{}│{}{}",
+        "█".repeat(low),
+        "·".repeat(below - low),
+        "▓".repeat(high),
+        "·".repeat(above - high)
+    )
+}
+
+fn ports(now: &Overview, before: Option<&Overview>) -> Grid {
+    let headings = [
+        "port",
+        "neighbour",
+        "link",
+        ">line rate",
+        ">rate in",
+        ">rate out",
+        ">frames in",
+        ">frames out",
+        ">kernel lost",
+        "dropped",
+    ];
+    let mut grid = Grid::new(&headings, "no ports");
+    grid.rows.extend(now.ports.iter().map(|port| {
+        let past = before.and_then(|before| {
+            Some((
+                before,
+                before.ports.iter().find(|past| past.name == port.name)?,
+            ))
+        });
+        let inward = port_rate(now, port, past, |port| port.rx_bytes_total);
+        let outward = port_rate(now, port, past, |port| port.tx_bytes_total);
+        let lost = port.kernel_losses.total();
+        vec![
+            text(&port.name),
+            text(now.neighbors.get(&port.name).map_or(NONE, String::as_str)),
+            text(if port.link_up { "up" } else { "DOWN" }).marked(Weight::Bad, !port.link_up),
+            number(
+                port.rate_bits_per_second as f64,
+                rate(port.rate_bits_per_second),
+            ),
+            number(inward, megabits(inward)),
+            number(outward, megabits(outward)),
+            number(
+                port.rx_frames_total as f64,
+                port.rx_frames_total.to_string(),
+            ),
+            number(
+                port.tx_frames_total as f64,
+                port.tx_frames_total.to_string(),
+            ),
+            number(lost as f64, lost.to_string()).marked(Weight::Warn, lost > 0),
+            text(reasons(&port.drops_total)).marked(Weight::Warn, !port.drops_total.is_empty()),
+        ]
+    }));
+    grid
+}
+
+/// Bits per second between two moments.
+fn port_rate(
+    now: &Overview,
+    port: &Port,
+    past: Option<(&Overview, &Port)>,
+    of: fn(&Port) -> u64,
+) -> f64 {
+    let Some((before, past)) = past else {
+        return 0.0;
+    };
+    let nanos = now.monotonic_nanos.saturating_sub(before.monotonic_nanos);
+    if nanos == 0 {
+        return 0.0;
+    }
+    of(port).saturating_sub(of(past)) as f64 * 8e9 / nanos as f64
+}
+
+fn megabits(bits_per_second: f64) -> String {
+    format!("{:.1} Mbit/s", bits_per_second / 1e6)
+}
+
+fn levels(now: &Overview) -> Grid {
+    let headings = [
+        "port",
+        ">prio",
+        "class",
+        ">D",
+        ">f sent",
+        ">f received",
+        "paused",
+        ">eligible",
+        ">held",
+    ];
+    let mut grid = Grid::new(&headings, "no class has Levels");
+    grid.rows
+        .extend(now.levels.links.iter().map(|link: &LevelLink| {
+            let level = |value: u8| number(f64::from(value), value.to_string());
+            vec![
+                text(&link.port),
+                level(link.priority),
+                text(&link.class),
+                level(link.depth),
+                level(link.feedback_sent).marked(Weight::Warn, link.feedback_sent > 0),
+                level(link.feedback_received).marked(Weight::Warn, link.feedback_received > 0),
+                text(if link.paused { "yes" } else { NONE }).marked(Weight::Warn, link.paused),
+                number(link.eligible_bytes as f64, bytes(link.eligible_bytes)),
+                number(link.held_bytes as f64, bytes(link.held_bytes)),
+            ]
+        }));
+    grid
+}
+
+fn deadlocks(now: &Overview) -> Grid {
+    let headings = [
+        ">id",
+        "port",
+        ">prio",
+        "state",
+        "reason",
+        ">queued",
+        ">loops",
+        ">releases",
+        ">to release",
+        ">moved",
+    ];
+    let mut grid = Grid::new(&headings, "nothing was ever suspected of a deadlock");
+    let all = now.deadlocks.current.iter().chain(&now.deadlocks.past);
+    grid.rows.extend(all.map(|one: &Deadlock| {
+        let whole = |count: u64| number(count as f64, count.to_string());
+        let state = match one.lasted_seconds {
+            Some(lasted) => number(lasted, format!("lasted {}", seconds(lasted))),
+            None => number(f64::INFINITY, "SUSPECTED NOW"),
+        };
+        vec![
+            whole(one.id),
+            text(&one.port),
+            whole(one.priority.into()),
+            state.marked(Weight::Bad, one.lasted_seconds.is_none()),
+            text(&one.reason),
+            number(one.queued_bytes as f64, bytes(one.queued_bytes)),
+            whole(one.loops_found),
+            whole(one.releases),
+            number(
+                one.first_release_seconds.unwrap_or(f64::INFINITY),
+                one.first_release_seconds
+                    .map_or_else(|| NONE.to_owned(), seconds),
+            ),
+            whole(one.flows_moved),
+        ]
+    }));
+    grid
+}
+
+fn events(now: &Overview) -> Grid {
+    let headings = [">number", "time, UTC", "event", "port", ">prio", "details"];
+    let mut grid = Grid::new(&headings, "nothing has happened yet");
+    grid.rows.extend(now.events.iter().map(|event: &Event| {
+        let details: Vec<String> = event
+            .details
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        vec![
+            number(event.sequence as f64, event.sequence.to_string()),
+            text(event.time.get(11..23).unwrap_or(&event.time)),
+            text(event.kind.replace('_', " ")).marked(Weight::Bad, event.kind == "suspected"),
+            text(event.port.as_deref().unwrap_or(NONE)),
+            event.priority.map_or_else(
+                || number(-1.0, NONE),
+                |priority| number(f64::from(priority), priority.to_string()),
+            ),
+            text(details.join(", ")),
+        ]
+    }));
+    grid
+}

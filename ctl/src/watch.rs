@@ -1,0 +1,102 @@
+//! `--watch`: a command's output again and again, with what has changed.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::output::{self, Output};
+
+/// To the top left, with all below gone.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+const OFF: &str = "\x1b[0m";
+const BOLD: &str = "\x1b[1m";
+const YELLOW: &str = "\x1b[1;33m";
+
+/// Runs `show` every `interval` until it fails. On a terminal each output takes the place of the one before,
+/// and words that differ stand out; elsewhere one follows the other.
+///
+/// # Errors
+///
+/// Those of `show`, and when standard output takes nothing.
+pub fn watch(
+    output: Output,
+    interval: Duration,
+    mut show: impl FnMut(&Output) -> Result<bool>,
+) -> Result<bool> {
+    let output = output.captured();
+    let on_terminal = io::stdout().is_terminal();
+    let mark = match (output::colour(), on_terminal) {
+        (true, _) => Some(YELLOW),
+        (false, true) => Some(BOLD),
+        (false, false) => None,
+    };
+    let mut before: Option<String> = None;
+    loop {
+        show(&output)?;
+        let now = output.taken();
+        let shown = match (&before, mark) {
+            (Some(before), Some(mark)) if !output.is_json() => changes(before, &now, mark),
+            _ => now.clone(),
+        };
+        let mut stdout = io::stdout().lock();
+        if on_terminal {
+            write!(stdout, "{CLEAR}{shown}")?;
+        } else {
+            let gap = if before.is_some() && !output.is_json() {
+                "\n"
+            } else {
+                ""
+            };
+            write!(stdout, "{gap}{shown}")?;
+        }
+        stdout.flush()?;
+        before = Some(now);
+        std::thread::sleep(interval);
+    }
+}
+
+/// `now` with the words marked that are not the ones of the same place in `before`.
+fn changes(before: &str, now: &str, mark: &str) -> String {
+    let mut old = before.lines();
+    let mut out = String::with_capacity(now.len());
+    for line in now.lines() {
+        let mut old_words = old.next().unwrap_or_default().split_whitespace();
+        let mut rest = line;
+        while let Some(start) = rest.find(|c: char| !c.is_whitespace()) {
+            let (gap, from) = rest.split_at(start);
+            let end = from.find(char::is_whitespace).unwrap_or(from.len());
+            let (word, after) = from.split_at(end);
+            out.push_str(gap);
+            if old_words.next() == Some(word) {
+                out.push_str(word);
+            } else {
+                out.push_str(mark);
+                out.push_str(word);
+                out.push_str(OFF);
+            }
+            rest = after;
+        }
+        out.push_str(rest);
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_is_marked() {
+        assert_eq!(
+            changes(
+                "port  in\ns2    12\n",
+                "port  in\ns2    13\ns4     1\n",
+                "<"
+            ),
+            format!("port  in\ns2    <13{OFF}\n<s4{OFF}     <1{OFF}\n")
+        );
+        assert_eq!(changes("a b\n", "a b\n", "<"), "a b\n");
+    }
+}

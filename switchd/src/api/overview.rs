@@ -1,0 +1,54 @@
+//! `GET /v1/overview`.
+
+use std::collections::BTreeMap;
+
+use weir_api::overview::Overview;
+
+use super::{flights, levels, neighbors, views};
+use crate::control::{clock, Shared};
+use crate::dataplane::messages::Snapshot;
+
+/// Past suspicions shown at most.
+pub const PAST_MAX: usize = 16;
+/// Events shown at most.
+pub const EVENTS_MAX: usize = 64;
+/// Lines of the Level Table shown at most.
+pub const DESTINATIONS_MAX: usize = 64;
+/// What the kinds of events about CLCM messages begin with.
+const CLCM: &str = "clcm_";
+
+/// The whole switch as `snapshot` has it.
+pub fn overview(shared: &Shared, snapshot: &Snapshot) -> Overview {
+    let mut deadlocks = flights::deadlocks(shared);
+    deadlocks.past.truncate(PAST_MAX);
+    let mut levels = levels::levels(&shared.info, snapshot);
+    let left_out = levels.destinations.len().saturating_sub(DESTINATIONS_MAX);
+    levels.destinations.truncate(DESTINATIONS_MAX);
+    levels.left_out += left_out as u64;
+    let (events, last_event) = shared
+        .events
+        .newest(EVENTS_MAX, |event| !event.kind.starts_with(CLCM));
+    Overview {
+        time: clock::wall_time(snapshot.at),
+        monotonic_nanos: snapshot.at.as_nanos(),
+        status: views::status(shared, snapshot),
+        ports: views::ports(shared, snapshot),
+        neighbors: neighbours_by_port(shared),
+        pfc: views::pfc(&shared.info, snapshot),
+        levels,
+        deadlocks,
+        events,
+        last_event,
+    }
+}
+
+/// A neighbour that says no name goes by its chassis.
+fn neighbours_by_port(shared: &Shared) -> BTreeMap<String, String> {
+    neighbors::neighbors(shared)
+        .into_iter()
+        .map(|neighbor| {
+            let name = neighbor.system_name.filter(|name| !name.is_empty());
+            (neighbor.port, name.unwrap_or(neighbor.chassis_id))
+        })
+        .collect()
+}

@@ -1,0 +1,128 @@
+//! Who may ask, and what every answer says to the browser.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{HeaderName, HOST};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+
+/// On every answer: nothing but our own files, in no frame, with no guess at their kind, kept nowhere.
+const HEADERS: [(HeaderName, &str); 6] = [
+    (
+        axum::http::header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (axum::http::header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (axum::http::header::X_FRAME_OPTIONS, "DENY"),
+    (axum::http::header::REFERRER_POLICY, "no-referrer"),
+    (axum::http::header::CACHE_CONTROL, "no-store"),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+];
+
+/// The host names that are answered beside addresses and `localhost`.
+///
+/// A web site that has its own name resolve to our address would be of our origin in a browser's eyes, and
+/// could read everything (DNS rebinding). Its requests carry its name; an address cannot be rebound.
+#[derive(Clone, Debug, Default)]
+pub struct Names(Vec<String>);
+
+impl Names {
+    /// These, whatever their case.
+    pub fn new(names: &[String]) -> Self {
+        Self(names.iter().map(|name| name.to_ascii_lowercase()).collect())
+    }
+
+    /// Whether `host`, as it stands in the header, is one of ours.
+    fn has(&self, host: &str) -> bool {
+        let Some(name) = without_port(host) else {
+            return false;
+        };
+        let name = name.trim_end_matches('.').to_ascii_lowercase();
+        if let Some(inside) = name
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+        {
+            return inside.parse::<Ipv6Addr>().is_ok();
+        }
+        name == "localhost" || name.parse::<Ipv4Addr>().is_ok() || self.0.contains(&name)
+    }
+}
+
+fn without_port(host: &str) -> Option<&str> {
+    let end = if host.starts_with('[') {
+        host.find(']')? + 1
+    } else {
+        host.find(':').unwrap_or(host.len())
+    };
+    let (name, port) = host.split_at(end);
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let legal = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
+    legal.then_some(name)
+}
+
+/// Refuses what is not for us, and puts [`HEADERS`] on every answer.
+pub async fn guard(State(names): State<Arc<Names>>, request: Request, next: Next) -> Response {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let host = hosts.next().and_then(|host| host.to_str().ok());
+    let is_ours = host.is_some_and(|host| names.has(host)) && hosts.next().is_none();
+    let mut response = if is_ours {
+        next.run(request).await
+    } else {
+        super::refuse(
+            StatusCode::MISDIRECTED_REQUEST,
+            "this page is not served by that name; ask by address, or list the name in page.names",
+        )
+    };
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_known_names_are_ours() {
+        let names = Names::new(&["Leaf1.example.net".to_owned()]);
+        for good in [
+            "127.0.0.1:9465",
+            "127.0.0.1",
+            "192.0.2.7:80",
+            "[::1]:9465",
+            "[2001:db8::1]",
+            "localhost:9465",
+            "LOCALHOST",
+            "leaf1.example.net:9465",
+            "leaf1.example.net.",
+        ] {
+            assert!(names.has(good), "{good}");
+        }
+        for bad in [
+            "",
+            "evil.example",
+            "evil.example:9465",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "leaf1.example.net.evil.example",
+            "127.0.0.1:9465:1",
+            "127.0.0.1@evil.example",
+            "[::1",
+            "[evil]",
+            "::1",
+            "127.0.0.1:",
+            "2130706433",
+        ] {
+            assert!(!names.has(bad), "{bad}");
+        }
+    }
+}

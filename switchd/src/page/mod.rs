@@ -1,0 +1,197 @@
+//! The live page: what `switchctl` shows, in a browser, on a TCP address of its own. It can be looked at and
+//! nothing else. Whoever looks, and however many do, the dataplane is asked four times a second at most.
+
+mod cache;
+mod guard;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::StatusCode;
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use tokio::net::TcpListener;
+use weir_api::daemon::Error;
+use weir_api::timeline::Timeline;
+
+use crate::api::flights;
+use crate::api::listener::Bounded;
+use crate::api::overview::overview;
+use crate::control::Shared;
+use cache::{Cached, Recent};
+pub use guard::Names;
+
+/// Connections at a time; more wait in the socket's backlog.
+pub const CONNECTIONS_MAX: usize = 32;
+/// A connection from which nothing is read for this long is closed. A page that is looked at asks twice a
+/// second.
+pub const SILENCE_MAX: Duration = Duration::from_secs(15);
+/// No overview is younger than this after the one before.
+pub const OVERVIEW_INTERVAL: Duration = Duration::from_millis(250);
+
+const PAGE: &str = include_str!("../../assets/page.html");
+const STYLE: &str = include_str!("../../assets/page.css");
+const ICON: &str = include_str!("../../assets/icon.svg");
+/// One script in several files, by what each draws.
+const SCRIPT: &str = concat!(
+    include_str!("../../assets/elements.js"),
+    include_str!("../../assets/timeline.js"),
+    include_str!("../../assets/tables.js"),
+    include_str!("../../assets/page.js"),
+);
+
+/// What is served, in bytes.
+pub const BUNDLE_BYTES: usize = PAGE.len() + STYLE.len() + ICON.len() + SCRIPT.len();
+/// The book calls it small.
+const _: () = assert!(BUNDLE_BYTES < 60 * 1024);
+
+/// Where the page is served, and by which names it may be asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageSettings {
+    /// The address.
+    pub listen: SocketAddr,
+    /// Host names beside addresses and `localhost`.
+    pub names: Vec<String>,
+}
+
+/// What all viewers share.
+struct Page {
+    shared: Arc<Shared>,
+    overview: Cached,
+    timelines: Recent,
+}
+
+/// Takes the address.
+///
+/// # Errors
+///
+/// When it is taken or not one of this network namespace's.
+pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    TcpListener::bind(address).await
+}
+
+/// Serves until the daemon ends and the last answer is out.
+///
+/// # Errors
+///
+/// When the listener fails for good.
+pub async fn serve(listener: TcpListener, shared: Arc<Shared>, names: Names) -> io::Result<()> {
+    let bounded = Bounded::new(listener, CONNECTIONS_MAX, SILENCE_MAX);
+    let ending = Arc::clone(&shared);
+    axum::serve(bounded, router(shared, names))
+        .with_graceful_shutdown(async move { ending.ending().await })
+        .await
+}
+
+/// All that is served.
+pub fn router(shared: Arc<Shared>, names: Names) -> Router {
+    let page = Arc::new(Page {
+        shared,
+        overview: Cached::new(OVERVIEW_INTERVAL),
+        timelines: Recent::default(),
+    });
+    let asset = |kind: &'static str, text: &'static str| {
+        get(move || async move { ([(CONTENT_TYPE, kind)], text) })
+    };
+    Router::new()
+        .route("/", asset("text/html; charset=utf-8", PAGE))
+        .route("/page.css", asset("text/css; charset=utf-8", STYLE))
+        .route("/page.js", asset("text/javascript; charset=utf-8", SCRIPT))
+        .route("/icon.svg", asset("image/svg+xml", ICON))
+        .route("/overview", get(show_overview))
+        .route("/timelines/{id}", get(show_timeline))
+        .fallback(|| async {
+            refuse(
+                StatusCode::NOT_FOUND,
+                "there is nothing here; the page is at /",
+            )
+        })
+        .method_not_allowed_fallback(|| async {
+            refuse(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "nothing can be changed here; only GET is answered",
+            )
+        })
+        .layer(middleware::from_fn_with_state(
+            Arc::new(names),
+            guard::guard,
+        ))
+        .with_state(page)
+}
+
+async fn show_overview(State(page): State<Arc<Page>>) -> Response {
+    let make = async || {
+        let snapshot = page.shared.fresh_snapshot().await;
+        serde_json::to_vec(&overview(&page.shared, &snapshot))
+    };
+    json(page.overview.get(make).await)
+}
+
+async fn show_timeline(
+    State(page): State<Arc<Page>>,
+    id: Result<Path<u64>, PathRejection>,
+) -> Response {
+    let Ok(Path(id)) = id else {
+        return refuse(StatusCode::BAD_REQUEST, "a suspicion is a number");
+    };
+    // Looked up first: what is not there costs nothing and takes nobody's place.
+    if !page.shared.flights().has(id) {
+        return refuse(
+            StatusCode::NOT_FOUND,
+            "there is no record of that suspicion, or no longer",
+        );
+    }
+    let made = page
+        .timelines
+        .get(id, || {
+            let record = flights::record(&page.shared, id).ok()?;
+            let body = serde_json::to_vec(&Timeline::from(&record)).ok()?;
+            Some((body, record.complete))
+        })
+        .await;
+    match made {
+        Some(body) => json(Ok(body)),
+        None => refuse(
+            StatusCode::NOT_FOUND,
+            "there is no record of that suspicion any longer",
+        ),
+    }
+}
+
+fn json(body: serde_json::Result<axum::body::Bytes>) -> Response {
+    match body {
+        Ok(body) => ([(CONTENT_TYPE, "application/json")], body).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "cannot write JSON for the page");
+            refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string())
+        }
+    }
+}
+
+fn refuse(status: StatusCode, error: &str) -> Response {
+    let error = Error {
+        error: error.to_owned(),
+    };
+    (status, Json(error)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_comes_from_elsewhere() {
+        for text in [PAGE, STYLE, SCRIPT] {
+            let without_names = text.replace("http://www.w3.org/2000/svg", "");
+            assert!(!without_names.contains("://"));
+        }
+        assert!(!PAGE.contains("<script>") && !PAGE.contains("style="));
+    }
+}

@@ -1,0 +1,106 @@
+//! `switchctl top` in a real terminal, of a real switch: what it shows, what keys do, what it leaves behind.
+
+mod support;
+
+use std::process::Command;
+
+use support::{until, Bench};
+use weir_lab::lab::process::program;
+
+/// A terminal of 80 by 24, gone with the value.
+struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    fn start(command: &str) -> Self {
+        let terminal = Self {
+            socket: format!("weir-test-{}", std::process::id()),
+        };
+        terminal.tmux(&[
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            "80",
+            "-y",
+            "24",
+            command,
+        ]);
+        terminal
+    }
+
+    fn tmux(&self, words: &[&str]) -> String {
+        let output = Command::new("tmux")
+            .args(["-L", &self.socket])
+            .args(words)
+            .output()
+            .unwrap_or_else(|error| panic!("tmux: {error}; `cargo xtask setup` installs it"));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?}: {errors}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"])
+    }
+
+    fn shows(&self, what: &str) {
+        until(&format!("the terminal shows {what}"), || {
+            self.screen().contains(what).then_some(())
+        });
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = Command::new("tmux")
+            .args(["-L", &self.socket, "kill-server"])
+            .output();
+    }
+}
+
+#[test]
+fn the_switch_is_shown_and_the_terminal_is_as_it_was() {
+    let bench = Bench::new(&[], |_| ());
+    let switchctl = program("switchctl").unwrap_or_else(|error| panic!("{error:#}"));
+    let socket = bench.switch.config.api_socket.display();
+    // Twice: once it is left by its own key, once by Ctrl-C.
+    let top = format!(
+        "{} --socket {socket} top --interval 0.2",
+        switchctl.display()
+    );
+    let terminal = Terminal::start(&format!(
+        "sh -c '{top}; echo first $?; stty -a; read go; {top}; echo second $?; stty -a; read go'"
+    ));
+    terminal.shows("s1  running");
+    terminal.shows("60.0 KiB");
+    terminal.tmux(&["send-keys", "2"]);
+    terminal.shows("100Mbit/s");
+    terminal.tmux(&["send-keys", "Tab", "Tab", "Tab"]);
+    terminal.shows("started");
+    terminal.tmux(&["send-keys", "?"]);
+    terminal.shows("hold still; again: go on");
+    terminal.tmux(&["send-keys", "?"]);
+    until("the help goes", || {
+        (!terminal.screen().contains("hold still")).then_some(())
+    });
+    terminal.tmux(&["send-keys", "q"]);
+    for word in ["first 0", "second 0"] {
+        terminal.shows(word);
+        terminal.shows(" icanon");
+        let screen = terminal.screen();
+        assert!(
+            screen.contains(" echo ") && !screen.contains("s1  running"),
+            "{screen}"
+        );
+        if word.starts_with("first") {
+            terminal.tmux(&["send-keys", "Enter"]);
+            terminal.shows("s1  running");
+            terminal.tmux(&["send-keys", "C-c"]);
+        }
+    }
+    drop(terminal);
+    bench.end();
+}
