@@ -139,16 +139,16 @@ fn a_new_announcement_goes_out_at_once_and_the_same_one_does_not() {
         let now = agent.next_timeout().unwrap();
         assert!(agent.poll_transmit(now).is_some());
     }
-    agent.announce(seconds(10), P0, announcement(level(3)));
+    agent.announce(seconds(10), P0, announcement(level(5)));
     let said = |lldp: Lldp| match lldp.content {
         Content::Announcement(announcement) => announcement,
         Content::Shutdown => panic!("a goodbye"),
     };
     let first = said(sent(&mut agent, seconds(10), P0).unwrap());
-    assert_eq!(first.weir, announcement(level(3)).weir);
+    assert_eq!(first.weir, announcement(level(5)).weir);
     assert_eq!(first.ttl.as_duration(), Duration::from_secs(121));
     let due = agent.next_timeout().unwrap();
-    agent.announce(seconds(10), P0, announcement(level(3)));
+    agent.announce(seconds(10), P0, announcement(level(5)));
     assert_eq!(agent.next_timeout(), Some(due));
 }
 

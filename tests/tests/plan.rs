@@ -17,12 +17,14 @@ use weir_results::table;
 /// Of what was counted. A host that another process keeps from its core answers late: it overshoots xoff, and its pauses become
 /// longer and fewer.
 const TOLERANCE: f64 = 0.15;
-/// Pauses of a host, so that one more or less is no great part.
-const PAUSES_MIN: u64 = 20;
+/// Pauses of a host in each run: fewer, and it stood still.
+const PAUSES_MIN: u64 = 10;
 /// What the slow line carries of its rate while all three hosts send: less, and processes did not get the cores that they needed.
 const CARRIED: f64 = 0.97;
 /// All three send and all buffers are at their thresholds.
 const BUSY_SECONDS: [f64; 2] = [1.0, 3.4];
+/// The middle one counts: a host that is kept from its core for a while does not decide.
+const RUNS: usize = 3;
 /// Runs of a machine that others use, too, until one is undisturbed.
 const RUNS_MAX: usize = 8;
 
@@ -93,32 +95,48 @@ fn undisturbed_run(scenario: &Scenario) -> RunResult {
 #[test]
 fn peaks_and_pauses_of_a_burst_are_as_planned() {
     let planned = plan(&[&file()]);
-    let result = undisturbed_run(&scenario("burst.toml", &[]));
+    let scenario = scenario("burst.toml", &[]);
     let folder = tempfile::tempdir().unwrap();
-    let run = folder.path().join("burst.json");
-    std::fs::write(&run, serde_json::to_vec(&result).unwrap()).unwrap();
-
-    let compared = plan(&[Path::new("compare"), &run, &file()]);
-    let counted = &compared["counted"];
-    println!("{counted:#}");
-    let buffers = rows(counted, "buffers");
-    assert_eq!(buffers.len(), 3, "one for each sender");
-    for (row, before) in buffers.iter().zip(rows(&planned, "ingress")) {
-        let name = &row["buffer"];
-        // What stands beside the count is what was said before the run.
-        assert_eq!(row["predicted_peak_bytes"], before["peak_bytes"], "{name}");
-        assert_eq!(row["predicted_pauses"], before["pauses"]["count"], "{name}");
-        assert!(row["pauses"].as_u64().unwrap() >= PAUSES_MIN, "{row}");
-        for error in ["peak_error", "pauses_error"] {
-            let part = row[error].as_f64().expect("something was counted");
-            assert!(
-                part.abs() <= TOLERANCE,
-                "{name}: {error} {part}\n{counted:#}"
-            );
+    let counted: Vec<Value> = (0..RUNS)
+        .map(|index| {
+            let result = undisturbed_run(&scenario);
+            let run = folder.path().join(format!("{index}.json"));
+            std::fs::write(&run, serde_json::to_vec(&result).unwrap()).unwrap();
+            let mut compared = plan(&[Path::new("compare"), &run, &file()]);
+            compared["counted"].take()
+        })
+        .collect();
+    println!("{counted:#?}");
+    for run in &counted {
+        let buffers = rows(run, "buffers");
+        assert_eq!(buffers.len(), 3, "one for each sender");
+        assert_eq!(rows(run, "queues").len(), 1);
+        for (row, before) in buffers.iter().zip(rows(&planned, "ingress")) {
+            let name = &row["buffer"];
+            // What stands beside the count is what was said before the run.
+            assert_eq!(row["predicted_peak_bytes"], before["peak_bytes"], "{name}");
+            assert_eq!(row["predicted_pauses"], before["pauses"]["count"], "{name}");
+            assert!(row["pauses"].as_u64().unwrap() >= PAUSES_MIN, "{row}");
         }
     }
-    let queues = rows(counted, "queues");
-    assert_eq!(queues.len(), 1);
-    let part = queues[0]["peak_error"].as_f64().unwrap();
-    assert!(part.abs() <= TOLERANCE, "{counted:#}");
+    let errors = [
+        ("buffers", "peak_error"),
+        ("buffers", "pauses_error"),
+        ("queues", "peak_error"),
+    ];
+    for (kind, error) in errors {
+        for index in 0..rows(&counted[0], kind).len() {
+            let part = median(counted.iter().map(|run| {
+                let part = rows(run, kind)[index][error].as_f64();
+                part.expect("something was counted")
+            }));
+            assert!(part.abs() <= TOLERANCE, "{kind} {index}: {error} {part}");
+        }
+    }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
