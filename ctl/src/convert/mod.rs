@@ -27,7 +27,7 @@ use crate::output::Output;
 use database::Database;
 use notes::{Kind, Note, Problem, Report};
 use ports::Port;
-use write::Converted;
+use write::{plain, Converted};
 
 /// No switch's file is larger.
 const FILE_MAX_BYTES: u64 = 64 << 20;
@@ -103,8 +103,8 @@ pub fn run(arguments: &ConvertArguments, output: &Output) -> Result<bool> {
 
 fn about(path: &str, message: &str) -> String {
     match path.is_empty() {
-        true => message.to_owned(),
-        false => format!("{path}: {message}"),
+        true => plain(message),
+        false => plain(&format!("{path}: {message}")),
     }
 }
 

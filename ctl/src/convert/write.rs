@@ -187,8 +187,8 @@ fn text(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }
 
-/// A comment is one line without control characters.
-fn plain(text: &str) -> String {
+/// One line without control characters, for comments and terminals.
+pub fn plain(text: &str) -> String {
     let legal = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(legal).collect()
 }
