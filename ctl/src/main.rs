@@ -4,6 +4,7 @@
 mod capture;
 mod check;
 mod cli;
+mod convert;
 mod generated;
 mod output;
 mod plan;
@@ -72,6 +73,9 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Completions { shell } => generated::completions(*shell, *output)?,
         Command::Man { directory } => generated::manual(directory)?,
         Command::Config(ConfigCommand::Check { file }) => return check::config(file, output),
+        Command::Config(ConfigCommand::Convert(arguments)) => {
+            return convert::run(arguments, output)
+        }
         Command::Reload { dry_run } => return reload::reload(target, output, *dry_run),
         Command::Plan(arguments) => return plan::run(arguments, output),
         Command::Xdp(XdpCommand::Status { place }) => {

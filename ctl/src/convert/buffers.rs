@@ -1,0 +1,234 @@
+//! BUFFER_PG, BUFFER_PROFILE and BUFFER_POOL: static thresholds of each (port, priority group).
+//!
+//! SONiC's groups share a pool: one may hold α times what is free in it, α = 2^dynamic_th. With all groups of the pool full
+//! at once each holds Tᵢ = αᵢ·(B − ΣT), thus Tᵢ = αᵢ·B ⁄ (1 + Σα). These Tᵢ are the static thresholds: they fit the pool together.
+
+use std::collections::BTreeMap;
+
+use weir_core::{BitRate, Bytes, Duration};
+
+use super::database::{Database, Row};
+use super::notes::Kind;
+
+/// SONiC's range of `dynamic_th`.
+const EXPONENT: (i64, i64) = (-8, 8);
+/// 1 in the units of α that are kept, so that 2⁻⁸ is whole.
+const ONE: u128 = 1 << 8;
+/// Computed thresholds are whole numbers of this.
+const STEP: u64 = 1024;
+/// Charging is in cells of this.
+const CELL: u64 = 256;
+
+/// What one (port, priority group) has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Reserved and shared together: where XOFF is sent in a lossless group, or frames are dropped in a lossy one.
+    pub limit: u64,
+    /// `xon`, and the limit less `xon_offset`, whichever is larger.
+    pub xon: Option<u64>,
+    /// `xoff`: a lossless group has one.
+    pub headroom: Option<u64>,
+    /// `BUFFER_PROFILE|name`.
+    pub source: String,
+    /// How the limit was found.
+    pub how: String,
+}
+
+/// Groups by port and number.
+pub type Groups = BTreeMap<(String, usize), Group>;
+
+/// All groups of BUFFER_PG that have a profile.
+pub fn groups(database: Database<'_>) -> Groups {
+    let mut members: BTreeMap<(String, usize), Row<'_>> = BTreeMap::new();
+    for row in database.rows("BUFFER_PG") {
+        let (ports, numbers) = row.ports_and_numbers(7);
+        if !row.key.contains('|') {
+            let message = "the key has no priority groups; write it as Ethernet0|3-4";
+            row.report().refuse(row.path(), message);
+        }
+        let Some(profile) = row.reference("profile", "BUFFER_PROFILE") else {
+            let message = "no profile is named; SONiC computes one, and here the defaults count";
+            row.report()
+                .note(Kind::Assumed, row.path_of("profile"), message);
+            continue;
+        };
+        for (port, number) in ports
+            .iter()
+            .flat_map(|port| numbers.iter().map(move |n| (*port, *n)))
+        {
+            if members.insert((port.to_owned(), number), profile).is_some() {
+                let message =
+                    format!("group {number} of {port} is in several rows; the last one counts");
+                row.report().note(Kind::Changed, row.path(), message);
+            }
+        }
+    }
+    let mut sums: BTreeMap<String, (u128, usize)> = BTreeMap::new();
+    for profile in members.values() {
+        if let (Some(pool), Some(alpha)) = (pool(profile), alpha(profile)) {
+            let sum = sums.entry(pool.key.to_owned()).or_default();
+            *sum = (sum.0 + alpha, sum.1 + 1);
+        }
+    }
+    members
+        .into_iter()
+        .filter_map(|(member, profile)| Some((member, group(&profile, &sums)?)))
+        .collect()
+}
+
+fn pool<'a>(profile: &Row<'a>) -> Option<Row<'a>> {
+    profile.reference("pool", "BUFFER_POOL")
+}
+
+/// α in parts of [`ONE`].
+fn alpha(profile: &Row<'_>) -> Option<u128> {
+    let text = profile.text("dynamic_th")?;
+    match text.parse::<i64>() {
+        Ok(n) if (EXPONENT.0..=EXPONENT.1).contains(&n) => Some(1 << (n - EXPONENT.0)),
+        _ => {
+            let message = format!(
+                "`{text}` is not a whole number from {} to {}",
+                EXPONENT.0, EXPONENT.1
+            );
+            profile
+                .report()
+                .refuse(profile.path_of("dynamic_th"), message);
+            None
+        }
+    }
+}
+
+fn group(profile: &Row<'_>, sums: &BTreeMap<String, (u128, usize)>) -> Option<Group> {
+    let report = profile.report();
+    let headroom = profile.number("xoff").filter(|xoff| *xoff > 0);
+    let size = profile.number("size").unwrap_or(0);
+    // Some platforms count the headroom in `size`, others beside it.
+    let reserved = size.checked_sub(headroom.unwrap_or(0)).unwrap_or(size);
+    let shared = match (profile.number("static_th"), alpha(profile)) {
+        (Some(threshold), _) => (threshold, "static_th".to_owned()),
+        (None, Some(alpha)) => dynamic(profile, alpha, sums)?,
+        (None, None) => (0, "no threshold".to_owned()),
+    };
+    let limit = reserved + shared.0;
+    if limit == 0 {
+        let message = "has neither size nor threshold; here the defaults count";
+        report.note(Kind::Assumed, profile.path(), message);
+        return None;
+    }
+    let offset = profile
+        .number("xon_offset")
+        .map(|offset| limit.saturating_sub(offset));
+    Some(Group {
+        limit,
+        xon: profile.number("xon").into_iter().chain(offset).max(),
+        headroom,
+        source: profile.path(),
+        how: match reserved {
+            0 => shared.1,
+            _ => format!("{reserved} B reserved + {}", shared.1),
+        },
+    })
+}
+
+/// The threshold when all groups of the pool are full.
+fn dynamic(
+    profile: &Row<'_>,
+    alpha: u128,
+    sums: &BTreeMap<String, (u128, usize)>,
+) -> Option<(u64, String)> {
+    let report = profile.report();
+    let Some(pool) = pool(profile) else {
+        if !profile.has("pool") {
+            report.refuse(
+                profile.path_of("pool"),
+                "is missing, and dynamic_th is a share of it",
+            );
+        }
+        return None;
+    };
+    let Some(size) = pool.number("size").filter(|size| *size > 0) else {
+        let message = format!(
+            "has no size to take {}'s share of; here the defaults count",
+            profile.path()
+        );
+        report.note(Kind::Assumed, pool.path_of("size"), message);
+        return None;
+    };
+    let (sum, count) = sums.get(pool.key).copied().unwrap_or((alpha, 1));
+    let share = |others: u128| (u128::from(size) * alpha / (ONE + others)) as u64;
+    let each = share(sum) / STEP * STEP;
+    let exponent = profile.text("dynamic_th").unwrap_or_default();
+    let message = format!(
+        "a share of {} becomes a static threshold: {each} B, with all {count} groups of the pool full at once (α·B ⁄ (1 + Σα), α = 2^{exponent}, B = {size} B); alone a group had {} B: raise it where memory allows, see switchctl plan",
+        pool.path(),
+        share(alpha),
+    );
+    report.note(Kind::Changed, profile.path_of("dynamic_th"), message);
+    let how = format!(
+        "{each} B of {} (dynamic_th {exponent}, {count} groups)",
+        pool.path()
+    );
+    Some((each, how))
+}
+
+/// Thresholds of a lossless class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Thresholds {
+    /// Bytes.
+    pub xoff: u64,
+    /// Bytes, below `xoff`.
+    pub xon: u64,
+    /// Bytes.
+    pub headroom: u64,
+}
+
+/// What a lossless priority has where the file does not say: room for a round trip of `span` and two frames, and as much
+/// below XOFF.
+pub fn assumed(rate: BitRate, span: Duration, frame: Bytes) -> Thresholds {
+    let headroom = (rate.bytes_in(span).get() + 2 * frame.get()).next_multiple_of(STEP);
+    Thresholds {
+        xoff: headroom,
+        xon: headroom - frame.get(),
+        headroom,
+    }
+}
+
+impl Group {
+    /// As a lossless class has them, each at least a frame of `frame` bytes; `None` without headroom.
+    pub fn thresholds(&self, database: Database<'_>, frame: Bytes) -> Option<Thresholds> {
+        let report = database.report();
+        let at_least = |field: &str, value: u64| {
+            if value < frame.get() {
+                let message = format!(
+                    "{value} B is less than the longest frame; {} B is written",
+                    frame.get()
+                );
+                report.note(Kind::Changed, format!("{}.{field}", self.source), message);
+            }
+            value.max(frame.get())
+        };
+        let headroom = at_least("xoff", self.headroom?);
+        let xoff = at_least("size", self.limit);
+        let xon = match self.xon {
+            Some(xon) if xon < xoff => xon,
+            Some(xon) => {
+                let lower = xoff - CELL;
+                let message =
+                    format!("{xon} B is not below the threshold of {xoff} B; {lower} B is written");
+                report.note(Kind::Changed, format!("{}.xon", self.source), message);
+                lower
+            }
+            None => {
+                let lower = xoff - frame.get();
+                let message = format!("is not given; {lower} B is assumed");
+                report.note(Kind::Assumed, format!("{}.xon", self.source), message);
+                lower
+            }
+        };
+        Some(Thresholds {
+            xoff,
+            xon,
+            headroom,
+        })
+    }
+}

@@ -1,0 +1,253 @@
+//! Classes of the whole switch from the buffers and queues of each port.
+
+use weir_config::units::{format_duration, format_rate};
+use weir_core::{Bytes, Duration};
+
+use super::buffers::{assumed, Groups, Thresholds};
+use super::database::Database;
+use super::notes::Kind;
+use super::ports::Port;
+use super::qos::PortQos;
+use super::queues::{Ecn, Queue, Queues};
+
+/// What a class does when buffers fill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Buffers {
+    /// Mode `pfc`.
+    Pfc(Thresholds),
+    /// Mode `lossy`; `None` for the usual buffer.
+    Lossy(Option<u64>),
+}
+
+/// Priorities with the same settings.
+#[derive(Clone, Debug)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// Its priorities.
+    pub priorities: Vec<u8>,
+    /// Buffers, and where they are from.
+    pub buffers: (Buffers, String),
+    /// Share of the line, and where it is from.
+    pub weight: Option<(u16, String)>,
+    /// Marking, and where it is from.
+    pub ecn: Option<(Ecn, String)>,
+}
+
+/// What classes are made from.
+pub struct Source<'a> {
+    /// The file.
+    pub database: Database<'a>,
+    /// Ports and how they classify.
+    pub ports: &'a [(Port, PortQos)],
+    /// BUFFER_PG.
+    pub groups: &'a Groups,
+    /// QUEUE.
+    pub queues: &'a Queues,
+    /// γmax.
+    pub frame: Bytes,
+}
+
+impl Source<'_> {
+    /// All classes; priorities that are as the implicit class are in none.
+    pub fn classes(&self) -> Vec<Class> {
+        let mut classes: Vec<Class> = Vec::new();
+        for priority in 0..8u8 {
+            let buffers = if self
+                .ports
+                .iter()
+                .any(|(_, qos)| qos.lossless.contains(&priority))
+            {
+                self.lossless(priority)
+            } else {
+                self.lossy(priority)
+            };
+            let Queue { weight, ecn } = self.queue(priority);
+            let weight = weight.filter(|(weight, _)| *weight != 1);
+            if buffers.0 == Buffers::Lossy(None) && weight.is_none() && ecn.is_none() {
+                continue;
+            }
+            let same = classes.iter_mut().find(|class| {
+                class.buffers.0 == buffers.0
+                    && value(&class.weight) == value(&weight)
+                    && value(&class.ecn) == value(&ecn)
+            });
+            match same {
+                Some(class) => class.priorities.push(priority),
+                None => classes.push(Class {
+                    name: String::new(),
+                    priorities: vec![priority],
+                    buffers,
+                    weight,
+                    ecn,
+                }),
+            }
+        }
+        name(&mut classes);
+        classes
+    }
+
+    fn lossless(&self, priority: u8) -> (Buffers, String) {
+        let report = self.database.report();
+        let mut all: Vec<(Thresholds, String)> = Vec::new();
+        for (port, qos) in self.ports {
+            let path = format!("PORT_QOS_MAP|{}.pfc_enable", port.name);
+            if !qos.lossless.contains(&priority) {
+                let message = format!("priority {priority} is lossless on other ports, and here a class is for all ports: it is lossless on this one, too");
+                report.note(Kind::Changed, path, message);
+                continue;
+            }
+            let number = qos.group_of[usize::from(priority)];
+            let Some(group) = self.groups.get(&(port.name.clone(), number)) else {
+                continue;
+            };
+            let Some(thresholds) = group.thresholds(self.database, self.frame) else {
+                let message = format!("PFC priority {priority} of {} uses it, and it has no headroom: assumed values count", port.name);
+                report.note(Kind::Assumed, format!("{}.xoff", group.source), message);
+                continue;
+            };
+            self.check_headroom(port, &group.source, thresholds.headroom);
+            let from = format!("{}: {}", group.source, group.how);
+            if !all.iter().any(|(known, _)| *known == thresholds) {
+                all.push((thresholds, from));
+            }
+        }
+        let largest = |of: fn(&Thresholds) -> u64| all.iter().map(|(each, _)| of(each)).max();
+        let (Some(xoff), Some(xon), Some(headroom)) = (
+            largest(|t| t.xoff),
+            largest(|t| t.xon),
+            largest(|t| t.headroom),
+        ) else {
+            return self.assumed(priority);
+        };
+        let froms: Vec<&str> = all.iter().map(|(_, from)| from.as_str()).collect();
+        if all.len() > 1 {
+            let message = format!(
+                "ports differ in priority {priority}, and a class is for all ports: the largest of each threshold is taken, from {}",
+                froms.join("; ")
+            );
+            report.note(Kind::Changed, "BUFFER_PG", message);
+        }
+        let thresholds = Thresholds {
+            xoff,
+            xon,
+            headroom,
+        };
+        (Buffers::Pfc(thresholds), froms.join("; "))
+    }
+
+    fn assumed(&self, priority: u8) -> (Buffers, String) {
+        let users = self
+            .ports
+            .iter()
+            .filter(|(_, qos)| qos.lossless.contains(&priority));
+        let worst = users
+            .map(|(port, _)| assumed(port.rate, port.round_trip(), self.frame))
+            .max();
+        let Some(thresholds) = worst else {
+            return (Buffers::Lossy(None), String::new());
+        };
+        let message = format!(
+            "no BUFFER_PG has thresholds for lossless priority {priority}; xoff = headroom = {} B are assumed, for a round trip at the port's rate: see switchctl plan",
+            thresholds.xoff
+        );
+        self.database
+            .report()
+            .note(Kind::Assumed, "BUFFER_PG", message);
+        (
+            Buffers::Pfc(thresholds),
+            "assumed: one round trip at line rate".to_owned(),
+        )
+    }
+
+    /// A chip answers sooner than a program.
+    fn check_headroom(&self, port: &Port, source: &str, headroom: u64) {
+        let room = Bytes::new(headroom.saturating_sub(2 * self.frame.get()));
+        let lasts = port.rate.time_for(room);
+        let needed = assumed(port.rate, port.round_trip(), self.frame).headroom;
+        if headroom < needed {
+            let message = format!(
+                "{headroom} B last for {} at {}; a chip's round trip is that short, a program's is reckoned as {} and takes {needed} B: raise headroom, or see switchctl plan --round-trip",
+                format_duration(Duration::from_micros(lasts.as_nanos() / 1000)),
+                format_rate(port.rate),
+                format_duration(port.round_trip()),
+            );
+            self.database
+                .report()
+                .note(Kind::Changed, format!("{source}.xoff"), message);
+        }
+    }
+
+    /// Priorities that share a group in SONiC share its limit here evenly.
+    fn lossy(&self, priority: u8) -> (Buffers, String) {
+        let mut most: Option<(u64, String)> = None;
+        for (port, qos) in self.ports {
+            let number = qos.group_of[usize::from(priority)];
+            let Some(group) = self.groups.get(&(port.name.clone(), number)) else {
+                continue;
+            };
+            let shares = |other: &u8| qos.group_of[usize::from(*other)] == number;
+            let count = (0..8u8).filter(shares).count().max(1) as u64;
+            let buffer = (group.limit / count).max(self.frame.get());
+            if most.as_ref().is_none_or(|(known, _)| buffer > *known) {
+                let from = format!("{}: {}, by {count} priorities", group.source, group.how);
+                most = Some((buffer, from));
+            }
+        }
+        most.map_or_else(
+            || {
+                (
+                    Buffers::Lossy(None),
+                    "no BUFFER_PG: the usual buffer".to_owned(),
+                )
+            },
+            |(buffer, from)| (Buffers::Lossy(Some(buffer)), from),
+        )
+    }
+
+    /// Of the first port that has one; the others are compared with it.
+    fn queue(&self, priority: u8) -> Queue {
+        let report = self.database.report();
+        let mut first: Option<(&str, &Queue)> = None;
+        for (port, qos) in self.ports {
+            let number = qos.queue_of[usize::from(priority)];
+            let Some(queue) = self.queues.get(&(port.name.clone(), number)) else {
+                continue;
+            };
+            match first {
+                None => first = Some((&port.name, queue)),
+                Some((_, known)) if known == queue => {}
+                Some((other, _)) => {
+                    let message = format!("differs from {other}, whose scheduler and WRED profile count for priority {priority} of all ports");
+                    report.note(
+                        Kind::Changed,
+                        format!("QUEUE|{}|{number}", port.name),
+                        message,
+                    );
+                }
+            }
+        }
+        first.map(|(_, queue)| queue.clone()).unwrap_or_default()
+    }
+}
+
+fn value<T: Copy>(sourced: &Option<(T, String)>) -> Option<T> {
+    sourced.as_ref().map(|(value, _)| *value)
+}
+
+/// `lossless` and `lossy`, with the priorities where there are several.
+fn name(classes: &mut [Class]) {
+    let word = |class: &Class| match class.buffers.0 {
+        Buffers::Pfc(_) => "lossless",
+        Buffers::Lossy(_) => "lossy",
+    };
+    let words: Vec<&str> = classes.iter().map(word).collect();
+    for (class, word) in classes.iter_mut().zip(&words) {
+        class.name = (*word).to_owned();
+        if words.iter().filter(|other| *other == word).count() > 1 {
+            for priority in &class.priorities {
+                class.name += &format!("-{priority}");
+            }
+        }
+    }
+}

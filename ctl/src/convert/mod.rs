@@ -1,0 +1,252 @@
+//! `switchctl config convert`: SONiC's `config_db.json` as a daemon's configuration.
+
+mod buffers;
+mod classes;
+mod database;
+mod known;
+mod notes;
+mod ports;
+mod qos;
+mod queues;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use serde_json::Value;
+use weir_config::daemon::{DaemonConfig, DataplaneConfig};
+use weir_core::Bytes;
+
+use crate::cli::ConvertArguments;
+use crate::output::Output;
+use database::Database;
+use notes::{Kind, Note, Problem, Report};
+use ports::Port;
+use write::{plain, Converted};
+
+/// No switch's file is larger.
+const FILE_MAX_BYTES: u64 = 64 << 20;
+/// The name of a switch whose file has none.
+const NAME: &str = "sonic";
+
+/// What came of a file, for programs.
+#[derive(Serialize)]
+struct Answer<'a> {
+    file: String,
+    good: bool,
+    problems: &'a [Problem],
+    notes: &'a [Note],
+    /// The text, unless it went into a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config: Option<&'a str>,
+}
+
+/// Reads, converts and writes; false when nothing came of it, or with `--strict` when not all of it did.
+///
+/// # Errors
+///
+/// When a file cannot be read or written.
+pub fn run(arguments: &ConvertArguments, output: &Output) -> Result<bool> {
+    let name = arguments.file.display().to_string();
+    let (notes, outcome) = match read(&arguments.file).context(name.clone())? {
+        Ok(root) => convert(&root, &name),
+        Err(problem) => (Vec::new(), Err(vec![problem])),
+    };
+    let (problems, text) = match outcome {
+        Ok(text) => (Vec::new(), Some(text)),
+        Err(problems) => (problems, None),
+    };
+    let is_refused = arguments.strict && !notes.is_empty();
+    let text = text.filter(|_| !is_refused);
+    if let (Some(text), Some(out)) = (&text, &arguments.output) {
+        write_new(out, text)?;
+    }
+    let printed = text.as_deref().filter(|_| arguments.output.is_none());
+    if output.is_json() {
+        let answer = Answer {
+            file: name,
+            good: text.is_some(),
+            problems: &problems,
+            notes: &notes,
+            config: printed,
+        };
+        output.print(&answer, |_| String::new())?;
+        return Ok(text.is_some());
+    }
+    for Problem { path, message } in &problems {
+        eprintln!("{name}: {}", about(path, message));
+    }
+    for Note {
+        path,
+        kind,
+        message,
+    } in &notes
+    {
+        eprintln!("{name}: {} ({})", about(path, message), kind.name());
+    }
+    if is_refused {
+        eprintln!(
+            "{name}: {} notes, and --strict allows none; nothing is written",
+            notes.len()
+        );
+    }
+    if let Some(text) = printed {
+        output.line(text.trim_end())?;
+    }
+    Ok(text.is_some())
+}
+
+fn about(path: &str, message: &str) -> String {
+    match path.is_empty() {
+        true => plain(message),
+        false => plain(&format!("{path}: {message}")),
+    }
+}
+
+/// The problem is that it is no JSON, or too much.
+fn read(path: &Path) -> std::io::Result<Result<Value, Problem>> {
+    let refuse = |message| Problem {
+        path: String::new(),
+        message,
+    };
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(FILE_MAX_BYTES + 1)
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_MAX_BYTES {
+        return Ok(Err(refuse(format!("is larger than {FILE_MAX_BYTES} B"))));
+    }
+    Ok(serde_json::from_slice(&bytes).map_err(|error| refuse(format!("is not JSON: {error}"))))
+}
+
+/// What is there is not overwritten.
+fn write_new(path: &Path, text: &str) -> Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .with_context(|| format!("{}: name a new file", path.display()))?;
+    file.write_all(text.as_bytes())
+        .with_context(|| path.display().to_string())
+}
+
+/// The configuration's text, which a daemon accepts, or why there is none; and what to know about it. `file` is named
+/// in a comment.
+fn convert(root: &Value, file: &str) -> (Vec<Note>, Result<String, Vec<Problem>>) {
+    let report = Report::default();
+    let converted = Database::open(root, &report).map(|database| converted(database, file));
+    let text = converted.map(|converted| converted.to_toml());
+    let (notes, mut problems) = report.into_parts();
+    let Some(text) = text.filter(|_| problems.is_empty()) else {
+        return (notes, Err(problems));
+    };
+    // Sums over all ports are for the daemon to judge.
+    if let Err(error) = DaemonConfig::parse(&text, Path::new(file)) {
+        problems.extend(error.problems.into_iter().map(|problem| Problem {
+            path: String::new(),
+            message: format!(
+                "what comes of it is not legal: {}",
+                about(&problem.key, &problem.message)
+            ),
+        }));
+        return (notes, Err(problems));
+    }
+    (notes, Ok(text))
+}
+
+fn converted(database: Database<'_>, file: &str) -> Converted {
+    known::survey(database);
+    let with_qos = |port: Port| {
+        let qos = qos::port_qos(database, &port.name);
+        (port, qos)
+    };
+    // Rows for ports that there are not.
+    for row in database
+        .rows("PORT_QOS_MAP")
+        .iter()
+        .filter(|row| row.key != "global")
+    {
+        row.ports_and_numbers(0);
+    }
+    let ports: Vec<_> = ports::ports(database).into_iter().map(with_qos).collect();
+    let (mtu, chunk) = mtu(database, ports.iter().map(|(port, _)| port));
+    let dataplane = DataplaneConfig {
+        mtu: Bytes::new(mtu.0),
+        chunk,
+        ..DataplaneConfig::default()
+    };
+    let source = classes::Source {
+        database,
+        ports: &ports,
+        groups: &buffers::groups(database),
+        queues: &queues::queues(database),
+        frame: dataplane.gamma_max(),
+    };
+    let classes = source.classes();
+    known::left_over(database);
+    Converted {
+        file: file.to_owned(),
+        name: name(database),
+        mtu,
+        chunk,
+        classes,
+        ports,
+    }
+}
+
+fn name(database: Database<'_>) -> (String, String) {
+    let report = database.report();
+    let row = database.row("DEVICE_METADATA", "localhost");
+    let path = "DEVICE_METADATA|localhost.hostname";
+    let Some(name) = row.and_then(|row| row.text("hostname")) else {
+        report.note(
+            Kind::Assumed,
+            path,
+            format!("is not given; \"{NAME}\" is assumed"),
+        );
+        return (NAME.to_owned(), "assumed".to_owned());
+    };
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if name.starts_with('.') || !name.bytes().all(legal) {
+        let message = "a switch's name is also a directory's: letters, digits and -_. alone";
+        report.refuse(path, message);
+    }
+    (name, path.to_owned())
+}
+
+/// The longest of all ports that a chunk holds, and the chunk.
+fn mtu<'a>(
+    database: Database<'_>,
+    ports: impl Iterator<Item = &'a Port>,
+) -> ((u64, String), Bytes) {
+    /// What a chunk has beside the payload.
+    const OVERHEAD: u64 = 278;
+    let (small, large) = (Bytes::new(2048), Bytes::new(4096));
+    let report = database.report();
+    let asked: Vec<(&Port, u64)> = ports.filter_map(|port| Some((port, port.mtu?))).collect();
+    let Some(longest) = asked.iter().map(|(_, mtu)| *mtu).max() else {
+        return ((1500, "no port has one: the usual".to_owned()), small);
+    };
+    let mtu = longest.min(large.get() - OVERHEAD);
+    for (port, own) in asked {
+        let path = format!("PORT|{}.mtu", port.name);
+        if own > mtu {
+            let message = format!("{own} B is more than a chunk holds; {mtu} B is written, and longer frames are dropped: lower the hosts' MTU");
+            report.note(Kind::Changed, path, message);
+        } else if own < mtu {
+            let message = format!("{own} B: all ports have one MTU here, {mtu} B");
+            report.note(Kind::Changed, path, message);
+        }
+    }
+    let chunk = if mtu + OVERHEAD > small.get() {
+        large
+    } else {
+        small
+    };
+    ((mtu, "the longest of PORT".to_owned()), chunk)
+}

@@ -1,0 +1,245 @@
+//! PORT, CABLE_LENGTH, PFC_WD and what DEVICE_NEIGHBOR tells of roles.
+
+use std::collections::BTreeMap;
+
+use weir_config::daemon::{PfcwdConfig, DEFAULT_ROUND_TRIP};
+use weir_config::units::format_duration;
+use weir_core::config::StormAction;
+use weir_core::units::PORT_COUNT_MAX;
+use weir_core::{BitRate, Duration, PortRole};
+
+use super::database::{Database, Row};
+use super::notes::Kind;
+
+/// A port as far as one row of each table tells.
+#[derive(Clone, Debug)]
+pub struct Port {
+    /// Its name, which is its device's as well.
+    pub name: String,
+    /// SONiC's other name for it.
+    pub alias: Option<String>,
+    /// The line's rate.
+    pub rate: BitRate,
+    /// Longest payload.
+    pub mtu: Option<u64>,
+    /// What it faces.
+    pub role: PortRole,
+    /// Where the role is from.
+    pub role_source: String,
+    /// Length of its cable in metres, rounded up.
+    pub cable_metres: Option<u64>,
+    /// How it is watched for storms.
+    pub watchdog: Option<PfcwdConfig>,
+}
+
+/// Light in fibre takes 5 ns for a metre; there and back.
+const ROUND_TRIP_NANOS_PER_METRE: u64 = 10;
+/// 1 Mbit/s to 10 Tbit/s.
+const SPEED_MAX_MBIT: u64 = 10_000_000;
+/// A thousand kilometres.
+const CABLE_MAX_METRES: u64 = 1_000_000;
+
+impl Port {
+    /// What the cable adds to a round trip.
+    pub fn cable(&self) -> Duration {
+        Duration::from_nanos(self.cable_metres.unwrap_or(0) * ROUND_TRIP_NANOS_PER_METRE)
+    }
+
+    /// T: what a software switch takes, and the cable.
+    pub fn round_trip(&self) -> Duration {
+        Duration::from_nanos(DEFAULT_ROUND_TRIP.as_nanos() + self.cable().as_nanos())
+    }
+}
+
+/// All ports, `Ethernet4` before `Ethernet12`.
+pub fn ports(database: Database<'_>) -> Vec<Port> {
+    let report = database.report();
+    let cables = cables(database);
+    let watchdogs = watchdogs(database);
+    let mut rows = database.rows("PORT");
+    rows.sort_by_key(|row| natural(row.key));
+    if rows.is_empty() {
+        report.refuse("PORT", "there are no ports; a switch needs at least one");
+    }
+    if rows.len() > PORT_COUNT_MAX {
+        let message = format!("{} ports are more than {PORT_COUNT_MAX}", rows.len());
+        report.refuse("PORT", message);
+    }
+    for row in database.rows("DEVICE_NEIGHBOR") {
+        if database.row("PORT", row.key).is_none() {
+            let message = "there is no such port in PORT; the neighbour is left out";
+            report.note(Kind::NotCarried, row.path(), message);
+        }
+    }
+    rows.iter()
+        .filter_map(|row| {
+            let name = row.key;
+            let legal = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+            if name.is_empty() || name.starts_with('.') || !name.chars().all(legal) {
+                let message =
+                    "a port's name is a device and a file name: letters, digits and -_.: alone";
+                report.refuse(row.path(), message);
+                return None;
+            }
+            if !row.has("speed") {
+                report.refuse(row.path_of("speed"), "is missing; write the rate in Mbit/s");
+            }
+            let speed = row.within("speed", 1, SPEED_MAX_MBIT)?;
+            let (role, role_source) = role(database, name);
+            Some(Port {
+                name: name.to_owned(),
+                alias: row.text("alias"),
+                rate: BitRate::from_mbit(speed),
+                mtu: row.within("mtu", 68, 65_535),
+                role,
+                role_source,
+                cable_metres: cables.get(name).copied(),
+                watchdog: watchdogs.get(name).copied(),
+            })
+        })
+        .collect()
+}
+
+/// Text before a number, then the number.
+fn natural(name: &str) -> (&str, u64, &str) {
+    let text = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = name[text.len()..].parse().unwrap_or(u64::MAX);
+    (text, number, name)
+}
+
+fn role(database: Database<'_>, port: &str) -> (PortRole, String) {
+    let assume = |path: String, why: &str| {
+        let message =
+            format!("{why}; role = \"edge\" is assumed: write \"fabric\" if it faces a switch");
+        database.report().note(Kind::Assumed, path, message);
+        (PortRole::Edge, "assumed: SONiC does not say".to_owned())
+    };
+    let Some(neighbour) = database.row("DEVICE_NEIGHBOR", port) else {
+        return assume(format!("PORT|{port}"), "it has no DEVICE_NEIGHBOR");
+    };
+    let path = neighbour.path_of("name");
+    let Some(name) = neighbour.text("name") else {
+        return assume(path, "the neighbour has no name");
+    };
+    let kind = database
+        .row("DEVICE_NEIGHBOR_METADATA", &name)
+        .and_then(|row| row.text("type"));
+    match kind {
+        Some(kind) if kind.ends_with("Router") => (PortRole::Fabric, format!("{name} is a {kind}")),
+        Some(kind) if kind.eq_ignore_ascii_case("server") => {
+            (PortRole::Edge, format!("{name} is a {kind}"))
+        }
+        Some(kind) => assume(
+            path,
+            &format!("{name} is a `{kind}`, neither router nor server"),
+        ),
+        None => assume(
+            path,
+            &format!("there is no type in DEVICE_NEIGHBOR_METADATA|{name}"),
+        ),
+    }
+}
+
+/// Metres by port.
+fn cables(database: Database<'_>) -> BTreeMap<String, u64> {
+    let report = database.report();
+    let mut cables = BTreeMap::new();
+    for row in database.rows("CABLE_LENGTH") {
+        for port in row.fields().filter(|field| *field != "NULL") {
+            if database.row("PORT", port).is_none() {
+                report.refuse(row.path_of(port), format!("there is no PORT|{port}"));
+            }
+            let Some(text) = row.text(port) else { continue };
+            let Some(length) = metres(&text) else {
+                let message =
+                    format!("`{text}` is not a length up to {CABLE_MAX_METRES}m, such as 300m");
+                report.refuse(row.path_of(port), message);
+                continue;
+            };
+            cables.insert(port.to_owned(), length);
+        }
+    }
+    cables
+}
+
+/// Whole metres, rounded up.
+fn metres(text: &str) -> Option<u64> {
+    let number = text.strip_suffix('m')?.trim();
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) {
+        return None;
+    }
+    let up = u64::from(fraction.bytes().any(|digit| digit != b'0'));
+    let length = whole.parse::<u64>().ok()?.checked_add(up)?;
+    (length <= CABLE_MAX_METRES).then_some(length)
+}
+
+/// How each port is watched. `GLOBAL` has nothing that is carried over.
+fn watchdogs(database: Database<'_>) -> BTreeMap<String, PfcwdConfig> {
+    let mut watchdogs = BTreeMap::new();
+    for row in database
+        .rows("PFC_WD")
+        .iter()
+        .filter(|row| row.key != "GLOBAL")
+    {
+        let config = watchdog(row);
+        let (ports, _) = row.ports_and_numbers(0);
+        for port in ports {
+            watchdogs.insert(port.to_owned(), config);
+        }
+    }
+    watchdogs
+}
+
+fn watchdog(row: &Row<'_>) -> PfcwdConfig {
+    let report = row.report();
+    let mut config = PfcwdConfig {
+        enabled: true,
+        ..PfcwdConfig::default()
+    };
+    let time = |field, default: Duration, (least, most): (Duration, Duration)| {
+        let Some(millis) = row.number(field) else {
+            let message = format!("is not given; {} is assumed", format_duration(default));
+            report.note(Kind::Assumed, row.path_of(field), message);
+            return default;
+        };
+        let asked = Duration::from_nanos(millis.saturating_mul(1_000_000));
+        let time = asked.clamp(least, most);
+        if time != asked {
+            let message = format!(
+                "{millis} ms is not between {} and {}; {} is written",
+                format_duration(least),
+                format_duration(most),
+                format_duration(time)
+            );
+            report.note(Kind::Changed, row.path_of(field), message);
+        }
+        time
+    };
+    let watchdog = &mut config.watchdog;
+    watchdog.detection = time("detection_time", watchdog.detection, PfcwdConfig::DETECTION);
+    watchdog.restoration = time(
+        "restoration_time",
+        watchdog.restoration,
+        PfcwdConfig::RESTORATION,
+    );
+    match row.text("action") {
+        None => report.note(
+            Kind::Assumed,
+            row.path_of("action"),
+            format!("is not given; {} is assumed", watchdog.action.name()),
+        ),
+        Some(text) => match StormAction::ALL
+            .into_iter()
+            .find(|action| action.name() == text)
+        {
+            Some(action) => watchdog.action = action,
+            None => {
+                let message = format!("`{text}` is not drop, forward or alert");
+                report.refuse(row.path_of("action"), message);
+            }
+        },
+    }
+    config
+}

@@ -1,0 +1,279 @@
+//! The mapping's numbers, and any JSON at all.
+
+use proptest::prelude::*;
+use serde_json::{json, Value};
+use weir_config::daemon::DaemonConfig;
+use weir_core::{Bytes, ClassMode, Priority};
+
+use super::notes::Kind;
+use super::*;
+
+const SAMPLE: &str = include_str!("../../tests/data/config_db.json");
+
+fn sample() -> Value {
+    serde_json::from_str(SAMPLE).unwrap()
+}
+
+/// The configuration of what must be good.
+fn good(root: &Value) -> (Vec<Note>, DaemonConfig) {
+    let (notes, text) = convert(root, "f");
+    let config = DaemonConfig::parse(&text.unwrap(), Path::new("f")).unwrap();
+    (notes, config)
+}
+
+fn paths(problems: Vec<Problem>) -> Vec<String> {
+    problems.into_iter().map(|problem| problem.path).collect()
+}
+
+fn thresholds(config: &DaemonConfig, priority: usize) -> (u64, u64, u64) {
+    match config.class_of(Priority::ALL[priority]).unwrap().mode {
+        ClassMode::Pfc {
+            xoff,
+            xon,
+            headroom,
+        } => (xoff.get(), xon.get(), headroom.get()),
+        _ => panic!("priority {priority} is not lossless"),
+    }
+}
+
+/// Two ports, priority 3 lossless, with these fields of the profile.
+fn with_profile(profile: Value) -> Value {
+    json!({
+        "DEVICE_METADATA": {"localhost": {"hostname": "s"}},
+        "PORT": {"Ethernet0": {"speed": "10000"}, "Ethernet4": {"speed": "10000"}},
+        "PORT_QOS_MAP": {"Ethernet0,Ethernet4": {"pfc_enable": "3"}},
+        "BUFFER_POOL": {"pool": {"size": "3000000"}},
+        "BUFFER_PROFILE": {"p": profile},
+        "BUFFER_PG": {"Ethernet0,Ethernet4|3": {"profile": "p"}},
+    })
+}
+
+#[test]
+fn a_static_threshold_is_carried_over_as_it_is() {
+    let (_, config) = good(&with_profile(json!({
+        "pool": "pool", "size": "2000", "static_th": 50000, "xoff": "40000", "xon": "30000", "xon_offset": "4000",
+    })));
+    // 2000 B cannot hold the headroom, which is therefore beside it.
+    assert_eq!(thresholds(&config, 3), (52_000, 48_000, 40_000));
+}
+
+#[test]
+fn a_size_with_the_headroom_in_it_reserves_the_rest() {
+    let (_, config) = good(&with_profile(json!({
+        "pool": "pool", "size": "45000", "static_th": "50000", "xoff": "40000", "xon": "30000",
+    })));
+    assert_eq!(thresholds(&config, 3), (55_000, 30_000, 40_000));
+}
+
+#[test]
+fn dynamic_thresholds_fit_the_pool_together() {
+    for (exponent, expected) in [
+        // α = 1: 3000000 ⁄ (1 + 2); α = 1 ⁄ 2: 3000000 ⁄ 2 ⁄ (1 + 1).
+        ("0", 1_000_000 / 1024 * 1024),
+        ("-1", 750_000 / 1024 * 1024),
+    ] {
+        let (notes, config) = good(&with_profile(json!({
+            "pool": "[BUFFER_POOL|pool]", "size": "0", "dynamic_th": exponent, "xoff": "40000", "xon_offset": "2048",
+        })));
+        let xoff: u64 = expected;
+        assert_eq!(thresholds(&config, 3), (xoff, xoff - 2048, 40_000));
+        let path = "BUFFER_PROFILE|p.dynamic_th";
+        assert!(notes
+            .iter()
+            .any(|n| n.path == path && n.kind == Kind::Changed));
+    }
+}
+
+#[test]
+fn the_largest_thresholds_count_where_ports_differ() {
+    let mut root = with_profile(json!({"static_th": "90000", "xoff": "40000", "xon": "30000"}));
+    root["BUFFER_PROFILE"]["q"] = json!({"static_th": "80000", "xoff": "60000", "xon": "20000"});
+    root["BUFFER_PG"] =
+        json!({"Ethernet0|3": {"profile": "p"}, "Ethernet4|3": {"profile": "[BUFFER_PROFILE|q]"}});
+    let (notes, config) = good(&root);
+    assert_eq!(thresholds(&config, 3), (90_000, 30_000, 60_000));
+    assert!(notes
+        .iter()
+        .any(|n| n.path == "BUFFER_PG" && n.kind == Kind::Changed));
+}
+
+#[test]
+fn a_lossless_priority_without_profile_gets_room_for_a_round_trip() {
+    let mut root = with_profile(json!({}));
+    root["BUFFER_PG"]["Ethernet0,Ethernet4|3"]["profile"] = json!("NULL");
+    let (notes, config) = good(&root);
+    let (xoff, xon, headroom) = thresholds(&config, 3);
+    // 10 Gbit/s for 1 ms are 1.25 MB.
+    assert!((1_253_044..1_260_000).contains(&headroom), "{headroom}");
+    assert!(xoff == headroom && xon < xoff);
+    assert!(notes
+        .iter()
+        .any(|n| n.path == "BUFFER_PG" && n.kind == Kind::Assumed));
+}
+
+#[test]
+fn traffic_classes_become_the_priority_that_pauses_their_queue() {
+    let mut root = with_profile(json!({"static_th": "90000", "xoff": "40000", "xon": "30000"}));
+    root["DSCP_TO_TC_MAP"] = json!({"M": {"10": "1", "26": "5"}});
+    root["TC_TO_QUEUE_MAP"] = json!({"M": {"1": "2", "5": "6"}});
+    root["TC_TO_PRIORITY_GROUP_MAP"] = json!({"M": {"5": "4"}});
+    root["MAP_PFC_PRIORITY_TO_QUEUE"] = json!({"M": {"3": "6"}});
+    root["PORT_QOS_MAP"] = json!({"Ethernet0,Ethernet4": {
+        "pfc_enable": "3", "dscp_to_tc_map": "M", "tc_to_queue_map": "[TC_TO_QUEUE_MAP|M]",
+        "tc_to_pg_map": "M", "pfc_to_queue_map": "M",
+    }});
+    root["BUFFER_PG"] = json!({"Ethernet0,Ethernet4|4": {"profile": "p"}});
+    root["SCHEDULER"] = json!({"s": {"type": "DWRR", "weight": "7"}});
+    root["QUEUE"] = json!({"Ethernet0|6": {"scheduler": "s"}});
+    let (notes, config) = good(&root);
+    let map = config.ports[0].dscp_map.map(Priority::get);
+    assert_eq!((map[10], map[26], map[63]), (2, 3, 0));
+    assert_eq!(thresholds(&config, 3), (90_000, 30_000, 40_000));
+    assert_eq!(config.class_of(Priority::ALL[3]).unwrap().weight, 7);
+    let path = "PORT_QOS_MAP|Ethernet0,Ethernet4.pfc_to_queue_map";
+    assert!(notes
+        .iter()
+        .any(|n| n.path == path && n.kind == Kind::Changed));
+}
+
+#[test]
+fn only_green_marking_is_carried_over() {
+    for (marks, is_marking) in [("ecn_green", true), ("ecn_all", true), ("ecn_red", false)] {
+        let mut root = sample();
+        root["WRED_PROFILE"]["AZURE_LOSSLESS"]["ecn"] = json!(marks);
+        let (_, config) = good(&root);
+        let ecn = config.class_of(Priority::ALL[3]).unwrap().ecn;
+        assert_eq!(
+            ecn.map(|ecn| ecn.kmin),
+            is_marking.then_some(Bytes::new(250_000))
+        );
+    }
+}
+
+#[test]
+fn every_problem_is_told_at_once_with_its_path() {
+    let mut root = sample();
+    root["PORT"]["Ethernet0"]["speed"] = json!(["40000"]);
+    root["BUFFER_PROFILE"]["ingress_lossy_profile"]["dynamic_th"] = json!("9");
+    root["PORT_QOS_MAP"]["Ethernet4"]["dscp_to_tc_map"] = json!("[DSCP_TO_TC_MAP|NOWHERE]");
+    root["QUEUE"]["Ethernet99|3"] = json!({});
+    root["SCHEDULER"] = json!([]);
+    let (_, outcome) = convert(&root, "f");
+    let paths = paths(outcome.unwrap_err());
+    for path in [
+        "PORT|Ethernet0.speed",
+        "BUFFER_PROFILE|ingress_lossy_profile.dynamic_th",
+        "PORT_QOS_MAP|Ethernet4.dscp_to_tc_map",
+        "QUEUE|Ethernet99|3",
+        "QUEUE|Ethernet0|3-4.scheduler",
+        "SCHEDULER",
+    ] {
+        assert!(paths.contains(&path.to_owned()), "{path} in {paths:?}");
+    }
+}
+
+/// Names, values and hostile ones that a database may have.
+fn scalar() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        prop::sample::select(vec![
+            "",
+            "0",
+            "1",
+            "3,4",
+            "-3",
+            "8",
+            "18446744073709551615",
+            "1099511627776",
+            "99999999999999999999",
+            "AZURE",
+            "[DSCP_TO_TC_MAP|AZURE]",
+            "[x",
+            "NULL",
+            "Ethernet0",
+            "STRICT",
+            "ecn_none",
+            "0m",
+            "1e9",
+            "a\u{0}\n\"b",
+        ])
+        .prop_map(Value::from),
+        ".*".prop_map(Value::from),
+    ]
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let key = prop_oneof![
+        prop::sample::select(vec![
+            "PORT",
+            "PORT_QOS_MAP",
+            "BUFFER_PG",
+            "BUFFER_PROFILE",
+            "BUFFER_POOL",
+            "QUEUE",
+            "PFC_WD",
+            "CABLE_LENGTH",
+            "Ethernet0",
+            "Ethernet0|3-4",
+            "speed",
+            "pfc_enable",
+            "profile",
+            "AZURE",
+        ])
+        .prop_map(str::to_owned),
+        ".*",
+    ];
+    scalar().prop_recursive(4, 64, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(key.clone(), inner, 0..6)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+/// Puts `value` in the place that the numbers choose.
+fn put(root: &mut Value, way: &[usize], value: Value) {
+    let Some((first, rest)) = way.split_first() else {
+        *root = value;
+        return;
+    };
+    match root {
+        Value::Object(map) if !map.is_empty() => {
+            let place = first % map.len();
+            put(map.values_mut().nth(place).unwrap(), rest, value);
+        }
+        _ => *root = value,
+    }
+}
+
+/// What a conversion must be, whatever it was given.
+fn is_sound(root: &Value) {
+    let (_, outcome) = convert(root, "f\n");
+    match outcome {
+        Ok(text) => assert!(DaemonConfig::parse(&text, Path::new("f")).is_ok(), "{text}"),
+        Err(problems) => assert!(!problems.is_empty()),
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_json_is_converted_or_refused(root in any_json()) {
+        is_sound(&root);
+    }
+
+    #[test]
+    fn a_sample_with_anything_in_it_is_converted_or_refused(
+        changes in prop::collection::vec((prop::collection::vec(any::<usize>(), 1..4), any_json()), 1..4),
+        leaf in prop::collection::vec((prop::collection::vec(any::<usize>(), 3), scalar()), 0..6),
+    ) {
+        let mut root = sample();
+        for (way, value) in changes.into_iter().skip(leaf.len() % 4).chain(leaf) {
+            put(&mut root, &way, value);
+        }
+        is_sound(&root);
+    }
+}

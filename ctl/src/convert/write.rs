@@ -1,0 +1,194 @@
+//! The daemon's configuration as text, with where each value came from.
+
+use std::fmt::Write;
+
+use weir_config::daemon::{default_dscp_map, PfcwdConfig, Trust};
+use weir_config::units::{format_duration, format_probability, format_rate, format_size};
+use weir_core::{Bytes, PortRole};
+
+use super::classes::{Buffers, Class};
+use super::ports::Port;
+use super::qos::PortQos;
+
+/// All that is written.
+pub struct Converted {
+    /// The file that was read.
+    pub file: String,
+    /// The switch's name, and where it is from.
+    pub name: (String, String),
+    /// Longest payload, and where it is from.
+    pub mtu: (u64, String),
+    /// UMEM chunk.
+    pub chunk: Bytes,
+    /// `[[class]]`.
+    pub classes: Vec<Class>,
+    /// `[[port]]`.
+    pub ports: Vec<(Port, PortQos)>,
+}
+
+impl Converted {
+    /// TOML.
+    pub fn to_toml(&self) -> String {
+        let mut out = format!(
+            "# Made from {} by `switchctl config convert`.\n",
+            plain(&self.file)
+        );
+        out += "# Add [[route]], or forwarding.learning in a network without loops: without either no frame is forwarded.\n\n";
+        line(&mut out, "name", &text(&self.name.0), &self.name.1);
+        out += "\n[dataplane]\n";
+        line(&mut out, "mtu", &size(self.mtu.0), &self.mtu.1);
+        line(
+            &mut out,
+            "chunk",
+            &text(&format_size(self.chunk)),
+            "the least that holds such a frame",
+        );
+        let common = self.common_watchdog();
+        if let Some(config) = &common {
+            out += "\n[pfcwd] # PFC_WD, the same for all ports\n";
+            for (key, value) in watchdog(config) {
+                line(&mut out, key, &value, "");
+            }
+        }
+        for each in &self.classes {
+            class(&mut out, each);
+        }
+        for (each, qos) in &self.ports {
+            port(&mut out, each, qos, common.is_none());
+        }
+        out
+    }
+
+    /// What all ports have, if they have one.
+    fn common_watchdog(&self) -> Option<PfcwdConfig> {
+        let first = self.ports.first()?.0.watchdog?;
+        let same = |(port, _): &(Port, PortQos)| port.watchdog == Some(first);
+        self.ports.iter().all(same).then_some(first)
+    }
+}
+
+fn class(out: &mut String, class: &Class) {
+    let priorities: Vec<String> = class.priorities.iter().map(ToString::to_string).collect();
+    *out += "\n[[class]]\n";
+    line(out, "name", &text(&class.name), "");
+    line(
+        out,
+        "priorities",
+        &format!("[{}]", priorities.join(", ")),
+        "",
+    );
+    let source = &class.buffers.1;
+    match class.buffers.0 {
+        Buffers::Pfc(thresholds) => {
+            line(out, "mode", "\"pfc\"", "PORT_QOS_MAP pfc_enable");
+            line(out, "xoff", &size(thresholds.xoff), source);
+            line(out, "xon", &size(thresholds.xon), "xon, xon_offset");
+            line(out, "headroom", &size(thresholds.headroom), "xoff");
+        }
+        Buffers::Lossy(buffer) => {
+            line(out, "mode", "\"lossy\"", "");
+            if let Some(buffer) = buffer {
+                line(out, "buffer", &size(buffer), source);
+            }
+        }
+    }
+    if let Some((ecn, source)) = &class.ecn {
+        line(out, "ecn-kmin", &text(&format_size(ecn.kmin)), source);
+        line(out, "ecn-kmax", &text(&format_size(ecn.kmax)), source);
+        line(
+            out,
+            "ecn-pmax",
+            &text(&format_probability(ecn.pmax)),
+            source,
+        );
+    }
+    if let Some((weight, source)) = &class.weight {
+        line(out, "weight", &weight.to_string(), source);
+    }
+}
+
+fn port(out: &mut String, port: &Port, qos: &PortQos, own_watchdog: bool) {
+    *out += "\n[[port]]\n";
+    let alias = port.alias.as_deref().map(|alias| format!("alias {alias}"));
+    line(out, "device", &text(&port.name), &alias.unwrap_or_default());
+    let role = match port.role {
+        PortRole::Fabric => "\"fabric\"",
+        PortRole::Edge => "\"edge\"",
+    };
+    line(out, "role", role, &port.role_source);
+    line(out, "rate", &text(&format_rate(port.rate)), "speed");
+    if let Some(metres) = port.cable_metres {
+        let source = format!("CABLE_LENGTH {metres} m, and 1 ms for the software at both ends");
+        line(
+            out,
+            "round-trip",
+            &text(&format_duration(port.round_trip())),
+            &source,
+        );
+    }
+    let trust = match qos.trust() {
+        Trust::Port => "\"port\"",
+        Trust::Pcp => "\"pcp\"",
+        Trust::Dscp => "\"dscp\"",
+        Trust::PcpDscp => "\"pcp-dscp\"",
+    };
+    line(out, "trust", trust, "the maps of PORT_QOS_MAP");
+    if let Some(map) = &qos.pcp {
+        line(out, "pcp-map", &format!("{map:?}"), &qos.pcp_source);
+    }
+    if let Some(map) = &qos.dscp {
+        let usual = default_dscp_map();
+        let changes: Vec<String> = (0..64)
+            .filter(|dscp| map[*dscp] != usual[*dscp].get())
+            .map(|dscp| format!("{dscp} = {}", map[dscp]))
+            .collect();
+        if !changes.is_empty() {
+            let table = format!("{{ {} }}", changes.join(", "));
+            line(out, "dscp-map", &table, &qos.dscp_source);
+        }
+    }
+    if let Some(config) = port.watchdog.filter(|_| own_watchdog) {
+        let pairs = watchdog(&config).map(|(key, value)| format!("{key} = {value}"));
+        let source = format!("PFC_WD|{}", port.name);
+        line(
+            out,
+            "pfcwd",
+            &format!("{{ {} }}", pairs.join(", ")),
+            &source,
+        );
+    }
+}
+
+fn watchdog(config: &PfcwdConfig) -> [(&'static str, String); 4] {
+    let watchdog = &config.watchdog;
+    [
+        ("enabled", config.enabled.to_string()),
+        ("detection-time", text(&format_duration(watchdog.detection))),
+        (
+            "restoration-time",
+            text(&format_duration(watchdog.restoration)),
+        ),
+        ("action", text(watchdog.action.name())),
+    ]
+}
+
+fn line(out: &mut String, key: &str, value: &str, source: &str) {
+    let _ = match source.is_empty() {
+        true => writeln!(out, "{key} = {value}"),
+        false => writeln!(out, "{key} = {value} # {}", plain(source)),
+    };
+}
+
+fn size(bytes: u64) -> String {
+    text(&format_size(Bytes::new(bytes)))
+}
+
+fn text(text: &str) -> String {
+    toml_edit::Value::from(text).to_string()
+}
+
+/// One line without control characters, for comments and terminals.
+pub fn plain(text: &str) -> String {
+    let legal = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().map(legal).collect()
+}
