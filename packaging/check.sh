@@ -48,7 +48,7 @@ start() {
 }
 pings() { ip netns exec "$ns-1" ping -q -c 3 -i 0.2 -W 5 10.0.0.2; }
 
-say "debootstrap"
+say "making a clean Debian"
 debootstrap --variant=minbase bookworm "$root" http://deb.debian.org/debian >"$root.log" 2>&1 || fail "debootstrap failed"
 mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"

@@ -114,8 +114,13 @@ impl RunDir {
     pub fn mount_bpf(&self) -> Result<(), RunDirError> {
         let target = self.bpf_path();
         if is_bpffs(&target) {
-            for entry in std::fs::read_dir(&target).map_err(failed("read", &target))? {
-                remove_stale(&entry.map_err(failed("read", &target))?.path())?;
+            let read = failed("read", &target);
+            for entry in std::fs::read_dir(&target).map_err(&read)? {
+                let entry = entry.map_err(&read)?;
+                // Files there are the kernel's own (progs.debug, maps.debug): ports have directories.
+                if entry.file_type().map_err(&read)?.is_dir() {
+                    remove_stale(&entry.path())?;
+                }
             }
         }
         Ok(ensure_bpffs(&target)?)
