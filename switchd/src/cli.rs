@@ -25,12 +25,26 @@ pub const EXIT_CUT_SHORT: u8 = 4;
 #[command(name = "weir-switchd", version, max_term_width = 100, after_long_help = AFTER_HELP)]
 pub struct Cli {
     /// Configuration file (TOML): ports, classes, routes, deadlock policy.
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(
+        long,
+        short,
+        value_name = "FILE",
+        default_value = "/etc/weir/switchd.toml"
+    )]
     pub config: PathBuf,
 
     /// Check the configuration, print what is wrong with file and line, and exit.
     #[arg(long)]
     pub check: bool,
+
+    /// Mount the BPF file system of the run directory, and exit. For a service manager that then starts the
+    /// daemon in a mount namespace of its own: only so its XDP programs outlive a daemon that is killed.
+    #[arg(long, conflicts_with = "check")]
+    pub prepare: bool,
+
+    /// Print the manual page.
+    #[arg(long, hide = true, exclusive = true)]
+    pub manual: bool,
 
     /// What to log: error, warn, info, debug or trace, or a list such as `warn,weir_switchd=debug`.
     /// Overrides the configuration.
@@ -56,7 +70,7 @@ Exit status:
   4  a second signal cut the draining short
 
 Examples:
-  weir-switchd --check --config /etc/weir/switch.toml
+  weir-switchd --check      (reads /etc/weir/switchd.toml)
   nsenter --net=/run/netns/s1 weir-switchd --config s1.toml
   switchctl status          (asks a running daemon, over its Unix socket)
 

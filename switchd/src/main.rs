@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::mpsc;
 use weir_config::daemon::DaemonConfig;
@@ -12,7 +12,7 @@ use weir_switchd::daemon::{self, DaemonError, Ended, Signal};
 use weir_switchd::dataplane::Dataplane;
 use weir_switchd::logging::{self, LevelHandle, LogGuard};
 use weir_switchd::reload::Reloader;
-use weir_switchd::run_dir::{RunDir, RunDirError};
+use weir_switchd::run_dir::{self, RunDir, RunDirError};
 use weir_switchd::{control, setup};
 
 /// Threads for the API and the metrics; the dataplane and the control plane have their own.
@@ -22,6 +22,9 @@ const SIGNALS_CAPACITY: usize = 4;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if cli.manual {
+        return print_manual();
+    }
     let config = match DaemonConfig::load(&cli.config) {
         Ok(config) => config,
         Err(error) => {
@@ -39,6 +42,15 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(cli::EXIT_OK);
     }
+    if cli.prepare {
+        return match run_dir::prepare(&config.run_dir) {
+            Ok(()) => ExitCode::from(cli::EXIT_OK),
+            Err(error) => {
+                eprintln!("weir-switchd: {error}");
+                ExitCode::from(cli::EXIT_FAILURE)
+            }
+        };
+    }
     let level = cli.log_level.as_deref().unwrap_or(&config.log.level);
     let (log, level) = match logging::start(level, setup::log_format(&config)) {
         Ok(log) => log,
@@ -52,6 +64,17 @@ fn main() -> ExitCode {
     let status = run(&cli, config, &log, level);
     log.flush();
     ExitCode::from(status)
+}
+
+fn print_manual() -> ExitCode {
+    let manual = clap_mangen::Man::new(Cli::command()).section("8");
+    match manual.render(&mut std::io::stdout()) {
+        Ok(()) => ExitCode::from(cli::EXIT_OK),
+        Err(error) => {
+            eprintln!("weir-switchd: {error}");
+            ExitCode::from(cli::EXIT_FAILURE)
+        }
+    }
 }
 
 fn run(cli: &Cli, config: DaemonConfig, log: &LogGuard, level: Option<LevelHandle>) -> u8 {

@@ -10,12 +10,23 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
-use weir_ebpf::{ensure_bpffs, unmount_bpffs, EbpfError};
+use weir_ebpf::{ensure_bpffs, is_bpffs, remove_stale, unmount_bpffs, EbpfError};
 
 /// Name of the lock file.
 pub const LOCK_NAME: &str = "lock";
 /// Name of the directory that the BPF file system is mounted at.
 pub const BPF_NAME: &str = "bpf";
+
+/// Mounts the BPF file system of the run directory `path`, if it is not, for a daemon that will start in a
+/// mount namespace of its own: what it pins outlives it then.
+///
+/// # Errors
+///
+/// Without CAP_SYS_ADMIN, or on a kernel without BPF.
+pub fn prepare(path: &Path) -> Result<(), RunDirError> {
+    make(path)?;
+    Ok(ensure_bpffs(&path.join(BPF_NAME))?)
+}
 
 /// A run directory that belongs to this process until [`release`](Self::release).
 #[derive(Debug)]
@@ -60,11 +71,7 @@ impl RunDir {
     ///
     /// [`RunDirError::InUse`] while another process holds the lock.
     pub fn take(path: &Path) -> Result<Self, RunDirError> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o755)
-            .create(path)
-            .map_err(failed("make the directory", path))?;
+        make(path)?;
         let lock_path = path.join(LOCK_NAME);
         let mut lock = lock_file(path, &lock_path)?;
         let write = failed("write", &lock_path);
@@ -97,15 +104,26 @@ impl RunDir {
         self.path.join(BPF_NAME)
     }
 
-    /// Mounts a new BPF file system. What a killed daemon left there goes, and with it the pins that
-    /// kept its programs attached.
+    /// Mounts the BPF file system, unless it is: a service manager may have done so, outside the mount
+    /// namespace that it gives us. What a killed daemon left there goes, and with it the pins that kept
+    /// its programs attached.
     ///
     /// # Errors
     ///
     /// Without CAP_SYS_ADMIN, or on a kernel without BPF.
     pub fn mount_bpf(&self) -> Result<(), RunDirError> {
-        unmount_bpffs(&self.bpf_path())?;
-        Ok(ensure_bpffs(&self.bpf_path())?)
+        let target = self.bpf_path();
+        if is_bpffs(&target) {
+            let read = failed("read", &target);
+            for entry in std::fs::read_dir(&target).map_err(&read)? {
+                let entry = entry.map_err(&read)?;
+                // Files there are the kernel's own (progs.debug, maps.debug): ports have directories.
+                if entry.file_type().map_err(&read)?.is_dir() {
+                    remove_stale(&entry.path())?;
+                }
+            }
+        }
+        Ok(ensure_bpffs(&target)?)
     }
 
     /// Unmounts and takes away all that is ours: the BPF file system, `leftovers`, the lock, and the
@@ -131,6 +149,14 @@ impl RunDir {
         let _ = std::fs::remove_dir(&self.path);
         drop(self.lock);
     }
+}
+
+fn make(path: &Path) -> Result<(), RunDirError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o755)
+        .create(path)
+        .map_err(failed("make the directory", path))
 }
 
 /// Opens and locks the lock file; anew when another daemon removed it between the two.
@@ -184,7 +210,6 @@ fn removed(outcome: io::Result<()>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_ebpf::is_bpffs;
 
     #[test]
     fn a_live_daemon_keeps_others_out_and_is_named() {

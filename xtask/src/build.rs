@@ -28,6 +28,16 @@ pub fn release() -> Result<PathBuf> {
     Ok(target_directory().join("release"))
 }
 
+/// Builds what the Debian package has, optimised; returns where it is.
+///
+/// # Errors
+///
+/// When it does not compile.
+pub fn packaged() -> Result<PathBuf> {
+    build(&["weir-switchd", "weir-ctl"])?;
+    Ok(target_directory().join("release"))
+}
+
 /// Builds and runs the core's benchmark.
 ///
 /// # Errors

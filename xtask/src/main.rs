@@ -1,9 +1,10 @@
-//! `cargo xtask`: set-up, the demo, the lab, the tests, the benchmark, and the dashboards.
+//! `cargo xtask`: set-up, the demo, the lab, the tests, the benchmark, the dashboards, and the package.
 #![forbid(unsafe_code)]
 
 mod build;
 mod clean_net;
 mod dashboards;
+mod dist;
 mod root;
 mod setup;
 mod soak;
@@ -47,6 +48,9 @@ enum Command {
     Soak(SoakArguments),
     /// Write the Grafana dashboards and the Prometheus rules of packaging/ anew from their source.
     Dashboards(DashboardsArguments),
+    /// Build the Debian package.
+    #[command(after_help = DIST_HELP)]
+    Dist(DistArguments),
     /// Remove what a killed lab left: network namespaces and run directories.
     #[command(after_help = CLEAN_HELP)]
     CleanNet(CleanNetArguments),
@@ -97,6 +101,12 @@ A network that breaks its promise is told with its seed and the command that rep
 
 Example:
   cargo xtask soak --networks 1000";
+
+const DIST_HELP: &str = "\
+Writes target/dist/weir_VERSION_ARCHITECTURE.deb and prints its path. Installs cargo-deb below target/tools if it is not there.
+
+With --check, which needs root: installs it in a clean Debian 12 made by debootstrap, runs the daemon from the installed files,
+kills it and starts it again, upgrades to a higher version, removes and purges, and says what it saw.";
 
 const CLEAN_HELP: &str = "\
 A lab removes all it made when it ends, is interrupted, or panics. Only one that was killed leaves
@@ -206,6 +216,15 @@ struct DashboardsArguments {
 }
 
 #[derive(Debug, Args)]
+struct DistArguments {
+    #[command(flatten)]
+    setup: SetupArguments,
+    /// Try the package in a clean Debian.
+    #[arg(long)]
+    check: bool,
+}
+
+#[derive(Debug, Args)]
 struct CleanNetArguments {
     /// Remove only what begins so, whether its lab still runs or not.
     #[arg(long, value_name = "PREFIX")]
@@ -288,6 +307,15 @@ fn run(command: Command) -> Result<()> {
         Command::Dashboards(dashboards) => {
             let directory = dashboards.out.unwrap_or_else(build::root);
             dashboards::write(&directory, dashboards.book.trim_end_matches('/'))
+        }
+        Command::Dist(dist) if dist.check => {
+            root::require("cargo xtask dist --check")?;
+            setup::run(dist.setup.no_install, setup::Purpose::All)?;
+            dist::check()
+        }
+        Command::Dist(dist) => {
+            setup::run(dist.setup.no_install, setup::Purpose::Lab)?;
+            dist::package().map(drop)
         }
         Command::CleanNet(clean) => {
             root::require("cargo xtask clean-net")?;

@@ -117,6 +117,21 @@ const NEEDS: &[Need] = &[
         "switches off checksum offload on lab devices",
     ),
     test(
+        Sign::Program("dpkg-shlibdeps"),
+        "dpkg-dev",
+        "finds what the Debian package depends on",
+    ),
+    test(
+        Sign::Program("debootstrap"),
+        "debootstrap",
+        "makes a clean Debian to install the package in",
+    ),
+    test(
+        Sign::Program("systemd-analyze"),
+        "systemd",
+        "checks the systemd units",
+    ),
+    test(
         Sign::Program("tshark"),
         "tshark",
         "decodes our control frames and captures independently",

@@ -1,0 +1,124 @@
+//! Builds the Debian package, and tries it in a clean Debian.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{bail, Context, Result};
+
+use crate::build;
+
+/// As the first release of this version for Debian.
+const REVISION: &str = "1";
+
+/// Builds the package; returns where it is.
+///
+/// # Errors
+///
+/// When something does not compile, or cargo-deb cannot be installed.
+pub fn package() -> Result<PathBuf> {
+    // Of the Debian package dpkg-dev; without it the package would depend on nothing.
+    output(Command::new("dpkg-shlibdeps").arg("--version"))?;
+    let binaries = build::packaged()?;
+    generate(&binaries, &directory())?;
+    let package = deb(&cargo_deb()?, &version(REVISION))?;
+    println!("{}", package.display());
+    Ok(package)
+}
+
+/// Builds the package and a higher version of it, and has packaging/check.sh install, run, upgrade and purge them.
+///
+/// # Errors
+///
+/// When the package does not build or does not do what it should.
+pub fn check() -> Result<()> {
+    let old = package()?;
+    let new = deb(&cargo_deb()?, &version(&format!("{REVISION}+upgrade")))?;
+    // debootstrap wants an empty directory; what a killed check left has no mounts, they ended with it.
+    let root = directory().join("root");
+    if root.exists() {
+        std::fs::remove_dir_all(&root).with_context(|| root.display().to_string())?;
+    }
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "--propagation", "private"])
+        .arg(build::root().join("packaging/check.sh"))
+        .args([&root, &old, &new]);
+    run(&mut command)?;
+    std::fs::remove_file(new)?;
+    std::fs::remove_dir_all(&root).with_context(|| root.display().to_string())
+}
+
+fn directory() -> PathBuf {
+    build::root().join("target/dist")
+}
+
+fn version(revision: &str) -> String {
+    format!("{}-{revision}", env!("CARGO_PKG_VERSION"))
+}
+
+/// Manual pages and completions, from the programs themselves.
+fn generate(binaries: &Path, directory: &Path) -> Result<()> {
+    let switchctl = binaries.join("switchctl");
+    for section in ["man1", "man8"] {
+        std::fs::create_dir_all(directory.join(section))?;
+    }
+    run(Command::new(&switchctl)
+        .arg("man")
+        .arg(directory.join("man1")))?;
+    let daemon = output(Command::new(binaries.join("weir-switchd")).arg("--manual"))?;
+    std::fs::write(directory.join("man8/weir-switchd.8"), daemon)?;
+    for shell in ["bash", "zsh", "fish"] {
+        let script = output(Command::new(&switchctl).args(["completions", shell]))?;
+        std::fs::write(directory.join(format!("switchctl.{shell}")), script)?;
+    }
+    Ok(())
+}
+
+fn deb(cargo_deb: &Path, version: &str) -> Result<PathBuf> {
+    let mut command = Command::new(cargo_deb);
+    command
+        .arg("--manifest-path")
+        .arg(build::root().join("switchd/Cargo.toml"))
+        .args(["--no-build", "--locked", "--deb-version", version])
+        .arg("--output")
+        .arg(directory());
+    let told = String::from_utf8(output(&mut command)?)?;
+    let package = told.lines().last().unwrap_or_default();
+    if package.is_empty() {
+        bail!("cargo-deb does not say where the package is");
+    }
+    Ok(package.into())
+}
+
+/// cargo-deb of this repository's own, installed when it is missing.
+fn cargo_deb() -> Result<PathBuf> {
+    let tools = build::root().join("target/tools");
+    let program = tools.join("bin/cargo-deb");
+    if !program.is_file() {
+        run(build::cargo()
+            .args(["install", "cargo-deb", "--locked", "--root"])
+            .arg(&tools))?;
+    }
+    Ok(program)
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("starting {command:?}"))?;
+    if !status.success() {
+        bail!("{command:?} failed ({status})");
+    }
+    Ok(())
+}
+
+fn output(command: &mut Command) -> Result<Vec<u8>> {
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("starting {command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?} failed ({})", output.status);
+    }
+    Ok(output.stdout)
+}
