@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use weir_core::control::Policy;
-use weir_core::ClassMode;
 
 use super::{Class, DaemonConfig, DeadlockConfig, Port};
 
@@ -120,20 +119,7 @@ fn retune(class: &mut Class, wanted: &Class) {
     if class.priorities != wanted.priorities {
         return;
     }
-    let same_mode = match (&class.mode, &wanted.mode) {
-        (ClassMode::Lossy { .. }, ClassMode::Lossy { .. })
-        | (ClassMode::Pfc { .. }, ClassMode::Pfc { .. }) => true,
-        (
-            ClassMode::Level { budgets, rules, .. },
-            ClassMode::Level {
-                budgets: wanted_budgets,
-                rules: wanted_rules,
-                ..
-            },
-        ) => budgets == wanted_budgets && rules == wanted_rules,
-        _ => false,
-    };
-    if same_mode {
+    if class.mode.differs_by_thresholds(&wanted.mode) {
         class.mode = wanted.mode;
     }
     class.weight = wanted.weight;

@@ -92,6 +92,23 @@ impl ClassMode {
         }
     }
 
+    /// Whether a running switch may put `other` in the place of this mode: the kind and the Levels, by which frames wait
+    /// already, are the same, and only thresholds differ.
+    pub fn differs_by_thresholds(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Lossy { .. }, Self::Lossy { .. }) | (Self::Pfc { .. }, Self::Pfc { .. }) => true,
+            (
+                Self::Level { budgets, rules, .. },
+                Self::Level {
+                    budgets: other_budgets,
+                    rules: other_rules,
+                    ..
+                },
+            ) => budgets == other_budgets && rules == other_rules,
+            _ => false,
+        }
+    }
+
     /// The most that one ingress buffer of this mode ever charges. A release raises xoff by at most
     /// the headroom, and the headroom counts from there.
     pub fn memory_bound(self, role: PortRole) -> Bytes {

@@ -3,7 +3,7 @@
 use super::ingress::BufferMode;
 use super::{marking, Switch};
 use crate::command::CommandError;
-use crate::config::{ClassConfig, ClassMode, DetectorConfig, MarkAt};
+use crate::config::{ClassConfig, DetectorConfig, MarkAt};
 use crate::units::{Instant, PortId, Priority};
 
 impl Switch {
@@ -20,7 +20,8 @@ impl Switch {
         if self.draining {
             return Err(CommandError::Draining);
         }
-        if !may_follow(&old, &class) {
+        let same_kind = old.mode.differs_by_thresholds(&class.mode);
+        if !same_kind || old.age_limit != class.age_limit {
             return Err(CommandError::ClassFixed(priority));
         }
         if self.config.validate_class(priority, &class).is_err() {
@@ -97,22 +98,4 @@ impl Switch {
             Some((PortId::from_index(index)?, priority))
         })
     }
-}
-
-/// Whether a class may become another while frames of it wait.
-fn may_follow(old: &ClassConfig, new: &ClassConfig) -> bool {
-    let same_kind = match (&old.mode, &new.mode) {
-        (ClassMode::Lossy { .. }, ClassMode::Lossy { .. })
-        | (ClassMode::Pfc { .. }, ClassMode::Pfc { .. }) => true,
-        (
-            ClassMode::Level { budgets, rules, .. },
-            ClassMode::Level {
-                budgets: new_budgets,
-                rules: new_rules,
-                ..
-            },
-        ) => budgets == new_budgets && rules == new_rules,
-        _ => false,
-    };
-    same_kind && old.age_limit == new.age_limit
 }
