@@ -146,24 +146,14 @@ async fn begin(
 
 /// Checks a request against what there is and what is legal.
 fn plan(shared: &Shared, request: &CaptureRequest) -> Result<TapPlan, String> {
-    let mut ports = PortSet::EMPTY;
-    for (port, info) in shared.info.numbered_ports() {
-        if request.ports.is_empty() || request.ports.contains(&info.name) {
-            ports.insert(port);
-        }
-    }
-    let names = || shared.info.ports.iter().map(|port| port.name.as_str());
-    let unknown = request
-        .ports
-        .iter()
-        .find(|wanted| names().all(|name| name != **wanted));
-    if let Some(unknown) = unknown {
-        let names: Vec<&str> = names().collect();
-        return Err(format!(
-            "there is no port {unknown:?}; there are {}",
-            names.join(", ")
-        ));
-    }
+    let info = &shared.info;
+    let ports: PortSet = if request.ports.is_empty() {
+        info.numbered_ports().map(|(id, _)| id).collect()
+    } else {
+        let find = |name: &String| info.find_port(name);
+        let found: Result<_, _> = request.ports.iter().map(find).collect();
+        found.map_err(|missing| missing.to_string())?
+    };
     let within = |name: &str, value: u32, legal: std::ops::RangeInclusive<u32>| {
         if legal.contains(&value) {
             Ok(())

@@ -85,17 +85,9 @@ fn ports(info: &SwitchInfo, names: &[String]) -> Result<Vec<PortId>, PfcwdError>
     if names.is_empty() {
         return Ok(info.numbered_ports().map(|(id, _)| id).collect());
     }
-    names
-        .iter()
-        .map(|name| {
-            let found = info.numbered_ports().find(|(_, port)| port.name == *name);
-            found.map(|(id, _)| id).ok_or_else(|| {
-                let known: Vec<&str> = info.ports.iter().map(|port| port.name.as_str()).collect();
-                let known = known.join(", ");
-                PfcwdError::Illegal(format!("there is no port `{name}`; there are {known}"))
-            })
-        })
-        .collect()
+    let find = |name: &String| info.find_port(name);
+    let found: Result<_, _> = names.iter().map(find).collect();
+    found.map_err(|missing| PfcwdError::Illegal(missing.to_string()))
 }
 
 fn to_api(watchdog: &WatchdogConfig) -> PfcwdSettings {

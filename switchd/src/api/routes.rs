@@ -268,12 +268,6 @@ fn parse_flow_hash(text: &str) -> Result<u32, ApiError> {
 }
 
 fn find_port(info: &SwitchInfo, name: &str) -> Result<PortId, ApiError> {
-    let found = info.numbered_ports().find(|(_, port)| port.name == name);
-    found.map(|(id, _)| id).ok_or_else(|| {
-        let names: Vec<&str> = info.ports.iter().map(|port| port.name.as_str()).collect();
-        ApiError::bad_request(format!(
-            "there is no port `{name}`; there are {}",
-            names.join(", ")
-        ))
-    })
+    let found = info.find_port(name);
+    found.map_err(|missing| ApiError::bad_request(missing.to_string()))
 }

@@ -49,6 +49,14 @@ pub struct ClassInfo {
     pub configured: bool,
 }
 
+/// No port has the name that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no port `{name}`; there are {known}")]
+pub struct NoSuchPort {
+    name: String,
+    known: String,
+}
+
 /// A setting that a reload may change.
 #[derive(Debug)]
 pub struct Live<T>(RwLock<T>);
@@ -91,6 +99,22 @@ impl SwitchInfo {
             .iter()
             .enumerate()
             .filter_map(|(index, info)| Some((PortId::from_index(index)?, info)))
+    }
+
+    /// The port of this name.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, with the names that there are.
+    pub fn find_port(&self, name: &str) -> Result<PortId, NoSuchPort> {
+        let found = self.numbered_ports().find(|(_, port)| port.name == name);
+        found.map(|(id, _)| id).ok_or_else(|| {
+            let names: Vec<&str> = self.ports.iter().map(|port| port.name.as_str()).collect();
+            NoSuchPort {
+                name: name.to_owned(),
+                known: names.join(", "),
+            }
+        })
     }
 
     /// The class of a priority.
