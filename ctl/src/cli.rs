@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use weir_core::MacAddress;
 
+use crate::capture::cli::{CaptureArguments, CAPTURE_HELP};
 use crate::plan::cli::PlanArguments;
 use crate::target::{Target, TargetError};
 
@@ -258,59 +259,6 @@ Example:
     /// Look at the kernel side: XDP programs, their maps and links. Works without a daemon.
     #[command(subcommand)]
     Xdp(XdpCommand),
-}
-
-const CAPTURE_HELP: &str = "\
-Without -w each frame is a line: time, port, direction, addresses, EtherType, length, what became of it.
-Captures show what people send: the API's socket is for root and its group alone, and 128 bytes of a frame
-are kept unless --snap says more. A capture ends with this command, whatever ends that; what was missed is
-told then. Four may run at a time. A switch without one spends nothing on it.
-
-Filters are those of tcpdump, with the switch's own words:
-  priority 3, pfc, pause, xoff, xon, feedback, clcm, echo, lldp, data, control, in, out
-  admitted, sent, dropped, `dropped no_route`, marked, held, pausing
-  vlan, `vlan 7`, ether proto 0x8808, ether host MAC, host, net, port, src …, dst …, ip, tcp, ecn ce,
-  dscp 26, greater 1000, less 64; and, or, not, ( )
-
-Examples:
-  switchctl capture s2 --filter 'priority 3 and (pfc or dropped)'
-  switchctl capture s2 -w - | wireshark -k -i - -X lua_script:weir.lua
-  switchctl capture s2 s4 --filter clcm -w clcm.pcapng --duration 10s
-  switchctl capture all --sample 1000 --snap 64 --count 5000 -w - | tshark -r - -T fields -e frame.comment
-  ssh leaf1 switchctl capture s2 -w - | wireshark -k -i -";
-
-/// `switchctl capture`.
-#[derive(Debug, Args)]
-pub struct CaptureArguments {
-    /// Ports, or `all`.
-    #[arg(value_name = "PORT", required = true)]
-    pub ports: Vec<String>,
-    /// Only frames that this expression holds for.
-    #[arg(long, value_name = "EXPR", default_value = "")]
-    pub filter: String,
-    /// Write pcapng into this file, or to standard output.
-    #[arg(long, short, value_name = "FILE|-")]
-    pub write: Option<PathBuf>,
-    /// Bytes that are kept of each frame, 64 to 16384.
-    #[arg(long, value_name = "BYTES", default_value_t = 128)]
-    pub snap: u32,
-    /// Of the frames that pass the filter, one in N.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    pub sample: u64,
-    /// End after this many frames.
-    #[arg(long, short, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
-    pub count: Option<u64>,
-    /// End after this long, such as 10s or 500ms.
-    #[arg(long, value_name = "TIME", value_parser = seconds)]
-    pub duration: Option<f64>,
-    /// Frames that may wait in the switch to be written, 16 to 65536.
-    #[arg(long, value_name = "FRAMES", default_value_t = 4096)]
-    pub ring: u32,
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    let duration = weir_config::units::parse_duration(text).map_err(|error| error.to_string())?;
-    Ok(duration.as_nanos() as f64 / 1e9)
 }
 
 /// Seconds between two looks at a switch.

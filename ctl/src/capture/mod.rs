@@ -1,5 +1,7 @@
 //! `switchctl capture`: what the daemon's capture gives, into a file, a pipe, or lines for people.
 
+pub mod cli;
+
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -18,9 +20,9 @@ use weir_api::capture::CaptureRequest;
 use weir_api::client::{self, Method, Streaming};
 use weir_core::wire::ethernet::EthernetView;
 
-use crate::cli::CaptureArguments;
 use crate::output::Output;
 use crate::target::{explain, Target};
+use cli::CaptureArguments;
 
 const CAPTURES: &str = "/v1/captures";
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
