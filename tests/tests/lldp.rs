@@ -210,7 +210,7 @@ mode = "level"
 max-hops = 3
 xoff = "60KiB"
 xon = "52KiB"
-headroom = "1MiB"
+headroom = "3MiB"
 [[switch]]
 name = "s1"
 [[switch]]
