@@ -68,6 +68,9 @@ impl Plan {
     ///
     /// When a system cannot be measured, or when interrupted: nothing is left behind then.
     pub fn run(&self) -> Result<Measured> {
+        for system in &self.systems {
+            system.check()?;
+        }
         let cpus = Cpus::of_this_machine()?;
         let began = SystemTime::now()
             .duration_since(UNIX_EPOCH)

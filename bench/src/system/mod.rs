@@ -63,6 +63,18 @@ impl System {
         }
     }
 
+    /// Fails when it cannot be measured here, before anything is.
+    ///
+    /// # Errors
+    ///
+    /// With the remedy.
+    pub fn check(self) -> Result<()> {
+        match self {
+            Self::Ovs => ovs::check(),
+            _ => Ok(()),
+        }
+    }
+
     /// Puts it between the hosts, and waits until it forwards.
     ///
     /// # Errors

@@ -16,6 +16,13 @@ const BRIDGE: &str = "br0";
 const DAEMON: &str = "ovs-vswitchd";
 const DATABASE: &str = "ovsdb-server";
 
+/// Fails when it is not installed.
+pub(super) fn check() -> Result<()> {
+    run(Command::new(DAEMON).arg("--version"))
+        .map(drop)
+        .context("Open vSwitch is not installed: `apt-get install openvswitch-switch`, or leave it out by --systems")
+}
+
 /// A running Open vSwitch.
 pub(super) struct Ovs {
     daemon: Process,
@@ -32,8 +39,7 @@ impl Ovs {
         run(Command::new("ovsdb-tool")
             .arg("create")
             .arg(&file)
-            .arg(SCHEMA))
-        .context("is Open vSwitch installed? `apt-get install openvswitch-switch`")?;
+            .arg(SCHEMA))?;
         let socket = format!("unix:{}", directory.join("db.sock").display());
         let start = |program: &str, arguments: &[&str]| {
             let mut command = inside(&stage.namespace(), Path::new(program));
