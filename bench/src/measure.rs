@@ -141,7 +141,7 @@ impl Measurement {
             duration: Duration::from_millis(millis),
         };
         let mut fastest = None;
-        let (lossless, _) = search(effort.steps, |rate| -> Result<Tried> {
+        let lossless = search(effort.steps, |rate| -> Result<Tried> {
             let outcome = trials.run(load(Generator::LiveFrames, rate, effort.search_trial_ms))?;
             let tried = Tried {
                 offered: outcome.offered(),

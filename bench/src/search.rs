@@ -36,7 +36,7 @@ const ATTEMPTS: u32 = 3;
 pub fn search<E>(
     steps: u32,
     mut attempt: impl FnMut(Option<f64>) -> Result<Tried, E>,
-) -> Result<(Lossless, Tried), E> {
+) -> Result<Lossless, E> {
     let mut trials = 0;
     let mut patiently = |rate| -> Result<Tried, E> {
         for _ in 1..ATTEMPTS {
@@ -51,12 +51,11 @@ pub fn search<E>(
     };
     let fastest = patiently(None)?;
     if fastest.lost == 0 {
-        let found = Lossless {
+        return Ok(Lossless {
             rate: fastest.offered,
             is_sender_bound: true,
             trials,
-        };
-        return Ok((found, fastest));
+        });
     }
     let (mut low, mut high) = (0.0, fastest.offered.max(2.0 * fastest.goodput));
     for _ in 0..steps {
@@ -69,12 +68,11 @@ pub fn search<E>(
             high = middle;
         }
     }
-    let found = Lossless {
+    Ok(Lossless {
         rate: low,
         is_sender_bound: false,
         trials,
-    };
-    Ok((found, fastest))
+    })
 }
 
 #[cfg(test)]
@@ -96,7 +94,7 @@ mod tests {
                 lost: (offered - goodput).ceil() as u64 + u64::from(noise()),
             })
         };
-        let Ok((lossless, _)) = search(steps, attempt);
+        let Ok(lossless) = search(steps, attempt);
         lossless
     }
 

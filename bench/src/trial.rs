@@ -58,7 +58,7 @@ impl Generator {
 /// What became of a load.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Frames sent, and a second in which they were.
+    /// Frames sent.
     pub sent: u64,
     /// For how long it was sent.
     pub elapsed: Duration,

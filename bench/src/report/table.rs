@@ -27,6 +27,12 @@ const COSTS: [&str; 7] = [
 ];
 const LATENCIES: [&str; 4] = ["system", "at 10 %", "at 50 %", "at 90 %"];
 
+const LEGEND: &str = "\
+Medians of all rounds (lowest–highest); ratios within each round. Latencies: p50 / p99 / p99.9 in µs.
+* In every round nothing was lost at the fastest that the sender could.
+† In some round the sender did not reach 95 % of the load that was aimed at.
+";
+
 /// Three tables for each kind of traffic: rates, CPU time, latencies. Medians over the rounds, the lowest and the highest in brackets.
 pub fn text(measured: &Measured) -> String {
     let summaries = Summary::all(measured);
@@ -53,6 +59,7 @@ pub fn text(measured: &Measured) -> String {
             markdown(&mut out, headings, rows);
         }
     }
+    out.push_str(LEGEND);
     out
 }
 
@@ -96,12 +103,17 @@ fn latencies(summary: &Summary<'_>) -> Vec<String> {
             let median = summary.of(|one| Some(pick(at(&one.latency, percent)?)? as f64));
             median.map_or("–".to_owned(), |spread| micros(spread.median))
         };
-        [
+        let short = summary.of(|one| {
+            let aimed = one.lossless.frames_per_second * f64::from(percent) / 100.0;
+            Some(at(&one.latency, percent)?.offered / aimed)
+        });
+        let is_short = short.is_some_and(|share| share.low < 0.95);
+        let latencies = [
             nanos(|sample| sample.p50_nanos),
             nanos(|sample| sample.p99_nanos),
             nanos(|sample| sample.p999_nanos),
-        ]
-        .join(" / ")
+        ];
+        latencies.join(" / ") + if is_short { " †" } else { "" }
     }));
     row
 }

@@ -86,16 +86,12 @@ impl Switch for Weir {
     }
 }
 
-/// What a line of [`LINE_GBITS`] carries while the dataplane thread makes a round, and some: with the default, 3,000 B, a port that asks
-/// once in a round sends two frames of full length in it, whatever its line could carry.
-const SHAPER_BURST: &str = "1MiB";
-
 /// Ports take the priority from nowhere, so that probes need no tag that other systems would have to read.
 fn config(run_dir: &std::path::Path, cpus: Cpus, class: &str) -> String {
     let mut text = format!(
         "name = \"bench\"\nrun-dir = \"{}\"\n\
          [metrics]\nlisten = \"off\"\n[page]\nlisten = \"off\"\n\
-         [dataplane]\ncpu = {}\nshaper-burst = \"{SHAPER_BURST}\"\n\
+         [dataplane]\ncpu = {}\n\
          [[class]]\nname = \"bench\"\npriority = {PRIORITY}\n{class}",
         run_dir.display(),
         cpus.switch

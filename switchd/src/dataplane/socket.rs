@@ -18,8 +18,6 @@ use super::DataplaneError;
 const SOL_XDP: libc::c_int = 283;
 const XDP_OPTIONS: libc::c_int = 8;
 const XDP_OPTIONS_ZEROCOPY: u32 = 1;
-/// `XDP_MAX_TX_SKB_BUDGET` of the same header, since Linux 6.18.
-const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 
 /// An open socket.
 #[derive(Debug)]
@@ -86,7 +84,7 @@ impl XdpSocket {
         let blank = *memory
             .descriptor(0)
             .ok_or_else(|| failed("the UMEM is empty".into()))?;
-        let socket = Self {
+        Ok(Self {
             rx,
             tx,
             fill,
@@ -97,25 +95,7 @@ impl XdpSocket {
             scratch: [blank; BATCH],
             kick_due: false,
             device_drops: 0,
-        };
-        socket.send_whole_batches();
-        Ok(socket)
-    }
-
-    /// In copy mode one send(2) takes 32 frames unless told otherwise: a round that receives up to [`BATCH`] would send half of
-    /// them, and buffers would fill whose egress is free. Older kernels know no such option and go on as before.
-    fn send_whole_batches(&self) {
-        let budget = (2 * BATCH as u32).min(self.tx_size);
-        // SAFETY: the value is valid for the call and of the size that the option has.
-        unsafe {
-            libc::setsockopt(
-                self.as_fd().as_raw_fd(),
-                SOL_XDP,
-                XDP_MAX_TX_SKB_BUDGET,
-                std::ptr::from_ref(&budget).cast(),
-                size_of_val(&budget) as libc::socklen_t,
-            );
-        }
+        })
     }
 
     /// True when the driver shares memory with this socket.
