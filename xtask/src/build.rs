@@ -88,6 +88,16 @@ pub fn simulator() -> Result<PathBuf> {
     Ok(target_directory().join("release/weir-sim"))
 }
 
+/// Builds the daemon and what measures switches wire to wire, optimised; returns where the latter is.
+///
+/// # Errors
+///
+/// When they do not compile.
+pub fn wire_bench() -> Result<PathBuf> {
+    build(&["weir-switchd", "weir-bench"])?;
+    Ok(target_directory().join("release/weir-bench"))
+}
+
 /// Builds packages, optimised.
 fn build(packages: &[&str]) -> Result<()> {
     let packages = packages.iter().flat_map(|package| ["--package", package]);

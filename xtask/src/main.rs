@@ -38,7 +38,7 @@ enum Command {
     /// Run every test, those in network namespaces included.
     #[command(after_help = TEST_HELP)]
     Test(TestArguments),
-    /// Measure what a frame costs in classes of mode pfc and level, or how fast the simulator is.
+    /// Measure what a frame costs in classes of mode pfc and level, how fast the simulator is, or switches wire to wire.
     #[command(after_help = BENCH_HELP)]
     Bench(BenchArguments),
     /// Run the simulator: `cargo xtask sim run scenarios/ring4.toml`, `cargo xtask sim help`.
@@ -92,9 +92,16 @@ const BENCH_HELP: &str = "\
 With --sim: events and frame-hops per second of CPU and memory, on a fat-tree of k = 16 and on networks of 100, 1,000 and 10,000
 switches (which takes 8 GiB of memory), and the same fat-tree in ns-3 where libns3-dev is installed.
 
+With --wire: throughput without loss, goodput at overload, latency and CPU time of Weir, of a bare AF_XDP forwarder, of Open
+vSwitch and of the kernel's bridge, over veth devices. Takes about half an hour, with --quick one or two minutes. Needs root, and
+Open vSwitch (apt-get install openvswitch-switch) unless --systems leaves it out.
+
 Examples:
   cargo xtask bench
-  cargo xtask bench --sim --json speed.json";
+  cargo xtask bench --sim --json speed.json
+  cargo xtask bench --wire --quick
+  cargo xtask bench --wire --json wire.json --svg wire.svg
+  cargo xtask bench --wire -- --systems bare,weir-pfc --sizes 64 --flows 1";
 
 const SOAK_HELP: &str = "\
 A network that breaks its promise is told with its seed and the command that replays it, and the exit status is 1.
@@ -179,17 +186,30 @@ struct SimArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("measured").args(["sim", "wire"]))]
 struct BenchArguments {
     /// The simulator's speed.
     #[arg(long)]
     sim: bool,
+    /// Switches, wire to wire.
+    #[arg(long)]
+    wire: bool,
+    /// Short trials, one round.
+    #[arg(long, requires = "wire")]
+    quick: bool,
     /// All that was measured, as JSON.
-    #[arg(long, value_name = "FILE", requires = "sim")]
+    #[arg(long, value_name = "FILE", requires = "measured")]
     json: Option<PathBuf>,
-    /// How often each network runs; medians are told.
-    #[arg(long, value_name = "COUNT", requires = "sim", default_value_t = 5,
+    /// Draw it.
+    #[arg(long, value_name = "FILE", requires = "wire")]
+    svg: Option<PathBuf>,
+    /// How often everything runs; medians are told [default: 5 with --sim, 3 with --wire].
+    #[arg(long, value_name = "COUNT", requires = "measured",
           value_parser = clap::value_parser!(u32).range(1..=100))]
-    rounds: u32,
+    rounds: Option<u32>,
+    /// For `weir-bench wire`: --systems, --sizes, --flows.
+    #[arg(last = true, value_name = "ARGUMENTS", requires = "wire")]
+    arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
@@ -291,7 +311,26 @@ fn run(command: Command) -> Result<()> {
             tests::run(&test.arguments)
         }
         Command::Bench(bench) if bench.sim => {
-            build::bench_simulator(bench.rounds, bench.json.as_deref())
+            const ROUNDS: u32 = 5;
+            build::bench_simulator(bench.rounds.unwrap_or(ROUNDS), bench.json.as_deref())
+        }
+        Command::Bench(bench) if bench.wire => {
+            root::require("cargo xtask bench --wire")?;
+            setup::run(false, setup::Purpose::Lab)?;
+            let program = build::wire_bench()?;
+            let mut arguments: Vec<OsString> = vec!["wire".into()];
+            if bench.quick {
+                arguments.push("--quick".into());
+            }
+            option(&mut arguments, "--json", bench.json);
+            option(&mut arguments, "--svg", bench.svg);
+            option(
+                &mut arguments,
+                "--rounds",
+                bench.rounds.map(|count| count.to_string()),
+            );
+            arguments.extend(bench.arguments);
+            Err(build::replace_by(&program, &arguments))
         }
         Command::Bench(_) => build::bench(),
         Command::Sim(sim) => {

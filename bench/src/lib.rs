@@ -1,0 +1,20 @@
+//! Weir wire to wire: how many frames a second go through it without loss, what is left at overload, how long a frame is on its way
+//! and what it costs, side by side with a bare forwarder, Open vSwitch and the kernel's bridge, in one run on one machine.
+//!
+//! [`rounds::Plan`] says what is measured; [`report`] makes tables and pictures of it. The book's page
+//! "Wire to wire" says what the figures mean.
+
+pub mod cpu;
+pub mod forwarder;
+pub mod frame;
+pub mod histogram;
+pub mod measure;
+pub mod programs;
+pub mod report;
+pub mod rounds;
+pub mod search;
+pub mod sender;
+pub mod stage;
+pub mod system;
+pub mod trial;
+pub mod xsk;

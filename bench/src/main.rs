@@ -1,0 +1,190 @@
+//! `weir-bench`: measures switches wire to wire.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{bail, Context, Result};
+use clap::{Args, Parser, Subcommand};
+use weir_bench::measure::Effort;
+use weir_bench::rounds::{Measured, Plan};
+use weir_bench::system::System;
+use weir_bench::{forwarder, report};
+use weir_lab::lab::interrupt;
+
+const INTERRUPTED: u8 = 130;
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "weir-bench",
+    version,
+    about = "Measures switches wire to wire over veth",
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Measure.
+    Wire(WireArguments),
+    /// Make the report of a measurement again.
+    Report(ReportArguments),
+    /// The bare forwarder, in this network namespace; ends with standard input.
+    #[command(hide = true)]
+    Forward {
+        first: String,
+        second: String,
+        /// CPU that it is bound to.
+        #[arg(long)]
+        cpu: Option<usize>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct WireArguments {
+    /// One round of short trials at the smallest and the largest frame.
+    #[arg(long)]
+    quick: bool,
+    /// Which systems [default: all].
+    #[arg(long, value_enum, value_delimiter = ',')]
+    systems: Vec<System>,
+    /// Frame sizes in bytes, FCS included [default: 64,256,1024,1500; with --quick 64,1500].
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(64..=1518))]
+    sizes: Vec<u32>,
+    /// Numbers of flows, powers of two [default: 1,1024; with --quick 1].
+    #[arg(long, value_delimiter = ',', value_parser = flow_count)]
+    flows: Vec<u32>,
+    /// Rounds [default: 3; with --quick 1].
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: Option<u32>,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+struct ReportArguments {
+    /// The measurement, as `--json` wrote it.
+    file: PathBuf,
+    /// Draw it.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct OutputArguments {
+    /// All that was measured, as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Draw it.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            match error.downcast_ref::<interrupt::Interrupted>() {
+                Some(_) => ExitCode::from(INTERRUPTED),
+                None => ExitCode::FAILURE,
+            }
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Forward { first, second, cpu } => forwarder::run([&first, &second], cpu),
+        Command::Wire(arguments) => wire(arguments),
+        Command::Report(ReportArguments { file, svg }) => {
+            let text =
+                std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+            let measured: Measured =
+                serde_json::from_str(&text).with_context(|| file.display().to_string())?;
+            print(&measured, svg.as_deref())
+        }
+    }
+}
+
+fn wire(arguments: WireArguments) -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        bail!("network namespaces need root; try `sudo -E env \"PATH=$PATH\" …`");
+    }
+    interrupt::catch()?;
+    let json = arguments.output.json.clone();
+    let svg = arguments.output.svg.clone();
+    let measured = plan(arguments).run()?;
+    if let Some(file) = json {
+        let text = serde_json::to_string_pretty(&measured)?;
+        std::fs::write(&file, text).with_context(|| file.display().to_string())?;
+    }
+    print(&measured, svg.as_deref())
+}
+
+fn plan(arguments: WireArguments) -> Plan {
+    let quick = arguments.quick;
+    let or = |given: Vec<u32>, thorough: &[u32], short: &[u32]| match (given.is_empty(), quick) {
+        (false, _) => given,
+        (true, false) => thorough.to_vec(),
+        (true, true) => short.to_vec(),
+    };
+    let sizes = or(arguments.sizes, &[64, 256, 1024, 1500], &[64, 1500]);
+    let (rounds, effort) = if quick {
+        (1, Effort::QUICK)
+    } else {
+        (3, Effort::THOROUGH)
+    };
+    Plan {
+        systems: if arguments.systems.is_empty() {
+            System::ALL.to_vec()
+        } else {
+            arguments.systems
+        },
+        frame_bytes: sizes.into_iter().map(|size| size as usize).collect(),
+        flows: or(arguments.flows, &[1, 1024], &[1]),
+        effort: Effort {
+            rounds: arguments.rounds.unwrap_or(rounds),
+            ..effort
+        },
+    }
+}
+
+fn print(measured: &Measured, svg: Option<&Path>) -> Result<()> {
+    print!("{}", report::text(measured));
+    println!(
+        "CPUs {:?} of {} ({}), Linux {}; load {} before, {} after; {:.0} s",
+        measured.machine.cpus,
+        measured.machine.cpu_count,
+        measured.machine.processor,
+        measured.machine.kernel,
+        measured.machine.load_before,
+        measured.machine.load_after,
+        measured.took_seconds
+    );
+    if let Some(file) = svg {
+        std::fs::write(file, report::svg(measured)).with_context(|| file.display().to_string())?;
+    }
+    Ok(())
+}
+
+fn flow_count(text: &str) -> Result<u32, String> {
+    const MOST: u32 = 1 << 15;
+    match text.parse::<u32>() {
+        Ok(count) if count.is_power_of_two() && count <= MOST => Ok(count),
+        _ => Err(format!("a power of two up to {MOST} is legal")),
+    }
+}
+
+#[cfg(test)]
+mod command_line {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,230 @@
+//! What is measured of one system with one kind of traffic: throughput without loss, goodput at overload, latency.
+//!
+//! Rates are searched for with live frames, which cost the sender's CPU least. Latency is measured with AF_XDP, because live
+//! frames wait for their batch.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::search::{search, Tried};
+use crate::system::System;
+use crate::trial::{Generator, Load, Outcome, Traffic, Trials};
+
+/// Loads of the overload trials, as multiples of the rate without loss.
+pub const OVERLOADS: [u32; 3] = [1, 2, 4];
+/// Loads of the latency trials, in percent of the rate without loss.
+pub const LATENCY_LOADS: [u32; 3] = [10, 50, 90];
+
+/// How thoroughly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Effort {
+    /// Rounds in which the systems take turns.
+    pub rounds: u32,
+    /// Bisections of a search.
+    pub steps: u32,
+    /// One trial of a search, in milliseconds.
+    pub search_trial_ms: u64,
+    /// One trial at overload, in milliseconds.
+    pub overload_trial_ms: u64,
+    /// One trial for latency, in milliseconds.
+    pub latency_trial_ms: u64,
+}
+
+impl Effort {
+    /// Three rounds.
+    pub const THOROUGH: Self = Self {
+        rounds: 3,
+        steps: 6,
+        search_trial_ms: 400,
+        overload_trial_ms: 400,
+        latency_trial_ms: 800,
+    };
+    /// To look at: one round, short trials.
+    pub const QUICK: Self = Self {
+        rounds: 1,
+        steps: 5,
+        search_trial_ms: 300,
+        overload_trial_ms: 300,
+        latency_trial_ms: 300,
+    };
+}
+
+/// One system with one kind of traffic in one round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// Counted from 1.
+    pub round: u32,
+    /// See [`System::name`].
+    pub system: String,
+    /// With FCS.
+    pub frame_bytes: usize,
+    /// Number of flows.
+    pub flows: u32,
+    /// Throughput without loss.
+    pub lossless: LosslessRate,
+    /// As fast as the sender could.
+    pub fastest: Sample,
+    /// At multiples of the rate without loss.
+    pub overload: Vec<Sample>,
+    /// At parts of it.
+    pub latency: Vec<Sample>,
+    /// Frames lost in all trials, by what the system calls the reason.
+    pub losses: BTreeMap<String, u64>,
+}
+
+/// Throughput without loss.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LosslessRate {
+    /// Frames per second.
+    pub frames_per_second: f64,
+    /// True when nothing was lost at the sender's fastest.
+    pub is_sender_bound: bool,
+    /// Trials of the search.
+    pub trials: u32,
+}
+
+/// One trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// What was aimed at, in percent of the rate without loss; absent for as fast as possible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub percent: Option<u32>,
+    /// What sent: `af_xdp` or `live_frames`.
+    pub generator: String,
+    /// Frames per second sent.
+    pub offered: f64,
+    /// Frames per second received.
+    pub goodput: f64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Of these, lost.
+    pub lost: u64,
+    /// Received after one that was sent later.
+    pub reordered: u64,
+    /// PFC frames that the switch sent to the sender.
+    pub pfc_frames: u64,
+    /// CPU time of the switch's threads for each frame received.
+    pub switch_nanos_per_frame: f64,
+    /// CPU time of all that a frame passes, from the sender's system call to the receiver's program, for each frame received.
+    pub path_nanos_per_frame: f64,
+    /// CPU time of everything else on the machine, as a share of one CPU.
+    pub others_share: f64,
+    /// Half of all frames were not longer on their way, in nanoseconds.
+    pub p50_nanos: Option<u64>,
+    /// 99 % of all frames.
+    pub p99_nanos: Option<u64>,
+    /// 99.9 % of all frames.
+    pub p999_nanos: Option<u64>,
+}
+
+impl Measurement {
+    /// Measures a system that is ready.
+    ///
+    /// # Errors
+    ///
+    /// Those of a trial.
+    pub fn make(
+        system: System,
+        round: u32,
+        traffic: Traffic,
+        effort: &Effort,
+        trials: &mut Trials<'_>,
+    ) -> Result<Self> {
+        let losses_before = trials.switch().losses()?;
+        warm_up(trials)?;
+        let load = |by: Generator, rate: Option<f64>, millis: u64| Load {
+            rate,
+            by,
+            duration: Duration::from_millis(millis),
+        };
+        let mut fastest = None;
+        let lossless = search(effort.steps, |rate| -> Result<Tried> {
+            let outcome = trials.run(load(Generator::LiveFrames, rate, effort.search_trial_ms))?;
+            let tried = Tried {
+                offered: outcome.offered(),
+                goodput: outcome.goodput(),
+                lost: outcome.lost(),
+            };
+            if rate.is_none() {
+                fastest = Some(Sample::of(None, Generator::LiveFrames, &outcome));
+            }
+            Ok(tried)
+        })?;
+        let fastest =
+            fastest.ok_or_else(|| anyhow::anyhow!("a search begins with the fastest rate"))?;
+        let mut overload = Vec::with_capacity(OVERLOADS.len());
+        for times in OVERLOADS {
+            let rate = lossless.rate * f64::from(times);
+            if rate > 0.0 {
+                let load = load(Generator::LiveFrames, Some(rate), effort.overload_trial_ms);
+                overload.push(Sample::of(Some(100 * times), load.by, &trials.run(load)?));
+            }
+        }
+        let mut latency = Vec::with_capacity(LATENCY_LOADS.len());
+        for percent in LATENCY_LOADS {
+            let rate = lossless.rate * f64::from(percent) / 100.0;
+            if rate > 0.0 {
+                let load = load(Generator::AfXdp, Some(rate), effort.latency_trial_ms);
+                latency.push(Sample::of(Some(percent), load.by, &trials.run(load)?));
+            }
+        }
+        let mut losses = trials.switch().losses()?;
+        for (reason, count) in &mut losses {
+            *count -= losses_before.get(reason).copied().unwrap_or(0).min(*count);
+        }
+        losses.retain(|_, count| *count > 0);
+        Ok(Self {
+            round,
+            system: system.name().to_owned(),
+            frame_bytes: traffic.frame_bytes,
+            flows: traffic.flows,
+            lossless: LosslessRate {
+                frames_per_second: lossless.rate,
+                is_sender_bound: lossless.is_sender_bound,
+                trials: lossless.trials,
+            },
+            fastest,
+            overload,
+            latency,
+            losses,
+        })
+    }
+}
+
+/// Caches, tables and learnt flows.
+fn warm_up(trials: &mut Trials<'_>) -> Result<()> {
+    const LOAD: Load = Load {
+        rate: Some(100_000.0),
+        by: Generator::AfXdp,
+        duration: Duration::from_millis(200),
+    };
+    let outcome = trials.run(LOAD)?;
+    if outcome.tally.frames == 0 {
+        anyhow::bail!("nothing arrives: {} probes were sent", outcome.sent);
+    }
+    Ok(())
+}
+
+impl Sample {
+    fn of(percent: Option<u32>, by: Generator, outcome: &Outcome) -> Self {
+        Self {
+            percent,
+            generator: by.name().to_owned(),
+            offered: outcome.offered(),
+            goodput: outcome.goodput(),
+            sent: outcome.sent,
+            lost: outcome.lost(),
+            reordered: outcome.tally.reordered,
+            pfc_frames: outcome.pfc_frames,
+            switch_nanos_per_frame: outcome.nanos_per_frame(outcome.cpu.switch),
+            path_nanos_per_frame: outcome.nanos_per_frame(outcome.cpu.path()),
+            others_share: outcome.cpu.others() as f64 / outcome.elapsed.as_nanos() as f64,
+            p50_nanos: outcome.latency.quantile_nanos(0.5),
+            p99_nanos: outcome.latency.quantile_nanos(0.99),
+            p999_nanos: outcome.latency.quantile_nanos(0.999),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The sending and the receiving host, and the namespace between them where a switch goes.
+//!
+//! ```text
+//!   namespace `hosts`                    namespace `switch`
+//!   sender   ── h1 ═══════ veth ═══════ p1 ──┐
+//!                                            │ the switch under test
+//!   receiver ── h2 ═══════ veth ═══════ p2 ──┘
+//! ```
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use nix::net::if_::if_nametoindex;
+use nix::sched::{setns, CloneFlags};
+use weir_lab::lab::names::Names;
+use weir_lab::lab::topology::Topology;
+
+use crate::programs::HostPrograms;
+use crate::sender::Sender;
+
+/// The switch's ports: the one that the sender hangs on, and the receiver's.
+pub const PORTS: [&str; 2] = ["p1", "p2"];
+/// The sender's address.
+pub const SOURCE: [u8; 6] = [0x02, 0x57, 0x42, 0, 0, 1];
+/// The receiver's address.
+pub const DESTINATION: [u8; 6] = [0x02, 0x57, 0x42, 0, 0, 2];
+/// Line rate that switches are told of: more than any of them reaches.
+pub const LINE_GBITS: u64 = 100;
+/// 512 bit times.
+pub const QUANTUM_PICOS: u64 = 512 * 1_000 / LINE_GBITS;
+
+const HOSTS: [&str; 2] = ["h1", "h2"];
+
+/// The hosts, and room for a switch. Gone with the value; the fields go in this order.
+#[derive(Debug)]
+pub struct Stage {
+    /// The hosts' programs.
+    pub programs: HostPrograms,
+    /// The sending host.
+    pub sender: Sender,
+    /// Index of the sender's device.
+    pub sender_ifindex: u32,
+    _inside: Inside,
+    _topology: Topology,
+    directory: Directory,
+    names: Names,
+}
+
+impl Stage {
+    /// Builds namespaces and links, and moves the calling thread into the hosts' namespace for as long as the value lives.
+    ///
+    /// # Errors
+    ///
+    /// When a namespace, a socket or a program cannot be had; it needs root.
+    pub fn build() -> Result<Self> {
+        let names = Names::new();
+        let directory = Directory(names.directory().to_owned());
+        let topology = Topology::build(&plan(&names), &names)?;
+        let inside = Inside::enter(&names.namespace("hosts"))?;
+        let index = |device| if_nametoindex(device).with_context(|| String::from(device));
+        let indices = [index(HOSTS[0])?, index(HOSTS[1])?];
+        Ok(Self {
+            programs: HostPrograms::attach(&indices)?,
+            sender: Sender::open(HOSTS[0])?,
+            sender_ifindex: indices[0],
+            _inside: inside,
+            _topology: topology,
+            directory,
+            names,
+        })
+    }
+
+    /// The switch's namespace.
+    pub fn namespace(&self) -> String {
+        self.names.namespace("switch")
+    }
+
+    /// Files of the switch under test.
+    pub fn directory(&self) -> &Path {
+        &self.directory.0
+    }
+}
+
+/// An address as text.
+pub fn address(bytes: [u8; 6]) -> String {
+    let parts: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    parts.join(":")
+}
+
+fn plan(names: &Names) -> String {
+    let (hosts, switch) = (names.namespace("hosts"), names.namespace("switch"));
+    let mut plan = format!("ns {hosts}\nns {switch}\n");
+    for ((host, port), of_host) in HOSTS.iter().zip(PORTS).zip([SOURCE, DESTINATION]) {
+        let of_host = address(of_host);
+        plan.push_str(&format!(
+            "veth {switch} {port} - {hosts} {host} {of_host} 1500\n"
+        ));
+    }
+    plan
+}
+
+/// The calling thread in another network namespace, until dropped.
+#[derive(Debug)]
+struct Inside {
+    before: File,
+}
+
+impl Inside {
+    fn enter(namespace: &str) -> Result<Self> {
+        let before = File::open("/proc/thread-self/ns/net").context("/proc/thread-self/ns/net")?;
+        let path = format!("/run/netns/{namespace}");
+        let file = File::open(&path).with_context(|| path.clone())?;
+        setns(file, CloneFlags::CLONE_NEWNET).context(path)?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        if let Err(error) = setns(&self.before, CloneFlags::CLONE_NEWNET) {
+            eprintln!("going back to the network namespace: {error}");
+        }
+    }
+}
+
+/// Removed with the value.
+#[derive(Debug)]
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,174 @@
+//! What is measured, each system behind one trait.
+
+mod bare;
+mod bridge;
+mod ovs;
+mod weir;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+use weir_lab::lab::interrupt::wait_for;
+use weir_lab::lab::process::inside;
+
+use crate::cpu::Cpus;
+use crate::stage::Stage;
+
+/// The priority that probes have; Weir's ports give it to all frames.
+pub const PRIORITY: u8 = 3;
+
+/// How long a system may take to start, to answer, and to end.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A system that can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub enum System {
+    /// The bare forwarder: one thread, two sockets, nothing looked at.
+    Bare,
+    /// Weir with a lossy class.
+    WeirLossy,
+    /// Weir with a class of mode pfc.
+    WeirPfc,
+    /// Weir with a class of mode level.
+    WeirLevel,
+    /// Open vSwitch with ports of type afxdp.
+    Ovs,
+    /// The kernel's bridge.
+    Bridge,
+}
+
+impl System {
+    /// All, the one that others are compared with first.
+    pub const ALL: [Self; 6] = [
+        Self::Bare,
+        Self::WeirLossy,
+        Self::WeirPfc,
+        Self::WeirLevel,
+        Self::Ovs,
+        Self::Bridge,
+    ];
+
+    /// In JSON and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bare => "bare",
+            Self::WeirLossy => "weir-lossy",
+            Self::WeirPfc => "weir-pfc",
+            Self::WeirLevel => "weir-level",
+            Self::Ovs => "ovs",
+            Self::Bridge => "bridge",
+        }
+    }
+
+    /// Fails when it cannot be measured here, before anything is.
+    ///
+    /// # Errors
+    ///
+    /// With the remedy.
+    pub fn check(self) -> Result<()> {
+        match self {
+            Self::Ovs => ovs::check(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts it between the hosts, and waits until it forwards.
+    ///
+    /// # Errors
+    ///
+    /// When it is not installed or does not start.
+    pub fn start(self, stage: &Stage, cpus: Cpus) -> Result<Box<dyn Switch>> {
+        let started: Result<Box<dyn Switch>> = match self {
+            Self::Bare => bare::Bare::start(stage, cpus).map(|it| Box::new(it) as _),
+            Self::WeirLossy => {
+                weir::Weir::start(stage, cpus, weir::LOSSY).map(|it| Box::new(it) as _)
+            }
+            Self::WeirPfc => weir::Weir::start(stage, cpus, weir::PFC).map(|it| Box::new(it) as _),
+            Self::WeirLevel => {
+                weir::Weir::start(stage, cpus, weir::LEVEL).map(|it| Box::new(it) as _)
+            }
+            Self::Ovs => ovs::Ovs::start(stage, cpus).map(|it| Box::new(it) as _),
+            Self::Bridge => bridge::Bridge::start(stage).map(|it| Box::new(it) as _),
+        };
+        started.with_context(|| format!("starting {}", self.name()))
+    }
+}
+
+/// A switch between the two ports of a [`Stage`]. Dropped, its processes are killed.
+pub trait Switch {
+    /// Processes whose threads do its work; none where softirqs do.
+    fn processes(&self) -> Vec<u32>;
+
+    /// Frames lost since it was started, by what it calls the reason.
+    ///
+    /// # Errors
+    ///
+    /// When it does not say.
+    fn losses(&mut self) -> Result<BTreeMap<String, u64>>;
+
+    /// Fails when it has ended.
+    ///
+    /// # Errors
+    ///
+    /// Then.
+    fn check(&mut self) -> Result<()>;
+
+    /// Ends it in the ordinary way, and takes away what it made.
+    ///
+    /// # Errors
+    ///
+    /// When it does not end.
+    fn end(self: Box<Self>) -> Result<()>;
+}
+
+/// Runs a program in the switch's namespace; what it printed.
+fn output(namespace: &str, words: &[&str]) -> Result<String> {
+    let (program, arguments) = words.split_first().context("a program")?;
+    run(inside(namespace, Path::new(program)).args(arguments))
+}
+
+/// Runs a program that must succeed; what it printed.
+fn run(command: &mut Command) -> Result<String> {
+    let output = command
+        .output()
+        .with_context(|| format!("starting {command:?}"))?;
+    if !output.status.success() {
+        bail!(
+            "{command:?}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Looks at `condition` until it gives a value.
+fn wait<T>(what: &str, condition: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    wait_for(LIMIT, condition)?.with_context(|| format!("not within {} s: {what}", LIMIT.as_secs()))
+}
+
+/// `drop` of receipt and transmission of a device, by procfs of its namespace.
+fn device_drops(namespace: &str, devices: &[&str]) -> Result<BTreeMap<String, u64>> {
+    let text = output(namespace, &["cat", "/proc/self/net/dev"])?;
+    let mut drops = BTreeMap::new();
+    for line in text.lines() {
+        let Some((device, fields)) = line.split_once(':') else {
+            continue;
+        };
+        let device = device.trim();
+        if !devices.contains(&device) {
+            continue;
+        }
+        let fields: Vec<u64> = fields
+            .split_whitespace()
+            .map_while(|field| field.parse().ok())
+            .collect();
+        for (direction, at) in [("rx", 3), ("tx", 11)] {
+            let count = fields.get(at).copied().unwrap_or(0);
+            drops.insert(format!("{device} {direction} drop"), count);
+        }
+    }
+    Ok(drops)
+}

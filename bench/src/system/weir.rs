@@ -1,0 +1,112 @@
+//! Weir's daemon as it is, with one class for all frames.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use weir_api::client;
+use weir_api::daemon::{Port, Status};
+use weir_lab::lab::process::{inside, program, Process};
+
+use super::{device_drops, wait, Switch, LIMIT, PRIORITY};
+use crate::cpu::Cpus;
+use crate::stage::{address, Stage, DESTINATION, LINE_GBITS, PORTS, SOURCE};
+
+/// The class's mode and what it takes. Buffers are alike, and the headroom holds what a receiving ring of 2,048 frames of any length
+/// has when the pause goes out.
+pub(super) const LOSSY: &str = "mode = \"lossy\"\nbuffer = \"512KiB\"\n";
+/// See [`LOSSY`].
+pub(super) const PFC: &str =
+    "mode = \"pfc\"\nxoff = \"512KiB\"\nxon = \"384KiB\"\nheadroom = \"4MiB\"\n";
+/// See [`LOSSY`].
+pub(super) const LEVEL: &str =
+    "mode = \"level\"\nxoff = \"512KiB\"\nxon = \"384KiB\"\nheadroom = \"4MiB\"\nmax-hops = 4\n";
+
+/// A running daemon.
+pub(super) struct Weir {
+    process: Process,
+    socket: PathBuf,
+    namespace: String,
+}
+
+impl Weir {
+    pub(super) fn start(stage: &Stage, cpus: Cpus, class: &str) -> Result<Self> {
+        let run_dir = stage.directory().join("run");
+        let file = stage.directory().join("switchd.toml");
+        std::fs::write(&file, config(&run_dir, cpus, class))
+            .with_context(|| file.display().to_string())?;
+        let mut command = inside(&stage.namespace(), &program("weir-switchd")?);
+        command.arg("--config").arg(&file);
+        let process = Process::start(
+            "weir-switchd",
+            command,
+            &stage.directory().join("switchd.log"),
+        )?;
+        let mut weir = Self {
+            process,
+            socket: run_dir.join("api.sock"),
+            namespace: stage.namespace(),
+        };
+        wait("weir-switchd forwards", || {
+            weir.process.check()?;
+            let status = client::get::<Status>(&weir.socket, "/v1/status", LIMIT);
+            Ok(status
+                .is_ok_and(|status| status.state == "running")
+                .then_some(()))
+        })?;
+        Ok(weir)
+    }
+}
+
+impl Switch for Weir {
+    fn processes(&self) -> Vec<u32> {
+        vec![self.process.id()]
+    }
+
+    fn losses(&mut self) -> Result<BTreeMap<String, u64>> {
+        let ports: Vec<Port> = client::get(&self.socket, "/v1/ports", LIMIT)?;
+        let mut all = device_drops(&self.namespace, &PORTS)?;
+        for port in ports {
+            for (reason, count) in port.drops_total {
+                *all.entry(reason).or_default() += count;
+            }
+            let kernel = port.kernel_losses;
+            *all.entry("no room to receive".into()).or_default() +=
+                kernel.rx_dropped_total + kernel.rx_ring_full_total;
+        }
+        Ok(all)
+    }
+
+    fn check(&mut self) -> Result<()> {
+        self.process.check()
+    }
+
+    fn end(self: Box<Self>) -> Result<()> {
+        self.process.end(LIMIT)
+    }
+}
+
+/// Ports take the priority from nowhere, so that probes need no tag that other systems would have to read.
+fn config(run_dir: &std::path::Path, cpus: Cpus, class: &str) -> String {
+    let mut text = format!(
+        "name = \"bench\"\nrun-dir = \"{}\"\n\
+         [metrics]\nlisten = \"off\"\n[page]\nlisten = \"off\"\n\
+         [dataplane]\ncpu = {}\n\
+         [[class]]\nname = \"bench\"\npriority = {PRIORITY}\n{class}",
+        run_dir.display(),
+        cpus.switch
+    );
+    for port in PORTS {
+        text.push_str(&format!(
+            "[[port]]\ndevice = \"{port}\"\nrole = \"edge\"\nrate = \"{LINE_GBITS}Gbit\"\n\
+             trust = \"port\"\ndefault-priority = {PRIORITY}\n"
+        ));
+    }
+    for (port, host) in PORTS.iter().zip([SOURCE, DESTINATION]) {
+        text.push_str(&format!(
+            "[[route]]\ndestination = \"{}\"\nports = [\"{port}\"]\n",
+            address(host)
+        ));
+    }
+    text
+}
