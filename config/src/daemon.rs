@@ -100,17 +100,36 @@ impl Default for PageConfig {
 pub struct LogConfig {
     /// A `tracing` filter: `info`, or `info,weir_switchd::dataplane=debug`.
     pub level: String,
-    /// How lines look.
+    /// How the log looks, and where it goes.
     pub format: LogFormat,
 }
 
-/// How log lines look.
+/// How the log looks, and where it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// `journal` where systemd connects standard error to the journal, `text` elsewhere.
+    Auto,
+    /// Lines for people, on standard error.
     Text,
-    /// One JSON object a line.
+    /// One JSON object a line, on standard error.
     Json,
+    /// Entries with fields, in systemd's journal.
+    Journal,
+}
+
+impl LogFormat {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Text, Self::Json, Self::Journal];
+
+    /// As the configuration file has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Journal => "journal",
+        }
+    }
 }
 
 /// `[dataplane]`.
@@ -359,7 +378,7 @@ impl Default for LogConfig {
     fn default() -> Self {
         Self {
             level: "info".into(),
-            format: LogFormat::Text,
+            format: LogFormat::Auto,
         }
     }
 }

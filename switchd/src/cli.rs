@@ -20,7 +20,7 @@ pub const EXIT_CUT_SHORT: u8 = 4;
 ///
 /// Frames are received at XDP, switched in userspace and sent through AF_XDP sockets. While it runs,
 /// every frame that arrives at a port belongs to the switch and not to the kernel. The daemon stays in
-/// the foreground and logs to standard error.
+/// the foreground and logs to standard error, or under systemd to the journal.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "weir-switchd", version, max_term_width = 100, after_long_help = AFTER_HELP)]
 pub struct Cli {

@@ -20,7 +20,7 @@ use crate::control::{self, Control, ControlSettings, Shared, Stage, SupervisorEr
 use crate::page::{self, PageSettings};
 use crate::reload::Reloader;
 use crate::run_dir::{RunDir, RunDirError};
-use crate::{api, metrics, service};
+use crate::{api, metrics, service, watchdog};
 
 /// How long answers that are on their way may take once the daemon ends.
 const ANSWERS_WAIT: Duration = Duration::from_secs(1);
@@ -44,6 +44,8 @@ pub struct Plan {
     pub drain: Duration,
     /// Reads the configuration file again; `None` where there is none.
     pub reloader: Option<Reloader>,
+    /// How long the service manager waits for a heartbeat; `None` when it wants none.
+    pub watchdog: Option<Duration>,
 }
 
 /// What a signal asks for.
@@ -255,6 +257,9 @@ async fn run_in<D: RunningDataplane>(
     if let Some((listener, names)) = page_listener {
         let serve = page::serve(listener, Arc::clone(&shared), names);
         tasks.push(watched("live page", serve));
+    }
+    if let Some(limit) = plan.watchdog {
+        tasks.push(tokio::spawn(watchdog::beat(Arc::clone(&shared), limit)));
     }
     let page = plan.page.as_ref().map(|settings| settings.listen);
     log_ready(&shared, &plan.api_socket, plan.metrics, page);

@@ -19,3 +19,4 @@ pub mod reload;
 pub mod run_dir;
 pub mod service;
 pub mod setup;
+pub mod watchdog;

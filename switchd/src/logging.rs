@@ -1,32 +1,35 @@
-//! The daemon's log on standard error.
+//! The daemon's log: lines on standard error, or entries with fields in systemd's journal.
 //!
-//! Lines go through a bounded queue to a thread of their own: whoever reads standard error may stop
-//! reading, and neither dataplane nor control plane may wait for that. Lines that find the queue full
-//! are lost, and the log says how many.
+//! Either goes through a bounded queue to a thread of its own: whoever reads standard error may stop
+//! reading, the journal may be stuck, and neither dataplane nor control plane may wait for that. Lines that
+//! find the queue full are lost, and the log says how many.
 
-use std::io::{self, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::Arc;
-use std::time::Duration;
+mod journal;
+mod queue;
 
-use crossbeam::channel::{bounded, Receiver, Sender};
-use tracing_subscriber::fmt::{self, MakeWriter};
+use std::io;
+
+use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{reload, EnvFilter, Registry};
 
-/// Lines that wait to be written at most.
-const QUEUE_CAPACITY: usize = 4_096;
-/// How long the end of the daemon waits for the last lines.
-const FLUSH_WAIT: Duration = Duration::from_secs(1);
+use journal::{Journal, JournalLayer};
 
-/// How lines look.
+pub use queue::LogGuard;
+
+/// How the log looks, and where it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// [`Journal`](Self::Journal) where systemd connects standard error to the journal, [`Text`](Self::Text)
+    /// elsewhere.
+    Auto,
+    /// Lines for people, on standard error.
     Text,
-    /// One JSON object a line.
+    /// One JSON object a line, on standard error.
     Json,
+    /// Entries with fields, in the journal.
+    Journal,
 }
 
 /// Why the log cannot be set up.
@@ -43,6 +46,12 @@ pub enum LogError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The journal is asked for and is not there.
+    #[error("log.format is \"journal\", and the journal cannot be reached at {path}: {source}", path = journal::SOCKET)]
+    Journal {
+        /// Why not.
+        source: io::Error,
+    },
     /// The thread that writes cannot be started.
     #[error("cannot start the log's thread: {0}")]
     Thread(#[from] io::Error),
@@ -58,13 +67,26 @@ pub enum LogError {
 /// See [`LogError`].
 pub fn start(level: &str, format: LogFormat) -> Result<(LogGuard, LevelHandle), LogError> {
     let filter = filter(level)?;
-    let (writer, guard) = queue(io::stderr())?;
+    let journal = match format {
+        LogFormat::Journal => {
+            Some(Journal::connect().map_err(|source| LogError::Journal { source })?)
+        }
+        // Without a journal that answers, standard error is as good as it gets.
+        LogFormat::Auto if journal::has_standard_error() => Journal::connect().ok(),
+        LogFormat::Auto | LogFormat::Text | LogFormat::Json => None,
+    };
+    let to_journal = journal.is_some();
+    let (queue, guard) = queue::start(io::stderr(), journal)?;
     let (filter, handle) = reload::Layer::new(filter);
-    let lines = fmt::layer().with_ansi(false).with_writer(writer);
     let registry = tracing_subscriber::registry().with(filter);
-    match format {
-        LogFormat::Text => registry.with(lines).try_init(),
-        LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init(),
+    if to_journal {
+        registry.with(JournalLayer::new(queue)).try_init()
+    } else {
+        let lines = fmt::layer().with_ansi(false).with_writer(queue);
+        match format {
+            LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init(),
+            _ => registry.with(lines).try_init(),
+        }
     }
     .map_err(|_| LogError::Twice)?;
     Ok((guard, LevelHandle(handle)))
@@ -92,144 +114,4 @@ fn filter(level: &str) -> Result<EnvFilter, LogError> {
         level: level.to_owned(),
         reason: error.to_string(),
     })
-}
-
-/// Writes the last lines when it is dropped.
-#[derive(Debug)]
-pub struct LogGuard {
-    lines: Sender<Line>,
-}
-
-impl LogGuard {
-    /// Waits, for a second at most, until what was logged so far is written.
-    pub fn flush(&self) {
-        let (done, written) = bounded(1);
-        if self
-            .lines
-            .send_timeout(Line::Flush(done), FLUSH_WAIT)
-            .is_ok()
-        {
-            // Nothing more can be done about a reader that does not read.
-            let _ = written.recv_timeout(FLUSH_WAIT);
-        }
-    }
-}
-
-impl Drop for LogGuard {
-    fn drop(&mut self) {
-        self.flush();
-    }
-}
-
-#[derive(Debug)]
-enum Line {
-    Text(Vec<u8>),
-    Flush(Sender<()>),
-}
-
-#[derive(Clone, Debug)]
-struct QueueWriter {
-    lines: Sender<Line>,
-    lost: Arc<AtomicU64>,
-}
-
-fn queue(output: impl Write + Send + 'static) -> io::Result<(QueueWriter, LogGuard)> {
-    let (lines, queued) = bounded(QUEUE_CAPACITY);
-    let lost = Arc::new(AtomicU64::new(0));
-    let writer = QueueWriter {
-        lines: lines.clone(),
-        lost: Arc::clone(&lost),
-    };
-    std::thread::Builder::new()
-        .name("weir-log".to_owned())
-        .spawn(move || write_lines(&queued, &lost, output))?;
-    Ok((writer, LogGuard { lines }))
-}
-
-fn write_lines(lines: &Receiver<Line>, lost: &AtomicU64, mut output: impl Write) {
-    // There is nowhere to report that the log cannot be written.
-    for line in lines {
-        match line {
-            Line::Text(bytes) => {
-                let _ = output.write_all(&bytes);
-            }
-            Line::Flush(done) => {
-                let _ = output.flush();
-                let _ = done.send(());
-            }
-        }
-        let lost = lost.swap(0, Ordering::Relaxed);
-        if lost > 0 {
-            let _ = writeln!(
-                output,
-                "{lost} log lines were lost: the log is read too slowly"
-            );
-        }
-    }
-}
-
-impl<'a> MakeWriter<'a> for QueueWriter {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self::Writer {
-        self.clone()
-    }
-}
-
-impl Write for QueueWriter {
-    /// Takes a whole line: tracing-subscriber writes each with one call.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.lines.try_send(Line::Text(bytes.to_vec())).is_err() {
-            self.lost.fetch_add(1, Ordering::Relaxed);
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::Mutex;
-
-    /// Blocks in `write` until its gate opens.
-    struct Gated {
-        gate: Receiver<()>,
-        written: Arc<Mutex<Vec<u8>>>,
-    }
-
-    impl Write for Gated {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let _ = self.gate.recv();
-            self.written.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn a_stuck_reader_costs_lines_and_never_waits() {
-        let (open, gate) = bounded::<()>(0);
-        let written = Arc::default();
-        let (mut writer, guard) = queue(Gated {
-            gate,
-            written: Arc::clone(&written),
-        })
-        .unwrap();
-        for _ in 0..QUEUE_CAPACITY + 10 {
-            assert_eq!(writer.write(b"line\n").unwrap(), 5);
-        }
-        drop(open);
-        guard.flush();
-        let text = String::from_utf8(written.lock().unwrap().clone()).unwrap();
-        let lines = text.lines().filter(|line| *line == "line").count();
-        assert!((QUEUE_CAPACITY..QUEUE_CAPACITY + 10).contains(&lines));
-        assert!(text.contains("log lines were lost"));
-    }
 }

@@ -13,7 +13,7 @@ use weir_switchd::dataplane::Dataplane;
 use weir_switchd::logging::{self, LevelHandle, LogGuard};
 use weir_switchd::reload::Reloader;
 use weir_switchd::run_dir::{self, RunDir, RunDirError};
-use weir_switchd::{control, setup};
+use weir_switchd::{control, service, setup};
 
 /// Threads for the API and the metrics; the dataplane and the control plane have their own.
 const WORKERS: usize = 2;
@@ -121,6 +121,7 @@ async fn serve(
     let signals = signals()?;
     let plan = daemon::Plan {
         reloader: Some(Reloader::new(cli.config.clone(), config.clone(), level)),
+        watchdog: service::watchdog_limit(),
         ..setup::plan(&config, control::random_seed()?, cli.drain_timeout)
     };
     let start = move |run_dir: &RunDir| {

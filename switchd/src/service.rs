@@ -4,6 +4,7 @@ use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
 
 use crate::control::clock;
 
@@ -24,6 +25,25 @@ pub fn notify_reloading() {
     notify(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
 }
 
+/// How long the service manager waits for `WATCHDOG=1` before it ends this process; `None` when it does not watch it.
+pub fn watchdog_limit() -> Option<Duration> {
+    let variable = |name| std::env::var(name).ok();
+    limit(
+        variable("WATCHDOG_USEC").as_deref(),
+        variable("WATCHDOG_PID").as_deref(),
+        std::process::id(),
+    )
+}
+
+/// The variables may be inherited, and meant for another process (sd_watchdog_enabled(3)).
+fn limit(micros: Option<&str>, meant: Option<&str>, ours: u32) -> Option<Duration> {
+    if meant.is_some_and(|meant| meant.parse() != Ok(ours)) {
+        return None;
+    }
+    let micros: u64 = micros?.parse().ok()?;
+    (micros > 0).then(|| Duration::from_micros(micros))
+}
+
 fn send(name: &[u8], state: &str) -> io::Result<()> {
     let address = match name.strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name)?,
@@ -37,6 +57,22 @@ fn send(name: &[u8], state: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_process_that_is_watched_beats() {
+        let half = Some(Duration::from_millis(500));
+        assert_eq!(limit(Some("500000"), Some("7"), 7), half);
+        assert_eq!(limit(Some("500000"), None, 7), half);
+        for (micros, meant) in [
+            (Some("500000"), Some("8")),
+            (Some("500000"), Some("")),
+            (Some("0"), None),
+            (Some("soon"), None),
+            (None, Some("7")),
+        ] {
+            assert_eq!(limit(micros, meant, 7), None, "{micros:?} {meant:?}");
+        }
+    }
 
     #[test]
     fn the_manager_hears_it() {

@@ -36,6 +36,7 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
         },
         drain,
         reloader: None,
+        watchdog: None,
     }
 }
 
@@ -44,11 +45,13 @@ pub fn announced_ports(config: &DaemonConfig) -> Vec<AnnouncedPort> {
     announcement::lldp(config).ports
 }
 
-/// How log lines look.
+/// How the log looks, and where it goes.
 pub fn log_format(config: &DaemonConfig) -> logging::LogFormat {
     match config.log.format {
+        LogFormat::Auto => logging::LogFormat::Auto,
         LogFormat::Text => logging::LogFormat::Text,
         LogFormat::Json => logging::LogFormat::Json,
+        LogFormat::Journal => logging::LogFormat::Journal,
     }
 }
 

@@ -19,6 +19,7 @@ use weir_switchd::control::{self, Shared};
 use weir_switchd::daemon::RunningDataplane;
 use weir_switchd::dataplane::messages::Ring;
 use weir_switchd::metrics::histogram::Histogram;
+use weir_switchd::metrics::{render, Format};
 
 /// A priority with Levels in what is scraped.
 const LEVELS: u8 = 4;
@@ -27,6 +28,7 @@ struct Scraped {
     shared: Arc<Shared>,
     control: control::Control,
     text: String,
+    openmetrics: String,
 }
 
 /// Starts a control plane on a fake dataplane and renders what it knows.
@@ -85,11 +87,14 @@ async fn scrape() -> Scraped {
     .await;
     let mut scrapes = Histogram::new(&[1_000_000, 2_000_000]);
     scrapes.observe(1_500_000);
-    let text = weir_switchd::metrics::render(Arc::clone(&shared), snapshot, scrapes).unwrap();
+    let render = |format| render(Arc::clone(&shared), Arc::clone(&snapshot), scrapes, format);
+    let text = render(Format::Text).unwrap();
+    let openmetrics = render(Format::OpenMetrics).unwrap();
     Scraped {
         shared,
         control,
         text,
+        openmetrics,
     }
 }
 
@@ -263,26 +268,30 @@ async fn a_scrape_over_tcp_has_the_format_in_its_head() {
     );
     assert!(answer.body.contains("weir_build_info{"));
     assert_eq!(exchange(connect().await, "GET", "/").await.status, 404);
-    let (head, packed) = compressed(connect().await).await;
+    let (head, packed) = compressed(connect().await, "*/*").await;
     assert!(head.contains("content-encoding: gzip"), "{head}");
     assert!(packed.len() * 4 < answer.body.len(), "{}", packed.len());
-    let mut text = String::new();
-    GzDecoder::new(packed.as_slice())
-        .read_to_string(&mut text)
-        .unwrap();
+    let text = unpacked(&packed);
     // One scrape was before this one.
     assert!(text.contains("\nweir_scrape_seconds_count 1\n"), "{text}");
     promtool_is_content(&text);
+    let wanted = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5";
+    let (head, packed) = compressed(connect().await, wanted).await;
+    let named = "content-type: application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert!(head.contains(named), "{head}");
+    assert!(unpacked(&packed).ends_with("\n# EOF\n"));
     scraped.control.stop();
     server.await.unwrap().unwrap();
 }
 
-/// What `GET /metrics` gives to those who take gzip: head and body.
-async fn compressed(mut stream: tokio::net::TcpStream) -> (String, Vec<u8>) {
+/// What `GET /metrics` gives to those who take gzip and `accept`: head and body.
+async fn compressed(mut stream: tokio::net::TcpStream, accept: &str) -> (String, Vec<u8>) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let request =
-        b"GET /metrics HTTP/1.1\r\nHost: s\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n";
-    stream.write_all(request).await.unwrap();
+    let request = format!(
+        "GET /metrics HTTP/1.1\r\nHost: s\r\nAccept: {accept}\r\nAccept-Encoding: gzip\r\n\
+         Connection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await.unwrap();
     let end = answer
@@ -291,6 +300,94 @@ async fn compressed(mut stream: tokio::net::TcpStream) -> (String, Vec<u8>) {
         .unwrap();
     let head = String::from_utf8(answer[..end].to_vec()).unwrap();
     (head, answer[end + 4..].to_vec())
+}
+
+fn unpacked(packed: &[u8]) -> String {
+    let mut text = String::new();
+    GzDecoder::new(packed).read_to_string(&mut text).unwrap();
+    text
+}
+
+/// Python's official client library reads the whole text, and is strict. What it finds, as samples of the older
+/// format and metadata, one a line.
+fn read_by_the_official_parser(openmetrics: &str) -> String {
+    const SCRIPT: &str = "\
+import sys
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+for family in parse(sys.stdin.read()):
+    print('family', family.name, family.type, family.unit)
+    for sample in family.samples:
+        # Bounds are strings there and here.
+        labels = ','.join(f'{name}={value!r}' for name, value in sorted(sample.labels.items()))
+        print('sample', sample.name, labels, repr(float(sample.value)))
+";
+    // The system's Python is the one that has the package.
+    let child = Command::new("/usr/bin/python3")
+        .args(["-c", SCRIPT])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.expect("python3 is missing: `cargo xtask setup` installs it");
+    let mut input = child.stdin.take().unwrap();
+    let text = openmetrics.to_owned();
+    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "`cargo xtask setup` installs python3-prometheus-client: {errors}\n{openmetrics}"
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn openmetrics_says_the_same_with_kinds_and_units() {
+    let scraped = scrape().await;
+    let read = read_by_the_official_parser(&scraped.openmetrics);
+    for line in [
+        "family weir_port_bytes counter bytes",
+        "family weir_port_frames counter ",
+        "family weir_dataplane_busy_seconds counter seconds",
+        "family weir_xoff_bytes gauge bytes",
+        "family weir_dataplane_round_seconds histogram seconds",
+        "family weir_build info ",
+        "family process_cpu_seconds counter seconds",
+        "sample weir_port_bytes_total direction='tx',port='p1',priority='3' 4711.0",
+        "sample weir_link_up port='p0' 1.0",
+        "sample weir_dataplane_batch_frames_bucket le='64.0' 1.0",
+        "sample weir_dataplane_batch_frames_bucket le='+Inf' 1.0",
+        "sample weir_scrape_seconds_sum  0.0015",
+    ] {
+        assert!(
+            read.lines().any(|found| found == line),
+            "{line} is missing in\n{read}"
+        );
+    }
+    // No label but a bucket's bound is written otherwise, and no sample is left out.
+    let samples = |text: &str| {
+        let mut samples: Vec<_> = text
+            .lines()
+            .filter_map(parse_if_sample)
+            // The process goes on living between the two.
+            .filter(|sample| !sample.name.starts_with("process_"))
+            .filter(|sample| {
+                sample.name != "weir_uptime_seconds" && sample.name != "weir_snapshot_age_seconds"
+            })
+            .map(|mut sample| {
+                if let Some(bound) = sample.labels.get_mut("le") {
+                    let number: f64 = bound.parse().unwrap();
+                    *bound = number.to_string();
+                }
+                (sample.name, sample.labels, sample.value.to_bits())
+            })
+            .collect();
+        samples.sort();
+        samples
+    };
+    assert_eq!(samples(&scraped.openmetrics), samples(&scraped.text));
+    scraped.control.stop();
 }
 
 /// Not even a warning.

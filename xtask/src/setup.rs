@@ -127,9 +127,14 @@ const NEEDS: &[Need] = &[
         "makes a clean Debian to install the package in",
     ),
     test(
+        Sign::Program("systemd-nspawn"),
+        "systemd-container",
+        "boots the clean Debian's own systemd, which runs the units",
+    ),
+    test(
         Sign::Program("systemd-analyze"),
         "systemd",
-        "checks the systemd units",
+        "checks the systemd units, and has the journal that logs are written to",
     ),
     test(
         Sign::Program("tshark"),
@@ -177,6 +182,11 @@ const NEEDS: &[Need] = &[
         Sign::Program("socat"),
         "socat",
         "forwards the API's socket as ssh does",
+    ),
+    test(
+        Sign::PythonModule("prometheus_client"),
+        "python3-prometheus-client",
+        "reads OpenMetrics as strictly as its specification",
     ),
     test(
         Sign::PythonModule("scapy"),

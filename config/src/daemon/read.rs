@@ -219,7 +219,7 @@ fn log(root: &Table<'_>) -> LogConfig {
         format: table
             .choice(
                 "format",
-                &[("text", LogFormat::Text), ("json", LogFormat::Json)],
+                &LogFormat::ALL.map(|format| (format.name(), format)),
             )
             .unwrap_or(default.format),
     }

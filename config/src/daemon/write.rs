@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use weir_core::{ClassMode, FeedbackCoding, Neighbour, Police, PortRole, Priority};
 
 use super::{
-    default_dscp_map, Class, DaemonConfig, Fallback, LogFormat, PfcwdConfig, Port, Trust, XdpMode,
-    ZeroCopy,
+    default_dscp_map, Class, DaemonConfig, Fallback, PfcwdConfig, Port, Trust, XdpMode, ZeroCopy,
 };
 use crate::units::{format_duration, format_probability, format_rate, format_size};
 
@@ -23,10 +22,7 @@ fn write_all(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
         "run-dir = {}",
         quoted(&config.run_dir.to_string_lossy())
     )?;
-    let format = match config.log.format {
-        LogFormat::Text => "text",
-        LogFormat::Json => "json",
-    };
+    let format = config.log.format.name();
     writeln!(
         out,
         "\n[log]\nlevel = {}\nformat = \"{format}\"",

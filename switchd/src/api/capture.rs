@@ -312,6 +312,8 @@ impl Recording {
     /// What is in the ring still, and the figures.
     async fn finish(&mut self) -> Result<(), Cut> {
         let tap = Arc::clone(&self.capture.tap);
+        // What a slow client has kept waiting leaves no room for more.
+        self.send().await?;
         for _ in 0..LAST_LOOKS {
             while self.write_waiting()? {
                 self.send().await?;

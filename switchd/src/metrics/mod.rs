@@ -1,14 +1,17 @@
-//! Prometheus metrics: `GET /metrics` on a TCP address of the operator's choice.
+//! Prometheus metrics: `GET /metrics` on a TCP address of the operator's choice, as OpenMetrics for those who
+//! prefer it.
 
 mod collector;
 pub mod histogram;
+mod negotiation;
+mod openmetrics;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::State;
-use axum::http::header::{HeaderMap, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, VARY};
+use axum::http::header::{HeaderMap, CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -16,7 +19,7 @@ use axum::Router;
 use flate2::write::GzEncoder;
 use flate2::Compression;
 use prometheus::process_collector::ProcessCollector;
-use prometheus::{Registry, TextEncoder, TEXT_FORMAT};
+use prometheus::{Registry, TextEncoder};
 use tokio::net::TcpListener;
 
 use crate::api::listener::{Bounded, CONNECTIONS_MAX, SILENCE_MAX};
@@ -24,6 +27,9 @@ use crate::control::shared::Published;
 use crate::control::{clock, Shared};
 use collector::SnapshotCollector;
 use histogram::Histogram;
+use negotiation::takes_gzip;
+
+pub use negotiation::Format;
 
 /// Bounds of the scrapes' times in nanoseconds: 0.5 ms to 1 s.
 const SCRAPE_BOUNDS: &[u64] = &[
@@ -74,7 +80,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .with_state(scraped)
 }
 
-/// All metrics of `snapshot` in the text exposition format 0.0.4, and how long `scrapes` took.
+/// All metrics of `snapshot`, and how long `scrapes` took.
 ///
 /// # Errors
 ///
@@ -83,11 +89,16 @@ pub fn render(
     shared: Arc<Shared>,
     snapshot: Arc<Published>,
     scrapes: Histogram,
+    format: Format,
 ) -> prometheus::Result<String> {
     let registry = Registry::new();
     registry.register(Box::new(SnapshotCollector::new(shared, snapshot, scrapes)?))?;
     registry.register(Box::new(ProcessCollector::for_self()))?;
-    TextEncoder::new().encode_to_string(&registry.gather())
+    let families = registry.gather();
+    match format {
+        Format::Text => TextEncoder::new().encode_to_string(&families),
+        Format::OpenMetrics => openmetrics::encode(&families),
+    }
 }
 
 /// What is scraped, and how long that took so far.
@@ -106,8 +117,9 @@ async fn scrape(State(scraped): State<Arc<Scraped>>, request: HeaderMap) -> Resp
     let began = clock::now();
     let snapshot = scraped.shared.fresh_snapshot().await;
     let before = *scraped.times();
-    let answer = match render(Arc::clone(&scraped.shared), snapshot, before) {
-        Ok(text) => encode(text, &request),
+    let format = Format::accepted(&request);
+    let answer = match render(Arc::clone(&scraped.shared), snapshot, before, format) {
+        Ok(text) => encode(text, format, &request),
         Err(error) => {
             tracing::error!(%error, "cannot render the metrics");
             (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response()
@@ -119,8 +131,11 @@ async fn scrape(State(scraped): State<Arc<Scraped>>, request: HeaderMap) -> Resp
 }
 
 /// Compressed for those who take that: Prometheus does.
-fn encode(text: String, request: &HeaderMap) -> Response {
-    let plain = [(CONTENT_TYPE, TEXT_FORMAT), (VARY, "accept-encoding")];
+fn encode(text: String, format: Format, request: &HeaderMap) -> Response {
+    let plain = [
+        (CONTENT_TYPE, format.content_type()),
+        (VARY, "accept, accept-encoding"),
+    ];
     if !takes_gzip(request) {
         return (plain, text).into_response();
     }
@@ -130,46 +145,8 @@ fn encode(text: String, request: &HeaderMap) -> Response {
     }
 }
 
-/// True when the request names gzip without forbidding it (RFC 9110, section 12.5.3).
-fn takes_gzip(request: &HeaderMap) -> bool {
-    let offers = request.get_all(ACCEPT_ENCODING).iter();
-    let mut offers = offers
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','));
-    offers.any(|offer| {
-        let mut parts = offer.split(';').map(str::trim);
-        let named = parts
-            .next()
-            .is_some_and(|coding| coding.eq_ignore_ascii_case("gzip"));
-        let refused = parts
-            .filter_map(|part| part.strip_prefix("q="))
-            .any(|weight| weight.parse() == Ok(0.0));
-        named && !refused
-    })
-}
-
 fn gzip(text: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 8), Compression::fast());
     encoder.write_all(text)?;
     encoder.finish()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn gzip_is_used_where_it_is_taken() {
-        for (value, takes) in [
-            ("gzip", true),
-            ("deflate, GZIP;q=0.5", true),
-            ("gzip;q=0", false),
-            ("identity", false),
-        ] {
-            let mut request = HeaderMap::new();
-            request.insert(ACCEPT_ENCODING, value.parse().unwrap());
-            assert_eq!(takes_gzip(&request), takes, "{value}");
-        }
-        assert!(!takes_gzip(&HeaderMap::new()));
-    }
 }

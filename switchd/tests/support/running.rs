@@ -43,6 +43,7 @@ impl Running {
             control,
             drain: Duration::from_secs(1),
             reloader,
+            watchdog: None,
         };
         let remote = fake.remote();
         let (stop, stops) = mpsc::channel(4);

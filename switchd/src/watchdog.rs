@@ -1,0 +1,44 @@
+//! The heartbeat for the service manager's watchdog (sd_watchdog_enabled(3)).
+//!
+//! A beat says that frames are forwarded, not that a timer runs: each waits for a snapshot that was asked for after
+//! the beat before. The question goes through the supervisor's loop to the dataplane's and the answer back through
+//! both, so a thread that hangs, spins in one place or waits for ever ends the beats. A dataplane without traffic
+//! sleeps, and is woken by the question.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::control::{Shared, Stage};
+use crate::dataplane::tables::Tables;
+use crate::service;
+
+/// Beats in the time after which the service manager gives up.
+const BEATS_PER_LIMIT: u32 = 4;
+/// Part of that time within which an answer is due: with the pause before it, a late one is in time still.
+const WAITS_PER_LIMIT: u32 = 2;
+
+/// Beats until the daemon ends; `limit` is how long the service manager waits for a beat.
+pub async fn beat(shared: Arc<Shared>, limit: Duration) {
+    let ending = shared.ending();
+    tokio::pin!(ending);
+    loop {
+        tokio::select! {
+            () = &mut ending => return,
+            () = tokio::time::sleep(limit / BEATS_PER_LIMIT) => {}
+        }
+        let wait = limit / WAITS_PER_LIMIT;
+        let answer = tokio::time::timeout(wait, shared.inspect(Tables::NONE)).await;
+        if shared.stage() != Stage::Running {
+            // The service manager has been told, and waits for the end alone.
+            return;
+        }
+        if let Ok(Some(_)) = answer {
+            service::notify("WATCHDOG=1");
+        } else {
+            tracing::error!(
+                ?wait,
+                "no heartbeat: the dataplane or the control plane does not answer"
+            );
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! `/v1/captures`: what is refused, and what overflows.
+
+mod support;
+
+use std::sync::{Arc, Mutex};
+
+use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption;
+use pcap_file::pcapng::{Block, PcapNgReader};
+use support::running::Running;
+use support::{get, port, request, request_with, settings, until, FakeDataplane, LIMIT};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use weir_api::capture::Capture;
+use weir_switchd::control::clock;
+use weir_switchd::dataplane::tap::{Direction, Sight, Taps, Verdict};
+
+#[tokio::test]
+async fn what_is_not_legal_is_refused_with_what_is() {
+    let daemon = Running::start(FakeDataplane::start(), settings()).await;
+    for (body, said) in [
+        (r#"{"filter": "pfcc"}"#, "`pfcc` (word 1) is not legal here"),
+        (
+            r#"{"ports": ["nowhere"]}"#,
+            "there is no port \\\"nowhere\\\"; there are ",
+        ),
+        (
+            r#"{"snap_bytes": 63}"#,
+            "snap_bytes must be 64 to 16384, not 63",
+        ),
+        (
+            r#"{"ring_frames": 70000}"#,
+            "ring_frames must be 16 to 65536",
+        ),
+        (
+            r#"{"ring_frames": 65536, "snap_bytes": 16384}"#,
+            "must not exceed 67108864 bytes",
+        ),
+        (r#"{"sample": 0}"#, "must be 1 or more"),
+        (
+            r#"{"duration_seconds": -1.0}"#,
+            "duration_seconds must be above 0",
+        ),
+        (r#"{"filters": "pfc"}"#, "unknown field `filters`"),
+    ] {
+        let answer = request_with(&daemon.socket, "POST", "/v1/captures", body).await;
+        assert!(answer.status == 400 || answer.status == 422, "{answer:?}");
+        assert!(answer.body.contains(said), "{body}: {}", answer.body);
+    }
+    let all: Vec<Capture> = get(&daemon.socket, "/v1/captures").await.json();
+    assert!(all.is_empty());
+    daemon.end().await.unwrap();
+}
+
+/// A client of one capture, as far as it has read.
+struct Reader {
+    stream: tokio::net::UnixStream,
+}
+
+impl Reader {
+    /// Begins a capture and reads no more than that it has begun.
+    async fn start(daemon: &Running, body: &str) -> Self {
+        let mut stream = tokio::net::UnixStream::connect(&daemon.socket)
+            .await
+            .unwrap();
+        let length = body.len();
+        let request = format!(
+            "POST /v1/captures HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).await.unwrap();
+        assert_eq!(&head, b"HTTP/1.1 200");
+        Self { stream }
+    }
+
+    /// Everything else, to the end: frames, and the last figures of every interface.
+    async fn read(mut self) -> Captured {
+        let mut rest = Vec::new();
+        let read = tokio::time::timeout(LIMIT, self.stream.read_to_end(&mut rest)).await;
+        read.unwrap().unwrap();
+        let end_of_head = rest
+            .windows(4)
+            .position(|four| four == b"\r\n\r\n")
+            .unwrap()
+            + 4;
+        let file = joined(&rest[end_of_head..]);
+        let mut reader = PcapNgReader::new(file.as_slice()).unwrap();
+        let mut captured = Captured::default();
+        while let Some(block) = reader.next_block() {
+            match block.unwrap() {
+                Block::InterfaceDescription(_) => captured.statistics.push([0; 4]),
+                Block::EnhancedPacket(_) => captured.frames += 1,
+                Block::InterfaceStatistics(block) => {
+                    let figures = &mut captured.statistics[block.interface_id as usize];
+                    for option in block.options {
+                        match option {
+                            InterfaceStatisticsOption::IsbIfRecv(seen) => figures[0] = seen,
+                            InterfaceStatisticsOption::IsbFilterAccept(matched) => {
+                                figures[1] = matched
+                            }
+                            InterfaceStatisticsOption::IsbUsrDeliv(copied) => figures[2] = copied,
+                            InterfaceStatisticsOption::IsbIfDrop(lost) => figures[3] = lost,
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        captured
+    }
+}
+
+/// What a capture's file says.
+#[derive(Debug, Default)]
+struct Captured {
+    frames: u64,
+    /// By interface: seen, matched, copied, lost.
+    statistics: Vec<[u64; 4]>,
+}
+
+/// The parts of a chunked answer (RFC 9112, section 7.1), which must end as a whole one does.
+fn joined(mut chunked: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::new();
+    loop {
+        let end = chunked.windows(2).position(|two| two == b"\r\n").unwrap();
+        let length = std::str::from_utf8(&chunked[..end]).unwrap();
+        let length = usize::from_str_radix(length, 16).unwrap();
+        chunked = &chunked[end + 2..];
+        if length == 0 {
+            assert_eq!(chunked, b"\r\n");
+            return whole;
+        }
+        whole.extend_from_slice(&chunked[..length]);
+        chunked = &chunked[length + 2..];
+    }
+}
+
+/// What the API says of the one capture that runs: seen, matched, copied, lost.
+async fn figures(daemon: &Running) -> [u64; 4] {
+    let all: Vec<Capture> = get(&daemon.socket, "/v1/captures").await.json();
+    assert_eq!(all.len(), 1);
+    let capture = &all[0];
+    [
+        capture.seen_total,
+        capture.matched_total,
+        capture.copied_total,
+        capture.lost_total,
+    ]
+}
+
+/// Shows frames to whoever captures, as the dataplane does.
+fn offer(taps: &Mutex<Taps>, count: u64, bytes: &[u8]) {
+    for _ in 0..count {
+        taps.lock().unwrap().offer(&Sight {
+            at: clock::now(),
+            port: port(1),
+            direction: Direction::In,
+            verdict: Verdict::Read,
+            priority: None,
+            bytes,
+        });
+    }
+}
+
+/// The dataplane takes a tap some time after it was told to.
+async fn until_tapped(taps: &Mutex<Taps>) {
+    until(async || taps.lock().unwrap().is_on().then_some(())).await;
+}
+
+#[tokio::test]
+async fn what_overflows_is_counted_and_told_in_the_file() {
+    let fake = FakeDataplane::start();
+    let taps = Arc::clone(&fake.taps);
+    let daemon = Running::start(fake, settings()).await;
+    let reader = Reader::start(&daemon, r#"{"ring_frames": 16, "ports": ["p1"]}"#).await;
+    until_tapped(&taps).await;
+    // No one takes any out meanwhile: the writer is a task of this very thread.
+    offer(&taps, 100, &[7; 60]);
+    assert_eq!(figures(&daemon).await, [100, 100, 16, 84]);
+    // The daemon's end is a capture's end too, and the file is whole.
+    let reading = tokio::spawn(reader.read());
+    daemon.end().await.unwrap();
+    let captured = reading.await.unwrap();
+    assert_eq!(captured.frames, 16);
+    assert_eq!(captured.statistics, [[100, 100, 16, 84]]);
+}
+
+#[tokio::test]
+async fn whoever_does_not_read_costs_a_bounded_amount_of_memory() {
+    /// Sockets, the HTTP library and our own queue of parts keep so much.
+    const KEPT_MAX: u64 = 2 << 20;
+    const FRAME: [u8; 1_024] = [7; 1_024];
+    const FRAMES_AT_ONCE: u64 = 16;
+    let fake = FakeDataplane::start();
+    let taps = Arc::clone(&fake.taps);
+    let daemon = Running::start(fake, settings()).await;
+    let body = r#"{"ring_frames": 64, "snap_bytes": 1024, "ports": ["p1"]}"#;
+    let reader = Reader::start(&daemon, body).await;
+    until_tapped(&taps).await;
+    // Twice as much as may be kept is lost.
+    let full = until(async || {
+        offer(&taps, FRAMES_AT_ONCE, &FRAME);
+        let figures = figures(&daemon).await;
+        (figures[3] * FRAME.len() as u64 > 2 * KEPT_MAX).then_some(figures)
+    })
+    .await;
+    let [seen, matched, copied, lost] = full;
+    assert_eq!((matched, copied + lost), (seen, seen));
+    assert!(copied * FRAME.len() as u64 <= KEPT_MAX, "{full:?}");
+    assert!(copied > 64, "more than the ring has come through: {full:?}");
+    // Whoever reads after all gets every frame that was kept, and hears of the others.
+    let ended = request(&daemon.socket, "DELETE", "/v1/captures/1").await;
+    assert_eq!(ended.status, 200, "{ended:?}");
+    let captured = reader.read().await;
+    daemon.end().await.unwrap();
+    assert_eq!(captured.frames, copied);
+    assert_eq!(captured.statistics, [full]);
+}

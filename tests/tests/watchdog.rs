@@ -1,0 +1,136 @@
+//! The heartbeat for the service manager: it ends when a thread of the daemon hangs, and comes back with it.
+
+mod support;
+
+use std::fs;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+
+use nix::sys::ptrace;
+use nix::sys::wait::{waitpid, WaitPidFlag};
+use nix::unistd::Pid;
+use support::{until, Bench};
+use weir_lab::lab::process::{program, Process};
+
+/// What the service manager would wait for a heartbeat in microseconds.
+const LIMIT_MICROS: &str = "400000";
+/// What the daemon logs in the place of a heartbeat.
+const MISSED: &str = "no heartbeat";
+
+/// The daemon of a bench's switch, started as a service manager does.
+struct Watched {
+    manager: UnixDatagram,
+    process: Process,
+    log: PathBuf,
+}
+
+impl Watched {
+    fn start(bench: &mut Bench) -> Self {
+        bench.switch.end_process().unwrap();
+        let socket = bench.file("notify");
+        let manager = UnixDatagram::bind(&socket).unwrap();
+        manager.set_nonblocking(true).unwrap();
+        let mut command = bench.command("s1", "env");
+        command
+            .arg(format!("NOTIFY_SOCKET={}", socket.display()))
+            .arg(format!("WATCHDOG_USEC={LIMIT_MICROS}"))
+            .arg(program("weir-switchd").unwrap())
+            .arg("--config")
+            .arg(bench.switch.config_file());
+        let log = bench.file("watched.log");
+        let process = Process::start("s1", command, &log).unwrap();
+        Self {
+            manager,
+            process,
+            log,
+        }
+    }
+
+    /// What has come for the service manager since the last call.
+    fn messages(&self) -> Vec<String> {
+        let mut buffer = [0; 256];
+        let mut messages = Vec::new();
+        while let Ok(length) = self.manager.recv(&mut buffer) {
+            messages.push(String::from_utf8(buffer[..length].to_vec()).unwrap());
+        }
+        messages
+    }
+
+    fn wait_for(&self, message: &str) {
+        until(message, || {
+            self.messages()
+                .iter()
+                .any(|heard| heard == message)
+                .then_some(())
+        });
+    }
+
+    fn missed_count(&self) -> usize {
+        fs::read_to_string(&self.log)
+            .unwrap()
+            .matches(MISSED)
+            .count()
+    }
+
+    fn wait_for_missed(&self, more: usize) {
+        let wanted = self.missed_count() + more;
+        until("heartbeats are missed", || {
+            (self.missed_count() >= wanted).then_some(())
+        });
+    }
+
+    /// The thread that `/proc` has under this name.
+    fn thread(&self, name: &str) -> Pid {
+        let tasks = format!("/proc/{}/task", self.process.id());
+        let is_named = |task: &Path| {
+            fs::read_to_string(task.join("comm")).is_ok_and(|comm| comm.trim_end() == name)
+        };
+        let task = fs::read_dir(&tasks)
+            .unwrap()
+            .map(|task| task.unwrap().path())
+            .find(|task| is_named(task))
+            .unwrap_or_else(|| panic!("no thread {name} in {tasks}"));
+        let id = task.file_name().unwrap().to_str().unwrap();
+        Pid::from_raw(id.parse().unwrap())
+    }
+}
+
+/// One thread that is held at whatever it was doing, as by a debugger, while all others run.
+struct Held(Pid);
+
+impl Held {
+    fn new(thread: Pid) -> Self {
+        ptrace::seize(thread, ptrace::Options::empty()).unwrap();
+        ptrace::interrupt(thread).unwrap();
+        // A thread that is not our child is waited for by this flag only.
+        waitpid(thread, Some(WaitPidFlag::__WALL)).unwrap();
+        Self(thread)
+    }
+
+    fn let_go(self) {
+        ptrace::detach(self.0, None).unwrap();
+    }
+}
+
+#[test]
+fn heartbeats_end_while_a_thread_hangs() {
+    let mut bench = Bench::new(&[], |_| ());
+    let watched = Watched::start(&mut bench);
+    watched.wait_for("READY=1");
+    // Nothing is forwarded, and all is well.
+    for _ in 0..3 {
+        watched.wait_for("WATCHDOG=1");
+    }
+    for name in ["weir-dataplane", "weir-control"] {
+        let held = Held::new(watched.thread(name));
+        // The answer to a question before may have been under way.
+        watched.wait_for_missed(1);
+        watched.messages();
+        watched.wait_for_missed(3);
+        assert_eq!(watched.messages(), [""; 0], "{name} hangs");
+        held.let_go();
+        watched.wait_for("WATCHDOG=1");
+    }
+    watched.process.end(support::PATIENCE).unwrap();
+    bench.end();
+}
