@@ -76,6 +76,8 @@ pub enum Style {
     Dashed,
     /// Points alone.
     Dots,
+    /// A bar from each point with an even index to the one behind it: spans of time.
+    Bars,
 }
 
 /// One curve.
@@ -92,7 +94,7 @@ pub struct Curve {
 /// An axis. Its limits are in base units, its numbers in `unit`.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What stands beside it, before the unit.
+    /// What stands beside it, before the unit. Without one the axis has no numbers either.
     pub label: String,
     /// The unit of its numbers.
     pub unit: Unit,
@@ -148,6 +150,9 @@ impl Axis {
     /// Values at which a number stands.
     fn ticks(&self) -> Vec<f64> {
         const TICKS: f64 = 5.0;
+        if self.label.is_empty() {
+            return Vec::new();
+        }
         if self.is_logarithmic {
             let decades = (self.to / self.from).log10().round() as i32;
             return (0..=decades)
@@ -166,6 +171,9 @@ impl Axis {
     }
 
     fn title(&self) -> String {
+        if self.label.is_empty() {
+            return String::new();
+        }
         format!("{}, {}", self.label, self.unit.name)
     }
 }
@@ -346,6 +354,17 @@ impl Drawing<'_> {
             }
             return;
         }
+        if curve.style == Style::Bars {
+            for ends in curve.points.chunks_exact(2) {
+                let [x1, x2] = [ends[0].0, ends[1].0].map(|x| self.x(x));
+                let y = self.y(ends[0].1);
+                let _ = writeln!(
+                    out,
+                    r#"<line x1="{x1:.1}" x2="{x2:.1}" y1="{y:.1}" y2="{y:.1}" stroke="{colour}" stroke-width="14"/>"#
+                );
+            }
+            return;
+        }
         let points: Vec<String> = curve
             .points
             .iter()
@@ -388,7 +407,7 @@ impl Drawing<'_> {
 fn dashes(style: Style) -> &'static str {
     match style {
         Style::Dashed => r#" stroke-dasharray="6 4""#,
-        Style::Line | Style::Dots => "",
+        Style::Line | Style::Dots | Style::Bars => "",
     }
 }
 
@@ -415,6 +434,28 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spans_are_bars_and_an_axis_without_a_label_is_bare() {
+        let mut panel = panel();
+        panel.up.label.clear();
+        panel.levels.clear();
+        panel.curves[0].style = Style::Bars;
+        panel.curves[0].points = vec![(0.0, 2.5e10), (2e-4, 2.5e10), (3e-4, 2.5e10)];
+        let column = Column {
+            panels: vec![panel],
+            ..Column::default()
+        };
+        let text = svg(&Chart {
+            columns: vec![column],
+            ..Chart::default()
+        });
+        let (left, middle) = (LEFT, LEFT + PLOT_WIDTH / 2.0);
+        let bar = format!(r#"<line x1="{left:.1}" x2="{middle:.1}""#);
+        assert_eq!(text.matches(&bar).count(), 1, "{text}");
+        assert_eq!(text.matches(r#"stroke-width="14""#).count(), 1, "{text}");
+        assert!(!text.contains("Gbit/s"), "{text}");
+    }
 
     fn panel() -> Panel {
         Panel {

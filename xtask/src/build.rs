@@ -126,6 +126,7 @@ pub fn replace_by(program: &Path, arguments: &[OsString]) -> Error {
     Error::new(error).context(format!("starting {}", program.display()))
 }
 
-fn target_directory() -> PathBuf {
+/// Where cargo builds.
+pub fn target_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }

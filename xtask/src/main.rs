@@ -1,6 +1,7 @@
-//! `cargo xtask`: set-up, the demo, the lab, the tests, the benchmark, the dashboards, and the package.
+//! `cargo xtask`: set-up, the demo, the lab, the tests, the benchmark, the dashboards, the book, and the package.
 #![forbid(unsafe_code)]
 
+mod book;
 mod build;
 mod clean_net;
 mod dashboards;
@@ -48,6 +49,11 @@ enum Command {
     Soak(SoakArguments),
     /// Write the Grafana dashboards and the Prometheus rules of packaging/ anew from their source.
     Dashboards(DashboardsArguments),
+    /// Render the book with mdBook.
+    #[command(after_help = BOOK_HELP)]
+    Book,
+    /// Draw the pictures of the book's concepts anew, from runs of the simulator.
+    Figures(FiguresArguments),
     /// Build the Debian package.
     #[command(after_help = DIST_HELP)]
     Dist(DistArguments),
@@ -108,6 +114,10 @@ A network that breaks its promise is told with its seed and the command that rep
 
 Example:
   cargo xtask soak --networks 1000";
+
+const BOOK_HELP: &str = "\
+Writes target/book/index.html. Needs mdBook 0.4:
+  cargo install mdbook --locked --version '^0.4'";
 
 const DIST_HELP: &str = "\
 Writes target/dist/weir_VERSION_ARCHITECTURE.deb and prints its path. Installs cargo-deb below target/tools if it is not there.
@@ -236,6 +246,13 @@ struct DashboardsArguments {
 }
 
 #[derive(Debug, Args)]
+struct FiguresArguments {
+    /// The directory that they go into [default: docs/src/concepts in the repository].
+    #[arg(long, value_name = "DIRECTORY")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 struct DistArguments {
     #[command(flatten)]
     setup: SetupArguments,
@@ -346,6 +363,16 @@ fn run(command: Command) -> Result<()> {
         Command::Dashboards(dashboards) => {
             let directory = dashboards.out.unwrap_or_else(build::root);
             dashboards::write(&directory, dashboards.book.trim_end_matches('/'))
+        }
+        Command::Book => {
+            println!("{}", book::render()?.display());
+            Ok(())
+        }
+        Command::Figures(figures) => {
+            let directory = figures
+                .out
+                .unwrap_or_else(|| build::root().join("docs/src/concepts"));
+            book::figures(&directory)
         }
         Command::Dist(dist) if dist.check => {
             root::require("cargo xtask dist --check")?;

@@ -7,6 +7,7 @@ pub mod baselines;
 pub mod calculus;
 pub mod clcm_fig5;
 pub mod clcm_fig7;
+pub mod concepts;
 pub mod observe;
 mod picture;
 pub mod setting;
@@ -66,6 +67,10 @@ impl ScenarioFile {
     const RING4_ECMP: Self = Self {
         path: "scenarios/ring4-ecmp.toml",
         text: include_str!("../../../scenarios/ring4-ecmp.toml"),
+    };
+    const BURST: Self = Self {
+        path: "scenarios/burst.toml",
+        text: include_str!("../../../scenarios/burst.toml"),
     };
     const FIGURE7: Self = Self {
         path: "scenarios/figure7.toml",

@@ -57,6 +57,8 @@ pub struct Observation {
     pub occupancy: Vec<Series>,
     /// By port of the loop: bytes sent.
     pub sent: Vec<Series>,
+    /// By port of the loop: 1 while the next switch pauses it, or the Feedback above 0 that it was told.
+    pub held_back: Vec<Series>,
     /// By flow: bytes delivered.
     pub delivered: Vec<Series>,
     /// In the order of time.
@@ -121,6 +123,7 @@ pub fn observe(
         interval,
         occupancy: curves.occupancy,
         sent: curves.sent,
+        held_back: curves.held_back,
         delivered: curves.delivered,
         standstills: watch.standstills,
         moments,
@@ -257,6 +260,7 @@ fn moments(
 struct Curves {
     occupancy: Vec<Series>,
     sent: Vec<Series>,
+    held_back: Vec<Series>,
     delivered: Vec<Series>,
     sent_before: Vec<u64>,
     delivered_before: Vec<u64>,
@@ -278,6 +282,7 @@ impl Curves {
         Self {
             occupancy: of_links(|from, to| format!("{to} from {from}")),
             sent: of_links(|from, to| format!("{from} to {to}")),
+            held_back: of_links(|from, to| format!("{from}, by {to}")),
             delivered: scenario
                 .flows
                 .iter()
@@ -296,6 +301,13 @@ impl Curves {
             let sent = counters.priority[priority.index()].tx_bytes;
             self.sent[index].values.push(sent - self.sent_before[index]);
             self.sent_before[index] = sent;
+            let switch = network.switch(link.switch);
+            let gauges = switch.gauges(network.now(), link.egress, priority);
+            let feedback = gauges
+                .levels
+                .map_or(0, |levels| levels.feedback_received.get());
+            let held_back = u64::from(feedback).max(u64::from(gauges.paused));
+            self.held_back[index].values.push(held_back);
         }
         for (index, flow) in network.flows().iter().enumerate() {
             let before = std::mem::replace(&mut self.delivered_before[index], flow.received_bytes);

@@ -21,6 +21,31 @@ pub(super) fn amounts(series: &[Series], interval: Duration) -> Vec<Curve> {
     curves(series, interval, |values, index| values[index] as f64)
 }
 
+/// When values are above zero, as bars, each series at a height of its own: half below 1, 2 and so on, the last one lowest.
+pub(super) fn spans(series: &[Series], interval: Duration) -> Vec<Curve> {
+    let heights = (0..series.len()).rev().map(|below| below as f64 + 0.5);
+    series
+        .iter()
+        .zip(heights)
+        .map(|(series, height)| Curve {
+            name: series.name.clone(),
+            points: edges(&series.values)
+                .into_iter()
+                .map(|index| (index as f64 * interval.as_secs_f64(), height))
+                .collect(),
+            style: Style::Bars,
+        })
+        .collect()
+}
+
+/// Where runs of values above zero begin and end, in turns.
+fn edges(values: &[u64]) -> Vec<usize> {
+    let is_up = |index: usize| index < values.len() && values[index] > 0;
+    (0..=values.len())
+        .filter(|index| is_up(*index) != (*index > 0 && is_up(index - 1)))
+        .collect()
+}
+
 fn curves(
     series: &[Series],
     interval: Duration,
@@ -58,4 +83,17 @@ pub(super) fn most(curves: &[Curve]) -> f64 {
 /// Since the beginning of traffic.
 pub(super) fn seconds(at: Instant) -> f64 {
     at.saturating_since(Instant::ZERO).as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::edges;
+
+    #[test]
+    fn runs_begin_and_end() {
+        assert_eq!(edges(&[]), [] as [usize; 0]);
+        assert_eq!(edges(&[0, 0]), [] as [usize; 0]);
+        assert_eq!(edges(&[2, 0, 1, 1]), [0, 1, 2, 4]);
+        assert_eq!(edges(&[0, 1, 0]), [1, 2]);
+    }
 }

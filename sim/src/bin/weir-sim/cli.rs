@@ -189,6 +189,8 @@ pub enum Figure {
     ClcmFig7,
     /// What each way costs in throughput and buffers, on three networks. A minute or two.
     Baselines,
+    /// The pictures of the book's concepts: a ring that locks, each way out of it, and one buffer's headroom. A second.
+    Concepts,
     /// "Network Calculus Characterization of Congestion Control", Figure 7: a burst of 31 senders, 10 ms.
     CalculusFig7,
     /// Its Figure 8: the first 400 µs.

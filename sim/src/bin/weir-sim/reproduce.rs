@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use weir_sim::reproduce::calculus::{self, Setting};
-use weir_sim::reproduce::{baselines, clcm_fig5, clcm_fig7};
+use weir_sim::reproduce::{baselines, clcm_fig5, clcm_fig7, concepts};
 
 use crate::cli::{Figure, ReproduceArguments};
 use crate::output::{bar, write};
@@ -23,6 +23,7 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<bool> {
         Figure::ClcmFig5 => clcm_fig5::reproduce()?,
         Figure::ClcmFig7 => clcm_fig7::reproduce()?,
         Figure::Baselines => baselines::reproduce()?,
+        Figure::Concepts => concepts::reproduce()?,
         Figure::CalculusFig7 => calculus::reproduce(calculus::Figure::Seven, setting)?,
         Figure::CalculusFig8 => calculus::reproduce(calculus::Figure::Eight, setting)?,
         Figure::CalculusDependence => calculus::reproduce_dependence(&mut progress)?,

@@ -1,0 +1,123 @@
+//! The locked ring itself: four switches, what their buffers hold, and the pauses that hold them.
+
+use std::fmt::Write as _;
+
+use weir_core::Bytes;
+use weir_results::quantity::amount;
+
+use crate::reproduce::observe::Observation;
+
+const WIDTH: f64 = 760.0;
+const HEIGHT: f64 = 500.0;
+/// Of a switch.
+const BOX: [f64; 2] = [230.0, 96.0];
+/// Middles of the switches, clockwise from the left upper one, as the ring goes.
+const MIDDLES: [[f64; 2]; 4] = [
+    [150.0, 130.0],
+    [610.0, 130.0],
+    [610.0, 370.0],
+    [150.0, 370.0],
+];
+const TRAFFIC: &str = "#0072b2";
+const PAUSE: &str = "#b00000";
+/// Distance of traffic and pause from the line between two switches.
+const ASIDE: f64 = 12.0;
+
+/// The ring at the end of the run. The buffers of a run are named `TO from FROM`.
+pub(super) fn svg(seen: &Observation, xoff: Bytes) -> String {
+    let mut out = format!(
+        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="13">
+<rect width="100%" height="100%" fill="#ffffff"/>
+<defs>{}{}</defs>
+<text x="{}" y="30" font-size="16" text-anchor="middle">A credit loop: each switch waits for the next, and holds the one before</text>
+"##,
+        head("traffic", TRAFFIC),
+        head("pause", PAUSE),
+        WIDTH / 2.0,
+    );
+    for (index, middle) in MIDDLES.iter().enumerate() {
+        let next = (index + 1) % MIDDLES.len();
+        let is_paused = last(&seen.held_back[index].values) > 0;
+        link(&mut out, *middle, MIDDLES[next], is_paused);
+        let before = (index + MIDDLES.len() - 1) % MIDDLES.len();
+        let held = &seen.occupancy[before];
+        switch(
+            &mut out,
+            *middle,
+            &held.name,
+            last(&held.values),
+            xoff.get(),
+        );
+    }
+    let _ = writeln!(
+        out,
+        r##"<text x="{x}" y="{y}" text-anchor="middle" fill="{TRAFFIC}">→ frames want to go this way round</text>
+<text x="{x}" y="{}" text-anchor="middle" fill="{PAUSE}">⇢ PFC pause in force, told by the next switch</text>
+</svg>"##,
+        HEIGHT - 16.0,
+        x = WIDTH / 2.0,
+        y = HEIGHT - 36.0
+    );
+    out
+}
+
+fn last(values: &[u64]) -> u64 {
+    values.last().copied().unwrap_or_default()
+}
+
+fn head(name: &str, colour: &str) -> String {
+    format!(
+        r#"<marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 L10 5 L0 10 z" fill="{colour}"/></marker>"#
+    )
+}
+
+/// Traffic on one side, and the pause against it on the other.
+fn link(out: &mut String, from: [f64; 2], to: [f64; 2], is_paused: bool) {
+    let mut arrow = |from: [f64; 2], to: [f64; 2], name: &str, colour: &str, dashes: &str| {
+        let across = [to[0] - from[0], to[1] - from[1]].map(|way| (way / 100.0).clamp(-1.0, 1.0));
+        // From edge to edge, and to the left of its way.
+        let edge = |middle: [f64; 2], sign: f64| {
+            [
+                middle[0] + sign * across[0] * (BOX[0] / 2.0 + 4.0) + across[1] * ASIDE,
+                middle[1] + sign * across[1] * (BOX[1] / 2.0 + 4.0) - across[0] * ASIDE,
+            ]
+        };
+        let ([x1, y1], [x2, y2]) = (edge(from, 1.0), edge(to, -1.0));
+        let _ = writeln!(
+            out,
+            r#"<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{colour}" stroke-width="2.5"{dashes} marker-end="url(#{name})"/>"#
+        );
+    };
+    arrow(from, to, "traffic", TRAFFIC, "");
+    if is_paused {
+        arrow(to, from, "pause", PAUSE, r#" stroke-dasharray="7 4""#);
+    }
+}
+
+/// A switch and the buffer that the ring comes in by, filled as far as it is; its end is twice X_off.
+fn switch(out: &mut String, [x, y]: [f64; 2], buffer: &str, held: u64, xoff: u64) {
+    let name = buffer.split(' ').next().unwrap_or_default();
+    let [width, height] = BOX;
+    let (left, top) = (x - width / 2.0, y - height / 2.0);
+    let full = width - 20.0;
+    let filled = (held as f64 / (2 * xoff) as f64).min(1.0) * full;
+    let _ = writeln!(
+        out,
+        r##"<rect x="{left}" y="{top}" width="{width}" height="{height}" rx="6" fill="#f4f4f4" stroke="#444444"/>
+<text x="{x}" y="{}" text-anchor="middle" font-weight="bold">{name}</text>
+<rect x="{bar}" y="{}" width="{full}" height="18" fill="#ffffff" stroke="#444444"/>
+<rect x="{bar}" y="{}" width="{filled:.1}" height="18" fill="#e69f00"/>
+<line x1="{at}" x2="{at}" y1="{}" y2="{}" stroke="#444444" stroke-dasharray="3 2"/>
+<text x="{x}" y="{}" text-anchor="middle" font-size="12">{buffer}: {}, X_off {}</text>"##,
+        top + 22.0,
+        top + 34.0,
+        top + 34.0,
+        top + 30.0,
+        top + 56.0,
+        top + 78.0,
+        amount(held as f64),
+        amount(xoff as f64),
+        bar = left + 10.0,
+        at = left + 10.0 + full / 2.0,
+    );
+}

@@ -1,0 +1,133 @@
+//! The book as its tests read it: pages with their code blocks, links and anchors, in the dialect that mdBook renders.
+#![allow(dead_code)] // each test file uses its own part
+
+pub mod block;
+pub mod expected;
+pub mod session;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use block::Block;
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+
+/// One Markdown file.
+pub struct Page {
+    /// Where it is, from the repository on.
+    pub path: PathBuf,
+    /// Code blocks, in their order.
+    pub blocks: Vec<Block>,
+    /// Targets of links and pictures with their lines, as they are written.
+    pub links: Vec<(usize, String)>,
+    /// What a link may name behind its `#`.
+    pub anchors: Vec<String>,
+}
+
+/// The repository.
+pub fn repository() -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().expect("tests/ is in it").to_owned()
+}
+
+/// Every page of the book and the README, in the order of their paths.
+pub fn pages() -> Vec<Page> {
+    let mut paths = vec![PathBuf::from("README.md")];
+    let mut open = vec![PathBuf::from("docs/src")];
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(repository().join(&directory)).unwrap() {
+            let entry = entry.unwrap();
+            let path = directory.join(entry.file_name());
+            if entry.file_type().unwrap().is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                paths.push(path);
+            }
+        }
+    }
+    paths.sort();
+    paths.into_iter().map(Page::read).collect()
+}
+
+impl Page {
+    fn read(path: PathBuf) -> Self {
+        let text = std::fs::read_to_string(repository().join(&path)).unwrap();
+        Self::parse(path, &text).unwrap_or_else(|problem| panic!("{problem}"))
+    }
+
+    /// # Errors
+    ///
+    /// The place of a code block that says something illegal, and what.
+    pub fn parse(path: PathBuf, text: &str) -> Result<Self, String> {
+        let mut page = Self {
+            path,
+            blocks: Vec::new(),
+            links: Vec::new(),
+            anchors: Vec::new(),
+        };
+        let line_of = |offset: usize| text[..offset].matches('\n').count() + 1;
+        let mut taken = BTreeMap::new();
+        let mut heading: Option<String> = None;
+        let mut code: Option<(usize, String, String)> = None;
+        let mut before = Vec::new();
+        let mut comment = String::new();
+        let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
+        for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+            match event {
+                Event::Start(Tag::CodeBlock(kind)) => {
+                    let info = match kind {
+                        CodeBlockKind::Fenced(info) => info.to_string(),
+                        CodeBlockKind::Indented => String::new(),
+                    };
+                    code = Some((line_of(range.start), info, String::new()));
+                }
+                Event::End(TagEnd::CodeBlock) => {
+                    let (line, info, content) = code.take().expect("it began");
+                    let place = format!("{}:{line}", page.path.display());
+                    let block = Block::new(line, &info, content, std::mem::take(&mut before));
+                    page.blocks
+                        .push(block.map_err(|problem| format!("{place}: {problem}"))?);
+                }
+                Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
+                Event::End(TagEnd::Heading(_)) => {
+                    let anchor = anchor(&heading.take().expect("it began"));
+                    let count = taken.entry(anchor.clone()).or_insert(0);
+                    page.anchors.push(match *count {
+                        0 => anchor,
+                        count => format!("{anchor}-{count}"),
+                    });
+                    *count += 1;
+                }
+                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                    page.links
+                        .push((line_of(range.start), dest_url.to_string()));
+                }
+                Event::Text(words) | Event::Code(words) => {
+                    if let Some((_, _, content)) = &mut code {
+                        content.push_str(&words);
+                    } else if let Some(heading) = &mut heading {
+                        heading.push_str(&words);
+                    }
+                }
+                Event::Html(html) => comment.push_str(&html),
+                Event::End(TagEnd::HtmlBlock) => {
+                    let commands = comment.trim().strip_prefix("<!-- before: ");
+                    let commands = commands.and_then(|rest| rest.strip_suffix("-->"));
+                    before.extend(commands.map(|commands| commands.trim().to_owned()));
+                    comment.clear();
+                }
+                _ => {}
+            }
+        }
+        Ok(page)
+    }
+}
+
+/// The anchor that mdBook gives a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().chars().filter_map(|c| match c {
+        c if c.is_alphanumeric() || c == '_' || c == '-' => Some(c.to_ascii_lowercase()),
+        c if c.is_whitespace() => Some('-'),
+        _ => None,
+    });
+    kept.collect()
+}

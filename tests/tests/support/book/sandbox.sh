@@ -1,0 +1,44 @@
+#!/bin/bash
+# Runs a script of the book's commands where it can do no harm: in a mount namespace of its own (made by the caller), whose /run
+# and /tmp are empty, and where what is written below /etc and /usr is gone afterwards.
+#
+#   sandbox.sh HOME BINARIES SCRIPT [SWITCHES PREFIX HERE SWITCH...]
+#
+# HOME becomes /run/book, the directory of the switches' programs /run/weir-bin. Of the switches, whose run directories are below
+# SWITCHES and whose namespaces begin with PREFIX, HERE stands in /run/weir as it would on a machine of its own, and all where a
+# lab has them.
+set -eu
+home=$1 binaries=$2 script=$3
+shift 3
+
+run=$home/.run
+mkdir -p "$run"
+mount -t tmpfs book "$run"
+mkdir -p "$run/netns" "$run/weir" "$run/book" "$run/weir-bin" "$run/written"
+mount --bind "$home" "$run/book"
+mount --bind "$binaries" "$run/weir-bin"
+if [ $# -gt 0 ]; then
+    switches=$1 prefix=$2 here=$3
+    shift 3
+    mkdir -p "$run/weir/lab-PID-N" "$run/weir/$here"
+    mount --rbind "$switches" "$run/weir/lab-PID-N"
+    mount --rbind "$switches/$here" "$run/weir/$here"
+    for switch; do
+        for name in "$switch" "weir-PID-N-$switch"; do
+            : > "$run/netns/$name"
+            mount --bind "/run/netns/$prefix$switch" "$run/netns/$name"
+        done
+    done
+else
+    ip link set lo up
+fi
+mount --rbind "$run" /run
+for directory in etc usr; do
+    mkdir -p "/run/written/$directory/upper" "/run/written/$directory/work"
+    mount -t overlay book -o "lowerdir=/$directory,upperdir=/run/written/$directory/upper,workdir=/run/written/$directory/work" "/$directory"
+done
+mount -t tmpfs book /tmp
+cd /run/book
+export HOME=/run/book LC_ALL=C.UTF-8 NO_COLOR=1 PATH="/run/book/.stand-ins:/run/weir-bin:$PATH" WEIR_BIN_DIR=/run/weir-bin
+unset WEIR_SOCKET WEIR_SCRIPTS XDG_RUNTIME_DIR
+exec bash "$script"

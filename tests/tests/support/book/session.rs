@@ -1,0 +1,245 @@
+//! The commands of a page that run at one place, one after the other in one shell.
+
+use std::fmt::Write as _;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use weir_lab::lab::process::{inside, program};
+use weir_lab::lab::stage::Stage;
+
+use super::block::{Place, Run, Use};
+use super::expected::Expected;
+use super::{repository, Page};
+
+/// What a session finds in its directory.
+const COPIES: [&str; 4] = ["ctl/tests/data", "netns-scripts", "packaging", "scenarios"];
+/// Programs that something stands for.
+const STAND_INS: [&str; 8] = [
+    "cargo",
+    "curl",
+    "sudo",
+    "switchctl",
+    "tail",
+    "weir-lab",
+    "weir-sim",
+    "weir-switchd",
+];
+/// A session may not take longer.
+const LIMIT_SECONDS: &str = "150";
+
+/// One thing that the shell does.
+struct Step {
+    place: String,
+    script: String,
+    expected: Expected,
+    is_exact: bool,
+    status: u8,
+}
+
+/// Runs what `page` has for `place`. Returns the command lines that were parsed alone.
+///
+/// # Errors
+///
+/// The command that did not do as the book says, and what it printed.
+pub fn run(page: &Page, place: Place, stage: Option<&Stage>) -> Result<Vec<String>, String> {
+    let home = tempfile::tempdir().unwrap();
+    let steps = steps(page, place, home.path());
+    if !steps.iter().any(|step| step.status != u8::MAX) {
+        return Ok(Vec::new());
+    }
+    prepare(home.path());
+    std::fs::write(home.path().join(".script"), script(&steps)).unwrap();
+    let output = command(home.path(), place, stage).output().unwrap();
+    let printed = |index: usize| {
+        let text = std::fs::read(home.path().join(format!(".printed/{index}")));
+        String::from_utf8_lossy(&text.unwrap_or_default()).into_owned()
+    };
+    keep_transcript(page, place, &steps, printed);
+    if !output.status.success() {
+        let at = std::fs::read_to_string(home.path().join(".at")).unwrap_or_default();
+        let at: usize = at.trim().parse().unwrap_or(0);
+        let shell = String::from_utf8_lossy(&output.stderr);
+        let Step { place, script, .. } = &steps[at];
+        let all = beginning(&printed(at));
+        return Err(format!("{place}: {}\n{script}{all}{shell}", output.status));
+    }
+    let problems: Vec<String> = (0..steps.len())
+        .filter_map(|index| steps[index].compare(&printed(index)).err())
+        .collect();
+    if !problems.is_empty() {
+        return Err(problems.join("\n"));
+    }
+    let parsed = std::fs::read_to_string(home.path().join(".parsed")).unwrap_or_default();
+    Ok(parsed.lines().map(str::to_owned).collect())
+}
+
+impl Step {
+    fn compare(&self, printed: &str) -> Result<(), String> {
+        let compared = if self.is_exact {
+            self.expected.is_exactly(printed)
+        } else {
+            self.expected.is_alike(printed)
+        };
+        compared.map_err(|problem| {
+            let printed = beginning(printed);
+            format!("{}: {problem}\n{}{printed}", self.place, self.script)
+        })
+    }
+}
+
+/// Of what was printed, as much as one looks at.
+fn beginning(printed: &str) -> String {
+    const LINES: usize = 40;
+    printed
+        .lines()
+        .take(LINES)
+        .fold(String::new(), |all, line| all + line + "\n")
+}
+
+/// All that was printed, for whoever writes the book, is in target/tmp.
+fn keep_transcript(page: &Page, place: Place, steps: &[Step], printed: impl Fn(usize) -> String) {
+    let name = page.path.display().to_string().replace('/', "-");
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{place:?}.txt"));
+    let mut text = String::new();
+    for (index, step) in steps.iter().enumerate() {
+        let _ = write!(text, "== {}\n{}{}", step.place, step.script, printed(index));
+    }
+    std::fs::write(file, text).unwrap();
+}
+
+/// Files are written as steps of their own, with a status that no command has.
+fn steps(page: &Page, place: Place, home: &Path) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for block in &page.blocks {
+        let at = format!("{}:{}", page.path.display(), block.line);
+        let step = |script: String, expected, run: Option<&Run>| Step {
+            place: at.clone(),
+            script,
+            expected,
+            is_exact: run.is_some_and(|run| run.is_exact),
+            status: run.map_or(0, |run| run.status),
+        };
+        match &block.used {
+            Use::Run(run) if run.place == place => {
+                for script in &block.before {
+                    steps.push(step(format!("{script}\n"), Expected::default(), None));
+                }
+                for (script, expected) in &run.commands {
+                    let mut script = format!("{}\n", script.trim_end());
+                    if !run.overrides.is_empty() {
+                        let overrides = run.overrides.join(" ");
+                        script = format!(
+                            "export WEIR_BOOK_SET='{overrides}'\n{script}unset WEIR_BOOK_SET\n"
+                        );
+                    }
+                    if run.is_parsed_only {
+                        script =
+                            format!("export WEIR_BOOK_PARSED=1\n{script}unset WEIR_BOOK_PARSED\n");
+                    }
+                    steps.push(step(script, expected.clone(), Some(run)));
+                }
+            }
+            Use::File(name) => {
+                let kept = format!(".file-{}", steps.len());
+                std::fs::write(home.join(&kept), &block.text).unwrap();
+                let script = format!("cp /run/book/{kept} {name}\n");
+                steps.push(Step {
+                    status: u8::MAX,
+                    ..step(script, Expected::default(), None)
+                });
+            }
+            _ => {}
+        }
+    }
+    steps
+}
+
+fn script(steps: &[Step]) -> String {
+    let mut script = String::from("set -eo pipefail\nexec < /dev/null\n");
+    for (index, step) in steps.iter().enumerate() {
+        let _ =
+            write!(
+            script,
+            "echo {index} > /run/book/.at\nset {}e\n{{\n{}}} > /run/book/.printed/{index} 2>&1\n",
+            if matches!(step.status, 0 | u8::MAX) { '-' } else { '+' },
+            step.script
+        );
+        if !matches!(step.status, 0 | u8::MAX) {
+            let _ = writeln!(script, "status=$?; set -e; [ $status = {} ]", step.status);
+        }
+    }
+    script
+}
+
+fn prepare(home: &Path) {
+    for name in COPIES {
+        let copied = Command::new("cp")
+            .arg("-r")
+            .arg(repository().join(name))
+            .arg(home)
+            .status();
+        assert!(copied.unwrap().success(), "copying {name}");
+    }
+    for directory in [".printed", ".stand-ins", "target"] {
+        std::fs::create_dir(home.join(directory)).unwrap();
+    }
+    std::os::unix::fs::symlink("/run/weir-bin", home.join("target/release")).unwrap();
+    write_program(&home.join(".sandbox"), include_str!("sandbox.sh"));
+    for name in STAND_INS {
+        let path = home.join(".stand-ins").join(name);
+        write_program(&path, include_str!("stand-in.sh"));
+    }
+    let metadata = Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--no-deps",
+            "--offline",
+            "--format-version",
+            "1",
+        ])
+        .current_dir(repository())
+        .output()
+        .unwrap();
+    assert!(metadata.status.success(), "{metadata:?}");
+    std::fs::write(home.join(".metadata.json"), metadata.stdout).unwrap();
+}
+
+fn write_program(path: &Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+/// At the desk in namespaces of its own, all ended with it; on a ring in its switch's network namespace.
+fn command(home: &Path, place: Place, stage: Option<&Stage>) -> Command {
+    let unshare = Path::new("unshare");
+    let mut command = match stage {
+        Some(stage) => inside(&stage.names().namespace(place.switch()), unshare),
+        None => {
+            let mut command = Command::new("setpriv");
+            command.args(["--pdeathsig", "TERM", "unshare", "--net", "--pid", "--fork"]);
+            command.args(["--kill-child", "--mount-proc"]);
+            command
+        }
+    };
+    command
+        .args(["--mount", "--propagation", "private"])
+        .args(["timeout", "-k", "5", LIMIT_SECONDS])
+        .arg(home.join(".sandbox"))
+        .arg(home)
+        .arg(binaries())
+        .arg("/run/book/.script")
+        .stdin(Stdio::null());
+    if let Some(stage) = stage {
+        let names = stage.names();
+        command.arg(names.directory()).arg(names.prefix());
+        command.arg(place.switch());
+        command.args(stage.switches.iter().map(|switch| &switch.name));
+    }
+    command
+}
+
+fn binaries() -> PathBuf {
+    let switchctl = program("switchctl").unwrap_or_else(|error| panic!("{error:#}"));
+    switchctl.parent().expect("it is a file").to_owned()
+}
