@@ -76,19 +76,35 @@ impl BufferMode {
     }
 }
 
-/// What every frame reads and changes comes first.
+/// What every frame reads and changes comes first, in one cache line; what follows from the mode and the raise is
+/// kept there ready for use by [`settle`](Self::settle).
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct IngressBuffer {
     occupancy: Bytes,
-    occupancy_max: Bytes,
-    headroom_used_max: Bytes,
+    /// The most that may be charged.
+    limit: Bytes,
+    /// Pause the neighbour from here on; beyond all occupancies where nobody is paused.
+    pause_from: Bytes,
+    /// Let it resume below this; zero where it never may.
+    resume_below: Bytes,
+    /// Mark frames that find so much.
+    mark_from: Bytes,
+    /// No high watermark changes up to here.
+    high: Bytes,
     pausing: bool,
     overrun: bool,
+    /// The raise is [`Raise::Draining`].
+    draining: bool,
+    occupancy_max: Bytes,
+    headroom_used_max: Bytes,
     mode: BufferMode,
     raise: Raise,
     refresh_at: Instant,
 }
+
+/// More than any buffer holds.
+const NEVER: Bytes = Bytes::new(u64::MAX);
 
 /// How far a release has moved the thresholds.
 #[derive(Clone, Copy, Debug)]
@@ -131,16 +147,24 @@ pub(super) struct Refusal {
 
 impl IngressBuffer {
     pub(super) fn new(mode: BufferMode) -> Self {
-        Self {
+        let mut buffer = Self {
             mode,
             occupancy: Bytes::ZERO,
+            limit: Bytes::ZERO,
+            pause_from: NEVER,
+            resume_below: Bytes::ZERO,
+            mark_from: NEVER,
+            high: Bytes::ZERO,
+            draining: false,
             occupancy_max: Bytes::ZERO,
             headroom_used_max: Bytes::ZERO,
             pausing: false,
             refresh_at: Instant::FAR_FUTURE,
             raise: Raise::None,
             overrun: false,
-        }
+        };
+        buffer.settle();
+        buffer
     }
 
     pub(super) fn occupancy(&self) -> Bytes {
@@ -191,6 +215,10 @@ impl IngressBuffer {
 
     /// The most that may be charged now.
     pub(super) fn limit(&self) -> Bytes {
+        self.limit
+    }
+
+    fn limit_of_mode(&self) -> Bytes {
         match (self.mode, self.raise) {
             (BufferMode::Bounded { buffer: limit } | BufferMode::Policed { limit, .. }, _) => limit,
             (BufferMode::Pausing { xoff, headroom, .. }, Raise::None) => xoff + headroom,
@@ -202,42 +230,31 @@ impl IngressBuffer {
     }
 
     /// Charges `cells` bytes (whole cells), or says why not.
+    #[inline]
     pub(super) fn admit(&mut self, cells: Bytes) -> Result<Admission, Refusal> {
-        if self.occupancy + cells > self.limit() {
-            let first = !self.overrun;
-            self.overrun = true;
-            let reason = match self.mode {
-                BufferMode::Bounded { .. } => DropReason::BufferFull,
-                BufferMode::Pausing { .. } => DropReason::HeadroomExceeded,
-                BufferMode::Policed { .. } => DropReason::Policed,
-            };
-            return Err(Refusal { reason, first });
+        let found = self.occupancy;
+        if found + cells > self.limit {
+            return Err(self.refuse());
         }
-        let mark = matches!(self.mode, BufferMode::Policed { mark_from: Some(from), .. } if self.occupancy >= from);
         self.occupancy += cells;
-        self.occupancy_max = self.occupancy_max.max(self.occupancy);
-        if let BufferMode::Pausing { xoff, .. } = self.mode {
-            self.headroom_used_max = self
-                .headroom_used_max
-                .max(self.occupancy.saturating_sub(xoff));
+        if self.occupancy > self.high {
+            self.note_high();
         }
         Ok(Admission {
             change: self.reconsider(),
-            mark,
+            mark: found >= self.mark_from,
         })
     }
 
     /// Takes `cells` bytes off again.
+    #[inline]
     pub(super) fn discharge(&mut self, cells: Bytes) -> PauseChange {
         self.occupancy -= cells;
-        if let (BufferMode::Pausing { xoff, .. }, Raise::Draining { .. }) = (self.mode, self.raise)
-        {
-            if self.occupancy <= xoff {
-                self.raise = Raise::None;
-            }
+        if self.draining {
+            self.end_draining();
         }
         let change = self.reconsider();
-        if change == PauseChange::Xon || !self.mode.pauses() {
+        if self.overrun && (change == PauseChange::Xon || !self.mode.pauses()) {
             self.overrun = false;
         }
         change
@@ -269,6 +286,7 @@ impl IngressBuffer {
             xon: raised_xon,
             until,
         };
+        self.settle();
         self.reconsider()
     }
 
@@ -291,6 +309,7 @@ impl IngressBuffer {
                 } else {
                     Raise::None
                 };
+                self.settle();
                 self.reconsider()
             }
             _ => PauseChange::None,
@@ -313,6 +332,7 @@ impl IngressBuffer {
                 self.raise = Raise::Draining { xoff: as_before };
             }
         }
+        self.settle();
         self.reconsider()
     }
 
@@ -326,27 +346,79 @@ impl IngressBuffer {
             self.mode = BufferMode::Pausing {
                 xoff: Bytes::ZERO,
                 xon: Bytes::ZERO,
-                headroom: self.limit().max(headroom),
+                headroom: self.limit_of_mode().max(headroom),
             };
         }
+        self.settle();
         self.reconsider()
     }
 
+    #[inline]
     fn reconsider(&mut self) -> PauseChange {
-        if !self.mode.pauses() {
-            return PauseChange::None;
-        }
-        let (xoff, xon) = self.thresholds();
-        if !self.pausing && self.occupancy >= xoff {
-            self.pausing = true;
-            self.refresh_at = Instant::FAR_FUTURE;
-            PauseChange::Xoff
-        } else if self.pausing && self.occupancy <= xon && xoff > xon {
+        if !self.pausing {
+            if self.occupancy >= self.pause_from {
+                self.pausing = true;
+                self.refresh_at = Instant::FAR_FUTURE;
+                return PauseChange::Xoff;
+            }
+        } else if self.occupancy < self.resume_below {
             self.pausing = false;
-            PauseChange::Xon
-        } else {
-            PauseChange::None
+            return PauseChange::Xon;
         }
+        PauseChange::None
+    }
+
+    /// Works out what frames are held against, after a change of the mode or the raise.
+    fn settle(&mut self) {
+        let (xoff, xon) = self.thresholds();
+        self.limit = self.limit_of_mode();
+        self.pause_from = if self.mode.pauses() { xoff } else { NEVER };
+        self.resume_below = if self.mode.pauses() && xoff > xon {
+            xon + Bytes::new(1)
+        } else {
+            Bytes::ZERO
+        };
+        self.mark_from = match self.mode {
+            BufferMode::Policed { mark_from, .. } => mark_from.unwrap_or(NEVER),
+            _ => NEVER,
+        };
+        self.draining = matches!(self.raise, Raise::Draining { .. });
+        // Looked at with the next frame: the headroom may begin elsewhere.
+        self.high = Bytes::ZERO;
+    }
+
+    /// Brings the high watermarks up to date.
+    #[cold]
+    fn note_high(&mut self) {
+        self.occupancy_max = self.occupancy_max.max(self.occupancy);
+        self.high = self.occupancy_max;
+        if let BufferMode::Pausing { xoff, .. } = self.mode {
+            let used = self.occupancy.saturating_sub(xoff);
+            self.headroom_used_max = self.headroom_used_max.max(used);
+            self.high = self.high.min(xoff + self.headroom_used_max);
+        }
+    }
+
+    #[cold]
+    fn end_draining(&mut self) {
+        if let BufferMode::Pausing { xoff, .. } = self.mode {
+            if self.occupancy <= xoff {
+                self.raise = Raise::None;
+                self.settle();
+            }
+        }
+    }
+
+    #[cold]
+    fn refuse(&mut self) -> Refusal {
+        let first = !self.overrun;
+        self.overrun = true;
+        let reason = match self.mode {
+            BufferMode::Bounded { .. } => DropReason::BufferFull,
+            BufferMode::Pausing { .. } => DropReason::HeadroomExceeded,
+            BufferMode::Policed { .. } => DropReason::Policed,
+        };
+        Refusal { reason, first }
     }
 }
 

@@ -126,21 +126,21 @@ impl Switch {
             let state = &mut self.ports[port.index()];
             state.counters.priority[priority.index()].lifts += 1;
             if after >= self.config.classes[priority.index()].mode.depth() {
-                self.check_route(now, port, frame, &egresses.ports);
+                self.check_route(now, port, frame, &egresses.ports());
             }
         }
         let share = match entry {
-            Some(entry) => self.levels.enter(entry, port, egresses.only, cells),
+            Some(entry) => self.levels.enter(entry, port, egresses.only(), cells),
             None => {
-                let (destination, only) = (frame.destination, egresses.only);
+                let (destination, only) = (frame.destination, egresses.only());
                 self.levels
                     .add(priority, destination, after, port, only, cells)
             }
         };
         debug_assert!(share.is_some(), "there is room for every frame");
         let share = share.unwrap_or(ShareId::NONE);
-        if egresses.only.is_none() {
-            for egress in egresses.ports.iter() {
+        if let Egresses::Several(ports) = egresses {
+            for egress in ports.iter() {
                 self.levels.note_egress(share, egress);
             }
         }

@@ -18,11 +18,35 @@ use crate::wire::echo::Echo;
 use crate::wire::mac_control::MacControl;
 
 /// Where a frame leaves by.
-pub(super) struct Egresses {
-    pub(super) ports: PortSet,
-    copies: usize,
+pub(super) enum Egresses {
+    /// The usual frame: one copy.
+    One(PortId),
+    /// A flood to several ports.
+    Several(PortSet),
+}
+
+impl Egresses {
     /// For a frame with one copy.
-    pub(super) only: Option<PortId>,
+    pub(super) fn only(&self) -> Option<PortId> {
+        match self {
+            Self::One(port) => Some(*port),
+            Self::Several(_) => None,
+        }
+    }
+
+    pub(super) fn ports(&self) -> PortSet {
+        match self {
+            Self::One(port) => PortSet::from_iter([*port]),
+            Self::Several(ports) => *ports,
+        }
+    }
+
+    fn copies(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Several(ports) => ports.count(),
+        }
+    }
 }
 
 impl Switch {
@@ -168,8 +192,7 @@ impl Switch {
         }
         self.forwarding.learn(now, frame.source, port);
         let egresses = self.egresses(now, port, &frame)?;
-        let copies = egresses.copies;
-        if self.queues.room() < copies || !self.charges.is_free(frame.handle) {
+        if self.queues.room() < egresses.copies() || !self.charges.is_free(frame.handle) {
             return Err(DropReason::TableFull);
         }
         let assignment = if self.with_levels.contains(frame.priority) {
@@ -179,15 +202,16 @@ impl Switch {
         };
         let mut admitted = self.charge(now, port, &frame, assignment, &egresses)?;
         if self.marks_arrivals.contains(frame.priority) {
-            admitted.mark |= self.marks_by_backlog(frame.priority, &egresses.ports);
+            admitted.mark |= self.marks_by_backlog(frame.priority, &egresses.ports());
         }
-        self.note_flow(now, port, &frame, egresses.only);
-        if let Some(only) = egresses.only {
-            self.enqueue(now, port, only, &frame, assignment.level());
-            return Ok(admitted);
-        }
-        for egress in egresses.ports.iter() {
-            self.enqueue(now, port, egress, &frame, assignment.level());
+        self.note_flow(now, port, &frame, egresses.only());
+        match egresses {
+            Egresses::One(egress) => self.enqueue(now, port, egress, &frame, assignment.level()),
+            Egresses::Several(ports) => {
+                for egress in ports.iter() {
+                    self.enqueue(now, port, egress, &frame, assignment.level());
+                }
+            }
         }
         Ok(admitted)
     }
@@ -198,7 +222,6 @@ impl Switch {
         ingress: PortId,
         frame: &Frame,
     ) -> Result<Egresses, DropReason> {
-        let mut ports = PortSet::EMPTY;
         match self
             .forwarding
             .decide(now, frame.destination, frame.flow_hash)
@@ -206,15 +229,11 @@ impl Switch {
             Decision::Port(egress) if egress == ingress => Err(DropReason::Hairpin),
             Decision::Port(egress) => {
                 self.check_refusal(egress, frame.priority)?;
-                ports.insert(egress);
-                Ok(Egresses {
-                    ports,
-                    copies: 1,
-                    only: Some(egress),
-                })
+                Ok(Egresses::One(egress))
             }
             Decision::NoRoute => Err(DropReason::NoRoute),
             Decision::Flood => {
+                let mut ports = PortSet::EMPTY;
                 let mut refusal = DropReason::NoRoute;
                 for egress in (0..self.ports.len()).filter_map(PortId::from_index) {
                     if egress == ingress || !self.ports[egress.index()].up {
@@ -225,15 +244,12 @@ impl Switch {
                         Err(reason) => refusal = reason,
                     }
                 }
-                let copies = ports.count();
-                match copies {
-                    0 => Err(refusal),
-                    _ => Ok(Egresses {
-                        ports,
-                        copies,
-                        only: ports.iter().next().filter(|_| copies == 1),
-                    }),
-                }
+                let first = ports.iter().next().ok_or(refusal)?;
+                Ok(if ports.count() == 1 {
+                    Egresses::One(first)
+                } else {
+                    Egresses::Several(ports)
+                })
             }
         }
     }
@@ -278,8 +294,8 @@ impl Switch {
                     share,
                 };
                 self.charges
-                    .open(frame.handle, charge, egresses.copies as u16);
-                self.note_age(now, frame, egresses.only);
+                    .open(frame.handle, charge, egresses.copies() as u16);
+                self.note_age(now, frame, egresses.only());
                 Ok(Admitted {
                     mark: admission.mark,
                 })

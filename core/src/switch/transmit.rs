@@ -149,11 +149,9 @@ impl super::port::Port {
     /// Whether a control frame may have to go out.
     #[inline]
     fn has_control(&self) -> bool {
-        self.pause_due
-            || self.pause_zero_due
-            || !self.pfc_due.is_empty()
-            || !self.zero_due.is_empty()
-            || !self.clcm_queue.is_empty()
+        // Hardly ever: one branch for all of them.
+        let flags = self.pause_due | self.pause_zero_due;
+        flags | !self.pfc_due.is_empty() | !self.zero_due.is_empty() | !self.clcm_queue.is_empty()
             || self.echo.as_ref().is_some_and(EchoState::is_due)
     }
 }

@@ -78,6 +78,11 @@ impl Turns {
 
     /// Takes a member of this ring out, wherever it stands.
     pub(super) fn remove<T: Turner>(&mut self, all: &mut [T], index: u32) {
+        if self.head == self.tail {
+            debug_assert_eq!(self.head, index, "the only member");
+            *self = Self::EMPTY;
+            return;
+        }
         let Turn { next, previous, .. } = *all[index as usize].turn();
         match all.get_mut(previous as usize) {
             Some(before) => before.turn_mut().next = next,

@@ -47,6 +47,23 @@ struct LevelTurn {
     lane_turns: u32,
 }
 
+impl Group {
+    /// Takes a lane without frames out of the turns.
+    fn remove_lane(
+        &mut self,
+        lanes: &mut [Lane],
+        lane_index: usize,
+        turn: &mut LevelTurn,
+        level: Level,
+    ) {
+        self.lanes.remove(lanes, lane_index as u32);
+        self.lane_count -= 1;
+        if self.lane_count == 0 {
+            turn.waiting &= !(1 << level.get());
+        }
+    }
+}
+
 impl Turner for Lane {
     fn turn(&self) -> &Turn {
         &self.turn
@@ -329,13 +346,13 @@ impl VirtualQueues {
         let gate = self.settled(egress, priority, gate);
         let (level, lane_index) = self.choose_lane(egress, priority, gate)?;
         let group_index = self.group_index(egress, priority, level);
-        if !matches!(gate, Gate::OnlyFrom(_)) {
-            let lane_count = self.groups[group_index].lane_count;
-            let turn = &mut self.levels[level_turn_index(egress, priority)];
-            if turn.current != level.get() || turn.lane_turns == 0 {
-                turn.current = level.get();
-                turn.lane_turns = lane_count;
-            }
+        let group = self.groups.get_mut(group_index)?;
+        let turn = self.levels.get_mut(level_turn_index(egress, priority))?;
+        if !matches!(gate, Gate::OnlyFrom(_))
+            && (turn.current != level.get() || turn.lane_turns == 0)
+        {
+            turn.current = level.get();
+            turn.lane_turns = group.lane_count;
         }
         let lane = self.lanes.get_mut(lane_index)?;
         let queue_index = lane.queues.head();
@@ -343,58 +360,47 @@ impl VirtualQueues {
         let (handle, length_bytes) = self.nodes.pop(&mut queue.frames)?;
         let length = u64::from(length_bytes);
         let frame = Backlog::of(length_bytes);
-        self.groups[group_index].backlog -= frame;
-        queue.backlog -= frame;
-        queue.turn_mut().spend(length, self.quantum);
+        group.backlog -= frame;
         lane.frame_count -= 1;
-        lane.turn.spend(length, self.quantum);
+        let was_head = group.lanes.head() as usize == lane_index;
 
-        match self.nodes.front_length(&queue.frames) {
-            None => {
-                lane.queues.remove(&mut self.queues.all, queue_index);
-                self.queues.release(queue_index);
+        // What is left of a turn is of no use to a queue or a lane that is empty: it comes back with nothing.
+        if lane.frame_count == 0 {
+            lane.queues = Turns::EMPTY;
+            self.queues.release(queue_index);
+            group.remove_lane(&mut self.lanes, lane_index, turn, level);
+            if was_head {
+                turn.lane_turns = turn.lane_turns.saturating_sub(1);
             }
-            Some(next) if queue.turn().deficit() < u64::from(next) => {
-                lane.queues.rotate(&mut self.queues.all);
+        } else {
+            queue.backlog -= frame;
+            queue.turn_mut().spend(length, self.quantum);
+            lane.turn.spend(length, self.quantum);
+            match self.nodes.front_length(&queue.frames) {
+                None => {
+                    lane.queues.remove(&mut self.queues.all, queue_index);
+                    self.queues.release(queue_index);
+                }
+                Some(next) if queue.turn().deficit() < u64::from(next) => {
+                    lane.queues.rotate(&mut self.queues.all);
+                }
+                Some(_) => {}
             }
-            Some(_) => {}
+            if was_head {
+                let deficit = lane.turn.deficit();
+                let first = self.queues.all.get(lane.queues.head() as usize)?;
+                let next = self.nodes.front_length(&first.frames)?;
+                if deficit < u64::from(next) {
+                    group.lanes.rotate(&mut self.lanes);
+                    turn.lane_turns = turn.lane_turns.saturating_sub(1);
+                }
+            }
         }
-        self.end_lane_turn(egress, priority, level, lane_index);
         Some(Departure {
             handle,
             length_bytes,
             ingress: PortId::new((lane_index - group_index * self.port_count) as u8),
         })
-    }
-
-    /// Passes the turn on when a lane is empty or has sent its share.
-    fn end_lane_turn(
-        &mut self,
-        egress: PortId,
-        priority: Priority,
-        level: Level,
-        lane_index: usize,
-    ) {
-        let lane = &self.lanes[lane_index];
-        let (is_empty, deficit) = (lane.frame_count == 0, lane.turn.deficit());
-        let next = self
-            .queues
-            .all
-            .get(lane.queues.head() as usize)
-            .and_then(|queue| self.nodes.front_length(&queue.frames));
-        let group_index = self.group_index(egress, priority, level);
-        let was_head = self.groups[group_index].lanes.head() as usize == lane_index;
-        if is_empty {
-            self.remove_lane(egress, priority, level, lane_index);
-        } else if was_head && next.is_some_and(|next| deficit < u64::from(next)) {
-            self.groups[group_index].lanes.rotate(&mut self.lanes);
-        } else {
-            return;
-        }
-        if was_head {
-            let turn = &mut self.levels[level_turn_index(egress, priority)];
-            turn.lane_turns = turn.lane_turns.saturating_sub(1);
-        }
     }
 
     /// What `gate` amounts to with the frames that wait now; never [`Gate::FirstFrom`].
@@ -486,17 +492,8 @@ impl VirtualQueues {
         let group_index = self.group_index(place.egress, place.priority, level);
         self.groups[group_index].backlog -= backlog;
         if is_empty {
-            self.remove_lane(place.egress, place.priority, level, lane_index);
-        }
-    }
-
-    fn remove_lane(&mut self, egress: PortId, priority: Priority, level: Level, lane_index: usize) {
-        let group_index = self.group_index(egress, priority, level);
-        let group = &mut self.groups[group_index];
-        group.lanes.remove(&mut self.lanes, lane_index as u32);
-        group.lane_count -= 1;
-        if group.lane_count == 0 {
-            self.levels[level_turn_index(egress, priority)].waiting &= !(1 << level.get());
+            let turn = &mut self.levels[level_turn_index(place.egress, place.priority)];
+            self.groups[group_index].remove_lane(&mut self.lanes, lane_index, turn, level);
         }
     }
 

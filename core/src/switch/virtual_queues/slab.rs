@@ -18,6 +18,7 @@ pub(super) struct VirtualQueue {
     destination: u64,
     /// Next in the same hash bucket, or next free one.
     chain: u32,
+    bucket: u32,
 }
 
 impl VirtualQueue {
@@ -58,6 +59,7 @@ impl QueueSlab {
             turn: Turn::NONE,
             path: 0,
             destination: 0,
+            bucket: 0,
             chain: if index + 1 < capacity {
                 index as u32 + 1
             } else {
@@ -97,6 +99,7 @@ impl QueueSlab {
             path,
             destination,
             chain: self.buckets[bucket],
+            bucket: bucket as u32,
         };
         self.buckets[bucket] = index;
         Some(index)
@@ -104,15 +107,17 @@ impl QueueSlab {
 
     /// Gives a queue back that takes no turns any more.
     pub(super) fn release(&mut self, index: u32) {
-        let queue = self.all[index as usize];
-        let bucket = self.bucket(queue.path, queue.destination);
+        let (bucket, chain) = {
+            let queue = &self.all[index as usize];
+            (queue.bucket as usize, queue.chain)
+        };
         if self.buckets[bucket] == index {
-            self.buckets[bucket] = queue.chain;
+            self.buckets[bucket] = chain;
         } else {
             let mut at = self.buckets[bucket];
             while let Some(other) = self.all.get_mut(at as usize) {
                 if other.chain == index {
-                    other.chain = queue.chain;
+                    other.chain = chain;
                     break;
                 }
                 at = other.chain;

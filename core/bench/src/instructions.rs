@@ -1,0 +1,185 @@
+//! Instructions for each frame, counted by Valgrind: the same on every run and on a busy machine, which times are
+//! not. A baseline is committed; a change that costs more than [`TOLERANCE`] is seen before it is merged.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{bail, Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::case::{Case, GUARDED};
+use crate::pipeline::{Pipeline, BURST};
+
+/// The part by which a case may cost more than its baseline.
+pub const TOLERANCE: f64 = 0.05;
+
+/// Bursts of the shorter and of the longer run. What set-up costs is in both, and so in no difference.
+const BURSTS: [usize; 2] = [100, 600];
+
+/// What the committed file says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Baseline {
+    /// The compiler, as `rustc --version` tells it: another one gives other counts.
+    pub compiler: String,
+    /// Instructions for each frame, by the case's name.
+    pub instructions: BTreeMap<String, f64>,
+}
+
+/// One case beside its baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The case's name.
+    pub case: String,
+    /// Instructions for each frame.
+    pub counted: f64,
+    /// What the baseline has; `None` for a new case.
+    pub baseline: Option<f64>,
+}
+
+impl Finding {
+    /// By which part it costs more than the baseline; below zero when less.
+    pub fn change(&self) -> Option<f64> {
+        self.baseline.map(|baseline| self.counted / baseline - 1.0)
+    }
+
+    /// Whether it is within the tolerance. A case without a baseline is not.
+    pub fn holds(&self) -> bool {
+        self.change().is_some_and(|change| change <= TOLERANCE)
+    }
+}
+
+impl Baseline {
+    /// Reads the committed file.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read or has other keys.
+    pub fn load(path: &Path) -> Result<Self> {
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+        toml::from_str(&text).with_context(|| format!("in {}", path.display()))
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn store(&self, path: &Path) -> Result<()> {
+        let text = format!(
+            "# Instructions for each frame: receive, transmit, complete. Written by\n\
+             # cargo xtask bench --instructions --accept\n{}",
+            toml::to_string(self)?
+        );
+        std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+    }
+
+    /// Every case that was counted, beside its baseline.
+    pub fn compare(&self, counted: &BTreeMap<String, f64>) -> Vec<Finding> {
+        let finding = |(case, counted): (&String, &f64)| Finding {
+            case: case.clone(),
+            counted: *counted,
+            baseline: self.instructions.get(case).copied(),
+        };
+        counted.iter().map(finding).collect()
+    }
+}
+
+/// Where the committed baseline is.
+pub fn baseline_path() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions.toml")
+}
+
+/// What is counted: so many bursts of a case.
+pub fn run(case: Case, bursts: usize) {
+    let mut pipeline = Pipeline::new(case);
+    for _ in 0..bursts {
+        pipeline.burst();
+    }
+}
+
+/// Counts all guarded cases, with `program` as what runs one; `told` hears of each.
+///
+/// # Errors
+///
+/// When Valgrind is not there or does not say a count.
+pub fn count_all(program: &Path, mut told: impl FnMut(&str, f64)) -> Result<BTreeMap<String, f64>> {
+    let mut counted = BTreeMap::new();
+    for (name, _) in GUARDED {
+        let [short, long] = BURSTS.map(|bursts| count(program, name, bursts));
+        let frames = (BURSTS[1] - BURSTS[0]) * BURST;
+        let each = (long? - short?) as f64 / frames as f64;
+        let each = (each * 10.0).round() / 10.0;
+        told(name, each);
+        counted.insert(name.to_owned(), each);
+    }
+    Ok(counted)
+}
+
+/// The compiler that the baseline depends on.
+///
+/// # Errors
+///
+/// When it cannot be asked.
+pub fn compiler() -> Result<String> {
+    let output = Command::new("rustc")
+        .arg("--version")
+        .output()
+        .context("starting rustc")?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Instructions of one whole run.
+fn count(program: &Path, case: &str, bursts: usize) -> Result<u64> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(program)
+        .args(["run", case, &bursts.to_string()])
+        .output()
+        .context("starting valgrind: install it (apt-get install valgrind)")?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        bail!("{case}: valgrind failed:\n{told}");
+    }
+    let collected = told
+        .lines()
+        .find_map(|line| line.split("Collected :").nth(1));
+    let collected = collected.and_then(|count| count.trim().parse().ok());
+    collected.with_context(|| format!("{case}: valgrind says no count:\n{told}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn baseline() -> Baseline {
+        Baseline {
+            compiler: "rustc".into(),
+            instructions: [("a".to_owned(), 100.0)].into(),
+        }
+    }
+
+    #[test]
+    fn five_percent_more_fails_and_less_does_not() {
+        for (counted, holds) in [(80.0, true), (104.9, true), (105.1, false)] {
+            let findings = baseline().compare(&[("a".to_owned(), counted)].into());
+            assert_eq!(findings[0].holds(), holds, "{counted}");
+        }
+    }
+
+    #[test]
+    fn a_case_without_a_baseline_does_not_hold() {
+        let findings = baseline().compare(&[("b".to_owned(), 1.0)].into());
+        assert!(!findings[0].holds());
+    }
+
+    #[test]
+    fn the_committed_baseline_has_every_case() {
+        let baseline = Baseline::load(&baseline_path()).unwrap();
+        let mut names: Vec<&str> = GUARDED.iter().map(|(name, _)| *name).collect();
+        names.sort_unstable();
+        assert!(baseline.instructions.keys().eq(names));
+    }
+}

@@ -1,0 +1,12 @@
+//! What a frame costs in the switch core alone: [`Pipeline`] is a switch under a steady load in memory,
+//! [`instructions`] counts what it executes and holds that against a committed baseline. Time is measured by
+//! the benchmark `frame_cost`.
+
+#![forbid(unsafe_code)]
+
+pub mod case;
+pub mod instructions;
+pub mod pipeline;
+
+pub use case::{Case, Mode};
+pub use pipeline::Pipeline;
