@@ -47,6 +47,25 @@ pub fn bench() -> Result<()> {
     run_bench("weir-core", "cost_of_levels", &[])
 }
 
+/// Builds and runs the core's benchmark of many cases.
+///
+/// # Errors
+///
+/// When it does not compile or fails.
+pub fn bench_core() -> Result<()> {
+    run_bench("weir-core-bench", "frame_cost", &[])
+}
+
+/// Builds what counts the core's instructions, optimised; returns where it is.
+///
+/// # Errors
+///
+/// When it does not compile.
+pub fn instructions() -> Result<PathBuf> {
+    build(&["weir-core-bench"])?;
+    Ok(target_directory().join("release/weir-instructions"))
+}
+
 /// Builds and runs the simulator's benchmark: each network `rounds` times. All that was measured goes to `json`.
 ///
 /// # Errors

@@ -117,6 +117,11 @@ const NEEDS: &[Need] = &[
         "switches off checksum offload on lab devices",
     ),
     test(
+        Sign::Program("valgrind"),
+        "valgrind",
+        "counts the switch core's instructions",
+    ),
+    test(
         Sign::Program("dpkg-shlibdeps"),
         "dpkg-dev",
         "finds what the Debian package depends on",

@@ -1,5 +1,8 @@
 //! What a frame costs in the switch core alone: by mode, ports, destinations, frames that stand, and what happens
-//! beside. `cargo xtask bench --core` runs it and prints a table; `-- NAME` runs the cases whose name has that in it.
+//! beside. `cargo xtask bench --core` runs it;
+//! `cargo bench -p weir-core-bench -- NAME` runs the cases whose name has that in it.
+
+#![allow(missing_docs)] // of the function that criterion makes
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use weir_core_bench::case::{Beside, Case, Mode};
