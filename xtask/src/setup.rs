@@ -148,6 +148,16 @@ const NEEDS: &[Need] = &[
     ),
     test(Sign::Program("tcpdump"), "tcpdump", "captures frames"),
     test(
+        Sign::Program("curl"),
+        "curl",
+        "asks the API as the book does",
+    ),
+    test(
+        Sign::Program("jq"),
+        "jq",
+        "reads JSON in the book's commands",
+    ),
+    test(
         Sign::Program("iperf3"),
         "iperf3",
         "TCP and UDP through a switch",

@@ -25,8 +25,10 @@ const STAND_INS: [&str; 8] = [
     "weir-sim",
     "weir-switchd",
 ];
+/// Programs beside those of the workspace that commands need.
+const TOOLS: [&str; 5] = ["curl", "ethtool", "iperf3", "jq", "tshark"];
 /// A session may not take longer.
-const LIMIT_SECONDS: &str = "150";
+const LIMIT_SECONDS: &str = "300";
 
 /// One thing that the shell does.
 struct Step {
@@ -173,6 +175,11 @@ fn script(steps: &[Step]) -> String {
 }
 
 fn prepare(home: &Path) {
+    for tool in TOOLS {
+        let found = std::env::var_os("PATH")
+            .is_some_and(|path| std::env::split_paths(&path).any(|at| at.join(tool).is_file()));
+        assert!(found, "{tool} is missing: `cargo xtask setup` installs it");
+    }
     for name in COPIES {
         let copied = Command::new("cp")
             .arg("-r")
