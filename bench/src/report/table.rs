@@ -7,7 +7,7 @@ use super::{Spread, Summary};
 use crate::measure::{Measurement, LATENCY_LOADS, OVERLOADS};
 use crate::rounds::Measured;
 
-const RATES: [&str; 7] = [
+const RATES: [&str; 8] = [
     "system",
     "without loss, M frames/s",
     "by bare",
@@ -15,6 +15,7 @@ const RATES: [&str; 7] = [
     "2×",
     "4×",
     "4×, by bare",
+    "lost at 4×, %",
 ];
 const COSTS: [&str; 7] = [
     "system",
@@ -75,6 +76,11 @@ fn rates(summary: &Summary<'_>) -> Vec<String> {
         |times: u32| move |one: &Measurement| Some(at(&one.overload, 100 * times)?.goodput);
     row.extend(OVERLOADS.map(|times| spread(summary.of(goodput(times)), millions)));
     row.push(spread(summary.ratio(goodput(4)), two_decimals));
+    let lost = |one: &Measurement| {
+        let sample = at(&one.overload, 400)?;
+        Some(100.0 * sample.lost as f64 / sample.sent as f64)
+    };
+    row.push(spread(summary.of(lost), one_decimal));
     row
 }
 
@@ -135,6 +141,10 @@ fn millions(value: f64) -> String {
 
 fn two_decimals(value: f64) -> String {
     format!("{value:.2}")
+}
+
+fn one_decimal(value: f64) -> String {
+    format!("{value:.1}")
 }
 
 fn whole(value: f64) -> String {
