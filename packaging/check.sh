@@ -2,8 +2,9 @@
 # Installs, runs, upgrades and purges Weir's Debian package in a clean Debian 12. `cargo xtask dist --check` calls it,
 # in a mount namespace of its own: check.sh ROOT OLD.deb NEW.deb
 #
-# There is no systemd in the root. The daemon starts as its unit has it as far as that can be had without: after
-# --prepare, in a slave mount namespace, with the unit's group, capabilities and no new privileges.
+# First without an init: the daemon starts as its unit has it as far as that can be had so, after --prepare, in a slave
+# mount namespace, with the unit's group, capabilities and no new privileges. Then the root's own systemd is booted as
+# process 1 of a container, and runs the unit; what it writes to the root is forgotten with it.
 set -euo pipefail
 
 root=$1 old=$2 new=$3
@@ -11,20 +12,25 @@ ns=weir-dist-$$
 config=$root/etc/weir/switchd.toml
 run_dir=$root/run/weir/switch
 daemon=
+container=
+# CAP_NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN, PERFMON and BPF: as the units have them.
+capabilities=000000c000207000
 
 say() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
 fail() { echo "check.sh: $*" >&2; [ ! -s "$root.log" ] || tail -n 20 "$root.log" >&2; exit 1; }
 in_root() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
 quietly() { "$@" >>"$root.log" 2>&1 || fail "failed: $*"; }
 until_true() {
-    local deadline=$((SECONDS + 60))
+    local deadline=$((SECONDS + 120))
     until "$@" >>"$root.log" 2>&1; do
-        [ $SECONDS -lt $deadline ] || fail "not within a minute: $*"
+        [ $SECONDS -lt $deadline ] || fail "not within two minutes: $*"
         read -rt 0.1 <> <(:) || true
     done
 }
 cleanup() {
     [ -z "$daemon" ] || kill -9 "$daemon" 2>/dev/null || true
+    # Its process 1 dies with it, and all others with that.
+    [ -z "$container" ] || kill -9 "$container" 2>/dev/null || true
     for name in "$ns" "$ns-1" "$ns-2"; do ip netns delete "$name" 2>/dev/null || true; done
 }
 trap cleanup EXIT
@@ -46,10 +52,37 @@ start() {
     daemon=$!
     until_true status
 }
+boot() {
+    local scope=()
+    # A machine without systemd has no one to make a scope.
+    [ -d /run/systemd/system ] || scope=(--keep-unit)
+    # Its filter lacks what the daemon needs; the unit's own filter is under test.
+    systemd-nspawn --quiet --register=no "${scope[@]}" --directory="$root" --volatile=overlay --boot \
+        --network-namespace-path="/run/netns/$ns" --private-users=no --capability=all \
+        --system-call-filter="bpf perf_event_open" --console=pipe >>"$root.log" 2>&1 </dev/null &
+    container=$!
+    until_true in_system systemctl is-active --quiet multi-user.target
+}
+in_system() {
+    local init
+    init=$(pgrep -P "$container" | head -n 1) || true
+    [ -n "$init" ] || return 1
+    nsenter --target "$init" --mount --uts --ipc --net --pid --cgroup --root --wd \
+        env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "$@"
+}
+of_unit() { in_system systemctl show --property "$1" --value weir-switchd; }
+journal_has() {
+    local text=$1
+    shift
+    in_system journalctl --quiet --output=json --unit=weir-switchd SYSLOG_IDENTIFIER=weir-switchd "$@" | grep -F "$text"
+}
+# Becoming ready counts as a beat.
+has_beaten() { [ "$(of_unit WatchdogTimestampMonotonic)" -gt "$(of_unit ActiveEnterTimestampMonotonic)" ]; }
+is_restarted() { [ "$(of_unit NRestarts)" = 1 ] && [ "$(of_unit ActiveState)" = active ]; }
 pings() { ip netns exec "$ns-1" ping -q -c 3 -i 0.2 -W 5 10.0.0.2; }
 
 say "making a clean Debian"
-debootstrap --variant=minbase bookworm "$root" http://deb.debian.org/debian >"$root.log" 2>&1 || fail "debootstrap failed"
+debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus bookworm "$root" http://deb.debian.org/debian >"$root.log" 2>&1 || fail "debootstrap failed"
 mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"
 mount -t tmpfs tmpfs "$root/run"
@@ -116,6 +149,41 @@ kill -TERM "$daemon"; wait "$daemon" || fail "SIGTERM: status $?"
 daemon=
 [ ! -e "$run_dir" ] || fail "left behind: $(ls -R "$run_dir")"
 say "upgraded to $upgraded: the configuration kept, the daemon went on forwarding, the new one runs too and ends clean"
+
+boot
+# It ends when the daemon has said that it is ready.
+quietly in_system systemctl enable --now weir-switchd
+[ "$(of_unit ActiveState)" = active ] || fail "the unit is $(of_unit ActiveState)"
+quietly in_system switchctl --socket /run/weir/switch/api.sock status
+until_true pings
+main=$(of_unit MainPID)
+in_system cat "/proc/$main/status" >"$root.status"
+for line in "NoNewPrivs:	1" "CapEff:	$capabilities" "CapBnd:	$capabilities" "Seccomp:	2"; do
+    grep -qx "$line" "$root.status" || fail "in force is not $line: $(cat "$root.status")"
+done
+! in_system nsenter --target "$main" --mount touch /usr/weir 2>>"$root.log" || fail "the daemon may write to /usr"
+in_system systemd-analyze security --no-pager --threshold=40 weir-switchd >"$root.security" || fail "$(cat "$root.security")"
+until_true journal_has 'port attached' WEIR_PORT=p1 PRIORITY=6
+quietly in_system sed -i 's/^policy = "breaker"/policy = "off"/' /etc/weir/switchd.toml
+quietly in_system systemctl reload weir-switchd
+until_true journal_has 'setting changed' WEIR_KEY=deadlock.policy
+[ "$(of_unit MainPID)" = "$main" ] || fail "a reload is no restart"
+quietly pings
+say "under systemd: ready, in its sandbox ($(tail -n 1 "$root.security" | grep -oE '[0-9]+\.[0-9]+ [A-Z]+')), logs with fields, reloads"
+
+until_true has_beaten
+quietly in_system sh -c "kill -STOP $main"
+until_true is_restarted
+in_system journalctl --quiet --unit=weir-switchd | grep -q "Failed with result 'watchdog'" || fail "not the watchdog has ended it"
+until_true pings
+say "under systemd: stopped short, it is ended by the watchdog, started again, and forwards"
+
+quietly in_system systemctl stop weir-switchd
+[ "$(of_unit Result)" = success ] || fail "the unit's result is $(of_unit Result)"
+! in_system test -e /run/weir/switch || fail "left behind: $(in_system ls -R /run/weir)"
+kill -TERM "$container"; wait "$container" || true
+container=
+say "under systemd: stopped, and nothing is left"
 
 mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
 ln -s /lib/systemd/system/weir-switchd@.service "$root/etc/systemd/system/multi-user.target.wants/weir-switchd@s1.service"

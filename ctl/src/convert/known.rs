@@ -12,6 +12,10 @@ struct Carried {
     dropped: &'static [(&'static str, &'static str)],
 }
 
+/// The PFC storm watchdog, and what old releases of SONiC call it.
+pub const PFC_WD: &str = "PFC_WD";
+pub const PFC_WD_OLD: &str = "PFC_WD_TABLE";
+
 const DEVICE: &str = "is the device's affair: set it with ip link or ethtool";
 const NO_LIMITER: &str = "queues have no limits of their own rate; there are weights only";
 const NO_COLOUR: &str = "frames have no colours; all are as SONiC's green ones";
@@ -116,7 +120,7 @@ const CARRIED: &[Carried] = &[
     },
     Carried { name: "BUFFER_PG", fields: Some(&["profile"]), dropped: &[] },
     Carried {
-        name: "PFC_WD",
+        name: PFC_WD,
         fields: Some(&["action", "detection_time", "restoration_time"]),
         dropped: &[
             ("POLL_INTERVAL", "storms are found by events, not by polls"),
@@ -206,7 +210,8 @@ const DROPPED: &[(&str, &str)] = &[
 pub fn survey(database: Database<'_>) {
     let report = database.report();
     for (name, table) in database.tables() {
-        let Some(carried) = CARRIED.iter().find(|carried| carried.name == name) else {
+        let current = if name == PFC_WD_OLD { PFC_WD } else { name };
+        let Some(carried) = CARRIED.iter().find(|carried| carried.name == current) else {
             match DROPPED.iter().find(|(dropped, _)| *dropped == name) {
                 Some((_, why)) => report.note(Kind::NotCarried, name, *why),
                 None => report.note(

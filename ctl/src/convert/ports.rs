@@ -9,6 +9,7 @@ use weir_core::units::PORT_COUNT_MAX;
 use weir_core::{BitRate, Duration, PortRole};
 
 use super::database::{Database, Row};
+use super::known::{PFC_WD, PFC_WD_OLD};
 use super::notes::Kind;
 
 /// A port as far as one row of each table tells.
@@ -178,18 +179,22 @@ fn metres(text: &str) -> Option<u64> {
 /// How each port is watched. `GLOBAL` has nothing that is carried over.
 fn watchdogs(database: Database<'_>) -> BTreeMap<String, PfcwdConfig> {
     let mut watchdogs = BTreeMap::new();
-    for row in database
-        .rows("PFC_WD")
-        .iter()
-        .filter(|row| row.key != "GLOBAL")
-    {
-        let config = watchdog(row);
+    for row in watchdog_rows(database) {
+        let config = watchdog(&row);
         let (ports, _) = row.ports_and_numbers(0);
         for port in ports {
             watchdogs.insert(port.to_owned(), config);
         }
     }
     watchdogs
+}
+
+/// The ports' rows of `PFC_WD`, after those that it had under its old name: what comes later counts.
+pub fn watchdog_rows(database: Database<'_>) -> impl Iterator<Item = Row<'_>> {
+    [PFC_WD_OLD, PFC_WD]
+        .into_iter()
+        .flat_map(move |table| database.rows(table))
+        .filter(|row| row.key != "GLOBAL")
 }
 
 fn watchdog(row: &Row<'_>) -> PfcwdConfig {

@@ -9,6 +9,7 @@ use weir_config::daemon::Trust;
 
 use super::database::{Database, Row};
 use super::notes::Kind;
+use super::ports::watchdog_rows;
 
 /// How a port classifies.
 #[derive(Clone, Debug)]
@@ -165,10 +166,8 @@ fn watched_priorities(database: Database<'_>, name: &str, row: &Row<'_>, lossles
         return;
     }
     let watched = priorities(row, "pfcwd_sw_enable");
-    let is_watched = database
-        .rows("PFC_WD")
-        .iter()
-        .any(|row| row.key != "GLOBAL" && row.key.split(',').any(|port| port.trim() == name));
+    let is_watched =
+        watchdog_rows(database).any(|row| row.key.split(',').any(|port| port.trim() == name));
     if !is_watched {
         let message = "the port has no row in PFC_WD and is not watched; set pfcwd.enabled";
         database

@@ -48,6 +48,41 @@ fn with_profile(profile: Value) -> Value {
     })
 }
 
+/// The sample with its `PFC_WD` under the name that old releases have for it.
+fn old_sample() -> Value {
+    let mut root = sample();
+    let tables = root.as_object_mut().unwrap();
+    let rows = tables.remove("PFC_WD").unwrap();
+    tables.insert("PFC_WD_TABLE".to_owned(), rows);
+    root
+}
+
+#[test]
+fn the_watchdog_has_an_old_name() {
+    let (notes, config) = good(&sample());
+    let (old_notes, old_config) = good(&old_sample());
+    assert_eq!(old_config, config);
+    let is_ours = |note: &&Note| note.path.starts_with("PFC_WD");
+    let told = |notes: &[Note]| -> Vec<String> {
+        let ours = notes.iter().filter(is_ours);
+        ours.map(|note| note.path.replace("PFC_WD_TABLE", "PFC_WD"))
+            .collect()
+    };
+    assert!(!told(&notes).is_empty());
+    assert_eq!(told(&old_notes), told(&notes));
+
+    // Where both are there, the new one counts.
+    let mut both = old_sample();
+    both["PFC_WD"] = json!({"Ethernet0": {"action": "drop", "detection_time": "300", "restoration_time": "200"}});
+    let (_, config) = good(&both);
+    let detection = |name: &str| {
+        let port = config.ports.iter().find(|port| port.name == name).unwrap();
+        config.watchdog(port).unwrap().detection
+    };
+    assert_eq!(detection("Ethernet0").as_nanos(), 300_000_000);
+    assert_eq!(detection("Ethernet4").as_nanos(), 200_000_000);
+}
+
 #[test]
 fn a_static_threshold_is_carried_over_as_it_is() {
     let (_, config) = good(&with_profile(json!({
