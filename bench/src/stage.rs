@@ -9,6 +9,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 use nix::net::if_::if_nametoindex;
@@ -130,6 +131,12 @@ struct Directory(PathBuf);
 
 impl Drop for Directory {
     fn drop(&mut self) {
+        // A daemon that was killed leaves its BPF file system mounted.
+        let _ = Command::new("umount")
+            .arg("-q")
+            .arg(self.0.join("run/bpf"))
+            .stderr(Stdio::null())
+            .status();
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

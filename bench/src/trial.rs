@@ -231,7 +231,10 @@ impl<'a> Trials<'a> {
         const FASTEST: f64 = 4e6;
         let rate = load.rate.map_or(FASTEST, |rate| rate.min(FASTEST));
         let count = (rate * load.duration.as_secs_f64()).ceil() as u32;
-        self.stage.programs.send_live(&self.template, count)
+        let sent = self.stage.programs.send_live(&self.template, count);
+        // A signal ends the system call, too.
+        interrupt::check()?;
+        sent
     }
 
     /// Waits until all has arrived, or nothing more does.
