@@ -20,7 +20,7 @@ async fn what_is_not_legal_is_refused_with_what_is() {
         (r#"{"filter": "pfcc"}"#, "`pfcc` (word 1) is not legal here"),
         (
             r#"{"ports": ["nowhere"]}"#,
-            "there is no port \\\"nowhere\\\"; there are ",
+            "there is no port `nowhere`; there are ",
         ),
         (
             r#"{"snap_bytes": 63}"#,
