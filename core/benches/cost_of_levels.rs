@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time;
 
-use weir_core::config::{EcmpConfig, FlowMonitorConfig, LevelRules, RouteConfig};
+use weir_core::config::{LevelRules, RouteConfig};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, Duration, Frame, FrameHandle, Instant,
@@ -233,26 +233,10 @@ fn config(destinations: usize, levels: bool) -> SwitchConfig {
             }
         })
         .collect();
-    let mut config = SwitchConfig {
-        ports,
-        classes: [lossy; 8],
-        cell: Bytes::new(256),
-        frame_count: 0,
-        frame_length_max: Bytes::new(1522),
-        routes: (0..destinations)
-            .map(|destination| RouteConfig::new(address(0, destination), vec![egress(destination)]))
-            .collect(),
-        ecmp: EcmpConfig::default(),
-        flows: FlowMonitorConfig::default(),
-        learning_capacity: 0,
-        learning_age: Duration::from_secs(300),
-        detector: None,
-        lifetime: None,
-        pause_time: Quanta::MAX,
-        feedback_refresh: Duration::from_millis(10),
-        shaper_burst: Bytes::new(1 << 20),
-        seed: 1,
-    };
+    let routes = (0..destinations)
+        .map(|destination| RouteConfig::new(address(0, destination), vec![egress(destination)]))
+        .collect();
+    let mut config = SwitchConfig::new(ports, [lossy; 8], routes);
     let (xoff, xon) = (Bytes::new(1 << 20), Bytes::new(1 << 19));
     let headroom = Bytes::new(1 << 20);
     config.classes[PRIORITY.index()].mode = if levels {

@@ -9,7 +9,7 @@ use std::time;
 use weir_core::config::{EcmpConfig, FlowMonitorConfig, RouteConfig};
 use weir_core::{
     BitRate, Bytes, ClassConfig, ClassMode, Command, Duration, Frame, FrameHandle, Instant,
-    MacAddress, PortConfig, PortId, PortRole, Quanta, Switch, SwitchConfig, Transmission,
+    MacAddress, PortConfig, PortId, PortRole, Switch, SwitchConfig, Transmission,
 };
 
 const ROUNDS: usize = 201;
@@ -157,13 +157,8 @@ fn config(case: Case) -> SwitchConfig {
         let ports = (0..case.members).map(|member| PortId::new((number as u8 + member) % 8));
         RouteConfig::new(destination(number), ports.collect())
     };
-    let mut config = SwitchConfig {
-        ports: (0..PORTS).map(port).collect(),
-        classes: [ClassConfig::new(lossy); 8],
-        cell: Bytes::new(256),
-        frame_count: 0,
-        frame_length_max: Bytes::new(1522),
-        routes: (0..DESTINATIONS).map(route).collect(),
+    let routes = (0..DESTINATIONS).map(route).collect();
+    SwitchConfig {
         ecmp: EcmpConfig {
             pin_capacity: case.pins as usize,
             ..EcmpConfig::default()
@@ -172,15 +167,10 @@ fn config(case: Case) -> SwitchConfig {
             capacity: case.flows,
             ..FlowMonitorConfig::default()
         },
-        learning_capacity: 0,
-        learning_age: Duration::from_secs(300),
-        lifetime: None,
-        detector: None,
-        pause_time: Quanta::MAX,
-        feedback_refresh: Duration::from_millis(10),
-        shaper_burst: Bytes::new(1 << 20),
-        seed: 1,
-    };
-    config.frame_count = config.frames_needed();
-    config
+        ..SwitchConfig::new(
+            (0..PORTS).map(port).collect(),
+            [ClassConfig::new(lossy); 8],
+            routes,
+        )
+    }
 }

@@ -3,7 +3,7 @@
 //! the switch's incremental state must equal what they give.
 
 use proptest::prelude::*;
-use weir_core::config::{EcmpConfig, FlowMonitorConfig, LevelRules, RouteConfig};
+use weir_core::config::{LevelRules, RouteConfig};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
@@ -233,30 +233,19 @@ fn config(budgets: &[u64], round_trip: Duration) -> SwitchConfig {
             address(0x80 + number),
         )
     };
+    let routes = (0..DESTINATIONS)
+        .map(|destination| {
+            RouteConfig::new(
+                address(destination),
+                vec![PortId::new(egress_of(destination))],
+            )
+        })
+        .collect();
     let mut config = SwitchConfig {
-        ports: (0..PORTS).map(port).collect(),
-        classes,
         cell: Bytes::new(CELL),
-        frame_count: 0,
-        frame_length_max: Bytes::new(1522),
-        routes: (0..DESTINATIONS)
-            .map(|destination| {
-                RouteConfig::new(
-                    address(destination),
-                    vec![PortId::new(egress_of(destination))],
-                )
-            })
-            .collect(),
-        ecmp: EcmpConfig::default(),
-        flows: FlowMonitorConfig::default(),
-        learning_capacity: 0,
-        learning_age: Duration::from_secs(300),
-        detector: None,
-        lifetime: None,
-        pause_time: Quanta::MAX,
         feedback_refresh: Duration::from_secs(3600),
         shaper_burst: Bytes::new(1 << 30),
-        seed: 1,
+        ..SwitchConfig::new((0..PORTS).map(port).collect(), classes, routes)
     };
     config.frame_count = config.frames_needed();
     config

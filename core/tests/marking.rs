@@ -1,7 +1,7 @@
 //! Congestion marks by the backlog of the egress (RED): whatever the class's mode, by that egress and priority alone, in
 //! the paper's proportions, and the same again from the same seed.
 
-use weir_core::config::{EcmpConfig, FlowMonitorConfig, LevelRules, RouteConfig};
+use weir_core::config::{LevelRules, RouteConfig};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
@@ -54,26 +54,12 @@ fn config(mode: ClassMode, ecn: Option<RedConfig>, seed: u64) -> SwitchConfig {
         port
     };
     let route = |index| RouteConfig::new(host(index), vec![PortId::new(index)]);
-    let mut config = SwitchConfig {
-        ports: (0..PORTS).map(port).collect(),
-        classes,
-        cell: Bytes::new(256),
-        frame_count: 0,
-        frame_length_max: Bytes::new(1_522),
-        routes: (0..PORTS).map(route).collect(),
-        ecmp: EcmpConfig::default(),
-        flows: FlowMonitorConfig::default(),
-        learning_capacity: 0,
-        learning_age: Duration::from_secs(300),
-        detector: None,
-        lifetime: None,
-        pause_time: Quanta::MAX,
+    let routes = (0..PORTS).map(route).collect();
+    SwitchConfig {
         feedback_refresh: Duration::from_secs(1),
-        shaper_burst: Bytes::new(1 << 20),
         seed,
-    };
-    config.frame_count = config.frames_needed();
-    config
+        ..SwitchConfig::new((0..PORTS).map(port).collect(), classes, routes)
+    }
 }
 
 /// A switch, and handles that are free.

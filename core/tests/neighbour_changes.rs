@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
-use weir_core::config::{EcmpConfig, FlowMonitorConfig, RouteConfig};
+use weir_core::config::RouteConfig;
 use weir_core::wire::echo::Echo;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
@@ -77,29 +77,18 @@ fn config(me: usize) -> SwitchConfig {
             .map(|(switch, port)| RouteConfig::new(address(switch, host), vec![port]))
     });
     let rate = BitRate::from_mbit(100);
+    let ports = vec![
+        PortConfig {
+            round_trip: ROUND_TRIP,
+            ..PortConfig::new(PortRole::Fabric, rate, address(me, 0x80))
+        },
+        PortConfig::new(PortRole::Edge, BitRate::from_mbit(200), address(me, 0x81)),
+    ];
     let mut config = SwitchConfig {
-        ports: vec![
-            PortConfig {
-                round_trip: ROUND_TRIP,
-                ..PortConfig::new(PortRole::Fabric, rate, address(me, 0x80))
-            },
-            PortConfig::new(PortRole::Edge, BitRate::from_mbit(200), address(me, 0x81)),
-        ],
-        classes,
-        cell: Bytes::new(256),
-        frame_count: 0,
         frame_length_max: LENGTH,
-        routes: routes.collect(),
-        ecmp: EcmpConfig::default(),
-        flows: FlowMonitorConfig::default(),
-        learning_capacity: 0,
-        learning_age: Duration::from_secs(300),
-        detector: None,
-        lifetime: None,
-        pause_time: Quanta::MAX,
         feedback_refresh: Duration::from_millis(1),
         shaper_burst: Bytes::new(3000),
-        seed: 1,
+        ..SwitchConfig::new(ports, classes, routes.collect())
     };
     // The least that is legal: every byte beyond it would hide a mistake.
     let each = gamma + config.reserve(&config.ports[0]);

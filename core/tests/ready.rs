@@ -2,9 +2,7 @@
 
 use proptest::prelude::*;
 
-use weir_core::config::{
-    DetectorConfig, EcmpConfig, FlowMonitorConfig, LevelRules, LifetimeConfig, RouteConfig,
-};
+use weir_core::config::{DetectorConfig, LevelRules, LifetimeConfig, RouteConfig};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, Duration, Frame, FrameHandle,
@@ -78,32 +76,24 @@ fn config(special: Option<Special>, detects: bool) -> SwitchConfig {
         restoration: Duration::from_millis(2),
         action: StormAction::Drop,
     };
-    let mut config = SwitchConfig {
-        ports: (0..PORTS)
-            .map(|port| PortConfig {
-                watchdog: (special == Some(Special::Watchdog) && port == 2).then_some(watchdog),
-                ..PortConfig::new(
-                    if port < 3 {
-                        PortRole::Fabric
-                    } else {
-                        PortRole::Edge
-                    },
-                    BitRate::from_mbit(1000),
-                    address(0x80 + port),
-                )
-            })
-            .collect(),
-        classes,
-        cell: Bytes::new(256),
-        frame_count: 0,
-        frame_length_max: Bytes::new(1522),
-        routes: (0..PORTS)
-            .map(|port| RouteConfig::new(address(port), vec![PortId::new(port)]))
-            .collect(),
-        ecmp: EcmpConfig::default(),
-        flows: FlowMonitorConfig::default(),
-        learning_capacity: 0,
-        learning_age: Duration::from_secs(300),
+    let ports = (0..PORTS)
+        .map(|port| PortConfig {
+            watchdog: (special == Some(Special::Watchdog) && port == 2).then_some(watchdog),
+            ..PortConfig::new(
+                if port < 3 {
+                    PortRole::Fabric
+                } else {
+                    PortRole::Edge
+                },
+                BitRate::from_mbit(1000),
+                address(0x80 + port),
+            )
+        })
+        .collect();
+    let routes = (0..PORTS)
+        .map(|port| RouteConfig::new(address(port), vec![PortId::new(port)]))
+        .collect();
+    SwitchConfig {
         detector: detects.then_some(DetectorConfig {
             detect: Duration::from_micros(500),
         }),
@@ -114,10 +104,8 @@ fn config(special: Option<Special>, detects: bool) -> SwitchConfig {
         pause_time: Quanta(2000),
         feedback_refresh: Duration::from_millis(1),
         shaper_burst: Bytes::ZERO,
-        seed: 1,
-    };
-    config.frame_count = config.frames_needed();
-    config
+        ..SwitchConfig::new(ports, classes, routes)
+    }
 }
 
 struct Caller {

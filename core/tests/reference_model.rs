@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
-use weir_core::config::{EcmpConfig, FlowMonitorConfig, RouteConfig};
+use weir_core::config::RouteConfig;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
@@ -229,27 +229,16 @@ fn config() -> SwitchConfig {
             ecn: None,
         };
     }
+    let ports = (0..PORTS as u8)
+        .map(|port| PortConfig::new(PortRole::Fabric, RATE, address(0x80 + port)))
+        .collect();
+    let routes = (0..PORTS as u8)
+        .map(|port| RouteConfig::new(address(port), vec![PortId::new(port)]))
+        .collect();
     let mut config = SwitchConfig {
-        ports: (0..PORTS as u8)
-            .map(|port| PortConfig::new(PortRole::Fabric, RATE, address(0x80 + port)))
-            .collect(),
-        classes,
         cell: Bytes::new(CELL),
-        frame_count: 0,
-        frame_length_max: Bytes::new(1522),
-        routes: (0..PORTS as u8)
-            .map(|port| RouteConfig::new(address(port), vec![PortId::new(port)]))
-            .collect(),
-        ecmp: EcmpConfig::default(),
-        flows: FlowMonitorConfig::default(),
-        learning_capacity: 0,
-        learning_age: Duration::from_secs(300),
-        detector: None,
-        lifetime: None,
-        pause_time: Quanta::MAX,
-        feedback_refresh: Duration::from_millis(10),
         shaper_burst: Bytes::new(100_000),
-        seed: 1,
+        ..SwitchConfig::new(ports, classes, routes)
     };
     config.frame_count = config.frames_needed();
     config

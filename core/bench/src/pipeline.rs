@@ -2,9 +2,7 @@
 
 use std::hint::black_box;
 
-use weir_core::config::{
-    EcmpConfig, FlowMonitorConfig, LevelRules, MarkAt, PartsPerMillion, RedConfig, RouteConfig,
-};
+use weir_core::config::{LevelRules, MarkAt, PartsPerMillion, RedConfig, RouteConfig};
 use weir_core::random::SplitMix64;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{
@@ -222,24 +220,8 @@ fn config(case: Case) -> SwitchConfig {
             vec![port(destination % case.ports)],
         )
     };
-    let mut config = SwitchConfig {
-        ports,
-        classes,
-        cell: Bytes::new(256),
-        frame_count: 0,
-        frame_length_max: Bytes::new(1522),
-        routes: (0..case.destinations).map(route).collect(),
-        ecmp: EcmpConfig::default(),
-        flows: FlowMonitorConfig::default(),
-        learning_capacity: 0,
-        learning_age: Duration::from_secs(300),
-        detector: None,
-        lifetime: None,
-        pause_time: Quanta::MAX,
-        feedback_refresh: Duration::from_millis(10),
-        shaper_burst: Bytes::new(1 << 20),
-        seed: 1,
-    };
+    let routes = (0..case.destinations).map(route).collect();
+    let mut config = SwitchConfig::new(ports, classes, routes);
     // Ingress ports are drawn: some get several times their share.
     let share = (case.standing / case.ports + BURST) as u64 * CHARGE * 4;
     let (xoff, xon) = match case.beside {

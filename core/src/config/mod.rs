@@ -69,6 +69,37 @@ pub struct SwitchConfig {
 }
 
 impl SwitchConfig {
+    /// A switch with these ports, classes and routes and nothing beside: cells of 256 B, frames of up to 1522 B, no learning,
+    /// no detector, no lifetime limit, the longest pauses, Feedback told again after 10 ms, and a shaper that lets a late
+    /// caller catch up by 1 MiB. The pool has what the buffers need: whoever changes ports, classes or the cell asks for
+    /// [`frames_needed`](Self::frames_needed) again.
+    pub fn new(
+        ports: Vec<PortConfig>,
+        classes: [ClassConfig; PRIORITY_COUNT],
+        routes: Vec<RouteConfig>,
+    ) -> Self {
+        let mut config = Self {
+            ports,
+            classes,
+            cell: Bytes::new(256),
+            frame_count: 0,
+            frame_length_max: Bytes::new(1522),
+            routes,
+            ecmp: EcmpConfig::default(),
+            flows: FlowMonitorConfig::default(),
+            learning_capacity: 0,
+            learning_age: Duration::from_secs(300),
+            detector: None,
+            lifetime: None,
+            pause_time: Quanta::MAX,
+            feedback_refresh: Duration::from_millis(10),
+            shaper_burst: Bytes::new(1 << 20),
+            seed: 1,
+        };
+        config.frame_count = config.frames_needed();
+        config
+    }
+
     /// The most that all ingress buffers together can charge, releases included.
     pub fn buffer_bound(&self) -> Bytes {
         let of_port = |port: &PortConfig| -> Bytes {

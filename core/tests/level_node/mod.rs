@@ -1,14 +1,13 @@
 //! One switch of a class with Levels, to be poked at.
 #![allow(dead_code)] // each test file uses its own part
 
-use weir_core::config::{EcmpConfig, FlowMonitorConfig, LevelRules, RouteConfig};
+use weir_core::config::{LevelRules, RouteConfig};
 use weir_core::switch::LevelGauges;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassConfig, ClassMode, DropReason, Duration, Frame, FrameHandle,
-    Instant, MacAddress, PortConfig, PortId, PortRole, Priority, Quanta, Switch, SwitchConfig,
-    Transmission,
+    BitRate, Budgets, Bytes, ClassConfig, ClassMode, DropReason, Frame, FrameHandle, Instant,
+    MacAddress, PortConfig, PortId, PortRole, Priority, Quanta, Switch, SwitchConfig, Transmission,
 };
 
 pub const P3: Priority = Priority::ALL[3];
@@ -50,30 +49,16 @@ pub fn config(budgets: &[Bytes]) -> SwitchConfig {
         0..EDGE => PortRole::Fabric,
         _ => PortRole::Edge,
     };
-    let mut config = SwitchConfig {
-        ports: (0..6)
-            .map(|n| PortConfig::new(role(n), BitRate::from_mbit(1000), address(0x80 + n)))
-            .collect(),
-        classes,
-        cell: Bytes::new(256),
-        frame_count: 0,
+    let ports = (0..6)
+        .map(|n| PortConfig::new(role(n), BitRate::from_mbit(1000), address(0x80 + n)))
+        .collect();
+    let routes = (0..20)
+        .map(|n| RouteConfig::new(address(n), vec![port(if n < 10 { 3 } else { EDGE })]))
+        .collect();
+    SwitchConfig {
         frame_length_max: LENGTH,
-        routes: (0..20)
-            .map(|n| RouteConfig::new(address(n), vec![port(if n < 10 { 3 } else { EDGE })]))
-            .collect(),
-        ecmp: EcmpConfig::default(),
-        flows: FlowMonitorConfig::default(),
-        learning_capacity: 0,
-        learning_age: Duration::from_secs(300),
-        detector: None,
-        lifetime: None,
-        pause_time: Quanta::MAX,
-        feedback_refresh: Duration::from_millis(10),
-        shaper_burst: Bytes::new(1 << 20),
-        seed: 1,
-    };
-    config.frame_count = config.frames_needed();
-    config
+        ..SwitchConfig::new(ports, classes, routes)
+    }
 }
 
 pub struct Node {

@@ -38,29 +38,16 @@ pub fn switch_config(
         age_limit: None,
         ecn: None,
     };
-    let mut config = SwitchConfig {
-        ports,
-        classes,
-        cell: Bytes::new(256),
-        frame_count: 0,
-        frame_length_max: Bytes::new(1522),
-        routes,
-        ecmp: EcmpConfig::default(),
+    SwitchConfig {
         flows: FlowMonitorConfig {
             capacity: 256,
             age: Duration::from_secs(10),
         },
-        learning_capacity: 0,
-        learning_age: Duration::from_secs(300),
         detector: Some(DetectorConfig { detect }),
-        lifetime: None,
-        pause_time: Quanta::MAX,
         feedback_refresh: FEEDBACK_REFRESH,
         shaper_burst: Bytes::new(1500),
-        seed: 1,
-    };
-    config.frame_count = config.frames_needed();
-    config
+        ..SwitchConfig::new(ports, classes, routes)
+    }
 }
 
 /// Levels for routes of two links, with room for 60 KiB and for what the round trip asks for.

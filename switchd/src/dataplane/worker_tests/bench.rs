@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use crate::dataplane::messages::Answer;
 use crossbeam::channel::bounded;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
-use weir_core::config::{DetectorConfig, EcmpConfig, FlowMonitorConfig, LevelRules, RouteConfig};
+use weir_core::config::{DetectorConfig, FlowMonitorConfig, LevelRules, RouteConfig};
 use weir_core::counters::PortCounters;
 use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::wire::mac_control::MacControl;
@@ -247,32 +247,23 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
         )
     };
     let route = |index| RouteConfig::new(host(index), vec![id(index)]);
+    let ports = (0..PORT_COUNT).map(port).collect();
+    let routes = (0..PORT_COUNT).map(route).collect();
     let mut config = SwitchConfig {
-        ports: (0..PORT_COUNT).map(port).collect(),
-        classes,
-        cell: Bytes::new(256),
-        frame_count: 0,
-        frame_length_max: Bytes::new(1522),
-        routes: (0..PORT_COUNT).map(route).collect(),
-        ecmp: EcmpConfig::default(),
         flows: FlowMonitorConfig {
             capacity: 64,
             ..FlowMonitorConfig::default()
         },
         learning_capacity: setup.learning_capacity,
-        learning_age: Duration::from_secs(300),
         detector: Some(DetectorConfig {
             detect: Duration::from_millis(20),
         }),
-        lifetime: None,
-        pause_time: Quanta::MAX,
-        feedback_refresh: Duration::from_millis(10),
         shaper_burst: if setup.rate == SLOW {
             Bytes::ZERO
         } else {
             Bytes::new(1 << 20)
         },
-        seed: 1,
+        ..SwitchConfig::new(ports, classes, routes)
     };
     config.frame_count = config.frames_needed() + setup.spare;
     config
