@@ -5,7 +5,7 @@
 mod support;
 
 use support::metrics::Metrics;
-use support::{run_as_expected_and, scenario, PATIENCE};
+use support::{run_as_expected_and, scenario, PATIENCE, PATIENT_DETECTION};
 use weir_config::scenario::Scenario;
 use weir_lab::lab::interrupt::wait_for;
 use weir_lab::lab::stage::Stage;
@@ -61,7 +61,12 @@ fn check(regular: &[&str]) {
         .iter()
         .map(|name| format!("switch.{name}.levels=false"));
     let changes: Vec<String> = changes.collect();
-    let mut overrides = vec!["class.lossless.mode=level", "duration=3s", RATE];
+    let mut overrides = vec![
+        "class.lossless.mode=level",
+        "duration=3s",
+        RATE,
+        PATIENT_DETECTION,
+    ];
     overrides.extend(changes.iter().map(String::as_str));
     let scenario = scenario("ring4-symmetric.toml", &overrides);
     let result = run_as_expected_and(&scenario, |stage| {

@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{run_as_expected, scenario};
+use support::{run_as_expected, scenario, PATIENT_DETECTION};
 
 #[test]
 fn a_ring_with_a_second_host_locks_and_stays_locked() {
@@ -31,7 +31,11 @@ fn a_ring_with_a_second_host_locks_and_stays_locked() {
 /// neighbours' buffers last breaks the symmetry, and then plain PFC may lock as with a second host.
 #[test]
 fn a_symmetric_ring_does_not_lock() {
-    let overrides = ["duration=6s", "link-defaults.rate=25Mbit"];
+    let overrides = [
+        "duration=6s",
+        "link-defaults.rate=25Mbit",
+        PATIENT_DETECTION,
+    ];
     let scenario = scenario("ring4-symmetric.toml", &overrides);
     let result = run_as_expected(&scenario);
     assert!(!result.deadlocked);

@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::{run_as_expected, scenario};
+use support::{run_as_expected, scenario, PATIENT_DETECTION};
 use weir_api::run::RunResult;
 use weir_results::verdict::{rate_before, rate_until, standstill};
 
@@ -65,7 +65,7 @@ fn a_ring_with_levels_delivers_at_least_what_pfc_did_before_it_locked() {
 
 fn check(file: &str, overrides: &[&str]) -> RunResult {
     let mut overrides = overrides.to_vec();
-    overrides.push("class.lossless.mode=level");
+    overrides.extend(["class.lossless.mode=level", PATIENT_DETECTION]);
     let result = run_as_expected(&scenario(file, &overrides));
     let told = format!("{file} {overrides:?}");
     assert!(!result.deadlocked, "{told}");

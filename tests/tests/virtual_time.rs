@@ -5,7 +5,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use support::{run_as_expected, scenario};
+use support::{run_as_expected, scenario, PATIENT_DETECTION};
 use weir_api::run::RunResult;
 use weir_config::scenario::Scenario;
 use weir_results::compare::{compare, Tolerance};
@@ -54,7 +54,12 @@ fn the_loop_breaker_recovers_both() {
 
 #[test]
 fn levels_keep_both_moving() {
-    agree("ring4.toml", &["duration=4s", "class.lossless.mode=level"]);
+    let overrides = [
+        "duration=4s",
+        "class.lossless.mode=level",
+        PATIENT_DETECTION,
+    ];
+    agree("ring4.toml", &overrides);
 }
 
 /// The scenario in virtual time. Who is elected and which way flows are moved is a matter of random identifiers: of
