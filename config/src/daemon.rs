@@ -1,6 +1,7 @@
 //! The daemon's configuration.
 
 mod changes;
+mod dataplane;
 mod pfcwd;
 mod read;
 mod write;
@@ -14,12 +15,13 @@ use weir_core::config::{
 use weir_core::control::{ControlConfig, Policy};
 use weir_core::{
     BitRate, Bytes, ClassConfig, ClassMode, Duration, FeedbackCoding, MacAddress, Neighbour,
-    Police, PortConfig, PortId, PortRole, Priority, Quanta, RedConfig, SwitchConfig,
+    Police, PortConfig, PortId, PortRole, Priority, RedConfig, SwitchConfig,
 };
 
 use crate::reader::FileError;
 
 pub use changes::Change;
+pub use dataplane::{DataplaneConfig, HugePages, Workers, XdpMode, ZeroCopy};
 pub use pfcwd::PfcwdConfig;
 pub use read::KEYS;
 
@@ -132,88 +134,6 @@ impl LogFormat {
     }
 }
 
-/// `[dataplane]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DataplaneConfig {
-    /// Buffers are charged in whole cells of this size.
-    pub cell: Bytes,
-    /// UMEM chunk: one frame with its metadata and headroom. 2 KiB or 4 KiB.
-    pub chunk: Bytes,
-    /// Longest payload of an Ethernet frame; header and two VLAN tags come on top.
-    pub mtu: Bytes,
-    /// Entries of each RX ring; a power of two.
-    pub rx_ring: u32,
-    /// Entries of each TX ring; a power of two.
-    pub tx_ring: u32,
-    /// For how long the thread looks for work before it sleeps.
-    pub spin: Duration,
-    /// CPU that the thread is bound to.
-    pub cpu: Option<usize>,
-    /// Pause time that XOFF asks for.
-    pub pause_time: Quanta,
-    /// A Transmit Feedback is told again after this time.
-    pub feedback_refresh: Duration,
-    /// What a shaped port may send back to back after an idle span.
-    pub shaper_burst: Bytes,
-    /// Whether sockets share memory with the driver.
-    pub zero_copy: ZeroCopy,
-    /// How the XDP program is attached.
-    pub xdp_mode: XdpMode,
-    /// Time between two samples of the history.
-    pub history_interval: Duration,
-    /// Samples that are kept.
-    pub history_length: usize,
-    /// Packet memory beside what the buffers need at the start, for larger ones that a reload brings.
-    pub spare_buffers: Bytes,
-}
-
-impl DataplaneConfig {
-    const HEADER_AND_TWO_TAGS: Bytes = Bytes::new(14 + 2 * 4);
-
-    /// Longest frame from destination address to last payload byte.
-    pub fn frame_length_max(&self) -> Bytes {
-        self.mtu + Self::HEADER_AND_TWO_TAGS
-    }
-
-    /// The same with an MTU that is at least what frames of this length need. A daemon needs chunks that hold it.
-    #[must_use]
-    pub fn with_frames(self, length: Bytes) -> Self {
-        Self {
-            mtu: self
-                .mtu
-                .max(length.saturating_sub(Self::HEADER_AND_TWO_TAGS)),
-            ..self
-        }
-    }
-
-    /// γmax: the longest frame as it is charged.
-    pub fn gamma_max(&self) -> Bytes {
-        self.frame_length_max().round_up_to(self.cell)
-    }
-}
-
-/// Whether sockets share memory with the driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ZeroCopy {
-    /// Where the driver can.
-    Auto,
-    /// Never.
-    Off,
-    /// Or not at all.
-    Require,
-}
-
-/// How the XDP program is attached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum XdpMode {
-    /// Native, or generic where the driver has no XDP.
-    Auto,
-    /// Native, or not at all.
-    Native,
-    /// Generic.
-    Generic,
-}
-
 /// `[[class]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
@@ -238,8 +158,10 @@ pub struct Port {
     pub name: String,
     /// The network device.
     pub device: String,
-    /// The device's receive queue.
+    /// The first of the device's queues that are served; frames are sent by this one.
     pub queue: u32,
+    /// How many of them are received from.
+    pub queue_count: u32,
     /// What it faces.
     pub role: PortRole,
     /// The line's rate.
@@ -379,28 +301,6 @@ impl Default for LogConfig {
         Self {
             level: "info".into(),
             format: LogFormat::Auto,
-        }
-    }
-}
-
-impl Default for DataplaneConfig {
-    fn default() -> Self {
-        Self {
-            cell: Bytes::new(256),
-            chunk: Bytes::new(2048),
-            mtu: Bytes::new(1500),
-            rx_ring: 2048,
-            tx_ring: 2048,
-            spin: Duration::from_micros(50),
-            cpu: None,
-            pause_time: Quanta::MAX,
-            feedback_refresh: Duration::from_millis(10),
-            shaper_burst: Bytes::new(3000),
-            zero_copy: ZeroCopy::Auto,
-            xdp_mode: XdpMode::Auto,
-            history_interval: Duration::from_secs(1),
-            history_length: 600,
-            spare_buffers: Bytes::ZERO,
         }
     }
 }
@@ -563,7 +463,8 @@ impl DaemonConfig {
             }),
             pause_time: self.dataplane.pause_time,
             feedback_refresh: self.dataplane.feedback_refresh,
-            shaper_burst: self.dataplane.shaper_burst,
+            shaper_burst: self.dataplane.mtu + self.dataplane.mtu,
+            shaper_burst_time: self.dataplane.shaper_burst,
             seed: self.seed(),
         };
         config.frame_count = self.buffer_frames(&config) + self.ring_frames();
@@ -622,7 +523,12 @@ impl DaemonConfig {
     /// Chunks that the kernel has to receive into, and those for control frames.
     fn ring_frames(&self) -> usize {
         const CONTROL_RESERVE_PER_PORT: usize = 64;
-        self.ports.len() * (self.dataplane.rx_ring as usize + CONTROL_RESERVE_PER_PORT)
+        let sockets: usize = self
+            .ports
+            .iter()
+            .map(|port| port.queue_count as usize)
+            .sum();
+        sockets * self.dataplane.rx_ring as usize + self.ports.len() * CONTROL_RESERVE_PER_PORT
     }
 
     fn default_class(&self) -> ClassConfig {

@@ -5,31 +5,13 @@ mod support;
 use support::iperf::received_bytes;
 use support::{until, Bench};
 
-const ADDRESSES: [(&str, &str); 2] = [("h1", "10.99.0.1"), ("h2", "10.99.0.2")];
-
 /// A learning switch between two hosts with IP addresses.
 fn bench() -> Bench {
     let bench = Bench::new(&[], |config| {
         config.forwarding.learning = true;
         config.routes.clear();
     });
-    for (host, address) in ADDRESSES {
-        let device = bench.host_device();
-        bench.output(
-            host,
-            &[
-                "ip",
-                "address",
-                "add",
-                &format!("{address}/24"),
-                "dev",
-                device,
-            ],
-        );
-        // A frame that XDP redirects with a half-finished checksum would be dropped by the receiver.
-        let features = bench.output(host, &["ethtool", "-k", device]);
-        assert!(features.contains("tx-checksumming: off"), "{features}");
-    }
+    bench.give_addresses();
     bench
 }
 
@@ -58,7 +40,7 @@ fn tcp_and_udp_bytes_arrive() {
         });
         assert!(received > 100_000, "{protocol:?}: {received} B");
     }
-    for (host, _) in ADDRESSES {
+    for host in ["h1", "h2"] {
         let port = bench.port(host);
         assert!(
             port.rx_bytes_total > 0 && port.tx_bytes_total > 0,

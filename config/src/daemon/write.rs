@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use weir_core::{ClassMode, FeedbackCoding, Neighbour, Police, PortRole, Priority};
 
 use super::{
-    default_dscp_map, Class, DaemonConfig, Fallback, PfcwdConfig, Port, Trust, XdpMode, ZeroCopy,
+    default_dscp_map, Class, DaemonConfig, Fallback, HugePages, PfcwdConfig, Port, Trust, Workers,
+    XdpMode, ZeroCopy,
 };
 use crate::units::{format_duration, format_probability, format_rate, format_size};
 
@@ -124,6 +125,23 @@ fn dataplane(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
     if let Some(cpu) = dataplane.cpu {
         writeln!(out, "cpu = {cpu}")?;
     }
+    match dataplane.workers {
+        Workers::Count(count) => writeln!(out, "workers = {count}")?,
+        Workers::Auto => writeln!(out, "workers = \"auto\"")?,
+    }
+    if !dataplane.worker_cpus.is_empty() {
+        writeln!(out, "worker-cpus = {:?}", dataplane.worker_cpus)?;
+    }
+    let huge_pages = match dataplane.huge_pages {
+        HugePages::Auto => "auto",
+        HugePages::Off => "off",
+        HugePages::Require => "require",
+    };
+    writeln!(
+        out,
+        "busy-poll = \"{}\"\nhuge-pages = \"{huge_pages}\"",
+        format_duration(dataplane.busy_poll)
+    )?;
     writeln!(out, "pause-time = {}", dataplane.pause_time.0)?;
     writeln!(
         out,
@@ -133,7 +151,7 @@ fn dataplane(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
     writeln!(
         out,
         "shaper-burst = \"{}\"",
-        format_size(dataplane.shaper_burst)
+        format_duration(dataplane.shaper_burst)
     )?;
     writeln!(
         out,
@@ -232,9 +250,10 @@ fn port(out: &mut String, port: &Port) -> std::fmt::Result {
     writeln!(out, "\n[[port]]\nname = {}", quoted(&port.name))?;
     writeln!(
         out,
-        "device = {}\nqueue = {}",
+        "device = {}\nqueue = {}\nqueues = {}",
         quoted(&port.device),
-        port.queue
+        port.queue,
+        port.queue_count
     )?;
     writeln!(
         out,

@@ -61,8 +61,10 @@ pub struct SwitchConfig {
     pub pause_time: Quanta,
     /// A Transmit Feedback is told again after this time.
     pub feedback_refresh: Duration,
-    /// How many bytes the shaper may send back to back after an idle span.
+    /// How many bytes the shaper may send back to back after an idle span, at least.
     pub shaper_burst: Bytes,
+    /// It may send as much as the line carries in this time, where that is more.
+    pub shaper_burst_time: Duration,
     /// Of the switch's only randomness: which frames are marked between the thresholds of [`RedConfig`]. Switches
     /// that run side by side have different ones.
     pub seed: u64,
@@ -94,6 +96,7 @@ impl SwitchConfig {
             pause_time: Quanta::MAX,
             feedback_refresh: Duration::from_millis(10),
             shaper_burst: Bytes::new(1 << 20),
+            shaper_burst_time: Duration::ZERO,
             seed: 1,
         };
         config.frame_count = config.frames_needed();

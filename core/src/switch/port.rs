@@ -178,7 +178,12 @@ impl Port {
             pause_received: PauseReceived::new(port.rate),
             storms: Storms::new(port.watchdog),
             heads: Default::default(),
-            shaper: Shaper::new(port.rate, config.shaper_burst),
+            shaper: Shaper::new(
+                port.rate,
+                port.rate
+                    .time_for(config.shaper_burst)
+                    .max(config.shaper_burst_time),
+            ),
             counters: PortCounters::default(),
             clcm_queue: VecDeque::with_capacity(CONTROL_QUEUE_CAPACITY),
             pfc_due: PrioritySet::default(),

@@ -16,10 +16,11 @@ pub(super) struct Shaper {
 }
 
 impl Shaper {
-    pub(super) fn new(rate: BitRate, burst: Bytes) -> Self {
+    /// A line that lets a caller catch up who is late by no more than `burst`.
+    pub(super) fn new(rate: BitRate, burst: Duration) -> Self {
         Self {
             rate,
-            burst: rate.time_for(burst),
+            burst,
             free_at: Instant::ZERO,
         }
     }
@@ -42,7 +43,7 @@ mod tests {
 
     #[test]
     fn a_busy_line_carries_its_rate() {
-        let mut shaper = Shaper::new(BitRate::from_mbit(100), Bytes::ZERO);
+        let mut shaper = Shaper::new(BitRate::from_mbit(100), Duration::ZERO);
         let mut now = Instant::from_nanos(1_000_000);
         let start = now;
         for _ in 0..1000 {
@@ -57,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_late_caller_catches_up_by_the_burst_only() {
-        let mut shaper = Shaper::new(BitRate::from_mbit(100), Bytes::new(3000));
+        let mut shaper = Shaper::new(BitRate::from_mbit(100), Duration::from_micros(240));
         let now = Instant::ZERO + Duration::from_secs(1);
         let mut back_to_back = 0;
         while shaper.free_at() <= now {

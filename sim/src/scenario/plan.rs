@@ -105,6 +105,7 @@ fn switch_plan(scenario: &Scenario, switch: usize, ports: &[SwitchPort], seed: u
     // No rings here: one frame for each cell of the buffers.
     core.frame_count = core.frames_needed();
     core.shaper_burst = Bytes::ZERO;
+    core.shaper_burst_time = Duration::ZERO;
     core.seed = seed;
     introduce(scenario, switch, ports, &mut core);
     let storm_neighbours = ports

@@ -312,6 +312,7 @@ impl Case {
             pause_time: PAUSE_TIME,
             feedback_refresh: Duration::from_micros(200),
             shaper_burst: Bytes::ZERO,
+            shaper_burst_time: Duration::ZERO,
             seed: self.seed,
         };
         config.frame_count = config.frames_needed();

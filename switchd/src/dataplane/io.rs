@@ -45,6 +45,15 @@ impl Batch {
         self.chunks.get(..self.length).unwrap_or(&[])
     }
 
+    /// The chunk at a place that is below [`len`](Self::len).
+    pub(super) fn get(&self, at: usize) -> Option<Chunk> {
+        self.as_slice().get(at).copied()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.length == 0
     }

@@ -105,7 +105,7 @@ pub struct Ring {
     pub size: u32,
 }
 
-/// The rings of a socket.
+/// The rings of a port's sockets, added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rings {
     /// Memory for the kernel to receive into.
@@ -116,6 +116,21 @@ pub struct Rings {
     pub tx: Ring,
     /// Memory that the device is done with and that was not yet taken back.
     pub completion: Ring,
+}
+
+impl std::iter::Sum for Rings {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        let both = |a: Ring, b: Ring| Ring {
+            used: a.used + b.used,
+            size: a.size + b.size,
+        };
+        parts.fold(Self::default(), |a, b| Self {
+            fill: both(a.fill, b.fill),
+            rx: both(a.rx, b.rx),
+            tx: both(a.tx, b.tx),
+            completion: both(a.completion, b.completion),
+        })
+    }
 }
 
 /// The Level Table in a [`Snapshot`].
@@ -151,7 +166,7 @@ impl LevelTableSnapshot {
     }
 }
 
-/// `XDP_STATISTICS` of a port's socket.
+/// `XDP_STATISTICS` of a port's sockets, added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelLosses {
     /// Dropped for other reasons than a full ring.
@@ -166,6 +181,19 @@ pub struct KernelLosses {
     pub tx_invalid_descs: u64,
     /// Frames that the device took and dropped.
     pub tx_device_drops: u64,
+}
+
+impl std::iter::Sum for KernelLosses {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |a, b| Self {
+            rx_dropped: a.rx_dropped + b.rx_dropped,
+            rx_ring_full: a.rx_ring_full + b.rx_ring_full,
+            rx_fill_ring_empty: a.rx_fill_ring_empty + b.rx_fill_ring_empty,
+            rx_invalid_descs: a.rx_invalid_descs + b.rx_invalid_descs,
+            tx_invalid_descs: a.tx_invalid_descs + b.tx_invalid_descs,
+            tx_device_drops: a.tx_device_drops + b.tx_device_drops,
+        })
+    }
 }
 
 /// Bounds of [`RoundStats::round_times`] in nanoseconds: powers of two times 1.024 µs, to 134 ms.

@@ -1,26 +1,31 @@
-//! The dataplane: AF_XDP sockets of all ports over one UMEM, and the one thread that polls them.
+//! The dataplane: AF_XDP sockets of all ports over one UMEM, the thread of the switch core, and threads that serve the
+//! sockets where it does not do that itself.
 //!
-//! [`Dataplane::start`] opens everything and starts the thread; from then on the two sides speak through
+//! [`Dataplane::start`] opens everything and starts the threads; from then on they and the control plane speak through
 //! the bounded queues of [`messages`].
 
+mod hand_over;
 mod io;
+mod lane;
 pub mod messages;
 pub mod packet_socket;
 mod pool;
 mod promiscuous;
 mod settings;
+mod sleeper;
 mod socket;
+mod socket_worker;
 pub mod tables;
 pub mod tap;
+mod threads;
 mod umem;
 mod wake;
 mod worker;
 mod xdp_io;
 
 use std::io as std_io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::thread::JoinHandle;
 
 use crossbeam::channel::{bounded, Receiver, Sender, TrySendError};
 use nix::net::if_::if_nametoindex;
@@ -28,17 +33,16 @@ use weir_config::daemon::{DaemonConfig, Port};
 use weir_core::{BitRate, Bytes, ConfigError, Duration, Event, MacAddress, PortId, Switch};
 use weir_ebpf::{AttachedMode, EbpfError, FrameClass, PortProgram};
 
-use crate::control::clock;
 use crate::control::link::{Busy, DataplaneLink, Requests};
 use crate::daemon::{AttachedPort, RunningDataplane, Stopped};
 use messages::{Answer, Request, Snapshot};
 use pool::Pool;
 use promiscuous::Promiscuous;
 use socket::{SocketOptions, XdpSocket};
+use threads::{Parts, Prepared, Threads};
 use umem::Memory;
 use wake::Wake;
-use worker::{Ended, PortLimits, Queues, Worker};
-use xdp_io::XdpIo;
+use worker::{PortLimits, Queues};
 
 /// Requests that wait for the dataplane at most.
 const REQUEST_CAPACITY: usize = 1024;
@@ -73,6 +77,14 @@ pub enum DataplaneError {
     Umem {
         /// How much.
         mebibytes: u64,
+        /// Why not.
+        reason: String,
+    },
+    /// The shared memory was to be in huge pages.
+    #[error("huge-pages = \"require\": {pages} huge pages of 2 MiB of UMEM could not be had: {reason}; `sysctl vm.nr_hugepages={pages}` reserves as many, \"auto\" goes on without")]
+    HugePages {
+        /// How many.
+        pages: u64,
         /// Why not.
         reason: String,
     },
@@ -117,7 +129,7 @@ pub struct Dataplane {
     answers: Receiver<Answer>,
     wake: Wake,
     notify: Wake,
-    thread: JoinHandle<Ended>,
+    threads: Threads,
 }
 
 /// One port's kernel side.
@@ -136,6 +148,7 @@ impl Dataplane {
     ///
     /// What could not be had, and what to do about it. Nothing stays attached then.
     pub fn start(config: &DaemonConfig, pin_root: &Path) -> Result<Self, DataplaneError> {
+        let system = |what| move |source| DataplaneError::System { what, source };
         let devices = find_devices(config)?;
         let addresses: Vec<MacAddress> = devices.iter().map(|(_, address)| *address).collect();
         let core = config.core(&addresses);
@@ -152,35 +165,29 @@ impl Dataplane {
             config.dataplane.chunk.get() as u32,
             config.dataplane.rx_ring,
             config.dataplane.tx_ring,
+            config.dataplane.huge_pages,
         )?;
-        let mut sockets = Vec::with_capacity(config.ports.len());
-        for port in &config.ports {
-            sockets.push(XdpSocket::open(
-                &memory,
-                SocketOptions {
-                    device: &port.device,
-                    queue: port.queue,
-                    rx_ring: config.dataplane.rx_ring,
-                    tx_ring: config.dataplane.tx_ring,
-                    zero_copy: config.dataplane.zero_copy,
-                },
-            )?);
-        }
+        tracing::debug!(huge_pages = memory.has_huge_pages(), "packet memory");
+        let sockets = open_sockets(config, &memory)?;
+        let doors = sockets
+            .iter()
+            .map(|sockets| PortDoor::to(sockets))
+            .collect::<std_io::Result<Vec<_>>>()
+            .map_err(system("duplicating a socket"))?;
         let frame_count = core.frame_count;
         let switch = Switch::new(core)?;
-        let system = |what| move |source| DataplaneError::System { what, source };
         let wake = Wake::new().map_err(system("eventfd"))?;
         let notify = Wake::new().map_err(system("eventfd"))?;
         let (requests, request_receiver) = bounded(REQUEST_CAPACITY);
         let (event_sender, events) = bounded(EVENT_CAPACITY);
         let (snapshot_sender, snapshots) = bounded(SNAPSHOT_CAPACITY);
         let (answer_sender, answers) = bounded(REQUEST_CAPACITY);
-        let mut worker = Worker::new(
-            XdpIo::new(sockets, memory, &wake),
+        let parts = Parts {
+            memory,
             switch,
-            Pool::new(frame_count, config.ports.len() * CONTROL_RESERVE_PER_PORT),
+            pool: Pool::new(frame_count, config.ports.len() * CONTROL_RESERVE_PER_PORT),
             limits,
-            Queues {
+            queues: Queues {
                 requests: request_receiver,
                 events: event_sender,
                 snapshots: snapshot_sender,
@@ -188,19 +195,13 @@ impl Dataplane {
                 wake: wake.clone(),
                 notify: notify.clone(),
             },
-            clock::now,
-            config.dataplane.spin,
-        );
+        };
+        let prepared =
+            Prepared::new(sockets, parts, &config.dataplane).map_err(system("eventfd"))?;
         // A neighbour may send from the moment on that a program is attached.
-        worker.fill_rings();
-        let ports = attach(config, &devices, worker.io().sockets(), pin_root)?;
-        let cpu = config.dataplane.cpu;
-        let thread = std::thread::Builder::new()
-            .name("weir-dataplane".into())
-            .spawn(move || {
-                prepare_thread(cpu);
-                worker.run()
-            })
+        let ports = attach(config, &devices, &doors, pin_root)?;
+        let threads = prepared
+            .start(&config.dataplane)
             .map_err(system("dataplane thread"))?;
         Ok(Self {
             ports,
@@ -210,7 +211,7 @@ impl Dataplane {
             answers,
             wake,
             notify,
-            thread,
+            threads,
         })
     }
 
@@ -276,9 +277,9 @@ impl RunningDataplane for Dataplane {
     fn stop(self, drain: std::time::Duration) -> anyhow::Result<Stopped> {
         self.end_thread(Duration::from_nanos(drain.as_nanos() as u64));
         let ended = self
-            .thread
+            .threads
             .join()
-            .map_err(|_| anyhow::anyhow!("the dataplane thread has panicked"))?;
+            .map_err(|_| anyhow::anyhow!("a dataplane thread has panicked"))?;
         for port in self.ports {
             port.program.detach()?;
         }
@@ -335,23 +336,65 @@ fn address_of(device: &str) -> Option<MacAddress> {
         .map(MacAddress)
 }
 
+/// The sockets of a port as the XDP program needs them: by queue, from the port's first on.
+struct PortDoor {
+    sockets: Vec<OwnedFd>,
+    zero_copy: bool,
+}
+
+impl PortDoor {
+    fn to(sockets: &[XdpSocket]) -> std_io::Result<Self> {
+        let duplicates = sockets
+            .iter()
+            .map(|socket| socket.as_fd().try_clone_to_owned());
+        Ok(Self {
+            sockets: duplicates.collect::<std_io::Result<_>>()?,
+            zero_copy: sockets.iter().all(XdpSocket::is_zero_copy),
+        })
+    }
+}
+
+/// By port, and within a port by queue.
+fn open_sockets(
+    config: &DaemonConfig,
+    memory: &Memory,
+) -> Result<Vec<Vec<XdpSocket>>, DataplaneError> {
+    let open = |port: &Port, queue| {
+        XdpSocket::open(
+            memory,
+            SocketOptions {
+                device: &port.device,
+                queue,
+                rx_ring: config.dataplane.rx_ring,
+                tx_ring: config.dataplane.tx_ring,
+                zero_copy: config.dataplane.zero_copy,
+                busy_poll: config.dataplane.busy_poll,
+            },
+        )
+    };
+    let of_port = |port: &Port| {
+        let queues = port.queue..port.queue + port.queue_count;
+        queues.map(|queue| open(port, queue)).collect()
+    };
+    config.ports.iter().map(of_port).collect()
+}
+
 fn attach(
     config: &DaemonConfig,
     devices: &[(u32, MacAddress)],
-    sockets: &[XdpSocket],
+    doors: &[PortDoor],
     pin_root: &Path,
 ) -> Result<Vec<AttachedProgram>, DataplaneError> {
-    use std::os::fd::AsFd;
-    let mut attached = Vec::with_capacity(sockets.len());
-    for ((port, (ifindex, address)), socket) in config.ports.iter().zip(devices).zip(sockets) {
+    let mut attached = Vec::with_capacity(doors.len());
+    for ((port, (ifindex, address)), door) in config.ports.iter().zip(devices).zip(doors) {
         let failed = |source| DataplaneError::Program {
             port: port.name.clone(),
             source,
         };
         let mut program = PortProgram::load(&settings::program(port)).map_err(failed)?;
-        program
-            .set_socket(port.queue, socket.as_fd())
-            .map_err(failed)?;
+        for (queue, socket) in (port.queue..).zip(&door.sockets) {
+            program.set_socket(queue, socket.as_fd()).map_err(failed)?;
+        }
         let mode = program
             .attach(
                 *ifindex,
@@ -388,7 +431,7 @@ fn attach(
                 ifindex: *ifindex,
                 address: *address,
                 xdp_mode: mode.name(),
-                zero_copy: socket.is_zero_copy(),
+                zero_copy: door.zero_copy,
             },
             _promiscuous: promiscuous,
         });
@@ -410,19 +453,4 @@ fn outstanding_max(rate: BitRate, tx_ring: u32) -> usize {
     const ROUND: Duration = Duration::from_micros(200);
     let full_frames = rate.bytes_in(ROUND).get() / Bytes::new(1500).get();
     (full_frames.max(LEAST) as usize).min(tx_ring as usize / 2)
-}
-
-/// Sleeps end when they should, and on the CPU that was asked for.
-fn prepare_thread(cpu: Option<usize>) {
-    if let Err(error) = nix::sys::prctl::set_timerslack(1) {
-        tracing::warn!(%error, "timers of the dataplane thread stay coarse");
-    }
-    let Some(cpu) = cpu else { return };
-    let mut set = nix::sched::CpuSet::new();
-    let bound = set
-        .set(cpu)
-        .and_then(|()| nix::sched::sched_setaffinity(nix::unistd::Pid::from_raw(0), &set));
-    if let Err(error) = bound {
-        tracing::warn!(cpu, %error, "the dataplane thread is not bound to its CPU");
-    }
 }

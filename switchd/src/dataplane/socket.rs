@@ -3,14 +3,15 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use nix::errno::Errno;
-use nix::sys::socket::{send, MsgFlags};
+use nix::sys::socket::{recv, send, MsgFlags};
 use weir_config::daemon::ZeroCopy;
+use weir_core::Duration;
 use xsk_rs::config::{BindFlags, Interface, LibxdpFlags, QueueSize, SocketConfig};
 use xsk_rs::{CompQueue, FillQueue, FrameDesc, RxQueue, Socket, TxQueue};
 
-use super::io::{Batch, BATCH};
+use super::io::BATCH;
+use super::lane::Lane;
 use super::messages::{KernelLosses, Ring, Rings};
-use super::pool::Chunk;
 use super::umem::{with_cause, Memory};
 use super::DataplaneError;
 
@@ -18,6 +19,8 @@ use super::DataplaneError;
 const SOL_XDP: libc::c_int = 283;
 const XDP_OPTIONS: libc::c_int = 8;
 const XDP_OPTIONS_ZEROCOPY: u32 = 1;
+/// `XDP_MAX_TX_SKB_BUDGET`, since Linux 6.18.
+const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 
 /// An open socket.
 #[derive(Debug)]
@@ -33,7 +36,12 @@ pub(super) struct XdpSocket {
     /// Chunks that the kernel has to receive into: in the fill ring, or on their way to the RX ring.
     lent: usize,
     scratch: [FrameDesc; BATCH],
+    /// What the next flush sends.
+    outgoing: [FrameDesc; BATCH],
+    outgoing_count: usize,
     kick_due: bool,
+    /// Whoever receives looks into the device.
+    polls: bool,
     device_drops: u64,
 }
 
@@ -45,6 +53,8 @@ pub(super) struct SocketOptions<'a> {
     pub(super) rx_ring: u32,
     pub(super) tx_ring: u32,
     pub(super) zero_copy: ZeroCopy,
+    /// Zero for never.
+    pub(super) busy_poll: Duration,
 }
 
 impl XdpSocket {
@@ -81,10 +91,7 @@ impl XdpSocket {
         let (tx, rx, rings) = opened.map_err(|error| failed(with_cause(&error)))?;
         let (fill, completion) =
             rings.ok_or_else(|| failed("the queue belongs to another port already".into()))?;
-        let blank = *memory
-            .descriptor(0)
-            .ok_or_else(|| failed("the UMEM is empty".into()))?;
-        Ok(Self {
+        let socket = Self {
             rx,
             tx,
             fill,
@@ -92,10 +99,20 @@ impl XdpSocket {
             fill_size: options.rx_ring as usize,
             tx_size: options.tx_ring,
             lent: 0,
-            scratch: [blank; BATCH],
+            scratch: [FrameDesc::default(); BATCH],
+            outgoing: [FrameDesc::default(); BATCH],
+            outgoing_count: 0,
             kick_due: false,
+            polls: !options.busy_poll.is_zero(),
             device_drops: 0,
-        })
+        };
+        socket.raise_transmit_budget();
+        if socket.polls {
+            socket
+                .prefer_busy_poll(options.busy_poll)
+                .map_err(|error| failed(format!("preferred busy polling: {error}")))?;
+        }
+        Ok(socket)
     }
 
     /// True when the driver shares memory with this socket.
@@ -115,28 +132,89 @@ impl XdpSocket {
         result == 0 && flags & XDP_OPTIONS_ZEROCOPY != 0
     }
 
-    pub(super) fn receive(&mut self, memory: &mut Memory, into: &mut Batch) {
-        // SAFETY: the ring's descriptors are of this UMEM; what they point at is ours from here on.
-        let count = unsafe { self.rx.consume(&mut self.scratch) };
-        self.lent = self.lent.saturating_sub(count);
-        for descriptor in self.scratch.iter().take(count) {
-            if let Some(chunk) = memory.note_received(*descriptor) {
-                into.push(chunk);
-            }
+    /// Lets one system call send a whole batch in copy mode. The kernel's own limit is 32 frames; where it
+    /// cannot be raised (before Linux 6.18), a batch takes two calls.
+    fn raise_transmit_budget(&self) {
+        let budget = (2 * BATCH as u32).min(self.tx_size);
+        if let Err(error) = self.set_option(SOL_XDP, XDP_MAX_TX_SKB_BUDGET, budget) {
+            tracing::debug!(%error, "the kernel sends 32 frames by one system call");
         }
     }
 
-    pub(super) fn send(&mut self, memory: &Memory, chunk: Chunk) -> bool {
-        let Some(descriptor) = memory.descriptor(chunk) else {
-            return false;
-        };
-        // SAFETY: the descriptor is of this UMEM, and the caller hands the chunk over with this call.
-        let sent = unsafe { self.tx.produce_one(descriptor) } == 1;
-        self.kick_due |= sent;
-        sent
+    /// System calls on the socket look into the device themselves, for up to `span`, and its interrupts
+    /// stay off meanwhile.
+    fn prefer_busy_poll(&self, span: Duration) -> std::io::Result<()> {
+        let microseconds = (span.as_nanos() / 1_000).clamp(1, i32::MAX as u64);
+        self.set_option(libc::SOL_SOCKET, libc::SO_PREFER_BUSY_POLL, 1)?;
+        self.set_option(libc::SOL_SOCKET, libc::SO_BUSY_POLL, microseconds as u32)?;
+        self.set_option(libc::SOL_SOCKET, libc::SO_BUSY_POLL_BUDGET, BATCH as u32)
     }
 
-    pub(super) fn flush(&mut self) {
+    fn set_option(
+        &self,
+        level: libc::c_int,
+        option: libc::c_int,
+        value: u32,
+    ) -> std::io::Result<()> {
+        // SAFETY: value and length are valid for the call and of the size that these options have.
+        let result = unsafe {
+            libc::setsockopt(
+                self.as_fd().as_raw_fd(),
+                level,
+                option,
+                std::ptr::from_ref(&value).cast(),
+                size_of::<u32>() as libc::socklen_t,
+            )
+        };
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(std::io::Error::last_os_error())
+        }
+    }
+
+    fn consume(&mut self, most: usize) -> usize {
+        let Some(into) = self.scratch.get_mut(..most) else {
+            return 0;
+        };
+        // SAFETY: the ring's descriptors are of this UMEM; what they point at is ours from here on.
+        unsafe { self.rx.consume(into) }
+    }
+}
+
+impl Lane for XdpSocket {
+    fn receive(&mut self, most: usize) -> &[FrameDesc] {
+        let most = most.min(BATCH);
+        let mut count = self.consume(most);
+        if count == 0 && self.polls {
+            // Looks into the device. What it finds stands in the ring, or there is nothing.
+            let _ = recv(self.rx.fd().as_raw_fd(), &mut [], MsgFlags::MSG_DONTWAIT);
+            count = self.consume(most);
+        }
+        self.lent = self.lent.saturating_sub(count);
+        self.scratch.get(..count).unwrap_or(&[])
+    }
+
+    fn send(&mut self, frame: FrameDesc) -> bool {
+        let Some(place) = self.outgoing.get_mut(self.outgoing_count) else {
+            return false;
+        };
+        *place = frame;
+        self.outgoing_count += 1;
+        true
+    }
+
+    fn flush(&mut self) {
+        if let Some(frames) = self.outgoing.get(..self.outgoing_count) {
+            // SAFETY: the descriptors are of this UMEM, and the caller handed their chunks over.
+            let sent = unsafe { self.tx.produce(frames) };
+            // All or none. The ring is longer than what may be outstanding.
+            debug_assert_eq!(sent, frames.len(), "the TX ring is full");
+            if sent == frames.len() {
+                self.kick_due |= sent > 0;
+                self.outgoing_count = 0;
+            }
+        }
         if !self.kick_due {
             return;
         }
@@ -149,39 +227,44 @@ impl XdpSocket {
         }
     }
 
-    pub(super) fn completed(&mut self, memory: &Memory, into: &mut Batch) {
+    fn completed(&mut self) -> &[FrameDesc] {
         // SAFETY: the ring's descriptors are of this UMEM; the kernel is done with them.
         let count = unsafe { self.completion.consume(&mut self.scratch) };
-        for descriptor in self.scratch.iter().take(count) {
-            if let Some(chunk) = memory.chunk_of(descriptor) {
-                into.push(chunk);
-            }
-        }
+        self.scratch.get(..count).unwrap_or(&[])
     }
 
     /// No more is lent than the RX ring holds, so that it cannot overflow. The fill ring may have less
     /// room than that: the kernel hands frames over before it says that their entries are free again.
-    pub(super) fn fill_room(&mut self) -> usize {
+    fn fill_room(&mut self) -> usize {
         let free = self.fill.nb_free(BATCH as u32) as usize;
         self.fill_size.saturating_sub(self.lent).min(free)
     }
 
-    pub(super) fn fill(&mut self, memory: &Memory, chunks: &[Chunk]) {
-        for chunk in chunks {
-            let Some(descriptor) = memory.descriptor(*chunk) else {
-                continue;
-            };
-            // SAFETY: the descriptor is of this UMEM, and the caller hands the chunk over with this call.
-            let given = unsafe { self.fill.produce_one(descriptor) };
-            debug_assert_eq!(given, 1, "there is room");
-            self.lent += given;
-        }
+    fn fill(&mut self, chunks: &[FrameDesc]) {
+        // SAFETY: the descriptors are of this UMEM, and the caller hands their chunks over with this call.
+        let given = unsafe { self.fill.produce(chunks) };
+        debug_assert_eq!(given, chunks.len(), "there is room");
+        self.lent += given;
         if self.fill.needs_wakeup() {
             self.kick_due = true;
         }
     }
 
-    pub(super) fn rings(&mut self) -> Rings {
+    fn losses(&self) -> KernelLosses {
+        let Ok(statistics) = self.rx.fd().xdp_statistics() else {
+            return KernelLosses::default();
+        };
+        KernelLosses {
+            rx_dropped: statistics.rx_dropped(),
+            rx_ring_full: statistics.rx_ring_full(),
+            rx_fill_ring_empty: statistics.rx_fill_ring_empty_descs(),
+            rx_invalid_descs: statistics.rx_invalid_descs(),
+            tx_invalid_descs: statistics.tx_invalid_descs(),
+            tx_device_drops: self.device_drops,
+        }
+    }
+
+    fn rings(&mut self) -> Rings {
         let produced = |free: u32, size: u32| Ring {
             used: size.saturating_sub(free),
             size,
@@ -193,20 +276,6 @@ impl XdpSocket {
             rx: waiting(self.rx.nb_avail_exact(), rx_size),
             tx: produced(self.tx.nb_free_exact(), tx_size),
             completion: waiting(self.completion.nb_avail_exact(), tx_size),
-        }
-    }
-
-    pub(super) fn losses(&self) -> KernelLosses {
-        let Ok(statistics) = self.rx.fd().xdp_statistics() else {
-            return KernelLosses::default();
-        };
-        KernelLosses {
-            rx_dropped: statistics.rx_dropped(),
-            rx_ring_full: statistics.rx_ring_full(),
-            rx_fill_ring_empty: statistics.rx_fill_ring_empty_descs(),
-            rx_invalid_descs: statistics.rx_invalid_descs(),
-            tx_invalid_descs: statistics.tx_invalid_descs(),
-            tx_device_drops: self.device_drops,
         }
     }
 }

@@ -2,12 +2,16 @@
 
 use std::num::NonZeroU32;
 
+use weir_config::daemon::HugePages;
 use weir_ebpf::{Meta, META_LENGTH};
 use xsk_rs::config::{FrameSize, QueueSize, UmemConfig};
 use xsk_rs::{FrameDesc, Umem};
 
 use super::pool::Chunk;
 use super::DataplaneError;
+
+/// Bytes of a huge page, where the kernel is not told otherwise.
+const HUGE_PAGE: u64 = 2 << 20;
 
 /// One UMEM and, for each of its chunks, the descriptor that says where in it a frame begins and how
 /// long it is.
@@ -16,6 +20,7 @@ pub(super) struct Memory {
     umem: Umem,
     descriptors: Vec<FrameDesc>,
     chunk_size: usize,
+    has_huge_pages: bool,
 }
 
 impl Memory {
@@ -25,6 +30,7 @@ impl Memory {
         chunk_size: u32,
         fill_ring: u32,
         completion_ring: u32,
+        huge_pages: HugePages,
     ) -> Result<Self, DataplaneError> {
         let failed = |error: &dyn std::error::Error| DataplaneError::Umem {
             mebibytes: (u64::from(count) * u64::from(chunk_size)) >> 20,
@@ -37,14 +43,40 @@ impl Memory {
             .comp_queue_size(size(completion_ring)?)
             .build()
             .map_err(|error| failed(&error))?;
-        let count = NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN);
-        let (umem, descriptors) =
-            Umem::new(config, count, false).map_err(|error| failed(&error))?;
+        let map = |huge: bool| {
+            let count = if huge {
+                whole_pages(count, chunk_size)
+            } else {
+                count
+            };
+            let made = NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN);
+            Umem::new(config, made, huge)
+        };
+        let mapped = match huge_pages {
+            HugePages::Off => None,
+            HugePages::Auto => map(true).ok(),
+            HugePages::Require => Some(map(true).map_err(|error| DataplaneError::HugePages {
+                pages: u64::from(whole_pages(count, chunk_size)) * u64::from(chunk_size)
+                    / HUGE_PAGE,
+                reason: with_cause(&error),
+            })?),
+        };
+        let has_huge_pages = mapped.is_some();
+        let (umem, descriptors) = match mapped {
+            Some(mapped) => mapped,
+            None => map(false).map_err(|error| failed(&error))?,
+        };
         Ok(Self {
             umem,
             descriptors,
             chunk_size: chunk_size as usize,
+            has_huge_pages,
         })
+    }
+
+    /// Whether it is in huge pages.
+    pub(super) fn has_huge_pages(&self) -> bool {
+        self.has_huge_pages
     }
 
     pub(super) fn umem(&self) -> &Umem {
@@ -124,6 +156,12 @@ impl Memory {
         }
         Meta::read(&record)
     }
+}
+
+/// So many chunks that they fill huge pages: unmapping asks for whole ones. What is more than `count` stays unused.
+fn whole_pages(count: u32, chunk_size: u32) -> u32 {
+    let chunks_of_a_page = (HUGE_PAGE / u64::from(chunk_size.max(1))).max(1) as u32;
+    count.next_multiple_of(chunks_of_a_page)
 }
 
 /// An error of xsk-rs with its cause, which its own text leaves out.

@@ -1,8 +1,12 @@
 //! The polling loop: one thread that drives the switch core over the rings of all ports.
 //!
-//! A round looks at requests, then at every port's RX ring (a bounded batch each), then at time, then
-//! sends what every port may send, then takes completions and fills up the fill rings. Neither receiving
+//! A round looks at requests, then takes what waits in every port's RX ring, then looks at time, then
+//! sends a batch by every port, then takes completions and fills up the fill rings. Neither receiving
 //! nor sending can starve the other: each has its bounded share of every round.
+//!
+//! The share of receiving is the larger one by far. What waits in an RX ring has been charged to no buffer:
+//! it pauses nobody, and when the ring is full it is lost. So at overload frames have to queue in the
+//! switch, where they count against xoff.
 //!
 //! The thread allocates nothing for a frame, takes no lock, and does no I/O but its rings'. It spins while
 //! there is work and for a moment longer, then sleeps until a frame comes, a request comes, or the switch
@@ -25,6 +29,10 @@ use super::pool::{Chunk, Pool};
 use super::tap::Taps;
 use super::wake::Wake;
 
+/// Batches that one round takes from an RX ring at most: the eightfold of what it sends by a port.
+const RECEIVE_BATCHES: usize = 8;
+/// Data and control frames that one round sends by a port at most.
+const TRANSMIT_FRAMES: usize = BATCH;
 /// Requests that one round takes at most.
 const REQUESTS_PER_ROUND: usize = 32;
 /// A sleep shorter than this costs more than it saves.
@@ -135,10 +143,6 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    pub(super) fn io(&self) -> &I {
-        &self.io
-    }
-
     /// Runs until a [`Request::Stop`] is done, or the control plane is gone.
     pub(super) fn run(mut self) -> Ended {
         loop {
@@ -219,32 +223,45 @@ impl<I: Io> Worker<I> {
     }
 
     fn receive(&mut self, now: Instant, port: usize) -> bool {
-        let mut batch = std::mem::replace(&mut self.batch, Batch::new());
-        batch.clear();
-        self.io.receive(port, &mut batch);
-        for chunk in batch.as_slice() {
+        let mut any = false;
+        for _ in 0..RECEIVE_BATCHES {
+            self.batch.clear();
+            self.io.receive(port, &mut self.batch);
+            let count = self.batch.len();
+            if count == 0 {
+                break;
+            }
+            any = true;
+            self.stats.batches.observe(count as u64);
+            self.take_batch(now, port);
+            if count < BATCH {
+                break;
+            }
+        }
+        any
+    }
+
+    fn take_batch(&mut self, now: Instant, port: usize) {
+        for at in 0..self.batch.len() {
+            let Some(chunk) = self.batch.get(at) else {
+                break;
+            };
             self.stats.rx_frames += 1;
-            let taken = self.take_frame(now, port, *chunk);
+            let taken = self.take_frame(now, port, chunk);
             if self.taps.is_on() {
-                self.show_received(now, port, *chunk, taken);
+                self.show_received(now, port, chunk, taken);
             }
             match taken {
                 Taken::Admitted { priority, mark } => {
                     if mark {
                         if let Some(id) = PortId::from_index(port) {
-                            self.mark(id, priority, *chunk);
+                            self.mark(id, priority, chunk);
                         }
                     }
                 }
-                Taken::Dropped(_) | Taken::Read => self.pool.give_back(*chunk),
+                Taken::Dropped(_) | Taken::Read => self.pool.give_back(chunk),
             }
         }
-        let any = !batch.is_empty();
-        if any {
-            self.stats.batches.observe(batch.as_slice().len() as u64);
-        }
-        self.batch = batch;
-        any
     }
 
     fn take_frame(&mut self, now: Instant, port: usize, chunk: Chunk) -> Taken {
@@ -308,7 +325,10 @@ impl<I: Io> Worker<I> {
             return false;
         };
         let mut any = false;
-        while self.has_room(port) && self.pool.free_count() > 0 {
+        for _ in 0..TRANSMIT_FRAMES {
+            if !self.has_room(port) || self.pool.free_count() == 0 {
+                break;
+            }
             let Some(transmission) = self.switch.transmit(now, id) else {
                 break;
             };
@@ -372,18 +392,18 @@ impl<I: Io> Worker<I> {
         let Some(id) = PortId::from_index(port) else {
             return false;
         };
-        let mut batch = std::mem::replace(&mut self.batch, Batch::new());
-        batch.clear();
-        self.io.completed(port, &mut batch);
-        for chunk in batch.as_slice() {
-            if let Some(state) = self.ports.get_mut(port) {
-                state.outstanding = state.outstanding.saturating_sub(1);
-            }
-            self.take_back(now, id, *chunk);
+        self.batch.clear();
+        self.io.completed(port, &mut self.batch);
+        let count = self.batch.len();
+        if let Some(state) = self.ports.get_mut(port) {
+            state.outstanding = state.outstanding.saturating_sub(count);
         }
-        let any = !batch.is_empty();
-        self.batch = batch;
-        any
+        for at in 0..count {
+            if let Some(chunk) = self.batch.get(at) {
+                self.take_back(now, id, chunk);
+            }
+        }
+        count > 0
     }
 
     /// A transmitter is done with a chunk.

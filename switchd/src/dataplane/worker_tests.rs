@@ -214,12 +214,15 @@ fn a_port_whose_link_is_down_takes_and_gives_nothing() {
 
 #[test]
 fn no_ring_gets_more_than_its_share_of_a_round() {
+    const SHARE: usize = RECEIVE_BATCHES * BATCH;
     let mut bench = Bench::new(&Setup {
         outstanding_max: 4,
+        ring: 2 * SHARE,
+        spare: PORT_COUNT * (2 * SHARE + RESERVE),
         ..Setup::default()
     });
     bench.worker.io.set_budget(1, 0);
-    for number in 0..200 {
+    for number in 0..SHARE as u32 + 100 {
         bench.arrive_data(0, 1, LOSSY, number);
         bench.arrive_data(1, 0, LOSSY, number);
     }
@@ -235,8 +238,8 @@ fn no_ring_gets_more_than_its_share_of_a_round() {
     let waiting: Vec<_> = (0..3)
         .map(|port| bench.worker.io.rx_waiting(port))
         .collect();
-    assert_eq!(waiting, [200 - BATCH, 200 - BATCH, 0]);
-    assert_eq!(bench.worker.stats.rx_frames, 2 * BATCH as u64 + 1);
+    assert_eq!(waiting, [100, 100, 0]);
+    assert_eq!(bench.worker.stats.rx_frames, 2 * SHARE as u64 + 1);
     assert_eq!(bench.worker.io.tx_waiting(1), 4, "the transmitter is stuck");
     assert_eq!(bench.sent_by(0).len(), 4, "in the same round");
     bench.round();

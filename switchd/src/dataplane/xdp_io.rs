@@ -1,56 +1,82 @@
 //! [`Io`] over AF_XDP.
 
-use std::os::fd::{AsFd, AsRawFd};
-
-use weir_core::units::NANOS_PER_SECOND;
 use weir_core::Duration;
 use weir_ebpf::Meta;
+use xsk_rs::FrameDesc;
 
-use super::io::{Batch, Io};
+use super::io::{Batch, Io, BATCH};
+use super::lane::Lane;
 use super::messages::{KernelLosses, Rings};
 use super::pool::Chunk;
-use super::socket::XdpSocket;
+use super::sleeper::Sleeper;
 use super::umem::Memory;
-use super::wake::Wake;
 
-/// The sockets of all ports over one UMEM. Sockets come first: they are closed before the UMEM goes.
+/// The lanes of all ports over one UMEM. Lanes come first: sockets are closed before the UMEM goes.
 #[derive(Debug)]
-pub(super) struct XdpIo {
-    sockets: Vec<XdpSocket>,
+pub(super) struct XdpIo<L> {
+    ports: Vec<PortLanes<L>>,
     memory: Memory,
-    poll: Vec<libc::pollfd>,
+    sleeper: Sleeper,
 }
 
-impl XdpIo {
-    pub(super) fn new(sockets: Vec<XdpSocket>, memory: Memory, wake: &Wake) -> Self {
-        let poll = sockets
-            .iter()
-            .map(|socket| socket.as_fd().as_raw_fd())
-            .chain([wake.as_fd().as_raw_fd()])
-            .map(|fd| libc::pollfd {
-                fd,
-                events: libc::POLLIN,
-                revents: 0,
-            })
-            .collect();
+/// The lanes of one port. What is sent goes by the first, so that it stays in order.
+#[derive(Debug)]
+struct PortLanes<L> {
+    lanes: Vec<L>,
+    /// The lane that is received from first next time, so that none is always the last.
+    turn: usize,
+}
+
+impl<L: Lane> XdpIo<L> {
+    /// Lanes by port, at least one for each. The thread sleeps until one of `readable` is, or somebody wakes it through
+    /// `sleeper`.
+    pub(super) fn new(ports: Vec<Vec<L>>, memory: Memory, sleeper: Sleeper) -> Self {
         Self {
-            sockets,
+            ports: ports
+                .into_iter()
+                .map(|lanes| PortLanes { lanes, turn: 0 })
+                .collect(),
             memory,
-            poll,
+            sleeper,
         }
-    }
-
-    /// By port.
-    pub(super) fn sockets(&self) -> &[XdpSocket] {
-        &self.sockets
     }
 }
 
-impl Io for XdpIo {
+impl<L> PortLanes<L> {
+    fn first(&mut self) -> Option<&mut L> {
+        self.lanes.first_mut()
+    }
+}
+
+impl<L: Lane> PortLanes<L> {
+    /// The lane that lacks the most chunks to receive into, and how many.
+    fn neediest(&mut self) -> Option<(usize, &mut L)> {
+        let lanes = self.lanes.iter_mut().map(|lane| (lane.fill_room(), lane));
+        lanes.max_by_key(|(room, _)| *room)
+    }
+}
+
+impl<L: Lane> Io for XdpIo<L> {
     fn receive(&mut self, port: usize, into: &mut Batch) {
-        if let Some(socket) = self.sockets.get_mut(port) {
-            socket.receive(&mut self.memory, into);
+        let Some(port) = self.ports.get_mut(port) else {
+            return;
+        };
+        let count = port.lanes.len();
+        for step in 0..count {
+            let room = BATCH - into.len();
+            if room == 0 {
+                break;
+            }
+            let at = (port.turn + step) % count;
+            if let Some(lane) = port.lanes.get_mut(at) {
+                for frame in lane.receive(room) {
+                    if let Some(chunk) = self.memory.note_received(*frame) {
+                        into.push(chunk);
+                    }
+                }
+            }
         }
+        port.turn = (port.turn + 1) % count.max(1);
     }
 
     fn frame(&self, chunk: Chunk) -> (Option<Meta>, &[u8]) {
@@ -66,59 +92,74 @@ impl Io for XdpIo {
     }
 
     fn send(&mut self, port: usize, chunk: Chunk) -> bool {
-        self.sockets
-            .get_mut(port)
-            .is_some_and(|socket| socket.send(&self.memory, chunk))
+        let frame = self.memory.descriptor(chunk).copied();
+        let lane = self.ports.get_mut(port).and_then(PortLanes::first);
+        lane.zip(frame)
+            .is_some_and(|(lane, frame)| lane.send(frame))
     }
 
     fn flush(&mut self, port: usize) {
-        if let Some(socket) = self.sockets.get_mut(port) {
-            socket.flush();
+        // Every lane: the kernel may have to be told of a fill ring, too.
+        for lane in self
+            .ports
+            .get_mut(port)
+            .into_iter()
+            .flat_map(|port| &mut port.lanes)
+        {
+            lane.flush();
         }
     }
 
     fn completed(&mut self, port: usize, into: &mut Batch) {
-        if let Some(socket) = self.sockets.get_mut(port) {
-            socket.completed(&self.memory, into);
+        if let Some(lane) = self.ports.get_mut(port).and_then(PortLanes::first) {
+            for frame in lane.completed() {
+                if let Some(chunk) = self.memory.chunk_of(frame) {
+                    into.push(chunk);
+                }
+            }
         }
     }
 
     fn fill_room(&mut self, port: usize) -> usize {
-        self.sockets.get_mut(port).map_or(0, XdpSocket::fill_room)
+        let neediest = self.ports.get_mut(port).and_then(PortLanes::neediest);
+        neediest.map_or(0, |(room, _)| room)
     }
 
     fn fill(&mut self, port: usize, chunks: &[Chunk]) {
-        if let Some(socket) = self.sockets.get_mut(port) {
-            socket.fill(&self.memory, chunks);
+        let mut frames = [FrameDesc::default(); BATCH];
+        let mut count = 0;
+        for (place, chunk) in frames.iter_mut().zip(chunks) {
+            if let Some(frame) = self.memory.descriptor(*chunk) {
+                *place = *frame;
+                count += 1;
+            }
+        }
+        if let Some((_, lane)) = self.ports.get_mut(port).and_then(PortLanes::neediest) {
+            lane.fill(frames.get(..count).unwrap_or(&[]));
         }
     }
 
     fn losses(&self, port: usize) -> KernelLosses {
-        self.sockets
+        let lanes = self
+            .ports
             .get(port)
-            .map_or_else(KernelLosses::default, XdpSocket::losses)
+            .into_iter()
+            .flat_map(|port| &port.lanes);
+        lanes.map(Lane::losses).sum()
     }
 
     fn rings(&mut self, port: usize) -> Rings {
-        self.sockets
+        let lanes = self
+            .ports
             .get_mut(port)
-            .map_or_else(Rings::default, XdpSocket::rings)
+            .into_iter()
+            .flat_map(|port| &mut port.lanes);
+        lanes.map(Lane::rings).sum()
     }
 
     fn wait(&mut self, timeout: Option<Duration>) {
-        let limit = timeout.map(|timeout| libc::timespec {
-            tv_sec: (timeout.as_nanos() / NANOS_PER_SECOND) as libc::time_t,
-            tv_nsec: (timeout.as_nanos() % NANOS_PER_SECOND) as libc::c_long,
-        });
-        // SAFETY: the array and the limit are valid for the call, and no signal mask is given. A failed
-        // or interrupted call means only that the loop looks for work.
-        unsafe {
-            libc::ppoll(
-                self.poll.as_mut_ptr(),
-                self.poll.len() as libc::nfds_t,
-                limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
-                std::ptr::null(),
-            );
-        }
+        let ports = &self.ports;
+        let mut lanes = ports.iter().flat_map(|port| &port.lanes);
+        self.sleeper.sleep(timeout, || lanes.any(Lane::has_news));
     }
 }

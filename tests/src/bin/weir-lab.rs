@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
 use weir_api::run::RunResult;
+use weir_config::daemon::Workers;
 use weir_config::scenario::Scenario;
 use weir_config::{FileError, Override};
 use weir_lab::lab::interrupt::{self, Interrupted};
@@ -82,6 +83,9 @@ struct Output {
     /// Print nothing but the result.
     #[arg(long)]
     quiet: bool,
+    /// Threads of each switch that serve its sockets: 1 for that of the switch core, or `auto`.
+    #[arg(long, value_name = "N", default_value = "1")]
+    workers: Workers,
 }
 
 impl Output {
@@ -89,6 +93,7 @@ impl Output {
         Options {
             keep: self.keep,
             quiet: self.quiet,
+            workers: self.workers,
         }
     }
 }

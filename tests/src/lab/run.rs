@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{bail, Result};
 use weir_api::run::RunResult;
+use weir_config::daemon::Workers;
 use weir_config::scenario::Scenario;
 use weir_core::Instant;
 use weir_results::table::credit_loops;
@@ -21,6 +22,8 @@ pub struct Options {
     pub keep: bool,
     /// Say nothing while it goes on.
     pub quiet: bool,
+    /// Threads of each switch that serve its sockets.
+    pub workers: Workers,
 }
 
 /// Time for endpoints to start, beside what each of them takes.
@@ -67,7 +70,9 @@ pub fn run_and<T>(
         scenario.deadlock.policy
     ));
     progress.say(credit_loops(scenario).trim_end());
-    let mut stage = Stage::set_up(scenario, options.keep)?;
+    let mut stage = Stage::set_up_with(scenario, options.keep, |config| {
+        config.dataplane.workers = options.workers;
+    })?;
     let outcome =
         run_on(scenario, &mut stage, &progress).and_then(|result| Ok((result, look(&stage)?)));
     if outcome.is_err() && check().is_ok() {

@@ -7,6 +7,7 @@ use std::sync::mpsc::{channel, Receiver, TryRecvError};
 use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
+use weir_config::daemon::DaemonConfig;
 use weir_config::scenario::Scenario;
 use weir_core::Instant;
 
@@ -58,6 +59,19 @@ impl Stage {
     ///
     /// What failed, with the end of the log that says why.
     pub fn set_up(scenario: &Scenario, keep: bool) -> Result<Self> {
+        Self::set_up_with(scenario, keep, |_| ())
+    }
+
+    /// As [`set_up`](Self::set_up); `change` has the last word on each switch's configuration.
+    ///
+    /// # Errors
+    ///
+    /// As [`set_up`](Self::set_up).
+    pub fn set_up_with(
+        scenario: &Scenario,
+        keep: bool,
+        mut change: impl FnMut(&mut DaemonConfig),
+    ) -> Result<Self> {
         let names = Names::new();
         let directory = Directory {
             path: names.directory().to_owned(),
@@ -66,7 +80,8 @@ impl Stage {
         let topology = Topology::build(&plan(scenario, &names), &names)?;
         let mut switches = Vec::with_capacity(scenario.switches.len());
         for index in 0..scenario.switches.len() {
-            let config = lab_config(scenario, index, &names);
+            let mut config = lab_config(scenario, index, &names);
+            change(&mut config);
             switches.push(SwitchProcess::start(config, &names)?);
         }
         for switch in &mut switches {

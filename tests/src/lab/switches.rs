@@ -70,6 +70,11 @@ pub fn lab_config(scenario: &Scenario, index: usize, names: &Names) -> DaemonCon
 }
 
 impl SwitchProcess {
+    /// Of its process; `None` while there is none.
+    pub fn pid(&self) -> Option<u32> {
+        self.process.as_ref().map(Process::id)
+    }
+
     /// Writes the configuration and starts the daemon in its namespace. [`ready`](Self::ready) waits.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use weir_api::daemon::{Pfc, Port};
 use weir_api::run::RunResult;
-use weir_config::daemon::DaemonConfig;
+use weir_config::daemon::{DaemonConfig, Workers};
 use weir_config::scenario::Scenario;
 use weir_lab::lab::interrupt::{self, wait_for};
 use weir_lab::lab::names::Names;
@@ -51,8 +51,18 @@ pub fn run_as_expected(scenario: &Scenario) -> RunResult {
 
 /// As [`run_as_expected`], with a `look` at the network when it has drained and still stands.
 pub fn run_as_expected_and(scenario: &Scenario, look: impl FnOnce(&Stage)) -> RunResult {
+    run_with_workers(scenario, Workers::default(), look)
+}
+
+/// The same with so many threads for the sockets of each switch.
+pub fn run_with_workers(
+    scenario: &Scenario,
+    workers: Workers,
+    look: impl FnOnce(&Stage),
+) -> RunResult {
     let options = Options {
         quiet: true,
+        workers,
         ..Options::default()
     };
     let looked = |stage: &Stage| {
@@ -99,12 +109,23 @@ impl Bench {
     }
 
     /// The switches of a scenario; waits until all forward.
-    pub fn of(file: &str, overrides: &[&str], mut change: impl FnMut(&mut DaemonConfig)) -> Self {
+    pub fn of(file: &str, overrides: &[&str], change: impl FnMut(&mut DaemonConfig)) -> Self {
+        Self::prepared(file, overrides, |_| (), change)
+    }
+
+    /// The same; `prepare` may change the devices before any switch starts.
+    pub fn prepared(
+        file: &str,
+        overrides: &[&str],
+        prepare: impl FnOnce(&Names),
+        mut change: impl FnMut(&mut DaemonConfig),
+    ) -> Self {
         let scenario = scenario(file, overrides);
         let names = Names::new();
         let directory = Directory(names.directory().to_owned());
         let topology = Topology::build(&plan(&scenario, &names), &names)
             .unwrap_or_else(|error| panic!("{error:#}"));
+        prepare(&names);
         let mut start = |index| {
             let mut config = lab_config(&scenario, index, &names);
             change(&mut config);
@@ -156,6 +177,17 @@ impl Bench {
     /// A file in the bench's directory.
     pub fn file(&self, name: &str) -> PathBuf {
         self.directory.0.join(name)
+    }
+
+    /// `h1` gets 10.99.0.1, `h2` 10.99.0.2.
+    pub fn give_addresses(&self) {
+        for (host, address) in [("h1", "10.99.0.1/24"), ("h2", "10.99.0.2/24")] {
+            let device = self.host_device();
+            self.output(host, &["ip", "address", "add", address, "dev", device]);
+            // A frame that XDP redirects with a half-finished checksum would be dropped by the receiver.
+            let features = self.output(host, &["ethtool", "-k", device]);
+            assert!(features.contains("tx-checksumming: off"), "{features}");
+        }
     }
 
     /// The device of every host.

@@ -3,8 +3,9 @@
 use weir_core::Quanta;
 
 use super::{keys, within};
-use crate::daemon::{DataplaneConfig, XdpMode, ZeroCopy};
-use crate::reader::Table;
+use crate::daemon::{DataplaneConfig, HugePages, Workers, XdpMode, ZeroCopy};
+use crate::document::Item;
+use crate::reader::{FromItem, Table};
 
 pub(super) fn dataplane(root: &Table<'_>) -> DataplaneConfig {
     let default = DataplaneConfig::default();
@@ -19,6 +20,23 @@ pub(super) fn dataplane(root: &Table<'_>) -> DataplaneConfig {
         tx_ring: ring(&table, "tx-ring", default.tx_ring),
         spin: table.get_or("spin", default.spin),
         cpu: table.get::<u64>("cpu").map(|cpu| cpu as usize),
+        workers: table.get_or("workers", default.workers),
+        worker_cpus: table
+            .get::<Vec<u64>>("worker-cpus")
+            .map_or(default.worker_cpus, |cpus| {
+                cpus.into_iter().map(|cpu| cpu as usize).collect()
+            }),
+        busy_poll: table.get_or("busy-poll", default.busy_poll),
+        huge_pages: table
+            .choice(
+                "huge-pages",
+                &[
+                    ("auto", HugePages::Auto),
+                    ("off", HugePages::Off),
+                    ("require", HugePages::Require),
+                ],
+            )
+            .unwrap_or(default.huge_pages),
         pause_time: within(&table, "pause-time", 1, u64::from(u16::MAX))
             .map_or(default.pause_time, |quanta| Quanta(quanta as u16)),
         feedback_refresh: table.get_or("feedback-refresh", default.feedback_refresh),
@@ -50,6 +68,17 @@ pub(super) fn dataplane(root: &Table<'_>) -> DataplaneConfig {
     };
     check_chunk(&table, &config);
     config
+}
+
+impl FromItem for Workers {
+    const EXAMPLE: &'static str = "a number of threads or \"auto\"";
+
+    fn from_item(item: &Item) -> Result<Self, String> {
+        match String::from_item(item) {
+            Ok(word) => word.parse(),
+            Err(_) => u64::from_item(item)?.to_string().parse(),
+        }
+    }
 }
 
 /// XDP keeps 256 B of a chunk in front of the frame.

@@ -39,8 +39,11 @@ fn port(table: &Table<'_>, names: &Names, devices: &Names, watchdog: PfcwdConfig
         }
     }
     let queue = within(table, "queue", 0, 63).unwrap_or(0) as u32;
+    let queue_count = within(table, "queues", 1, u64::from(64 - queue)).unwrap_or(1) as u32;
     if let Some(device) = &device {
-        devices.note(table, "device", &format!("{device} queue {queue}"));
+        for queue in queue..queue + queue_count {
+            devices.note(table, "device", &format!("{device} queue {queue}"));
+        }
     }
     let role = {
         table.require::<String>("role");
@@ -100,6 +103,7 @@ fn port(table: &Table<'_>, names: &Names, devices: &Names, watchdog: PfcwdConfig
         name: name?,
         device: device?,
         queue,
+        queue_count,
         role: role?,
         rate: rate?,
         trust,

@@ -54,6 +54,7 @@ fn switch_config(index: u32, roles: &[PortRole], routes: Vec<RouteConfig>) -> Sw
         pause_time: Quanta::MAX,
         feedback_refresh: Duration::from_millis(10),
         shaper_burst: Bytes::ZERO,
+        shaper_burst_time: Duration::ZERO,
         seed: 1,
     };
     config.frame_count = config.frames_needed();

@@ -1,0 +1,206 @@
+//! The dataplane's threads: one for the switch core, which serves the sockets, too, or leaves that to others.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, AsRawFd};
+use std::thread::JoinHandle;
+
+use nix::sched::{sched_setaffinity, CpuSet};
+use nix::unistd::Pid;
+use weir_config::daemon::DataplaneConfig;
+use weir_core::Switch;
+
+use super::hand_over::{hand_over, CoreSide};
+use super::lane::Lane;
+use super::pool::Pool;
+use super::sleeper::Sleeper;
+use super::socket::XdpSocket;
+use super::socket_worker::{SocketWorker, SocketWorkers};
+use super::umem::Memory;
+use super::wake::Wake;
+use super::worker::{Ended, PortLimits, Queues, Worker};
+use super::xdp_io::XdpIo;
+use crate::control::clock;
+
+/// What the thread of the switch core works on, beside the lanes.
+pub(super) struct Parts {
+    pub(super) memory: Memory,
+    pub(super) switch: Switch,
+    pub(super) pool: Pool,
+    pub(super) limits: Vec<PortLimits>,
+    pub(super) queues: Queues,
+}
+
+/// Threads that are yet to start. The kernel has chunks to receive into already.
+pub(super) enum Prepared {
+    Alone(Box<Worker<XdpIo<XdpSocket>>>),
+    WithWorkers {
+        core: Box<Worker<XdpIo<CoreSide>>>,
+        workers: Vec<SocketWorker<XdpSocket>>,
+    },
+}
+
+/// Threads that run.
+#[derive(Debug)]
+pub(super) struct Threads {
+    core: JoinHandle<Ended>,
+    workers: SocketWorkers,
+}
+
+impl Prepared {
+    /// As many threads as `config` asks for, over the sockets by port.
+    ///
+    /// # Errors
+    ///
+    /// Those of eventfd(2).
+    pub(super) fn new(
+        sockets: Vec<Vec<XdpSocket>>,
+        parts: Parts,
+        config: &DataplaneConfig,
+    ) -> io::Result<Self> {
+        let cpus = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        match config.workers.beside_the_core(sockets.len(), cpus) {
+            0 => Ok(Self::alone(sockets, parts, config)),
+            count => Self::with_workers(count, sockets, parts, config),
+        }
+    }
+
+    /// Starts them.
+    ///
+    /// # Errors
+    ///
+    /// When there can be no more threads.
+    pub(super) fn start(self, config: &DataplaneConfig) -> io::Result<Threads> {
+        let mut threads = SocketWorkers::default();
+        let core = match self {
+            Self::Alone(core) => start_core(core, config.cpu)?,
+            Self::WithWorkers { core, workers } => {
+                for (index, worker) in workers.into_iter().enumerate() {
+                    let cpus = &config.worker_cpus;
+                    let cpu = cpus.get(index % cpus.len().max(1)).copied();
+                    threads.start(worker, move || prepare_thread(cpu))?;
+                }
+                start_core(core, config.cpu)?
+            }
+        };
+        Ok(Threads {
+            core,
+            workers: threads,
+        })
+    }
+
+    fn alone(sockets: Vec<Vec<XdpSocket>>, parts: Parts, config: &DataplaneConfig) -> Self {
+        let sleeper = sleeper_of(parts.queues.wake.clone(), sockets.iter().flatten());
+        let mut core = core_of(sockets, parts, sleeper, config);
+        core.fill_rings();
+        Self::Alone(Box::new(core))
+    }
+
+    /// Ports are dealt out to the workers in turns.
+    fn with_workers(
+        count: usize,
+        sockets: Vec<Vec<XdpSocket>>,
+        parts: Parts,
+        config: &DataplaneConfig,
+    ) -> io::Result<Self> {
+        let sleeper = Sleeper::new(parts.queues.wake.clone(), []);
+        let mut shares: Vec<Vec<(usize, XdpSocket)>> = (0..count).map(|_| Vec::new()).collect();
+        let mut lanes: Vec<Vec<CoreSide>> = Vec::with_capacity(sockets.len());
+        for (port, of_port) in sockets.into_iter().enumerate() {
+            lanes.push(Vec::with_capacity(of_port.len()));
+            if let Some(share) = shares.get_mut(port % count) {
+                share.extend(of_port.into_iter().map(|socket| (port, socket)));
+            }
+        }
+        let (rx_ring, tx_ring) = (config.rx_ring as usize, config.tx_ring as usize);
+        let mut workers = Vec::with_capacity(count);
+        for share in shares {
+            let wakes = sleeper_of(Wake::new()?, share.iter().map(|(_, socket)| socket));
+            let mut served = Vec::with_capacity(share.len());
+            for (port, socket) in share {
+                let (lane, side) = hand_over(socket, rx_ring, tx_ring, wakes.waker());
+                served.push(side);
+                if let Some(of_port) = lanes.get_mut(port) {
+                    of_port.push(lane);
+                }
+            }
+            workers.push(SocketWorker {
+                sockets: served,
+                sleeper: wakes,
+                core: sleeper.waker(),
+                clock: clock::now,
+                spin: config.spin,
+            });
+        }
+        let mut core = core_of(lanes, parts, sleeper, config);
+        core.fill_rings();
+        for worker in &mut workers {
+            worker.fill_rings();
+        }
+        Ok(Self::WithWorkers {
+            core: Box::new(core),
+            workers,
+        })
+    }
+}
+
+impl Threads {
+    /// Waits for the core's thread, which was asked to stop, and ends the others.
+    ///
+    /// # Errors
+    ///
+    /// When one of them has panicked.
+    pub(super) fn join(self) -> std::thread::Result<Ended> {
+        let ended = self.core.join();
+        self.workers.stop()?;
+        ended
+    }
+}
+
+fn core_of<L: Lane>(
+    lanes: Vec<Vec<L>>,
+    parts: Parts,
+    sleeper: Sleeper,
+    config: &DataplaneConfig,
+) -> Worker<XdpIo<L>> {
+    Worker::new(
+        XdpIo::new(lanes, parts.memory, sleeper),
+        parts.switch,
+        parts.pool,
+        parts.limits,
+        parts.queues,
+        clock::now,
+        config.spin,
+    )
+}
+
+fn sleeper_of<'a>(wake: Wake, sockets: impl Iterator<Item = &'a XdpSocket>) -> Sleeper {
+    Sleeper::new(wake, sockets.map(|socket| socket.as_fd().as_raw_fd()))
+}
+
+fn start_core<L: Lane + Send + 'static>(
+    core: Box<Worker<XdpIo<L>>>,
+    cpu: Option<usize>,
+) -> io::Result<JoinHandle<Ended>> {
+    std::thread::Builder::new()
+        .name("weir-dataplane".into())
+        .spawn(move || {
+            prepare_thread(cpu);
+            core.run()
+        })
+}
+
+/// Sleeps end when they should, and on the CPU that was asked for.
+fn prepare_thread(cpu: Option<usize>) {
+    if let Err(error) = nix::sys::prctl::set_timerslack(1) {
+        tracing::warn!(%error, "timers of a dataplane thread stay coarse");
+    }
+    let Some(cpu) = cpu else { return };
+    let mut set = CpuSet::new();
+    let bound = set
+        .set(cpu)
+        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
+    if let Err(error) = bound {
+        tracing::warn!(cpu, %error, "a dataplane thread is not bound to its CPU");
+    }
+}
