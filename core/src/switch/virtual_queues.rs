@@ -10,6 +10,7 @@
 //! locks. Classes without Levels have all their frames at Level 0.
 
 mod backlog;
+mod lone;
 mod slab;
 
 use super::fifo::NodeSlab;
@@ -17,6 +18,7 @@ use super::turns::{Turn, Turner, Turns};
 use crate::frame::FrameHandle;
 use crate::level::Level;
 use crate::units::{PortId, Priority, PRIORITY_COUNT};
+use lone::{LevelTurn, Lone};
 use slab::QueueSlab;
 
 pub(super) use backlog::Backlog;
@@ -35,16 +37,6 @@ struct Group {
     lanes: Turns,
     lane_count: u32,
     backlog: Backlog,
-}
-
-/// Which Level of an (egress, priority) has its turn.
-#[derive(Clone, Copy, Debug, Default)]
-struct LevelTurn {
-    /// Bit i: frames wait at Level i.
-    waiting: u32,
-    current: u8,
-    /// Turns of lanes that the current Level has left.
-    lane_turns: u32,
 }
 
 impl Group {
@@ -183,7 +175,58 @@ impl VirtualQueues {
 
     /// Appends a frame to its virtual queue, which is at `level`. False when there is no
     /// [room](Self::room).
+    #[inline]
     pub(super) fn push(
+        &mut self,
+        place: &Place,
+        level: Level,
+        handle: FrameHandle,
+        length_bytes: u32,
+    ) -> bool {
+        let turn = &mut self.levels[level_turn_index(place.egress, place.priority)];
+        if turn.waiting == 0 {
+            let (destination, ingress) = (place.destination, place.ingress);
+            if let Some(lone) = Lone::new(destination, ingress, level, handle, length_bytes) {
+                let has_room = self.nodes.reserve();
+                if has_room {
+                    turn.park(lone);
+                }
+                return has_room;
+            }
+        }
+        self.push_beside_others(place, level, handle, length_bytes)
+    }
+
+    /// The frame that was alone is not any more: it goes into its virtual queue first.
+    #[inline(never)]
+    fn push_beside_others(
+        &mut self,
+        place: &Place,
+        level: Level,
+        handle: FrameHandle,
+        length_bytes: u32,
+    ) -> bool {
+        self.queue_lone(place.egress, place.priority);
+        self.push_queued(place, level, handle, length_bytes)
+    }
+
+    fn queue_lone(&mut self, egress: PortId, priority: Priority) {
+        let turn = &mut self.levels[level_turn_index(egress, priority)];
+        let Some(lone) = turn.withdraw() else {
+            return;
+        };
+        let place = Place {
+            egress,
+            priority,
+            ingress: lone.ingress,
+            destination: lone.destination,
+        };
+        self.nodes.unreserve();
+        let queued = self.push_queued(&place, lone.level, lone.handle, lone.length_bytes());
+        debug_assert!(queued, "room was reserved");
+    }
+
+    fn push_queued(
         &mut self,
         place: &Place,
         level: Level,
@@ -222,6 +265,11 @@ impl VirtualQueues {
 
     /// Moves a virtual queue, if there is one, to another Level with all its frames. O(1).
     pub(super) fn lift(&mut self, place: &Place, to: Level) {
+        if let Some(lone) = self.lone_at(place) {
+            let turn = &mut self.levels[level_turn_index(place.egress, place.priority)];
+            turn.park(lone.lifted(to));
+            return;
+        }
         if let Some(index) = self.queues.find(self.path(place), place.destination) {
             self.detach(place, index);
             self.queues.all[index as usize].level = to;
@@ -232,6 +280,14 @@ impl VirtualQueues {
     /// Takes `handle` out if it is the first of its virtual queue; gives its length in bytes. The queue's
     /// turn begins anew. O(1).
     pub(super) fn remove_front(&mut self, place: &Place, handle: FrameHandle) -> Option<u32> {
+        if let Some(lone) = self.lone_at(place) {
+            if lone.handle != handle {
+                return None;
+            }
+            self.levels[level_turn_index(place.egress, place.priority)].withdraw();
+            self.nodes.unreserve();
+            return Some(lone.length_bytes());
+        }
         let index = self.queues.find(self.path(place), place.destination)?;
         let frames = &self.queues.all[index as usize].frames;
         if self.nodes.front(frames) != Some(handle) {
@@ -257,7 +313,12 @@ impl VirtualQueues {
         ingress: PortId,
     ) -> bool {
         let first = self.group_index(egress, priority, Level::ZERO);
-        let mut waiting = self.levels[level_turn_index(egress, priority)].waiting;
+        let LevelTurn {
+            mut waiting, lone, ..
+        } = self.levels[level_turn_index(egress, priority)];
+        if let Some(lone) = lone {
+            return lone.ingress == ingress;
+        }
         while waiting != 0 {
             let group = first + waiting.trailing_zeros() as usize;
             if self.lanes[group * self.port_count + ingress.index()].frame_count > 0 {
@@ -277,14 +338,16 @@ impl VirtualQueues {
         ingress: PortId,
     ) -> impl Iterator<Item = u64> + '_ {
         let first = self.group_index(egress, priority, Level::ZERO);
-        let waiting = self.levels[level_turn_index(egress, priority)].waiting;
-        (0..u32::BITS as usize)
+        let LevelTurn { waiting, lone, .. } = self.levels[level_turn_index(egress, priority)];
+        let lone = lone.filter(|lone| lone.ingress == ingress);
+        let queued = (0..u32::BITS as usize)
             .filter(move |level| waiting & (1 << level) != 0)
             .flat_map(move |level| {
                 let lane = &self.lanes[(first + level) * self.port_count + ingress.index()];
                 lane.queues.iter(&self.queues.all)
             })
-            .map(|index| self.queues.all[index as usize].destination())
+            .map(|index| self.queues.all[index as usize].destination());
+        lone.map(|lone| lone.destination).into_iter().chain(queued)
     }
 
     /// True when a frame of (`egress`, `priority`) may leave through `gate`.
@@ -308,7 +371,19 @@ impl VirtualQueues {
             held: Backlog::NONE,
         };
         let first = self.group_index(egress, priority, Level::ZERO);
-        let mut waiting = self.levels[level_turn_index(egress, priority)].waiting;
+        let LevelTurn {
+            mut waiting, lone, ..
+        } = self.levels[level_turn_index(egress, priority)];
+        if let Some(lone) = lone {
+            let is_held = held & (1 << lone.level.get()) != 0;
+            let sum = if is_held {
+                &mut sums.held
+            } else {
+                &mut sums.eligible
+            };
+            *sum += Backlog::of(lone.length_bytes());
+            return sums;
+        }
         while waiting != 0 {
             let level = waiting.trailing_zeros();
             let sum = if held & (1 << level) != 0 {
@@ -329,6 +404,9 @@ impl VirtualQueues {
         priority: Priority,
         gate: Gate,
     ) -> Option<u32> {
+        if let Some(lone) = &self.levels[level_turn_index(egress, priority)].lone {
+            return lone.passes(gate).then(|| lone.length_bytes());
+        }
         let gate = self.settled(egress, priority, gate);
         let (_, lane_index) = self.choose_lane(egress, priority, gate)?;
         let queue = self.lanes.get(lane_index)?.queues.head();
@@ -337,22 +415,31 @@ impl VirtualQueues {
     }
 
     /// Takes the next frame of (`egress`, `priority`) that may leave through `gate`.
+    #[inline]
     pub(super) fn pop(
         &mut self,
         egress: PortId,
         priority: Priority,
         gate: Gate,
     ) -> Option<Departure> {
+        let turn = &mut self.levels[level_turn_index(egress, priority)];
+        if let Some(lone) = turn.lone {
+            let departure = turn.release(lone, gate)?;
+            self.nodes.unreserve();
+            return Some(departure);
+        }
+        self.pop_queued(egress, priority, gate)
+    }
+
+    #[inline(never)]
+    fn pop_queued(&mut self, egress: PortId, priority: Priority, gate: Gate) -> Option<Departure> {
         let gate = self.settled(egress, priority, gate);
         let (level, lane_index) = self.choose_lane(egress, priority, gate)?;
         let group_index = self.group_index(egress, priority, level);
         let group = self.groups.get_mut(group_index)?;
         let turn = self.levels.get_mut(level_turn_index(egress, priority))?;
-        if !matches!(gate, Gate::OnlyFrom(_))
-            && (turn.current != level.get() || turn.lane_turns == 0)
-        {
-            turn.current = level.get();
-            turn.lane_turns = group.lane_count;
+        if !matches!(gate, Gate::OnlyFrom(_)) {
+            turn.begin(level, group.lane_count);
         }
         let lane = self.lanes.get_mut(lane_index)?;
         let queue_index = lane.queues.head();
@@ -370,7 +457,7 @@ impl VirtualQueues {
             self.queues.release(queue_index);
             group.remove_lane(&mut self.lanes, lane_index, turn, level);
             if was_head {
-                turn.lane_turns = turn.lane_turns.saturating_sub(1);
+                turn.end_of_lane();
             }
         } else {
             queue.backlog -= frame;
@@ -392,7 +479,7 @@ impl VirtualQueues {
                 let next = self.nodes.front_length(&first.frames)?;
                 if deficit < u64::from(next) {
                     group.lanes.rotate(&mut self.lanes);
-                    turn.lane_turns = turn.lane_turns.saturating_sub(1);
+                    turn.end_of_lane();
                 }
             }
         }
@@ -419,17 +506,7 @@ impl VirtualQueues {
         let Gate::FromLevel(from) = gate else {
             return None;
         };
-        let turn = &self.levels[level_turn_index(egress, priority)];
-        let eligible = turn.waiting & (u32::MAX << from.get());
-        if eligible == 0 {
-            return None;
-        }
-        if turn.lane_turns > 0 && eligible & (1 << turn.current) != 0 {
-            return Level::new(turn.current);
-        }
-        let above = eligible & !(u32::MAX >> (31 - u32::from(turn.current)));
-        let next = if above != 0 { above } else { eligible };
-        Level::new(next.trailing_zeros() as u8)
+        self.levels[level_turn_index(egress, priority)].choose(from)
     }
 
     fn choose_lane(
@@ -445,6 +522,12 @@ impl VirtualQueues {
         let level = self.choose_level(egress, priority, gate)?;
         let group = self.groups[self.group_index(egress, priority, level)];
         Some((level, group.lanes.head() as usize))
+    }
+
+    /// The frame that waits alone at an (egress, priority), if it is one of `place`.
+    fn lone_at(&self, place: &Place) -> Option<Lone> {
+        let lone = self.levels[level_turn_index(place.egress, place.priority)].lone;
+        lone.filter(|lone| (lone.ingress, lone.destination) == (place.ingress, place.destination))
     }
 
     fn group_index(&self, egress: PortId, priority: Priority, level: Level) -> usize {
