@@ -67,9 +67,11 @@ impl NodeSlab {
     /// Keeps a node for a frame that may yet come; false when the slab is used up.
     #[inline]
     pub(super) fn reserve(&mut self) -> bool {
-        let has_room = self.free_count > 0;
-        self.free_count -= usize::from(has_room);
-        has_room
+        if self.free_count == 0 {
+            return false;
+        }
+        self.free_count -= 1;
+        true
     }
 
     /// Gives back what [`reserve`](Self::reserve) has kept.

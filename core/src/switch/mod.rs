@@ -501,6 +501,7 @@ impl Switch {
         self.close_levels();
     }
 
+    #[inline(never)]
     fn note_pause_change(&mut self, port: PortId, priority: Priority, change: PauseChange) {
         if change != PauseChange::None {
             if let Some(state) = self.ports.get_mut(port.index()) {

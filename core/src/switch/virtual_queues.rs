@@ -175,7 +175,7 @@ impl VirtualQueues {
 
     /// Appends a frame to its virtual queue, which is at `level`. False when there is no
     /// [room](Self::room).
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(
         &mut self,
         place: &Place,
@@ -415,7 +415,7 @@ impl VirtualQueues {
     }
 
     /// Takes the next frame of (`egress`, `priority`) that may leave through `gate`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pop(
         &mut self,
         egress: PortId,

@@ -119,17 +119,11 @@ impl LevelTurn {
     }
 
     /// The lone frame leaves, if `gate` lets it: the turns are then as if it had been in a lane.
-    #[inline]
+    #[inline(always)]
     pub(super) fn release(&mut self, lone: Lone, gate: Gate) -> Option<Departure> {
-        if !lone.passes(gate) {
-            return None;
-        }
-        let by_turns = match gate {
-            Gate::FirstFrom(ingress) => ingress != lone.ingress,
-            gate => !matches!(gate, Gate::OnlyFrom(_)),
-        };
-        if by_turns {
-            self.begin(lone.level, 1);
+        match gate {
+            Gate::FromLevel(from) if lone.level >= from => self.begin(lone.level, 1),
+            gate => self.begin_through(gate, &lone)?,
         }
         self.end_of_lane();
         self.lone = None;
@@ -139,5 +133,15 @@ impl LevelTurn {
             length_bytes: lone.length_bytes(),
             ingress: lone.ingress,
         })
+    }
+
+    /// The beginning of [`release`](Self::release) through a gate that names a port. `None` if it lets nothing out.
+    #[cold]
+    fn begin_through(&mut self, gate: Gate, lone: &Lone) -> Option<()> {
+        let passes = lone.passes(gate);
+        if passes && gate != Gate::OnlyFrom(lone.ingress) && gate != Gate::FirstFrom(lone.ingress) {
+            self.begin(lone.level, 1);
+        }
+        passes.then_some(())
     }
 }
