@@ -134,7 +134,7 @@ impl Bytes {
     /// The least whole number of `cell`s that holds this many bytes, as bytes.
     ///
     /// A zero `cell` leaves the count as it is.
-    #[inline]
+    #[inline(always)]
     pub const fn round_up_to(self, cell: Self) -> Self {
         if cell.0 == 0 {
             self

@@ -15,15 +15,10 @@ impl Switch {
     }
 
     /// A frame is admitted; `only` is the one port that it leaves by.
-    #[inline(always)]
     pub(super) fn note_age(&mut self, now: Instant, frame: &Frame, only: Option<PortId>) {
-        if self.ages.is_on() {
-            self.enter_age(now, frame, only);
+        if !self.ages.is_on() {
+            return;
         }
-    }
-
-    #[inline(never)]
-    fn enter_age(&mut self, now: Instant, frame: &Frame, only: Option<PortId>) {
         self.ages
             .enter(now, frame.priority, frame.handle, frame.destination, only);
         self.ready.timers |= self.ages.next().is_some();

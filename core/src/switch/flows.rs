@@ -120,7 +120,7 @@ impl Flows {
     }
 
     /// A frame was admitted. O(1), and one cache line for a flow that is where its hash says.
-    #[inline(never)]
+    #[inline]
     pub(super) fn note(&mut self, now: Instant, key: FlowKey, length: Bytes) {
         if now >= self.epoch_ends {
             self.begin_epoch(now);

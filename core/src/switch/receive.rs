@@ -198,18 +198,16 @@ impl Switch {
         if self.forwarding.learns() {
             self.forwarding.learn(now, frame.source, port);
         }
-        let single = self.forwarding.single_port(frame.destination);
-        let decision = single.map_or_else(
-            || {
-                self.forwarding
-                    .decide(now, frame.destination, frame.flow_hash)
+        let egress = match self.forwarding.single_port(frame.destination) {
+            Some(egress) => egress,
+            None => match self
+                .forwarding
+                .decide(now, frame.destination, frame.flow_hash)
+            {
+                Decision::Port(egress) => egress,
+                Decision::NoRoute => return Err(DropReason::NoRoute),
+                Decision::Flood => return self.admit_flood(now, port, frame),
             },
-            Decision::Port,
-        );
-        let egress = match decision {
-            Decision::Port(egress) => egress,
-            Decision::NoRoute => return Err(DropReason::NoRoute),
-            Decision::Flood => return self.admit_flood(now, port, frame),
         };
         if egress == port {
             return Err(DropReason::Hairpin);
@@ -283,10 +281,9 @@ impl Switch {
             Assignment::NONE
         };
         let mut admitted = self.charge::<WITH_LEVELS>(now, port, frame, assignment, egresses)?;
-        if self.marks_arrivals.contains(frame.priority) {
-            admitted.mark |= self.marks_by_backlog(frame.priority, &egresses.ports());
+        if self.observes_arrivals {
+            admitted.mark |= self.observe_arrival(now, port, frame, egresses);
         }
-        self.note_flow(now, port, frame, egresses.only());
         match egresses {
             Egresses::One(egress) => self.enqueue(now, port, *egress, frame, assignment.level()),
             Egresses::Several(ports) => {
@@ -296,6 +293,23 @@ impl Switch {
             }
         }
         Ok(admitted)
+    }
+
+    /// What some configurations want of a frame that is admitted and does not wait yet: its age, a congestion mark (then
+    /// true), and its flow.
+    #[inline(never)]
+    fn observe_arrival(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        frame: &Frame,
+        egresses: &Egresses,
+    ) -> bool {
+        self.note_age(now, frame, egresses.only());
+        let mark = self.marks_arrivals.contains(frame.priority)
+            && self.marks_by_backlog(frame.priority, &egresses.ports());
+        self.note_flow(now, ingress, frame, egresses.only());
+        mark
     }
 
     /// `Err` while `egress` drops what is for it; the copy is counted there.
@@ -343,7 +357,6 @@ impl Switch {
                 };
                 self.charges
                     .open(frame.handle, charge, egresses.copies() as u16);
-                self.note_age(now, frame, egresses.only());
                 Ok(Admitted {
                     mark: admission.mark,
                 })
@@ -382,7 +395,7 @@ impl Switch {
             destination: frame.destination.to_u64(),
         };
         let length = frame.length.get() as u32;
-        let queued = self.queues.push(&place, level, frame.handle, length);
+        let queued = self.queues.push(place, level, frame.handle, length);
         debug_assert!(queued, "room was checked");
         self.ready.ports.insert(egress);
         let state = &mut self.ports[egress.index()];

@@ -194,7 +194,7 @@ impl Switch {
     }
 
     /// A lossless egress begins to hold frames. To be called before it is counted.
-    #[inline]
+    #[inline(always)]
     pub(super) fn start_storm_clock(&mut self, now: Instant) {
         if let Some(interval) = self.storm_clock.interval {
             if !self.storm_clock_runs() {

@@ -95,7 +95,7 @@ impl Switch {
     }
 
     /// A lossless egress has begun to hold frames: the detector has something to watch.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_backlog(&mut self, now: Instant) {
         self.start_storm_clock(now);
         if self.detector.backlogged == 0 {

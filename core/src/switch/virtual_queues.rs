@@ -178,7 +178,7 @@ impl VirtualQueues {
     #[inline(always)]
     pub(super) fn push(
         &mut self,
-        place: &Place,
+        place: Place,
         level: Level,
         handle: FrameHandle,
         length_bytes: u32,
@@ -201,13 +201,13 @@ impl VirtualQueues {
     #[inline(never)]
     fn push_beside_others(
         &mut self,
-        place: &Place,
+        place: Place,
         level: Level,
         handle: FrameHandle,
         length_bytes: u32,
     ) -> bool {
         self.queue_lone(place.egress, place.priority);
-        self.push_queued(place, level, handle, length_bytes)
+        self.push_queued(&place, level, handle, length_bytes)
     }
 
     fn queue_lone(&mut self, egress: PortId, priority: Priority) {

@@ -48,7 +48,7 @@ fn push_at(
     id: u32,
     length: u32,
 ) {
-    assert!(queues.push(&place(ingress, destination), level, FrameHandle(id), length));
+    assert!(queues.push(place(ingress, destination), level, FrameHandle(id), length));
 }
 
 fn drain(queues: &mut VirtualQueues, count: usize) -> Vec<(u8, u32)> {
@@ -117,8 +117,8 @@ fn refuses_beyond_its_room_and_recovers() {
     let mut queues = VirtualQueues::new(2, &NO_LEVELS, 2, 1500);
     push(&mut queues, 1, 1, 0, 100);
     push(&mut queues, 1, 2, 1, 100);
-    assert!(!queues.push(&place(1, 3), Level::ZERO, FrameHandle(2), 100));
-    assert!(!queues.push(&place(1, 1), Level::ZERO, FrameHandle(2), 100));
+    assert!(!queues.push(place(1, 3), Level::ZERO, FrameHandle(2), 100));
+    assert!(!queues.push(place(1, 1), Level::ZERO, FrameHandle(2), 100));
     drain(&mut queues, 2);
     push(&mut queues, 1, 3, 2, 100);
     assert_eq!(drain(&mut queues, 1), [(1, 2)]);
@@ -253,7 +253,7 @@ proptest! {
                 Step::Push(ingress, to, length) => {
                     let flow = &mut flows[usize::from(ingress)][to as usize];
                     let push = |queues: &mut VirtualQueues| {
-                        queues.push(&place(ingress, to), level(flow.0), FrameHandle(id), length)
+                        queues.push(place(ingress, to), level(flow.0), FrameHandle(id), length)
                     };
                     let pushed = push(&mut alone);
                     prop_assert_eq!(pushed, push(&mut queued));

@@ -126,10 +126,7 @@ impl Forwarding {
     /// The port of a destination that is behind a single one: what [`decide`](Self::decide) says of most frames.
     #[inline(always)]
     pub(super) fn single_port(&self, destination: MacAddress) -> Option<PortId> {
-        match self.index.find(destination.to_u64()) {
-            Some(Way::Port(port)) => Some(port),
-            _ => None,
-        }
+        self.index.find_port(destination.to_u64())
     }
 
     /// Where to send a frame to `destination`.
