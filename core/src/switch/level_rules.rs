@@ -90,6 +90,7 @@ impl Switch {
     /// The frame, of a class with Levels, is admitted: its destination is lifted with all that is buffered
     /// for it, and the frame is stored. O(1); for a destination that is lifted O(ingress ports with frames
     /// for it × their egress ports).
+    #[inline(always)]
     pub(super) fn store_at_level(
         &mut self,
         now: Instant,

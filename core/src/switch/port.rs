@@ -282,7 +282,7 @@ impl Port {
 
 impl PriorityTurn {
     /// What [`choose`](Self::choose) does when it chooses `priority` and no other one has anything to send.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_alone(
         &mut self,
         priority: Priority,
