@@ -491,6 +491,7 @@ impl VirtualQueues {
     }
 
     /// What `gate` amounts to with the frames that wait now; never [`Gate::FirstFrom`].
+    #[inline(always)]
     fn settled(&self, egress: PortId, priority: Priority, gate: Gate) -> Gate {
         match gate {
             Gate::FirstFrom(ingress) if self.has_frames_from(egress, priority, ingress) => {
@@ -509,6 +510,7 @@ impl VirtualQueues {
         self.levels[level_turn_index(egress, priority)].choose(from)
     }
 
+    #[inline(always)]
     fn choose_lane(
         &self,
         egress: PortId,
@@ -520,7 +522,7 @@ impl VirtualQueues {
             return Some((Level::ZERO, lane));
         }
         let level = self.choose_level(egress, priority, gate)?;
-        let group = self.groups[self.group_index(egress, priority, level)];
+        let group = &self.groups[self.group_index(egress, priority, level)];
         Some((level, group.lanes.head() as usize))
     }
 
