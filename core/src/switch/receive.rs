@@ -19,6 +19,7 @@ use crate::wire::echo::Echo;
 use crate::wire::mac_control::MacControl;
 
 /// Where a frame leaves by.
+#[derive(Clone, Copy)]
 pub(super) enum Egresses {
     /// The usual frame: one copy.
     One(PortId),
@@ -282,7 +283,7 @@ impl Switch {
         };
         let mut admitted = self.charge::<WITH_LEVELS>(now, port, frame, assignment, egresses)?;
         if self.observes_arrivals {
-            admitted.mark |= self.observe_arrival(now, port, frame, egresses);
+            admitted.mark |= self.observe_arrival(now, port, frame, *egresses);
         }
         match egresses {
             Egresses::One(egress) => self.enqueue(now, port, *egress, frame, assignment.level()),
@@ -303,7 +304,7 @@ impl Switch {
         now: Instant,
         ingress: PortId,
         frame: &Frame,
-        egresses: &Egresses,
+        egresses: Egresses,
     ) -> bool {
         self.note_age(now, frame, egresses.only());
         let mark = self.marks_arrivals.contains(frame.priority)

@@ -12,14 +12,6 @@ use crate::units::{Bytes, Instant, PortId, Priority, PRIORITY_COUNT};
 use crate::wire::ethernet::FRAME_LENGTH_MIN;
 use crate::wire::ControlFrame;
 
-/// A data frame that leaves: small, so that it comes back in registers.
-struct Departed {
-    handle: FrameHandle,
-    length_bytes: u32,
-    priority: Priority,
-    mark: bool,
-}
-
 impl Switch {
     /// What `port` sends next, if anything may leave now. O(priorities).
     ///
@@ -40,16 +32,6 @@ impl Switch {
             return None;
         }
         self.transmit_data(now, port)
-    }
-
-    fn transmit_data(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
-        let departed = self.next_data(now, port)?;
-        Some(Transmission::Data {
-            handle: departed.handle,
-            length: Bytes::new(u64::from(departed.length_bytes)),
-            priority: departed.priority,
-            mark: departed.mark,
-        })
     }
 
     /// A data frame of `transmit` has left `port`, or never will. With its last copy the handle is
@@ -97,8 +79,7 @@ impl Switch {
         Some(ControlFrame::Clcm(message))
     }
 
-    #[inline(always)]
-    fn next_data(&mut self, now: Instant, port: PortId) -> Option<Departed> {
+    fn transmit_data(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
         let state = self.ports.get(port.index())?;
         if state.shaper.free_at() > now {
             return None;
@@ -144,9 +125,9 @@ impl Switch {
         }
         let mark = self.marks_departures.contains(priority)
             && self.marks_departure(port, priority, departure.handle);
-        Some(Departed {
+        Some(Transmission::Data {
             handle: departure.handle,
-            length_bytes: departure.length_bytes,
+            length,
             priority,
             mark,
         })
