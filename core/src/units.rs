@@ -139,7 +139,7 @@ impl Bytes {
         if cell.0 == 0 {
             self
         } else if cell.0 & (cell.0 - 1) == 0 {
-            // The usual cell is a power of two, and a division takes longer than all else that is done for a length.
+            // The usual cell is a power of two: no division.
             let below = cell.0 - 1;
             Self((self.0 & !below) + if self.0 & below == 0 { 0 } else { cell.0 })
         } else {
