@@ -641,3 +641,7 @@ mod tests {
         assert_eq!(refusal.reason, DropReason::Policed, "nothing more comes in");
     }
 }
+
+#[cfg(test)]
+#[path = "ingress_calm_tests.rs"]
+mod calm_tests;
