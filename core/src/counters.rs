@@ -4,7 +4,7 @@ use crate::units::PRIORITY_COUNT;
 
 /// Why a frame was not forwarded. Every drop has exactly one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(usize)]
+#[repr(u8)]
 pub enum DropReason {
     /// The ingress buffer's headroom is used up: the neighbour did not obey our pause.
     HeadroomExceeded,

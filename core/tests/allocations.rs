@@ -6,14 +6,17 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use weir_core::config::{
-    FlowMonitorConfig, LifetimeConfig, RouteConfig, StormAction, WatchdogConfig,
+    FlowMonitorConfig, LevelRules, LifetimeConfig, MarkAt, PartsPerMillion, RedConfig, RouteConfig,
+    StormAction, WatchdogConfig,
 };
+use weir_core::counters::{DropReason, PortCounters};
 use weir_core::event::EventKind;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    BitRate, Bytes, Command, Duration, Frame, FrameHandle, Instant, MacAddress, PortConfig, PortId,
-    PortRole, PortSet, Quanta, RerouteBy, RerouteSelection, Switch, Transmission,
+    BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, Duration, Frame, FrameHandle,
+    Instant, MacAddress, Neighbour, PortConfig, PortId, PortRole, PortSet, Quanta, RerouteBy,
+    RerouteSelection, Switch, SwitchConfig, Transmission,
 };
 
 struct Counting;
@@ -270,4 +273,141 @@ fn forwarding_pausing_and_releasing_allocate_nothing() {
         allocated, 0,
         "allocations while {forwarded} frames went through"
     );
+}
+
+/// The modes of a class, in buffers so small that they fill.
+fn modes() -> [(&'static str, ClassMode); 3] {
+    let (xoff, xon) = (Bytes::new(24 * 1024), Bytes::new(16 * 1024));
+    let headroom = Bytes::new(32 * 1024);
+    let level = ClassMode::Level {
+        rules: LevelRules::default(),
+        // Room for rT beside the longest frame.
+        budgets: Budgets::derived(4, Bytes::new(96 * 1024), Bytes::new(24 * 1024)).unwrap(),
+        xoff,
+        xon,
+        headroom,
+    };
+    let pfc = ClassMode::Pfc {
+        xoff,
+        xon,
+        headroom,
+    };
+    [
+        ("lossy", ClassMode::Lossy { buffer: xoff }),
+        ("pfc", pfc),
+        ("level", level),
+    ]
+}
+
+/// A frame from one port to another by turns; neighbours pause and resume, and with Levels also restrict.
+#[test]
+fn every_mode_with_marks_and_pauses_allocates_nothing() {
+    for (name, mode) in modes() {
+        for at in [MarkAt::Arrival, MarkAt::Departure] {
+            let allocated = allocations_under_load(name, mode, at);
+            assert_eq!(allocated, 0, "{name}, marks at {at:?}");
+        }
+    }
+}
+
+fn allocations_under_load(name: &str, mode: ClassMode, at: MarkAt) -> u64 {
+    let lossy = ClassMode::Lossy {
+        buffer: Bytes::new(4096),
+    };
+    let mut classes = [ClassConfig::new(lossy); 8];
+    classes[support::PRIORITY.index()] = ClassConfig {
+        ecn: Some(RedConfig {
+            kmin: Bytes::new(1500),
+            kmax: Bytes::new(20_000),
+            pmax: PartsPerMillion::new(500_000).unwrap(),
+            at,
+        }),
+        age_limit: Some(Duration::from_millis(2)),
+        ..ClassConfig::new(mode)
+    };
+    let ports = (0..PORTS).map(|port| PortConfig {
+        neighbour: Neighbour::Enhanced,
+        round_trip: Duration::from_micros(20),
+        ..port_config(port)
+    });
+    let routes = (0..PORTS)
+        .map(|port| RouteConfig::new(address(port), vec![PortId::new(port)]))
+        .collect();
+    let config = SwitchConfig::new(ports.collect(), classes, routes);
+    let mut free: Vec<_> = (0..config.frame_count as u32).map(FrameHandle).collect();
+    let mut switch = Switch::new(config).unwrap();
+    let controls = [600, 1, 0].map(|quanta| {
+        let mut times = [None; 8];
+        times[support::PRIORITY.index()] = Some(Quanta(quanta));
+        let mut frame = [0u8; 60];
+        MacControl::Pfc { times }.emit(address(0x50), &mut frame);
+        frame
+    });
+    let mut now = Instant::ZERO;
+    let (mut marks, mut forwarded) = (0, 0u64);
+
+    let before = ALLOCATIONS.with(Cell::get);
+    for round in 0..60_000u32 {
+        // Twice what one line carries comes for each egress, for some time.
+        let step = if round / 4_000 % 2 == 0 { 1 } else { 6 };
+        now = now + Duration::from_micros(step);
+        let ingress = PortId::new((round % u32::from(PORTS)) as u8);
+        if let Some(handle) = free.pop() {
+            let frame = Frame {
+                handle,
+                length: Bytes::new(u64::from(60 + round % 1400)),
+                priority: support::PRIORITY,
+                destination: address((round / 7 % u32::from(PORTS)) as u8),
+                source: address(0x40),
+                flow_hash: round,
+            };
+            match switch.receive(now, ingress, frame) {
+                Ok(admitted) => marks += u64::from(admitted.mark),
+                Err(_) => free.push(handle),
+            }
+        }
+        if round % 50 == 0 {
+            let held = PortId::new((round / 2_000 % u32::from(PORTS)) as u8);
+            let control = &controls[round as usize / 50 % 3];
+            switch.receive_mac_control(now, held, control).unwrap();
+        }
+        switch.handle_timeout(now);
+        while let Some(discarded) = switch.poll_discarded() {
+            free.push(discarded.handle);
+        }
+        for port in (0..PORTS).map(PortId::new) {
+            while let Some(transmission) = switch.transmit(now, port) {
+                if let Transmission::Data { handle, mark, .. } = transmission {
+                    marks += u64::from(mark);
+                    forwarded += 1;
+                    free.extend(switch.complete(now, port, handle));
+                }
+            }
+        }
+        while switch.poll_event().is_some() {}
+    }
+    let allocated = ALLOCATIONS.with(Cell::get) - before;
+
+    let sum = |count: fn(&PortCounters) -> u64| -> u64 {
+        let ports = (0..PORTS).map(PortId::new);
+        ports.map(|port| count(switch.counters(port))).sum()
+    };
+    assert!(forwarded > 1000, "{name}: {forwarded} frames went through");
+    assert!(marks > 100, "{name}: {marks} frames were to be marked");
+    match mode {
+        ClassMode::Lossy { .. } => {
+            let full = sum(|port| port.drops[DropReason::BufferFull.index()]);
+            assert!(full > 20, "{full} frames found no room");
+        }
+        ClassMode::Pfc { .. } => {
+            let xoff = sum(|port| port.priority[support::PRIORITY.index()].xoff_sent);
+            assert!(xoff > 10, "{xoff} pauses were sent");
+        }
+        ClassMode::Level { .. } => {
+            let lifts = sum(|port| port.priority[support::PRIORITY.index()].lifts);
+            let told = sum(|port| port.priority[support::PRIORITY.index()].feedback_sent);
+            assert!(lifts > 100 && told > 10, "{lifts} lifts, {told} Feedbacks");
+        }
+    }
+    allocated
 }

@@ -137,7 +137,12 @@ impl Pipeline {
 
     fn transmit_all(&mut self) {
         while let Some(port) = self.switch.poll_ready() {
-            while let Some(transmission) = self.switch.transmit(self.now, port) {
+            loop {
+                // Lent, not moved: it is as large as the longest control frame.
+                let transmission = self.switch.transmit(self.now, port);
+                let Some(transmission) = &transmission else {
+                    break;
+                };
                 self.sent(port, transmission);
             }
         }
@@ -152,18 +157,18 @@ impl Pipeline {
             if !matches!(transmission, Some(Transmission::Control(_))) {
                 self.sender += 1;
             }
-            if let Some(transmission) = transmission {
+            if let Some(transmission) = &transmission {
                 left -= usize::from(self.sent(port, transmission));
             }
         }
     }
 
     /// Whether it was a frame of the load.
-    fn sent(&mut self, port: PortId, transmission: Transmission) -> bool {
+    fn sent(&mut self, port: PortId, transmission: &Transmission) -> bool {
         let Transmission::Data { handle, .. } = black_box(transmission) else {
             return false;
         };
-        let back = self.switch.complete(self.now, port, handle);
+        let back = self.switch.complete(self.now, port, *handle);
         self.free.extend(back);
         true
     }

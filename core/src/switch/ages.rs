@@ -100,6 +100,7 @@ impl Ages {
     }
 
     /// A frame has left the switch, or is about to.
+    #[inline(never)]
     pub(super) fn leave(&mut self, handle: FrameHandle) {
         let Some(slot) = self.slots.get_mut(handle.index()) else {
             return;

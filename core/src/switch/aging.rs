@@ -15,7 +15,6 @@ impl Switch {
     }
 
     /// A frame is admitted; `only` is the one port that it leaves by.
-    #[inline]
     pub(super) fn note_age(&mut self, now: Instant, frame: &Frame, only: Option<PortId>) {
         if !self.ages.is_on() {
             return;

@@ -87,7 +87,7 @@ impl Adversary {
                 };
                 let level = Level::new(self.levels[index].0).unwrap();
                 let handle = FrameHandle(index as u32);
-                assert!(self.queues.push(&at, level, handle, length));
+                assert!(self.queues.push(at, level, handle, length));
                 self.levels[index].1 += 1;
             }
         }
@@ -98,7 +98,7 @@ impl Adversary {
         self.target = level;
         let at = place(VICTIM_INGRESS, 1_000);
         let level = Level::new(level).unwrap();
-        assert!(self.queues.push(&at, level, FrameHandle(VICTIM), 60));
+        assert!(self.queues.push(at, level, FrameHandle(VICTIM), 60));
         let mut bytes = 0;
         loop {
             self.refill();

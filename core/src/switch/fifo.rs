@@ -64,8 +64,27 @@ impl NodeSlab {
         self.free_count
     }
 
+    /// Keeps a node for a frame that may yet come; false when the slab is used up.
+    #[inline]
+    pub(super) fn reserve(&mut self) -> bool {
+        if self.free_count == 0 {
+            return false;
+        }
+        self.free_count -= 1;
+        true
+    }
+
+    /// Gives back what [`reserve`](Self::reserve) has kept.
+    #[inline]
+    pub(super) fn unreserve(&mut self) {
+        self.free_count += 1;
+    }
+
     /// Appends a frame; false when the slab is used up.
     pub(super) fn push(&mut self, fifo: &mut Fifo, handle: FrameHandle, length_bytes: u32) -> bool {
+        if self.free_count == 0 {
+            return false;
+        }
         let index = self.free;
         let Some(node) = self.nodes.get_mut(index as usize) else {
             return false;

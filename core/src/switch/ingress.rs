@@ -82,6 +82,9 @@ impl BufferMode {
 #[repr(C, align(64))]
 pub(super) struct IngressBuffer {
     occupancy: Bytes,
+    /// Up to here a frame may be charged and nothing else follows from it: no limit, threshold or watermark is lower.
+    /// Zero while the neighbour is paused.
+    calm_up_to: Bytes,
     /// The most that may be charged.
     limit: Bytes,
     /// Pause the neighbour from here on; beyond all occupancies where nobody is paused.
@@ -96,6 +99,8 @@ pub(super) struct IngressBuffer {
     overrun: bool,
     /// The raise is [`Raise::Draining`].
     draining: bool,
+    /// Any of these three: what is taken off may change something.
+    watched: bool,
     occupancy_max: Bytes,
     headroom_used_max: Bytes,
     mode: BufferMode,
@@ -150,6 +155,8 @@ impl IngressBuffer {
         let mut buffer = Self {
             mode,
             occupancy: Bytes::ZERO,
+            calm_up_to: Bytes::ZERO,
+            watched: false,
             limit: Bytes::ZERO,
             pause_from: NEVER,
             resume_below: Bytes::ZERO,
@@ -230,13 +237,27 @@ impl IngressBuffer {
     }
 
     /// Charges `cells` bytes (whole cells), or says why not.
-    #[inline]
+    #[inline(always)]
     pub(super) fn admit(&mut self, cells: Bytes) -> Result<Admission, Refusal> {
+        let occupancy = self.occupancy + cells;
+        if occupancy <= self.calm_up_to {
+            self.occupancy = occupancy;
+            return Ok(Admission {
+                change: PauseChange::None,
+                mark: false,
+            });
+        }
+        self.admit_and_see(occupancy)
+    }
+
+    /// What [`admit`](Self::admit) does where anything may follow.
+    #[inline(never)]
+    fn admit_and_see(&mut self, occupancy: Bytes) -> Result<Admission, Refusal> {
         let found = self.occupancy;
-        if found + cells > self.limit {
+        if occupancy > self.limit {
             return Err(self.refuse());
         }
-        self.occupancy += cells;
+        self.occupancy = occupancy;
         if self.occupancy > self.high {
             self.note_high();
         }
@@ -247,9 +268,18 @@ impl IngressBuffer {
     }
 
     /// Takes `cells` bytes off again.
-    #[inline]
+    #[inline(always)]
     pub(super) fn discharge(&mut self, cells: Bytes) -> PauseChange {
         self.occupancy -= cells;
+        if self.watched {
+            self.see_after_discharge()
+        } else {
+            PauseChange::None
+        }
+    }
+
+    #[inline(never)]
+    fn see_after_discharge(&mut self) -> PauseChange {
         if self.draining {
             self.end_draining();
         }
@@ -257,6 +287,7 @@ impl IngressBuffer {
         if self.overrun && (change == PauseChange::Xon || !self.mode.pauses()) {
             self.overrun = false;
         }
+        self.settle_calm();
         change
     }
 
@@ -353,19 +384,35 @@ impl IngressBuffer {
         self.reconsider()
     }
 
-    #[inline]
+    /// Pauses or resumes by the occupancy as it is now.
     fn reconsider(&mut self) -> PauseChange {
-        if !self.pausing {
-            if self.occupancy >= self.pause_from {
-                self.pausing = true;
-                self.refresh_at = Instant::FAR_FUTURE;
-                return PauseChange::Xoff;
-            }
-        } else if self.occupancy < self.resume_below {
+        let change = if !self.pausing && self.occupancy >= self.pause_from {
+            self.pausing = true;
+            self.refresh_at = Instant::FAR_FUTURE;
+            PauseChange::Xoff
+        } else if self.pausing && self.occupancy < self.resume_below {
             self.pausing = false;
-            return PauseChange::Xon;
-        }
-        PauseChange::None
+            PauseChange::Xon
+        } else {
+            PauseChange::None
+        };
+        self.settle_calm();
+        change
+    }
+
+    /// Works out what the usual frame is held against: to be called after every other change.
+    fn settle_calm(&mut self) {
+        self.watched = self.pausing || self.overrun || self.draining;
+        let below_pause = self.pause_from.saturating_sub(Bytes::new(1));
+        self.calm_up_to = if self.pausing {
+            Bytes::ZERO
+        } else {
+            // A frame that is not marked finds less than `mark_from`, and adds something.
+            self.limit
+                .min(self.high)
+                .min(below_pause)
+                .min(self.mark_from)
+        };
     }
 
     /// Works out what frames are held against, after a change of the mode or the raise.
@@ -385,6 +432,7 @@ impl IngressBuffer {
         self.draining = matches!(self.raise, Raise::Draining { .. });
         // Looked at with the next frame: the headroom may begin elsewhere.
         self.high = Bytes::ZERO;
+        self.settle_calm();
     }
 
     /// Brings the high watermarks up to date.
@@ -413,6 +461,7 @@ impl IngressBuffer {
     fn refuse(&mut self) -> Refusal {
         let first = !self.overrun;
         self.overrun = true;
+        self.watched = true;
         let reason = match self.mode {
             BufferMode::Bounded { .. } => DropReason::BufferFull,
             BufferMode::Pausing { .. } => DropReason::HeadroomExceeded,
@@ -592,3 +641,7 @@ mod tests {
         assert_eq!(refusal.reason, DropReason::Policed, "nothing more comes in");
     }
 }
+
+#[cfg(test)]
+#[path = "ingress_calm_tests.rs"]
+mod calm_tests;

@@ -87,23 +87,10 @@ impl Switch {
         DropReason::HeadroomExceeded
     }
 
-    /// A frame is here, whatever becomes of it: its sender has counted it.
-    pub(super) fn note_link_arrival(&mut self, port: PortId, priority: Priority) {
-        let Some(state) = self.ports.get_mut(port.index()) else {
-            return;
-        };
-        if state.coding != FeedbackCoding::Grants {
-            return;
-        }
-        let level = state.levels[priority.index()].as_mut();
-        if let Some(given) = level.and_then(|level| level.given.as_mut()) {
-            given.note_arrival();
-        }
-    }
-
     /// The frame, of a class with Levels, is admitted: its destination is lifted with all that is buffered
     /// for it, and the frame is stored. O(1); for a destination that is lifted O(ingress ports with frames
     /// for it × their egress ports).
+    #[inline(always)]
     pub(super) fn store_at_level(
         &mut self,
         now: Instant,
@@ -158,6 +145,7 @@ impl Switch {
     }
 
     /// A frame has left the switch.
+    #[inline(never)]
     pub(super) fn leave_level(
         &mut self,
         ingress: PortId,

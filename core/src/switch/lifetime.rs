@@ -179,6 +179,7 @@ impl Switch {
 
 impl super::port::Port {
     /// Why frames for this egress are dropped on arrival, if they are.
+    #[inline]
     pub(super) fn refusal(&self, priority: Priority) -> Option<DropReason> {
         if self.storms.drops(priority) {
             Some(DropReason::Storm)
@@ -190,6 +191,7 @@ impl super::port::Port {
     }
 
     /// Counts a copy that was dropped at or before this egress.
+    #[cold]
     pub(super) fn count_egress_drop(&mut self, priority: Priority, reason: DropReason) {
         let counters = &mut self.counters.priority[priority.index()];
         match reason {

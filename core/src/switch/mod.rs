@@ -133,6 +133,8 @@ pub struct Switch {
     with_levels: PrioritySet,
     /// Classes that mark by the egress backlog that a frame comes to.
     marks_arrivals: PrioritySet,
+    /// Whether the ages of frames, their marks or their flows are kept: see `observe_arrival`.
+    observes_arrivals: bool,
     /// Classes that mark by the egress backlog that a frame leaves behind.
     marks_departures: PrioritySet,
     random: SplitMix64,
@@ -182,7 +184,8 @@ impl Switch {
             .iter()
             .map(|port| Port::new(&config, port))
             .collect();
-        Ok(Self {
+        let mut switch = Self {
+            observes_arrivals: false,
             storm_clock: StormClock::new(ports.iter().map(|port| &port.storms)),
             ready: Ready::new(port_count),
             ports,
@@ -221,7 +224,15 @@ impl Switch {
             },
             draining: false,
             config,
-        })
+        };
+        switch.settle_observation();
+        Ok(switch)
+    }
+
+    /// After a change of the classes that mark.
+    fn settle_observation(&mut self) {
+        self.observes_arrivals =
+            self.ages.is_on() || self.flows.is_on() || !self.marks_arrivals.is_empty();
     }
 
     /// The configuration that the switch runs.
@@ -501,6 +512,7 @@ impl Switch {
         self.close_levels();
     }
 
+    #[inline(never)]
     fn note_pause_change(&mut self, port: PortId, priority: Priority, change: PauseChange) {
         if change != PauseChange::None {
             if let Some(state) = self.ports.get_mut(port.index()) {

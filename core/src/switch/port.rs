@@ -43,9 +43,10 @@ impl PrioritySet {
     }
 
     /// The only one in the set.
+    #[inline]
     pub(super) fn single(self) -> Option<Priority> {
         let only = self.0 != 0 && self.0 & (self.0 - 1) == 0;
-        only.then(|| Priority::ALL[self.0.trailing_zeros() as usize])
+        only.then(|| Priority::from_low_bits(self.0.trailing_zeros() as u8))
     }
 
     pub(super) fn iter(self) -> impl Iterator<Item = Priority> {
@@ -196,27 +197,33 @@ impl Port {
 
     /// Which frames of `priority` may leave: a release's rule, a traffic release's, or the Transmit Eligibility Rule. With
     /// Feedback D none may (Karol, section III).
+    #[inline(always)]
     pub(super) fn gate(&self, priority: Priority) -> Gate {
         let index = priority.index();
-        if self.forced.contains(priority) {
-            if let Some(forced) = self.egress[index].forced() {
-                return Gate::OnlyFrom(forced.ingress);
-            }
-        }
-        if let Some(rule) = self.egress[index].release() {
-            return if rule.is_exclusive() {
-                Gate::OnlyFrom(rule.ingress)
-            } else if rule.prefers() {
-                Gate::FirstFrom(rule.ingress)
-            } else {
-                Gate::FromLevel(Level::ZERO)
-            };
+        if self.forced.contains(priority) || self.egress[index].release().is_some() {
+            return self.gate_of_release(priority);
         }
         match &self.levels[index] {
             None => Gate::FromLevel(Level::ZERO),
             Some(state) if state.received.feedback() >= state.budget.depth() => Gate::Shut,
             Some(state) if state.given.is_some() && !state.taken.permits() => Gate::Shut,
             Some(state) => Gate::FromLevel(state.received.feedback()),
+        }
+    }
+
+    /// A release comes before everything else; it is for classes without Levels.
+    #[cold]
+    fn gate_of_release(&self, priority: Priority) -> Gate {
+        let index = priority.index();
+        if self.forced.contains(priority) {
+            if let Some(forced) = self.egress[index].forced() {
+                return Gate::OnlyFrom(forced.ingress);
+            }
+        }
+        match self.egress[index].release() {
+            Some(rule) if rule.is_exclusive() => Gate::OnlyFrom(rule.ingress),
+            Some(rule) if rule.prefers() => Gate::FirstFrom(rule.ingress),
+            _ => Gate::ALL,
         }
     }
 
@@ -228,6 +235,14 @@ impl Port {
                 levels[index].as_ref().map_or(0, |level| level.taken.sent())
             })
         })
+    }
+
+    /// Where frames are granted: one is here, and its sender has counted it whatever becomes of it.
+    pub(super) fn note_link_arrival(&mut self, priority: Priority) {
+        let level = self.levels[priority.index()].as_mut();
+        if let Some(given) = level.and_then(|level| level.given.as_mut()) {
+            given.note_arrival();
+        }
     }
 
     /// The neighbour has said how many frames it has sent.
@@ -249,6 +264,7 @@ impl Port {
     }
 
     /// When the neighbour lets `priority` go if nothing else comes in; in the past when it may send.
+    #[inline]
     pub(super) fn resumes_at(&self, priority: Priority) -> Instant {
         if self.storms.ignores_pause(priority) || self.forced.contains(priority) {
             Instant::ZERO
@@ -271,16 +287,23 @@ impl Port {
 
 impl PriorityTurn {
     /// What [`choose`](Self::choose) does when it chooses `priority` and no other one has anything to send.
-    pub(super) fn take_alone(&mut self, priority: Priority, quantum: u64, length: u64) {
+    #[inline(always)]
+    pub(super) fn take_alone(
+        &mut self,
+        priority: Priority,
+        quantum: impl FnOnce() -> u64,
+        length: u64,
+    ) {
         let index = priority.index();
         let deficit = &mut self.deficits[index];
         *deficit = if self.current != index {
             self.current = index;
+            let quantum = quantum();
             (*deficit).min(quantum) + quantum - length
         } else if *deficit >= length {
             *deficit - length
         } else {
-            quantum.saturating_sub(length)
+            quantum().saturating_sub(length)
         };
     }
 
@@ -352,7 +375,7 @@ mod tests {
                 let waits = |p: Priority| (p == one || Some(p.get()) == other).then_some(length);
                 let chosen = long.choose(quantum, waits);
                 if other.is_none_or(|other| other == one.get()) {
-                    short.take_alone(one, quantum(one), u64::from(length));
+                    short.take_alone(one, || quantum(one), u64::from(length));
                     prop_assert_eq!(chosen, Some(one));
                 } else {
                     prop_assert_eq!(chosen, short.choose(quantum, waits));

@@ -2,11 +2,12 @@
 
 use super::charges::Charge;
 use super::forwarding::Decision;
+use super::ingress::{PauseChange, Refusal};
 use super::level_rules::Assignment;
 use super::levels::ShareId;
 use super::virtual_queues::Place;
 use super::Switch;
-use crate::config::PortRole;
+use crate::config::{FeedbackCoding, PortRole};
 use crate::counters::DropReason;
 use crate::event::EventKind;
 use crate::frame::{Admitted, Frame};
@@ -18,6 +19,7 @@ use crate::wire::echo::Echo;
 use crate::wire::mac_control::MacControl;
 
 /// Where a frame leaves by.
+#[derive(Clone, Copy)]
 pub(super) enum Egresses {
     /// The usual frame: one copy.
     One(PortId),
@@ -63,8 +65,7 @@ impl Switch {
         port: PortId,
         frame: Frame,
     ) -> Result<Admitted, DropReason> {
-        self.note_link_arrival(port, frame.priority);
-        let outcome = self.admit(now, port, frame);
+        let outcome = self.admit(now, port, &frame);
         if let Err(reason) = outcome {
             self.count_drop(port, reason);
         }
@@ -176,9 +177,14 @@ impl Switch {
             .collect()
     }
 
-    fn admit(&mut self, now: Instant, port: PortId, frame: Frame) -> Result<Admitted, DropReason> {
-        let up = self.ports.get(port.index()).is_some_and(|state| state.up);
-        if !up {
+    fn admit(&mut self, now: Instant, port: PortId, frame: &Frame) -> Result<Admitted, DropReason> {
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return Err(DropReason::PortDown);
+        };
+        if state.coding == FeedbackCoding::Grants {
+            state.note_link_arrival(frame.priority);
+        }
+        if !state.up {
             return Err(DropReason::PortDown);
         }
         if frame.length == Bytes::ZERO || frame.length > self.config.frame_length_max {
@@ -190,71 +196,125 @@ impl Switch {
         if self.draining && !self.lossless.contains(frame.priority) {
             return Err(DropReason::Draining);
         }
-        self.forwarding.learn(now, frame.source, port);
-        let egresses = self.egresses(now, port, &frame)?;
+        if self.forwarding.learns() {
+            self.forwarding.learn(now, frame.source, port);
+        }
+        let egress = match self.forwarding.single_port(frame.destination) {
+            Some(egress) => egress,
+            None => match self
+                .forwarding
+                .decide(now, frame.destination, frame.flow_hash)
+            {
+                Decision::Port(egress) => egress,
+                Decision::NoRoute => return Err(DropReason::NoRoute),
+                Decision::Flood => return self.admit_flood(now, port, frame),
+            },
+        };
+        if egress == port {
+            return Err(DropReason::Hairpin);
+        }
+        self.check_refusal(egress, frame.priority)?;
+        if self.with_levels.contains(frame.priority) {
+            self.admit_at_level(now, port, frame, egress)
+        } else {
+            self.admit_to::<false>(now, port, frame, &Egresses::One(egress))
+        }
+    }
+
+    #[cold]
+    fn admit_flood(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        frame: &Frame,
+    ) -> Result<Admitted, DropReason> {
+        let mut ports = PortSet::EMPTY;
+        let mut refusal = DropReason::NoRoute;
+        for egress in (0..self.ports.len()).filter_map(PortId::from_index) {
+            if egress == ingress || !self.ports[egress.index()].up {
+                continue;
+            }
+            match self.check_refusal(egress, frame.priority) {
+                Ok(()) => ports.insert(egress),
+                Err(reason) => refusal = reason,
+            }
+        }
+        let first = ports.iter().next().ok_or(refusal)?;
+        let egresses = if ports.count() == 1 {
+            Egresses::One(first)
+        } else {
+            Egresses::Several(ports)
+        };
+        if self.with_levels.contains(frame.priority) {
+            self.admit_to::<true>(now, ingress, frame, &egresses)
+        } else {
+            self.admit_to::<false>(now, ingress, frame, &egresses)
+        }
+    }
+
+    /// A frame of a class with Levels that leaves by one port.
+    #[inline(never)]
+    fn admit_at_level(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        frame: &Frame,
+        egress: PortId,
+    ) -> Result<Admitted, DropReason> {
+        self.admit_to::<true>(now, ingress, frame, &Egresses::One(egress))
+    }
+
+    /// Part of its callers, by whether the frame's class has Levels, so that no step asks again what is known.
+    #[inline(always)]
+    fn admit_to<const WITH_LEVELS: bool>(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        frame: &Frame,
+        egresses: &Egresses,
+    ) -> Result<Admitted, DropReason> {
         if self.queues.room() < egresses.copies() || !self.charges.is_free(frame.handle) {
             return Err(DropReason::TableFull);
         }
-        let assignment = if self.with_levels.contains(frame.priority) {
-            self.assign_level(now, port, &frame)?
+        let assignment = if WITH_LEVELS {
+            self.assign_level(now, port, frame)?
         } else {
             Assignment::NONE
         };
-        let mut admitted = self.charge(now, port, &frame, assignment, &egresses)?;
-        if self.marks_arrivals.contains(frame.priority) {
-            admitted.mark |= self.marks_by_backlog(frame.priority, &egresses.ports());
+        let mut admitted = self.charge::<WITH_LEVELS>(now, port, frame, assignment, egresses)?;
+        if self.observes_arrivals {
+            admitted.mark |= self.observe_arrival(now, port, frame, *egresses);
         }
-        self.note_flow(now, port, &frame, egresses.only());
         match egresses {
-            Egresses::One(egress) => self.enqueue(now, port, egress, &frame, assignment.level()),
+            Egresses::One(egress) => self.enqueue(now, port, *egress, frame, assignment.level()),
             Egresses::Several(ports) => {
                 for egress in ports.iter() {
-                    self.enqueue(now, port, egress, &frame, assignment.level());
+                    self.enqueue(now, port, egress, frame, assignment.level());
                 }
             }
         }
         Ok(admitted)
     }
 
-    fn egresses(
+    /// What some configurations want of a frame that is admitted and does not wait yet: its age, a congestion mark (then
+    /// true), and its flow.
+    #[inline(never)]
+    fn observe_arrival(
         &mut self,
         now: Instant,
         ingress: PortId,
         frame: &Frame,
-    ) -> Result<Egresses, DropReason> {
-        match self
-            .forwarding
-            .decide(now, frame.destination, frame.flow_hash)
-        {
-            Decision::Port(egress) if egress == ingress => Err(DropReason::Hairpin),
-            Decision::Port(egress) => {
-                self.check_refusal(egress, frame.priority)?;
-                Ok(Egresses::One(egress))
-            }
-            Decision::NoRoute => Err(DropReason::NoRoute),
-            Decision::Flood => {
-                let mut ports = PortSet::EMPTY;
-                let mut refusal = DropReason::NoRoute;
-                for egress in (0..self.ports.len()).filter_map(PortId::from_index) {
-                    if egress == ingress || !self.ports[egress.index()].up {
-                        continue;
-                    }
-                    match self.check_refusal(egress, frame.priority) {
-                        Ok(()) => ports.insert(egress),
-                        Err(reason) => refusal = reason,
-                    }
-                }
-                let first = ports.iter().next().ok_or(refusal)?;
-                Ok(if ports.count() == 1 {
-                    Egresses::One(first)
-                } else {
-                    Egresses::Several(ports)
-                })
-            }
-        }
+        egresses: Egresses,
+    ) -> bool {
+        self.note_age(now, frame, egresses.only());
+        let mark = self.marks_arrivals.contains(frame.priority)
+            && self.marks_by_backlog(frame.priority, &egresses.ports());
+        self.note_flow(now, ingress, frame, egresses.only());
+        mark
     }
 
     /// `Err` while `egress` drops what is for it; the copy is counted there.
+    #[inline(always)]
     fn check_refusal(&mut self, egress: PortId, priority: Priority) -> Result<(), DropReason> {
         let state = &mut self.ports[egress.index()];
         match state.refusal(priority) {
@@ -266,7 +326,8 @@ impl Switch {
         }
     }
 
-    fn charge(
+    #[inline(always)]
+    fn charge<const WITH_LEVELS: bool>(
         &mut self,
         now: Instant,
         port: PortId,
@@ -281,8 +342,10 @@ impl Switch {
                 let counters = &mut state.counters.priority[frame.priority.index()];
                 counters.rx_frames += 1;
                 counters.rx_bytes += frame.length.get();
-                self.note_pause_change(port, frame.priority, admission.change);
-                let share = if self.with_levels.contains(frame.priority) {
+                if admission.change != PauseChange::None {
+                    self.note_pause_change(port, frame.priority, admission.change);
+                }
+                let share = if WITH_LEVELS {
                     self.store_at_level(now, port, frame, assignment, cells, egresses)
                 } else {
                     ShareId::NONE
@@ -295,26 +358,29 @@ impl Switch {
                 };
                 self.charges
                     .open(frame.handle, charge, egresses.copies() as u16);
-                self.note_age(now, frame, egresses.only());
                 Ok(Admitted {
                     mark: admission.mark,
                 })
             }
-            Err(refusal) => {
-                if refusal.first && refusal.reason == DropReason::HeadroomExceeded {
-                    self.push_event(
-                        now,
-                        EventKind::HeadroomExceeded {
-                            ingress: port,
-                            priority: frame.priority,
-                        },
-                    );
-                }
-                Err(refusal.reason)
-            }
+            Err(refusal) => Err(self.refuse(now, port, frame.priority, refusal)),
         }
     }
 
+    #[cold]
+    fn refuse(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        priority: Priority,
+        refusal: Refusal,
+    ) -> DropReason {
+        if refusal.first && refusal.reason == DropReason::HeadroomExceeded {
+            self.push_event(now, EventKind::HeadroomExceeded { ingress, priority });
+        }
+        refusal.reason
+    }
+
+    #[inline(always)]
     fn enqueue(
         &mut self,
         now: Instant,
@@ -330,7 +396,7 @@ impl Switch {
             destination: frame.destination.to_u64(),
         };
         let length = frame.length.get() as u32;
-        let queued = self.queues.push(&place, level, frame.handle, length);
+        let queued = self.queues.push(place, level, frame.handle, length);
         debug_assert!(queued, "room was checked");
         self.ready.ports.insert(egress);
         let state = &mut self.ports[egress.index()];

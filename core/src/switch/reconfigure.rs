@@ -34,6 +34,7 @@ impl Switch {
         }
         self.marks_arrivals = marking::classes_that_mark(&self.config, MarkAt::Arrival);
         self.marks_departures = marking::classes_that_mark(&self.config, MarkAt::Departure);
+        self.settle_observation();
         Ok(())
     }
 

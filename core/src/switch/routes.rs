@@ -53,7 +53,6 @@ impl Switch {
     }
 
     /// A frame is admitted; `only` is the one port that it leaves by.
-    #[inline]
     pub(super) fn note_flow(
         &mut self,
         now: Instant,

@@ -194,12 +194,15 @@ impl Switch {
     }
 
     /// A lossless egress begins to hold frames. To be called before it is counted.
+    #[inline(always)]
     pub(super) fn start_storm_clock(&mut self, now: Instant) {
-        if let (Some(interval), false) = (self.storm_clock.interval, self.storm_clock_runs()) {
-            self.ready.timers = true;
-            self.storm_clock.span += 1;
-            self.storm_clock.last = now;
-            self.storm_clock.next = now + interval;
+        if let Some(interval) = self.storm_clock.interval {
+            if !self.storm_clock_runs() {
+                self.ready.timers = true;
+                self.storm_clock.span += 1;
+                self.storm_clock.last = now;
+                self.storm_clock.next = now + interval;
+            }
         }
     }
 

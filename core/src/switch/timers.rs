@@ -95,6 +95,7 @@ impl Switch {
     }
 
     /// A lossless egress has begun to hold frames: the detector has something to watch.
+    #[inline(always)]
     pub(super) fn note_backlog(&mut self, now: Instant) {
         self.start_storm_clock(now);
         if self.detector.backlogged == 0 {
@@ -110,6 +111,12 @@ impl Switch {
     /// An egress has sent or dropped its last frame.
     pub(super) fn note_empty(&mut self, egress: PortId, priority: Priority) {
         self.ports[egress.index()].waiting.remove(priority);
+        self.note_no_backlog(priority);
+    }
+
+    /// What [`note_backlog`](Self::note_backlog) began is over.
+    #[inline]
+    pub(super) fn note_no_backlog(&mut self, priority: Priority) {
         if self.lossless.contains(priority) {
             self.detector.backlogged -= 1;
         }

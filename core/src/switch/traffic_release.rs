@@ -27,6 +27,8 @@ impl Switch {
     }
 
     /// Ends those of `port` that are complete, late, or not needed because the pause is over.
+    #[cold]
+    #[inline(never)]
     pub(super) fn end_traffic_releases(&mut self, now: Instant, port: PortId) {
         let forced = self.ports[port.index()].forced;
         for priority in forced.iter() {

@@ -1,45 +1,37 @@
 //! Frames out: control first, then what the shaper, the pauses and the turns allow.
 
 use super::echo::EchoState;
-use super::virtual_queues::Gate;
+use super::ingress::PauseChange;
+use super::levels::ShareId;
+use super::port::Port;
+use super::virtual_queues::{Departure, Gate, VirtualQueues};
 use super::{Switch, Transmission};
+use crate::config::SwitchConfig;
 use crate::frame::FrameHandle;
 use crate::units::{Bytes, Instant, PortId, Priority, PRIORITY_COUNT};
 use crate::wire::ethernet::FRAME_LENGTH_MIN;
 use crate::wire::ControlFrame;
-
-/// A data frame that leaves: small, so that it comes back in registers.
-struct Departed {
-    handle: FrameHandle,
-    length: Bytes,
-    priority: Priority,
-    mark: bool,
-}
 
 impl Switch {
     /// What `port` sends next, if anything may leave now. O(priorities).
     ///
     /// PFC goes first: a pause that waits behind data is late. Control frames are not held by pauses
     /// nor by the shaper, but the line time they take is booked.
+    #[inline]
     pub fn transmit(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
-        if !self.ports.get(port.index())?.up {
+        let state = self.ports.get(port.index())?;
+        if !state.up {
             return None;
         }
-        if self.ports[port.index()].has_control() {
-            if let Some(control) = self.next_control(now, port) {
-                self.ready.note_timer(port);
-                let state = &mut self.ports[port.index()];
-                state.shaper.book(now, Bytes::new(FRAME_LENGTH_MIN as u64));
-                return Some(Transmission::Control(control));
+        if state.has_control() {
+            if let Some(control) = self.transmit_control(now, port) {
+                return Some(control);
             }
         }
-        let departed = self.next_data(now, port)?;
-        Some(Transmission::Data {
-            handle: departed.handle,
-            length: departed.length,
-            priority: departed.priority,
-            mark: departed.mark,
-        })
+        if self.ports.get(port.index())?.waiting.is_empty() {
+            return None;
+        }
+        self.transmit_data(now, port)
     }
 
     /// A data frame of `transmit` has left `port`, or never will. With its last copy the handle is
@@ -51,16 +43,30 @@ impl Switch {
         handle: FrameHandle,
     ) -> Option<FrameHandle> {
         let charge = self.charges.close_one(handle)?;
-        self.ages.leave(handle);
+        if self.ages.is_on() {
+            self.ages.leave(handle);
+        }
         let (ingress, priority, cells) = (charge.ingress, charge.priority, charge.cells);
         let change = self.ports[ingress.index()].ingress[priority.index()].discharge(cells);
-        self.note_pause_change(ingress, priority, change);
-        self.leave_level(ingress, priority, charge.share, cells);
+        if change != PauseChange::None {
+            self.note_pause_change(ingress, priority, change);
+        }
+        if charge.share != ShareId::NONE {
+            self.leave_level(ingress, priority, charge.share, cells);
+        }
         Some(handle)
     }
 
     #[cold]
-    fn next_control(&mut self, now: Instant, port: PortId) -> Option<ControlFrame> {
+    fn transmit_control(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
+        let control = self.choose_control(now, port)?;
+        self.ready.note_timer(port);
+        let state = &mut self.ports[port.index()];
+        state.shaper.book(now, Bytes::new(FRAME_LENGTH_MIN as u64));
+        Some(Transmission::Control(control))
+    }
+
+    fn choose_control(&mut self, now: Instant, port: PortId) -> Option<ControlFrame> {
         if let Some(frame) = self.next_mac_control(now, port) {
             return Some(ControlFrame::Mac(frame));
         }
@@ -73,43 +79,25 @@ impl Switch {
         Some(ControlFrame::Clcm(message))
     }
 
-    fn next_data(&mut self, now: Instant, port: PortId) -> Option<Departed> {
-        let state = &self.ports[port.index()];
-        if state.waiting.is_empty() || state.shaper.free_at() > now {
+    fn transmit_data(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
+        let state = self.ports.get(port.index())?;
+        if state.shaper.free_at() > now {
             return None;
         }
         if !state.forced.is_empty() {
             self.end_traffic_releases(now, port);
         }
-        let state = &mut self.ports[port.index()];
-        let sendable = state.sendable(now);
-        if sendable.is_empty() {
-            return None;
-        }
-        let (queues, classes) = (&self.queues, &self.config.classes);
-        let frame_length_max = self.config.frame_length_max.get();
-        let quantum_of =
-            |priority: Priority| u64::from(classes[priority.index()].weight) * frame_length_max;
-        let (priority, departure) = if let Some(priority) = sendable.single() {
-            let departure = self.queues.pop(port, priority, state.gate(priority))?;
-            let length = u64::from(departure.length_bytes);
-            state
-                .turn
-                .take_alone(priority, quantum_of(priority), length);
-            (priority, departure)
-        } else {
-            let mut gates = [Gate::Shut; PRIORITY_COUNT];
-            for priority in sendable.iter() {
-                gates[priority.index()] = state.gate(priority);
+        let state = self.ports.get_mut(port.index())?;
+        let (priority, departure) = match state.waiting.single() {
+            Some(priority) if state.resumes_at(priority) > now => return None,
+            Some(priority) => {
+                let departure = self.queues.pop(port, priority, state.gate(priority))?;
+                let quantum = || quantum_bytes(&self.config, priority);
+                let length = u64::from(departure.length_bytes);
+                state.turn.take_alone(priority, quantum, length);
+                (priority, departure)
             }
-            let length_of = |priority: Priority| {
-                let gate = gates[priority.index()];
-                let waits = sendable.contains(priority);
-                waits.then(|| queues.next_length(port, priority, gate))?
-            };
-            let priority = state.turn.choose(quantum_of, length_of)?;
-            let departure = self.queues.pop(port, priority, gates[priority.index()])?;
-            (priority, departure)
+            None => choose_among(&mut self.queues, &self.config, now, port, state)?,
         };
         let length = Bytes::new(u64::from(departure.length_bytes));
         state.shaper.book(now, length);
@@ -132,11 +120,12 @@ impl Switch {
             egress.note_departure(length)
         };
         if emptied {
-            self.note_empty(port, priority);
+            state.waiting.remove(priority);
+            self.note_no_backlog(priority);
         }
         let mark = self.marks_departures.contains(priority)
             && self.marks_departure(port, priority, departure.handle);
-        Some(Departed {
+        Some(Transmission::Data {
             handle: departure.handle,
             length,
             priority,
@@ -145,7 +134,38 @@ impl Switch {
     }
 }
 
-impl super::port::Port {
+/// What a priority may send in one turn: at least the longest frame.
+#[inline]
+fn quantum_bytes(config: &SwitchConfig, priority: Priority) -> u64 {
+    u64::from(config.classes[priority.index()].weight) * config.frame_length_max.get()
+}
+
+/// The next frame of a port at which several priorities wait. O(priorities).
+#[inline(never)]
+fn choose_among(
+    queues: &mut VirtualQueues,
+    config: &SwitchConfig,
+    now: Instant,
+    port: PortId,
+    state: &mut Port,
+) -> Option<(Priority, Departure)> {
+    let sendable = state.sendable(now);
+    let mut gates = [Gate::Shut; PRIORITY_COUNT];
+    for priority in sendable.iter() {
+        gates[priority.index()] = state.gate(priority);
+    }
+    let length_of = |priority: Priority| {
+        let gate = gates[priority.index()];
+        let waits = sendable.contains(priority);
+        waits.then(|| queues.next_length(port, priority, gate))?
+    };
+    let quantum_of = |priority| quantum_bytes(config, priority);
+    let priority = state.turn.choose(quantum_of, length_of)?;
+    let departure = queues.pop(port, priority, gates[priority.index()])?;
+    Some((priority, departure))
+}
+
+impl Port {
     /// Whether a control frame may have to go out.
     #[inline]
     fn has_control(&self) -> bool {

@@ -10,6 +10,8 @@
 //! locks. Classes without Levels have all their frames at Level 0.
 
 mod backlog;
+mod lone;
+mod queries;
 mod slab;
 
 use super::fifo::NodeSlab;
@@ -17,9 +19,12 @@ use super::turns::{Turn, Turner, Turns};
 use crate::frame::FrameHandle;
 use crate::level::Level;
 use crate::units::{PortId, Priority, PRIORITY_COUNT};
+use lone::{LevelTurn, Lone};
 use slab::QueueSlab;
 
 pub(super) use backlog::Backlog;
+#[cfg(test)]
+pub(super) use queries::Waiting;
 
 /// The frames of one (egress, priority, Level, ingress).
 #[derive(Clone, Copy, Debug)]
@@ -35,16 +40,6 @@ struct Group {
     lanes: Turns,
     lane_count: u32,
     backlog: Backlog,
-}
-
-/// Which Level of an (egress, priority) has its turn.
-#[derive(Clone, Copy, Debug, Default)]
-struct LevelTurn {
-    /// Bit i: frames wait at Level i.
-    waiting: u32,
-    current: u8,
-    /// Turns of lanes that the current Level has left.
-    lane_turns: u32,
 }
 
 impl Group {
@@ -127,15 +122,6 @@ pub(super) struct Departure {
     pub(super) ingress: PortId,
 }
 
-/// What waits at an (egress, priority), as a gate divides it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Waiting {
-    /// What may leave.
-    pub(super) eligible: Backlog,
-    /// What may not.
-    pub(super) held: Backlog,
-}
-
 impl VirtualQueues {
     /// Room for `node_count` waiting frames; `quantum` is at least the longest frame; `depths` gives each
     /// priority's highest Level.
@@ -183,7 +169,58 @@ impl VirtualQueues {
 
     /// Appends a frame to its virtual queue, which is at `level`. False when there is no
     /// [room](Self::room).
+    #[inline(always)]
     pub(super) fn push(
+        &mut self,
+        place: Place,
+        level: Level,
+        handle: FrameHandle,
+        length_bytes: u32,
+    ) -> bool {
+        let turn = &mut self.levels[level_turn_index(place.egress, place.priority)];
+        if turn.waiting == 0 {
+            let (destination, ingress) = (place.destination, place.ingress);
+            if let Some(lone) = Lone::new(destination, ingress, level, handle, length_bytes) {
+                let has_room = self.nodes.reserve();
+                if has_room {
+                    turn.park(lone);
+                }
+                return has_room;
+            }
+        }
+        self.push_beside_others(place, level, handle, length_bytes)
+    }
+
+    /// The frame that was alone is not any more: it goes into its virtual queue first.
+    #[inline(never)]
+    fn push_beside_others(
+        &mut self,
+        place: Place,
+        level: Level,
+        handle: FrameHandle,
+        length_bytes: u32,
+    ) -> bool {
+        self.queue_lone(place.egress, place.priority);
+        self.push_queued(&place, level, handle, length_bytes)
+    }
+
+    fn queue_lone(&mut self, egress: PortId, priority: Priority) {
+        let turn = &mut self.levels[level_turn_index(egress, priority)];
+        let Some(lone) = turn.withdraw() else {
+            return;
+        };
+        let place = Place {
+            egress,
+            priority,
+            ingress: lone.ingress,
+            destination: lone.destination,
+        };
+        self.nodes.unreserve();
+        let queued = self.push_queued(&place, lone.level, lone.handle, lone.length_bytes());
+        debug_assert!(queued, "room was reserved");
+    }
+
+    fn push_queued(
         &mut self,
         place: &Place,
         level: Level,
@@ -222,6 +259,11 @@ impl VirtualQueues {
 
     /// Moves a virtual queue, if there is one, to another Level with all its frames. O(1).
     pub(super) fn lift(&mut self, place: &Place, to: Level) {
+        if let Some(lone) = self.lone_at(place) {
+            let turn = &mut self.levels[level_turn_index(place.egress, place.priority)];
+            turn.park(lone.lifted(to));
+            return;
+        }
         if let Some(index) = self.queues.find(self.path(place), place.destination) {
             self.detach(place, index);
             self.queues.all[index as usize].level = to;
@@ -232,6 +274,14 @@ impl VirtualQueues {
     /// Takes `handle` out if it is the first of its virtual queue; gives its length in bytes. The queue's
     /// turn begins anew. O(1).
     pub(super) fn remove_front(&mut self, place: &Place, handle: FrameHandle) -> Option<u32> {
+        if let Some(lone) = self.lone_at(place) {
+            if lone.handle != handle {
+                return None;
+            }
+            self.levels[level_turn_index(place.egress, place.priority)].withdraw();
+            self.nodes.unreserve();
+            return Some(lone.length_bytes());
+        }
         let index = self.queues.find(self.path(place), place.destination)?;
         let frames = &self.queues.all[index as usize].frames;
         if self.nodes.front(frames) != Some(handle) {
@@ -249,110 +299,32 @@ impl VirtualQueues {
         Some(length_bytes)
     }
 
-    /// True when frames that came in by `ingress` wait at (`egress`, `priority`). O(Levels).
-    pub(super) fn has_frames_from(
-        &self,
-        egress: PortId,
-        priority: Priority,
-        ingress: PortId,
-    ) -> bool {
-        let first = self.group_index(egress, priority, Level::ZERO);
-        let mut waiting = self.levels[level_turn_index(egress, priority)].waiting;
-        while waiting != 0 {
-            let group = first + waiting.trailing_zeros() as usize;
-            if self.lanes[group * self.port_count + ingress.index()].frame_count > 0 {
-                return true;
-            }
-            waiting &= waiting - 1;
-        }
-        false
-    }
-
-    /// Destinations that frames of (`egress`, `priority`) from `ingress` wait for, as numbers. One of them
-    /// may come at several Levels. O(Levels) and O(1) for each that is taken.
-    pub(super) fn destinations_from(
-        &self,
-        egress: PortId,
-        priority: Priority,
-        ingress: PortId,
-    ) -> impl Iterator<Item = u64> + '_ {
-        let first = self.group_index(egress, priority, Level::ZERO);
-        let waiting = self.levels[level_turn_index(egress, priority)].waiting;
-        (0..u32::BITS as usize)
-            .filter(move |level| waiting & (1 << level) != 0)
-            .flat_map(move |level| {
-                let lane = &self.lanes[(first + level) * self.port_count + ingress.index()];
-                lane.queues.iter(&self.queues.all)
-            })
-            .map(|index| self.queues.all[index as usize].destination())
-    }
-
-    /// True when a frame of (`egress`, `priority`) may leave through `gate`.
-    pub(super) fn may_leave(&self, egress: PortId, priority: Priority, gate: Gate) -> bool {
-        match self.settled(egress, priority, gate) {
-            Gate::OnlyFrom(ingress) => self.has_frames_from(egress, priority, ingress),
-            gate => self.choose_level(egress, priority, gate).is_some(),
-        }
-    }
-
-    /// What of (`egress`, `priority`) may leave through `gate` and what may not, for a gate by Level.
-    /// O(Levels).
-    pub(super) fn waiting(&self, egress: PortId, priority: Priority, gate: Gate) -> Waiting {
-        let held = match gate {
-            Gate::FromLevel(from) => !(u32::MAX << from.get()),
-            Gate::OnlyFrom(_) | Gate::FirstFrom(_) => 0,
-            Gate::Shut => u32::MAX,
-        };
-        let mut sums = Waiting {
-            eligible: Backlog::NONE,
-            held: Backlog::NONE,
-        };
-        let first = self.group_index(egress, priority, Level::ZERO);
-        let mut waiting = self.levels[level_turn_index(egress, priority)].waiting;
-        while waiting != 0 {
-            let level = waiting.trailing_zeros();
-            let sum = if held & (1 << level) != 0 {
-                &mut sums.held
-            } else {
-                &mut sums.eligible
-            };
-            *sum += self.groups[first + level as usize].backlog;
-            waiting &= waiting - 1;
-        }
-        sums
-    }
-
-    /// Length in bytes of the frame that [`pop`](Self::pop) would give.
-    pub(super) fn next_length(
-        &self,
-        egress: PortId,
-        priority: Priority,
-        gate: Gate,
-    ) -> Option<u32> {
-        let gate = self.settled(egress, priority, gate);
-        let (_, lane_index) = self.choose_lane(egress, priority, gate)?;
-        let queue = self.lanes.get(lane_index)?.queues.head();
-        self.nodes
-            .front_length(&self.queues.all.get(queue as usize)?.frames)
-    }
-
     /// Takes the next frame of (`egress`, `priority`) that may leave through `gate`.
+    #[inline(always)]
     pub(super) fn pop(
         &mut self,
         egress: PortId,
         priority: Priority,
         gate: Gate,
     ) -> Option<Departure> {
+        let turn = &mut self.levels[level_turn_index(egress, priority)];
+        if let Some(lone) = turn.lone {
+            let departure = turn.release(lone, gate)?;
+            self.nodes.unreserve();
+            return Some(departure);
+        }
+        self.pop_queued(egress, priority, gate)
+    }
+
+    #[inline(never)]
+    fn pop_queued(&mut self, egress: PortId, priority: Priority, gate: Gate) -> Option<Departure> {
         let gate = self.settled(egress, priority, gate);
         let (level, lane_index) = self.choose_lane(egress, priority, gate)?;
         let group_index = self.group_index(egress, priority, level);
         let group = self.groups.get_mut(group_index)?;
         let turn = self.levels.get_mut(level_turn_index(egress, priority))?;
-        if !matches!(gate, Gate::OnlyFrom(_))
-            && (turn.current != level.get() || turn.lane_turns == 0)
-        {
-            turn.current = level.get();
-            turn.lane_turns = group.lane_count;
+        if !matches!(gate, Gate::OnlyFrom(_)) {
+            turn.begin(level, group.lane_count);
         }
         let lane = self.lanes.get_mut(lane_index)?;
         let queue_index = lane.queues.head();
@@ -370,7 +342,7 @@ impl VirtualQueues {
             self.queues.release(queue_index);
             group.remove_lane(&mut self.lanes, lane_index, turn, level);
             if was_head {
-                turn.lane_turns = turn.lane_turns.saturating_sub(1);
+                turn.end_of_lane();
             }
         } else {
             queue.backlog -= frame;
@@ -392,7 +364,7 @@ impl VirtualQueues {
                 let next = self.nodes.front_length(&first.frames)?;
                 if deficit < u64::from(next) {
                     group.lanes.rotate(&mut self.lanes);
-                    turn.lane_turns = turn.lane_turns.saturating_sub(1);
+                    turn.end_of_lane();
                 }
             }
         }
@@ -404,6 +376,7 @@ impl VirtualQueues {
     }
 
     /// What `gate` amounts to with the frames that wait now; never [`Gate::FirstFrom`].
+    #[inline(always)]
     fn settled(&self, egress: PortId, priority: Priority, gate: Gate) -> Gate {
         match gate {
             Gate::FirstFrom(ingress) if self.has_frames_from(egress, priority, ingress) => {
@@ -419,19 +392,10 @@ impl VirtualQueues {
         let Gate::FromLevel(from) = gate else {
             return None;
         };
-        let turn = &self.levels[level_turn_index(egress, priority)];
-        let eligible = turn.waiting & (u32::MAX << from.get());
-        if eligible == 0 {
-            return None;
-        }
-        if turn.lane_turns > 0 && eligible & (1 << turn.current) != 0 {
-            return Level::new(turn.current);
-        }
-        let above = eligible & !(u32::MAX >> (31 - u32::from(turn.current)));
-        let next = if above != 0 { above } else { eligible };
-        Level::new(next.trailing_zeros() as u8)
+        self.levels[level_turn_index(egress, priority)].choose(from)
     }
 
+    #[inline(always)]
     fn choose_lane(
         &self,
         egress: PortId,
@@ -443,8 +407,14 @@ impl VirtualQueues {
             return Some((Level::ZERO, lane));
         }
         let level = self.choose_level(egress, priority, gate)?;
-        let group = self.groups[self.group_index(egress, priority, level)];
+        let group = &self.groups[self.group_index(egress, priority, level)];
         Some((level, group.lanes.head() as usize))
+    }
+
+    /// The frame that waits alone at an (egress, priority), if it is one of `place`.
+    fn lone_at(&self, place: &Place) -> Option<Lone> {
+        let lone = self.levels[level_turn_index(place.egress, place.priority)].lone;
+        lone.filter(|lone| (lone.ingress, lone.destination) == (place.ingress, place.destination))
     }
 
     fn group_index(&self, egress: PortId, priority: Priority, level: Level) -> usize {

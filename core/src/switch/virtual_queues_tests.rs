@@ -1,5 +1,9 @@
 //! The choice of the next frame.
 
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+
 use super::*;
 
 const P3: Priority = Priority::ALL[3];
@@ -44,7 +48,7 @@ fn push_at(
     id: u32,
     length: u32,
 ) {
-    assert!(queues.push(&place(ingress, destination), level, FrameHandle(id), length));
+    assert!(queues.push(place(ingress, destination), level, FrameHandle(id), length));
 }
 
 fn drain(queues: &mut VirtualQueues, count: usize) -> Vec<(u8, u32)> {
@@ -113,8 +117,8 @@ fn refuses_beyond_its_room_and_recovers() {
     let mut queues = VirtualQueues::new(2, &NO_LEVELS, 2, 1500);
     push(&mut queues, 1, 1, 0, 100);
     push(&mut queues, 1, 2, 1, 100);
-    assert!(!queues.push(&place(1, 3), Level::ZERO, FrameHandle(2), 100));
-    assert!(!queues.push(&place(1, 1), Level::ZERO, FrameHandle(2), 100));
+    assert!(!queues.push(place(1, 3), Level::ZERO, FrameHandle(2), 100));
+    assert!(!queues.push(place(1, 1), Level::ZERO, FrameHandle(2), 100));
     drain(&mut queues, 2);
     push(&mut queues, 1, 3, 2, 100);
     assert_eq!(drain(&mut queues, 1), [(1, 2)]);
@@ -204,4 +208,101 @@ fn bytes_that_wait_are_counted_by_level_and_move_with_a_lifted_queue() {
     assert_eq!(elsewhere.eligible, Backlog::NONE, "another egress");
     drain(&mut queues, 3);
     assert_eq!(waiting(&queues, from(1)), [(0, 0), (0, 0)]);
+}
+
+/// What is done to one (egress, priority) in the property test below.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Push(u8, u64, u32),
+    Pop(Gate),
+    Lift(u8, u64, u8),
+    RemoveFront(u8, u64),
+}
+
+fn gates() -> impl Strategy<Value = Gate> {
+    prop_oneof![
+        4 => (0..4u8).prop_map(from),
+        1 => (0..3u8).prop_map(|ingress| Gate::OnlyFrom(port(ingress))),
+        1 => (0..3u8).prop_map(|ingress| Gate::FirstFrom(port(ingress))),
+        1 => Just(Gate::Shut),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        5 => (0..3u8, 0..2u64, prop_oneof![Just(60u32), Just(1500), 60..1500u32])
+            .prop_map(|(ingress, to, length)| Step::Push(ingress, to, length)),
+        6 => gates().prop_map(Step::Pop),
+        2 => (0..3u8, 0..2u64, 0..4u8).prop_map(|(ingress, to, level)| Step::Lift(ingress, to, level)),
+        1 => (0..3u8, 0..2u64).prop_map(|(ingress, to)| Step::RemoveFront(ingress, to)),
+    ];
+    prop::collection::vec(step, 1..300)
+}
+
+proptest! {
+    /// A frame that waits alone leaves no other traces than one in a virtual queue: the same steps where it is queued
+    /// at once give the same frames, the same sums and the same turns.
+    #[test]
+    fn a_lone_frame_is_as_one_in_a_queue(steps in steps()) {
+        let mut alone = VirtualQueues::new(4, &[level(3); PRIORITY_COUNT], 12, 1500);
+        let mut queued = VirtualQueues::new(4, &[level(3); PRIORITY_COUNT], 12, 1500);
+        // By ingress port and destination: the Level, and the frames, oldest first.
+        let mut flows: [[(u8, VecDeque<u32>); 2]; 3] = Default::default();
+        for (id, step) in (0..).zip(steps) {
+            match step {
+                Step::Push(ingress, to, length) => {
+                    let flow = &mut flows[usize::from(ingress)][to as usize];
+                    let push = |queues: &mut VirtualQueues| {
+                        queues.push(place(ingress, to), level(flow.0), FrameHandle(id), length)
+                    };
+                    let pushed = push(&mut alone);
+                    prop_assert_eq!(pushed, push(&mut queued));
+                    if pushed {
+                        flow.1.push_back(id);
+                    }
+                }
+                Step::Pop(gate) => {
+                    // Gates by ingress port are for classes without Levels.
+                    let levels = flows.iter().flatten().any(|flow| flow.0 > 0);
+                    let gate = if levels && !matches!(gate, Gate::FromLevel(_)) { ALL } else { gate };
+                    let length = alone.next_length(port(0), P3, gate);
+                    prop_assert_eq!(length, queued.next_length(port(0), P3, gate));
+                    prop_assert_eq!(alone.may_leave(port(0), P3, gate), length.is_some());
+                    prop_assert_eq!(queued.may_leave(port(0), P3, gate), length.is_some());
+                    let popped = alone.pop(port(0), P3, gate);
+                    prop_assert_eq!(popped, queued.pop(port(0), P3, gate));
+                    prop_assert_eq!(popped.map(|departure| departure.length_bytes), length);
+                    for (_, frames) in flows.iter_mut().flatten() {
+                        frames.retain(|frame| popped.is_none_or(|popped| popped.handle.0 != *frame));
+                    }
+                }
+                Step::Lift(ingress, to, up) => {
+                    let flow = &mut flows[usize::from(ingress)][to as usize];
+                    flow.0 = up;
+                    alone.lift(&place(ingress, to), level(up));
+                    queued.lift(&place(ingress, to), level(up));
+                }
+                Step::RemoveFront(ingress, to) => {
+                    let flow = &mut flows[usize::from(ingress)][to as usize];
+                    let front = FrameHandle(flow.1.front().copied().unwrap_or(u32::MAX));
+                    let length = alone.remove_front(&place(ingress, to), front);
+                    prop_assert_eq!(length, queued.remove_front(&place(ingress, to), front));
+                    prop_assert_eq!(length.is_some(), flow.1.pop_front().is_some());
+                }
+            }
+            queued.queue_lone(port(0), P3);
+            prop_assert_eq!(alone.room(), queued.room());
+            for gate in (0..4).map(from).chain([Gate::Shut]) {
+                prop_assert_eq!(alone.waiting(port(0), P3, gate), queued.waiting(port(0), P3, gate));
+            }
+            for ingress in (0..4).map(port) {
+                let from = alone.has_frames_from(port(0), P3, ingress);
+                prop_assert_eq!(from, queued.has_frames_from(port(0), P3, ingress));
+                let destinations = |queues: &VirtualQueues| -> Vec<u64> {
+                    queues.destinations_from(port(0), P3, ingress).collect()
+                };
+                prop_assert_eq!(destinations(&alone), destinations(&queued));
+            }
+        }
+    }
 }

@@ -123,29 +123,39 @@ impl Forwarding {
         self.learnt.is_on()
     }
 
+    /// The port of a destination that is behind a single one: what [`decide`](Self::decide) says of most frames.
+    #[inline(always)]
+    pub(super) fn single_port(&self, destination: MacAddress) -> Option<PortId> {
+        self.index.find_port(destination.to_u64())
+    }
+
     /// Where to send a frame to `destination`.
+    #[inline(never)]
     pub(super) fn decide(
         &mut self,
         now: Instant,
         destination: MacAddress,
         flow_hash: u32,
     ) -> Decision {
-        let address = destination.to_u64();
-        if let Some(way) = self.index.find(address) {
-            return match way {
-                Way::Port(port) => Decision::Port(port),
-                Way::Group(group) => {
-                    if self.groups.has_pins(group) {
-                        if let Some(port) = self.pins.use_pin(now, group, flow_hash) {
-                            return Decision::Port(port);
-                        }
-                    }
-                    self.groups
-                        .bucket(group, flow_hash)
-                        .map_or(Decision::NoRoute, |(_, port)| Decision::Port(port))
-                }
-            };
+        match self.index.find(destination.to_u64()) {
+            Some(Way::Port(port)) => Decision::Port(port),
+            Some(Way::Group(group)) => self.decide_in_group(now, group, flow_hash),
+            None => self.decide_by_what_is_learnt(now, destination),
         }
+    }
+
+    fn decide_in_group(&mut self, now: Instant, group: GroupId, flow_hash: u32) -> Decision {
+        if self.groups.has_pins(group) {
+            if let Some(port) = self.pins.use_pin(now, group, flow_hash) {
+                return Decision::Port(port);
+            }
+        }
+        self.groups
+            .bucket(group, flow_hash)
+            .map_or(Decision::NoRoute, |(_, port)| Decision::Port(port))
+    }
+
+    fn decide_by_what_is_learnt(&mut self, now: Instant, destination: MacAddress) -> Decision {
         if !self.learns() {
             return Decision::NoRoute;
         }
@@ -153,11 +163,12 @@ impl Forwarding {
             return Decision::Flood;
         }
         self.learnt
-            .find(now, address)
+            .find(now, destination.to_u64())
             .map_or(Decision::Flood, Decision::Port)
     }
 
     /// Notes that `source` is behind `port`. Addresses with a static entry are not learnt.
+    #[inline(never)]
     pub(super) fn learn(&mut self, now: Instant, source: MacAddress, port: PortId) {
         if !self.learns() || source.is_group() {
             return;

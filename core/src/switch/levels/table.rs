@@ -94,6 +94,7 @@ struct Entry {
     newer: u32,
     /// Next in the same hash bucket, or next free one.
     chain: u32,
+    bucket: u32,
 }
 
 /// Level Assignment Rules 1, 2, 3 and 6. An entry goes with its last frame. All operations are O(1), but
@@ -133,6 +134,7 @@ impl LevelTable {
             later: END,
             older: NIL,
             newer: NIL,
+            bucket: 0,
             chain: link(index, frame_count),
         };
         let empty = Share {
@@ -215,6 +217,7 @@ impl LevelTable {
     /// A frame is admitted from `ingress` to a destination that is not in the table, and has `level` from
     /// now on. It leaves by `egress`; for one with several see [`note_egress`](Self::note_egress). `None` when
     /// the table is full, which more handles than frames would make it.
+    #[inline(always)]
     pub(in crate::switch) fn add(
         &mut self,
         priority: Priority,
@@ -238,9 +241,14 @@ impl LevelTable {
             later: END,
             older: self.newest,
             newer: NIL,
+            bucket: bucket as u32,
             chain: self.entry_buckets[bucket],
         };
-        self.egresses[index as usize] = egress.into_iter().collect();
+        let egresses = &mut self.egresses[index as usize];
+        *egresses = PortSet::EMPTY;
+        if let Some(egress) = egress {
+            egresses.insert(egress);
+        }
         self.entry_buckets[bucket] = index;
         match self.entries.get_mut(self.newest as usize) {
             Some(before) => before.newer = index,
@@ -252,6 +260,7 @@ impl LevelTable {
     }
 
     /// The same for a destination in the table.
+    #[inline(never)]
     pub(in crate::switch) fn enter(
         &mut self,
         entry: EntryId,
@@ -313,6 +322,7 @@ impl LevelTable {
     }
 
     /// The same for a frame of a later share.
+    #[inline(never)]
     fn leave_later(&mut self, index: u32, cells: Bytes) -> Option<Level> {
         let later = self.shares.get_mut(index as usize)?;
         debug_assert!(later.share.cells >= cells, "a frame leaves twice");
@@ -415,8 +425,7 @@ impl LevelTable {
 
     fn free_entry(&mut self, index: u32) {
         let entry = &self.entries[index as usize];
-        let (older, newer) = (entry.older, entry.newer);
-        let bucket = self.entry_bucket(entry.key);
+        let (older, newer, bucket) = (entry.older, entry.newer, entry.bucket as usize);
         unchain(&mut self.entry_buckets[bucket], &mut self.entries, index);
         match self.entries.get_mut(older as usize) {
             Some(before) => before.newer = newer,

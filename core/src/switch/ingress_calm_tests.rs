@@ -1,0 +1,120 @@
+//! The short way through an ingress buffer does what the long one does.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Admit(u64),
+    Discharge(usize),
+    Raise(u64, u64),
+    Expire(u64),
+    Retune(u64),
+    Close,
+}
+
+fn modes() -> impl Strategy<Value = BufferMode> {
+    let bytes = Bytes::new;
+    let pausing = move |xoff| BufferMode::Pausing {
+        xoff: bytes(xoff),
+        xon: bytes(xoff / 2),
+        headroom: bytes(600),
+    };
+    prop_oneof![
+        (100..2000u64).prop_map(move |buffer| BufferMode::Bounded {
+            buffer: bytes(buffer)
+        }),
+        (100..1500u64).prop_map(pausing),
+        (1..1000u64, any::<bool>()).prop_map(move |(from, marks)| BufferMode::Policed {
+            mark_from: marks.then_some(bytes(from)),
+            limit: bytes(from + 400),
+        }),
+    ]
+}
+
+/// The same mode with a threshold of its own.
+fn retuned(mode: BufferMode, to: u64) -> BufferMode {
+    let to = Bytes::new(to);
+    match mode {
+        BufferMode::Bounded { .. } => BufferMode::Bounded { buffer: to },
+        BufferMode::Pausing { xon, headroom, .. } => BufferMode::Pausing {
+            xoff: to.max(xon),
+            xon,
+            headroom,
+        },
+        BufferMode::Policed { mark_from, .. } => BufferMode::Policed {
+            mark_from,
+            limit: to,
+        },
+    }
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        20 => (1..300u64).prop_map(Step::Admit),
+        18 => any::<usize>().prop_map(Step::Discharge),
+        1 => (1..500u64, 0..50u64).prop_map(|(extra, span)| Step::Raise(extra, span)),
+        2 => (0..100u64).prop_map(Step::Expire),
+        1 => (100..2000u64).prop_map(Step::Retune),
+    ];
+    (prop::collection::vec(step, 1..200), any::<bool>()).prop_map(|(mut steps, closes)| {
+        if closes {
+            steps.insert(steps.len() / 2, Step::Close);
+        }
+        steps
+    })
+}
+
+fn state(buffer: &IngressBuffer) -> impl PartialEq + core::fmt::Debug {
+    (
+        (buffer.occupancy, buffer.limit, buffer.thresholds()),
+        (buffer.pausing, buffer.overrun, buffer.draining),
+        (buffer.occupancy_max, buffer.headroom_used_max),
+        (buffer.raised_until(), buffer.refresh_at),
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn what_is_calm_has_no_consequence(mode in modes(), steps in steps()) {
+        let (mut short, mut long) = (IngressBuffer::new(mode), IngressBuffer::new(mode));
+        let (mut charged, mut now) = (Vec::new(), Instant::ZERO);
+        for step in steps {
+            // Never calm: every frame takes the long way.
+            (long.calm_up_to, long.watched) = (Bytes::ZERO, true);
+            match step {
+                Step::Admit(cells) => {
+                    let cells = Bytes::new(cells);
+                    let admission = short.admit(cells);
+                    prop_assert_eq!(admission, long.admit(cells));
+                    if admission.is_ok() {
+                        charged.push(cells);
+                    }
+                }
+                Step::Discharge(which) if !charged.is_empty() => {
+                    let cells = charged.swap_remove(which % charged.len());
+                    prop_assert_eq!(short.discharge(cells), long.discharge(cells));
+                }
+                Step::Discharge(_) => {}
+                Step::Raise(extra, span) => {
+                    let (extra, until) = (Bytes::new(extra), now + Duration::from_nanos(span));
+                    prop_assert_eq!(short.raise(extra, until), long.raise(extra, until));
+                }
+                Step::Expire(span) => {
+                    now = now + Duration::from_nanos(span);
+                    prop_assert_eq!(short.expire_raise(now), long.expire_raise(now));
+                }
+                Step::Retune(to) if !short.is_raised() => {
+                    let mode = retuned(short.mode, to);
+                    prop_assert_eq!(short.retune(mode), long.retune(mode));
+                }
+                Step::Retune(_) => {}
+                Step::Close => prop_assert_eq!(short.close(), long.close()),
+            }
+            prop_assert_eq!(state(&short), state(&long));
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The turns that Levels take at one (egress, priority), and the frame that waits there alone.
+//!
+//! A frame that comes where none waits needs no virtual queue, no lane and no ring until another one comes: it stands
+//! beside the turns, which are what it leaves behind when it goes. Where nothing is congested most frames come and go
+//! like that.
+
+use core::num::NonZeroU32;
+
+use super::{Departure, Gate};
+use crate::frame::FrameHandle;
+use crate::level::Level;
+use crate::units::PortId;
+
+/// The only frame of an (egress, priority).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lone {
+    /// The destination address as a number.
+    pub(super) destination: u64,
+    pub(super) handle: FrameHandle,
+    length_bytes: NonZeroU32,
+    pub(super) ingress: PortId,
+    pub(super) level: Level,
+}
+
+/// Which Level of an (egress, priority) has its turn.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(32))]
+pub(super) struct LevelTurn {
+    /// Bit i: frames wait at Level i.
+    pub(super) waiting: u32,
+    /// Turns of lanes that the current Level has left.
+    lane_turns: u32,
+    /// The frame that waits, where it is the only one and in no virtual queue.
+    pub(super) lone: Option<Lone>,
+    current: u8,
+}
+
+impl Lone {
+    /// `None` for a frame without a byte: it waits in a virtual queue.
+    #[inline]
+    pub(super) fn new(
+        destination: u64,
+        ingress: PortId,
+        level: Level,
+        handle: FrameHandle,
+        length_bytes: u32,
+    ) -> Option<Self> {
+        Some(Self {
+            destination,
+            handle,
+            length_bytes: NonZeroU32::new(length_bytes)?,
+            ingress,
+            level,
+        })
+    }
+
+    pub(super) fn lifted(self, level: Level) -> Self {
+        Self { level, ..self }
+    }
+
+    pub(super) fn length_bytes(&self) -> u32 {
+        self.length_bytes.get()
+    }
+
+    /// Whether `gate` lets it out.
+    pub(super) fn passes(&self, gate: Gate) -> bool {
+        match gate {
+            Gate::FromLevel(from) => self.level >= from,
+            Gate::OnlyFrom(ingress) => self.ingress == ingress,
+            // Nobody is first: it is alone.
+            Gate::FirstFrom(_) => true,
+            Gate::Shut => false,
+        }
+    }
+}
+
+impl LevelTurn {
+    /// The Level whose turn it is among those from `from` on.
+    pub(super) fn choose(&self, from: Level) -> Option<Level> {
+        let eligible = self.waiting & (u32::MAX << from.get());
+        if eligible == 0 {
+            return None;
+        }
+        if self.lane_turns > 0 && eligible & (1 << self.current) != 0 {
+            return Level::new(self.current);
+        }
+        let above = eligible & !(u32::MAX >> (31 - u32::from(self.current)));
+        let next = if above != 0 { above } else { eligible };
+        Level::new(next.trailing_zeros() as u8)
+    }
+
+    /// A frame of `level` is about to leave by turns; a turn that begins has one part for each lane.
+    #[inline]
+    pub(super) fn begin(&mut self, level: Level, lane_count: u32) {
+        if self.current != level.get() || self.lane_turns == 0 {
+            self.current = level.get();
+            self.lane_turns = lane_count;
+        }
+    }
+
+    /// A lane has had its turn.
+    #[inline]
+    pub(super) fn end_of_lane(&mut self) {
+        self.lane_turns = self.lane_turns.saturating_sub(1);
+    }
+
+    /// Nothing waits here but this frame.
+    #[inline]
+    pub(super) fn park(&mut self, lone: Lone) {
+        self.waiting = 1 << lone.level.get();
+        self.lone = Some(lone);
+    }
+
+    /// Takes the lone frame out without a turn.
+    pub(super) fn withdraw(&mut self) -> Option<Lone> {
+        let lone = self.lone.take()?;
+        self.waiting = 0;
+        Some(lone)
+    }
+
+    /// The lone frame leaves, if `gate` lets it: the turns are then as if it had been in a lane.
+    #[inline(always)]
+    pub(super) fn release(&mut self, lone: Lone, gate: Gate) -> Option<Departure> {
+        match gate {
+            Gate::FromLevel(from) if lone.level >= from => self.begin(lone.level, 1),
+            gate => self.begin_through(gate, &lone)?,
+        }
+        self.end_of_lane();
+        self.lone = None;
+        self.waiting = 0;
+        Some(Departure {
+            handle: lone.handle,
+            length_bytes: lone.length_bytes(),
+            ingress: lone.ingress,
+        })
+    }
+
+    /// The beginning of [`release`](Self::release) through a gate that names a port. `None` if it lets nothing out.
+    #[cold]
+    fn begin_through(&mut self, gate: Gate, lone: &Lone) -> Option<()> {
+        let passes = lone.passes(gate);
+        if passes && gate != Gate::OnlyFrom(lone.ingress) && gate != Gate::FirstFrom(lone.ingress) {
+            self.begin(lone.level, 1);
+        }
+        passes.then_some(())
+    }
+}

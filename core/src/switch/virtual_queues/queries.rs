@@ -1,0 +1,136 @@
+//! What waits, for those who only look.
+
+use super::lone::LevelTurn;
+use super::{level_turn_index, Backlog, Gate, VirtualQueues};
+use crate::level::Level;
+use crate::units::{PortId, Priority};
+
+/// What waits at an (egress, priority), as a gate divides it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::switch) struct Waiting {
+    /// What may leave.
+    pub(in crate::switch) eligible: Backlog,
+    /// What may not.
+    pub(in crate::switch) held: Backlog,
+}
+
+impl VirtualQueues {
+    /// True when frames that came in by `ingress` wait at (`egress`, `priority`). O(Levels).
+    pub(in crate::switch) fn has_frames_from(
+        &self,
+        egress: PortId,
+        priority: Priority,
+        ingress: PortId,
+    ) -> bool {
+        let first = self.group_index(egress, priority, Level::ZERO);
+        let LevelTurn {
+            mut waiting, lone, ..
+        } = self.levels[level_turn_index(egress, priority)];
+        if let Some(lone) = lone {
+            return lone.ingress == ingress;
+        }
+        while waiting != 0 {
+            let group = first + waiting.trailing_zeros() as usize;
+            if self.lanes[group * self.port_count + ingress.index()].frame_count > 0 {
+                return true;
+            }
+            waiting &= waiting - 1;
+        }
+        false
+    }
+
+    /// Destinations that frames of (`egress`, `priority`) from `ingress` wait for, as numbers. One of them
+    /// may come at several Levels. O(Levels) and O(1) for each that is taken.
+    pub(in crate::switch) fn destinations_from(
+        &self,
+        egress: PortId,
+        priority: Priority,
+        ingress: PortId,
+    ) -> impl Iterator<Item = u64> + '_ {
+        let first = self.group_index(egress, priority, Level::ZERO);
+        let LevelTurn { waiting, lone, .. } = self.levels[level_turn_index(egress, priority)];
+        let lone = lone.filter(|lone| lone.ingress == ingress);
+        let queued = (0..u32::BITS as usize)
+            .filter(move |level| waiting & (1 << level) != 0)
+            .flat_map(move |level| {
+                let lane = &self.lanes[(first + level) * self.port_count + ingress.index()];
+                lane.queues.iter(&self.queues.all)
+            })
+            .map(|index| self.queues.all[index as usize].destination());
+        lone.map(|lone| lone.destination).into_iter().chain(queued)
+    }
+
+    /// True when a frame of (`egress`, `priority`) may leave through `gate`.
+    pub(in crate::switch) fn may_leave(
+        &self,
+        egress: PortId,
+        priority: Priority,
+        gate: Gate,
+    ) -> bool {
+        match self.settled(egress, priority, gate) {
+            Gate::OnlyFrom(ingress) => self.has_frames_from(egress, priority, ingress),
+            gate => self.choose_level(egress, priority, gate).is_some(),
+        }
+    }
+
+    /// What of (`egress`, `priority`) may leave through `gate` and what may not, for a gate by Level.
+    /// O(Levels).
+    pub(in crate::switch) fn waiting(
+        &self,
+        egress: PortId,
+        priority: Priority,
+        gate: Gate,
+    ) -> Waiting {
+        let held = match gate {
+            Gate::FromLevel(from) => !(u32::MAX << from.get()),
+            Gate::OnlyFrom(_) | Gate::FirstFrom(_) => 0,
+            Gate::Shut => u32::MAX,
+        };
+        let mut sums = Waiting {
+            eligible: Backlog::NONE,
+            held: Backlog::NONE,
+        };
+        let first = self.group_index(egress, priority, Level::ZERO);
+        let LevelTurn {
+            mut waiting, lone, ..
+        } = self.levels[level_turn_index(egress, priority)];
+        if let Some(lone) = lone {
+            let is_held = held & (1 << lone.level.get()) != 0;
+            let sum = if is_held {
+                &mut sums.held
+            } else {
+                &mut sums.eligible
+            };
+            *sum += Backlog::of(lone.length_bytes());
+            return sums;
+        }
+        while waiting != 0 {
+            let level = waiting.trailing_zeros();
+            let sum = if held & (1 << level) != 0 {
+                &mut sums.held
+            } else {
+                &mut sums.eligible
+            };
+            *sum += self.groups[first + level as usize].backlog;
+            waiting &= waiting - 1;
+        }
+        sums
+    }
+
+    /// Length in bytes of the frame that [`pop`](Self::pop) would give.
+    pub(in crate::switch) fn next_length(
+        &self,
+        egress: PortId,
+        priority: Priority,
+        gate: Gate,
+    ) -> Option<u32> {
+        if let Some(lone) = &self.levels[level_turn_index(egress, priority)].lone {
+            return lone.passes(gate).then(|| lone.length_bytes());
+        }
+        let gate = self.settled(egress, priority, gate);
+        let (_, lane_index) = self.choose_lane(egress, priority, gate)?;
+        let queue = self.lanes.get(lane_index)?.queues.head();
+        self.nodes
+            .front_length(&self.queues.all.get(queue as usize)?.frames)
+    }
+}
