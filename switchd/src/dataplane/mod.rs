@@ -3,6 +3,7 @@
 //! [`Dataplane::start`] opens everything and starts the thread; from then on the two sides speak through
 //! the bounded queues of [`messages`].
 
+pub mod accounts;
 mod io;
 pub mod messages;
 pub mod packet_socket;
