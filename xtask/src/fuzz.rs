@@ -79,11 +79,11 @@ pub fn run(targets: &[String], bound: Bound, keep: bool, record: bool) -> Result
         if keep && outcome.finding.is_none() {
             minimise(target)?;
         }
+        if record {
+            write_record(&outcome, &commit)?;
+            println!("recorded in {PAGE}");
+        }
         outcomes.push(outcome);
-    }
-    if record {
-        write_record(&outcomes, &commit)?;
-        println!("recorded in {PAGE}");
     }
     let found: Vec<_> = outcomes
         .iter()
@@ -281,7 +281,17 @@ fn size_of(directory: &Path) -> Result<(u64, u64)> {
     Ok((files, bytes))
 }
 
-/// The commit that is run; of a tree with changes that a commit does not have, it says so.
+/// What targets are built of, but for libraries of others.
+const SOURCES: [&str; 6] = [
+    "api",
+    "config",
+    "core",
+    "properties",
+    "fuzz/Cargo.lock",
+    "fuzz/fuzz_targets",
+];
+
+/// The commit that is run; of a tree with changes to the sources that a commit does not have, it says so.
 fn commit() -> Result<String> {
     let git = |arguments: &[&str]| -> Result<String> {
         let output = Command::new("git")
@@ -292,7 +302,9 @@ fn commit() -> Result<String> {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let commit = git(&["rev-parse", "--short=9", "HEAD"])?;
-    let changes = git(&["status", "--porcelain", "--", "*.rs", "*.toml"])?;
+    let mut status = vec!["status", "--porcelain", "--"];
+    status.extend(SOURCES);
+    let changes = git(&status)?;
     Ok(if changes.is_empty() {
         commit
     } else {
@@ -300,16 +312,13 @@ fn commit() -> Result<String> {
     })
 }
 
-/// Puts a row for each outcome into the book's table, in the place of the target's last one.
-fn write_record(outcomes: &[Outcome], commit: &str) -> Result<()> {
+/// Puts a row into the book's table, in the place of the target's last one.
+fn write_record(outcome: &Outcome, commit: &str) -> Result<()> {
     let path = root().join(PAGE);
     let page = std::fs::read_to_string(&path).with_context(|| PAGE.to_owned())?;
-    let mut rows = Vec::new();
-    for outcome in outcomes {
-        let (files, bytes) = size_of(&committed_corpus(&outcome.target))?;
-        rows.push((outcome.target.clone(), row(outcome, commit, files, bytes)));
-    }
-    let page = with_rows(&page, &rows)
+    let (files, bytes) = size_of(&committed_corpus(&outcome.target))?;
+    let row = row(outcome, commit, files, bytes);
+    let page = with_row(&page, &outcome.target, &row)
         .with_context(|| format!("{PAGE} has no `{RECORD_BEGIN}` and `{RECORD_END}`"))?;
     std::fs::write(&path, page).with_context(|| PAGE.to_owned())
 }
@@ -330,20 +339,18 @@ fn row(outcome: &Outcome, commit: &str, files: u64, bytes: u64) -> String {
 }
 
 /// `None` when the page has no record.
-fn with_rows(page: &str, rows: &[(String, String)]) -> Option<String> {
+fn with_row(page: &str, target: &str, row: &str) -> Option<String> {
     let (before, rest) = page.split_once(RECORD_BEGIN)?;
     let (record, after) = rest.split_once(RECORD_END)?;
     let mut lines: Vec<&str> = record.trim().lines().collect();
-    for (target, row) in rows {
-        let begins = format!("| `{target}` |");
-        match lines.iter_mut().find(|line| line.starts_with(&begins)) {
-            Some(line) => *line = row,
-            None => lines.push(row),
-        }
+    let begins = format!("| `{target}` |");
+    match lines.iter_mut().find(|line| line.starts_with(&begins)) {
+        Some(line) => *line = row,
+        None => lines.push(row),
     }
+    let record = lines.join("\n");
     Some(format!(
-        "{before}{RECORD_BEGIN}\n\n{}\n\n{RECORD_END}{after}",
-        lines.join("\n")
+        "{before}{RECORD_BEGIN}\n\n{record}\n\n{RECORD_END}{after}"
     ))
 }
 
@@ -367,15 +374,12 @@ mod tests {
     #[test]
     fn a_row_takes_the_place_of_its_targets_last_one() {
         let page = format!("a\n{RECORD_BEGIN}\n| target |\n|---|\n| `x` | 1 |\n{RECORD_END}\nb\n");
-        let rows = [("x", "| `x` | 2 |"), ("y", "| `y` | 3 |")]
-            .map(|(target, row)| (target.to_owned(), row.to_owned()));
-        let written = with_rows(&page, &rows).unwrap();
+        let page = with_row(&page, "x", "| `x` | 2 |").unwrap();
+        let page = with_row(&page, "y", "| `y` | 3 |").unwrap();
         let record = "| target |\n|---|\n| `x` | 2 |\n| `y` | 3 |";
-        assert_eq!(
-            written,
-            format!("a\n{RECORD_BEGIN}\n\n{record}\n\n{RECORD_END}\nb\n")
-        );
-        assert_eq!(with_rows("no record", &rows), None);
+        let expected = format!("a\n{RECORD_BEGIN}\n\n{record}\n\n{RECORD_END}\nb\n");
+        assert_eq!(page, expected);
+        assert_eq!(with_row("no record", "x", "| `x` |"), None);
     }
 
     #[test]
