@@ -21,6 +21,7 @@
 //! | `PUT /v1/routes/DESTINATION/pins/FLOW_HASH` with a [`ToPort`] | [`Changed`] |
 //! | `DELETE /v1/routes/DESTINATION/pins/FLOW_HASH` | [`Changed`] |
 //! | `GET /v1/flows` | [`Flows`] |
+//! | `GET /v1/audit` | [`Audit`](crate::audit::Audit) |
 //! | `GET /v1/overview` | [`Overview`](crate::overview::Overview) |
 //!
 //! An error answers with a 4xx or 5xx status and an [`Error`].

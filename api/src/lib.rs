@@ -4,6 +4,7 @@
 //! result of one experiment. [`describe`] puts what the core tells into the words of both. Units stand last in every name.
 #![forbid(unsafe_code)]
 
+pub mod audit;
 pub mod capture;
 #[cfg(feature = "client")]
 pub mod client;

@@ -17,6 +17,8 @@ pub const EXIT_BAD: u8 = 1;
 pub const EXIT_USAGE: u8 = 2;
 /// Exit status when no daemon answers.
 pub const EXIT_UNREACHABLE: u8 = 3;
+/// Exit status when the frames or the packet memory of a switch do not add up.
+pub const EXIT_UNBALANCED: u8 = 4;
 
 const AFTER_HELP: &str = "\
 Which switch:
@@ -27,6 +29,7 @@ Exit status:
   1  what was asked about is bad or was not found
   2  the command line is not legal, or does not say which of several switches
   3  no daemon answers
+  4  frames or packet memory do not add up (audit)
 
 Examples:
   switchctl status
@@ -120,6 +123,24 @@ Examples:
   switchctl --watch levels
   switchctl --json levels | jq -r '.links[] | select(.held_frames > 0).port'    who holds us back")]
     Levels,
+    /// Where every frame and all packet memory is, live: the sums must hold.
+    #[command(after_help = "\
+All numbers are of one moment between two steps of the dataplane, so that sums hold exactly, under load too:
+  received  = admitted + dropped on arrival + read     frames from a port; `read` were for the switch itself
+  admitted  = delivered + dropped later + held         of which a transmitter has sent the last copy, or has not
+  sent      = completed + with transmitter             frames by a port, control frames included
+  chunks    = free + lent to the kernel + held + those of control frames
+What the polling loop noted is held against what the switch core counted, and every chunk of packet
+memory is looked at. `lent to the kernel` is what the fill and RX rings have. What the kernel lost never
+reached the switch and is in no sum.
+
+Exit status: 0 when all is accounted for, 4 when a sum does not hold. That is a defect of the switch.
+
+Examples:
+  switchctl audit
+  switchctl --watch audit
+  switchctl --json audit | jq '.differences'")]
+    Audit,
     /// Deadlock suspicions, current and past.
     #[command(after_help = "\
 An egress is suspected when frames wait and none has left for the time `deadlock.detect`. Current ones
@@ -280,6 +301,7 @@ impl Command {
             | Self::Queues { .. }
             | Self::Pfc
             | Self::Levels
+            | Self::Audit
             | Self::Neighbors
             | Self::Flows { .. }
             | Self::Deadlock { command: None }
@@ -636,7 +658,7 @@ mod tests {
     #[test]
     fn the_help_tells_every_exit_status() {
         let help = Cli::command().render_long_help().to_string();
-        for status in [0, EXIT_BAD, EXIT_USAGE, EXIT_UNREACHABLE] {
+        for status in [0, EXIT_BAD, EXIT_USAGE, EXIT_UNREACHABLE, EXIT_UNBALANCED] {
             assert!(help.contains(&format!("\n  {status}  ")), "{status}");
         }
     }

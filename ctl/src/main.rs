@@ -21,8 +21,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use cli::{
-    Cli, Command, ConfigCommand, DeadlockCommand, XdpCommand, EXIT_BAD, EXIT_UNREACHABLE,
-    EXIT_USAGE,
+    Cli, Command, ConfigCommand, DeadlockCommand, XdpCommand, EXIT_BAD, EXIT_UNBALANCED,
+    EXIT_UNREACHABLE, EXIT_USAGE,
 };
 use output::Output;
 use target::TargetError;
@@ -57,6 +57,7 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Queues { all } => show::queues(target, output, *all)?,
         Command::Pfc => show::pfc(target, output)?,
         Command::Levels => show::levels(target, output)?,
+        Command::Audit => show::audit(target, output)?,
         Command::Deadlock { command: None } => show::deadlock(target, output)?,
         Command::Deadlock {
             command: Some(DeadlockCommand::Show { id, svg }),
@@ -92,6 +93,9 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
 }
 
 fn exit_code(command: &Command, error: &anyhow::Error) -> u8 {
+    if error.is::<show::Unbalanced>() {
+        return EXIT_UNBALANCED;
+    }
     match error.downcast_ref() {
         Some(TargetError::Several { .. } | TargetError::BadName(_) | TargetError::Conflict(..)) => {
             EXIT_USAGE

@@ -33,8 +33,11 @@ pub fn watch(
     };
     let mut before: Option<String> = None;
     loop {
-        show(&output)?;
+        let outcome = show(&output);
         let now = output.taken();
+        if let (Err(_), true) = (&outcome, now.is_empty()) {
+            return outcome;
+        }
         let shown = match (&before, mark) {
             (Some(before), Some(mark)) if !output.is_json() => changes(before, &now, mark),
             _ => now.clone(),
@@ -51,6 +54,8 @@ pub fn watch(
             write!(stdout, "{gap}{shown}")?;
         }
         stdout.flush()?;
+        // What was found bad is shown before it ends the watch.
+        outcome?;
         before = Some(now);
         std::thread::sleep(interval);
     }

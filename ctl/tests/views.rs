@@ -287,3 +287,74 @@ fn neighbors_tell_what_does_not_fit() {
     let nobody = shown(&["neighbors"], "/v1/neighbors", &json!([]));
     assert_eq!(nobody, "no neighbour is heard\n");
 }
+
+/// One port whose numbers add up, but for what `change` does to them.
+fn books(change: impl FnOnce(&mut Value)) -> Value {
+    let mut body = json!({
+        "ports": [{
+            "port": "s2", "received": 100, "admitted": 90, "admitted_by_core": 90, "read": 7,
+            "refused": {"no_route": 3}, "delivered": 80, "given_up": {"aged": 2},
+            "dropped_by_core": {"aged": 2, "no_route": 3}, "held": 8, "waiting": 5, "sent_data": 50,
+            "sent_data_by_core": 50, "sent_control": 4, "completed": 51, "with_transmitter": 3,
+            "not_sent": 0, "lent": 164, "lost_by_kernel": 1
+        }],
+        "memory": {"chunks": 100, "free": 27, "marked_free": 27, "held_by_core": 8, "control": 1, "receiving": 64}
+    });
+    change(&mut body);
+    body
+}
+
+#[test]
+fn an_audit_shows_where_every_frame_is() {
+    let body = books(|_| ());
+    assert_eq!(
+        shown(&["audit"], "/v1/audit", &body),
+        support::lines(
+            "
+|port  received  delivered  held  read  dropped on arrival  dropped later
+|s2         100         80     8     7  3 no_route          2 aged
+|
+|port  waiting  data sent  control sent  completed  with transmitter  lent to the kernel  lost by the kernel
+|s2          5         50             4         51                 3                  64                   1
+|
+|frames  100 received = 80 delivered + 8 held + 7 read + 5 dropped
+|memory  100 chunks = 27 free + 64 lent to the kernel + 8 held + 1 of control frames
+|all is accounted for"
+        )
+    );
+    assert_json(&["audit"], "/v1/audit", &body);
+}
+
+#[test]
+fn what_does_not_add_up_is_named_and_has_a_status_of_its_own() {
+    let body = books(|body| body["ports"][0]["held"] = json!(9)).to_string();
+    for arguments in [&["audit"][..], &["--watch=0.1", "audit"]] {
+        let run = FakeDaemon::good("/v1/audit", &body).run(arguments);
+        assert_eq!(run.code, Some(4), "{}", run.stdout);
+        let differences: Vec<&str> = run
+            .stdout
+            .lines()
+            .filter(|line| line.starts_with("DIFFERENCE"))
+            .collect();
+        assert_eq!(
+            differences,
+            [
+                "DIFFERENCE  port s2: admitted = delivered + given up + held: 90 on the left, 91 on the right",
+                "DIFFERENCE  the switch: held = held by the core: 9 on the left, 8 on the right"
+            ]
+        );
+        assert!(!run.stdout.contains("all is accounted for"));
+        assert!(
+            run.stderr
+                .starts_with("switchctl: 2 of the sums above do not hold"),
+            "{}",
+            run.stderr
+        );
+    }
+    let run = FakeDaemon::good("/v1/audit", &body).run(&["--json", "audit"]);
+    let printed: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(
+        (run.code, printed["differences"][0]["right"].clone()),
+        (Some(4), json!(91))
+    );
+}

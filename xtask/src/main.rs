@@ -1,4 +1,4 @@
-//! `cargo xtask`: set-up, the demo, the lab, the tests, the benchmark, the dashboards, the book, and the package.
+//! `cargo xtask`: set-up, the demo, the lab, the tests, fuzzing, the benchmark, the dashboards, the book, and the package.
 #![forbid(unsafe_code)]
 
 mod book;
@@ -6,6 +6,7 @@ mod build;
 mod clean_net;
 mod dashboards;
 mod dist;
+mod fuzz;
 mod root;
 mod setup;
 mod soak;
@@ -47,6 +48,9 @@ enum Command {
     /// Run what takes too long for the tests: Theorem 1 on ten thousand random networks, with and without faults.
     #[command(after_help = SOAK_HELP)]
     Soak(SoakArguments),
+    /// Fuzz parsers, files and the whole switch with cargo-fuzz.
+    #[command(after_help = FUZZ_HELP)]
+    Fuzz(FuzzArguments),
     /// Write the Grafana dashboards and the Prometheus rules of packaging/ anew from their source.
     Dashboards(DashboardsArguments),
     /// Render the book with mdBook.
@@ -122,6 +126,15 @@ A network that breaks its promise is told with its seed and the command that rep
 
 Example:
   cargo xtask soak --networks 1000";
+
+const FUZZ_HELP: &str = "\
+Needs cargo-fuzz and a nightly toolchain, and says how to get them. One process at a time, of 2 GiB at most. New inputs go to
+target/fuzz/corpus. What a target finds is in fuzz/artifacts, and the exit status is 1.
+
+Examples:
+  cargo xtask fuzz lldp --seconds 60
+  cargo xtask fuzz --executions 1000000
+  cargo xtask fuzz clcm --executions 100000000 --keep --record";
 
 const BOOK_HELP: &str = "\
 Writes target/book/index.html. Needs mdBook 0.4:
@@ -254,6 +267,25 @@ struct SoakArguments {
 }
 
 #[derive(Debug, Args)]
+struct FuzzArguments {
+    /// Which targets of fuzz/fuzz_targets [default: all].
+    #[arg(value_name = "TARGET")]
+    targets: Vec<String>,
+    /// Each target ends after this many executions.
+    #[arg(long, value_name = "COUNT")]
+    executions: Option<u64>,
+    /// Each target ends after this long [default: 60, unless --executions says when].
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<u64>,
+    /// Make the smallest set of inputs that reaches what was reached the committed corpus.
+    #[arg(long)]
+    keep: bool,
+    /// Write what was run into the book.
+    #[arg(long)]
+    record: bool,
+}
+
+#[derive(Debug, Args)]
 struct DashboardsArguments {
     /// Where the book's pages are, which the alerts' runbook_url points to.
     #[arg(long, value_name = "URL", default_value = weir_monitoring::BOOK)]
@@ -383,6 +415,16 @@ fn run(command: Command) -> Result<()> {
                 .out
                 .unwrap_or_else(|| build::root().join("target/soak"));
             soak::run(soak.networks, soak.first, &directory)
+        }
+        Command::Fuzz(fuzz) => {
+            const SECONDS: u64 = 60;
+            let bound = fuzz::Bound {
+                executions: fuzz.executions,
+                seconds: fuzz
+                    .seconds
+                    .or(fuzz.executions.is_none().then_some(SECONDS)),
+            };
+            fuzz::run(&fuzz.targets, bound, fuzz.keep, fuzz.record)
         }
         Command::Dashboards(dashboards) => {
             let directory = dashboards.out.unwrap_or_else(build::root);

@@ -1,5 +1,6 @@
 //! What the daemon says, as tables.
 
+mod audit;
 mod events;
 mod flight;
 mod flows;
@@ -14,6 +15,7 @@ use weir_api::daemon::{Deadlocks, Levels, Pfc, Port, Queue, Status};
 use crate::output::Output;
 use crate::target::Target;
 
+pub use audit::{audit, Unbalanced};
 pub use events::events;
 pub use flight::flight;
 pub use flows::flows;

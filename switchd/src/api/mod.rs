@@ -1,5 +1,6 @@
 //! The HTTP API on the daemon's Unix socket; its bodies are in [`weir_api::daemon`].
 
+pub mod audit;
 pub mod capture;
 pub mod flights;
 pub mod flows;
@@ -27,6 +28,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use serde::Deserialize;
 use tokio::net::UnixListener;
+use weir_api::audit::Audit;
 use weir_api::daemon::{
     Deadlocks, Error, EventPage, FlightRecord, Flows, History, Levels, Pfc, Port, Queue, Status,
 };
@@ -59,6 +61,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/history", get(history))
         .route("/v1/neighbors", get(neighbours))
         .route("/v1/flows", get(flows))
+        .route("/v1/audit", get(books))
         .route("/v1/overview", get(whole))
         .merge(routes::router())
         .merge(reload::router())
@@ -202,6 +205,16 @@ async fn flows(State(shared): State<Arc<Shared>>) -> Result<Json<Flows>, ApiErro
     Ok(Json(flows::flows(&shared.info, &snapshot)))
 }
 
+async fn books(State(shared): State<Arc<Shared>>) -> Result<Json<Audit>, ApiError> {
+    let wanted = Tables {
+        accounts: true,
+        ..Tables::NONE
+    };
+    let snapshot = shared.inspect(wanted).await.ok_or_else(ApiError::silence)?;
+    let names = shared.info.ports.iter().map(|port| port.name.as_str());
+    Ok(Json(audit::audit(names, &snapshot)))
+}
+
 async fn whole(State(shared): State<Arc<Shared>>) -> Json<Overview> {
     let snapshot = shared.fresh_snapshot().await;
     Json(overview::overview(&shared, &snapshot))
@@ -226,7 +239,7 @@ async fn not_found(uri: Uri) -> ApiError {
         error: format!(
             "there is no {}; there are /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/levels, \
              /v1/deadlocks, /v1/deadlocks/ID, /v1/events, /v1/history, /v1/neighbors, /v1/routes, \
-             /v1/flows, /v1/captures, /v1/overview, /v1/pfcwd and /v1/reload",
+             /v1/flows, /v1/captures, /v1/audit, /v1/overview, /v1/pfcwd and /v1/reload",
             uri.path()
         ),
     }

@@ -209,7 +209,7 @@ fn drops(port: &PortSnapshot) -> impl Iterator<Item = (String, u64)> + '_ {
         .filter(|(_, count)| *count > 0)
 }
 
-fn kernel_losses(losses: &messages::KernelLosses) -> KernelLosses {
+pub(super) fn kernel_losses(losses: &messages::KernelLosses) -> KernelLosses {
     KernelLosses {
         rx_dropped_total: losses.rx_dropped,
         rx_ring_full_total: losses.rx_ring_full,

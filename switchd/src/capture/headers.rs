@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use weir_core::wire::clcm::Clcm;
 use weir_core::wire::echo::Echo;
-use weir_core::wire::ethernet::{EthernetView, ETHERTYPE_CLCM, ETHERTYPE_MAC_CONTROL};
+use weir_core::wire::ethernet::{
+    EthernetView, ETHERTYPE_CLCM, ETHERTYPE_MAC_CONTROL, NEAREST_BRIDGE_ADDRESS,
+};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{MacAddress, Priority, Quanta};
 
@@ -149,6 +151,8 @@ fn kind_of(ethernet: &EthernetView<'_>, frame: &[u8]) -> Kind {
             Ok(MacControl::Pfc { times }) => Kind::Pfc(times),
             Err(_) => Kind::BadControl,
         },
+        // Of that EtherType to anybody else, it is data: the EtherType is for local experiments of all kinds.
+        ETHERTYPE_CLCM if ethernet.destination() != NEAREST_BRIDGE_ADDRESS => Kind::Data,
         ETHERTYPE_CLCM if Echo::is_echo(frame) => {
             Echo::parse(frame).map_or(Kind::BadControl, Kind::Echo)
         }
@@ -210,4 +214,19 @@ fn ipv6(packet: &[u8]) -> Option<IpHeader> {
         dscp: class >> 2,
         ports: ports(header[6], packet.get(LENGTH..)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clcms_ethertype_to_a_host_is_data() {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+        frame.extend(ETHERTYPE_CLCM.to_be_bytes());
+        frame.extend([0; 46]);
+        assert_eq!(Headers::of(&frame).kind, Kind::Data);
+        frame[..6].copy_from_slice(&NEAREST_BRIDGE_ADDRESS.0);
+        assert_eq!(Headers::of(&frame).kind, Kind::BadControl);
+    }
 }

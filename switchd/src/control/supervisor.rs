@@ -400,6 +400,10 @@ impl Supervisor {
         if snapshot.tables.flows {
             snapshot.flows.make_room();
         }
+        if snapshot.tables.accounts {
+            let port_count = self.shared.info.ports.len();
+            snapshot.accounts.make_room(port_count);
+        }
         self.in_flight = self
             .link
             .requests

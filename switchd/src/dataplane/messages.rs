@@ -11,6 +11,7 @@ use weir_core::switch::{LevelEntry, PriorityGauges};
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{Command, CommandError, Duration, Instant, Switch, WatchdogConfig};
 
+use super::accounts::AccountTable;
 use super::tables::{FlowTable, RouteTables, Tables};
 use super::tap::Tap;
 use crate::metrics::histogram::Histogram;
@@ -71,6 +72,8 @@ pub struct Snapshot {
     pub routes: RouteTables,
     /// Recent flows, if `tables` has them.
     pub flows: FlowTable,
+    /// The loop's books, if `tables` has them.
+    pub accounts: AccountTable,
     /// Frames inside the switch.
     pub held_frames: u64,
     /// UMEM frames in all.

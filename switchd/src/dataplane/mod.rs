@@ -4,6 +4,7 @@
 //! [`Dataplane::start`] opens everything and starts the threads; from then on they and the control plane speak through
 //! the bounded queues of [`messages`].
 
+pub mod accounts;
 mod hand_over;
 mod io;
 mod lane;

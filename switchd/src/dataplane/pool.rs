@@ -26,6 +26,11 @@ impl Pool {
         self.free.len()
     }
 
+    /// True while the chunk is here.
+    pub(super) fn is_free(&self, chunk: Chunk) -> bool {
+        self.is_free.get(chunk as usize) == Some(&true)
+    }
+
     /// Chunks in all.
     pub(super) fn count(&self) -> usize {
         self.is_free.len()

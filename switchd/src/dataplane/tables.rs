@@ -1,4 +1,4 @@
-//! Routes and recent flows in a [`Snapshot`](super::messages::Snapshot), for whoever asked for them: they
+//! Routes, recent flows and the loop's books in a [`Snapshot`](super::messages::Snapshot), for whoever asked for them: they
 //! are larger than what every sample needs.
 
 use weir_core::switch::{FlowRecord, PinEntry};
@@ -20,6 +20,8 @@ pub struct Tables {
     pub routes: bool,
     /// Recent flows.
     pub flows: bool,
+    /// The loop's books.
+    pub accounts: bool,
 }
 
 impl Tables {
@@ -27,6 +29,7 @@ impl Tables {
     pub const NONE: Self = Self {
         routes: false,
         flows: false,
+        accounts: false,
     };
 
     /// These and those.
@@ -35,12 +38,15 @@ impl Tables {
         Self {
             routes: self.routes || other.routes,
             flows: self.flows || other.flows,
+            accounts: self.accounts || other.accounts,
         }
     }
 
     /// True when every one of `wanted` is among these.
     pub const fn cover(self, wanted: Self) -> bool {
-        (self.routes || !wanted.routes) && (self.flows || !wanted.flows)
+        (self.routes || !wanted.routes)
+            && (self.flows || !wanted.flows)
+            && (self.accounts || !wanted.accounts)
     }
 }
 

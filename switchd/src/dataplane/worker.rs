@@ -23,6 +23,7 @@ use weir_core::{
 };
 use weir_ebpf::FrameClass;
 
+use super::accounts::Accounts;
 use super::io::{Batch, Io, BATCH};
 use super::messages::{Answer, PortSnapshot, Request, RoundStats, Snapshot};
 use super::pool::{Chunk, Pool};
@@ -77,8 +78,7 @@ pub(super) struct Worker<I> {
     switch: Switch,
     pool: Pool,
     ports: Vec<PortState>,
-    /// By chunk: true while it carries a control frame of ours.
-    is_control: Vec<bool>,
+    accounts: Accounts,
     queues: Queues,
     taps: Taps,
     clock: fn() -> Instant,
@@ -122,7 +122,7 @@ impl<I: Io> Worker<I> {
         Self {
             io,
             switch,
-            is_control: vec![false; pool.count()],
+            accounts: Accounts::new(ports.len(), pool.count()),
             pool,
             ports: ports
                 .into_iter()
@@ -170,12 +170,7 @@ impl<I: Io> Worker<I> {
         if self.switch.next_timeout().is_some_and(|due| due <= now) {
             self.switch.handle_timeout(now);
         }
-        while let Some(discarded) = self.switch.poll_discarded() {
-            if self.taps.is_on() {
-                self.show_discarded(now, &discarded);
-            }
-            self.pool.give_back(discarded.handle.0);
-        }
+        self.take_discarded(now);
         for port in 0..self.ports.len() {
             busy |= self.transmit(now, port);
         }
@@ -185,6 +180,18 @@ impl<I: Io> Worker<I> {
         self.fill_rings();
         busy |= self.publish_events();
         busy
+    }
+
+    /// Takes back the memory of frames that the switch has dropped where they waited.
+    fn take_discarded(&mut self, now: Instant) {
+        while let Some(discarded) = self.switch.poll_discarded() {
+            if self.taps.is_on() {
+                self.show_discarded(now, &discarded);
+            }
+            self.accounts
+                .note_given_up(discarded.handle.0, discarded.reason);
+            self.pool.give_back(discarded.handle.0);
+        }
     }
 
     fn take_requests(&mut self, now: Instant) -> bool {
@@ -253,13 +260,21 @@ impl<I: Io> Worker<I> {
             }
             match taken {
                 Taken::Admitted { priority, mark } => {
+                    self.accounts.note_admitted(port, chunk);
                     if mark {
                         if let Some(id) = PortId::from_index(port) {
                             self.mark(id, priority, chunk);
                         }
                     }
                 }
-                Taken::Dropped(_) | Taken::Read => self.pool.give_back(chunk),
+                Taken::Dropped(reason) => {
+                    self.accounts.note_refused(port, reason);
+                    self.pool.give_back(chunk);
+                }
+                Taken::Read => {
+                    self.accounts.note_read(port);
+                    self.pool.give_back(chunk);
+                }
             }
         }
     }
@@ -367,7 +382,7 @@ impl<I: Io> Worker<I> {
                 if let Some(chunk) = chunk {
                     self.io
                         .write(chunk, &mut |buffer| frame.emit(source, buffer));
-                    self.mark_control(chunk, true);
+                    self.accounts.load_control(chunk);
                 }
                 chunk
             }
@@ -378,12 +393,17 @@ impl<I: Io> Worker<I> {
         }
         if self.io.send(port, chunk) {
             self.stats.tx_frames += 1;
+            match data {
+                Some(_) => self.accounts.note_sent_data(port),
+                None => self.accounts.note_sent_control(port),
+            }
             if let Some(state) = self.ports.get_mut(port) {
                 state.outstanding += 1;
             }
         } else {
             // The ring is longer than what may be outstanding: this is a device that is gone.
             debug_assert!(false, "the TX ring is full");
+            self.accounts.note_not_sent(port);
             self.take_back(now, id, chunk);
         }
     }
@@ -400,6 +420,7 @@ impl<I: Io> Worker<I> {
         }
         for at in 0..count {
             if let Some(chunk) = self.batch.get(at) {
+                self.accounts.note_completed(port);
                 self.take_back(now, id, chunk);
             }
         }
@@ -408,18 +429,11 @@ impl<I: Io> Worker<I> {
 
     /// A transmitter is done with a chunk.
     fn take_back(&mut self, now: Instant, id: PortId, chunk: Chunk) {
-        let control = self.is_control.get(chunk as usize).copied();
-        if control == Some(true) {
-            self.mark_control(chunk, false);
+        if self.accounts.unload_control(chunk) {
             self.pool.give_back(chunk);
         } else if let Some(handle) = self.switch.complete(now, id, FrameHandle(chunk)) {
+            self.accounts.note_delivered(handle.0);
             self.pool.give_back(handle.0);
-        }
-    }
-
-    fn mark_control(&mut self, chunk: Chunk, control: bool) {
-        if let Some(flag) = self.is_control.get_mut(chunk as usize) {
-            *flag = control;
         }
     }
 
@@ -443,6 +457,7 @@ impl<I: Io> Worker<I> {
                 if self.batch.is_empty() {
                     break;
                 }
+                self.accounts.note_lent(port, self.batch.as_slice().len());
                 self.io.fill(port, self.batch.as_slice());
             }
         }
@@ -463,6 +478,14 @@ impl<I: Io> Worker<I> {
     }
 
     fn fill_snapshot(&mut self, now: Instant, mut snapshot: Box<Snapshot>) {
+        if snapshot.tables.accounts {
+            // What a command of this round had dropped is neither held nor back yet.
+            self.take_discarded(now);
+            let outstanding = self.ports.iter().map(|state| state.outstanding);
+            snapshot
+                .accounts
+                .fill(&self.accounts, &self.pool, outstanding);
+        }
         snapshot.at = now;
         snapshot.held_frames = self.switch.held_frames() as u64;
         snapshot.umem_frames = self.pool.count() as u64;

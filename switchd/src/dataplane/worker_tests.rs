@@ -1,5 +1,7 @@
 //! The loop over rings in plain memory, in virtual time: what becomes of frames, requests and events.
 
+#[path = "worker_tests/audit.rs"]
+mod audit;
 #[path = "worker_tests/bench.rs"]
 mod bench;
 #[path = "worker_tests/ecn.rs"]
@@ -91,7 +93,7 @@ fn a_full_buffer_pauses_its_neighbour_and_lets_it_resume() {
     assert_eq!(told, [Some(Quanta::MAX), Some(Quanta::ZERO)]);
     assert_eq!(bench.sent_by(1).len(), 16);
     assert_eq!(bench.sent_by(2), Vec::<Vec<u8>>::new());
-    assert!(!bench.worker.is_control.contains(&true));
+    assert_eq!(bench.worker.accounts.control_chunks().count(), 0);
     bench.assert_conserved();
 }
 

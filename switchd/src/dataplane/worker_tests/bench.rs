@@ -16,6 +16,10 @@ use weir_core::{
 };
 use weir_ebpf::Meta;
 
+use weir_api::audit::Audit;
+
+use crate::api::audit::audit;
+
 use super::super::*;
 use super::fake_io::{clock, set_clock, FakeIo, Sent};
 
@@ -41,6 +45,8 @@ pub(super) struct Setup {
     /// The lossless class has Levels.
     pub(super) has_levels: bool,
     /// Of every class.
+    pub(super) age_limit: Option<Duration>,
+    /// Of every class.
     pub(super) ecn: Option<RedConfig>,
     /// Of each lossy (port, priority); a lossless one has four times as much.
     pub(super) buffer: Bytes,
@@ -57,6 +63,7 @@ impl Default for Setup {
             outstanding_max: 64,
             event_capacity: 64,
             has_levels: false,
+            age_limit: None,
             ecn: None,
             buffer: Bytes::new(8 * 1024),
             ring: RING,
@@ -177,6 +184,15 @@ impl Bench {
         self.snapshots.try_recv().unwrap()
     }
 
+    /// The books as `GET /v1/audit` tells them.
+    pub(super) fn audit(&mut self) -> Audit {
+        let mut snapshot = Box::<Snapshot>::default();
+        snapshot.tables.accounts = true;
+        self.worker.fill_snapshot(self.now, snapshot);
+        let snapshot = self.snapshots.try_recv().unwrap();
+        audit(["a", "b", "c"].into_iter(), &snapshot)
+    }
+
     pub(super) fn is_notified(&self) -> bool {
         let mut descriptors = [PollFd::new(self.notify.as_fd(), PollFlags::POLLIN)];
         poll(&mut descriptors, PollTimeout::ZERO).unwrap() == 1
@@ -185,8 +201,7 @@ impl Bench {
     /// Every chunk is free, lent to a kernel, held by the switch, or carries a control frame.
     pub(super) fn assert_conserved(&self) {
         let worker = &self.worker;
-        let control = worker.is_control.iter().enumerate();
-        let control: Vec<_> = control.filter_map(|(at, is)| is.then_some(at)).collect();
+        let control: Vec<_> = worker.accounts.control_chunks().collect();
         for chunk in &control {
             assert!(
                 worker.io.is_with_transmitter(*chunk),
@@ -214,7 +229,7 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
             buffer: setup.buffer,
         },
         weight: 1,
-        age_limit: None,
+        age_limit: setup.age_limit,
         ecn: setup.ecn,
     };
     let mut classes = [lossy; 8];

@@ -196,7 +196,7 @@ fn let_go(bench: &mut Bench) -> Result<(), TestCaseError> {
 }
 
 /// Every frame that was admitted has left: unchanged, once at each port, in order.
-fn assert_delivered(bench: &Bench, input: &Input) -> Result<(), TestCaseError> {
+fn assert_delivered(bench: &mut Bench, input: &Input) -> Result<(), TestCaseError> {
     let mut delivered = BTreeSet::new();
     let mut last = BTreeMap::new();
     let mut seen = BTreeSet::new();
@@ -219,6 +219,23 @@ fn assert_delivered(bench: &Bench, input: &Input) -> Result<(), TestCaseError> {
         admitted += counters.priority.iter().map(|it| it.rx_frames).sum::<u64>();
         dropped += counters.drops_total();
     }
+    let audit = bench.audit();
+    prop_assert_eq!(audit.differences(), []);
+    prop_assert_eq!(audit.ports.iter().map(|port| port.held).sum::<u64>(), 0);
+    let given_up = audit.ports.iter().flat_map(|port| port.given_up.values());
+    prop_assert_eq!(
+        given_up.sum::<u64>(),
+        0,
+        "nothing here is dropped where it waits"
+    );
+    prop_assert_eq!(
+        audit.ports.iter().map(|port| port.received).sum::<u64>(),
+        input.arrived
+    );
+    prop_assert_eq!(
+        audit.ports.iter().map(|port| port.read).sum::<u64>(),
+        input.control
+    );
     prop_assert_eq!(delivered.len() as u64, admitted);
     prop_assert_eq!(admitted + dropped + input.control, input.arrived);
     prop_assert_eq!(bench.worker.stats.rx_frames, input.arrived);
@@ -253,9 +270,10 @@ proptest! {
         for op in &ops {
             input.apply(&mut bench, op);
             bench.assert_conserved();
+            prop_assert_eq!(bench.audit().differences(), []);
         }
         let_go(&mut bench)?;
-        assert_delivered(&bench, &input)?;
-        prop_assert!(!bench.worker.is_control.contains(&true));
+        assert_delivered(&mut bench, &input)?;
+        prop_assert_eq!(bench.worker.accounts.control_chunks().count(), 0);
     }
 }

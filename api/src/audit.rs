@@ -1,0 +1,292 @@
+//! `GET /v1/audit`: where every frame and every chunk of packet memory is, at one moment.
+//!
+//! The daemon only tells numbers. Whoever reads them does the sums, by [`Audit::differences`].
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Reasons that also drop frames which were admitted before. The switch core counts copies under them: a flooded frame may
+/// have lost some copies and have been delivered all the same.
+const LATE_REASONS: [&str; 3] = ["aged", "storm", "lifetime"];
+
+/// `GET /v1/audit`. All numbers are of one moment, between two steps of the dataplane.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audit {
+    /// Each port.
+    pub ports: Vec<PortAudit>,
+    /// The packet memory.
+    pub memory: MemoryAudit,
+}
+
+/// One port: what the polling loop noted beside what the switch core counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortAudit {
+    /// The port.
+    pub port: String,
+    /// Frames taken from the RX ring.
+    pub received: u64,
+    /// Frames among them that the switch took, as the loop noted.
+    pub admitted: u64,
+    /// The same, as the switch core counted.
+    pub admitted_by_core: u64,
+    /// Control frames among them, for this switch.
+    pub read: u64,
+    /// Frames among them that were dropped on arrival, by reason.
+    pub refused: BTreeMap<String, u64>,
+    /// Admitted frames from this port whose last copy was sent.
+    pub delivered: u64,
+    /// Admitted frames from this port that were dropped where they waited, by reason.
+    pub given_up: BTreeMap<String, u64>,
+    /// Drops that the switch core counted, by reason.
+    pub dropped_by_core: BTreeMap<String, u64>,
+    /// Chunks that carry a frame from this port.
+    pub held: u64,
+    /// Copies of frames that wait to leave by this port.
+    pub waiting: u64,
+    /// Data frames handed to this port's transmitter, as the loop noted.
+    pub sent_data: u64,
+    /// The same, as the switch core counted.
+    pub sent_data_by_core: u64,
+    /// Control frames handed to this port's transmitter.
+    pub sent_control: u64,
+    /// Frames that this port's transmitter is done with.
+    pub completed: u64,
+    /// Frames that this port's transmitter has.
+    pub with_transmitter: u64,
+    /// Frames that this port's TX ring had no place for.
+    pub not_sent: u64,
+    /// Chunks that were ever given to the kernel to receive into at this port.
+    pub lent: u64,
+    /// What the kernel lost at this port before the switch saw it.
+    pub lost_by_kernel: u64,
+}
+
+impl PortAudit {
+    /// Chunks that the kernel has to receive into: in the fill ring, or in the RX ring with a frame.
+    pub fn receiving(&self) -> u64 {
+        self.lent.saturating_sub(self.received)
+    }
+}
+
+/// The chunks of the UMEM.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryAudit {
+    /// All of them.
+    pub chunks: u64,
+    /// In the list of those that are nowhere else.
+    pub free: u64,
+    /// Marked as being in that list.
+    pub marked_free: u64,
+    /// Carrying frames that were admitted, as the switch core counts them.
+    pub held_by_core: u64,
+    /// Carrying control frames of this switch.
+    pub control: u64,
+    /// Neither free nor carrying anything.
+    pub receiving: u64,
+}
+
+/// Two sides that should be equal and are not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// The port, unless it is of the whole switch.
+    pub port: Option<String>,
+    /// The equation that does not hold.
+    pub equation: String,
+    /// What its left side is.
+    pub left: u64,
+    /// What its right side is.
+    pub right: u64,
+}
+
+impl Audit {
+    /// All that does not add up; empty for a switch in which every frame is accounted for.
+    pub fn differences(&self) -> Vec<Difference> {
+        let mut differences = Vec::new();
+        for port in &self.ports {
+            let mut equal = |equation: &str, left: u64, right: u64| {
+                if left != right {
+                    differences.push(Difference {
+                        port: Some(port.port.clone()),
+                        equation: equation.to_owned(),
+                        left,
+                        right,
+                    });
+                }
+            };
+            let (refused, given_up) = (sum(&port.refused), sum(&port.given_up));
+            equal(
+                "received = admitted + refused + read",
+                port.received,
+                port.admitted + refused + port.read,
+            );
+            equal(
+                "admitted = delivered + given up + held",
+                port.admitted,
+                port.delivered + given_up + port.held,
+            );
+            equal(
+                "admitted = admitted by the core",
+                port.admitted,
+                port.admitted_by_core,
+            );
+            equal(
+                "sent = completed + with the transmitter",
+                port.sent_data + port.sent_control,
+                port.completed + port.with_transmitter,
+            );
+            equal(
+                "data sent + not sent = sent by the core",
+                port.sent_data + port.not_sent,
+                port.sent_data_by_core,
+            );
+            equal("not sent = 0", port.not_sent, 0);
+            let reasons = port.refused.keys().chain(port.given_up.keys());
+            let mut reasons: Vec<&String> = reasons.chain(port.dropped_by_core.keys()).collect();
+            reasons.sort();
+            reasons.dedup();
+            for reason in reasons {
+                let of = |counts: &BTreeMap<String, u64>| counts.get(reason).copied().unwrap_or(0);
+                let noted = of(&port.refused) + of(&port.given_up);
+                let counted = of(&port.dropped_by_core);
+                let is_late = LATE_REASONS.contains(&reason.as_str());
+                if !is_late || noted > counted {
+                    let equation = format!("dropped for {reason} = dropped for it by the core");
+                    equal(&equation, noted, counted);
+                }
+            }
+        }
+        let mut equal = |equation: &str, left: u64, right: u64| {
+            if left != right {
+                differences.push(Difference {
+                    port: None,
+                    equation: equation.to_owned(),
+                    left,
+                    right,
+                });
+            }
+        };
+        let memory = &self.memory;
+        let held: u64 = self.ports.iter().map(|port| port.held).sum();
+        let receiving: u64 = self.ports.iter().map(PortAudit::receiving).sum();
+        equal("held = held by the core", held, memory.held_by_core);
+        equal("free = marked as free", memory.free, memory.marked_free);
+        equal(
+            "lent - received = chunks that carry nothing",
+            receiving,
+            memory.receiving,
+        );
+        equal(
+            "chunks = free + lent - received + held + control",
+            memory.chunks,
+            memory.free + receiving + memory.held_by_core + memory.control,
+        );
+        differences
+    }
+}
+
+fn sum(counts: &BTreeMap<String, u64>) -> u64 {
+    counts.values().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn balanced() -> Audit {
+        let counts = |reason: &str, count| BTreeMap::from([(reason.to_owned(), count)]);
+        let port = PortAudit {
+            port: "a".to_owned(),
+            received: 100,
+            admitted: 90,
+            admitted_by_core: 90,
+            read: 7,
+            refused: counts("no_route", 3),
+            delivered: 80,
+            given_up: counts("aged", 2),
+            dropped_by_core: BTreeMap::from([("no_route".to_owned(), 3), ("aged".to_owned(), 5)]),
+            held: 8,
+            waiting: 5,
+            sent_data: 50,
+            sent_data_by_core: 50,
+            sent_control: 4,
+            completed: 51,
+            with_transmitter: 3,
+            not_sent: 0,
+            lent: 164,
+            lost_by_kernel: 1,
+        };
+        let memory = MemoryAudit {
+            chunks: 100,
+            free: 27,
+            marked_free: 27,
+            held_by_core: 8,
+            control: 1,
+            receiving: 64,
+        };
+        Audit {
+            ports: vec![port],
+            memory,
+        }
+    }
+
+    fn equations(change: impl FnOnce(&mut Audit)) -> Vec<String> {
+        let mut audit = balanced();
+        change(&mut audit);
+        let differences = audit.differences().into_iter();
+        differences.map(|it| it.equation).collect()
+    }
+
+    #[test]
+    fn what_adds_up_has_no_difference() {
+        assert_eq!(balanced().differences(), []);
+    }
+
+    #[test]
+    fn every_number_is_in_an_equation() {
+        let port = |change: fn(&mut PortAudit)| equations(|audit| change(&mut audit.ports[0]));
+        let memory = |change: fn(&mut MemoryAudit)| equations(|audit| change(&mut audit.memory));
+        let found = [
+            port(|it| it.received += 1),
+            port(|it| it.admitted += 1),
+            port(|it| it.admitted_by_core += 1),
+            port(|it| it.read += 1),
+            port(|it| *it.refused.get_mut("no_route").unwrap() += 1),
+            port(|it| *it.given_up.get_mut("aged").unwrap() += 1),
+            port(|it| it.delivered += 1),
+            port(|it| it.held += 1),
+            port(|it| it.sent_data += 1),
+            port(|it| it.sent_data_by_core += 1),
+            port(|it| it.sent_control += 1),
+            port(|it| it.completed += 1),
+            port(|it| it.with_transmitter += 1),
+            port(|it| it.not_sent += 1),
+            port(|it| it.lent += 1),
+            port(|it| *it.dropped_by_core.get_mut("no_route").unwrap() += 1),
+            memory(|it| it.chunks += 1),
+            memory(|it| it.free += 1),
+            memory(|it| it.marked_free += 1),
+            memory(|it| it.held_by_core += 1),
+            memory(|it| it.control += 1),
+            memory(|it| it.receiving += 1),
+        ];
+        for (index, differences) in found.iter().enumerate() {
+            assert!(!differences.is_empty(), "{index}");
+        }
+    }
+
+    #[test]
+    fn copies_that_were_dropped_late_may_be_more_than_frames() {
+        let more = |audit: &mut Audit| {
+            audit.ports[0].dropped_by_core.insert("aged".to_owned(), 9);
+        };
+        assert_eq!(equations(more), [""; 0]);
+        let fewer = |audit: &mut Audit| {
+            audit.ports[0].dropped_by_core.insert("aged".to_owned(), 1);
+        };
+        assert_eq!(
+            equations(fewer),
+            ["dropped for aged = dropped for it by the core"]
+        );
+    }
+}

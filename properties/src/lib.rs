@@ -1,0 +1,27 @@
+//! What must hold of Weir's parsers and of the whole switch, whatever the input.
+//!
+//! Each property is a function of bytes that panics where it does not hold. The libFuzzer targets in `fuzz/` call
+//! one each; the tests of this crate call the same ones on stable Rust, with proptest's input and with the committed
+//! corpora.
+#![forbid(unsafe_code)]
+
+pub mod api;
+pub mod files;
+pub mod switch;
+pub mod wire;
+
+/// A property: panics with the reason where `bytes` break it.
+pub type Property = fn(bytes: &[u8]);
+
+/// All properties by the name of their fuzz target, which is also that of the corpus in `fuzz/corpus`.
+pub const PROPERTIES: [(&str, Property); 9] = [
+    ("frame", wire::frame),
+    ("mac_control", wire::mac_control),
+    ("clcm", wire::clcm),
+    ("echo", wire::echo),
+    ("lldp", wire::lldp),
+    ("config", files::config),
+    ("scenario", files::scenario),
+    ("api", api::bodies),
+    ("switch", switch::any_operations),
+];

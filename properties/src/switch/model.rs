@@ -1,0 +1,172 @@
+//! What the switch does, from the list of all its frames: slow, and plain.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use weir_core::wire::clcm::Clcm;
+use weir_core::FrameHandle;
+
+use super::setup::{CELL, FRAME_LENGTH_MAX, HEADROOM, LOSSLESS, LOSSY, PORTS, XOFF, XON};
+
+/// One frame as the model knows it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ModelFrame {
+    pub handle: FrameHandle,
+    pub ingress: u8,
+    pub priority: u8,
+    pub length: u64,
+}
+
+/// (egress, priority, ingress, destination).
+pub type QueueKey = (u8, u8, u8, u8);
+
+/// All that the switch holds and was told. Times are in nanoseconds.
+pub struct Model {
+    /// Waiting frames, oldest first.
+    pub waiting: BTreeMap<QueueKey, VecDeque<ModelFrame>>,
+    /// Sent and not completed, with the egress.
+    pub sent: Vec<(u8, ModelFrame)>,
+    /// Egress by destination.
+    pub routes: BTreeMap<u8, u8>,
+    pub up: [bool; PORTS],
+    /// Control messages that wait to be sent.
+    pub messages: [VecDeque<Clcm>; PORTS],
+    pub pause_all: [u64; PORTS],
+    pub pause: [[u64; 8]; PORTS],
+    /// (ingress, until) by (egress, priority).
+    pub rules: BTreeMap<(u8, u8), (u8, u64)>,
+    raise: [[Raise; 8]; PORTS],
+    pub pausing: [[bool; 8]; PORTS],
+}
+
+/// What a release did to an ingress buffer's thresholds.
+#[derive(Clone, Copy, Debug, Default)]
+enum Raise {
+    #[default]
+    None,
+    Active {
+        xoff: u64,
+        xon: u64,
+        until: u64,
+    },
+    /// Over, but the occupancy has not been at or below the normal xoff since.
+    Draining {
+        xoff: u64,
+    },
+}
+
+impl Model {
+    pub fn new() -> Self {
+        Self {
+            waiting: BTreeMap::new(),
+            sent: Vec::new(),
+            routes: (0..PORTS as u8).map(|port| (port, port)).collect(),
+            up: [true; PORTS],
+            messages: Default::default(),
+            pause_all: [0; PORTS],
+            pause: [[0; 8]; PORTS],
+            rules: BTreeMap::new(),
+            raise: Default::default(),
+            pausing: Default::default(),
+        }
+    }
+
+    fn raise_of(&mut self, port: u8, priority: u8) -> &mut Raise {
+        &mut self.raise[usize::from(port)][usize::from(priority)]
+    }
+
+    pub fn thresholds(&self, port: u8, priority: u8) -> (u64, u64) {
+        match self.raise[usize::from(port)][usize::from(priority)] {
+            Raise::Active { xoff, xon, .. } => (xoff, xon),
+            Raise::None | Raise::Draining { .. } => (XOFF, XON),
+        }
+    }
+
+    pub fn limit(&self, port: u8, priority: u8) -> u64 {
+        if !LOSSLESS.contains(&priority) {
+            return LOSSY;
+        }
+        match self.raise[usize::from(port)][usize::from(priority)] {
+            Raise::None => XOFF + HEADROOM,
+            Raise::Active { xoff, .. } | Raise::Draining { xoff } => xoff + HEADROOM,
+        }
+    }
+
+    pub fn raise(&mut self, port: u8, priority: u8, until: u64) {
+        let extra = FRAME_LENGTH_MAX.div_ceil(CELL) * CELL;
+        let xoff = (self.occupancy(port, priority) + extra).clamp(XOFF, XOFF + HEADROOM);
+        let before = match *self.raise_of(port, priority) {
+            Raise::Active { until, .. } => until,
+            _ => 0,
+        };
+        *self.raise_of(port, priority) = Raise::Active {
+            xoff,
+            xon: (xoff - extra).max(XON),
+            until: until.max(before),
+        };
+    }
+
+    /// Raises end by the clock, and their limit with the frames that they let in.
+    pub fn settle_raises(&mut self, now: u64) {
+        for port in 0..PORTS as u8 {
+            for priority in LOSSLESS {
+                let occupancy = self.occupancy(port, priority);
+                let raise = self.raise_of(port, priority);
+                match *raise {
+                    Raise::Active { xoff, until, .. } if until <= now => {
+                        *raise = Raise::Draining { xoff };
+                    }
+                    _ => {}
+                }
+                if matches!(raise, Raise::Draining { .. }) && occupancy <= XOFF {
+                    *raise = Raise::None;
+                }
+            }
+        }
+    }
+
+    pub fn frames(&self) -> impl Iterator<Item = &ModelFrame> {
+        self.waiting
+            .values()
+            .flatten()
+            .chain(self.sent.iter().map(|(_, frame)| frame))
+    }
+
+    pub fn occupancy(&self, port: u8, priority: u8) -> u64 {
+        self.frames()
+            .filter(|frame| frame.ingress == port && frame.priority == priority)
+            .map(|frame| frame.length.div_ceil(CELL) * CELL)
+            .sum()
+    }
+
+    pub fn backlog(&self, egress: u8, priority: u8) -> (u64, u64) {
+        self.waiting
+            .iter()
+            .filter(|((e, p, ..), _)| (*e, *p) == (egress, priority))
+            .flat_map(|(_, frames)| frames)
+            .fold((0, 0), |(bytes, count), frame| {
+                (bytes + frame.length, count + 1)
+            })
+    }
+
+    pub fn is_paused(&self, now: u64, port: u8, priority: u8) -> bool {
+        let port = usize::from(port);
+        self.pause_all[port].max(self.pause[port][usize::from(priority)]) > now
+    }
+
+    /// Head frames that may leave by `egress` now, leaving the shaper aside.
+    pub fn eligible(&self, now: u64, egress: u8) -> Vec<(QueueKey, ModelFrame)> {
+        if !self.up[usize::from(egress)] {
+            return Vec::new();
+        }
+        self.waiting
+            .iter()
+            .filter(|((e, priority, ingress, _), _)| {
+                let rule = self.rules.get(&(*e, *priority));
+                *e == egress
+                    && !self.is_paused(now, egress, *priority)
+                    && rule.is_none_or(|(only, _)| only == ingress)
+            })
+            .filter_map(|(key, frames)| frames.front().map(|frame| (*key, *frame)))
+            .collect()
+    }
+}

@@ -1,0 +1,74 @@
+//! The switch that is compared with the model: three fabric ports, two lossless classes and six lossy ones, with
+//! buffers so small that a few frames fill them.
+
+use weir_core::config::{EcmpConfig, RouteConfig};
+use weir_core::{
+    BitRate, Bytes, ClassConfig, ClassMode, MacAddress, PortConfig, PortId, PortRole, SwitchConfig,
+};
+
+/// Ports, each of which is the way to the destination of its number.
+pub const PORTS: usize = 3;
+/// Destinations that frames are sent to; nobody knows a way to the last one at first.
+pub const DESTINATIONS: u8 = PORTS as u8 + 1;
+/// What a frame is charged a multiple of, in bytes.
+pub const CELL: u64 = 256;
+/// In bytes, of each lossless class.
+pub const XOFF: u64 = 4096;
+/// In bytes, of each lossless class.
+pub const XON: u64 = 2048;
+/// In bytes, of each lossless class.
+pub const HEADROOM: u64 = 2048;
+/// Buffer of each lossy class in bytes.
+pub const LOSSY: u64 = 4096;
+/// Of each port.
+pub const RATE: BitRate = BitRate::from_mbit(1000);
+/// Priorities of the lossless classes.
+pub const LOSSLESS: [u8; 2] = [3, 4];
+/// Priorities that frames have.
+pub const PRIORITIES: [u8; 3] = [0, 3, 4];
+/// Frames are 60 B to this many bytes long.
+pub const FRAME_LENGTH_MAX: u64 = 1522;
+
+/// Destination number `number`, or a port's own address from 0x80 on.
+pub fn address(number: u8) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 0, number])
+}
+
+/// The configuration.
+pub fn config() -> SwitchConfig {
+    let class = |mode, weight| ClassConfig {
+        mode,
+        weight,
+        age_limit: None,
+        ecn: None,
+    };
+    let lossy = ClassMode::Lossy {
+        buffer: Bytes::new(LOSSY),
+    };
+    let lossless = ClassMode::Pfc {
+        xoff: Bytes::new(XOFF),
+        xon: Bytes::new(XON),
+        headroom: Bytes::new(HEADROOM),
+    };
+    let mut classes = [class(lossy, 1); 8];
+    for priority in LOSSLESS {
+        classes[usize::from(priority)] = class(lossless, 2);
+    }
+    let ports = (0..PORTS as u8)
+        .map(|port| PortConfig::new(PortRole::Fabric, RATE, address(0x80 + port)))
+        .collect();
+    let routes = (0..PORTS as u8)
+        .map(|port| RouteConfig::new(address(port), vec![PortId::new(port)]))
+        .collect();
+    let mut config = SwitchConfig {
+        cell: Bytes::new(CELL),
+        shaper_burst: Bytes::new(100_000),
+        ecmp: EcmpConfig {
+            spare_routes: 0,
+            ..EcmpConfig::default()
+        },
+        ..SwitchConfig::new(ports, classes, routes)
+    };
+    config.frame_count = config.frames_needed();
+    config
+}

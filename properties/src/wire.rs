@@ -1,0 +1,227 @@
+//! The parsers of what comes in from a wire.
+//!
+//! Of each: it does not panic; what it reads, written again, is read as the same; a frame that is cut short is refused
+//! or read as the same; and what follows the part that it reads changes nothing.
+
+use core::fmt::Debug;
+
+use weir_core::wire::clcm::{self, Clcm, Phase};
+use weir_core::wire::echo::Echo;
+use weir_core::wire::ecn::{mark_congestion, marking_of, Marking};
+use weir_core::wire::ethernet::{EthernetView, HEADER_LENGTH};
+use weir_core::wire::lldp::weir::Weir;
+use weir_core::wire::lldp::{self, Content, Lldp, Received, Skipped};
+use weir_core::wire::mac_control::MacControl;
+use weir_core::wire::{ControlFrame, CONTROL_FRAME_LENGTH_MAX};
+use weir_core::MacAddress;
+
+const SOURCE: MacAddress = MacAddress([0x02, 0x57, 0, 0, 0, 0x99]);
+/// Longer than any padding that a parser could mistake for its own.
+const PADDING: [u8; 70] = [0xa5; 70];
+
+/// The Ethernet header, and the ECN mark.
+pub fn frame(bytes: &[u8]) {
+    let Ok(view) = EthernetView::new_checked(bytes) else {
+        assert!(bytes.len() < HEADER_LENGTH, "a whole header was refused");
+        assert_eq!(marking_of(bytes), Marking::NotCapable);
+        return;
+    };
+    assert_eq!(view.destination().0, bytes[..6]);
+    assert_eq!(view.source().0, bytes[6..12]);
+    assert_eq!(view.ethertype().to_be_bytes(), bytes[12..14]);
+    assert_eq!(view.payload(), &bytes[HEADER_LENGTH..]);
+
+    let mut marked = bytes.to_vec();
+    let marking = mark_congestion(&mut marked);
+    assert_eq!(marking, marking_of(bytes), "the mark is foretold");
+    if marking != Marking::Marked {
+        assert_eq!(marked, bytes, "a frame that is not marked is not changed");
+        return;
+    }
+    let changed: Vec<usize> = (0..bytes.len())
+        .filter(|at| marked[*at] != bytes[*at])
+        .collect();
+    assert!(
+        (1..=3).contains(&changed.len()) && changed[0] > HEADER_LENGTH,
+        "a mark changes one byte, and a checksum of two: {changed:?}"
+    );
+    assert_eq!(
+        checksum_difference(bytes, changed[0]),
+        checksum_difference(&marked, changed[0]),
+        "the checksum follows the mark"
+    );
+    let once = marked.clone();
+    assert_eq!(mark_congestion(&mut marked), Marking::MarkedBefore);
+    assert_eq!(marked, once, "a second mark changes nothing");
+}
+
+/// The one's complement sum over the first 20 B of an IPv4 header whose second byte is at `tos`: it stays what it was,
+/// right or wrong, as long as the checksum follows each change. Zero for IPv6, which has none.
+fn checksum_difference(frame: &[u8], tos: usize) -> u16 {
+    let header = &frame[tos - 1..];
+    if header[0] >> 4 != 4 {
+        return 0;
+    }
+    let mut sum: u32 = header[..20]
+        .chunks_exact(2)
+        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
+        .sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    // Both are zero in one's complement.
+    if sum == 0xffff {
+        0
+    } else {
+        sum as u16
+    }
+}
+
+/// PAUSE and PFC.
+pub fn mac_control(bytes: &[u8]) {
+    let emit = |frame: &MacControl| emitted(&ControlFrame::Mac(*frame));
+    parser(bytes, MacControl::parse, emit);
+}
+
+/// Credit Loop Control Messages.
+pub fn clcm(bytes: &[u8]) {
+    parser(bytes, Clcm::parse, |message| {
+        emitted(&ControlFrame::Clcm(*message))
+    });
+    let Ok(message) = Clcm::parse(bytes) else {
+        return;
+    };
+    let count = message.hops().len();
+    assert!((1..=clcm::HOPS_MAX).contains(&count));
+    assert_eq!(message.origin(), message.hops()[0].spuid);
+    if let Phase::Release { current } = message.phase() {
+        assert!(usize::from(current) < count, "the next hop is one of them");
+    }
+    assert_eq!(message.released_at(count), None);
+    let mut longer = message;
+    assert_eq!(
+        longer.push(message.hops()[0]).is_err(),
+        count == clcm::HOPS_MAX
+    );
+    assert!(!Echo::is_echo(bytes), "a frame is of one protocol");
+}
+
+/// Echo messages.
+pub fn echo(bytes: &[u8]) {
+    parser(bytes, Echo::parse, |message| {
+        emitted(&ControlFrame::Echo(*message))
+    });
+    if Echo::parse(bytes).is_ok() {
+        assert!(Echo::is_echo(bytes));
+        assert!(Clcm::parse(bytes).is_err(), "a frame is of one protocol");
+    }
+}
+
+/// LLDP.
+pub fn lldp(bytes: &[u8]) {
+    let Ok(received) = Lldp::parse(bytes) else {
+        return;
+    };
+    let again = Lldp::parse(&emitted_lldp(&received.lldp)).expect("what was read can be written");
+    assert_eq!(
+        again,
+        Received {
+            lldp: without_unknown(received.lldp),
+            skipped: Skipped::default()
+        }
+    );
+    let shown = format!("{} {}", received.lldp.chassis, received.lldp.port);
+    assert!(
+        !shown.chars().any(char::is_control),
+        "{shown:?} goes to terminals and logs"
+    );
+    // A frame that ends where a TLV does is a whole one, with less in it, of the same sender.
+    for length in [
+        bytes.len() / 4,
+        bytes.len() / 2,
+        bytes.len() * 3 / 4,
+        bytes.len() - 1,
+    ] {
+        if let Ok(cut) = Lldp::parse(&bytes[..length]) {
+            assert_eq!(
+                (cut.lldp.chassis, cut.lldp.port),
+                (received.lldp.chassis, received.lldp.port)
+            );
+        }
+    }
+}
+
+/// A TLV of a version that is not known here is not sent.
+fn without_unknown(mut lldp: Lldp) -> Lldp {
+    if let Content::Announcement(announcement) = &mut lldp.content {
+        if let Some(Weir::Unknown(_)) = announcement.weir {
+            announcement.weir = None;
+        }
+    }
+    lldp
+}
+
+fn emitted_lldp(lldp: &Lldp) -> Vec<u8> {
+    let mut buffer = [0xa5; lldp::FRAME_LENGTH_MAX];
+    let length = lldp
+        .emit(SOURCE, &mut buffer)
+        .expect("the longest frame fits");
+    let needed = lldp
+        .emit(SOURCE, &mut buffer[..length - 1])
+        .expect_err("one byte less does not do")
+        .needed;
+    assert_eq!(needed, length);
+    buffer[..length].to_vec()
+}
+
+fn emitted(frame: &ControlFrame) -> Vec<u8> {
+    let mut buffer = [0xa5; CONTROL_FRAME_LENGTH_MAX];
+    let length = frame
+        .emit(SOURCE, &mut buffer)
+        .expect("the longest frame fits");
+    let mut small = [0; CONTROL_FRAME_LENGTH_MAX];
+    assert_eq!(
+        frame.emit(SOURCE, &mut small[..length - 1]),
+        None,
+        "one byte less does not do"
+    );
+    buffer[..length].to_vec()
+}
+
+/// The properties of a parser whose frames have a fixed part, lists of a length that they name, and padding.
+fn parser<T: PartialEq + Debug, E: PartialEq + Debug>(
+    bytes: &[u8],
+    parse: impl Fn(&[u8]) -> Result<T, E>,
+    emit: impl Fn(&T) -> Vec<u8>,
+) {
+    let whole = parse(bytes);
+    let Ok(read) = &whole else { return };
+    assert_eq!(
+        parse(&emit(read)),
+        whole,
+        "what was written is read as the same"
+    );
+    assert_eq!(
+        parse(&[bytes, &PADDING].concat()),
+        whole,
+        "padding is ignored"
+    );
+    let (mut refused, mut accepted) = (0, bytes.len());
+    while refused + 1 < accepted {
+        let middle = refused + (accepted - refused) / 2;
+        match parse(&bytes[..middle]) {
+            Ok(cut) => {
+                assert_eq!(
+                    &cut, read,
+                    "a frame that is cut short is refused or the same"
+                );
+                accepted = middle;
+            }
+            Err(_) => refused = middle,
+        }
+    }
+    assert!(
+        accepted <= emit(read).len(),
+        "{accepted} B are needed to read what takes less to write"
+    );
+}

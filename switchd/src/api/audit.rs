@@ -1,0 +1,69 @@
+//! `GET /v1/audit`.
+
+use std::collections::BTreeMap;
+
+use weir_api::audit::{Audit, MemoryAudit, PortAudit};
+use weir_core::DropReason;
+
+use super::views;
+use crate::dataplane::accounts::PortAccount;
+use crate::dataplane::messages::{PortSnapshot, Snapshot};
+
+/// The loop's books beside the core's, from a snapshot that has both; `names` are those of the ports.
+pub fn audit<'a>(names: impl Iterator<Item = &'a str>, snapshot: &Snapshot) -> Audit {
+    let accounts = &snapshot.accounts;
+    let of_port = |list: &[u64], index: usize| list.get(index).copied().unwrap_or(0);
+    let books = accounts.ports.iter().zip(&snapshot.ports);
+    let ports = names.zip(books).enumerate();
+    Audit {
+        ports: ports
+            .map(|(index, (name, (account, state)))| PortAudit {
+                held: of_port(&accounts.held, index),
+                with_transmitter: of_port(&accounts.outstanding, index),
+                ..port(name.to_owned(), account, state)
+            })
+            .collect(),
+        memory: MemoryAudit {
+            chunks: snapshot.umem_frames,
+            free: snapshot.umem_frames_free,
+            marked_free: accounts.free,
+            held_by_core: snapshot.held_frames,
+            control: accounts.control,
+            receiving: accounts.receiving,
+        },
+    }
+}
+
+fn port(name: String, account: &PortAccount, state: &PortSnapshot) -> PortAudit {
+    let by_core = &state.counters.priority;
+    PortAudit {
+        port: name,
+        received: account.received,
+        admitted: account.admitted,
+        admitted_by_core: by_core.iter().map(|it| it.rx_frames).sum(),
+        read: account.read,
+        refused: by_reason(&account.refused),
+        delivered: account.delivered,
+        given_up: by_reason(&account.given_up),
+        dropped_by_core: by_reason(&state.counters.drops),
+        held: 0,
+        waiting: state.gauges.iter().map(|it| it.egress_frames).sum(),
+        sent_data: account.sent_data,
+        sent_data_by_core: by_core.iter().map(|it| it.tx_frames).sum(),
+        sent_control: account.sent_control,
+        completed: account.completed,
+        with_transmitter: 0,
+        not_sent: account.not_sent,
+        lent: account.lent,
+        lost_by_kernel: views::kernel_losses(&state.kernel).total(),
+    }
+}
+
+/// Those that ever happened.
+fn by_reason(counts: &[u64; DropReason::COUNT]) -> BTreeMap<String, u64> {
+    DropReason::ALL
+        .into_iter()
+        .map(|reason| (reason.name().to_owned(), counts[reason.index()]))
+        .filter(|(_, count)| *count > 0)
+        .collect()
+}

@@ -1,0 +1,228 @@
+//! The loop's own books: where every chunk is, and what became of every frame.
+//!
+//! They are kept beside the switch core's counters and the pool's list, not read from them, so that an audit
+//! that compares the two sides can fail. A frame costs a note of two bytes and a few sums.
+
+use weir_core::{DropReason, PortId};
+
+use super::pool::{Chunk, Pool};
+
+/// What a chunk carries while it is with the switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cargo {
+    /// Nothing: it is free, or the kernel has it to receive into.
+    Nothing,
+    /// A control frame of ours that a transmitter has.
+    Control,
+    /// A data frame that came in by this port.
+    Data(PortId),
+}
+
+/// One port's book. Counts since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortAccount {
+    /// Frames taken from the RX ring.
+    pub received: u64,
+    /// Control frames among them that were for this switch.
+    pub read: u64,
+    /// Frames among them that were dropped on arrival, by [`DropReason::index`].
+    pub refused: [u64; DropReason::COUNT],
+    /// Frames among them that the switch took.
+    pub admitted: u64,
+    /// Admitted frames from this port whose last copy a transmitter has sent.
+    pub delivered: u64,
+    /// Admitted frames from this port that were dropped where they waited, by [`DropReason::index`].
+    pub given_up: [u64; DropReason::COUNT],
+    /// Data frames handed to this port's transmitter; a flooded frame counts for each port.
+    pub sent_data: u64,
+    /// Control frames handed to this port's transmitter.
+    pub sent_control: u64,
+    /// Frames that this port's transmitter is done with.
+    pub completed: u64,
+    /// Frames that this port's TX ring had no place for: a device that is gone.
+    pub not_sent: u64,
+    /// Chunks that were put into the fill ring.
+    pub lent: u64,
+}
+
+/// The books of all ports and the place of every chunk.
+#[derive(Debug)]
+pub(super) struct Accounts {
+    ports: Vec<PortAccount>,
+    /// By chunk.
+    cargo: Vec<Cargo>,
+}
+
+impl Accounts {
+    /// Empty books.
+    pub(super) fn new(port_count: usize, chunk_count: usize) -> Self {
+        Self {
+            ports: vec![PortAccount::default(); port_count],
+            cargo: vec![Cargo::Nothing; chunk_count],
+        }
+    }
+
+    fn port(&mut self, port: usize, note: impl FnOnce(&mut PortAccount)) {
+        if let Some(account) = self.ports.get_mut(port) {
+            note(account);
+        }
+    }
+
+    fn load(&mut self, chunk: Chunk, cargo: Cargo) {
+        if let Some(place) = self.cargo.get_mut(chunk as usize) {
+            *place = cargo;
+        }
+    }
+
+    fn unload(&mut self, chunk: Chunk) -> Cargo {
+        let place = self.cargo.get_mut(chunk as usize);
+        place.map_or(Cargo::Nothing, |cargo| {
+            std::mem::replace(cargo, Cargo::Nothing)
+        })
+    }
+
+    /// `count` chunks are in `port`'s fill ring from now on.
+    pub(super) fn note_lent(&mut self, port: usize, count: usize) {
+        self.port(port, |account| account.lent += count as u64);
+    }
+
+    /// A frame came out of `port`'s RX ring and was for this switch.
+    pub(super) fn note_read(&mut self, port: usize) {
+        self.port(port, |account| {
+            account.received += 1;
+            account.read += 1;
+        });
+    }
+
+    /// A frame came out of `port`'s RX ring and is dropped.
+    pub(super) fn note_refused(&mut self, port: usize, reason: DropReason) {
+        self.port(port, |account| {
+            account.received += 1;
+            account.refused[reason.index()] += 1;
+        });
+    }
+
+    /// A frame came out of `port`'s RX ring and the switch has it.
+    pub(super) fn note_admitted(&mut self, port: usize, chunk: Chunk) {
+        self.port(port, |account| {
+            account.received += 1;
+            account.admitted += 1;
+        });
+        if let Some(id) = PortId::from_index(port) {
+            self.load(chunk, Cargo::Data(id));
+        }
+    }
+
+    /// The switch dropped a frame that it had admitted.
+    pub(super) fn note_given_up(&mut self, chunk: Chunk, reason: DropReason) {
+        if let Cargo::Data(ingress) = self.unload(chunk) {
+            self.port(ingress.index(), |account| {
+                account.given_up[reason.index()] += 1;
+            });
+        }
+    }
+
+    /// `port`'s transmitter has a data frame.
+    pub(super) fn note_sent_data(&mut self, port: usize) {
+        self.port(port, |account| account.sent_data += 1);
+    }
+
+    /// `port`'s transmitter has a control frame.
+    pub(super) fn note_sent_control(&mut self, port: usize) {
+        self.port(port, |account| account.sent_control += 1);
+    }
+
+    /// `chunk` carries a control frame.
+    pub(super) fn load_control(&mut self, chunk: Chunk) {
+        self.load(chunk, Cargo::Control);
+    }
+
+    /// `port`'s TX ring had no place for a frame.
+    pub(super) fn note_not_sent(&mut self, port: usize) {
+        self.port(port, |account| account.not_sent += 1);
+    }
+
+    /// `port`'s transmitter is done with a frame.
+    pub(super) fn note_completed(&mut self, port: usize) {
+        self.port(port, |account| account.completed += 1);
+    }
+
+    /// The switch is done with a data frame that it had admitted: the last copy is sent.
+    pub(super) fn note_delivered(&mut self, chunk: Chunk) {
+        if let Cargo::Data(ingress) = self.unload(chunk) {
+            self.port(ingress.index(), |account| account.delivered += 1);
+        }
+    }
+
+    /// True when `chunk` carried a control frame; it does no more.
+    pub(super) fn unload_control(&mut self, chunk: Chunk) -> bool {
+        let is_control = self.cargo.get(chunk as usize) == Some(&Cargo::Control);
+        if is_control {
+            self.load(chunk, Cargo::Nothing);
+        }
+        is_control
+    }
+
+    /// Chunks that carry control frames.
+    #[cfg(test)]
+    pub(super) fn control_chunks(&self) -> impl Iterator<Item = usize> + '_ {
+        let chunks = self.cargo.iter().enumerate();
+        chunks.filter_map(|(chunk, cargo)| (*cargo == Cargo::Control).then_some(chunk))
+    }
+}
+
+/// The books in a [`Snapshot`](super::messages::Snapshot) for whoever asked for them, and a count of all chunks by where
+/// they are: taken anew, chunk by chunk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccountTable {
+    /// By port.
+    pub ports: Vec<PortAccount>,
+    /// By port: chunks that carry a data frame which came in by it.
+    pub held: Vec<u64>,
+    /// By port: frames that its transmitter has not given back, as the loop limits them.
+    pub outstanding: Vec<u64>,
+    /// Chunks that carry control frames.
+    pub control: u64,
+    /// Chunks that are marked free.
+    pub free: u64,
+    /// Chunks that are none of these: the kernels have them to receive into.
+    pub receiving: u64,
+}
+
+impl AccountTable {
+    /// Makes room for `port_count` ports.
+    pub fn make_room(&mut self, port_count: usize) {
+        self.ports.reserve(port_count);
+        self.held.reserve(port_count);
+        self.outstanding.reserve(port_count);
+    }
+
+    /// Copies the books and counts the chunks. O(ports + chunks), and allocates nothing where there is room.
+    pub(super) fn fill(
+        &mut self,
+        accounts: &Accounts,
+        pool: &Pool,
+        outstanding: impl Iterator<Item = usize>,
+    ) {
+        self.ports.clear();
+        self.ports.extend_from_slice(&accounts.ports);
+        self.outstanding.clear();
+        self.outstanding
+            .extend(outstanding.map(|count| count as u64));
+        self.held.clear();
+        self.held.resize(accounts.ports.len(), 0);
+        (self.control, self.free, self.receiving) = (0, 0, 0);
+        for (chunk, cargo) in accounts.cargo.iter().enumerate() {
+            match cargo {
+                Cargo::Control => self.control += 1,
+                Cargo::Data(ingress) => {
+                    if let Some(held) = self.held.get_mut(ingress.index()) {
+                        *held += 1;
+                    }
+                }
+                Cargo::Nothing if pool.is_free(chunk as Chunk) => self.free += 1,
+                Cargo::Nothing => self.receiving += 1,
+            }
+        }
+    }
+}

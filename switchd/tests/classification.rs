@@ -1,0 +1,303 @@
+//! The XDP program and the parsers of userspace see the same in the same frame. By BPF_PROG_TEST_RUN; needs root.
+
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use weir_core::wire::ethernet::EthernetView;
+use weir_ebpf::{FrameClass, Lldp, Meta, PortProgram, PortSettings, Trust};
+use weir_switchd::capture::headers::{Headers, Kind};
+
+const XDP_REDIRECT: u32 = 4;
+const CASES: u32 = 20_000;
+const HEADER_LENGTH: usize = 14;
+const ETHERTYPE_CLCM: u16 = 0x88b5;
+const FRAGMENT_HEADER: u8 = 44;
+/// TCP, UDP and SCTP: those that begin with ports.
+const WITH_PORTS: [u8; 3] = [6, 17, 132];
+
+/// What is to be known of a frame before the switch core sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Classification {
+    class: FrameClass,
+    priority: u8,
+    vlan: Option<u16>,
+    is_ipv4: bool,
+    is_ipv6: bool,
+    l3_offset: u16,
+    flow_hash: u32,
+}
+
+impl Classification {
+    fn by_program(meta: &Meta) -> Self {
+        Self {
+            class: meta.class,
+            priority: meta.priority,
+            vlan: meta.vlan_tci.map(|tci| tci & 0x0fff),
+            is_ipv4: meta.is_ipv4,
+            is_ipv6: meta.is_ipv6,
+            l3_offset: meta.l3_offset,
+            flow_hash: meta.flow_hash,
+        }
+    }
+
+    fn by_userspace(frame: &[u8], settings: &PortSettings) -> Self {
+        let headers = Headers::of(frame);
+        let class = match headers.kind {
+            Kind::Data => FrameClass::Data,
+            Kind::Pause(_) | Kind::Pfc(_) => FrameClass::MacControl,
+            Kind::Clcm(_) | Kind::Echo(_) => FrameClass::Clcm,
+            Kind::Lldp => FrameClass::Lldp,
+            Kind::BadControl if headers.ethertype == ETHERTYPE_CLCM => FrameClass::Clcm,
+            Kind::BadControl => FrameClass::MacControl,
+        };
+        let l3_offset = network_offset(frame);
+        let pcp = headers.vlan.map(|_| usize::from(frame[HEADER_LENGTH] >> 5));
+        let priority = match (pcp, headers.ip) {
+            (Some(pcp), _) if settings.trust.pcp => settings.pcp_to_priority[pcp],
+            (_, Some(ip)) if settings.trust.dscp => settings.dscp_to_priority[usize::from(ip.dscp)],
+            _ => settings.default_priority,
+        };
+        Self {
+            class,
+            priority,
+            vlan: headers.vlan,
+            is_ipv4: headers.ip.is_some_and(|ip| ip.source.is_ipv4()),
+            is_ipv6: headers.ip.is_some_and(|ip| ip.source.is_ipv6()),
+            l3_offset: l3_offset as u16,
+            flow_hash: flow_hash(frame, &headers, l3_offset),
+        }
+    }
+}
+
+/// Behind the header and at most two whole tags.
+fn network_offset(frame: &[u8]) -> usize {
+    let mut at = HEADER_LENGTH;
+    let mut ethertype = &frame[at - 2..at];
+    while (ethertype == [0x81, 0x00] || ethertype == [0x88, 0xa8])
+        && at < HEADER_LENGTH + 8
+        && frame.len() >= at + 4
+    {
+        at += 4;
+        ethertype = &frame[at - 2..at];
+    }
+    at
+}
+
+/// FNV-1a on words in the host's byte order, over what is equal for all frames of a flow.
+fn flow_hash(frame: &[u8], headers: &Headers, l3_offset: usize) -> u32 {
+    let half = |at: usize| u32::from(u16::from_ne_bytes([frame[at], frame[at + 1]]));
+    let word = |at: usize| half(at) | half(at + 2) << 16;
+    let pair = |at: usize| half(at) << 16 | half(at + 2);
+    let mut words = Vec::new();
+    let ports_at = match headers.ip {
+        None => {
+            words.extend([pair(0), pair(4), pair(8), half(l3_offset - 2)]);
+            None
+        }
+        Some(ip) if ip.source.is_ipv4() => {
+            words.extend([word(l3_offset + 12), word(l3_offset + 16)]);
+            words.push(u32::from(ip.protocol));
+            let is_fragment =
+                u16::from_be_bytes([frame[l3_offset + 6], frame[l3_offset + 7]]) & 0x3fff != 0;
+            let length = usize::from(frame[l3_offset] & 0x0f) * 4;
+            (!is_fragment).then_some((ip.protocol, l3_offset + length))
+        }
+        Some(ip) => {
+            for index in 0..4 {
+                words.push(word(l3_offset + 8 + 4 * index));
+                words.push(word(l3_offset + 24 + 4 * index));
+            }
+            if ip.protocol == FRAGMENT_HEADER {
+                None
+            } else {
+                words.push(u32::from(ip.protocol));
+                Some((ip.protocol, l3_offset + 40))
+            }
+        }
+    };
+    if let Some((protocol, at)) = ports_at {
+        if WITH_PORTS.contains(&protocol) && frame.len() >= at + 4 {
+            words.push(pair(at));
+        }
+    }
+    let mut hash = words.into_iter().fold(0x811c_9dc5_u32, |hash, word| {
+        (hash ^ word).wrapping_mul(0x0100_0193)
+    });
+    for (shift, factor) in [(16, 0x7feb_352d), (15, 0x846c_a68b)] {
+        hash ^= hash >> shift;
+        hash = hash.wrapping_mul(factor);
+    }
+    hash ^ hash >> 16
+}
+
+/// An AF_XDP socket with an RX ring, bound to nothing: the map takes no other.
+fn socket() -> OwnedFd {
+    let entries = 8u32;
+    // SAFETY: plain system calls with values that live through them.
+    unsafe {
+        let fd = libc::socket(libc::AF_XDP, libc::SOCK_RAW, 0);
+        assert!(fd >= 0, "needs root: {}", std::io::Error::last_os_error());
+        let result = libc::setsockopt(
+            fd,
+            libc::SOL_XDP,
+            libc::XDP_RX_RING,
+            std::ptr::from_ref(&entries).cast(),
+            4,
+        );
+        assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+        OwnedFd::from_raw_fd(fd)
+    }
+}
+
+/// All priorities by tables that give each value away.
+fn settings(pcp: bool, dscp: bool) -> PortSettings {
+    PortSettings {
+        default_priority: 1,
+        trust: Trust { pcp, dscp },
+        lldp: Lldp::Socket,
+        pcp_to_priority: [7, 6, 5, 4, 3, 2, 1, 0],
+        dscp_to_priority: std::array::from_fn(|dscp| (dscp * 5 % 8) as u8),
+        ..PortSettings::default()
+    }
+}
+
+fn ports() -> Vec<(PortProgram, PortSettings)> {
+    let trusts = [(true, true), (true, false), (false, true), (false, false)];
+    trusts
+        .into_iter()
+        .map(|(pcp, dscp)| {
+            let settings = settings(pcp, dscp);
+            let program = PortProgram::load(&settings)
+                .expect("these tests need root (CAP_BPF, CAP_NET_ADMIN)");
+            (program, settings)
+        })
+        .collect()
+}
+
+fn check(program: &PortProgram, settings: &PortSettings, frame: &[u8]) {
+    let run = program.test_run(frame).unwrap();
+    assert_eq!(run.action, XDP_REDIRECT, "{frame:02x?}");
+    let meta = Meta::read(run.meta[..].try_into().expect("one record")).expect("a valid record");
+    assert_eq!(
+        Classification::by_program(&meta),
+        Classification::by_userspace(frame, settings),
+        "{frame:02x?}"
+    );
+}
+
+fn ethertype() -> impl Strategy<Value = u16> {
+    prop_oneof![
+        6 => prop::sample::select(vec![0x0800, 0x86dd]),
+        2 => prop::sample::select(vec![0x8100, 0x88a8, 0x8808, 0x88cc, ETHERTYPE_CLCM]),
+        1 => any::<u16>(),
+    ]
+}
+
+fn address() -> impl Strategy<Value = [u8; 6]> {
+    prop_oneof![
+        Just([0x01, 0x80, 0xc2, 0, 0, 0x0e]),
+        Just([0x01, 0x80, 0xc2, 0, 0, 0x01]),
+        any::<[u8; 6]>(),
+    ]
+}
+
+/// The first bytes of a network header, which is IP more often than not.
+fn network() -> impl Strategy<Value = Vec<u8>> {
+    let first =
+        prop_oneof![4 => Just(0x45), 1 => 0x40..0x50u8, 4 => 0x60..0x70u8, 1 => any::<u8>()];
+    let protocol = prop_oneof![
+        3 => prop::sample::select(vec![6u8, 17, 132, FRAGMENT_HEADER, 1]),
+        1 => any::<u8>(),
+    ];
+    let fragment = prop_oneof![3 => Just([0u8, 0]), 1 => Just([0x40, 0]), 1 => any::<[u8; 2]>()];
+    let rest = prop::collection::vec(any::<u8>(), 0..90);
+    (first, protocol, fragment, rest).prop_map(|(first, protocol, fragment, mut rest)| {
+        rest.insert(0, first);
+        // Where IPv4 and IPv6 have their protocol.
+        for (version, at) in [(4, 9), (6, 6)] {
+            if first >> 4 == version && rest.len() > at {
+                rest[at] = protocol;
+            }
+        }
+        if first >> 4 == 4 && rest.len() > 7 {
+            rest[6..8].copy_from_slice(&fragment);
+        }
+        rest
+    })
+}
+
+fn frame() -> impl Strategy<Value = Vec<u8>> {
+    let tag = (prop::sample::select(vec![0x8100u16, 0x88a8]), any::<u16>());
+    let tags = prop::collection::vec(tag, 0..4);
+    let damage = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3);
+    let cut = prop::option::weighted(0.3, any::<prop::sample::Index>());
+    (
+        address(),
+        any::<[u8; 6]>(),
+        tags,
+        ethertype(),
+        network(),
+        damage,
+        cut,
+    )
+        .prop_map(
+            |(destination, source, tags, ethertype, network, damage, cut)| {
+                let mut frame = [destination, source].concat();
+                for (protocol, tci) in tags {
+                    frame.extend(protocol.to_be_bytes());
+                    frame.extend(tci.to_be_bytes());
+                }
+                frame.extend(ethertype.to_be_bytes());
+                frame.extend(network);
+                for (at, byte) in damage {
+                    let at = at.index(frame.len());
+                    frame[at] = byte;
+                }
+                if let Some(cut) = cut {
+                    frame.truncate(cut.index(frame.len() + 1).max(HEADER_LENGTH));
+                }
+                frame
+            },
+        )
+}
+
+#[test]
+fn the_program_and_userspace_see_the_same_in_any_frame() {
+    let ports = ports();
+    let sockets: Vec<OwnedFd> = ports.iter().map(|_| socket()).collect();
+    for ((program, _), socket) in ports.iter().zip(&sockets) {
+        program.set_socket(0, socket.as_fd()).unwrap();
+    }
+    let any_bytes = prop::collection::vec(any::<u8>(), HEADER_LENGTH..200);
+    let input = (prop_oneof![9 => frame(), 1 => any_bytes], 0..ports.len());
+    let config = ProptestConfig {
+        cases: CASES,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    TestRunner::new(config)
+        .run(&input, |(frame, port)| {
+            let (program, settings) = &ports[port];
+            check(program, settings, &frame);
+            Ok(())
+        })
+        .unwrap();
+    for target in ["frame", "mac_control", "clcm", "echo", "lldp"] {
+        let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("../fuzz/corpus")
+            .join(target);
+        let mut checked = 0;
+        for entry in std::fs::read_dir(&corpus).unwrap() {
+            let frame = std::fs::read(entry.unwrap().path()).unwrap();
+            if EthernetView::new_checked(&frame).is_ok() {
+                ports
+                    .iter()
+                    .for_each(|(program, settings)| check(program, settings, &frame));
+                checked += 1;
+            }
+        }
+        assert!(checked > 0, "{} has no whole frame", corpus.display());
+    }
+}

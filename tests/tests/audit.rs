@@ -1,0 +1,121 @@
+//! `switchctl audit` on a ring under load: at any moment every frame and every chunk of packet memory is accounted for.
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+
+use support::{assert_nothing_left, scenario, until};
+use weir_api::audit::Audit;
+use weir_core::Duration;
+use weir_lab::endpoint::run::clock;
+use weir_lab::lab::process::program;
+use weir_lab::lab::stage::Stage;
+use weir_lab::lab::switches::SwitchProcess;
+
+/// Of each of the four switches, while it forwards.
+const AUDITS: usize = 100;
+/// Frames from its neighbours that each switch has seen in the end.
+const FRAMES_MIN: u64 = 2_000;
+
+fn audit(switch: &SwitchProcess) -> Audit {
+    let audit: Audit = switch.get("/v1/audit").unwrap();
+    assert_eq!(
+        audit.differences(),
+        [],
+        "{}: {audit:#?}",
+        switch.config.name
+    );
+    audit
+}
+
+fn sum(audit: &Audit, of: fn(&weir_api::audit::PortAudit) -> u64) -> u64 {
+    audit.ports.iter().map(of).sum()
+}
+
+/// Exit status and output of the command.
+fn switchctl(socket: &Path, words: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(program("switchctl").unwrap())
+        .arg("--socket")
+        .arg(socket)
+        .args(words)
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.code(), text)
+}
+
+#[test]
+fn the_books_of_a_loaded_ring_balance_at_any_moment() {
+    let scenario = scenario(
+        "ring4.toml",
+        &[
+            "duration=600s",
+            "deadlock.policy=breaker",
+            "link-defaults.rate=25Mbit",
+        ],
+    );
+    let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
+    let run_dirs: Vec<_> = stage
+        .switches
+        .iter()
+        .map(|switch| switch.config.run_dir.clone())
+        .collect();
+    let start = clock().unwrap() + Duration::from_millis(500);
+    stage
+        .start_hosts(&scenario, start)
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    until("every switch holds frames", || {
+        let mut audits = stage.switches.iter().map(audit);
+        audits
+            .all(|audit| sum(&audit, |port| port.held) > 0)
+            .then_some(())
+    });
+    let mut most_held = 0;
+    for _ in 0..AUDITS {
+        for switch in &stage.switches {
+            let audit = audit(switch);
+            most_held = most_held.max(sum(&audit, |port| port.held));
+        }
+    }
+    assert!(most_held > 0, "the ring is loaded");
+    let socket = stage.switches[0].config.api_socket.clone();
+    let (code, table) = switchctl(&socket, &["audit"]);
+    assert_eq!(code, Some(0), "{table}");
+    assert!(table.ends_with("all is accounted for\n"), "{table}");
+    let (code, json) = switchctl(&socket, &["--json", "audit"]);
+    assert_eq!(code, Some(0), "{json}");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["differences"], serde_json::json!([]));
+    until("every switch has seen enough", || {
+        let mut audits = stage.switches.iter().map(audit);
+        audits
+            .all(|audit| sum(&audit, |port| port.received) >= FRAMES_MIN)
+            .then_some(())
+    });
+
+    for host in &mut stage.hosts {
+        host.stop_sending().unwrap();
+    }
+    until("nothing is held", || {
+        let mut audits = stage.switches.iter().map(audit);
+        audits
+            .all(|audit| sum(&audit, |port| port.held) == 0)
+            .then_some(())
+    });
+    for switch in &stage.switches {
+        let audit = audit(switch);
+        let admitted = sum(&audit, |port| port.admitted);
+        assert_eq!(sum(&audit, |port| port.delivered), admitted);
+        assert_eq!(
+            sum(&audit, |port| port.sent_data),
+            admitted,
+            "nothing floods"
+        );
+    }
+    stage
+        .tear_down()
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    run_dirs.iter().for_each(|dir| assert_nothing_left(dir));
+}
