@@ -14,7 +14,7 @@ use crate::stage::{address, Stage, DESTINATION, LINE_GBITS, PORTS, SOURCE};
 
 /// The class's mode and what it takes. Buffers are alike, and the headroom holds what a receiving ring of 2,048 frames of any length
 /// has when the pause goes out.
-pub(super) const LOSSY: &str = "mode = \"lossy\"\nbuffer = \"512KiB\"\n";
+pub(super) const LOSSY: &str = "mode = \"lossy\"\nbuffer = \"4608KiB\"\n";
 /// See [`LOSSY`].
 pub(super) const PFC: &str =
     "mode = \"pfc\"\nxoff = \"512KiB\"\nxon = \"384KiB\"\nheadroom = \"4MiB\"\n";
