@@ -99,20 +99,25 @@ pub struct Difference {
     pub right: u64,
 }
 
+impl Difference {
+    /// `None` where the sides are equal.
+    fn between(port: Option<&str>, equation: &str, left: u64, right: u64) -> Option<Self> {
+        (left != right).then(|| Self {
+            port: port.map(str::to_owned),
+            equation: equation.to_owned(),
+            left,
+            right,
+        })
+    }
+}
+
 impl Audit {
     /// All that does not add up; empty for a switch in which every frame is accounted for.
     pub fn differences(&self) -> Vec<Difference> {
         let mut differences = Vec::new();
         for port in &self.ports {
             let mut equal = |equation: &str, left: u64, right: u64| {
-                if left != right {
-                    differences.push(Difference {
-                        port: Some(port.port.clone()),
-                        equation: equation.to_owned(),
-                        left,
-                        right,
-                    });
-                }
+                differences.extend(Difference::between(Some(&port.port), equation, left, right));
             };
             let (refused, given_up) = (sum(&port.refused), sum(&port.given_up));
             equal(
@@ -157,14 +162,7 @@ impl Audit {
             }
         }
         let mut equal = |equation: &str, left: u64, right: u64| {
-            if left != right {
-                differences.push(Difference {
-                    port: None,
-                    equation: equation.to_owned(),
-                    left,
-                    right,
-                });
-            }
+            differences.extend(Difference::between(None, equation, left, right));
         };
         let memory = &self.memory;
         let held: u64 = self.ports.iter().map(|port| port.held).sum();

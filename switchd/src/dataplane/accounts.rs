@@ -142,9 +142,9 @@ impl Accounts {
         self.port(port, |account| account.not_sent += 1);
     }
 
-    /// `port`'s transmitter is done with a frame.
-    pub(super) fn note_completed(&mut self, port: usize) {
-        self.port(port, |account| account.completed += 1);
+    /// `port`'s transmitter is done with `count` frames.
+    pub(super) fn note_completed(&mut self, port: usize, count: usize) {
+        self.port(port, |account| account.completed += count as u64);
     }
 
     /// The switch is done with a data frame that it had admitted: the last copy is sent.

@@ -10,13 +10,10 @@ use crossbeam::atomic::AtomicCell;
 use crossbeam::queue::ArrayQueue;
 use xsk_rs::FrameDesc;
 
-use super::io::BATCH;
+use super::io::{BATCH, RECEIVE_BATCHES};
 use super::lane::Lane;
 use super::messages::{KernelLosses, Rings};
 use super::sleeper::Waker;
-
-/// Batches that one turn takes from the RX ring at most.
-const RECEIVE_BATCHES: usize = 8;
 
 /// What the two sides share.
 #[derive(Debug)]

@@ -9,6 +9,10 @@ use super::pool::Chunk;
 
 /// Chunks that one call moves at most.
 pub(super) const BATCH: usize = 64;
+/// Batches that are taken from an RX ring in one go at most.
+pub(super) const RECEIVE_BATCHES: usize = 8;
+/// Completions come without a signal: while any is due, sleeps are no longer than this.
+pub(super) const COMPLETION_WAIT: Duration = Duration::from_micros(200);
 
 /// A handful of chunks, without allocation.
 #[derive(Debug)]

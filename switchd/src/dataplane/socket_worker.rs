@@ -12,11 +12,9 @@ use std::thread::JoinHandle;
 use weir_core::{Duration, Instant};
 
 use super::hand_over::SocketSide;
+use super::io::COMPLETION_WAIT;
 use super::lane::Lane;
 use super::sleeper::{Sleeper, Waker};
-
-/// Completions come without a signal: while any is due, sleeps are no longer than this.
-const COMPLETION_WAIT: Duration = Duration::from_micros(200);
 
 /// The threads; they end with [`stop`](Self::stop).
 #[derive(Debug, Default)]

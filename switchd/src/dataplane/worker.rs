@@ -24,22 +24,18 @@ use weir_core::{
 use weir_ebpf::FrameClass;
 
 use super::accounts::Accounts;
-use super::io::{Batch, Io, BATCH};
+use super::io::{Batch, Io, BATCH, COMPLETION_WAIT, RECEIVE_BATCHES};
 use super::messages::{Answer, PortSnapshot, Request, RoundStats, Snapshot};
 use super::pool::{Chunk, Pool};
 use super::tap::Taps;
 use super::wake::Wake;
 
-/// Batches that one round takes from an RX ring at most: the eightfold of what it sends by a port.
-const RECEIVE_BATCHES: usize = 8;
-/// Data and control frames that one round sends by a port at most.
+/// Data and control frames that one round sends by a port at most: an eighth of what it takes from a port.
 const TRANSMIT_FRAMES: usize = BATCH;
 /// Requests that one round takes at most.
 const REQUESTS_PER_ROUND: usize = 32;
 /// A sleep shorter than this costs more than it saves.
 const SLEEP_MIN: Duration = Duration::from_micros(20);
-/// Completions come without a signal: while any is due, sleeps are no longer than this.
-const COMPLETION_WAIT: Duration = Duration::from_micros(200);
 /// The switch is taken for drained once nothing was admitted for this long: a neighbour that was just
 /// told to pause may still have frames on their way.
 const DRAIN_QUIET: Duration = Duration::from_millis(10);
@@ -415,12 +411,12 @@ impl<I: Io> Worker<I> {
         self.batch.clear();
         self.io.completed(port, &mut self.batch);
         let count = self.batch.len();
+        self.accounts.note_completed(port, count);
         if let Some(state) = self.ports.get_mut(port) {
             state.outstanding = state.outstanding.saturating_sub(count);
         }
         for at in 0..count {
             if let Some(chunk) = self.batch.get(at) {
-                self.accounts.note_completed(port);
                 self.take_back(now, id, chunk);
             }
         }
@@ -457,7 +453,7 @@ impl<I: Io> Worker<I> {
                 if self.batch.is_empty() {
                     break;
                 }
-                self.accounts.note_lent(port, self.batch.as_slice().len());
+                self.accounts.note_lent(port, self.batch.len());
                 self.io.fill(port, self.batch.as_slice());
             }
         }

@@ -42,13 +42,11 @@ impl<L: Lane> XdpIo<L> {
     }
 }
 
-impl<L> PortLanes<L> {
+impl<L: Lane> PortLanes<L> {
     fn first(&mut self) -> Option<&mut L> {
         self.lanes.first_mut()
     }
-}
 
-impl<L: Lane> PortLanes<L> {
     /// The lane that lacks the most chunks to receive into, and how many.
     fn neediest(&mut self) -> Option<(usize, &mut L)> {
         let lanes = self.lanes.iter_mut().map(|lane| (lane.fill_room(), lane));
@@ -128,11 +126,12 @@ impl<L: Lane> Io for XdpIo<L> {
     fn fill(&mut self, port: usize, chunks: &[Chunk]) {
         let mut frames = [FrameDesc::default(); BATCH];
         let mut count = 0;
-        for (place, chunk) in frames.iter_mut().zip(chunks) {
-            if let Some(frame) = self.memory.descriptor(*chunk) {
-                *place = *frame;
-                count += 1;
-            }
+        let known = chunks
+            .iter()
+            .filter_map(|chunk| self.memory.descriptor(*chunk));
+        for (place, frame) in frames.iter_mut().zip(known) {
+            *place = *frame;
+            count += 1;
         }
         if let Some((_, lane)) = self.ports.get_mut(port).and_then(PortLanes::neediest) {
             lane.fill(frames.get(..count).unwrap_or(&[]));
