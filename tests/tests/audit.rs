@@ -5,12 +5,9 @@ mod support;
 use std::path::Path;
 use std::process::Command;
 
-use support::{assert_nothing_left, scenario, until};
+use support::{scenario, tear_down, until, with_traffic};
 use weir_api::audit::Audit;
-use weir_core::Duration;
-use weir_lab::endpoint::run::clock;
 use weir_lab::lab::process::program;
-use weir_lab::lab::stage::Stage;
 use weir_lab::lab::switches::SwitchProcess;
 
 /// Of each of the four switches, while it forwards.
@@ -56,16 +53,7 @@ fn the_books_of_a_loaded_ring_balance_at_any_moment() {
             "link-defaults.rate=25Mbit",
         ],
     );
-    let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
-    let run_dirs: Vec<_> = stage
-        .switches
-        .iter()
-        .map(|switch| switch.config.run_dir.clone())
-        .collect();
-    let start = clock().unwrap() + Duration::from_millis(500);
-    stage
-        .start_hosts(&scenario, start)
-        .unwrap_or_else(|error| panic!("{error:#}"));
+    let mut stage = with_traffic(&scenario);
     until("every switch holds frames", || {
         let mut audits = stage.switches.iter().map(audit);
         audits
@@ -114,8 +102,5 @@ fn the_books_of_a_loaded_ring_balance_at_any_moment() {
             "nothing floods"
         );
     }
-    stage
-        .tear_down()
-        .unwrap_or_else(|error| panic!("{error:#}"));
-    run_dirs.iter().for_each(|dir| assert_nothing_left(dir));
+    tear_down(stage);
 }

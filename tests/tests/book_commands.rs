@@ -14,10 +14,8 @@ use std::collections::BTreeSet;
 
 use book::block::{Place, Use};
 use book::{pages, session, Page};
-use support::{scenario, until};
+use support::{scenario, until, with_traffic};
 use weir_api::daemon::Deadlocks;
-use weir_core::Duration;
-use weir_lab::endpoint::run::clock;
 use weir_lab::lab::stage::Stage;
 
 const NOT_RUN: &str = include_str!("support/book/not-run.txt");
@@ -65,13 +63,7 @@ const PARSED: &str = "parsed";
 fn ring(file: &str, overrides: &[&str]) -> Stage {
     let mut all = vec!["duration=600s", "link-defaults.rate=25Mbit"];
     all.extend(overrides);
-    let scenario = scenario(file, &all);
-    let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
-    let start = clock().unwrap() + Duration::from_millis(500);
-    stage
-        .start_hosts(&scenario, start)
-        .unwrap_or_else(|error| panic!("{error:#}"));
-    stage
+    with_traffic(&scenario(file, &all))
 }
 
 /// Every page is tried, so that one run tells all that is wrong.

@@ -3,10 +3,8 @@
 mod support;
 
 use nix::sys::signal::Signal;
-use support::{assert_nothing_left, scenario, until, LOSSLESS};
-use weir_core::Duration;
+use support::{assert_nothing_left, scenario, until, with_traffic, LOSSLESS};
 use weir_lab::endpoint::report::Snapshot;
-use weir_lab::endpoint::run::clock;
 use weir_lab::lab::stage::{HostProcess, Stage};
 
 /// Longer than any of these tests: the hosts send until they are told to stop.
@@ -16,13 +14,7 @@ const SLOW: &str = "link-defaults.rate=10Mbit";
 
 /// Two hosts on one switch, ready to send.
 fn stage(overrides: &[&str]) -> Stage {
-    let scenario = scenario("one-switch.toml", overrides);
-    let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
-    let start = clock().unwrap() + Duration::from_millis(500);
-    stage
-        .start_hosts(&scenario, start)
-        .unwrap_or_else(|error| panic!("{error:#}"));
-    stage
+    with_traffic(&scenario("one-switch.toml", overrides))
 }
 
 fn received(snapshot: &Snapshot) -> u64 {

@@ -8,10 +8,8 @@ use std::path::Path;
 
 use support::metrics::relay;
 use support::prometheus::Prometheus;
-use support::{scenario, until};
+use support::{scenario, until, with_traffic};
 use weir_config::scenario::Scenario;
-use weir_core::Duration;
-use weir_lab::endpoint::run::clock;
 use weir_lab::lab::stage::Stage;
 use weir_monitoring::promql::substituted;
 use weir_monitoring::{dashboards, rules};
@@ -109,11 +107,7 @@ struct Ring {
 impl Ring {
     fn start(file: &str, overrides: &[&str]) -> Self {
         let scenario = scenario(file, overrides);
-        let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
-        let start = clock().unwrap() + Duration::from_millis(500);
-        stage
-            .start_hosts(&scenario, start)
-            .unwrap_or_else(|error| panic!("{error:#}"));
+        let stage = with_traffic(&scenario);
         Self { scenario, stage }
     }
 

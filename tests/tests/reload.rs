@@ -5,14 +5,12 @@ mod support;
 use std::time::Duration as StdDuration;
 
 use nix::sys::signal::Signal;
-use support::{assert_nothing_left, scenario, until};
+use support::{scenario, tear_down, until, with_traffic};
 use weir_api::client::{self, Method};
 use weir_api::daemon::{EventPage, Pfc, Status};
 use weir_api::reload::Reload;
 use weir_core::control::Policy;
-use weir_core::{Bytes, ClassMode, Duration};
-use weir_lab::endpoint::run::clock;
-use weir_lab::lab::stage::Stage;
+use weir_core::{Bytes, ClassMode};
 use weir_lab::lab::switches::SwitchProcess;
 
 /// Of each of the four switches.
@@ -32,7 +30,7 @@ fn write(switch: &SwitchProcess, round: u64) -> (u64, &'static str) {
         }
     }
     config.deadlock.policy = policy;
-    config.deadlock.detect = Duration::from_millis(20 + round % 2);
+    config.deadlock.detect = weir_core::Duration::from_millis(20 + round % 2);
     let by = round as usize % config.routes.len();
     config.routes.rotate_left(by);
     std::fs::write(switch.config_file(), config.to_toml()).unwrap();
@@ -81,16 +79,7 @@ fn a_thousand_reloads_of_a_loaded_ring_lose_no_frame() {
             "link-defaults.rate=25Mbit",
         ],
     );
-    let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
-    let run_dirs: Vec<_> = stage
-        .switches
-        .iter()
-        .map(|switch| switch.config.run_dir.clone())
-        .collect();
-    let start = clock().unwrap() + Duration::from_millis(500);
-    stage
-        .start_hosts(&scenario, start)
-        .unwrap_or_else(|error| panic!("{error:#}"));
+    let mut stage = with_traffic(&scenario);
     for round in 0..RELOADS {
         for switch in &mut stage.switches {
             let (xoff, policy) = write(switch, round);
@@ -137,8 +126,5 @@ fn a_thousand_reloads_of_a_loaded_ring_lose_no_frame() {
             assert_eq!(wrong, (0, 0, 0, 0), "{flow:?}");
         }
     }
-    stage
-        .tear_down()
-        .unwrap_or_else(|error| panic!("{error:#}"));
-    run_dirs.iter().for_each(|dir| assert_nothing_left(dir));
+    tear_down(stage);
 }

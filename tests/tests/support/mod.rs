@@ -15,6 +15,7 @@ use weir_api::daemon::{Pfc, Port};
 use weir_api::run::RunResult;
 use weir_config::daemon::{DaemonConfig, Workers};
 use weir_config::scenario::Scenario;
+use weir_lab::endpoint::run::clock;
 use weir_lab::lab::interrupt::{self, wait_for};
 use weir_lab::lab::names::Names;
 use weir_lab::lab::process::{inside, Process};
@@ -78,6 +79,28 @@ pub fn run_with_workers(
         "the scenario expects nothing"
     );
     result
+}
+
+/// The scenario's network with daemons that forward and hosts that send.
+pub fn with_traffic(scenario: &Scenario) -> Stage {
+    let mut stage = Stage::set_up(scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
+    let start = clock().unwrap() + weir_core::Duration::from_millis(500);
+    stage
+        .start_hosts(scenario, start)
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    stage
+}
+
+/// Ends it in order; nothing of any switch is left.
+pub fn tear_down(stage: Stage) {
+    let switches = stage.switches.iter();
+    let run_dirs: Vec<_> = switches
+        .map(|switch| switch.config.run_dir.clone())
+        .collect();
+    stage
+        .tear_down()
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    run_dirs.iter().for_each(|dir| assert_nothing_left(dir));
 }
 
 /// Looks at `condition` until it gives a value.
