@@ -26,6 +26,9 @@ pub struct PortAudit {
     pub port: String,
     /// Frames taken from the RX ring.
     pub received: u64,
+    /// Chunks of them beside the first of each: frames longer than a chunk.
+    #[serde(default)]
+    pub further: u64,
     /// Frames among them that the switch took, as the loop noted.
     pub admitted: u64,
     /// The same, as the switch core counted.
@@ -40,7 +43,7 @@ pub struct PortAudit {
     pub given_up: BTreeMap<String, u64>,
     /// Drops that the switch core counted, by reason.
     pub dropped_by_core: BTreeMap<String, u64>,
-    /// Chunks that carry a frame from this port.
+    /// Frames from this port that the switch has.
     pub held: u64,
     /// Copies of frames that wait to leave by this port.
     pub waiting: u64,
@@ -65,7 +68,7 @@ pub struct PortAudit {
 impl PortAudit {
     /// Chunks that the kernel has to receive into: in the fill ring, or in the RX ring with a frame.
     pub fn receiving(&self) -> u64 {
-        self.lent.saturating_sub(self.received)
+        self.lent.saturating_sub(self.received + self.further)
     }
 }
 
@@ -78,8 +81,11 @@ pub struct MemoryAudit {
     pub free: u64,
     /// Marked as being in that list.
     pub marked_free: u64,
-    /// Carrying frames that were admitted, as the switch core counts them.
+    /// Carrying frames that were admitted, as the switch core counts them, or the first part of each.
     pub held_by_core: u64,
+    /// Carrying other parts of frames that were admitted.
+    #[serde(default)]
+    pub further: u64,
     /// Carrying control frames of this switch.
     pub control: u64,
     /// Neither free nor carrying anything.
@@ -175,9 +181,9 @@ impl Audit {
             memory.receiving,
         );
         equal(
-            "chunks = free + lent - received + held + control",
+            "chunks = free + lent - received + held + their further parts + control",
             memory.chunks,
-            memory.free + receiving + memory.held_by_core + memory.control,
+            memory.free + receiving + memory.held_by_core + memory.further + memory.control,
         );
         differences
     }
@@ -196,6 +202,7 @@ mod tests {
         let port = PortAudit {
             port: "a".to_owned(),
             received: 100,
+            further: 12,
             admitted: 90,
             admitted_by_core: 90,
             read: 7,
@@ -211,14 +218,15 @@ mod tests {
             completed: 51,
             with_transmitter: 3,
             not_sent: 0,
-            lent: 164,
+            lent: 176,
             lost_by_kernel: 1,
         };
         let memory = MemoryAudit {
-            chunks: 100,
+            chunks: 106,
             free: 27,
             marked_free: 27,
             held_by_core: 8,
+            further: 6,
             control: 1,
             receiving: 64,
         };

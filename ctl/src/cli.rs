@@ -129,7 +129,7 @@ All numbers are of one moment between two steps of the dataplane, so that sums h
   received  = admitted + dropped on arrival + read     frames from a port; `read` were for the switch itself
   admitted  = delivered + dropped later + held         of which a transmitter has sent the last copy, or has not
   sent      = completed + with transmitter             frames by a port, control frames included
-  chunks    = free + lent to the kernel + held + those of control frames
+  chunks    = free + lent to the kernel + held + more of long frames + those of control frames
 What the polling loop noted is held against what the switch core counted, and every chunk of packet
 memory is looked at. `lent to the kernel` is what the fill and RX rings have. What the kernel lost never
 reached the switch and is in no sum.

@@ -318,7 +318,7 @@ fn an_audit_shows_where_every_frame_is() {
 |s2          5         50             4         51                 3                  64                   1
 |
 |frames  100 received = 80 delivered + 8 held + 7 read + 5 dropped
-|memory  100 chunks = 27 free + 64 lent to the kernel + 8 held + 1 of control frames
+|memory  100 chunks = 27 free + 64 lent to the kernel + 8 held + 0 more of long frames + 1 of control frames
 |all is accounted for"
         )
     );

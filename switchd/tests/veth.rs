@@ -339,6 +339,15 @@ fn what_cannot_start_says_why_and_leaves_nothing() {
     );
     network.assert_nothing_attached();
 
+    let long = CONFIG.replacen("[dataplane]\n", "[dataplane]\nmtu = \"9000B\"\n", 1);
+    let error = Dataplane::start(&config(&long), &network.pins).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.contains("`p0` has an MTU of 1500 B") && text.contains("ip link set dev p0 mtu 9000"),
+        "{text}"
+    );
+    network.assert_nothing_attached();
+
     let no_queue = config(&CONFIG.replacen("\"p1\"\nrole", "\"p1\"\nqueue = 7\nrole", 1));
     let error = Dataplane::start(&no_queue, &network.pins).unwrap_err();
     let text = error.to_string();

@@ -10,9 +10,9 @@ use weir_core::{Bytes, Duration, Quanta};
 pub struct DataplaneConfig {
     /// Buffers are charged in whole cells of this size.
     pub cell: Bytes,
-    /// UMEM chunk: one frame with its metadata and headroom. 2 KiB or 4 KiB.
+    /// UMEM chunk, with 256 B for metadata and headroom: a frame, or a part of one that is longer. 2 KiB or 4 KiB.
     pub chunk: Bytes,
-    /// Longest payload of an Ethernet frame; header and two VLAN tags come on top.
+    /// Longest payload of an Ethernet frame, on every port; header and two VLAN tags come on top.
     pub mtu: Bytes,
     /// Entries of each RX ring; a power of two.
     pub rx_ring: u32,
@@ -50,13 +50,33 @@ pub struct DataplaneConfig {
 
 impl DataplaneConfig {
     const HEADER_AND_TWO_TAGS: Bytes = Bytes::new(14 + 2 * 4);
+    /// `XDP_PACKET_HEADROOM` of linux/bpf.h: what XDP keeps of a chunk in front of the frame.
+    const XDP_HEADROOM: Bytes = Bytes::new(256);
+    /// The longest payload that a switch can be told to take.
+    pub const MTU_MAX: Bytes = Bytes::new(9216);
 
     /// Longest frame from destination address to last payload byte.
     pub fn frame_length_max(&self) -> Bytes {
         self.mtu + Self::HEADER_AND_TWO_TAGS
     }
 
-    /// The same with an MTU that is at least what frames of this length need. A daemon needs chunks that hold it.
+    /// Bytes of a frame that a chunk holds.
+    pub fn frame_part(&self) -> Bytes {
+        self.chunk.saturating_sub(Self::XDP_HEADROOM)
+    }
+
+    /// Chunks that the longest frame takes.
+    pub fn chunks_of_a_frame(&self) -> usize {
+        let part = self.frame_part().get().max(1);
+        self.frame_length_max().get().div_ceil(part) as usize
+    }
+
+    /// Whether a frame may take several chunks.
+    pub fn has_long_frames(&self) -> bool {
+        self.chunks_of_a_frame() > 1
+    }
+
+    /// The same with an MTU that is at least what frames of this length need.
     #[must_use]
     pub fn with_frames(self, length: Bytes) -> Self {
         Self {
@@ -186,6 +206,23 @@ impl Workers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_frames_take_several_chunks() {
+        let of = |chunk, mtu| {
+            let config = DataplaneConfig {
+                chunk: Bytes::new(chunk),
+                mtu: Bytes::new(mtu),
+                ..DataplaneConfig::default()
+            };
+            (config.chunks_of_a_frame(), config.has_long_frames())
+        };
+        assert_eq!(of(2048, 1500), (1, false));
+        assert_eq!(of(2048, 1792 - 22), (1, false));
+        assert_eq!(of(2048, 1792 - 21), (2, true));
+        assert_eq!(of(2048, 9216), (6, true));
+        assert_eq!(of(4096, 9216), (3, true));
+    }
 
     #[test]
     fn a_number_or_auto() {

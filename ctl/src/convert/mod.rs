@@ -219,31 +219,34 @@ fn name(database: Database<'_>) -> (String, String) {
     (name, path.to_owned())
 }
 
-/// The longest of all ports that a chunk holds, and the chunk.
+/// The longest of all ports, and a chunk that holds most of such a frame.
 fn mtu<'a>(
     database: Database<'_>,
     ports: impl Iterator<Item = &'a Port>,
 ) -> ((u64, String), Bytes) {
-    /// What a chunk has beside the payload.
-    const OVERHEAD: u64 = 278;
     let (small, large) = (Bytes::new(2048), Bytes::new(4096));
     let report = database.report();
     let asked: Vec<(&Port, u64)> = ports.filter_map(|port| Some((port, port.mtu?))).collect();
     let Some(longest) = asked.iter().map(|(_, mtu)| *mtu).max() else {
         return ((1500, "no port has one: the usual".to_owned()), small);
     };
-    let mtu = longest.min(large.get() - OVERHEAD);
+    let mtu = longest.min(DataplaneConfig::MTU_MAX.get());
     for (port, own) in asked {
         let path = format!("PORT|{}.mtu", port.name);
         if own > mtu {
-            let message = format!("{own} B is more than a chunk holds; {mtu} B is written, and longer frames are dropped: lower the hosts' MTU");
+            let message = format!("{own} B is more than a switch takes; {mtu} B is written, and longer frames are dropped: lower the hosts' MTU");
             report.note(Kind::Changed, path, message);
         } else if own < mtu {
             let message = format!("{own} B: all ports have one MTU here, {mtu} B");
             report.note(Kind::Changed, path, message);
         }
     }
-    let chunk = if mtu + OVERHEAD > small.get() {
+    let in_small = DataplaneConfig {
+        mtu: Bytes::new(mtu),
+        chunk: small,
+        ..DataplaneConfig::default()
+    };
+    let chunk = if in_small.has_long_frames() {
         large
     } else {
         small

@@ -41,7 +41,7 @@ impl Converted {
             &mut out,
             "chunk",
             &text(&format_size(self.chunk)),
-            "the least that holds such a frame",
+            "so that a frame takes few of them",
         );
         let common = self.common_watchdog();
         if let Some(config) = &common {

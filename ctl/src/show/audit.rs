@@ -91,11 +91,12 @@ fn text(audit: &Audit, differences: &[Difference]) -> String {
         sum(|port| port.read),
     );
     text += &format!(
-        "memory  {} chunks = {} free + {} lent to the kernel + {} held + {} of control frames\n",
+        "memory  {} chunks = {} free + {} lent to the kernel + {} held + {} more of long frames + {} of control frames\n",
         memory.chunks,
         memory.free,
         sum(PortAudit::receiving),
         memory.held_by_core,
+        memory.further,
         memory.control,
     );
     if differences.is_empty() {

@@ -246,7 +246,8 @@ static __always_inline void count_traffic(__u8 class, __u8 priority, __u64 bytes
 	}
 }
 
-SEC("xdp")
+/* A frame may be longer than the first buffer: the headers are in that. */
+SEC("xdp.frags")
 int weir_xdp(struct xdp_md *ctx)
 {
 	const void *data = (void *)(long)ctx->data;
@@ -268,7 +269,7 @@ int weir_xdp(struct xdp_md *ctx)
 
 	parse(&parsed, data, data_end);
 	priority = priority_of(settings, &parsed);
-	count_traffic(parsed.class, priority, data_end - data);
+	count_traffic(parsed.class, priority, bpf_xdp_get_buff_len(ctx));
 
 	if (parsed.class == WEIR_CLASS_LLDP && settings->lldp == WEIR_LLDP_KERNEL) {
 		count_verdict(WEIR_VERDICT_PASSED);

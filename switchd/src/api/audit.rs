@@ -28,6 +28,7 @@ pub fn audit<'a>(names: impl Iterator<Item = &'a str>, snapshot: &Snapshot) -> A
             free: snapshot.umem_frames_free,
             marked_free: accounts.free,
             held_by_core: snapshot.held_frames,
+            further: accounts.further,
             control: accounts.control,
             receiving: accounts.receiving,
         },
@@ -39,6 +40,7 @@ fn port(name: String, account: &PortAccount, state: &PortSnapshot) -> PortAudit 
     PortAudit {
         port: name,
         received: account.received,
+        further: account.further,
         admitted: account.admitted,
         admitted_by_core: by_core.iter().map(|it| it.rx_frames).sum(),
         read: account.read,

@@ -16,6 +16,8 @@ enum Cargo {
     Control,
     /// A data frame that came in by this port.
     Data(PortId),
+    /// A part of a data frame that begins in another chunk.
+    Further,
 }
 
 /// One port's book. Counts since the start.
@@ -23,6 +25,8 @@ enum Cargo {
 pub struct PortAccount {
     /// Frames taken from the RX ring.
     pub received: u64,
+    /// Chunks that these frames took beside one for each.
+    pub further: u64,
     /// Control frames among them that were for this switch.
     pub read: u64,
     /// Frames among them that were dropped on arrival, by [`DropReason::index`].
@@ -113,6 +117,17 @@ impl Accounts {
         }
     }
 
+    /// A frame that came out of `port`'s RX ring goes on in `chunk`.
+    pub(super) fn note_further(&mut self, port: usize, chunk: Chunk) {
+        self.port(port, |account| account.further += 1);
+        self.load(chunk, Cargo::Further);
+    }
+
+    /// The frame that `chunk` had a part of is gone.
+    pub(super) fn unload_further(&mut self, chunk: Chunk) {
+        self.load(chunk, Cargo::Nothing);
+    }
+
     /// The switch dropped a frame that it had admitted.
     pub(super) fn note_given_up(&mut self, chunk: Chunk, reason: DropReason) {
         if let Cargo::Data(ingress) = self.unload(chunk) {
@@ -166,8 +181,19 @@ impl Accounts {
     /// Chunks that carry control frames.
     #[cfg(test)]
     pub(super) fn control_chunks(&self) -> impl Iterator<Item = usize> + '_ {
+        self.chunks_with(Cargo::Control)
+    }
+
+    /// Chunks that carry parts of frames which begin in others.
+    #[cfg(test)]
+    pub(super) fn further_chunks(&self) -> impl Iterator<Item = usize> + '_ {
+        self.chunks_with(Cargo::Further)
+    }
+
+    #[cfg(test)]
+    fn chunks_with(&self, wanted: Cargo) -> impl Iterator<Item = usize> + '_ {
         let chunks = self.cargo.iter().enumerate();
-        chunks.filter_map(|(chunk, cargo)| (*cargo == Cargo::Control).then_some(chunk))
+        chunks.filter_map(move |(chunk, cargo)| (*cargo == wanted).then_some(chunk))
     }
 }
 
@@ -181,6 +207,8 @@ pub struct AccountTable {
     pub held: Vec<u64>,
     /// By port: frames that its transmitter has not given back, as the loop limits them.
     pub outstanding: Vec<u64>,
+    /// Chunks that carry parts of data frames which begin in others.
+    pub further: u64,
     /// Chunks that carry control frames.
     pub control: u64,
     /// Chunks that are marked free.
@@ -211,10 +239,11 @@ impl AccountTable {
             .extend(outstanding.map(|count| count as u64));
         self.held.clear();
         self.held.resize(accounts.ports.len(), 0);
-        (self.control, self.free, self.receiving) = (0, 0, 0);
+        (self.further, self.control, self.free, self.receiving) = (0, 0, 0, 0);
         for (chunk, cargo) in accounts.cargo.iter().enumerate() {
             match cargo {
                 Cargo::Control => self.control += 1,
+                Cargo::Further => self.further += 1,
                 Cargo::Data(ingress) => {
                     if let Some(held) = self.held.get_mut(ingress.index()) {
                         *held += 1;

@@ -9,6 +9,8 @@ use super::pool::Chunk;
 
 /// Chunks that one call moves at most.
 pub(super) const BATCH: usize = 64;
+/// Bytes of the longest frame that a kernel hands over: 17 fragments (`MAX_SKB_FRAGS`) and a head, a page each.
+pub(super) const WHOLE_MAX: usize = 18 * 4096;
 /// Batches that are taken from an RX ring in one go at most.
 pub(super) const RECEIVE_BATCHES: usize = 8;
 /// Completions come without a signal: while any is due, sleeps are no longer than this.
@@ -67,26 +69,64 @@ impl Batch {
 ///
 /// A chunk is in one place at a time: with the caller, or in one ring (a flooded frame in several TX
 /// rings). The caller hands in only chunks that it holds.
+///
+/// A frame goes by its first chunk. One that is longer than a chunk has others [behind](Self::next) it, which go
+/// where the first one goes; they are the caller's when the frame is, and have to be filled in or kept one by one.
 pub(super) trait Io {
     /// Received frames of `port`, up to [`BATCH`]; their chunks are the caller's now.
     fn receive(&mut self, port: usize, into: &mut Batch);
 
-    /// A held chunk's record and frame.
+    /// A held chunk's record, and as much of the frame as is in it: the headers of what comes after Ethernet's in
+    /// any case.
     fn frame(&self, chunk: Chunk) -> (Option<Meta>, &[u8]);
 
-    /// Lets `edit` change a held chunk's frame in place.
+    /// The chunk that goes on where this one, held too, ends; `None` at the end of a frame.
+    fn next(&self, chunk: Chunk) -> Option<Chunk>;
+
+    /// Bytes of a frame behind its first chunk.
+    fn length_behind(&self, first: Chunk) -> usize {
+        let mut length = 0;
+        let mut at = first;
+        while let Some(next) = self.next(at) {
+            length += self.frame(next).1.len();
+            at = next;
+        }
+        length
+    }
+
+    /// A frame's record and all of its bytes: where they are, or, of a frame of several chunks, as many of them as
+    /// there is room for in `buffer`.
+    fn whole<'a>(&'a self, first: Chunk, buffer: &'a mut [u8]) -> (Option<Meta>, &'a [u8]) {
+        let (meta, part) = self.frame(first);
+        if self.next(first).is_none() {
+            return (meta, part);
+        }
+        let mut length = 0;
+        let mut at = Some(first);
+        while let Some(chunk) = at {
+            let places = buffer.iter_mut().skip(length);
+            let copied = places
+                .zip(self.frame(chunk).1)
+                .map(|(place, byte)| *place = *byte);
+            length += copied.count();
+            at = self.next(chunk);
+        }
+        (meta, buffer.get(..length).unwrap_or(&[]))
+    }
+
+    /// Lets `edit` change what is in a held chunk in place.
     fn edit(&mut self, chunk: Chunk, edit: &mut dyn FnMut(&mut [u8]));
 
     /// Lets `write` put a frame into a held chunk; it gives the length, or `None` for no frame.
     fn write(&mut self, chunk: Chunk, write: &mut dyn FnMut(&mut [u8]) -> Option<usize>) -> bool;
 
-    /// Puts a chunk into `port`'s TX ring. False when the ring is full.
+    /// Puts a frame into `port`'s TX ring. False when the ring is full.
     fn send(&mut self, port: usize, chunk: Chunk) -> bool;
 
     /// Makes the kernel look at `port`'s TX ring, if there is anything new in it.
     fn flush(&mut self, port: usize);
 
-    /// Chunks that `port`'s transmitter is done with, up to [`BATCH`].
+    /// Frames that `port`'s transmitter is done with, up to [`BATCH`].
     fn completed(&mut self, port: usize, into: &mut Batch);
 
     /// How many chunks `port`'s fill ring lacks.

@@ -9,10 +9,11 @@ use super::messages::{KernelLosses, Rings};
 ///
 /// Whoever holds a descriptor owns its chunk. A lane takes back only what it was given.
 pub(super) trait Lane {
-    /// Received frames, up to `most` of them and to a batch; their chunks are the caller's now.
+    /// Received frames, or parts of frames in order, up to `most` of them and to a batch; their chunks are the
+    /// caller's now. Fewer only when there are no more.
     fn receive(&mut self, most: usize) -> &[FrameDesc];
 
-    /// Puts a frame with those that are to be sent. False when there is no room.
+    /// Puts a frame, or the next part of one, with those that are to be sent. False when there is no room.
     fn send(&mut self, frame: FrameDesc) -> bool;
 
     /// Sends them.

@@ -5,6 +5,8 @@
 //! the bounded queues of [`messages`].
 
 pub mod accounts;
+mod chains;
+mod devices;
 mod hand_over;
 mod io;
 mod lane;
@@ -29,19 +31,19 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use crossbeam::channel::{bounded, Receiver, Sender, TrySendError};
-use nix::net::if_::if_nametoindex;
-use weir_config::daemon::{DaemonConfig, Port};
+use weir_config::daemon::{DaemonConfig, DataplaneConfig, Port};
 use weir_core::{BitRate, Bytes, ConfigError, Duration, Event, MacAddress, PortId, Switch};
 use weir_ebpf::{AttachedMode, EbpfError, FrameClass, PortProgram};
 
 use crate::control::link::{Busy, DataplaneLink, Requests};
 use crate::daemon::{AttachedPort, RunningDataplane, Stopped};
+use devices::Device;
 use messages::{Answer, Request, Snapshot};
 use pool::Pool;
 use promiscuous::Promiscuous;
 use socket::{SocketOptions, XdpSocket};
 use threads::{Parts, Prepared, Threads};
-use umem::Memory;
+use umem::{Memory, MemoryOptions};
 use wake::Wake;
 use worker::{PortLimits, Queues};
 
@@ -72,6 +74,18 @@ pub enum DataplaneError {
         port: String,
         /// The device.
         device: String,
+    },
+    /// The device carries shorter frames than the switch would send by it.
+    #[error("port {port}: device `{device}` has an MTU of {mtu} B and dataplane.mtu is {wanted}: longer frames for it would be lost; raise the device's (`ip link set dev {device} mtu {}`) or lower dataplane.mtu", wanted.get())]
+    SmallMtu {
+        /// The port.
+        port: String,
+        /// The device.
+        device: String,
+        /// The device's, in bytes.
+        mtu: u32,
+        /// The configured one.
+        wanted: Bytes,
     },
     /// The shared memory could not be had.
     #[error("mapping {mebibytes} MiB of UMEM: {reason}; smaller buffers (xoff, headroom, buffer) or a larger cell need less")]
@@ -150,24 +164,25 @@ impl Dataplane {
     /// What could not be had, and what to do about it. Nothing stays attached then.
     pub fn start(config: &DaemonConfig, pin_root: &Path) -> Result<Self, DataplaneError> {
         let system = |what| move |source| DataplaneError::System { what, source };
-        let devices = find_devices(config)?;
-        let addresses: Vec<MacAddress> = devices.iter().map(|(_, address)| *address).collect();
+        let devices = devices::find(config)?;
+        let addresses: Vec<MacAddress> = devices.iter().map(|device| device.address).collect();
         let core = config.core(&addresses);
         let limits = core
             .ports
             .iter()
             .map(|port| PortLimits {
                 address: port.address,
-                outstanding_max: outstanding_max(port.rate, config.dataplane.tx_ring),
+                outstanding_max: outstanding_max(port.rate, &config.dataplane),
             })
             .collect();
-        let memory = Memory::new(
-            core.frame_count as u32,
-            config.dataplane.chunk.get() as u32,
-            config.dataplane.rx_ring,
-            config.dataplane.tx_ring,
-            config.dataplane.huge_pages,
-        )?;
+        let memory = Memory::new(MemoryOptions {
+            count: core.frame_count as u32,
+            chunk_size: config.dataplane.chunk.get() as u32,
+            fill_ring: config.dataplane.rx_ring,
+            completion_ring: config.dataplane.tx_ring,
+            huge_pages: config.dataplane.huge_pages,
+            has_long_frames: config.dataplane.has_long_frames(),
+        })?;
         tracing::debug!(huge_pages = memory.has_huge_pages(), "packet memory");
         let sockets = open_sockets(config, &memory)?;
         let doors = sockets
@@ -306,37 +321,6 @@ impl Requests for RequestSender {
     }
 }
 
-/// Index and address of every port's device.
-fn find_devices(config: &DaemonConfig) -> Result<Vec<(u32, MacAddress)>, DataplaneError> {
-    config
-        .ports
-        .iter()
-        .map(|port| {
-            let index =
-                if_nametoindex(port.device.as_str()).map_err(|_| DataplaneError::NoDevice {
-                    port: port.name.clone(),
-                    device: port.device.clone(),
-                })?;
-            let address = port
-                .address
-                .or_else(|| address_of(&port.device))
-                .ok_or_else(|| DataplaneError::NoAddress {
-                    port: port.name.clone(),
-                    device: port.device.clone(),
-                })?;
-            Ok((index, address))
-        })
-        .collect()
-}
-
-fn address_of(device: &str) -> Option<MacAddress> {
-    nix::ifaddrs::getifaddrs()
-        .ok()?
-        .filter(|interface| interface.interface_name == device)
-        .find_map(|interface| interface.address?.as_link_addr()?.addr())
-        .map(MacAddress)
-}
-
 /// The sockets of a port as the XDP program needs them: by queue, from the port's first on.
 struct PortDoor {
     sockets: Vec<OwnedFd>,
@@ -370,6 +354,7 @@ fn open_sockets(
                 tx_ring: config.dataplane.tx_ring,
                 zero_copy: config.dataplane.zero_copy,
                 busy_poll: config.dataplane.busy_poll,
+                has_long_frames: config.dataplane.has_long_frames(),
             },
         )
     };
@@ -382,12 +367,12 @@ fn open_sockets(
 
 fn attach(
     config: &DaemonConfig,
-    devices: &[(u32, MacAddress)],
+    devices: &[Device],
     doors: &[PortDoor],
     pin_root: &Path,
 ) -> Result<Vec<AttachedProgram>, DataplaneError> {
     let mut attached = Vec::with_capacity(doors.len());
-    for ((port, (ifindex, address)), door) in config.ports.iter().zip(devices).zip(doors) {
+    for ((port, device), door) in config.ports.iter().zip(devices).zip(doors) {
         let failed = |source| DataplaneError::Program {
             port: port.name.clone(),
             source,
@@ -398,7 +383,7 @@ fn attach(
         }
         let mode = program
             .attach(
-                *ifindex,
+                device.index,
                 settings::attach_mode(config.dataplane.xdp_mode),
                 Some(&pin_root.join(&port.name)),
             )
@@ -417,7 +402,7 @@ fn attach(
                 "generic XDP: the driver has no native support, forwarding will be slow"
             );
         }
-        let promiscuous = Promiscuous::new(*ifindex)
+        let promiscuous = Promiscuous::new(device.index)
             .inspect_err(|error| {
                 tracing::warn!(
                     port = port.name,
@@ -429,8 +414,8 @@ fn attach(
         attached.push(AttachedProgram {
             program,
             facts: AttachedPort {
-                ifindex: *ifindex,
-                address: *address,
+                ifindex: device.index,
+                address: device.address,
                 xdp_mode: mode.name(),
                 zero_copy: door.zero_copy,
             },
@@ -448,10 +433,13 @@ fn detach_all(ports: Vec<AttachedProgram>) {
     }
 }
 
-/// Short on slow lines, so that a pause acts soon; long enough on fast ones to cover a round.
-fn outstanding_max(rate: BitRate, tx_ring: u32) -> usize {
-    const LEAST: u64 = 16;
+/// Frames that a transmitter may have: few on slow lines, so that a pause acts soon; enough on fast ones to cover a
+/// round. Their chunks fill half of the TX ring at most.
+fn outstanding_max(rate: BitRate, config: &DataplaneConfig) -> usize {
+    const LEAST: Bytes = Bytes::new(16 * 1500);
+    const LEAST_FRAMES: u64 = 4;
     const ROUND: Duration = Duration::from_micros(200);
-    let full_frames = rate.bytes_in(ROUND).get() / Bytes::new(1500).get();
-    (full_frames.max(LEAST) as usize).min(tx_ring as usize / 2)
+    let frames = rate.bytes_in(ROUND).max(LEAST).get() / config.mtu.get().max(1);
+    let room = config.tx_ring as usize / 2 / config.chunks_of_a_frame();
+    (frames.max(LEAST_FRAMES) as usize).min(room)
 }

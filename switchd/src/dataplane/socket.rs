@@ -55,6 +55,8 @@ pub(super) struct SocketOptions<'a> {
     pub(super) zero_copy: ZeroCopy,
     /// Zero for never.
     pub(super) busy_poll: Duration,
+    /// Whether a frame may take several chunks: since Linux 6.6.
+    pub(super) has_long_frames: bool,
 }
 
 impl XdpSocket {
@@ -79,11 +81,16 @@ impl XdpSocket {
             ZeroCopy::Off => BindFlags::XDP_COPY,
             ZeroCopy::Require => BindFlags::XDP_ZEROCOPY,
         };
+        let long = if options.has_long_frames {
+            BindFlags::XDP_USE_SG
+        } else {
+            BindFlags::empty()
+        };
         let config = SocketConfig::builder()
             .rx_queue_size(size(options.rx_ring)?)
             .tx_queue_size(size(options.tx_ring)?)
             .libxdp_flags(LibxdpFlags::XSK_LIBXDP_FLAGS_INHIBIT_PROG_LOAD)
-            .bind_flags(mode | BindFlags::XDP_USE_NEED_WAKEUP)
+            .bind_flags(mode | long | BindFlags::XDP_USE_NEED_WAKEUP)
             .build();
         // SAFETY: no program is loaded by libxdp (the flag above), which is what the contract asks for
         // a UMEM that is shared.
@@ -173,6 +180,21 @@ impl XdpSocket {
         }
     }
 
+    /// Puts what is outgoing into the TX ring.
+    fn put_outgoing(&mut self) {
+        let Some(frames) = self.outgoing.get(..self.outgoing_count) else {
+            return;
+        };
+        // SAFETY: the descriptors are of this UMEM, and the caller handed their chunks over.
+        let sent = unsafe { self.tx.produce(frames) };
+        // All or none. The ring is longer than what may be outstanding.
+        debug_assert_eq!(sent, frames.len(), "the TX ring is full");
+        if sent == frames.len() {
+            self.kick_due |= sent > 0;
+            self.outgoing_count = 0;
+        }
+    }
+
     fn consume(&mut self, most: usize) -> usize {
         let Some(into) = self.scratch.get_mut(..most) else {
             return 0;
@@ -196,6 +218,9 @@ impl Lane for XdpSocket {
     }
 
     fn send(&mut self, frame: FrameDesc) -> bool {
+        if self.outgoing_count == BATCH {
+            self.put_outgoing();
+        }
         let Some(place) = self.outgoing.get_mut(self.outgoing_count) else {
             return false;
         };
@@ -205,16 +230,7 @@ impl Lane for XdpSocket {
     }
 
     fn flush(&mut self) {
-        if let Some(frames) = self.outgoing.get(..self.outgoing_count) {
-            // SAFETY: the descriptors are of this UMEM, and the caller handed their chunks over.
-            let sent = unsafe { self.tx.produce(frames) };
-            // All or none. The ring is longer than what may be outstanding.
-            debug_assert_eq!(sent, frames.len(), "the TX ring is full");
-            if sent == frames.len() {
-                self.kick_due |= sent > 0;
-                self.outgoing_count = 0;
-            }
-        }
+        self.put_outgoing();
         if !self.kick_due {
             return;
         }

@@ -7,31 +7,51 @@ use weir_ebpf::{Meta, META_LENGTH};
 use xsk_rs::config::{FrameSize, QueueSize, UmemConfig};
 use xsk_rs::{FrameDesc, Umem};
 
+use super::chains::{Begun, Chains};
 use super::pool::Chunk;
 use super::DataplaneError;
 
 /// Bytes of a huge page, where the kernel is not told otherwise.
 const HUGE_PAGE: u64 = 2 << 20;
 
-/// One UMEM and, for each of its chunks, the descriptor that says where in it a frame begins and how
-/// long it is.
+/// One UMEM and, for each of its chunks, the descriptor that says where in it a frame, or a part of one, begins
+/// and how long it is.
 #[derive(Debug)]
 pub(super) struct Memory {
     umem: Umem,
     descriptors: Vec<FrameDesc>,
+    chains: Chains,
     chunk_size: usize,
     has_huge_pages: bool,
 }
 
+/// What a UMEM is mapped with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MemoryOptions {
+    /// Chunks.
+    pub(super) count: u32,
+    /// Bytes of each.
+    pub(super) chunk_size: u32,
+    /// Entries of each fill ring.
+    pub(super) fill_ring: u32,
+    /// Entries of each completion ring.
+    pub(super) completion_ring: u32,
+    pub(super) huge_pages: HugePages,
+    /// Whether a frame may take several chunks.
+    pub(super) has_long_frames: bool,
+}
+
 impl Memory {
-    /// Maps `count` chunks of `chunk_size` bytes.
-    pub(super) fn new(
-        count: u32,
-        chunk_size: u32,
-        fill_ring: u32,
-        completion_ring: u32,
-        huge_pages: HugePages,
-    ) -> Result<Self, DataplaneError> {
+    /// Maps the chunks.
+    pub(super) fn new(options: MemoryOptions) -> Result<Self, DataplaneError> {
+        let MemoryOptions {
+            count,
+            chunk_size,
+            fill_ring,
+            completion_ring,
+            huge_pages,
+            has_long_frames,
+        } = options;
         let failed = |error: &dyn std::error::Error| DataplaneError::Umem {
             mebibytes: (u64::from(count) * u64::from(chunk_size)) >> 20,
             reason: with_cause(error),
@@ -66,9 +86,15 @@ impl Memory {
             Some(mapped) => mapped,
             None => map(false).map_err(|error| failed(&error))?,
         };
+        let chained = if has_long_frames {
+            descriptors.len()
+        } else {
+            0
+        };
         Ok(Self {
             umem,
             descriptors,
+            chains: Chains::new(chained),
             chunk_size: chunk_size as usize,
             has_huge_pages,
         })
@@ -87,20 +113,40 @@ impl Memory {
         self.descriptors.get(chunk as usize)
     }
 
-    /// Remembers what the kernel said of a received frame, and names its chunk.
-    pub(super) fn note_received(&mut self, descriptor: FrameDesc) -> Option<Chunk> {
+    /// Remembers what the kernel said of a received frame, or of a part of one after those that have `begun`, and
+    /// names the frame's first chunk once all of it is there.
+    pub(super) fn note_received(
+        &mut self,
+        descriptor: FrameDesc,
+        begun: &mut Option<Begun>,
+    ) -> Option<Chunk> {
         let chunk = self.chunk_of(&descriptor)?;
         *self.descriptors.get_mut(chunk as usize)? = descriptor;
-        Some(chunk)
+        self.chains
+            .append(begun, chunk, descriptor.has_more_frames())
+    }
+
+    /// The first chunk of the frame that a transmitter is done with, now that it gave back this chunk: it gives
+    /// back all of a frame, in order.
+    pub(super) fn note_completed(&self, descriptor: &FrameDesc) -> Option<Chunk> {
+        let chunk = self.chunk_of(descriptor)?;
+        let goes_on = self.descriptor(chunk)?.has_more_frames();
+        (!goes_on).then(|| self.chains.after(chunk))
+    }
+
+    /// The chunk that goes on where this one ends; `None` at a frame's end.
+    pub(super) fn next(&self, chunk: Chunk) -> Option<Chunk> {
+        let goes_on = self.descriptor(chunk)?.has_more_frames();
+        goes_on.then(|| self.chains.after(chunk))
     }
 
     /// The chunk that a descriptor of any ring points into.
-    pub(super) fn chunk_of(&self, descriptor: &FrameDesc) -> Option<Chunk> {
+    fn chunk_of(&self, descriptor: &FrameDesc) -> Option<Chunk> {
         let index = descriptor.addr() / self.chunk_size;
         (index < self.descriptors.len()).then_some(index as Chunk)
     }
 
-    /// A held chunk's record and frame.
+    /// A held chunk's record, and the frame or the part of one that is in it.
     pub(super) fn frame(&self, chunk: Chunk) -> (Option<Meta>, &[u8]) {
         let Some(descriptor) = self.descriptor(chunk) else {
             return (None, &[]);
@@ -120,7 +166,7 @@ impl Memory {
         }
     }
 
-    /// Lets `write` put a frame at the place where a received one would begin.
+    /// Lets `write` put a frame into one chunk, at the place where a received one would begin.
     pub(super) fn write(
         &mut self,
         chunk: Chunk,
@@ -129,6 +175,8 @@ impl Memory {
         let Some(descriptor) = self.descriptors.get_mut(chunk as usize) else {
             return false;
         };
+        descriptor.set_options(0);
+        self.chains.set_alone(chunk);
         // SAFETY: the descriptor is of this UMEM and the caller holds the chunk, so this is the only
         // reference to its bytes.
         let mut data = unsafe { self.umem.data_mut(descriptor) };

@@ -24,7 +24,7 @@ use weir_core::{
 use weir_ebpf::FrameClass;
 
 use super::accounts::Accounts;
-use super::io::{Batch, Io, BATCH, COMPLETION_WAIT, RECEIVE_BATCHES};
+use super::io::{Batch, Io, BATCH, COMPLETION_WAIT, RECEIVE_BATCHES, WHOLE_MAX};
 use super::messages::{Answer, PortSnapshot, Request, RoundStats, Snapshot};
 use super::pool::{Chunk, Pool};
 use super::tap::Taps;
@@ -77,6 +77,8 @@ pub(super) struct Worker<I> {
     accounts: Accounts,
     queues: Queues,
     taps: Taps,
+    /// Where frames of several chunks are put together for taps.
+    whole: Box<[u8]>,
     clock: fn() -> Instant,
     spin: Duration,
     stats: RoundStats,
@@ -129,6 +131,7 @@ impl<I: Io> Worker<I> {
                 .collect(),
             queues,
             taps: Taps::default(),
+            whole: vec![0; WHOLE_MAX].into_boxed_slice(),
             clock,
             spin,
             stats: RoundStats::default(),
@@ -186,7 +189,19 @@ impl<I: Io> Worker<I> {
             }
             self.accounts
                 .note_given_up(discarded.handle.0, discarded.reason);
-            self.pool.give_back(discarded.handle.0);
+            self.give_back(discarded.handle.0);
+        }
+    }
+
+    /// Puts a data frame's chunks where the free ones are.
+    fn give_back(&mut self, first: Chunk) {
+        let mut part = Some(first);
+        while let Some(chunk) = part {
+            part = self.io.next(chunk);
+            if let Some(further) = part {
+                self.accounts.unload_further(further);
+            }
+            self.pool.give_back(chunk);
         }
     }
 
@@ -250,6 +265,7 @@ impl<I: Io> Worker<I> {
                 break;
             };
             self.stats.rx_frames += 1;
+            self.note_parts(port, chunk);
             let taken = self.take_frame(now, port, chunk);
             if self.taps.is_on() {
                 self.show_received(now, port, chunk, taken);
@@ -265,13 +281,22 @@ impl<I: Io> Worker<I> {
                 }
                 Taken::Dropped(reason) => {
                     self.accounts.note_refused(port, reason);
-                    self.pool.give_back(chunk);
+                    self.give_back(chunk);
                 }
                 Taken::Read => {
                     self.accounts.note_read(port);
-                    self.pool.give_back(chunk);
+                    self.give_back(chunk);
                 }
             }
+        }
+    }
+
+    /// Of a frame that is longer than its first chunk.
+    fn note_parts(&mut self, port: usize, first: Chunk) {
+        let mut at = first;
+        while let Some(further) = self.io.next(at) {
+            self.accounts.note_further(port, further);
+            at = further;
         }
     }
 
@@ -286,9 +311,10 @@ impl<I: Io> Worker<I> {
         };
         let read = match meta.class {
             FrameClass::Data => {
+                let behind = self.io.length_behind(chunk);
                 let frame = Frame {
                     handle: FrameHandle(chunk),
-                    length: Bytes::new(bytes.len() as u64),
+                    length: Bytes::new((bytes.len() + behind) as u64),
                     priority: Priority::from_low_bits(meta.priority),
                     destination: ethernet.destination(),
                     source: ethernet.source(),
@@ -429,7 +455,7 @@ impl<I: Io> Worker<I> {
             self.pool.give_back(chunk);
         } else if let Some(handle) = self.switch.complete(now, id, FrameHandle(chunk)) {
             self.accounts.note_delivered(handle.0);
-            self.pool.give_back(handle.0);
+            self.give_back(handle.0);
         }
     }
 

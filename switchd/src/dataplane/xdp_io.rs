@@ -4,6 +4,7 @@ use weir_core::Duration;
 use weir_ebpf::Meta;
 use xsk_rs::FrameDesc;
 
+use super::chains::Begun;
 use super::io::{Batch, Io, BATCH};
 use super::lane::Lane;
 use super::messages::{KernelLosses, Rings};
@@ -23,6 +24,8 @@ pub(super) struct XdpIo<L> {
 #[derive(Debug)]
 struct PortLanes<L> {
     lanes: Vec<L>,
+    /// By lane: the part of a frame that has come.
+    begun: Vec<Option<Begun>>,
     /// The lane that is received from first next time, so that none is always the last.
     turn: usize,
 }
@@ -34,7 +37,11 @@ impl<L: Lane> XdpIo<L> {
         Self {
             ports: ports
                 .into_iter()
-                .map(|lanes| PortLanes { lanes, turn: 0 })
+                .map(|lanes| PortLanes {
+                    begun: vec![None; lanes.len()],
+                    lanes,
+                    turn: 0,
+                })
                 .collect(),
             memory,
             sleeper,
@@ -61,17 +68,9 @@ impl<L: Lane> Io for XdpIo<L> {
         };
         let count = port.lanes.len();
         for step in 0..count {
-            let room = BATCH - into.len();
-            if room == 0 {
-                break;
-            }
             let at = (port.turn + step) % count;
-            if let Some(lane) = port.lanes.get_mut(at) {
-                for frame in lane.receive(room) {
-                    if let Some(chunk) = self.memory.note_received(*frame) {
-                        into.push(chunk);
-                    }
-                }
+            if let Some((lane, begun)) = port.lanes.get_mut(at).zip(port.begun.get_mut(at)) {
+                receive_by(lane, begun, &mut self.memory, into);
             }
         }
         port.turn = (port.turn + 1) % count.max(1);
@@ -79,6 +78,10 @@ impl<L: Lane> Io for XdpIo<L> {
 
     fn frame(&self, chunk: Chunk) -> (Option<Meta>, &[u8]) {
         self.memory.frame(chunk)
+    }
+
+    fn next(&self, chunk: Chunk) -> Option<Chunk> {
+        self.memory.next(chunk)
     }
 
     fn edit(&mut self, chunk: Chunk, edit: &mut dyn FnMut(&mut [u8])) {
@@ -90,10 +93,18 @@ impl<L: Lane> Io for XdpIo<L> {
     }
 
     fn send(&mut self, port: usize, chunk: Chunk) -> bool {
-        let frame = self.memory.descriptor(chunk).copied();
-        let lane = self.ports.get_mut(port).and_then(PortLanes::first);
-        lane.zip(frame)
-            .is_some_and(|(lane, frame)| lane.send(frame))
+        let Some(lane) = self.ports.get_mut(port).and_then(PortLanes::first) else {
+            return false;
+        };
+        let mut part = Some(chunk);
+        while let Some(chunk) = part {
+            let frame = self.memory.descriptor(chunk).copied();
+            if !frame.is_some_and(|frame| lane.send(frame)) {
+                return false;
+            }
+            part = self.memory.next(chunk);
+        }
+        true
     }
 
     fn flush(&mut self, port: usize) {
@@ -111,8 +122,8 @@ impl<L: Lane> Io for XdpIo<L> {
     fn completed(&mut self, port: usize, into: &mut Batch) {
         if let Some(lane) = self.ports.get_mut(port).and_then(PortLanes::first) {
             for frame in lane.completed() {
-                if let Some(chunk) = self.memory.chunk_of(frame) {
-                    into.push(chunk);
+                if let Some(first) = self.memory.note_completed(frame) {
+                    into.push(first);
                 }
             }
         }
@@ -160,5 +171,29 @@ impl<L: Lane> Io for XdpIo<L> {
         let ports = &self.ports;
         let mut lanes = ports.iter().flat_map(|port| &port.lanes);
         self.sleeper.sleep(timeout, || lanes.any(Lane::has_news));
+    }
+}
+
+/// Until `into` is full or nothing more has come.
+fn receive_by<L: Lane>(
+    lane: &mut L,
+    begun: &mut Option<Begun>,
+    memory: &mut Memory,
+    into: &mut Batch,
+) {
+    loop {
+        let room = BATCH - into.len();
+        if room == 0 {
+            return;
+        }
+        let parts = lane.receive(room);
+        for part in parts {
+            if let Some(first) = memory.note_received(*part, begun) {
+                into.push(first);
+            }
+        }
+        if parts.len() < room {
+            return;
+        }
     }
 }

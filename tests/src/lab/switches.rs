@@ -54,7 +54,7 @@ pub fn lab_config(scenario: &Scenario, index: usize, names: &Names) -> DaemonCon
         spin: weir_core::Duration::ZERO,
         history_interval: HISTORY_INTERVAL,
         history_length: samples as usize,
-        ..DataplaneConfig::default()
+        ..scenario.dataplane()
     };
     let name = &scenario.switches[index];
     DaemonConfig {

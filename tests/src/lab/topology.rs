@@ -9,11 +9,9 @@ use weir_config::scenario::{PortPeer, Scenario};
 
 use super::names::Names;
 
-/// Payload of a frame on every link.
-const MTU: u32 = 1500;
-
 /// The plan of a scenario, in the words of `netns-scripts/lab-up.sh`.
 pub fn plan(scenario: &Scenario, names: &Names) -> String {
+    let mtu = scenario.dataplane().mtu.get();
     let mut out = format!("# {}: {}\n", scenario.name, scenario.description);
     let nodes = scenario
         .switches
@@ -26,7 +24,7 @@ pub fn plan(scenario: &Scenario, names: &Names) -> String {
         let [a, b] = link.ends.map(|end| &scenario.switches[end]);
         let _ = writeln!(
             out,
-            "veth {} {b} - {} {a} - {MTU}",
+            "veth {} {b} - {} {a} - {mtu}",
             names.namespace(a),
             names.namespace(b)
         );
@@ -35,7 +33,7 @@ pub fn plan(scenario: &Scenario, names: &Names) -> String {
         let (namespace, device) = (names.namespace(&host.name), names.host_device());
         let _ = writeln!(
             out,
-            "veth {} {} - {namespace} {device} {} {MTU}",
+            "veth {} {} - {namespace} {device} {} {mtu}",
             names.namespace(&scenario.switches[host.switch]),
             host.name,
             host.address,

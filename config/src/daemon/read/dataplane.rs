@@ -1,6 +1,6 @@
 //! `[dataplane]`.
 
-use weir_core::Quanta;
+use weir_core::{Bytes, Quanta};
 
 use super::{keys, within};
 use crate::daemon::{DataplaneConfig, HugePages, Workers, XdpMode, ZeroCopy};
@@ -81,20 +81,25 @@ impl FromItem for Workers {
     }
 }
 
-/// XDP keeps 256 B of a chunk in front of the frame.
 fn check_chunk(table: &Table<'_>, config: &DataplaneConfig) {
-    const XDP_HEADROOM: u64 = 256;
-    const OVERHEAD: u64 = 22;
+    const MTU_MIN: Bytes = Bytes::new(68);
     let chunk = config.chunk.get();
     if chunk != 2048 && chunk != 4096 {
         table.complain("chunk", "a UMEM chunk is \"2KiB\" or \"4KiB\"");
         return;
     }
-    let longest = chunk - XDP_HEADROOM - OVERHEAD;
-    if !(68..=longest).contains(&config.mtu.get()) {
+    if !(MTU_MIN..=DataplaneConfig::MTU_MAX).contains(&config.mtu) {
         table.complain(
             "mtu",
-            format!("must be between 68 B and {longest} B with chunks of {chunk} B"),
+            format!("must be between {MTU_MIN} and {}", DataplaneConfig::MTU_MAX),
+        );
+    } else if config.has_long_frames() && config.cell > config.frame_part() {
+        table.complain(
+            "cell",
+            format!(
+                "frames of this `mtu` take several chunks, of {} each beside XDP's headroom: a cell can be no larger",
+                config.frame_part()
+            ),
         );
     }
 }

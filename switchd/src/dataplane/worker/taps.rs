@@ -11,11 +11,11 @@ use crate::dataplane::tap::{Direction, Sight, Verdict};
 impl<I: Io> Worker<I> {
     /// A frame has come in and its fate is known; its bytes are as they came.
     #[cold]
-    pub(super) fn show_received(&self, now: Instant, port: usize, chunk: Chunk, taken: Taken) {
+    pub(super) fn show_received(&mut self, now: Instant, port: usize, chunk: Chunk, taken: Taken) {
         let Some(port) = PortId::from_index(port) else {
             return;
         };
-        let (meta, bytes) = self.io.frame(chunk);
+        let (meta, bytes) = self.io.whole(chunk, &mut self.whole);
         let priority = meta
             .filter(|meta| meta.class == FrameClass::Data)
             .map(|meta| Priority::from_low_bits(meta.priority));
@@ -44,14 +44,14 @@ impl<I: Io> Worker<I> {
 
     /// A frame that was admitted is dropped after all.
     #[cold]
-    pub(super) fn show_discarded(&self, now: Instant, discarded: &Discarded) {
+    pub(super) fn show_discarded(&mut self, now: Instant, discarded: &Discarded) {
         self.taps.offer(&Sight {
             at: now,
             port: discarded.ingress,
             direction: Direction::In,
             verdict: Verdict::Dropped(discarded.reason),
             priority: Some(discarded.priority),
-            bytes: self.io.frame(discarded.handle.0).1,
+            bytes: self.io.whole(discarded.handle.0, &mut self.whole).1,
         });
     }
 
@@ -59,13 +59,13 @@ impl<I: Io> Worker<I> {
     /// now, `None` for a control frame.
     #[cold]
     pub(super) fn show_sent(
-        &self,
+        &mut self,
         now: Instant,
         port: PortId,
         chunk: Chunk,
         data: Option<(Priority, bool)>,
     ) {
-        let (meta, bytes) = self.io.frame(chunk);
+        let (meta, bytes) = self.io.whole(chunk, &mut self.whole);
         // What the XDP program wrote in front of the frame is still there.
         let inside = data.and(meta).map(|meta| {
             let arrival = Instant::from_nanos(meta.arrival_nanos);

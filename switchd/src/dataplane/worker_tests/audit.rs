@@ -100,7 +100,7 @@ fn a_chunk_that_is_lost_is_found() {
         found,
         [
             "lent - received = chunks that carry nothing",
-            "chunks = free + lent - received + held + control"
+            "chunks = free + lent - received + held + their further parts + control"
         ]
     );
 }
@@ -123,7 +123,7 @@ fn a_frame_that_the_switch_forgets_is_found() {
         equations,
         [
             "held = held by the core",
-            "chunks = free + lent - received + held + control"
+            "chunks = free + lent - received + held + their further parts + control"
         ]
     );
 }

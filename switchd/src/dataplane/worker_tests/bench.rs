@@ -210,10 +210,11 @@ impl Bench {
         }
         let (free, lent) = (worker.pool.free_count(), worker.io.lent());
         let (held, control) = (worker.switch.held_frames(), control.len());
+        let further = worker.accounts.further_chunks().count();
         assert_eq!(
-            free + lent + held + control,
+            free + lent + held + further + control,
             worker.pool.count(),
-            "{free} free + {lent} lent + {held} held + {control} of control frames"
+            "{free} free + {lent} lent + {held} held + {further} behind these + {control} of control frames"
         );
     }
 }

@@ -56,8 +56,10 @@ struct FakeChunk {
     place: Place,
     meta: Option<Meta>,
     bytes: Vec<u8>,
+    next: Option<Chunk>,
 }
 
+/// Frames are in its queues by their first chunks.
 #[derive(Debug)]
 struct FakePort {
     fill: VecDeque<Chunk>,
@@ -73,6 +75,8 @@ pub(super) struct FakeIo {
     chunks: Vec<FakeChunk>,
     ports: Vec<FakePort>,
     ring: usize,
+    /// Bytes of a frame that a chunk takes.
+    pub(super) part: usize,
     pub(super) sent: SentLog,
     /// The limit of every sleep so far.
     pub(super) waits: Vec<Option<Duration>>,
@@ -84,6 +88,7 @@ impl FakeIo {
             place: Place::Caller,
             meta: None,
             bytes: Vec::new(),
+            next: None,
         };
         let port = || FakePort {
             fill: VecDeque::new(),
@@ -96,6 +101,7 @@ impl FakeIo {
             chunks: std::iter::repeat_with(chunk).take(chunk_count).collect(),
             ports: std::iter::repeat_with(port).take(port_count).collect(),
             ring,
+            part: CHUNK_SIZE,
             sent: SentLog::default(),
             waits: Vec::new(),
         }
@@ -108,13 +114,24 @@ impl FakeIo {
         meta: Option<Meta>,
         bytes: &[u8],
     ) -> Option<Chunk> {
-        let chunk = self.ports[port].fill.pop_front()?;
-        self.ports[port].rx.push_back(chunk);
-        let state = &mut self.chunks[chunk as usize];
-        state.place = Place::Rx;
-        state.meta = meta;
-        state.bytes = bytes.to_vec();
-        Some(chunk)
+        let mut parts: Vec<&[u8]> = bytes.chunks(self.part).collect();
+        if parts.is_empty() {
+            parts.push(&[]);
+        }
+        let fill = &mut self.ports[port].fill;
+        if fill.len() < parts.len() {
+            return None;
+        }
+        let chunks: Vec<Chunk> = fill.drain(..parts.len()).collect();
+        for (at, (chunk, part)) in chunks.iter().zip(&parts).enumerate() {
+            let state = &mut self.chunks[*chunk as usize];
+            state.place = Place::Rx;
+            state.meta = meta.filter(|_| at == 0);
+            state.bytes = part.to_vec();
+            state.next = chunks.get(at + 1).copied();
+        }
+        self.ports[port].rx.push_back(chunks[0]);
+        Some(chunks[0])
     }
 
     /// How many frames a port's device takes at one [`flush`](Io::flush); with none it is stuck.
@@ -152,6 +169,17 @@ impl FakeIo {
         all.filter(|chunk| is(chunk.place)).count()
     }
 
+    /// The chunks of a frame.
+    fn parts(&self, first: Chunk) -> Vec<Chunk> {
+        let next = |chunk: &Chunk| self.chunks[*chunk as usize].next;
+        std::iter::successors(Some(first), next).collect()
+    }
+
+    fn rx_chunks(&self, port: usize) -> usize {
+        let frames = self.ports[port].rx.iter();
+        frames.map(|first| self.parts(*first).len()).sum()
+    }
+
     fn place(&mut self, chunk: Chunk) -> &mut Place {
         &mut self.chunks[chunk as usize].place
     }
@@ -164,7 +192,9 @@ impl Io for FakeIo {
                 break;
             }
             self.ports[port].rx.pop_front();
-            *self.place(chunk) = Place::Caller;
+            for part in self.parts(chunk) {
+                *self.place(part) = Place::Caller;
+            }
         }
     }
 
@@ -172,6 +202,12 @@ impl Io for FakeIo {
         let state = &self.chunks[chunk as usize];
         assert_eq!(state.place, Place::Caller, "chunk {chunk} is read");
         (state.meta, &state.bytes)
+    }
+
+    fn next(&self, chunk: Chunk) -> Option<Chunk> {
+        let state = &self.chunks[chunk as usize];
+        assert_eq!(state.place, Place::Caller, "chunk {chunk} is looked behind");
+        state.next
     }
 
     fn edit(&mut self, chunk: Chunk, edit: &mut dyn FnMut(&mut [u8])) {
@@ -189,6 +225,7 @@ impl Io for FakeIo {
         let mut buffer = [0xaa; CHUNK_SIZE];
         let length = write(&mut buffer);
         self.chunks[chunk as usize].bytes = buffer[..length.unwrap_or(0)].to_vec();
+        self.chunks[chunk as usize].next = None;
         length.is_some()
     }
 
@@ -196,12 +233,14 @@ impl Io for FakeIo {
         if self.ports[port].tx.len() + self.ports[port].done.len() >= self.ring {
             return false;
         }
-        let place = self.place(chunk);
-        *place = match *place {
-            Place::Caller => Place::Tx(1),
-            Place::Tx(copies) => Place::Tx(copies + 1),
-            other => panic!("chunk {chunk} is sent and is in {other:?}"),
-        };
+        for part in self.parts(chunk) {
+            let place = self.place(part);
+            *place = match *place {
+                Place::Caller => Place::Tx(1),
+                Place::Tx(copies) => Place::Tx(copies + 1),
+                other => panic!("chunk {part} is sent and is in {other:?}"),
+            };
+        }
         self.ports[port].tx.push_back(chunk);
         true
     }
@@ -209,13 +248,13 @@ impl Io for FakeIo {
     fn flush(&mut self, port: usize) {
         let state = &mut self.ports[port];
         let count = state.budget.min(state.tx.len());
-        for chunk in state.tx.drain(..count) {
-            state.done.push_back(chunk);
-            self.sent.borrow_mut().push(Sent {
-                port,
-                chunk,
-                bytes: self.chunks[chunk as usize].bytes.clone(),
-            });
+        let frames: Vec<Chunk> = state.tx.drain(..count).collect();
+        state.done.extend(&frames);
+        for chunk in frames {
+            let parts = self.parts(chunk).into_iter();
+            let bytes = parts.flat_map(|part| self.chunks[part as usize].bytes.clone());
+            let bytes = bytes.collect();
+            self.sent.borrow_mut().push(Sent { port, chunk, bytes });
         }
     }
 
@@ -225,18 +264,19 @@ impl Io for FakeIo {
                 break;
             }
             self.ports[port].done.pop_front();
-            let place = self.place(chunk);
-            *place = match *place {
-                Place::Tx(1) => Place::Caller,
-                Place::Tx(copies) => Place::Tx(copies - 1),
-                other => panic!("chunk {chunk} was sent and is in {other:?}"),
-            };
+            for part in self.parts(chunk) {
+                let place = self.place(part);
+                *place = match *place {
+                    Place::Tx(1) => Place::Caller,
+                    Place::Tx(copies) => Place::Tx(copies - 1),
+                    other => panic!("chunk {part} was sent and is in {other:?}"),
+                };
+            }
         }
     }
 
     fn fill_room(&mut self, port: usize) -> usize {
-        let state = &self.ports[port];
-        self.ring - state.fill.len() - state.rx.len()
+        self.ring - self.ports[port].fill.len() - self.rx_chunks(port)
     }
 
     fn fill(&mut self, port: usize, chunks: &[Chunk]) {
@@ -244,6 +284,7 @@ impl Io for FakeIo {
         for chunk in chunks {
             assert_eq!(*self.place(*chunk), Place::Caller, "chunk {chunk} is lent");
             *self.place(*chunk) = Place::Fill;
+            self.chunks[*chunk as usize].next = None;
             self.ports[port].fill.push_back(*chunk);
         }
     }
@@ -264,7 +305,10 @@ impl Io for FakeIo {
         };
         Rings {
             fill: ring(&state.fill),
-            rx: ring(&state.rx),
+            rx: Ring {
+                used: self.rx_chunks(port) as u32,
+                size: self.ring as u32,
+            },
             tx: ring(&state.tx),
             completion: ring(&state.done),
         }

@@ -254,6 +254,8 @@ proptest! {
         // With one, control frames that are due in every round of a millisecond would be all that leaves.
         outstanding_max in 2..100usize,
         has_large_buffers: bool,
+        // Frames of one chunk each, or of up to three.
+        part in prop_oneof![Just(2048usize), Just(600)],
         // From a pool that leaves fill rings empty to one that has all they want.
         spare in RESERVE..PORT_COUNT * SMALL_RING + 2 * RESERVE,
     ) {
@@ -266,6 +268,7 @@ proptest! {
             spare,
             ..Setup::default()
         });
+        bench.worker.io.part = part;
         let mut input = Input::default();
         for op in &ops {
             input.apply(&mut bench, op);
