@@ -15,6 +15,7 @@ pub mod dataplane;
 pub mod logging;
 pub mod metrics;
 pub mod page;
+pub mod placement;
 pub mod reload;
 pub mod run_dir;
 pub mod service;

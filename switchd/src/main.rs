@@ -13,7 +13,7 @@ use weir_switchd::dataplane::Dataplane;
 use weir_switchd::logging::{self, LevelHandle, LogGuard};
 use weir_switchd::reload::Reloader;
 use weir_switchd::run_dir::{self, RunDir, RunDirError};
-use weir_switchd::{control, service, setup};
+use weir_switchd::{control, placement, service, setup};
 
 /// Threads for the API and the metrics; the dataplane and the control plane have their own.
 const WORKERS: usize = 2;
@@ -51,6 +51,8 @@ fn main() -> ExitCode {
             }
         };
     }
+    // Before any other thread starts.
+    let placed = placement::keep_off(&placement::reserved(&config.dataplane));
     let level = cli.log_level.as_deref().unwrap_or(&config.log.level);
     let (log, level) = match logging::start(level, setup::log_format(&config)) {
         Ok(log) => log,
@@ -59,6 +61,9 @@ fn main() -> ExitCode {
             return ExitCode::from(cli::EXIT_CONFIG);
         }
     };
+    if let Err(error) = placed {
+        tracing::warn!(%error, "other threads may run on the dataplane's CPUs");
+    }
     // What the command line says stays, whatever the file says later.
     let level = cli.log_level.is_none().then_some(level);
     let status = run(&cli, config, &log, level);

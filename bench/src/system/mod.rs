@@ -14,6 +14,7 @@ use anyhow::{bail, Context, Result};
 use weir_lab::lab::interrupt::wait_for;
 use weir_lab::lab::process::inside;
 
+use self::weir::Spin;
 use crate::cpu::Cpus;
 use crate::stage::Stage;
 
@@ -32,6 +33,8 @@ pub enum System {
     WeirLossy,
     /// Weir with a class of mode pfc.
     WeirPfc,
+    /// The same, with a thread that never sleeps, as Open vSwitch's.
+    WeirPfcPolling,
     /// Weir with a class of mode level.
     WeirLevel,
     /// Open vSwitch with ports of type afxdp.
@@ -42,10 +45,11 @@ pub enum System {
 
 impl System {
     /// All, the one that others are compared with first.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Bare,
         Self::WeirLossy,
         Self::WeirPfc,
+        Self::WeirPfcPolling,
         Self::WeirLevel,
         Self::Ovs,
         Self::Bridge,
@@ -57,6 +61,7 @@ impl System {
             Self::Bare => "bare",
             Self::WeirLossy => "weir-lossy",
             Self::WeirPfc => "weir-pfc",
+            Self::WeirPfcPolling => "weir-pfc-polling",
             Self::WeirLevel => "weir-level",
             Self::Ovs => "ovs",
             Self::Bridge => "bridge",
@@ -81,15 +86,16 @@ impl System {
     ///
     /// When it is not installed or does not start.
     pub fn start(self, stage: &Stage, cpus: Cpus) -> Result<Box<dyn Switch>> {
+        let weir = |class, spin| {
+            weir::Weir::start(stage, cpus, class, spin)
+                .map(|weir| Box::new(weir) as Box<dyn Switch>)
+        };
         let started: Result<Box<dyn Switch>> = match self {
             Self::Bare => bare::Bare::start(stage, cpus).map(|it| Box::new(it) as _),
-            Self::WeirLossy => {
-                weir::Weir::start(stage, cpus, weir::LOSSY).map(|it| Box::new(it) as _)
-            }
-            Self::WeirPfc => weir::Weir::start(stage, cpus, weir::PFC).map(|it| Box::new(it) as _),
-            Self::WeirLevel => {
-                weir::Weir::start(stage, cpus, weir::LEVEL).map(|it| Box::new(it) as _)
-            }
+            Self::WeirLossy => weir(weir::LOSSY, Spin::Default),
+            Self::WeirPfc => weir(weir::PFC, Spin::Default),
+            Self::WeirPfcPolling => weir(weir::PFC, Spin::Always),
+            Self::WeirLevel => weir(weir::LEVEL, Spin::Default),
             Self::Ovs => ovs::Ovs::start(stage, cpus).map(|it| Box::new(it) as _),
             Self::Bridge => bridge::Bridge::start(stage).map(|it| Box::new(it) as _),
         };

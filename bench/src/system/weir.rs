@@ -22,6 +22,15 @@ pub(super) const PFC: &str =
 pub(super) const LEVEL: &str =
     "mode = \"level\"\nxoff = \"512KiB\"\nxon = \"384KiB\"\nheadroom = \"4MiB\"\nmax-hops = 4\n";
 
+/// For how long its thread looks for work before it sleeps.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Spin {
+    /// As long as the daemon does when it is not told.
+    Default,
+    /// It never sleeps.
+    Always,
+}
+
 /// A running daemon.
 pub(super) struct Weir {
     process: Process,
@@ -30,10 +39,10 @@ pub(super) struct Weir {
 }
 
 impl Weir {
-    pub(super) fn start(stage: &Stage, cpus: Cpus, class: &str) -> Result<Self> {
+    pub(super) fn start(stage: &Stage, cpus: Cpus, class: &str, spin: Spin) -> Result<Self> {
         let run_dir = stage.directory().join("run");
         let file = stage.directory().join("switchd.toml");
-        std::fs::write(&file, config(&run_dir, cpus, class))
+        std::fs::write(&file, config(&run_dir, cpus, class, spin))
             .with_context(|| file.display().to_string())?;
         let mut command = inside(&stage.namespace(), &program("weir-switchd")?);
         command.arg("--config").arg(&file);
@@ -87,11 +96,15 @@ impl Switch for Weir {
 }
 
 /// Ports take the priority from nowhere, so that probes need no tag that other systems would have to read.
-fn config(run_dir: &std::path::Path, cpus: Cpus, class: &str) -> String {
+fn config(run_dir: &std::path::Path, cpus: Cpus, class: &str, spin: Spin) -> String {
+    let spin = match spin {
+        Spin::Default => "",
+        Spin::Always => "spin = \"1h\"\n",
+    };
     let mut text = format!(
         "name = \"bench\"\nrun-dir = \"{}\"\n\
          [metrics]\nlisten = \"off\"\n[page]\nlisten = \"off\"\n\
-         [dataplane]\ncpu = {}\n\
+         [dataplane]\ncpu = {}\n{spin}\
          [[class]]\nname = \"bench\"\npriority = {PRIORITY}\n{class}",
         run_dir.display(),
         cpus.switch

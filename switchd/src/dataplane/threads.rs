@@ -5,8 +5,6 @@ use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, AsRawFd};
 use std::thread::JoinHandle;
 
-use nix::sched::{sched_setaffinity, CpuSet};
-use nix::unistd::Pid;
 use weir_config::daemon::DataplaneConfig;
 use weir_core::Switch;
 
@@ -21,6 +19,7 @@ use super::wake::Wake;
 use super::worker::{Ended, PortLimits, Queues, Worker};
 use super::xdp_io::XdpIo;
 use crate::control::clock;
+use crate::placement;
 
 /// What the thread of the switch core works on, beside the lanes.
 pub(super) struct Parts {
@@ -58,7 +57,10 @@ impl Prepared {
         parts: Parts,
         config: &DataplaneConfig,
     ) -> io::Result<Self> {
-        let cpus = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        // This thread keeps off those that are reserved.
+        let cpus = std::thread::available_parallelism()
+            .unwrap_or(NonZeroUsize::MIN)
+            .saturating_add(placement::reserved(config).len());
         match config.workers.beside_the_core(sockets.len(), cpus) {
             0 => Ok(Self::alone(sockets, parts, config)),
             count => Self::with_workers(count, sockets, parts, config),
@@ -196,11 +198,7 @@ fn prepare_thread(cpu: Option<usize>) {
         tracing::warn!(%error, "timers of a dataplane thread stay coarse");
     }
     let Some(cpu) = cpu else { return };
-    let mut set = CpuSet::new();
-    let bound = set
-        .set(cpu)
-        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
-    if let Err(error) = bound {
+    if let Err(error) = placement::bind(&[cpu]) {
         tracing::warn!(cpu, %error, "a dataplane thread is not bound to its CPU");
     }
 }

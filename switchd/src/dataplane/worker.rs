@@ -144,11 +144,12 @@ impl<I: Io> Worker<I> {
 
     /// Runs until a [`Request::Stop`] is done, or the control plane is gone.
     pub(super) fn run(mut self) -> Ended {
+        let mut began = (self.clock)();
         loop {
-            let began = (self.clock)();
             let busy = self.round(began);
             let now = (self.clock)();
             self.note_round(began, now, busy);
+            began = now;
             if self.is_finished(now) {
                 return Ended {
                     held_frames: self.switch.held_frames() as u64,
@@ -156,6 +157,7 @@ impl<I: Io> Worker<I> {
             }
             if now.saturating_since(self.last_work) >= self.spin {
                 self.sleep(now);
+                began = (self.clock)();
             }
         }
     }

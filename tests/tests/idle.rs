@@ -1,0 +1,47 @@
+//! What a switch costs that has nothing to do.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use nix::time::{clock_getcpuclockid, clock_gettime};
+use nix::unistd::Pid;
+use support::{tear_down, until};
+use weir_lab::lab::stage::Stage;
+
+/// Long enough for whatever a daemon does once a second.
+const SPAN: Duration = Duration::from_secs(8);
+/// Of one CPU, in percent.
+const MOST: f64 = 1.0;
+
+/// CPU time of a process with all threads that it has or had.
+fn cpu_time(pid: u32) -> Duration {
+    let clock = clock_getcpuclockid(Pid::from_raw(pid as i32)).unwrap();
+    clock_gettime(clock).unwrap().into()
+}
+
+#[test]
+fn an_idle_ring_uses_less_than_a_hundredth_of_a_cpu_each() {
+    let scenario = support::scenario("ring4.toml", &[]);
+    let stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
+    let pids: Vec<u32> = stage.switches.iter().filter_map(|it| it.pid()).collect();
+    assert_eq!(pids.len(), 4);
+    // Neighbours find each other at the start.
+    let settled = Instant::now();
+    until("the start is over", || {
+        (settled.elapsed() >= Duration::from_secs(3)).then_some(())
+    });
+    let before: Vec<Duration> = pids.iter().map(|pid| cpu_time(*pid)).collect();
+    let began = Instant::now();
+    until("the span is over", || {
+        (began.elapsed() >= SPAN).then_some(())
+    });
+    let span = began.elapsed();
+    for (pid, before) in pids.iter().zip(before) {
+        let used = cpu_time(*pid).saturating_sub(before);
+        let percent = 100.0 * used.as_secs_f64() / span.as_secs_f64();
+        eprintln!("switch {pid}: {percent:.2} % of a CPU");
+        assert!(percent < MOST, "{percent:.2} % of a CPU");
+    }
+    tear_down(stage);
+}
