@@ -139,14 +139,15 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// Runs until a [`Request::Stop`] is done, or the control plane is gone.
+    /// Runs until a [`Request::Stop`] is done, or a thread that serves its sockets is gone.
     pub(super) fn run(mut self) -> Ended {
         loop {
             let began = (self.clock)();
             let busy = self.round(began);
             let now = (self.clock)();
             self.note_round(began, now, busy);
-            if self.is_finished(now) {
+            // A thread that served sockets has panicked: what ends the daemon is better than ports that are dead.
+            if self.is_finished(now) || !self.io.is_served() {
                 return Ended {
                     held_frames: self.switch.held_frames() as u64,
                 };
