@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Reasons that also drop frames which were admitted before. The switch core counts copies under them: a flooded frame may
 /// have lost some copies and have been delivered all the same.
-const LATE_REASONS: [&str; 3] = ["aged", "storm", "lifetime"];
+const LATE_REASONS: [&str; 4] = ["aged", "storm", "lifetime", "port_down"];
 
 /// `GET /v1/audit`. All numbers are of one moment, between two steps of the dataplane.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

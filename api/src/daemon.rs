@@ -64,6 +64,9 @@ pub struct Status {
     pub deadlock_policy: String,
     /// Number of ports.
     pub port_count: usize,
+    /// Ports whose device is gone, see [`Port::device_gone`].
+    #[serde(default)]
+    pub ports_without_device: Vec<String>,
     /// (egress, priority) pairs that are suspected of a deadlock now.
     pub suspected_count: usize,
     /// Frames that are inside the switch now.
@@ -132,6 +135,10 @@ pub struct Port {
     pub rate_bits_per_second: u64,
     /// True when the device is up and has carrier.
     pub link_up: bool,
+    /// True when the device was deleted or went to another network namespace. The port stays out of use until the
+    /// daemon is restarted: frames for it are dropped as `port_down`.
+    #[serde(default)]
+    pub device_gone: bool,
     /// `native` or `generic` XDP.
     pub xdp_mode: String,
     /// True when the driver shares memory with the socket.
@@ -336,7 +343,7 @@ pub struct Event {
     pub time: String,
     /// `suspected`, `suspicion_ended`, `loop_found`, `release_started`, `release_ended`, `clcm_sent`,
     /// `clcm_received`, `clcm_ignored`, `headroom_exceeded`, `storm_detected`, `storm_restored`, `neighbour_found`, `pfc_mismatch`, `link_up`,
-    /// `link_down`, `started`, `draining` …
+    /// `link_down`, `device_gone`, `device_back`, `started`, `draining` …
     pub kind: String,
     /// The port it concerns, if one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

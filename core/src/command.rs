@@ -61,6 +61,13 @@ pub enum Command {
         /// Whether the link is up.
         up: bool,
     },
+    /// Tell the dataplane that `port`'s device is gone for good: nothing that waits for it, or will, can ever leave. It is
+    /// dropped as [`PortDown`](crate::DropReason::PortDown), so that nobody is paused for its sake. What is with the
+    /// transmitter is the caller's to [complete](crate::Switch::complete). There is no way back.
+    DeviceGone {
+        /// The port.
+        port: PortId,
+    },
     /// Speak to the switch on the other side of `port` as `neighbour` from now on. The Feedback in force
     /// is told again at once, in the new manner; the neighbour's own counts until it expires. The same
     /// neighbour again changes nothing.

@@ -34,7 +34,7 @@ pub enum DropReason {
     TableFull,
     /// The switch is shutting down and admits nothing more.
     Draining,
-    /// The port is administratively or physically down.
+    /// The port that it came in by is down, or the device of the port that it was to leave by is gone.
     PortDown,
     /// A host that is policed instead of paused has filled its ingress buffer.
     Policed,

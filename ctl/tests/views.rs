@@ -71,6 +71,15 @@ fn status_is_a_list_of_facts() {
 }
 
 #[test]
+fn a_device_that_is_gone_is_named() {
+    let mut status = status();
+    status["ports_without_device"] = json!(["p1", "p2"]);
+    let text = shown(&["status"], "/v1/status", &status);
+    let line = "ports               3; the devices of p1, p2 are gone, and take a restart when they are back";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
 fn ports_align() {
     let port = |name: &str, up: bool, drops: Value| {
         json!({

@@ -4,11 +4,9 @@ mod support;
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use nix::sys::ptrace;
-use nix::sys::wait::{waitpid, WaitPidFlag};
-use nix::unistd::Pid;
+use support::faults::{thread, Held};
 use support::{until, Bench};
 use weir_lab::lab::process::{program, Process};
 
@@ -78,38 +76,6 @@ impl Watched {
             (self.missed_count() >= wanted).then_some(())
         });
     }
-
-    /// The thread that `/proc` has under this name.
-    fn thread(&self, name: &str) -> Pid {
-        let tasks = format!("/proc/{}/task", self.process.id());
-        let is_named = |task: &Path| {
-            fs::read_to_string(task.join("comm")).is_ok_and(|comm| comm.trim_end() == name)
-        };
-        let task = fs::read_dir(&tasks)
-            .unwrap()
-            .map(|task| task.unwrap().path())
-            .find(|task| is_named(task))
-            .unwrap_or_else(|| panic!("no thread {name} in {tasks}"));
-        let id = task.file_name().unwrap().to_str().unwrap();
-        Pid::from_raw(id.parse().unwrap())
-    }
-}
-
-/// One thread that is held at whatever it was doing, as by a debugger, while all others run.
-struct Held(Pid);
-
-impl Held {
-    fn new(thread: Pid) -> Self {
-        ptrace::seize(thread, ptrace::Options::empty()).unwrap();
-        ptrace::interrupt(thread).unwrap();
-        // A thread that is not our child is waited for by this flag only.
-        waitpid(thread, Some(WaitPidFlag::__WALL)).unwrap();
-        Self(thread)
-    }
-
-    fn let_go(self) {
-        ptrace::detach(self.0, None).unwrap();
-    }
 }
 
 #[test]
@@ -122,7 +88,7 @@ fn heartbeats_end_while_a_thread_hangs() {
         watched.wait_for("WATCHDOG=1");
     }
     for name in ["weir-dataplane", "weir-control"] {
-        let held = Held::new(watched.thread(name));
+        let held = Held::new(thread(watched.process.id(), name));
         // The answer to a question before may have been under way.
         watched.wait_for_missed(1);
         watched.messages();

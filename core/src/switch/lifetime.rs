@@ -147,6 +147,21 @@ impl Switch {
         true
     }
 
+    /// [`Command::DeviceGone`](crate::Command::DeviceGone). O(1) for each frame that waits.
+    pub(super) fn give_up_port(
+        &mut self,
+        now: Instant,
+        port: PortId,
+    ) -> Result<(), crate::CommandError> {
+        let state = self.port_mut(port)?;
+        state.up = false;
+        state.gone = true;
+        for priority in Priority::ALL {
+            while self.drop_head(now, port, priority, DropReason::PortDown) {}
+        }
+        Ok(())
+    }
+
     fn has_lifetime(&self, priority: Priority) -> bool {
         matches!(
             self.config.classes[priority.index()].mode,
@@ -185,6 +200,8 @@ impl super::port::Port {
             Some(DropReason::Storm)
         } else if self.heads[priority.index()].is_stalled() {
             Some(DropReason::Lifetime)
+        } else if self.gone {
+            Some(DropReason::PortDown)
         } else {
             None
         }

@@ -285,12 +285,14 @@ impl Switch {
             } => self.begin_traffic_release(now, ingress, egress, priority, amount, period),
             Command::SetLink { port, up } => {
                 let state = self.port_mut(port)?;
+                let up = up && !state.gone;
                 let was_up = core::mem::replace(&mut state.up, up);
                 if let (Some(echo), true, false) = (&mut state.echo, up, was_up) {
                     echo.begin_anew();
                 }
                 Ok(())
             }
+            Command::DeviceGone { port } => self.give_up_port(now, port),
             Command::SetNeighbour { port, neighbour } => self.set_neighbour(port, neighbour),
             Command::SetRoute {
                 destination,

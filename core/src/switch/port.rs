@@ -65,6 +65,8 @@ impl PrioritySet {
 #[repr(C, align(64))]
 pub(super) struct Port {
     pub(super) up: bool,
+    /// Its device will never send anything again.
+    pub(super) gone: bool,
     pub(super) role: PortRole,
     pub(super) neighbour: Neighbour,
     pub(super) coding: FeedbackCoding,
@@ -170,6 +172,7 @@ impl Port {
             pause_zero_due: false,
             role: port.role,
             up: true,
+            gone: false,
             ingress: core::array::from_fn(|index| {
                 IngressBuffer::new(BufferMode::of(config.classes[index].mode, port))
             }),

@@ -23,7 +23,7 @@ pub fn status(status: &Status) -> String {
                 seconds(status.uptime_seconds)
             ),
         ),
-        ("ports", status.port_count.to_string()),
+        ("ports", port_count(status)),
         (
             "frames",
             format!(
@@ -73,6 +73,26 @@ pub fn status(status: &Status) -> String {
     ])
 }
 
+fn port_count(status: &Status) -> String {
+    match status.ports_without_device.as_slice() {
+        [] => status.port_count.to_string(),
+        gone => format!(
+            "{}; the devices of {} are gone, and take a restart when they are back",
+            status.port_count,
+            gone.join(", ")
+        ),
+    }
+}
+
+fn link_state(port: &Port) -> String {
+    match (port.device_gone, port.link_up) {
+        (true, _) => "GONE",
+        (false, true) => "up",
+        (false, false) => "DOWN",
+    }
+    .to_owned()
+}
+
 pub fn ports(ports: &[Port]) -> String {
     table(
         &[
@@ -94,7 +114,7 @@ pub fn ports(ports: &[Port]) -> String {
                 port.name.clone(),
                 port.device.clone(),
                 port.role.clone(),
-                if port.link_up { "up" } else { "DOWN" }.to_owned(),
+                link_state(port),
                 rate(port.rate_bits_per_second),
                 format!(
                     "{}, {}",

@@ -39,6 +39,11 @@ pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
         uptime_seconds: shared.uptime().as_secs_f64(),
         deadlock_policy: info.deadlock_policy.get().to_owned(),
         port_count: info.ports.len(),
+        ports_without_device: info
+            .numbered_ports()
+            .filter(|(port, _)| shared.is_gone(*port))
+            .map(|(_, port)| port.name.clone())
+            .collect(),
         suspected_count,
         held_frames: snapshot.held_frames,
         admitted_frames_total: sum(|port| totals(port).rx_frames),
@@ -79,6 +84,7 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
                 address: info.address.to_string(),
                 rate_bits_per_second: info.rate.get(),
                 link_up: shared.link_up(id),
+                device_gone: shared.is_gone(id),
                 xdp_mode: info.xdp_mode.to_owned(),
                 zero_copy: info.zero_copy,
                 rx_frames_total: totals.rx_frames,

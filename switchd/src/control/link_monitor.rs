@@ -10,6 +10,10 @@ use nix::sys::socket::{
     bind, send, socket, AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType,
 };
 
+use nix::net::if_::if_nametoindex;
+use weir_api::describe::Described;
+
+use super::clock;
 use super::shared::Shared;
 use super::waitable::Waitable;
 
@@ -28,6 +32,8 @@ const RECHECK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct LinkMonitor {
     socket: Waitable,
+    /// Devices that were told to be back, the latest first.
+    told_back: Vec<u32>,
 }
 
 /// One device's state.
@@ -35,6 +41,8 @@ pub struct LinkMonitor {
 struct LinkState {
     ifindex: u32,
     up: bool,
+    /// Deleted, or moved to another network namespace.
+    gone: bool,
 }
 
 impl LinkMonitor {
@@ -53,6 +61,7 @@ impl LinkMonitor {
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, RTMGRP_LINK))?;
         Ok(Self {
             socket: Waitable::new(socket)?,
+            told_back: Vec::new(),
         })
     }
 
@@ -61,7 +70,7 @@ impl LinkMonitor {
     /// # Errors
     ///
     /// When the socket fails for good.
-    pub async fn run(self, shared: Arc<Shared>) -> std::io::Result<()> {
+    pub async fn run(mut self, shared: Arc<Shared>) -> std::io::Result<()> {
         let mut buffer = vec![0u8; BUFFER_LENGTH];
         self.ask_for_all()?;
         loop {
@@ -84,14 +93,36 @@ impl LinkMonitor {
         }
     }
 
-    async fn take(&self, datagram: &[u8], shared: &Shared) {
+    async fn take(&mut self, datagram: &[u8], shared: &Shared) {
         for state in link_states(datagram) {
             let port = shared
                 .info
                 .numbered_ports()
                 .find(|(_, info)| info.ifindex == state.ifindex);
-            if let Some((port, _)) = port {
-                shared.set_link(port, state.up).await;
+            match port {
+                // Devices that are made later have other numbers.
+                Some((port, _)) if shared.is_gone(port) => {}
+                Some((port, _)) if state.gone => shared.set_gone(port).await,
+                Some((port, _)) => shared.set_link(port, state.up).await,
+                None if !state.gone => self.tell_who_is_back(state.ifindex, shared),
+                None => {}
+            }
+        }
+    }
+
+    /// Says once of each new device that has the name of one that is gone: it takes a restart to use it.
+    fn tell_who_is_back(&mut self, ifindex: u32, shared: &Shared) {
+        let gone = shared.info.numbered_ports();
+        for (port, info) in gone.filter(|(port, _)| shared.is_gone(*port)) {
+            let is_there = if_nametoindex(info.device.as_str()) == Ok(ifindex);
+            if is_there && !self.told_back.contains(&ifindex) {
+                // One for each port: an older device of the name is gone again.
+                self.told_back.truncate(shared.info.ports.len());
+                self.told_back.insert(0, ifindex);
+                shared.record(Described {
+                    port: Some(shared.info.port_name(port)),
+                    ..Described::new(clock::now(), "device_back").detail("use", "after a restart")
+                });
             }
         }
     }
@@ -137,6 +168,7 @@ fn link_states(datagram: &[u8]) -> impl Iterator<Item = LinkState> + '_ {
         let wanted = nix::libc::IFF_UP as u32 | IFF_LOWER_UP;
         return Some(LinkState {
             ifindex,
+            gone: kind == nix::libc::RTM_DELLINK,
             up: kind == nix::libc::RTM_NEWLINK && flags & wanted == wanted,
         });
     })
@@ -169,8 +201,8 @@ mod tests {
         datagram.extend(message(nix::libc::RTM_NEWLINK, 8, nix::libc::IFF_UP, 0));
         datagram.extend(message(nix::libc::RTM_DELLINK, 9, both, 0));
         let states: Vec<_> = link_states(&datagram).collect();
-        let expected =
-            [(7, true), (8, false), (9, false)].map(|(ifindex, up)| LinkState { ifindex, up });
+        let expected = [(7, true, false), (8, false, false), (9, false, true)]
+            .map(|(ifindex, up, gone)| LinkState { ifindex, up, gone });
         assert_eq!(states, expected);
     }
 

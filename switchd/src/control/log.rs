@@ -16,8 +16,8 @@ pub(super) fn event(described: &Described) {
     let details = (!details.is_empty()).then_some(details);
     let kind = described.kind;
     match kind {
-        "headroom_exceeded" | "route_too_long" | "link_down" | "events_lost" | "storm_detected"
-        | "lifetime_stalled" => {
+        "headroom_exceeded" | "route_too_long" | "link_down" | "device_gone" | "device_back"
+        | "events_lost" | "storm_detected" | "lifetime_stalled" => {
             tracing::warn!(port, priority, details, "{kind}");
         }
         "clcm_sent" | "clcm_received" | "clcm_forwarded" | "clcm_ignored" | "spuid_assigned"

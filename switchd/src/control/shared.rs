@@ -83,6 +83,7 @@ pub struct Shared {
     snapshot: watch::Sender<Arc<Published>>,
     stage: watch::Sender<Stage>,
     links: Vec<AtomicBool>,
+    gone: Vec<AtomicBool>,
     xdp: Box<dyn XdpPrograms>,
     reloader: OnceLock<Reloader>,
     inbox: mpsc::Sender<Message>,
@@ -110,6 +111,7 @@ impl Shared {
             figures: Mutex::default(),
             snapshot: watch::Sender::new(Arc::new(Published(empty))),
             stage: watch::Sender::new(Stage::Running),
+            gone: info.ports.iter().map(|_| AtomicBool::new(false)).collect(),
             links: info.ports.iter().map(|_| AtomicBool::new(true)).collect(),
             info,
             xdp,
@@ -234,9 +236,32 @@ impl Shared {
             .is_some_and(|up| up.load(Ordering::Relaxed))
     }
 
-    /// True while a port's device is down or has no carrier.
+    /// True while a port's device is there, and is down or has no carrier.
     pub fn any_link_down(&self) -> bool {
-        self.links.iter().any(|up| !up.load(Ordering::Relaxed))
+        let mut links = self.links.iter().zip(&self.gone);
+        links.any(|(up, gone)| !up.load(Ordering::Relaxed) && !gone.load(Ordering::Relaxed))
+    }
+
+    /// True when the port's device is gone, for as long as the daemon runs.
+    pub fn is_gone(&self, port: PortId) -> bool {
+        self.gone
+            .get(port.index())
+            .is_some_and(|gone| gone.load(Ordering::Relaxed))
+    }
+
+    /// Takes note that the port's device is gone, and has the dataplane give the port up.
+    pub async fn set_gone(&self, port: PortId) {
+        let Some(known) = self.gone.get(port.index()) else {
+            return;
+        };
+        if !known.swap(true, Ordering::Relaxed) {
+            self.set_link(port, false).await;
+            self.record(Described {
+                port: Some(self.info.port_name(port)),
+                ..Described::new(clock::now(), "device_gone")
+            });
+            self.command(Command::DeviceGone { port }).await;
+        }
     }
 
     /// Takes note of a link's state and tells the dataplane when it changed.

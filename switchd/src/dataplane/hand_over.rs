@@ -136,6 +136,11 @@ impl Lane for CoreSide {
         rings
     }
 
+    /// The other side is gone once its thread has ended, which before the end only a panic does.
+    fn is_served(&self) -> bool {
+        Arc::strong_count(&self.queues) > 1
+    }
+
     fn has_news(&self) -> bool {
         !self.queues.received.is_empty() || !self.queues.completed.is_empty()
     }

@@ -141,6 +141,11 @@ pub(super) trait Io {
     /// How full `port`'s rings are.
     fn rings(&mut self, port: usize) -> Rings;
 
+    /// False when some rings are served by nobody any more.
+    fn is_served(&self) -> bool {
+        true
+    }
+
     /// Sleeps until a frame arrives, somebody signals, or `timeout` is over.
     fn wait(&mut self, timeout: Option<Duration>);
 }

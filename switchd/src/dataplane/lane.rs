@@ -34,6 +34,11 @@ pub(super) trait Lane {
     /// How full the rings are.
     fn rings(&mut self) -> Rings;
 
+    /// False when whoever serves the lane has ended.
+    fn is_served(&self) -> bool {
+        true
+    }
+
     /// True when something has come of which no descriptor tells poll(2).
     fn has_news(&self) -> bool {
         false

@@ -32,9 +32,12 @@ use std::path::Path;
 
 use crossbeam::channel::{bounded, Receiver, Sender, TrySendError};
 use weir_config::daemon::{DaemonConfig, DataplaneConfig, Port};
-use weir_core::{BitRate, Bytes, ConfigError, Duration, Event, MacAddress, PortId, Switch};
+use weir_core::{
+    BitRate, Bytes, ConfigError, Duration, Event, Instant, MacAddress, PortId, Switch,
+};
 use weir_ebpf::{AttachedMode, EbpfError, FrameClass, PortProgram};
 
+use crate::control::clock;
 use crate::control::link::{Busy, DataplaneLink, Requests};
 use crate::daemon::{AttachedPort, RunningDataplane, Stopped};
 use devices::Device;
@@ -163,6 +166,20 @@ impl Dataplane {
     ///
     /// What could not be had, and what to do about it. Nothing stays attached then.
     pub fn start(config: &DaemonConfig, pin_root: &Path) -> Result<Self, DataplaneError> {
+        Self::start_by(clock::now, config, pin_root)
+    }
+
+    /// As [`start`](Self::start), by another monotonic clock. Every dataplane thread asks it in every round: a test's clock
+    /// fails in the thread that it is to fail in.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn start_by(
+        clock: fn() -> Instant,
+        config: &DaemonConfig,
+        pin_root: &Path,
+    ) -> Result<Self, DataplaneError> {
         let system = |what| move |source| DataplaneError::System { what, source };
         let devices = devices::find(config)?;
         let addresses: Vec<MacAddress> = devices.iter().map(|device| device.address).collect();
@@ -201,6 +218,7 @@ impl Dataplane {
         let parts = Parts {
             memory,
             switch,
+            clock,
             pool: Pool::new(frame_count, config.ports.len() * CONTROL_RESERVE_PER_PORT),
             limits,
             queues: Queues {
@@ -292,13 +310,15 @@ impl RunningDataplane for Dataplane {
 
     fn stop(self, drain: std::time::Duration) -> anyhow::Result<Stopped> {
         self.end_thread(Duration::from_nanos(drain.as_nanos() as u64));
-        let ended = self
-            .threads
-            .join()
-            .map_err(|_| anyhow::anyhow!("a dataplane thread has panicked"))?;
+        let ended = self.threads.join();
+        // Whatever became of the threads and of the other programs, none stays attached that can be detached. The program of
+        // a device that is gone went with it.
+        let mut outcome = Ok(());
         for port in self.ports {
-            port.program.detach()?;
+            outcome = outcome.and(port.program.detach());
         }
+        let ended = ended.map_err(|_| anyhow::anyhow!("a dataplane thread has panicked"))?;
+        outcome?;
         Ok(Stopped {
             drained: ended.held_frames == 0,
             held_frames: ended.held_frames,

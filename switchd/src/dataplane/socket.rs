@@ -22,6 +22,12 @@ const XDP_OPTIONS_ZEROCOPY: u32 = 1;
 /// `XDP_MAX_TX_SKB_BUDGET`, since Linux 6.18.
 const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 
+/// How long a queue may be somebody else's still: the kernel gives up the sockets of a process that was killed some time after
+/// the process is gone.
+const RELEASE_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
+/// How often it is tried again meanwhile.
+const RELEASE_POLL: std::time::Duration = std::time::Duration::from_millis(10);
+
 /// An open socket.
 #[derive(Debug)]
 pub(super) struct XdpSocket {
@@ -92,10 +98,18 @@ impl XdpSocket {
             .libxdp_flags(LibxdpFlags::XSK_LIBXDP_FLAGS_INHIBIT_PROG_LOAD)
             .bind_flags(mode | long | BindFlags::XDP_USE_NEED_WAKEUP)
             .build();
-        // SAFETY: no program is loaded by libxdp (the flag above), which is what the contract asks for
-        // a UMEM that is shared.
-        let opened = unsafe { Socket::new(config, memory.umem(), &name, options.queue) };
-        let (tx, rx, rings) = opened.map_err(|error| failed(with_cause(&error)))?;
+        let deadline = std::time::Instant::now() + RELEASE_WAIT;
+        let (tx, rx, rings) = loop {
+            // SAFETY: no program is loaded by libxdp (the flag above), which is what the contract asks for
+            // a UMEM that is shared.
+            match unsafe { Socket::new(config, memory.umem(), &name, options.queue) } {
+                Ok(opened) => break opened,
+                Err(error) if is_busy(&error) && std::time::Instant::now() < deadline => {
+                    std::thread::sleep(RELEASE_POLL);
+                }
+                Err(error) => return Err(failed(with_cause(&error))),
+            }
+        };
         let (fill, completion) =
             rings.ok_or_else(|| failed("the queue belongs to another port already".into()))?;
         let socket = Self {
@@ -202,6 +216,12 @@ impl XdpSocket {
         // SAFETY: the ring's descriptors are of this UMEM; what they point at is ours from here on.
         unsafe { self.rx.consume(into) }
     }
+}
+
+fn is_busy(error: &xsk_rs::socket::SocketCreateError) -> bool {
+    let cause = std::error::Error::source(error);
+    let cause = cause.and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    cause.and_then(std::io::Error::raw_os_error) == Some(libc::EBUSY)
 }
 
 impl Lane for XdpSocket {

@@ -36,6 +36,15 @@ pub(super) struct SocketWorker<L> {
     pub(super) spin: Duration,
 }
 
+/// Has the thread of the switch core look around when a thread ends.
+struct WakeAtEnd(Waker);
+
+impl Drop for WakeAtEnd {
+    fn drop(&mut self) {
+        self.0.wake();
+    }
+}
+
 impl SocketWorkers {
     /// Starts a thread, after `prepare` in it.
     ///
@@ -44,14 +53,18 @@ impl SocketWorkers {
     /// When there can be no more threads.
     pub(super) fn start<L: Lane + Send + 'static>(
         &mut self,
-        mut worker: SocketWorker<L>,
+        worker: SocketWorker<L>,
         prepare: impl FnOnce() + Send + 'static,
     ) -> std::io::Result<()> {
         let stopping = Arc::clone(&self.stopping);
         let waker = worker.sleeper.waker();
+        let at_end = WakeAtEnd(worker.core.clone());
         let thread = std::thread::Builder::new()
             .name(format!("weir-worker-{}", self.threads.len()))
             .spawn(move || {
+                // Dropped in the opposite order, after a panic, too: the core is woken when the sockets are gone.
+                let _at_end = at_end;
+                let mut worker = worker;
                 prepare();
                 while !stopping.load(Ordering::Relaxed) {
                     worker.turn(&stopping);

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::thread::JoinHandle;
 
 use weir_config::daemon::DataplaneConfig;
-use weir_core::Switch;
+use weir_core::{Instant, Switch};
 
 use super::hand_over::{hand_over, CoreSide};
 use super::lane::Lane;
@@ -18,7 +18,6 @@ use super::umem::Memory;
 use super::wake::Wake;
 use super::worker::{Ended, PortLimits, Queues, Worker};
 use super::xdp_io::XdpIo;
-use crate::control::clock;
 use crate::placement;
 
 /// What the thread of the switch core works on, beside the lanes.
@@ -28,6 +27,7 @@ pub(super) struct Parts {
     pub(super) pool: Pool,
     pub(super) limits: Vec<PortLimits>,
     pub(super) queues: Queues,
+    pub(super) clock: fn() -> Instant,
 }
 
 /// Threads that are yet to start. The kernel has chunks to receive into already.
@@ -130,7 +130,7 @@ impl Prepared {
                 sockets: served,
                 sleeper: wakes,
                 core: sleeper.waker(),
-                clock: clock::now,
+                clock: parts.clock,
                 spin: config.spin,
             });
         }
@@ -171,7 +171,7 @@ fn core_of<L: Lane>(
         parts.pool,
         parts.limits,
         parts.queues,
-        clock::now,
+        parts.clock,
         config.spin,
     )
 }

@@ -14,6 +14,8 @@
 
 mod taps;
 
+use std::collections::VecDeque;
+
 use crossbeam::channel::{Receiver, Sender};
 use weir_core::wire::ecn::{mark_congestion, Marking};
 use weir_core::wire::ethernet::{is_link_local, EthernetView};
@@ -102,7 +104,29 @@ enum Taken {
 #[derive(Debug)]
 struct PortState {
     limits: PortLimits,
-    outstanding: usize,
+    /// Chunks that the transmitter has, oldest first; room for as many as it may have.
+    outstanding: VecDeque<Chunk>,
+    /// Its device is gone.
+    gone: bool,
+    /// Frames that the device had when it went.
+    lost_with_device: u64,
+}
+
+impl PortState {
+    fn new(limits: PortLimits) -> Self {
+        Self {
+            limits,
+            outstanding: VecDeque::with_capacity(limits.outstanding_max),
+            gone: false,
+            lost_with_device: 0,
+        }
+    }
+
+    /// The transmitter says that it is done with a chunk; false when it does not have it. It mostly is the oldest.
+    fn take_completed(&mut self, chunk: Chunk) -> bool {
+        let at = self.outstanding.iter().position(|known| *known == chunk);
+        at.and_then(|at| self.outstanding.remove(at)).is_some()
+    }
 }
 
 impl<I: Io> Worker<I> {
@@ -122,13 +146,7 @@ impl<I: Io> Worker<I> {
             switch,
             accounts: Accounts::new(ports.len(), pool.count()),
             pool,
-            ports: ports
-                .into_iter()
-                .map(|limits| PortState {
-                    limits,
-                    outstanding: 0,
-                })
-                .collect(),
+            ports: ports.into_iter().map(PortState::new).collect(),
             queues,
             taps: Taps::default(),
             whole: vec![0; WHOLE_MAX].into_boxed_slice(),
@@ -142,7 +160,7 @@ impl<I: Io> Worker<I> {
         }
     }
 
-    /// Runs until a [`Request::Stop`] is done, or the control plane is gone.
+    /// Runs until a [`Request::Stop`] is done, or a thread that serves its sockets is gone.
     pub(super) fn run(mut self) -> Ended {
         let mut began = (self.clock)();
         loop {
@@ -150,7 +168,8 @@ impl<I: Io> Worker<I> {
             let now = (self.clock)();
             self.note_round(began, now, busy);
             began = now;
-            if self.is_finished(now) {
+            // A thread that served sockets has panicked: what ends the daemon is better than ports that are dead.
+            if self.is_finished(now) || !self.io.is_served() {
                 return Ended {
                     held_frames: self.switch.held_frames() as u64,
                 };
@@ -219,6 +238,9 @@ impl<I: Io> Worker<I> {
                     // The control plane asks again for as long as the suspicion lasts.
                     if self.switch.apply(now, command).is_err() {
                         self.stats.commands_refused += 1;
+                    }
+                    if let Command::DeviceGone { port } = command {
+                        self.give_up_port(now, port);
                     }
                 }
                 Request::Ask { id, command } => self.answer(now, id, command),
@@ -363,6 +385,9 @@ impl<I: Io> Worker<I> {
         let Some(id) = PortId::from_index(port) else {
             return false;
         };
+        if self.ports.get(port).is_none_or(|state| state.gone) {
+            return false;
+        }
         let mut any = false;
         for _ in 0..TRANSMIT_FRAMES {
             if !self.has_room(port) || self.pool.free_count() == 0 {
@@ -381,7 +406,7 @@ impl<I: Io> Worker<I> {
     fn has_room(&self, port: usize) -> bool {
         self.ports
             .get(port)
-            .is_some_and(|state| state.outstanding < state.limits.outstanding_max)
+            .is_some_and(|state| state.outstanding.len() < state.limits.outstanding_max)
     }
 
     fn send(&mut self, now: Instant, port: usize, id: PortId, transmission: &Transmission) {
@@ -422,10 +447,10 @@ impl<I: Io> Worker<I> {
                 None => self.accounts.note_sent_control(port),
             }
             if let Some(state) = self.ports.get_mut(port) {
-                state.outstanding += 1;
+                state.outstanding.push_back(chunk);
             }
         } else {
-            // The ring is longer than what may be outstanding: this is a device that is gone.
+            // The ring is longer than what may be outstanding.
             debug_assert!(false, "the TX ring is full");
             self.accounts.note_not_sent(port);
             self.take_back(now, id, chunk);
@@ -439,16 +464,37 @@ impl<I: Io> Worker<I> {
         self.batch.clear();
         self.io.completed(port, &mut self.batch);
         let count = self.batch.len();
-        self.accounts.note_completed(port, count);
-        if let Some(state) = self.ports.get_mut(port) {
-            state.outstanding = state.outstanding.saturating_sub(count);
-        }
         for at in 0..count {
-            if let Some(chunk) = self.batch.get(at) {
+            let Some(chunk) = self.batch.get(at) else {
+                break;
+            };
+            // A device that is gone may still say of a frame what was said for it.
+            let state = self.ports.get_mut(port);
+            if state.is_some_and(|state| state.take_completed(chunk)) {
+                self.accounts.note_completed(port, 1);
                 self.take_back(now, id, chunk);
             }
         }
         count > 0
+    }
+
+    /// Takes back what the transmitter of a device that is gone will never say that it is done with.
+    fn give_up_port(&mut self, now: Instant, id: PortId) {
+        let port = id.index();
+        if let Some(state) = self.ports.get_mut(port) {
+            state.gone = true;
+        }
+        while let Some(chunk) = self.take_outstanding(port) {
+            self.accounts.note_completed(port, 1);
+            self.take_back(now, id, chunk);
+        }
+    }
+
+    fn take_outstanding(&mut self, port: usize) -> Option<Chunk> {
+        let state = self.ports.get_mut(port)?;
+        let chunk = state.outstanding.pop_front()?;
+        state.lost_with_device += 1;
+        Some(chunk)
     }
 
     /// A transmitter is done with a chunk.
@@ -505,7 +551,7 @@ impl<I: Io> Worker<I> {
         if snapshot.tables.accounts {
             // What a command of this round had dropped is neither held nor back yet.
             self.take_discarded(now);
-            let outstanding = self.ports.iter().map(|state| state.outstanding);
+            let outstanding = self.ports.iter().map(|state| state.outstanding.len());
             snapshot
                 .accounts
                 .fill(&self.accounts, &self.pool, outstanding);
@@ -531,12 +577,14 @@ impl<I: Io> Worker<I> {
             let Some(port) = PortId::from_index(index) else {
                 break;
             };
+            let here = self.ports.get(index);
             state.counters = *self.switch.counters(port);
             for priority in Priority::ALL {
                 state.gauges[priority.index()] = self.switch.gauges(now, port, priority);
             }
             state.watchdog = self.switch.watchdog(port);
             state.kernel = self.io.losses(index);
+            state.kernel.tx_device_drops += here.map_or(0, |port| port.lost_with_device);
             state.rings = self.io.rings(index);
         }
         // The control plane has at most one snapshot on its way; were it gone, the box is dropped.
@@ -567,7 +615,7 @@ impl<I: Io> Worker<I> {
     }
 
     fn outstanding(&self) -> usize {
-        self.ports.iter().map(|state| state.outstanding).sum()
+        self.ports.iter().map(|state| state.outstanding.len()).sum()
     }
 
     fn sleep(&mut self, now: Instant) {

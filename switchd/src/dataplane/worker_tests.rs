@@ -215,6 +215,48 @@ fn a_port_whose_link_is_down_takes_and_gives_nothing() {
 }
 
 #[test]
+fn a_port_whose_device_is_gone_holds_nobody() {
+    let mut bench = Bench::new(&Setup {
+        outstanding_max: 4,
+        ..Setup::default()
+    });
+    bench.worker.io.set_budget(1, 0);
+    // Some are with the transmitter, and so many wait that the sender is paused.
+    let mut count = 0;
+    while bench.sent_by(0).is_empty() {
+        bench.arrive_data(0, 1, LOSSLESS, count);
+        bench.round();
+        count += 1;
+    }
+    assert_eq!(pause_of(&bench.sent_by(0)[0]), Some(Quanta::MAX));
+    let outstanding = bench.worker.io.tx_waiting(1);
+    assert!(outstanding > 0 && outstanding < count as usize);
+    bench.worker.io.lose_device(1);
+    bench.command(Command::DeviceGone { port: id(1) });
+    bench.settle();
+    let last = bench.sent_by(0).pop().unwrap();
+    assert_eq!(pause_of(&last), Some(Quanta::ZERO), "the sender may go on");
+    assert_eq!(bench.worker.switch.held_frames(), 0);
+    let port_down = |bench: &Bench| bench.counters(0).drops[DropReason::PortDown.index()];
+    assert_eq!(port_down(&bench), u64::from(count) - outstanding as u64);
+    let kernel = bench.snapshot().ports[1].kernel;
+    assert_eq!(kernel.tx_device_drops, outstanding as u64);
+    // What comes for it is dropped, whatever is said of its link, and others are none the worse for it.
+    bench.command(Command::SetLink {
+        port: id(1),
+        up: true,
+    });
+    let before = port_down(&bench);
+    bench.arrive_data(0, 1, LOSSLESS, 1_000);
+    bench.arrive_data(0, 2, LOSSLESS, 1_001);
+    bench.settle();
+    assert_eq!(port_down(&bench), before + 1);
+    assert_eq!(bench.sent_by(2), [data(0, 2, 1_001, 500)]);
+    assert_eq!(bench.audit().differences(), []);
+    bench.assert_conserved();
+}
+
+#[test]
 fn no_ring_gets_more_than_its_share_of_a_round() {
     const SHARE: usize = RECEIVE_BATCHES * BATCH;
     let mut bench = Bench::new(&Setup {

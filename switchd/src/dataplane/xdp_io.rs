@@ -167,6 +167,11 @@ impl<L: Lane> Io for XdpIo<L> {
         lanes.map(Lane::rings).sum()
     }
 
+    fn is_served(&self) -> bool {
+        let mut lanes = self.ports.iter().flat_map(|port| &port.lanes);
+        lanes.all(Lane::is_served)
+    }
+
     fn wait(&mut self, timeout: Option<Duration>) {
         let ports = &self.ports;
         let mut lanes = ports.iter().flat_map(|port| &port.lanes);

@@ -66,6 +66,8 @@ struct FakePort {
     rx: VecDeque<Chunk>,
     tx: VecDeque<Chunk>,
     done: VecDeque<Chunk>,
+    /// Completions of chunks that are not this port's any more.
+    stray: Vec<Chunk>,
     budget: usize,
 }
 
@@ -95,6 +97,7 @@ impl FakeIo {
             rx: VecDeque::new(),
             tx: VecDeque::new(),
             done: VecDeque::new(),
+            stray: Vec::new(),
             budget: usize::MAX,
         };
         Self {
@@ -137,6 +140,17 @@ impl FakeIo {
     /// How many frames a port's device takes at one [`flush`](Io::flush); with none it is stuck.
     pub(super) fn set_budget(&mut self, port: usize, budget: usize) {
         self.ports[port].budget = budget;
+    }
+
+    /// A port's device is gone, and whoever asks for them may have back the chunks that it had to send. It says of all of them
+    /// that it is done, but late.
+    pub(super) fn lose_device(&mut self, port: usize) {
+        let state = &mut self.ports[port];
+        state.budget = 0;
+        state.stray = state.tx.drain(..).collect();
+        for chunk in self.ports[port].stray.clone() {
+            *self.place(chunk) = Place::Caller;
+        }
     }
 
     /// True while a port has something to receive into.
@@ -259,6 +273,9 @@ impl Io for FakeIo {
     }
 
     fn completed(&mut self, port: usize, into: &mut Batch) {
+        for chunk in std::mem::take(&mut self.ports[port].stray) {
+            assert!(into.push(chunk), "few were outstanding");
+        }
         while let Some(chunk) = self.ports[port].done.front().copied() {
             if !into.push(chunk) {
                 break;

@@ -1,0 +1,165 @@
+//! Faults of the machine around the daemon: disks that are full, and a wall clock that steps.
+
+mod support;
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::Signal;
+use support::faults::{events, Scene};
+use support::{until, PATIENCE, PATIENT_DETECTION};
+use weir_lab::lab::interrupt::wait_for;
+use weir_lab::lab::process::{inside, program, Process};
+
+fn scene() -> Scene {
+    Scene::new("one-switch.toml", &[PATIENT_DETECTION], |_| ())
+}
+
+/// The scene's switch in another process, which `wrap` starts.
+fn start_instead(scene: &mut Scene, wrap: &[&str], log: &Path) -> Process {
+    scene.switch(0).end_process().unwrap();
+    let namespace = scene.stage.names().namespace("s1");
+    let mut command = inside(&namespace, Path::new("env"));
+    command
+        .args(wrap)
+        .arg(program("weir-switchd").unwrap())
+        .args(["--log-level", "debug", "--config"])
+        .arg(scene.switch(0).config_file());
+    let process = Process::start("s1", command, log).unwrap();
+    scene
+        .switch(0)
+        .ready()
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    process
+}
+
+/// A log that cannot be written costs no frame and no answer.
+#[test]
+fn the_disk_is_full_for_the_log() {
+    let mut scene = scene();
+    // What is there before ends with the switch.
+    let process = start_instead(&mut scene, &[], Path::new("/dev/full"));
+    scene.start_hosts();
+    scene.wait_for_all(1_000);
+    assert!(!events(&scene.stage.switches[0], "started").is_empty());
+    scene.balance().assert_lossless();
+    process
+        .end(PATIENCE)
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    scene.end();
+}
+
+/// A capture whose disk is full ends and says so; the daemon forgets it, and no frame is lost.
+#[test]
+fn the_disk_is_full_for_a_capture() {
+    let mut scene = scene();
+    scene.wait_for_all(100);
+    let socket = scene.stage.switches[0].config.api_socket.clone();
+    let output = Command::new(program("switchctl").unwrap())
+        .arg("--socket")
+        .arg(&socket)
+        .args(["capture", "h1", "--write", "/dev/full"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::from(File::create("/dev/null").unwrap()))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = output;
+    let status = wait_for(PATIENCE, || Ok(output.try_wait()?)).unwrap();
+    let _ = output.kill();
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut output.stderr.take().unwrap(), &mut said).unwrap();
+    assert!(status.is_some_and(|status| !status.success()), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+    until("the daemon has ended the capture", || {
+        let all: Vec<weir_api::capture::Capture> =
+            scene.stage.switches[0].get("/v1/captures").unwrap();
+        all.is_empty().then_some(())
+    });
+    scene.wait_for_all(100);
+    scene.balance().assert_lossless();
+    scene.end();
+}
+
+/// The library's clock_gettime, with a wall clock that is moved by the seconds that a file has.
+const STEPPED_CLOCK: &str = r#"
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include <sys/syscall.h>
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+    int result = syscall(SYS_clock_gettime, id, now);
+    const char *path = getenv("WALL_CLOCK_STEP");
+    FILE *file = id == CLOCK_REALTIME && path ? fopen(path, "r") : NULL;
+    long seconds = 0;
+    if (file) {
+        if (fscanf(file, "%ld", &seconds) == 1)
+            now->tv_sec += seconds;
+        fclose(file);
+    }
+    return result;
+}
+"#;
+
+/// Nothing but the time in events, logs and captures comes from the wall clock.
+#[test]
+fn the_wall_clock_steps() {
+    const DAYS: [i64; 4] = [400, -400, 0, 10_000];
+    let mut scene = scene();
+    let file = |name: &str| scene.stage.directory().join(name);
+    let (source, library, step) = (file("clock.c"), file("clock.so"), file("step"));
+    let log = file("stepped.log");
+    std::fs::write(&source, STEPPED_CLOCK).unwrap();
+    std::fs::write(&step, "0").unwrap();
+    let compiled = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&library, &source])
+        .status();
+    assert!(compiled.unwrap().success());
+    let wrap = [
+        format!("LD_PRELOAD={}", library.display()),
+        format!("WALL_CLOCK_STEP={}", step.display()),
+    ];
+    let wrap: Vec<&str> = wrap.iter().map(String::as_str).collect();
+    let daemon = start_instead(&mut scene, &wrap, &log);
+    scene.start_hosts();
+    let mut before = 0;
+    for days in DAYS {
+        std::fs::write(&step, (days * 86_400).to_string()).unwrap();
+        scene.wait_for_all(500);
+        // An event whose time tells that the step was seen, and whose place in the order does not.
+        daemon.signal(Signal::SIGHUP);
+        let event = until("the reload is told", || {
+            let reloads = events(&scene.stage.switches[0], "reloaded");
+            reloads.into_iter().find(|event| event.sequence > before)
+        });
+        before = event.sequence;
+        let year: i64 = event.time[..4].parse().unwrap();
+        let wanted = today() + days;
+        assert!((year - 1970) * 366 + 366 > wanted - 30, "{event:?}");
+        assert!((year - 1970) * 365 <= wanted, "{event:?}");
+    }
+    let all = events(&scene.stage.switches[0], "reloaded");
+    assert!(
+        all.is_sorted_by_key(|event| event.monotonic_nanos),
+        "{all:?}"
+    );
+    assert_eq!(events(&scene.stage.switches[0], "suspected"), []);
+    scene.wait_for_all(500);
+    scene.balance().assert_lossless();
+    daemon
+        .end(PATIENCE)
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    scene.end();
+}
+
+/// Days since 1970.
+fn today() -> i64 {
+    let now = std::time::SystemTime::now();
+    let since = now.duration_since(std::time::UNIX_EPOCH).unwrap();
+    (since.as_secs() / 86_400) as i64
+}

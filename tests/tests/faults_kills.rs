@@ -1,0 +1,76 @@
+//! The daemon is killed at random moments, also while it starts.
+
+mod support;
+
+use std::hash::{BuildHasher, RandomState};
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+use support::faults::Scene;
+use support::{until, LOSSLESS, PATIENT_DETECTION};
+
+const KILLS: usize = 10;
+
+/// Somewhere below `limit`.
+fn random(limit: u64) -> u64 {
+    RandomState::new().hash_one(0) % limit
+}
+
+fn attached(scene: &Scene) -> bool {
+    let namespace = scene.stage.names().namespace("s1");
+    let output = Command::new("ip")
+        .args(["-n", &namespace, "link", "show"])
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap().contains("xdp")
+}
+
+/// No host is held for longer than the last pause says, the next start needs no help, and an ordinary end leaves nothing.
+#[test]
+fn the_daemon_is_killed_at_random_moments() {
+    let mut scene = Scene::new("one-switch.toml", &[PATIENT_DETECTION], |_| ());
+    for _ in 0..KILLS {
+        // With full buffers half of the time: the hosts are paused when it dies.
+        let with_pause = random(2) == 0;
+        let tell = format!("pfc {LOSSLESS} {}", u16::MAX);
+        let more = random(300);
+        let wanted = scene.received(0) + more;
+        until("the moment comes", || {
+            if with_pause {
+                scene.stage.hosts[1].tell(&tell).unwrap();
+                let paused = scene.snapshot(0).paused.contains(&LOSSLESS);
+                return paused.then_some(());
+            }
+            (scene.received(0) >= wanted).then_some(())
+        });
+        kill(&mut scene);
+        for host in 0..2 {
+            until("no host is paused", || {
+                scene.snapshot(host).paused.is_empty().then_some(())
+            });
+            let sent = scene.sent(host);
+            until("it sends", || (scene.sent(host) > sent).then_some(()));
+        }
+        // Killed again somewhere in its start.
+        scene.switch(0).start_process().unwrap();
+        std::thread::sleep(std::time::Duration::from_micros(random(60_000)));
+        kill(&mut scene);
+        let switch = scene.switch(0);
+        switch.start_process().unwrap();
+        switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
+        scene.wait_for_all(20);
+    }
+    let balance = scene.balance();
+    assert_eq!(balance.held, 0, "{balance:?}");
+    scene.switch(0).end_process().unwrap();
+    assert!(!attached(&scene), "a program stays attached");
+    let run_dir = scene.stage.switches[0].config.run_dir.clone();
+    support::assert_nothing_left(&run_dir);
+    scene.end();
+}
+
+fn kill(scene: &mut Scene) {
+    let switch = scene.switch(0);
+    switch.process().unwrap().signal(Signal::SIGKILL);
+    until("it is dead", || switch.check().is_err().then_some(()));
+}

@@ -1,0 +1,196 @@
+//! Faults of a link: its device goes down, changes, is deleted and made again.
+
+mod support;
+
+use support::faults::{events, pfc, port, Scene};
+use support::{until, LOSSLESS};
+
+/// Times that a link goes down and up in one test.
+const FLAPS: usize = 5;
+/// Frames that a veth holds on their way into its peer's stack at most (`VETH_RING_SIZE` of the kernel's veth.c).
+const VETH_QUEUE: u64 = 256;
+
+fn wait_for_link(scene: &mut Scene, name: &str, up: bool) {
+    until("the switch knows its link's state", || {
+        (port(scene.switch(0), name).link_up == up).then_some(())
+    });
+}
+
+/// Who sends to a port that is down waits, and who sends from there sends nothing. What was on the line is all that is
+/// lost, and service returns with the link.
+fn a_link_goes_down_and_up(node: &str, device: &str) {
+    let mut scene = Scene::new("one-switch.toml", &[], |_| ());
+    for flap in 1..=FLAPS {
+        scene.wait_for_all(100);
+        scene.ip(node, &format!("link set {device} down"));
+        wait_for_link(&mut scene, "h2", false);
+        // Those that wait for the link fill the buffer of whoever sends them.
+        until("the other host is paused", || {
+            pfc(scene.switch(0), "h1").pausing.then_some(())
+        });
+        scene.ip(node, &format!("link set {device} up"));
+        wait_for_link(&mut scene, "h2", true);
+        let told = |kind| events(&scene.stage.switches[0], kind).len();
+        assert!(told("link_down") >= flap && told("link_up") >= flap);
+    }
+    scene.wait_for_all(100);
+    let balance = scene.balance();
+    assert_eq!(balance.held, 0, "{balance:?}");
+    assert_eq!(balance.dropped.get("headroom_exceeded"), None);
+    // What a device that goes down has in its own queue is in nobody's count.
+    let uncounted = balance.missing() - balance.accounted();
+    assert!(uncounted <= VETH_QUEUE * FLAPS as u64, "{balance:?}");
+    scene.end();
+}
+
+#[test]
+fn a_port_goes_down_and_up() {
+    a_link_goes_down_and_up("s1", "h2");
+}
+
+#[test]
+fn a_neighbours_port_goes_down_and_up() {
+    let device = weir_lab::lab::names::Names::new().host_device();
+    a_link_goes_down_and_up("h2", device);
+}
+
+/// The switch forwards what fits its chunks whatever the device's MTU says; what the device does not take any more is the
+/// device's loss, and counted.
+#[test]
+fn an_mtu_changes_under_the_daemon() {
+    let mut scene = Scene::new("one-switch.toml", &[], |_| ());
+    scene.wait_for_all(200);
+    for mtu in [9000, 1600, 1500] {
+        // A veth with an XDP program refuses what its pages cannot hold.
+        let namespace = scene.stage.names().namespace("s1");
+        let _ = std::process::Command::new("ip")
+            .args(["-n", &namespace, "link", "set", "h2", "mtu"])
+            .arg(mtu.to_string())
+            .output();
+        scene.wait_for_all(200);
+    }
+    // Smaller than the frames: a veth refuses what comes in, and takes what goes out.
+    scene.ip("s1", "link set h2 mtu 1000");
+    scene.wait_for_more(1, 200);
+    scene.ip("s1", "link set h2 mtu 1500");
+    scene.wait_for_all(200);
+    let balance = scene.balance();
+    assert_eq!(balance.missing(), balance.accounted(), "{balance:?}");
+    scene.end();
+}
+
+/// One switch with three hosts: `h1` and `h2` send to each other, and `h1` to `h3`, whose device will go.
+const THREE_HOSTS: &str = r#"
+name = "three-hosts"
+description = "One switch with three hosts"
+duration = "600s"
+seed = 1
+[link-defaults]
+rate = "25Mbit"
+[[class]]
+name = "lossless"
+priority = 3
+mode = "pfc"
+xoff = "60KiB"
+xon = "52KiB"
+headroom = "3MiB"
+[deadlock]
+detect = "400ms"
+[topology]
+kind = "line"
+switches = 1
+hosts = 3
+[[flow]]
+name = "there"
+from = "h1"
+to = "h2"
+class = "lossless"
+rate = "8Mbit"
+[[flow]]
+name = "back"
+from = "h2"
+to = "h1"
+class = "lossless"
+rate = "8Mbit"
+[[flow]]
+name = "gone"
+from = "h1"
+to = "h3"
+class = "lossless"
+rate = "8Mbit"
+[expect]
+lost = 0
+"#;
+
+/// Whoever is paused for the sake of a device that is gone goes on. Nothing between other ports is lost, what was for the
+/// device is dropped and counted, the daemon says that it is gone and that it is back, and a restart takes it.
+#[test]
+fn a_device_is_deleted_and_made_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("three-hosts.toml");
+    std::fs::write(&file, THREE_HOSTS).unwrap();
+    let mut scene = Scene::new(file.to_str().unwrap(), &[], |_| ());
+    scene.wait_for_all(100);
+    let tell = format!("pfc {LOSSLESS} {}", u16::MAX);
+    until("its host holds it, and it holds who sends to it", || {
+        scene.stage.hosts[2].tell(&tell).unwrap();
+        let paused = scene.snapshot(0).paused.contains(&LOSSLESS);
+        paused.then_some(())
+    });
+    scene.ip("s1", "link delete h3");
+    drop(scene.stage.hosts.remove(2));
+    until("the daemon says so", || {
+        let status = scene.switch(0).status().unwrap();
+        (status.ports_without_device == ["h3"]).then_some(())
+    });
+    let gone = port(scene.switch(0), "h3");
+    assert!(gone.device_gone && !gone.link_up, "{gone:?}");
+    assert_eq!(events(scene.switch(0), "device_gone").len(), 1);
+    // For longer than the host's last pause could have held anybody.
+    scene.wait_for_all(2_000);
+    assert!(!pfc(scene.switch(0), "h1").pausing);
+    scene.settle();
+    let status = scene.switch(0).status().unwrap();
+    assert_eq!(status.held_frames, 0, "{status:?}");
+    let reasons: Vec<_> = status.drops_total.keys().collect();
+    assert_eq!(reasons, ["port_down"]);
+    let lost = status.drops_total["port_down"];
+    let with_device = port(scene.switch(0), "h3").kernel_losses;
+    let audit: weir_api::audit::Audit = scene.switch(0).get("/v1/audit").unwrap();
+    assert_eq!(audit.differences(), []);
+    let reports = scene.reports();
+    for (from, to) in [(0, 1), (1, 0)] {
+        let (sent, received) = (&reports[from].sent[0], &reports[to].received[0]);
+        eprintln!("{}: {} of {}", sent.name, received.frames, sent.frames);
+        assert_eq!(sent.frames, received.frames, "{}", sent.name);
+    }
+    eprintln!("dropped {lost}, lost with the device {with_device:?}");
+    assert!(lost > 500, "what came for it is dropped: {lost}");
+
+    let names = scene.stage.names();
+    let host = format!("netns {}", names.namespace("h3"));
+    let device = names.host_device();
+    let make = format!("link add h3 mtu 1500 type veth peer name {device} {host} mtu 1500");
+    scene.ip("s1", &make);
+    let address = scene.scenario().hosts[2].address;
+    scene.ip("h3", &format!("link set {device} address {address}"));
+    scene.ip("h3", &format!("link set {device} up"));
+    scene.ip("s1", "link set h3 up");
+    until("the daemon says that it is back", || {
+        let back = events(scene.switch(0), "device_back");
+        back.iter()
+            .any(|event| event.port.as_deref() == Some("h3"))
+            .then_some(())
+    });
+    let switch = scene.switch(0);
+    switch
+        .end_process()
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    switch.start_process().unwrap();
+    switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
+    assert_eq!(switch.status().unwrap().ports_without_device, [""; 0]);
+    scene.start_hosts();
+    scene.wait_for_all(100);
+    scene.balance().assert_lossless();
+    scene.end();
+}

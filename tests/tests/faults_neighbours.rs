@@ -1,0 +1,107 @@
+//! Faults of a neighbour: it is restarted, killed, frozen, or gone for good.
+
+mod support;
+
+use nix::sys::signal::Signal;
+use support::faults::{pfc, Scene};
+use support::{until, PATIENT_DETECTION};
+
+/// Two switches between two hosts, and plain PFC between them.
+const LINE: &str = "gateway.toml";
+const PLAIN: &str = "class.lossless.mode=pfc";
+/// Restarts in one test.
+const RESTARTS: usize = 5;
+
+fn line() -> Scene {
+    Scene::new(LINE, &[PLAIN, PATIENT_DETECTION], |_| ())
+}
+
+/// A switch that is asked to end sends all that it holds. What its neighbour sends while it is not there is lost, and
+/// nothing else is: no frame twice, none out of order, and service returns with the switch.
+#[test]
+fn a_peer_switch_is_restarted() {
+    let mut scene = line();
+    for _ in 0..RESTARTS {
+        scene.wait_for_all(100);
+        let peer = scene.switch(1);
+        peer.end_process()
+            .unwrap_or_else(|error| panic!("{error:#}"));
+        peer.start_process().unwrap();
+        peer.ready().unwrap_or_else(|error| panic!("{error:#}"));
+    }
+    scene.wait_for_all(100);
+    let balance = scene.balance();
+    assert_eq!(balance.held, 0, "{balance:?}");
+    let survivor = scene.switch(0).status().unwrap();
+    assert_eq!(survivor.drops_total.get("headroom_exceeded"), None);
+    scene.end();
+}
+
+/// What a killed switch held is lost as well.
+#[test]
+fn a_peer_switch_is_killed_and_started() {
+    let mut scene = line();
+    for _ in 0..RESTARTS {
+        scene.wait_for_all(100);
+        let peer = scene.switch(1);
+        peer.process().unwrap().signal(Signal::SIGKILL);
+        until("it is dead", || peer.check().is_err().then_some(()));
+        peer.start_process().unwrap();
+        peer.ready().unwrap_or_else(|error| panic!("{error:#}"));
+    }
+    scene.wait_for_all(100);
+    let balance = scene.balance();
+    assert_eq!(balance.held, 0, "{balance:?}");
+    let survivor = scene.switch(0).status().unwrap();
+    assert_eq!(survivor.drops_total.get("headroom_exceeded"), None);
+    scene.end();
+}
+
+/// A switch whose process stands still has its rings and no more. What they lose is counted, and service returns.
+#[test]
+fn a_peer_switch_is_frozen_for_a_while() {
+    let mut scene = line();
+    for _ in 0..RESTARTS {
+        scene.wait_for_all(100);
+        scene.switch(1).process().unwrap().signal(Signal::SIGSTOP);
+        // For as long as it takes to send a hundred frames into its ring.
+        let wanted = scene.sent(0) + 100;
+        until("its neighbour goes on", || {
+            (scene.sent(0) >= wanted).then_some(())
+        });
+        scene.switch(1).process().unwrap().signal(Signal::SIGCONT);
+    }
+    scene.wait_for_all(100);
+    scene.balance().assert_lossless();
+    scene.end();
+}
+
+/// A neighbour that has paused us and is gone holds us for as long as its last pause says, and no longer.
+#[test]
+fn a_neighbour_pauses_and_is_gone() {
+    let mut scene = line();
+    scene.wait_for_all(100);
+    // The host at the end stops its switch, which stops the one before it, and dies.
+    let tell = format!("pfc {} {}", support::LOSSLESS, u16::MAX);
+    until("the pause has gone the whole way", || {
+        scene.stage.hosts[1].tell(&tell).unwrap();
+        let paused = pfc(scene.switch(0), "s2").paused;
+        let first = scene.snapshot(0).paused.contains(&support::LOSSLESS);
+        (paused && first).then_some(())
+    });
+    scene.switch(1).process().unwrap().signal(Signal::SIGKILL);
+    let before = scene.sent(0);
+    until("the first switch and its host send again", || {
+        let free = !pfc(scene.switch(0), "s2").paused;
+        (free && scene.sent(0) >= before + 100).then_some(())
+    });
+    scene.switch(1).start_process().unwrap();
+    scene
+        .switch(1)
+        .ready()
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    scene.wait_for_all(100);
+    let balance = scene.balance();
+    assert_eq!(balance.held, 0, "{balance:?}");
+    scene.end();
+}

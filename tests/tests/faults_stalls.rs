@@ -1,0 +1,132 @@
+//! Faults of time: threads of the daemon that stand still or starve, and its clients that hold on to it.
+
+mod support;
+
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+
+use support::faults::{thread, Held, Scene};
+use support::{until, PATIENT_DETECTION};
+use weir_lab::lab::process::Process;
+
+/// Stalls in one test.
+const STALLS: usize = 5;
+
+fn pid(scene: &Scene) -> u32 {
+    scene.stage.switches[0].pid().unwrap()
+}
+
+fn scene(overrides: &[&str]) -> Scene {
+    let mut all = vec![PATIENT_DETECTION];
+    all.extend(overrides);
+    Scene::new("one-switch.toml", &all, |_| ())
+}
+
+/// Nothing of a frame's way needs the control plane.
+#[test]
+fn the_control_plane_stands_still() {
+    let mut scene = scene(&[]);
+    for _ in 0..STALLS {
+        let held = Held::new(thread(pid(&scene), "weir-control"));
+        scene.wait_for_all(300);
+        held.let_go();
+        until("it answers again", || {
+            let status = scene.stage.switches[0].status().ok()?;
+            (status.state == "running").then_some(())
+        });
+    }
+    scene.balance().assert_lossless();
+    scene.end();
+}
+
+/// Clients that take every connection there is and read nothing cost no frame.
+#[test]
+fn clients_hold_every_connection() {
+    let mut scene = scene(&[]);
+    let socket = scene.stage.switches[0].config.api_socket.clone();
+    let mut clients = Vec::new();
+    for _ in 0..200 {
+        let Ok(mut client) = UnixStream::connect(&socket) else {
+            break;
+        };
+        client.set_nonblocking(true).unwrap();
+        let _ = client.write_all(b"GET /v1/events?after=0 HTTP/1.1\r\nHost: x\r\n\r\nGET /v1");
+        clients.push(client);
+    }
+    assert!(clients.len() > 50, "{} connections", clients.len());
+    scene.wait_for_all(1_000);
+    drop(clients);
+    until("it answers again", || {
+        scene.stage.switches[0].status().ok().map(|_| ())
+    });
+    scene.balance().assert_lossless();
+    scene.end();
+}
+
+/// While the thread of the switch core stands still its rings take what comes; none of it is lost.
+#[test]
+fn the_dataplane_stands_still_for_less_than_its_rings() {
+    let mut scene = scene(&[]);
+    let ring = u64::from(scene.stage.switches[0].config.dataplane.rx_ring);
+    for _ in 0..STALLS {
+        scene.wait_for_all(100);
+        let held = Held::new(thread(pid(&scene), "weir-dataplane"));
+        let wanted = scene.sent(0) + ring / 10;
+        until("frames wait in the ring", || {
+            (scene.sent(0) >= wanted).then_some(())
+        });
+        held.let_go();
+    }
+    scene.wait_for_all(100);
+    scene.balance().assert_lossless();
+    scene.end();
+}
+
+/// For longer than that it loses what does not fit, and says how much.
+#[test]
+fn the_dataplane_stands_still_for_longer_than_its_rings() {
+    const RING: u32 = 64;
+    let mut scene = Scene::new("one-switch.toml", &[PATIENT_DETECTION], |config| {
+        config.dataplane.rx_ring = RING;
+    });
+    scene.wait_for_all(100);
+    let held = Held::new(thread(pid(&scene), "weir-dataplane"));
+    let wanted = scene.sent(0) + 10 * u64::from(RING);
+    until("the ring is full many times over", || {
+        (scene.sent(0) >= wanted).then_some(())
+    });
+    held.let_go();
+    scene.wait_for_all(200);
+    let balance = scene.balance();
+    assert!(balance.lost_by_kernel > u64::from(RING), "{balance:?}");
+    assert_eq!(balance.missing(), balance.accounted(), "{balance:?}");
+    assert_eq!(balance.held, 0, "{balance:?}");
+    scene.end();
+}
+
+/// Others of a much higher priority want the dataplane's CPU. What that loses is counted, and service returns.
+#[test]
+fn others_want_the_dataplanes_cpu() {
+    const HOGS: usize = 4;
+    let mut scene = Scene::new("one-switch.toml", &[PATIENT_DETECTION], |config| {
+        config.dataplane.cpu = Some(0);
+    });
+    scene.wait_for_all(100);
+    let log = scene.stage.directory().join("hogs.log");
+    let hogs: Vec<Process> = (0..HOGS)
+        .map(|_| {
+            let mut hog = Command::new("setpriv");
+            hog.args(["--pdeathsig", "KILL", "nice", "-n", "-20"])
+                .args(["taskset", "-c", "0", "sh", "-c", "while :; do :; done"]);
+            Process::start("hog", hog, &log).unwrap()
+        })
+        .collect();
+    scene.wait_for_all(1_000);
+    drop(hogs);
+    scene.wait_for_all(500);
+    let balance = scene.balance();
+    assert_eq!(balance.missing(), balance.accounted(), "{balance:?}");
+    assert_eq!(balance.held, 0, "{balance:?}");
+    scene.end();
+}
