@@ -1,5 +1,6 @@
 //! The daemon's configuration.
 
+mod access;
 mod changes;
 mod dataplane;
 mod pfcwd;
@@ -9,8 +10,8 @@ mod write;
 use std::path::{Path, PathBuf};
 
 use weir_core::config::{
-    default_bucket_count, DetectorConfig, EcmpConfig, FlowMonitorConfig, LifetimeConfig,
-    RouteConfig, WatchdogConfig,
+    default_bucket_count, ControlLimits, DetectorConfig, EcmpConfig, FlowMonitorConfig,
+    LifetimeConfig, RouteConfig, WatchdogConfig,
 };
 use weir_core::control::{ControlConfig, Policy};
 use weir_core::{
@@ -20,6 +21,7 @@ use weir_core::{
 
 use crate::reader::FileError;
 
+pub use access::{is_remote, read_socket, ApiConfig, ControlFramesConfig, MetricsConfig, TlsFiles};
 pub use changes::Change;
 pub use dataplane::{DataplaneConfig, HugePages, Workers, XdpMode, ZeroCopy};
 pub use pfcwd::PfcwdConfig;
@@ -46,8 +48,12 @@ pub struct DaemonConfig {
     pub log: LogConfig,
     /// The API's Unix socket.
     pub api_socket: PathBuf,
+    /// Who may use it.
+    pub api: ApiConfig,
     /// Where `/metrics` is served, `None` for nowhere.
     pub metrics_listen: Option<std::net::SocketAddr>,
+    /// How they are protected there.
+    pub metrics: MetricsConfig,
     /// `[page]`.
     pub page: PageConfig,
     /// `[dataplane]`.
@@ -68,6 +74,8 @@ pub struct DaemonConfig {
     pub flows: FlowMonitorConfig,
     /// `[lldp]`.
     pub lldp: LldpConfig,
+    /// `[control-frames]`.
+    pub control_frames: ControlFramesConfig,
 }
 
 /// `[page]`: the live page.
@@ -77,6 +85,8 @@ pub struct PageConfig {
     pub listen: Option<std::net::SocketAddr>,
     /// Names by which a browser may ask for it, beside addresses and `localhost`.
     pub names: Vec<String>,
+    /// The operator has said that it may be served to other hosts.
+    pub unprotected: bool,
 }
 
 impl PageConfig {
@@ -84,6 +94,7 @@ impl PageConfig {
     pub const OFF: Self = Self {
         listen: None,
         names: Vec::new(),
+        unprotected: false,
     };
 }
 
@@ -93,6 +104,7 @@ impl Default for PageConfig {
         Self {
             listen: Some(std::net::SocketAddr::from(([127, 0, 0, 1], 9465))),
             names: Vec::new(),
+            unprotected: false,
         }
     }
 }
@@ -466,6 +478,11 @@ impl DaemonConfig {
             shaper_burst: self.dataplane.mtu + self.dataplane.mtu,
             shaper_burst_time: self.dataplane.shaper_burst,
             seed: self.seed(),
+            authentication: None,
+            control_limits: ControlLimits {
+                pause_rate: self.control_frames.pause_rate,
+                message_rate: self.control_frames.message_rate,
+            },
         };
         config.frame_count = self.buffer_frames(&config) + self.ring_frames();
         config

@@ -44,11 +44,17 @@ pub enum DropReason {
     Storm,
     /// It stood at the head of its queue for longer than the lifetime limit, or the queue is VLStalled.
     Lifetime,
+    /// CLCM, an echo message or a greeting without the fabric's key, or sealed for somebody else.
+    Unauthentic,
+    /// One that has been heard before.
+    Replayed,
+    /// More control frames than are taken from one port.
+    ControlRate,
 }
 
 impl DropReason {
     /// All reasons in declaration order.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 22] = [
         Self::HeadroomExceeded,
         Self::BufferFull,
         Self::NoRoute,
@@ -68,6 +74,9 @@ impl DropReason {
         Self::Aged,
         Self::Storm,
         Self::Lifetime,
+        Self::Unauthentic,
+        Self::Replayed,
+        Self::ControlRate,
     ];
 
     /// How many reasons there are.
@@ -100,6 +109,9 @@ impl DropReason {
             Self::Aged => "aged",
             Self::Storm => "storm",
             Self::Lifetime => "lifetime",
+            Self::Unauthentic => "unauthentic",
+            Self::Replayed => "replayed",
+            Self::ControlRate => "control_rate",
         }
     }
 }

@@ -10,6 +10,7 @@ use clap::Args;
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 use weir_api::client::{self, ClientError, Method};
+use weir_config::daemon::read_socket;
 
 /// Where daemons have their run directories.
 const RUN: &str = "/run/weir";
@@ -92,8 +93,7 @@ impl Target {
         path: &str,
         limit: Duration,
     ) -> Result<T, TargetError> {
-        let socket = self.found_socket()?;
-        client::get(&socket, path, limit).map_err(|error| explain(error, &socket))
+        self.ask(|socket| client::get(socket, path, limit))
     }
 
     /// Has the daemon do `method` to `path`.
@@ -107,9 +107,27 @@ impl Target {
         path: &str,
         body: Option<&B>,
     ) -> Result<T, TargetError> {
+        self.ask(|socket| client::send(socket, method.clone(), path, body, ANSWER_LIMIT))
+    }
+
+    /// Asks where everything may be asked; whoever may not go there, where one may look. A change is refused
+    /// there, with the reason.
+    fn ask<T>(&self, ask: impl Fn(&Path) -> Result<T, ClientError>) -> Result<T, TargetError> {
         let socket = self.found_socket()?;
-        client::send(&socket, method, path, body, ANSWER_LIMIT)
-            .map_err(|error| explain(error, &socket))
+        let error = match ask(&socket) {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        if is_denied(&error) {
+            let reading = read_socket(&socket);
+            match ask(&reading) {
+                Ok(answer) => return Ok(answer),
+                // Nothing is to be had there either: what there was to say of the first stands.
+                Err(ClientError::Unreachable { .. }) => {}
+                Err(other) => return Err(explain(other, &reading)),
+            }
+        }
+        Err(explain(error, &socket))
     }
 
     /// Where the daemon that is meant listens.
@@ -170,6 +188,10 @@ impl Target {
         };
         Ok(directory.join(PINS_NAME))
     }
+}
+
+fn is_denied(error: &ClientError) -> bool {
+    matches!(error, ClientError::Unreachable { source, .. } if source.kind() == ErrorKind::PermissionDenied)
 }
 
 /// The run directory of a switch.

@@ -3,6 +3,7 @@
 mod support;
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Stdio};
@@ -277,4 +278,69 @@ fn a_cut_answer_of_a_daemon_that_lives_is_a_bad_answer() {
     let daemon = FakeDaemon::new(&[("/v1/status", vec![Answer::HangUp])]);
     let run = daemon.run(&["status"]);
     assert_eq!(run.code, Some(1), "somebody listens still: {}", run.stderr);
+}
+
+/// The program as a user who may go to `api-read.sock` and not to `api.sock`. Needs root.
+fn as_reader(arguments: &[&str], socket: &std::path::Path) -> Run {
+    let directory = socket.parent().unwrap();
+    // Other users may not come to where the program is built.
+    let program = directory.join("switchctl");
+    std::fs::copy(env!("CARGO_BIN_EXE_switchctl"), &program).unwrap();
+    for (path, mode) in [(directory, 0o755), (&program, 0o755), (socket, 0o600)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let mut command = std::process::Command::new("setpriv");
+    command
+        .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
+        .arg(program)
+        .arg("--socket")
+        .arg(socket)
+        .args(arguments);
+    command.output().unwrap().into()
+}
+
+#[test]
+fn who_may_not_ask_everything_asks_where_one_may_look() {
+    let refusal = json!({"error": "this socket is for looking"}).to_string();
+    let reading = FakeDaemon::new(&[
+        (
+            "/v1/flows",
+            vec![Answer::Http(
+                200,
+                r#"{"flows": [], "left_out": 0, "evictions_total": 0}"#.into(),
+            )],
+        ),
+        (
+            "/v1/reload?dry_run=false",
+            vec![Answer::Http(403, refusal.clone())],
+        ),
+        ("/v1/reload", vec![Answer::Http(403, refusal)]),
+    ]);
+    let directory = tempfile::tempdir().unwrap();
+    let full = directory.path().join("api.sock");
+    let _full = UnixListener::bind(&full).unwrap();
+    let told = as_reader(&["--json", "flows"], &full);
+    assert_eq!(told.code, Some(3), "{told:?}");
+    assert!(
+        told.stderr
+            .contains("only root and the socket's group may use it"),
+        "{told:?}"
+    );
+
+    // The fake daemon listens elsewhere.
+    let socket = directory.path().join("api-read.sock");
+    std::os::unix::fs::symlink(reading.socket(), &socket).unwrap();
+    let there = reading.socket();
+    for (path, mode) in [(there.parent().unwrap(), 0o755), (&*there, 0o666)] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let told = as_reader(&["--json", "flows"], &full);
+    assert_eq!(reading.asked(), ["/v1/flows"], "{told:?}");
+    let told = as_reader(&["reload"], &full);
+    assert_ne!(told.code, Some(0), "{told:?}");
+    assert!(
+        told.stderr.contains("this socket is for looking"),
+        "{told:?}"
+    );
+    assert!(told.stderr.contains("HTTP 403"), "{told:?}");
 }

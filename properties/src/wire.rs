@@ -5,6 +5,7 @@
 
 use core::fmt::Debug;
 
+use weir_core::config::{FabricKey, FABRIC_KEY_LENGTH};
 use weir_core::wire::clcm::{self, Clcm, Phase};
 use weir_core::wire::echo::Echo;
 use weir_core::wire::ecn::{mark_congestion, marking_of, Marking};
@@ -12,6 +13,7 @@ use weir_core::wire::ethernet::{EthernetView, HEADER_LENGTH};
 use weir_core::wire::lldp::weir::Weir;
 use weir_core::wire::lldp::{self, Content, Lldp, Received, Skipped};
 use weir_core::wire::mac_control::MacControl;
+use weir_core::wire::seal::{sequence_of, Greeting, Sealable, Sealed};
 use weir_core::wire::{ControlFrame, CONTROL_FRAME_LENGTH_MAX};
 use weir_core::MacAddress;
 
@@ -115,6 +117,46 @@ pub fn echo(bytes: &[u8]) {
         assert!(Echo::is_echo(bytes));
         assert!(Clcm::parse(bytes).is_err(), "a frame is of one protocol");
     }
+}
+
+/// The key of what is sealed in the corpus.
+const KEY: FabricKey = FabricKey::new([7; FABRIC_KEY_LENGTH]);
+/// And the receiver's nonce.
+const NONCE: u64 = 0x0102_0304_0506_0708;
+
+/// Greetings, and the trailer of sealed frames.
+pub fn seal(bytes: &[u8]) {
+    parser(bytes, Greeting::parse, |greeting| {
+        let mut buffer = [0xa5; CONTROL_FRAME_LENGTH_MAX];
+        let length = greeting.emit(SOURCE, &mut buffer).expect("it fits");
+        buffer[..length].to_vec()
+    });
+    for nonce in [None, Some(NONCE)] {
+        let Some(sequence) = sequence_of(bytes, &KEY, nonce) else {
+            continue;
+        };
+        let other = nonce.map_or(Some(NONCE), |_| None);
+        assert_eq!(sequence_of(bytes, &KEY, other), None, "for one receiver");
+        let mut changed = bytes.to_vec();
+        let at = sequence as usize % changed.len();
+        changed[at] ^= 1;
+        assert_eq!(sequence_of(&changed, &KEY, nonce), None, "a bit is changed");
+        assert_eq!(sequence_of(&bytes[1..], &KEY, nonce), None, "it is cut");
+    }
+    let Ok(greeting) = Greeting::parse(bytes) else {
+        return;
+    };
+    assert!(Greeting::is_greeting(bytes));
+    assert!(Clcm::parse(bytes).is_err() && !Echo::is_echo(bytes));
+    let sequence = greeting.heard;
+    let sealed = emitted(&ControlFrame::Sealed(Sealed {
+        message: Sealable::Greeting(greeting),
+        key: KEY,
+        nonce: NONCE,
+        sequence,
+    }));
+    assert_eq!(sequence_of(&sealed, &KEY, None), Some(sequence));
+    assert_eq!(Greeting::parse(&sealed), Ok(greeting), "without the key");
 }
 
 /// LLDP.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::{spawn_blocking, JoinHandle};
-use weir_config::daemon::Port;
+use weir_config::daemon::{read_socket, ApiConfig, MetricsConfig, Port};
 use weir_core::{MacAddress, PortId};
 
 use crate::control::info::{PortInfo, SwitchInfo};
@@ -17,9 +17,11 @@ use crate::control::link::{DataplaneLink, XdpPrograms};
 use crate::control::link_monitor::LinkMonitor;
 use crate::control::lldp::LldpAgent;
 use crate::control::{self, Control, ControlSettings, Shared, Stage, SupervisorError};
+use crate::metrics::protection::Protection;
 use crate::page::{self, PageSettings};
 use crate::reload::Reloader;
 use crate::run_dir::{RunDir, RunDirError};
+use crate::secret::SecretError;
 use crate::{api, metrics, service, watchdog};
 
 /// How long answers that are on their way may take once the daemon ends.
@@ -32,8 +34,12 @@ pub struct Plan {
     pub run_dir: PathBuf,
     /// Where the API's Unix socket will be.
     pub api_socket: PathBuf,
+    /// Who may use it, and the socket for those who may look only.
+    pub api: ApiConfig,
     /// Where the metrics are served; `None` for nowhere.
     pub metrics: Option<SocketAddr>,
+    /// How they are protected there.
+    pub metrics_protection: MetricsConfig,
     /// Where the live page is served; `None` for nowhere.
     pub page: Option<PageSettings>,
     /// Names and settings; what is known only once the ports are attached is filled in then.
@@ -146,6 +152,9 @@ pub enum DaemonError {
         /// Why not.
         source: io::Error,
     },
+    /// The files that protect the metrics cannot be used.
+    #[error("cannot protect the metrics: {0}")]
+    Protection(#[from] SecretError),
     /// The page's address cannot be taken.
     #[error("cannot serve the live page at {address}: {source}; page.listen names another address, or \"off\"")]
     Page {
@@ -178,10 +187,11 @@ pub async fn run<D: RunningDataplane>(
 ) -> Result<Ended, DaemonError> {
     let run_dir = Arc::new(RunDir::take(&plan.run_dir)?);
     let api_socket = plan.api_socket.clone();
+    let reading_socket = read_socket(&api_socket);
     let outcome = run_in(plan, Arc::clone(&run_dir), start, signals).await;
     // A start that was cut short may hold the directory still: then the process's end releases it.
     if let Some(run_dir) = Arc::into_inner(run_dir) {
-        run_dir.release(&[&api_socket]);
+        run_dir.release(&[&api_socket, &reading_socket]);
     }
     outcome
 }
@@ -192,7 +202,15 @@ async fn run_in<D: RunningDataplane>(
     start: impl FnOnce(&RunDir) -> anyhow::Result<D> + Send + 'static,
     mut signals: mpsc::Receiver<Signal>,
 ) -> Result<Ended, DaemonError> {
-    let api_listener = api::listen(&plan.api_socket).map_err(api_error(&plan.api_socket))?;
+    let listen =
+        |path: &Path, group: Option<&str>| api::listen(path, group).map_err(api_error(path));
+    let api_listener = listen(&plan.api_socket, plan.api.group.as_deref())?;
+    let reading_socket = read_socket(&plan.api_socket);
+    let reading_group = plan.api.read_group.as_deref();
+    let reading_listener = reading_group
+        .map(|group| listen(&reading_socket, Some(group)))
+        .transpose()?;
+    let protection = Protection::load(&plan.metrics_protection)?;
     let metrics_listener = match plan.metrics {
         Some(address) => Some(
             metrics::listen(address)
@@ -243,12 +261,17 @@ async fn run_in<D: RunningDataplane>(
         watched("API", api::serve(api_listener, Arc::clone(&shared))),
         watched("link monitor", monitor.run(Arc::clone(&shared))),
     ];
+    if let Some(listener) = reading_listener {
+        let (shared, full) = (Arc::clone(&shared), plan.api_socket.clone());
+        let serve = async move { api::serve_readers(listener, shared, &full).await };
+        tasks.push(watched("API for readers", serve));
+    }
     if let Some(sockets) = lldp {
         let agent = LldpAgent::new(Arc::clone(&shared), sockets);
         tasks.push(watched("LLDP agent", agent.run()));
     }
     if let Some(listener) = metrics_listener {
-        let serve = metrics::serve(listener, Arc::clone(&shared));
+        let serve = metrics::serve(listener, Arc::clone(&shared), protection);
         tasks.push(watched("metrics", serve));
     }
     if let Some(reloader) = plan.reloader {

@@ -12,12 +12,15 @@ pub mod control;
 pub mod daemon;
 #[allow(unsafe_code)] // the edge to the kernel: shared memory and sockets
 pub mod dataplane;
+pub mod fabric_key;
 pub mod logging;
 pub mod metrics;
 pub mod page;
 pub mod placement;
+pub mod privileges;
 pub mod reload;
 pub mod run_dir;
+pub mod secret;
 pub mod service;
 pub mod setup;
 pub mod watchdog;

@@ -13,7 +13,7 @@ use weir_switchd::dataplane::Dataplane;
 use weir_switchd::logging::{self, LevelHandle, LogGuard};
 use weir_switchd::reload::Reloader;
 use weir_switchd::run_dir::{self, RunDir, RunDirError};
-use weir_switchd::{control, placement, service, setup};
+use weir_switchd::{control, placement, privileges, service, setup};
 
 /// Threads for the API and the metrics; the dataplane and the control plane have their own.
 const WORKERS: usize = 2;
@@ -53,6 +53,10 @@ fn main() -> ExitCode {
     }
     // Before any other thread starts.
     let placed = placement::keep_off(&placement::reserved(&config.dataplane));
+    if let Err(error) = privileges::restrict(config.api.gives_groups()) {
+        eprintln!("weir-switchd: {error}");
+        return ExitCode::from(cli::EXIT_FAILURE);
+    }
     let level = cli.log_level.as_deref().unwrap_or(&config.log.level);
     let (log, level) = match logging::start(level, setup::log_format(&config)) {
         Ok(log) => log,

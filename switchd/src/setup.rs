@@ -20,7 +20,9 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
     Plan {
         run_dir: config.run_dir.clone(),
         api_socket: config.api_socket.clone(),
+        api: config.api.clone(),
         metrics: config.metrics_listen,
+        metrics_protection: config.metrics.clone(),
         page: config.page.listen.map(|listen| PageSettings {
             listen,
             names: config.page.names.clone(),

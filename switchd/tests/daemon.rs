@@ -372,6 +372,8 @@ async fn a_dataplane_that_ends_by_itself_ends_the_daemon() {
     let plan = Plan {
         run_dir: directory.path().join("run"),
         api_socket: directory.path().join("run/api.sock"),
+        api: Default::default(),
+        metrics_protection: Default::default(),
         metrics: None,
         page: None,
         info: info(),
@@ -394,6 +396,8 @@ async fn a_start_that_fails_leaves_nothing_behind() {
     let plan = Plan {
         run_dir: directory.path().join("run"),
         api_socket: directory.path().join("run/api.sock"),
+        api: Default::default(),
+        metrics_protection: Default::default(),
         metrics: None,
         page: None,
         info: info(),

@@ -71,7 +71,7 @@ async fn ask(info: SwitchInfo) -> Levels {
         control::start(info, &settings(), fake.link().unwrap(), Box::new(FakeXdp)).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("api.sock");
-    let listener = api::listen(&socket).unwrap();
+    let listener = api::listen(&socket, None).unwrap();
     let server = tokio::spawn(api::serve(listener, Arc::clone(&control.shared)));
     // The first snapshot may be the empty one that the control plane begins with.
     let levels = until(async || {

@@ -257,6 +257,7 @@ async fn a_scrape_over_tcp_has_the_format_in_its_head() {
     let server = tokio::spawn(weir_switchd::metrics::serve(
         listener,
         Arc::clone(&scraped.shared),
+        Default::default(),
     ));
     let connect = || async { tokio::net::TcpStream::connect(address).await.unwrap() };
     let answer = exchange(connect().await, "GET", "/metrics").await;

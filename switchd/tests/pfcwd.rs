@@ -30,7 +30,7 @@ async fn start(fake: FakeDataplane, settings: &ControlSettings) -> Running {
     let socket = directory.path().join("api.sock");
     let link = fake.link().unwrap();
     let control = control::start(info(), settings, link, Box::new(FakeXdp)).unwrap();
-    let listener = api::listen(&socket).unwrap();
+    let listener = api::listen(&socket, None).unwrap();
     tokio::spawn(api::serve(listener, Arc::clone(&control.shared)));
     Running {
         control,

@@ -37,7 +37,7 @@ impl Daemon {
         let control = control::start(info(), &settings(), link, Box::new(FakeXdp)).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("api.sock");
-        let listener = api::listen(&socket).unwrap();
+        let listener = api::listen(&socket, None).unwrap();
         let server = tokio::spawn(api::serve(listener, Arc::clone(&control.shared)));
         Self {
             remote: fake.remote(),

@@ -45,6 +45,36 @@ fn every_link_leads_somewhere() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
+/// Each threat names tests, and they are there.
+#[test]
+fn every_threat_names_its_test() {
+    let path = repository().join(BOOK).join("operations/threats.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("| "));
+    let mut threats = 0;
+    for row in rows.filter(|row| !row.starts_with("| threat |")) {
+        threats += 1;
+        let shown_by = row.trim_end_matches([' ', '|']).rsplit('|').next().unwrap();
+        let mut file = None;
+        let mut tests = 0;
+        for word in shown_by.split('`').skip(1).step_by(2) {
+            if word.ends_with(".rs") {
+                let text = std::fs::read_to_string(repository().join(word));
+                file = Some((word, text.unwrap_or_else(|error| panic!("{word}: {error}"))));
+                continue;
+            }
+            let (name, text) = file.as_ref().expect("a file comes first");
+            assert!(
+                text.contains(&format!("fn {word}(")),
+                "{name} has no {word}"
+            );
+            tests += 1;
+        }
+        assert!(tests > 0, "no test: {row}");
+    }
+    assert!(threats > 10, "{threats}");
+}
+
 #[test]
 fn every_picture_is_shown_somewhere() {
     let pages = pages();

@@ -4,11 +4,15 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use support::metrics::relay;
 use support::prometheus::Prometheus;
-use support::{scenario, until, with_traffic};
+use support::{scenario, until, with_traffic, Bench};
+use weir_config::daemon::{MetricsConfig, TlsFiles};
 use weir_config::scenario::Scenario;
 use weir_lab::lab::stage::Stage;
 use weir_monitoring::promql::substituted;
@@ -74,6 +78,74 @@ fn every_panel_and_every_rule_has_data() {
             .tear_down()
             .unwrap_or_else(|error| panic!("{error:#}"));
     }
+}
+
+/// Over TLS and with the token, which a Prometheus without them does not get past.
+#[test]
+fn a_protected_switch_is_scraped_with_certificate_and_token_alone() {
+    let secrets = tempfile::tempdir().unwrap();
+    let path = |name: &str| secrets.path().join(name);
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"])
+        .args(["-pkeyopt", "ec_paramgen_curve:prime256v1"])
+        .args([
+            "-subj",
+            "/CN=weir",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+        ])
+        .arg("-keyout")
+        .arg(path("key"))
+        .arg("-out")
+        .arg(path("certificate"))
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    std::fs::write(path("token"), "0123456789abcdef0123456789abcdef\n").unwrap();
+    for secret in ["key", "token"] {
+        std::fs::set_permissions(path(secret), Permissions::from_mode(0o600)).unwrap();
+    }
+    let bench = Bench::new(&[], |config| {
+        config.metrics = MetricsConfig {
+            tls: Some(TlsFiles {
+                certificate: path("certificate"),
+                key: path("key"),
+            }),
+            token_file: Some(path("token")),
+            unprotected: false,
+        };
+    });
+    let target = [("s1".to_owned(), relay(bench.namespace("s1")))];
+    let rules = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../packaging/prometheus/weir.rules.yml")
+        .canonicalize()
+        .unwrap();
+    let tls = format!(
+        "    scheme: https\n    tls_config: {{ca_file: '{}'}}\n",
+        path("certificate").display()
+    );
+    let token = format!(
+        "    authorization: {{credentials_file: '{}'}}\n",
+        path("token").display()
+    );
+    for (job, expected) in [
+        (format!("{tls}{token}"), 1.0),
+        (tls.clone(), 0.0),
+        (token, 0.0),
+        (
+            format!("{tls}    authorization: {{credentials: 0123456789abcdef0123456789abcdee}}\n"),
+            0.0,
+        ),
+    ] {
+        let prometheus = Prometheus::start_with(&target, &rules, &job);
+        let up = until("the switch was scraped, or not", || {
+            prometheus.values("up{job=\"weir\"}").first().copied()
+        });
+        assert_eq!(up, expected, "{job}");
+        let info = prometheus.values("weir_build_info").len();
+        assert_eq!(info, expected as usize, "{job}");
+    }
+    bench.end();
 }
 
 /// All are evaluated without a fault, and what the alerts say is not a template's error.

@@ -25,7 +25,7 @@ const FINDINGS_SHOWN: usize = 12;
 fn input_length_max(target: &str) -> u32 {
     match target {
         "frame" | "mac_control" | "echo" => 128,
-        "clcm" => 640,
+        "clcm" | "seal" => 640,
         "lldp" => 1514,
         _ => 4096,
     }

@@ -1,5 +1,6 @@
 //! TOML to [`DaemonConfig`].
 
+mod access;
 mod class;
 mod dataplane;
 mod pfcwd;
@@ -12,9 +13,7 @@ use weir_core::command::RerouteBy;
 use weir_core::control::{LoopBreakerConfig, NoAlternative, Policy};
 use weir_core::{Bytes, Duration, MacAddress, PortRole};
 
-use super::{
-    DaemonConfig, DeadlockConfig, LldpConfig, LogConfig, LogFormat, PageConfig, PfcwdConfig,
-};
+use super::{DaemonConfig, DeadlockConfig, LldpConfig, LogConfig, LogFormat, PfcwdConfig};
 use crate::document;
 use crate::reader::{Problem, Problems, Table};
 
@@ -45,12 +44,26 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "route",
             "flows",
             "lldp",
+            "control-frames",
         ],
     ),
     ("log", &["level", "format"]),
-    ("api", &["socket"]),
-    ("metrics", &["listen"]),
-    ("page", &["listen", "names"]),
+    ("api", &["socket", "group", "read-group"]),
+    (
+        "metrics",
+        &[
+            "listen",
+            "tls-certificate",
+            "tls-key",
+            "token-file",
+            "unprotected",
+        ],
+    ),
+    ("page", &["listen", "names", "unprotected"]),
+    (
+        "control-frames",
+        &["key-file", "pause-rate", "message-rate"],
+    ),
     (
         "dataplane",
         &[
@@ -184,10 +197,8 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let run_dir = root
         .get::<String>("run-dir")
         .map_or_else(|| PathBuf::from("/run/weir").join(&name), PathBuf::from);
-    let api_socket = root
-        .table("api", keys("api"))
-        .and_then(|table| table.get::<String>("socket"))
-        .map_or_else(|| run_dir.join("api.sock"), PathBuf::from);
+    let (api_socket, api) = access::api(root, &run_dir);
+    let (metrics_listen, metrics) = access::metrics(root);
     let pfcwd = pfcwd(root, PfcwdConfig::default()).unwrap_or_default();
     let ports = ports(root, pfcwd);
     let dataplane = dataplane(root);
@@ -197,8 +208,10 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let deadlock = deadlock(root);
     DaemonConfig {
         log: log(root),
-        metrics_listen: metrics(root),
-        page: page(root),
+        metrics_listen,
+        metrics,
+        page: access::page(root),
+        control_frames: access::control_frames(root),
         classes: classes(root, &sizing),
         dataplane,
         deadlock,
@@ -211,6 +224,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         name,
         run_dir,
         api_socket,
+        api,
     }
 }
 
@@ -227,58 +241,6 @@ fn log(root: &Table<'_>) -> LogConfig {
                 &LogFormat::ALL.map(|format| (format.name(), format)),
             )
             .unwrap_or(default.format),
-    }
-}
-
-fn metrics(root: &Table<'_>) -> Option<std::net::SocketAddr> {
-    let default = Some(std::net::SocketAddr::from(([127, 0, 0, 1], 9464)));
-    let Some(table) = root.table("metrics", keys("metrics")) else {
-        return default;
-    };
-    listen(&table, default)
-}
-
-fn page(root: &Table<'_>) -> PageConfig {
-    let default = PageConfig::default();
-    let Some(table) = root.table("page", keys("page")) else {
-        return default;
-    };
-    let names: Vec<String> = table.get_or("names", default.names);
-    for name in &names {
-        if !is_host_name(name) {
-            table.complain(
-                "names",
-                format!("`{name}` is no host name; write it without scheme and port"),
-            );
-        }
-    }
-    PageConfig {
-        listen: listen(&table, default.listen),
-        names,
-    }
-}
-
-fn is_host_name(name: &str) -> bool {
-    let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
-    !name.is_empty() && name.bytes().all(legal)
-}
-
-/// An address and port, or nowhere for `off`.
-fn listen(
-    table: &Table<'_>,
-    default: Option<std::net::SocketAddr>,
-) -> Option<std::net::SocketAddr> {
-    match table.get::<String>("listen") {
-        None => default,
-        Some(text) if text == "off" => None,
-        Some(text) => match text.parse() {
-            Ok(address) => Some(address),
-            Err(_) => {
-                let message = format!("`{text}` is no address; write \"ADDRESS:PORT\" or \"off\"");
-                table.complain("listen", message);
-                None
-            }
-        },
     }
 }
 

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use weir_core::{ClassMode, FeedbackCoding, Neighbour, Police, PortRole, Priority};
 
 use super::{
-    default_dscp_map, Class, DaemonConfig, Fallback, HugePages, PfcwdConfig, Port, Trust, Workers,
-    XdpMode, ZeroCopy,
+    default_dscp_map, Class, ControlFramesConfig, DaemonConfig, Fallback, HugePages, PfcwdConfig,
+    Port, Trust, Workers, XdpMode, ZeroCopy,
 };
 use crate::units::{format_duration, format_probability, format_rate, format_size};
 
@@ -34,6 +34,14 @@ fn write_all(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
         "\n[api]\nsocket = {}",
         quoted(&config.api_socket.to_string_lossy())
     )?;
+    for (key, group) in [
+        ("group", &config.api.group),
+        ("read-group", &config.api.read_group),
+    ] {
+        if let Some(group) = group {
+            writeln!(out, "{key} = {}", quoted(group))?;
+        }
+    }
     let listen = |address: Option<std::net::SocketAddr>| {
         address.map_or_else(|| "off".to_owned(), |address| address.to_string())
     };
@@ -42,12 +50,25 @@ fn write_all(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
         "\n[metrics]\nlisten = \"{}\"",
         listen(config.metrics_listen)
     )?;
+    let metrics = &config.metrics;
+    let tls = metrics.tls.as_ref();
+    for (key, file) in [
+        ("tls-certificate", tls.map(|tls| &tls.certificate)),
+        ("tls-key", tls.map(|tls| &tls.key)),
+        ("token-file", metrics.token_file.as_ref()),
+    ] {
+        if let Some(file) = file {
+            writeln!(out, "{key} = {}", quoted(&file.to_string_lossy()))?;
+        }
+    }
+    writeln!(out, "unprotected = {}", metrics.unprotected)?;
     let names: Vec<String> = config.page.names.iter().map(|name| quoted(name)).collect();
     writeln!(
         out,
-        "\n[page]\nlisten = \"{}\"\nnames = [{}]",
+        "\n[page]\nlisten = \"{}\"\nnames = [{}]\nunprotected = {}",
         listen(config.page.listen),
-        names.join(", ")
+        names.join(", "),
+        config.page.unprotected
     )?;
     dataplane(out, config)?;
     for entry in &config.classes {
@@ -100,7 +121,8 @@ fn write_all(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
         "\n[lldp]\nenabled = {}\ninterval = \"{}\"",
         config.lldp.enabled,
         format_duration(config.lldp.interval)
-    )
+    )?;
+    control_frames(out, &config.control_frames)
 }
 
 fn dataplane(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
@@ -353,6 +375,16 @@ fn deadlock(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
         deadlock.stall_count
     )?;
     writeln!(out, "record = {}", deadlock.record)
+}
+
+fn control_frames(out: &mut String, frames: &ControlFramesConfig) -> std::fmt::Result {
+    writeln!(out, "\n[control-frames]")?;
+    if let Some(file) = &frames.key_file {
+        writeln!(out, "key-file = {}", quoted(&file.to_string_lossy()))?;
+    }
+    let rate = |rate: Option<u32>| rate.map_or_else(|| quoted("off"), |rate| rate.to_string());
+    let (pause, message) = (rate(frames.pause_rate), rate(frames.message_rate));
+    writeln!(out, "pause-rate = {pause}\nmessage-rate = {message}")
 }
 
 /// Keys and values.

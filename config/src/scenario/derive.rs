@@ -8,8 +8,9 @@ use super::routes::Walk;
 use super::topology::{Adjacency, PortPeer, SwitchPort};
 use super::Scenario;
 use crate::daemon::{
-    default_dscp_map, Class, DaemonConfig, DataplaneConfig, Fallback, ForwardingConfig, LldpConfig,
-    LogConfig, PageConfig, Port, Route, Trust, DEFAULT_FLOWS,
+    default_dscp_map, ApiConfig, Class, ControlFramesConfig, DaemonConfig, DataplaneConfig,
+    Fallback, ForwardingConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig, Port, Route,
+    Trust, DEFAULT_FLOWS,
 };
 
 /// Plain PFC with the thresholds that the class has at edge ports.
@@ -204,6 +205,9 @@ impl Scenario {
             run_dir,
             log: LogConfig::default(),
             metrics_listen: None,
+            metrics: MetricsConfig::default(),
+            api: ApiConfig::default(),
+            control_frames: ControlFramesConfig::default(),
             page: PageConfig::OFF,
             dataplane,
             classes: self.classes_of(switch),

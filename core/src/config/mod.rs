@@ -1,6 +1,7 @@
 //! The switch's configuration as the core wants it: checked, in units, without names.
 
 mod class;
+mod control_frames;
 mod error;
 mod forwarding;
 mod port;
@@ -12,6 +13,7 @@ mod validate;
 use crate::units::{Bytes, Duration, Quanta, PRIORITY_COUNT};
 
 pub use class::{ClassConfig, ClassMode, LevelRules};
+pub use control_frames::{AuthenticationConfig, ControlLimits, FabricKey, FABRIC_KEY_LENGTH};
 pub use error::ConfigError;
 pub use forwarding::{
     default_bucket_count, default_member, EcmpConfig, FlowMonitorConfig, RouteConfig,
@@ -68,6 +70,10 @@ pub struct SwitchConfig {
     /// Of the switch's only randomness: which frames are marked between the thresholds of [`RedConfig`]. Switches
     /// that run side by side have different ones.
     pub seed: u64,
+    /// How CLCM and echo messages are authenticated at fabric ports; `None` for not at all.
+    pub authentication: Option<AuthenticationConfig>,
+    /// How many control frames are taken from each port.
+    pub control_limits: ControlLimits,
 }
 
 impl SwitchConfig {
@@ -98,6 +104,8 @@ impl SwitchConfig {
             shaper_burst: Bytes::new(1 << 20),
             shaper_burst_time: Duration::ZERO,
             seed: 1,
+            authentication: None,
+            control_limits: ControlLimits::default(),
         };
         config.frame_count = config.frames_needed();
         config

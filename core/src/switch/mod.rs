@@ -2,6 +2,7 @@
 
 mod ages;
 mod aging;
+mod authentication;
 mod charges;
 mod echo;
 mod egress;
@@ -15,6 +16,7 @@ mod ingress;
 mod level_rules;
 mod levels;
 mod lifetime;
+mod limiter;
 mod marking;
 mod pause_received;
 mod port;
@@ -182,7 +184,8 @@ impl Switch {
         let ports: Vec<Port> = config
             .ports
             .iter()
-            .map(|port| Port::new(&config, port))
+            .enumerate()
+            .map(|(index, port)| Port::new(&config, port, index))
             .collect();
         let mut switch = Self {
             observes_arrivals: false,
@@ -289,6 +292,10 @@ impl Switch {
                 let was_up = core::mem::replace(&mut state.up, up);
                 if let (Some(echo), true, false) = (&mut state.echo, up, was_up) {
                     echo.begin_anew();
+                }
+                if let (Some(authentication), true, false) = (&mut state.authentication, up, was_up)
+                {
+                    authentication.begin_anew();
                 }
                 Ok(())
             }

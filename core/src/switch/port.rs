@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 
+use super::authentication::Authentication;
 use super::echo::EchoState;
 use super::egress::EgressState;
 use super::ingress::{BufferMode, IngressBuffer};
 use super::levels::{Budget, FeedbackReceived, FeedbackSent, GrantsGiven, GrantsTaken};
 use super::lifetime::Head;
+use super::limiter::Limiter;
 use super::pause_received::PauseReceived;
 use super::shaper::Shaper;
 use super::storms::Storms;
@@ -90,6 +92,10 @@ pub(super) struct Port {
     pub(super) storms: Storms,
     /// For fabric ports, where a class has Levels.
     pub(super) echo: Option<EchoState>,
+    /// For fabric ports, where there is a key.
+    pub(super) authentication: Option<Authentication>,
+    pub(super) pause_limit: Limiter,
+    pub(super) message_limit: Limiter,
     pub(super) ingress: [IngressBuffer; PRIORITY_COUNT],
     pub(super) egress: [EgressState; PRIORITY_COUNT],
     pub(super) counters: PortCounters,
@@ -156,12 +162,16 @@ pub(super) struct PriorityTurn {
 }
 
 impl Port {
-    pub(super) fn new(config: &SwitchConfig, port: &PortConfig) -> Self {
+    pub(super) fn new(config: &SwitchConfig, port: &PortConfig, index: usize) -> Self {
+        let limits = config.control_limits;
         let levels: [_; PRIORITY_COUNT] =
             core::array::from_fn(|index| LevelState::new(config, port, index));
         let obeying = levels.iter().flatten().any(|level| level.obeys);
         Self {
             echo: levels.iter().any(Option::is_some).then(EchoState::new),
+            authentication: Self::new_authentication(config.authentication, port.role, index),
+            pause_limit: Limiter::new(limits.pause_rate),
+            message_limit: Limiter::new(limits.message_rate),
             coding: port.feedback,
             link_sent: if obeying && port.feedback == FeedbackCoding::Pause {
                 FeedbackSent::new()

@@ -76,7 +76,8 @@ impl Switch {
     ///
     /// # Errors
     ///
-    /// [`DropReason::BadMacControl`], counted, for a frame that cannot be read.
+    /// [`DropReason::BadMacControl`] for a frame that cannot be read, [`DropReason::ControlRate`] for one too many;
+    /// counted.
     pub fn receive_mac_control(
         &mut self,
         now: Instant,
@@ -86,6 +87,10 @@ impl Switch {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return Err(DropReason::PortDown);
         };
+        if !state.pause_limit.take(now) {
+            state.counters.drop_frame(DropReason::ControlRate);
+            return Err(DropReason::ControlRate);
+        }
         self.ready.ports.insert(port);
         if !self.with_levels.is_empty() {
             self.ready.note_timer(port);
@@ -133,6 +138,14 @@ impl Switch {
         port: PortId,
         bytes: &[u8],
     ) -> Result<(), DropReason> {
+        match self.believe(now, port, bytes) {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            Err(reason) => {
+                self.count_drop(port, reason);
+                return Err(reason);
+            }
+        }
         if Echo::is_echo(bytes) {
             self.ready.note_all();
             let outcome = self.receive_echo(now, port, bytes);
@@ -167,6 +180,22 @@ impl Switch {
                 Err(reason)
             }
         }
+    }
+
+    /// Whether a message is within the limits and from whom it should be; `Ok(false)` for one that nothing is left to do
+    /// about. The cheap questions come first: a flood must not cost a code each.
+    fn believe(&mut self, now: Instant, port: PortId, bytes: &[u8]) -> Result<bool, DropReason> {
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return Err(DropReason::PortDown);
+        };
+        if !state.message_limit.take(now) {
+            return Err(DropReason::ControlRate);
+        }
+        if state.role == PortRole::Edge {
+            // Whatever it says, it is dropped as what comes from a host.
+            return Ok(true);
+        }
+        self.authenticate(port, bytes)
     }
 
     /// Egress ports at which frames of `priority` that came in by `ingress` wait. O(ports).

@@ -18,6 +18,9 @@ impl Switch {
             if let (Some(echo), true) = (&mut state.echo, state.up) {
                 echo.refresh(now);
             }
+            if let (Some(authentication), true) = (&mut state.authentication, state.up) {
+                authentication.refresh(now);
+            }
             self.end_traffic_releases(now, port);
             for priority in self.lossless.iter() {
                 self.refresh_pause(now, port, priority);
@@ -71,6 +74,9 @@ impl Switch {
         let mut next = port.link_sent.refresh_at();
         if let (Some(echo), true) = (&port.echo, port.up) {
             next = next.min(echo.next_at());
+        }
+        if let (Some(authentication), true) = (&port.authentication, port.up) {
+            next = next.min(authentication.next_at());
         }
         for priority in self.lossless.iter() {
             let ingress = &port.ingress[priority.index()];

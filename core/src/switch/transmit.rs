@@ -1,5 +1,6 @@
 //! Frames out: control first, then what the shaper, the pauses and the turns allow.
 
+use super::authentication::Authentication;
 use super::echo::EchoState;
 use super::ingress::PauseChange;
 use super::levels::ShareId;
@@ -71,12 +72,20 @@ impl Switch {
             return Some(ControlFrame::Mac(frame));
         }
         let state = &mut self.ports[port.index()];
+        if let Some(authentication) = &mut state.authentication {
+            if let Some(greeting) = authentication.take_greeting() {
+                return Some(ControlFrame::Sealed(greeting));
+            }
+            if !authentication.is_open() {
+                return None;
+            }
+        }
         if let Some(message) = state.next_echo(now) {
-            return Some(ControlFrame::Echo(message));
+            return state.spoken(message.into());
         }
         let message = state.clcm_queue.pop_front()?;
         state.counters.clcm_sent += 1;
-        Some(ControlFrame::Clcm(message))
+        state.spoken(message.into())
     }
 
     fn transmit_data(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
@@ -171,7 +180,18 @@ impl Port {
     fn has_control(&self) -> bool {
         // Hardly ever: one branch for all of them.
         let flags = self.pause_due | self.pause_zero_due;
-        flags | !self.pfc_due.is_empty() | !self.zero_due.is_empty() | !self.clcm_queue.is_empty()
-            || self.echo.as_ref().is_some_and(EchoState::is_due)
+        flags | !self.pfc_due.is_empty() | !self.zero_due.is_empty()
+            || self.has_messages()
+            || self
+                .authentication
+                .as_ref()
+                .is_some_and(Authentication::greeting_is_due)
+    }
+
+    /// Whether the neighbour is to be told something that it would believe.
+    #[inline]
+    fn has_messages(&self) -> bool {
+        (!self.clcm_queue.is_empty() || self.echo.as_ref().is_some_and(EchoState::is_due))
+            && self.may_speak()
     }
 }

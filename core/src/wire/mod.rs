@@ -8,11 +8,12 @@ pub mod ecn;
 pub mod ethernet;
 pub mod lldp;
 pub mod mac_control;
+pub mod seal;
 
 use crate::units::MacAddress;
 
 /// Length in bytes of the longest control frame that [`ControlFrame::emit`] writes.
-pub const CONTROL_FRAME_LENGTH_MAX: usize = clcm::FRAME_LENGTH_MAX;
+pub const CONTROL_FRAME_LENGTH_MAX: usize = clcm::FRAME_LENGTH_MAX + seal::SEAL_LENGTH;
 
 /// Why bytes are not the frame that they were taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +45,8 @@ pub enum ControlFrame {
     Clcm(clcm::Clcm),
     /// The link's round trip time.
     Echo(echo::Echo),
+    /// CLCM, echo or greeting, with proof of who sent it and when.
+    Sealed(seal::Sealed),
 }
 
 impl ControlFrame {
@@ -54,6 +57,7 @@ impl ControlFrame {
             Self::Mac(frame) => frame.emit(source, buffer),
             Self::Clcm(message) => message.emit(source, buffer),
             Self::Echo(message) => message.emit(source, buffer),
+            Self::Sealed(sealed) => sealed.emit(source, buffer),
         }
     }
 }

@@ -314,6 +314,8 @@ impl Case {
             shaper_burst: Bytes::ZERO,
             shaper_burst_time: Duration::ZERO,
             seed: self.seed,
+            authentication: None,
+            control_limits: Default::default(),
         };
         config.frame_count = config.frames_needed();
         config

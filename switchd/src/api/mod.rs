@@ -10,6 +10,7 @@ pub mod neighbors;
 pub mod overview;
 pub mod pfcwd;
 mod reload;
+mod roles;
 pub mod routes;
 pub mod views;
 
@@ -72,13 +73,15 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// Makes the socket at `path`, readable and writable for owner and group. A socket that is there
-/// already is taken away: the caller holds the run directory's lock, so nobody listens on it.
+/// Makes the socket at `path`, readable and writable for owner and group: `group` by name, or the process's
+/// own. A socket that is there already is taken away: the caller holds the run directory's lock, so nobody
+/// listens on it.
 ///
 /// # Errors
 ///
-/// When something else than a socket is at `path`, or the directory cannot be written.
-pub fn listen(path: &Path) -> io::Result<UnixListener> {
+/// When something else than a socket is at `path`, the directory cannot be written, or there is no such group
+/// or it may not be given the socket.
+pub fn listen(path: &Path, group: Option<&str>) -> io::Result<UnixListener> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) if metadata.file_type().is_socket() => std::fs::remove_file(path)?,
         Ok(_) => {
@@ -91,6 +94,10 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
         Err(error) => return Err(error),
     }
     let listener = UnixListener::bind(path)?;
+    // Before the group may write: it is the one that is meant then.
+    if let Some(group) = group {
+        std::os::unix::fs::chown(path, None, Some(roles::group_id(group)?))?;
+    }
     std::fs::set_permissions(path, Permissions::from_mode(0o660))?;
     Ok(listener)
 }
@@ -101,10 +108,32 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
 ///
 /// When the listener fails for good.
 pub async fn serve(listener: UnixListener, shared: Arc<Shared>) -> io::Result<()> {
+    let router = router(Arc::clone(&shared));
+    serve_routes(listener, shared, router).await
+}
+
+/// The same for those who may look and change nothing; `full` is where changes are taken.
+///
+/// # Errors
+///
+/// When the listener fails for good.
+pub async fn serve_readers(
+    listener: UnixListener,
+    shared: Arc<Shared>,
+    full: &Path,
+) -> io::Result<()> {
+    let router = roles::reading_only(router(Arc::clone(&shared)), full);
+    serve_routes(listener, shared, router).await
+}
+
+async fn serve_routes(
+    listener: UnixListener,
+    shared: Arc<Shared>,
+    router: Router,
+) -> io::Result<()> {
     let bounded = Bounded::new(listener, CONNECTIONS_MAX, SILENCE_MAX);
-    let ending = Arc::clone(&shared);
-    axum::serve(bounded, router(shared))
-        .with_graceful_shutdown(async move { ending.ending().await })
+    axum::serve(bounded, router)
+        .with_graceful_shutdown(async move { shared.ending().await })
         .await
 }
 

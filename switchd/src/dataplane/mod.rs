@@ -40,6 +40,8 @@ use weir_ebpf::{AttachedMode, EbpfError, FrameClass, PortProgram};
 use crate::control::clock;
 use crate::control::link::{Busy, DataplaneLink, Requests};
 use crate::daemon::{AttachedPort, RunningDataplane, Stopped};
+use crate::fabric_key;
+use crate::secret::SecretError;
 use devices::Device;
 use messages::{Answer, Request, Snapshot};
 use pool::Pool;
@@ -62,6 +64,9 @@ const CONTROL_RESERVE_PER_PORT: usize = 32;
 /// Why the dataplane could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum DataplaneError {
+    /// The fabric's key cannot be had.
+    #[error("control-frames.key-file: {0}")]
+    FabricKey(#[from] SecretError),
     /// No such device in this network namespace.
     #[error("port {port}: there is no device `{device}` in this network namespace (`ip link` lists them)")]
     NoDevice {
@@ -183,7 +188,9 @@ impl Dataplane {
         let system = |what| move |source| DataplaneError::System { what, source };
         let devices = devices::find(config)?;
         let addresses: Vec<MacAddress> = devices.iter().map(|device| device.address).collect();
-        let core = config.core(&addresses);
+        let mut core = config.core(&addresses);
+        let key_file = config.control_frames.key_file.as_deref();
+        core.authentication = key_file.map(fabric_key::load).transpose()?;
         let limits = core
             .ports
             .iter()

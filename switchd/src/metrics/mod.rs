@@ -5,6 +5,7 @@ mod collector;
 pub mod histogram;
 mod negotiation;
 mod openmetrics;
+pub mod protection;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -15,7 +16,8 @@ use axum::http::header::{HeaderMap, CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::Router;
+use axum::serve::Listener;
+use axum::{middleware, Router};
 use flate2::write::GzEncoder;
 use flate2::Compression;
 use prometheus::process_collector::ProcessCollector;
@@ -28,6 +30,7 @@ use crate::control::{clock, Shared};
 use collector::SnapshotCollector;
 use histogram::Histogram;
 use negotiation::takes_gzip;
+use protection::{Protection, TlsListener, Token};
 
 pub use negotiation::Format;
 
@@ -60,10 +63,30 @@ pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// # Errors
 ///
 /// When the listener fails for good.
-pub async fn serve(listener: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    protection: Protection,
+) -> io::Result<()> {
+    let token = protection.token;
+    match protection.tls {
+        Some(acceptor) => serve_on(TlsListener::new(listener, acceptor), shared, token).await,
+        None => serve_on(listener, shared, token).await,
+    }
+}
+
+async fn serve_on<L>(listener: L, shared: Arc<Shared>, token: Option<Token>) -> io::Result<()>
+where
+    L: Listener,
+    L::Addr: std::fmt::Debug,
+{
     let bounded = Bounded::new(listener, CONNECTIONS_MAX, SILENCE_MAX);
     let ending = Arc::clone(&shared);
-    axum::serve(bounded, router(shared))
+    let mut router = router(shared);
+    if let Some(token) = token {
+        router = router.layer(middleware::from_fn_with_state(token, protection::guard));
+    }
+    axum::serve(bounded, router)
         .with_graceful_shutdown(async move { ending.ending().await })
         .await
 }

@@ -37,6 +37,8 @@ impl Running {
         let plan = Plan {
             run_dir: directory.path().join("run"),
             api_socket: socket.clone(),
+            api: Default::default(),
+            metrics_protection: Default::default(),
             metrics: None,
             page: None,
             info: info(),

@@ -198,6 +198,11 @@ impl Bench {
         .unwrap()
     }
 
+    /// The network namespace of a host or a switch.
+    pub fn namespace(&self, node: &str) -> String {
+        self.names.namespace(node)
+    }
+
     /// A file in the bench's directory.
     pub fn file(&self, name: &str) -> PathBuf {
         self.directory.0.join(name)

@@ -26,9 +26,14 @@ pub struct Prometheus {
 impl Prometheus {
     /// Scrapes `targets`, each with its label `instance`, as job `weir`, and evaluates the rules of a file.
     pub fn start(targets: &[(String, SocketAddr)], rules: &Path) -> Self {
+        Self::start_with(targets, rules, "")
+    }
+
+    /// The same; `job` is more of the scrape's YAML, indented by four.
+    pub fn start_with(targets: &[(String, SocketAddr)], rules: &Path, job: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("prometheus.yml");
-        std::fs::write(&file, configuration(targets, rules)).unwrap();
+        std::fs::write(&file, configuration(targets, rules, job)).unwrap();
         for _ in 0..START_ATTEMPTS {
             let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
             let address = free.local_addr().unwrap();
@@ -79,11 +84,11 @@ impl Prometheus {
     }
 }
 
-fn configuration(targets: &[(String, SocketAddr)], rules: &Path) -> String {
+fn configuration(targets: &[(String, SocketAddr)], rules: &Path, job: &str) -> String {
     let mut text = format!(
         "global: {{scrape_interval: {INTERVAL}, scrape_timeout: {INTERVAL}, evaluation_interval: {INTERVAL}}}\n\
          rule_files: ['{}']\n\
-         scrape_configs:\n  - job_name: weir\n    static_configs:\n",
+         scrape_configs:\n  - job_name: weir\n{job}    static_configs:\n",
         rules.display()
     );
     for (instance, address) in targets {

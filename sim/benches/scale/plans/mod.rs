@@ -56,6 +56,8 @@ fn switch_config(index: u32, roles: &[PortRole], routes: Vec<RouteConfig>) -> Sw
         shaper_burst: Bytes::ZERO,
         shaper_burst_time: Duration::ZERO,
         seed: 1,
+        authentication: None,
+        control_limits: Default::default(),
     };
     config.frame_count = config.frames_needed();
     config

@@ -1,0 +1,235 @@
+//! Whether a CLCM or echo frame is from a neighbour that knows the fabric's key, and of now.
+//!
+//! Each side of a link has a nonce, new at every start, and tells it in greetings. All other frames are sealed with
+//! the receiver's, so that none is of use at another link, in the other direction, or to a receiver that has begun
+//! anew; within its life the sequence number has to grow. The sender's numbers go on from the wall clock after a
+//! restart. A greeting counts when it shows that its sender has heard our nonce; one that does not is answered.
+//!
+//! Were a neighbour's clock set back between two starts, its numbers would be of old for us. Its nonce is another
+//! one then: we take a new nonce, which makes all that was ever sealed with the old one worthless, and count anew.
+
+use super::Switch;
+use crate::config::{AuthenticationConfig, PortRole};
+use crate::counters::DropReason;
+use crate::random::SplitMix64;
+use crate::units::{Duration, Instant, PortId};
+use crate::wire::clcm::Clcm;
+use crate::wire::echo::Echo;
+use crate::wire::seal::{sequence_of, Greeting, Sealable, Sealed};
+
+/// Between two greetings at most.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Between the first two; twice as long each time.
+const INTERVAL_AT_FIRST: Duration = Duration::from_millis(10);
+
+/// One link.
+#[derive(Debug)]
+pub(super) struct Authentication {
+    config: AuthenticationConfig,
+    random: SplitMix64,
+    /// What the neighbour seals with.
+    own: u64,
+    /// What we seal with: from a greeting that was of now.
+    peer: Option<u64>,
+    /// The nonce in the neighbour's last authentic greeting, be it of now or not: what ours say that we heard.
+    heard: u64,
+    /// Of the last frame that we sent.
+    sent: u64,
+    /// Of the last frame that counted.
+    received: u64,
+    next_at: Instant,
+    interval: Duration,
+    greeting_due: bool,
+}
+
+impl Authentication {
+    /// For a fabric port; each has its own nonces.
+    pub(super) fn new(config: AuthenticationConfig, port: usize) -> Self {
+        // Far apart in the generator's one cycle.
+        let stream = SplitMix64::new(port as u64).next_u64();
+        let mut random = SplitMix64::new(config.seed ^ stream);
+        Self {
+            config,
+            own: nonce(&mut random),
+            random,
+            peer: None,
+            heard: 0,
+            sent: config.sequence,
+            received: 0,
+            next_at: Instant::ZERO,
+            interval: INTERVAL_AT_FIRST,
+            greeting_due: false,
+        }
+    }
+
+    /// When the next greeting is due.
+    pub(super) fn next_at(&self) -> Instant {
+        self.next_at
+    }
+
+    /// Makes a greeting due when it is time.
+    pub(super) fn refresh(&mut self, now: Instant) {
+        if self.next_at <= now {
+            self.greeting_due = true;
+            self.next_at = now + self.interval;
+            self.interval = self.interval.saturating_mul(2).min(INTERVAL);
+        }
+    }
+
+    /// Greets at once, and soon again: there may be another neighbour.
+    pub(super) fn begin_anew(&mut self) {
+        self.greeting_due = true;
+        self.next_at = Instant::ZERO;
+        self.interval = INTERVAL_AT_FIRST;
+    }
+
+    /// Whether a greeting goes out now.
+    pub(super) fn greeting_is_due(&self) -> bool {
+        self.greeting_due
+    }
+
+    /// Whether the neighbour would believe a message.
+    pub(super) fn is_open(&self) -> bool {
+        self.peer.is_some()
+    }
+
+    /// A greeting that is due.
+    pub(super) fn take_greeting(&mut self) -> Option<Sealed> {
+        if !core::mem::take(&mut self.greeting_due) {
+            return None;
+        }
+        let (own, heard) = (self.own, self.heard);
+        Some(self.seal(Sealable::Greeting(Greeting { own, heard }), 0))
+    }
+
+    /// `message` as the neighbour believes it; `None` before it has told its nonce.
+    pub(super) fn sealed(&mut self, message: Sealable) -> Option<Sealed> {
+        let nonce = self.peer?;
+        Some(self.seal(message, nonce))
+    }
+
+    fn seal(&mut self, message: Sealable, nonce: u64) -> Sealed {
+        self.sent += 1;
+        Sealed {
+            message,
+            key: self.config.key,
+            nonce,
+            sequence: self.sent,
+        }
+    }
+
+    /// A message came in, the whole frame.
+    fn check(&mut self, frame: &[u8]) -> Result<(), DropReason> {
+        let sequence =
+            sequence_of(frame, &self.config.key, Some(self.own)).ok_or(DropReason::Unauthentic)?;
+        if sequence <= self.received {
+            return Err(DropReason::Replayed);
+        }
+        self.received = sequence;
+        Ok(())
+    }
+
+    /// A greeting came in, the whole frame.
+    fn greet(&mut self, frame: &[u8]) -> Result<(), DropReason> {
+        let sequence = sequence_of(frame, &self.config.key, None).ok_or(DropReason::Unauthentic)?;
+        let greeting = Greeting::parse(frame).map_err(|_| DropReason::BadClcm)?;
+        if greeting.own == self.own {
+            // Our own came back.
+            return Err(DropReason::Replayed);
+        }
+        if greeting.heard != self.own {
+            // From a neighbour that does not know us, or of old: nothing follows from it but that we say who we are.
+            self.heard = greeting.own;
+            self.greeting_due = true;
+            return Ok(());
+        }
+        if sequence > self.received {
+            self.received = sequence;
+            self.heard = greeting.own;
+            if self.peer.replace(greeting.own) != Some(greeting.own) {
+                // It has to know that we have heard it.
+                self.greeting_due = true;
+            }
+            return Ok(());
+        }
+        if self.peer == Some(greeting.own) {
+            return Err(DropReason::Replayed);
+        }
+        self.own = nonce(&mut self.random);
+        self.received = 0;
+        self.heard = greeting.own;
+        self.greeting_due = true;
+        Ok(())
+    }
+}
+
+/// Zero stands for none.
+fn nonce(random: &mut SplitMix64) -> u64 {
+    random.next_u64().max(1)
+}
+
+impl Switch {
+    /// A frame with the EtherType of CLCM came in by `port`, a fabric port: `Ok(false)` for one that has done its work
+    /// already.
+    pub(super) fn authenticate(&mut self, port: PortId, bytes: &[u8]) -> Result<bool, DropReason> {
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return Err(DropReason::PortDown);
+        };
+        let greeting = Greeting::is_greeting(bytes);
+        match &mut state.authentication {
+            // A fabric whose key we were not given: what its switches say can be read all the same.
+            None => Ok(!greeting),
+            Some(authentication) if greeting => {
+                let outcome = authentication.greet(bytes);
+                self.ready.note_all();
+                outcome.map(|()| false)
+            }
+            Some(authentication) => authentication.check(bytes).map(|()| true),
+        }
+    }
+}
+
+impl super::port::Port {
+    /// Whether CLCM and echo messages may go out.
+    #[inline]
+    pub(super) fn may_speak(&self) -> bool {
+        self.authentication
+            .as_ref()
+            .is_none_or(Authentication::is_open)
+    }
+
+    /// `message` as it goes out by this port.
+    pub(super) fn spoken(&mut self, message: Sealable) -> Option<crate::wire::ControlFrame> {
+        use crate::wire::ControlFrame;
+        match (&mut self.authentication, message) {
+            (Some(authentication), message) => {
+                authentication.sealed(message).map(ControlFrame::Sealed)
+            }
+            (None, Sealable::Clcm(message)) => Some(ControlFrame::Clcm(message)),
+            (None, Sealable::Echo(message)) => Some(ControlFrame::Echo(message)),
+            (None, Sealable::Greeting(_)) => None,
+        }
+    }
+
+    pub(super) fn new_authentication(
+        config: Option<AuthenticationConfig>,
+        role: PortRole,
+        index: usize,
+    ) -> Option<Authentication> {
+        config
+            .filter(|_| role == PortRole::Fabric)
+            .map(|config| Authentication::new(config, index))
+    }
+}
+
+impl From<Clcm> for Sealable {
+    fn from(message: Clcm) -> Self {
+        Self::Clcm(message)
+    }
+}
+
+impl From<Echo> for Sealable {
+    fn from(message: Echo) -> Self {
+        Self::Echo(message)
+    }
+}

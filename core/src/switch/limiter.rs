@@ -1,0 +1,96 @@
+//! How many frames of a kind are taken from a port: a token bucket.
+
+use crate::units::{Duration, Instant, NANOS_PER_SECOND};
+
+/// A bucket holds what the rate gives in this time, so that a burst of it is taken at once.
+const BURST: Duration = Duration::from_millis(50);
+/// And this many frames at least.
+const BURST_FRAMES_MIN: u64 = 32;
+
+/// A token bucket in the form of the generic cell rate algorithm (ITU-T I.371, annex A): one moment is all its
+/// state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limiter {
+    /// Nanoseconds between two frames at the rate; zero for no limit.
+    interval: u64,
+    /// How far the moment may lie ahead.
+    tolerance: u64,
+    /// When the bucket is full again.
+    full_at: Instant,
+}
+
+impl Limiter {
+    /// For `rate` frames a second, `None` for any number.
+    pub(super) fn new(rate: Option<u32>) -> Self {
+        let interval = rate.map_or(0, |rate| NANOS_PER_SECOND / u64::from(rate.max(1)));
+        Self {
+            interval,
+            tolerance: (BURST_FRAMES_MIN * interval).max(BURST.as_nanos()),
+            full_at: Instant::ZERO,
+        }
+    }
+
+    /// Whether one more frame is within the limit; it is counted then.
+    #[inline]
+    pub(super) fn take(&mut self, now: Instant) -> bool {
+        if self.interval == 0 {
+            return true;
+        }
+        let from = self.full_at.max(now);
+        let ahead = from.saturating_since(now).as_nanos();
+        if ahead + self.interval > self.tolerance {
+            return false;
+        }
+        self.full_at = from + Duration::from_nanos(self.interval);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn without_a_limit_everything_is_taken() {
+        let mut limiter = Limiter::new(None);
+        assert!((0..100_000).all(|_| limiter.take(Instant::ZERO)));
+    }
+
+    proptest! {
+        /// However the frames come, no span has more of them than the rate and one bucket, and what comes at the rate is
+        /// taken.
+        #[test]
+        fn no_span_has_more_than_the_rate_and_a_bucket(
+            rate in 100u32..2_000_000,
+            gaps in prop::collection::vec(0u64..2_000_000, 1..400),
+        ) {
+            let mut limiter = Limiter::new(Some(rate));
+            let mut now = Instant::ZERO + Duration::from_secs(1);
+            let mut taken = Vec::new();
+            for gap in gaps {
+                now = now + Duration::from_nanos(gap);
+                // As many at once as a fast port has in one batch.
+                for _ in 0..64 {
+                    if limiter.take(now) {
+                        taken.push(now.as_nanos());
+                    }
+                }
+            }
+            // Of every span that begins and ends with a frame.
+            for (first, begin) in taken.iter().enumerate().step_by(17) {
+                for (last, end) in taken.iter().enumerate().skip(first).step_by(13) {
+                    let span = limiter.tolerance + (end - begin);
+                    let most = span / limiter.interval + 1;
+                    prop_assert!((last - first + 1) as u64 <= most);
+                }
+            }
+            let step = Duration::from_nanos(limiter.interval);
+            let mut now = now + Duration::from_secs(1);
+            for _ in 0..1000 {
+                prop_assert!(limiter.take(now));
+                now = now + step;
+            }
+        }
+    }
+}

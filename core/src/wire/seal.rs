@@ -1,0 +1,186 @@
+//! Proof that a CLCM or echo frame comes from a switch that knows the fabric's key, and is none of old: a trailer
+//! behind the message, its padding included, where switches that do not ask for it see padding.
+//!
+//! | offset from the end | length | field |
+//! |---|---|---|
+//! | 28 | 2 | mark 0x5753 ("WS") |
+//! | 26 | 1 | version 1 |
+//! | 25 | 1 | reserved, zero |
+//! | 24 | 8 | sequence number of the sender at this port, above all before |
+//! | 16 | 16 | HMAC-SHA-256 (RFC 2104) with the fabric's key, its first 128 bits |
+//!
+//! The HMAC is of all that stands before it, destination address first, and for all but greetings of the receiver's
+//! nonce (8 bytes, which are not sent) behind that. A greeting tells the nonce:
+//!
+//! | offset | length | field |
+//! |---|---|---|
+//! | 0 | 6 | destination 01-80-C2-00-00-0E |
+//! | 6 | 6 | source |
+//! | 12 | 2 | EtherType 0x88B5 |
+//! | 14 | 2 | subtype 0x5747 ("WG") |
+//! | 16 | 1 | version 1 |
+//! | 17 | 3 | reserved, zero |
+//! | 20 | 8 | nonce of the sender for this link, not zero |
+//! | 28 | 8 | nonce of the neighbour as the sender has heard it; zero for none |
+//! | 36 | 24 | padding |
+
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+
+use super::ethernet::{
+    start_frame, EthernetView, ETHERTYPE_CLCM, FRAME_LENGTH_MIN, HEADER_LENGTH,
+    NEAREST_BRIDGE_ADDRESS,
+};
+use super::{clcm::Clcm, echo::Echo, WireError};
+use crate::config::FabricKey;
+use crate::units::MacAddress;
+
+/// Length in bytes of the trailer.
+pub const SEAL_LENGTH: usize = 28;
+
+const MARK: [u8; 4] = [0x57, 0x53, 1, 0];
+const TAG_LENGTH: usize = 16;
+const SUBTYPE: u16 = 0x5747;
+const VERSION: u8 = 1;
+const BODY_LENGTH: usize = 22;
+
+/// What is sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // as ControlFrame
+pub enum Sealable {
+    /// Credit Loop Control Message.
+    Clcm(Clcm),
+    /// The link's round trip time.
+    Echo(Echo),
+    /// Nonces.
+    Greeting(Greeting),
+}
+
+/// The nonces of a link's two sides, as one of them knows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Greeting {
+    /// The sender's; what is sent to it is sealed with it. Not zero.
+    pub own: u64,
+    /// The neighbour's, zero when it is not known.
+    pub heard: u64,
+}
+
+impl Greeting {
+    /// True for a frame of this protocol, whatever its version.
+    pub fn is_greeting(frame: &[u8]) -> bool {
+        EthernetView::new_checked(frame).is_ok_and(|ethernet| {
+            ethernet.ethertype() == ETHERTYPE_CLCM
+                && ethernet.payload().starts_with(&SUBTYPE.to_be_bytes())
+        })
+    }
+
+    /// Reads a whole frame.
+    ///
+    /// # Errors
+    ///
+    /// What does not fit.
+    pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
+        let ethernet = EthernetView::new_checked(frame)?;
+        if ethernet.ethertype() != ETHERTYPE_CLCM
+            || ethernet.destination() != NEAREST_BRIDGE_ADDRESS
+        {
+            return Err(WireError::WrongProtocol);
+        }
+        let body = ethernet
+            .payload()
+            .first_chunk::<BODY_LENGTH>()
+            .ok_or(WireError::TooShort)?;
+        if u16::from_be_bytes([body[0], body[1]]) != SUBTYPE || body[2] != VERSION {
+            return Err(WireError::UnknownVersion);
+        }
+        if body[3..6] != [0; 3] {
+            return Err(WireError::BadField("reserved"));
+        }
+        let own = number(&body[6..14]);
+        if own == 0 {
+            return Err(WireError::BadField("nonce"));
+        }
+        Ok(Self {
+            own,
+            heard: number(&body[14..]),
+        })
+    }
+
+    /// Writes the whole frame, padded to 60 B, and gives its length in bytes; `None` when `buffer` is
+    /// too small.
+    pub fn emit(&self, source: MacAddress, buffer: &mut [u8]) -> Option<usize> {
+        let frame = start_frame(
+            buffer,
+            FRAME_LENGTH_MIN,
+            NEAREST_BRIDGE_ADDRESS,
+            source,
+            ETHERTYPE_CLCM,
+        )?;
+        let body = &mut frame[HEADER_LENGTH..];
+        body[..2].copy_from_slice(&SUBTYPE.to_be_bytes());
+        body[2] = VERSION;
+        body[6..14].copy_from_slice(&self.own.to_be_bytes());
+        body[14..BODY_LENGTH].copy_from_slice(&self.heard.to_be_bytes());
+        Some(frame.len())
+    }
+}
+
+/// A message with all that its trailer is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sealed {
+    /// The message.
+    pub message: Sealable,
+    /// The fabric's key.
+    pub key: FabricKey,
+    /// The receiver's nonce; without meaning for a greeting.
+    pub nonce: u64,
+    /// Above that of the frame before.
+    pub sequence: u64,
+}
+
+impl Sealed {
+    /// Writes the whole frame and gives its length in bytes; `None` when `buffer` is too small.
+    pub fn emit(&self, source: MacAddress, buffer: &mut [u8]) -> Option<usize> {
+        let (length, nonce) = match &self.message {
+            Sealable::Clcm(message) => (message.emit(source, buffer)?, Some(self.nonce)),
+            Sealable::Echo(message) => (message.emit(source, buffer)?, Some(self.nonce)),
+            Sealable::Greeting(message) => (message.emit(source, buffer)?, None),
+        };
+        let frame = buffer.get_mut(..length + SEAL_LENGTH)?;
+        let (signed, tag) = frame.split_at_mut(length + SEAL_LENGTH - TAG_LENGTH);
+        signed[length..length + 4].copy_from_slice(&MARK);
+        signed[length + 4..].copy_from_slice(&self.sequence.to_be_bytes());
+        let code = code(&self.key, signed, nonce)?.finalize().into_bytes();
+        tag.copy_from_slice(&code[..TAG_LENGTH]);
+        Some(frame.len())
+    }
+}
+
+/// The sequence number of a whole frame that was sealed with `key`, and with `nonce` unless it is a greeting;
+/// `None` when it was not.
+pub fn sequence_of(frame: &[u8], key: &FabricKey, nonce: Option<u64>) -> Option<u64> {
+    let (signed, tag) = frame.split_last_chunk::<TAG_LENGTH>()?;
+    let trailer = signed.last_chunk::<{ SEAL_LENGTH - TAG_LENGTH }>()?;
+    if !trailer.starts_with(&MARK) {
+        return None;
+    }
+    // Takes as long for a tag that is nearly right as for one that is not.
+    code(key, signed, nonce)?.verify_truncated_left(tag).ok()?;
+    Some(number(&trailer[4..]))
+}
+
+/// `None` never comes: a key of any length will do.
+fn code(key: &FabricKey, signed: &[u8], nonce: Option<u64>) -> Option<Hmac<Sha256>> {
+    let mut code = <Hmac<Sha256> as Mac>::new_from_slice(key.bytes()).ok()?;
+    code.update(signed);
+    if let Some(nonce) = nonce {
+        code.update(&nonce.to_be_bytes());
+    }
+    Some(code)
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0, |number, byte| number << 8 | u64::from(*byte))
+}

@@ -1,0 +1,45 @@
+//! Who may change something: those who can open the API's socket. Others may have a socket for looking.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::Router;
+use nix::unistd::Group;
+
+use super::ApiError;
+
+/// The routes of `router` for looking: what would change something, and captures, which show what others say to
+/// each other, are refused, with `full` as the place to ask.
+pub(super) fn reading_only(router: Router, full: &Path) -> Router {
+    let full: Arc<str> = full.display().to_string().into();
+    router.layer(middleware::from_fn_with_state(full, refuse_changes))
+}
+
+async fn refuse_changes(State(full): State<Arc<str>>, request: Request, next: Next) -> Response {
+    if matches!(*request.method(), Method::GET | Method::HEAD) {
+        return next.run(request).await;
+    }
+    let error = format!(
+        "this socket is for looking: {} {} is for members of the group of {full}",
+        request.method(),
+        request.uri().path()
+    );
+    let status = StatusCode::FORBIDDEN;
+    ApiError { status, error }.into_response()
+}
+
+/// The number of a group.
+pub(super) fn group_id(name: &str) -> io::Result<u32> {
+    match Group::from_name(name)? {
+        Some(group) => Ok(group.gid.as_raw()),
+        None => Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("there is no group `{name}`: `groupadd --system {name}` makes it"),
+        )),
+    }
+}

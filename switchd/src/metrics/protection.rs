@@ -1,0 +1,239 @@
+//! TLS and a bearer token, for metrics that other hosts can reach.
+
+use std::future::Future;
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{ready, Context, Poll};
+
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::StatusCode;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::serve::Listener;
+use subtle::ConstantTimeEq;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::server::TlsStream;
+use tokio_rustls::{Accept, TlsAcceptor};
+use weir_config::daemon::{MetricsConfig, TlsFiles};
+
+use crate::secret::{self, Renewed, SecretError};
+
+/// A token that is shorter could be guessed.
+const TOKEN_LENGTH_MIN: usize = 16;
+
+/// What stands before the metrics. Files that change are read again.
+#[derive(Default)]
+pub struct Protection {
+    /// `None` for plain HTTP.
+    pub tls: Option<Renewed<TlsAcceptor>>,
+    /// `None` for anybody.
+    pub token: Option<Token>,
+}
+
+impl Protection {
+    /// Reads all files.
+    ///
+    /// # Errors
+    ///
+    /// When one is missing, open to others, or says something else than it should.
+    pub fn load(config: &MetricsConfig) -> Result<Self, SecretError> {
+        let tls = config.tls.clone().map(|files| {
+            let paths = vec![files.certificate.clone(), files.key.clone()];
+            Renewed::new(paths, move || acceptor(&files))
+        });
+        let token = config.token_file.clone().map(|path| {
+            Renewed::new(vec![path.clone()], move || token(&path)).map(|token| Token(token.into()))
+        });
+        Ok(Self {
+            tls: tls.transpose()?,
+            token: token.transpose()?,
+        })
+    }
+}
+
+fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, SecretError> {
+    let malformed = |path: &Path, reason: String| SecretError::Malformed {
+        path: path.to_owned(),
+        reason,
+    };
+    let certificates: Vec<_> =
+        CertificateDer::pem_slice_iter(&secret::read_public(&files.certificate)?)
+            .collect::<Result<_, _>>()
+            .map_err(|error| malformed(&files.certificate, error.to_string()))?;
+    let key = PrivateKeyDer::from_pem_slice(&secret::read(&files.key)?)
+        .map_err(|error| malformed(&files.key, error.to_string()))?;
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| {
+            builder
+                .with_no_client_auth()
+                .with_single_cert(certificates, key)
+        })
+        .map_err(|error| malformed(&files.certificate, error.to_string()))?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// The file's token, without the line's end.
+fn token(path: &Path) -> Result<Vec<u8>, SecretError> {
+    let bytes = secret::read(path)?;
+    let token = bytes.trim_ascii();
+    let legal = token.iter().all(u8::is_ascii_graphic);
+    if token.len() < TOKEN_LENGTH_MIN || !legal {
+        return Err(SecretError::Malformed {
+            path: path.to_owned(),
+            reason: format!(
+                "a token has at least {TOKEN_LENGTH_MIN} characters, none of which is a space: \
+                 `openssl rand -hex 32` makes one"
+            ),
+        });
+    }
+    Ok(token.to_owned())
+}
+
+/// What whoever asks has to know.
+#[derive(Clone)]
+pub struct Token(Arc<Renewed<Vec<u8>>>);
+
+/// Lets through who shows the token.
+pub async fn guard(State(token): State<Token>, request: Request, next: Next) -> Response {
+    let mut shown = request.headers().get_all(AUTHORIZATION).iter();
+    let bearer = shown.next().and_then(|value| bearer(value.as_bytes()));
+    let wanted = token.0.get();
+    // Takes as long for a token that is nearly right as for one that is not.
+    let knows = bearer.is_some_and(|bearer| bool::from(bearer.ct_eq(&wanted)));
+    if knows && shown.next().is_none() {
+        return next.run(request).await;
+    }
+    let challenge = [(WWW_AUTHENTICATE, "Bearer realm=\"weir\"")];
+    let remedy = "the metrics are for those who show the token of metrics.token-file: \
+                  `Authorization: Bearer TOKEN`, in Prometheus `authorization: {credentials_file: ...}`\n";
+    (StatusCode::UNAUTHORIZED, challenge, remedy).into_response()
+}
+
+/// What stands behind the scheme, whose case does not matter (RFC 9110, section 11.1).
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = value.split_at_checked(7)?;
+    scheme
+        .eq_ignore_ascii_case(b"bearer ")
+        .then(|| token.trim_ascii())
+}
+
+/// A listener whose connections speak TLS. A handshake takes place when a connection is first read: whoever takes
+/// his time for it holds up nobody, and has no more of it than a silent connection.
+pub struct TlsListener<L> {
+    inner: L,
+    acceptor: Renewed<TlsAcceptor>,
+}
+
+impl<L> TlsListener<L> {
+    /// Over the connections of `inner`.
+    pub fn new(inner: L, acceptor: Renewed<TlsAcceptor>) -> Self {
+        Self { inner, acceptor }
+    }
+}
+
+impl<L: Listener> Listener for TlsListener<L> {
+    type Io = TlsConnection<L::Io>;
+    type Addr = L::Addr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        let (io, address) = self.inner.accept().await;
+        let accept = self.acceptor.get().accept(io);
+        (TlsConnection::Handshake(Box::new(accept)), address)
+    }
+
+    fn local_addr(&self) -> io::Result<Self::Addr> {
+        self.inner.local_addr()
+    }
+}
+
+/// One connection.
+pub enum TlsConnection<T> {
+    /// Not agreed on keys yet.
+    Handshake(Box<Accept<T>>),
+    /// Agreed.
+    Open(Box<TlsStream<T>>),
+    /// Could not agree; asked again all the same, a handshake would panic.
+    Failed,
+}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> TlsConnection<T> {
+    /// The stream once the handshake is done.
+    fn poll_open(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Pin<&mut TlsStream<T>>>> {
+        if let Self::Handshake(accept) = self {
+            match ready!(Pin::new(accept.as_mut()).poll(context)) {
+                Ok(stream) => *self = Self::Open(Box::new(stream)),
+                Err(error) => {
+                    *self = Self::Failed;
+                    return Poll::Ready(Err(error));
+                }
+            }
+        }
+        match self {
+            Self::Open(stream) => Poll::Ready(Ok(Pin::new(stream.as_mut()))),
+            Self::Handshake(_) | Self::Failed => {
+                Poll::Ready(Err(io::ErrorKind::NotConnected.into()))
+            }
+        }
+    }
+}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsConnection<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        ready!(self.poll_open(context))?.poll_read(context, buffer)
+    }
+}
+
+impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsConnection<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_open(context))?.poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_open(context))?.poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut *self {
+            // Whoever has not agreed on keys is told nothing.
+            Self::Handshake(_) | Self::Failed => Poll::Ready(Ok(())),
+            Self::Open(stream) => Pin::new(stream.as_mut()).poll_shutdown(context),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_bearer_token_counts() {
+        for (value, expected) in [
+            ("Bearer abc", Some("abc")),
+            ("bearer abc", Some("abc")),
+            ("BEARER  abc ", Some("abc")),
+            ("Basic abc", None),
+            ("Bearerabc", None),
+            ("Bearer", None),
+            ("", None),
+        ] {
+            let found = bearer(value.as_bytes());
+            assert_eq!(found, expected.map(str::as_bytes), "{value}");
+        }
+    }
+}

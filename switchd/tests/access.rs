@@ -1,0 +1,393 @@
+//! Who may ask the daemon, with processes of other users: the API's sockets, and metrics behind TLS and a token.
+//! Needs root.
+
+mod support;
+
+use std::fs::Permissions;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use support::{info, settings, FakeDataplane, LIMIT};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use weir_config::daemon::{read_socket, ApiConfig, MetricsConfig, TlsFiles};
+use weir_switchd::daemon::{run, DaemonError, Ended, Plan, Signal};
+
+/// Groups that every Debian has: whose members may change something, and who may look.
+const OPERATORS: &str = "daemon";
+const OPERATORS_ID: u32 = 1;
+const READERS: &str = "games";
+const READERS_ID: u32 = 60;
+/// Of nobody in particular.
+const STRANGERS_ID: u32 = 64_999;
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+struct Daemon {
+    directory: tempfile::TempDir,
+    socket: PathBuf,
+    stop: mpsc::Sender<Signal>,
+    task: JoinHandle<Result<Ended, DaemonError>>,
+}
+
+fn directory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    // Other users come as far as the sockets.
+    std::fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
+    directory
+}
+
+fn plan(directory: &Path) -> Plan {
+    Plan {
+        run_dir: directory.join("run"),
+        api_socket: directory.join("run/api.sock"),
+        api: ApiConfig::default(),
+        metrics: None,
+        metrics_protection: MetricsConfig::default(),
+        page: None,
+        info: info(),
+        control: settings(),
+        drain: Duration::ZERO,
+        reloader: None,
+        watchdog: None,
+    }
+}
+
+impl Daemon {
+    async fn start(directory: tempfile::TempDir, plan: Plan) -> Self {
+        let socket = plan.api_socket.clone();
+        let (stop, stops) = mpsc::channel(4);
+        let fake = FakeDataplane::start();
+        let task = tokio::spawn(run(plan, move |_| Ok(fake), stops));
+        let daemon = Self {
+            directory,
+            socket,
+            stop,
+            task,
+        };
+        // What it answers has to have begun, too.
+        support::until(async || daemon.socket.exists().then_some(())).await;
+        assert_eq!(support::get(&daemon.socket, "/v1/status").await.status, 200);
+        daemon
+    }
+
+    async fn end(self) {
+        self.stop.send(Signal::Stop("test")).await.unwrap();
+        let ended = tokio::time::timeout(LIMIT, self.task).await.unwrap();
+        assert_eq!(ended.unwrap().unwrap(), Ended::Cleanly);
+        assert!(!self.directory.path().join("run").exists());
+    }
+}
+
+/// What `curl` with `arguments` says as a user of nobody, member of `group` alone: status and body; 0 for no connection.
+async fn curl(group: u32, arguments: &[&str]) -> (u16, String) {
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid", "65534", "--regid"])
+        .arg(group.to_string())
+        .args(["--clear-groups", "curl", "--silent", "--max-time", "60"])
+        .args(["--write-out", "\n%{http_code}"])
+        .args(arguments);
+    let output = output(command).await;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let (body, status) = text.rsplit_once('\n').unwrap();
+    (status.parse().unwrap(), body.to_owned())
+}
+
+async fn output(mut command: Command) -> Output {
+    tokio::task::spawn_blocking(move || command.output().unwrap())
+        .await
+        .unwrap()
+}
+
+#[tokio::test]
+async fn readers_look_operators_change_and_strangers_do_neither() {
+    let directory = directory();
+    let plan = Plan {
+        api: ApiConfig {
+            group: Some(OPERATORS.to_owned()),
+            read_group: Some(READERS.to_owned()),
+        },
+        ..plan(directory.path())
+    };
+    let daemon = Daemon::start(directory, plan).await;
+    let (full, reading) = (&daemon.socket, &read_socket(&daemon.socket));
+    for (socket, group) in [(full, OPERATORS_ID), (reading, READERS_ID)] {
+        let metadata = std::fs::metadata(socket).unwrap();
+        assert_eq!(metadata.mode() & 0o777, 0o660, "{}", socket.display());
+        assert_eq!(metadata.gid(), group, "{}", socket.display());
+    }
+    let [full, reading] = [full, reading].map(|path| path.to_str().unwrap());
+    let status = "http://weir/v1/status";
+    // Each kind of change: by PUT, POST and DELETE.
+    let change = "{\"ports\": [\"p0\"], \"enabled\": true}";
+    let json = "Content-Type: application/json";
+    let changes: [&[&str]; 4] = [
+        &[
+            "-X",
+            "PUT",
+            "-H",
+            json,
+            "-d",
+            change,
+            "http://weir/v1/pfcwd",
+        ],
+        &["-X", "POST", "http://weir/v1/reload"],
+        &[
+            "-X",
+            "POST",
+            "-H",
+            json,
+            "-d",
+            "{}",
+            "http://weir/v1/captures",
+        ],
+        &["-X", "DELETE", "http://weir/v1/routes/02:00:00:00:00:01"],
+    ];
+    for (group, socket, may_connect, may_change) in [
+        (OPERATORS_ID, full, true, true),
+        (READERS_ID, full, false, false),
+        (STRANGERS_ID, full, false, false),
+        (READERS_ID, reading, true, false),
+        (OPERATORS_ID, reading, false, false),
+        (STRANGERS_ID, reading, false, false),
+    ] {
+        let (looked, body) = curl(group, &["--unix-socket", socket, status]).await;
+        let expected = if may_connect { 200 } else { 0 };
+        assert_eq!(looked, expected, "group {group} at {socket}: {body}");
+        for change in changes {
+            let mut words = vec!["--unix-socket", socket];
+            // A capture that is granted goes on for ever.
+            if may_change && change.contains(&"http://weir/v1/captures") {
+                words.extend(["--max-time", "1"]);
+            }
+            words.extend(change);
+            let (answered, body) = curl(group, &words).await;
+            match (may_connect, may_change) {
+                (true, false) => {
+                    assert_eq!(answered, 403, "{change:?}: {body}");
+                    // Where to ask instead.
+                    assert!(body.contains(full), "{body}");
+                }
+                (true, true) => assert!(![0, 401, 403].contains(&answered), "{change:?}: {body}"),
+                (false, _) => assert_eq!(answered, 0, "{change:?}: {body}"),
+            }
+        }
+    }
+    daemon.end().await;
+}
+
+#[tokio::test]
+async fn without_a_group_for_readers_there_is_no_socket_for_them() {
+    let directory = directory();
+    let plan = plan(directory.path());
+    let daemon = Daemon::start(directory, plan).await;
+    assert!(!read_socket(&daemon.socket).exists());
+    daemon.end().await;
+}
+
+#[tokio::test]
+async fn a_group_that_is_not_there_is_refused_with_a_remedy() {
+    let directory = directory();
+    let plan = Plan {
+        api: ApiConfig {
+            group: None,
+            read_group: Some("weir-no-such-group".to_owned()),
+        },
+        ..plan(directory.path())
+    };
+    let (_stop, stops) = mpsc::channel(4);
+    let fake = FakeDataplane::start();
+    let error = run(plan, move |_| Ok(fake), stops).await.unwrap_err();
+    assert!(matches!(error, DaemonError::Api { .. }), "{error}");
+    assert!(error.to_string().contains("groupadd"), "{error}");
+    assert!(!directory.path().join("run").exists());
+}
+
+/// A certificate for 127.0.0.1 and its key.
+fn certificate(directory: &Path, name: &str) -> TlsFiles {
+    let files = TlsFiles {
+        certificate: directory.join(format!("{name}.pem")),
+        key: directory.join(format!("{name}.key")),
+    };
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"])
+        .args(["-pkeyopt", "ec_paramgen_curve:prime256v1"])
+        .args([
+            "-subj",
+            "/CN=weir",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+        ])
+        .arg("-keyout")
+        .arg(&files.key)
+        .arg("-out")
+        .arg(&files.certificate)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    std::fs::set_permissions(&files.key, Permissions::from_mode(0o600)).unwrap();
+    files
+}
+
+fn token_file(directory: &Path, token: &str, mode: u32) -> PathBuf {
+    let path = directory.join("token");
+    std::fs::write(&path, format!("{token}\n")).unwrap();
+    std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+    path
+}
+
+fn free_address() -> SocketAddr {
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    free.local_addr().unwrap()
+}
+
+#[tokio::test]
+async fn metrics_want_tls_and_the_token() {
+    let directory = directory();
+    let files = certificate(directory.path(), "first");
+    let address = free_address();
+    let plan = Plan {
+        metrics: Some(address),
+        metrics_protection: MetricsConfig {
+            tls: Some(files.clone()),
+            token_file: Some(token_file(directory.path(), TOKEN, 0o600)),
+            unprotected: false,
+        },
+        ..plan(directory.path())
+    };
+    let daemon = Daemon::start(directory, plan).await;
+    let url = format!("https://{address}/metrics");
+    let authority = files.certificate.to_str().unwrap().to_owned();
+    let with = |authority: &str, rest: &[&str]| {
+        let mut words = vec!["--cacert".to_owned(), authority.to_owned(), url.clone()];
+        words.extend(rest.iter().map(|word| (*word).to_owned()));
+        words
+    };
+    let ask = async |words: Vec<String>| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        curl(STRANGERS_ID, &words).await
+    };
+    let right = format!("Authorization: Bearer {TOKEN}");
+    let (status, body) = ask(with(&authority, &["-H", &right])).await;
+    assert_eq!(status, 200, "{body}");
+    assert!(
+        body.contains("weir_build_info") || body.contains("weir_port"),
+        "{body}"
+    );
+
+    let longer = format!("{right}0");
+    let shorter = &right[..right.len() - 1];
+    let basic = format!("Authorization: Basic {TOKEN}");
+    for wrong in [
+        &[][..],
+        &["-H", &longer],
+        &["-H", shorter],
+        &["-H", &basic],
+        &["-H", "Authorization: Bearer"],
+        &["-H", &right, "-H", &right],
+    ] {
+        let (status, body) = ask(with(&authority, wrong)).await;
+        assert_eq!(status, 401, "{wrong:?}");
+        assert!(
+            body.contains("token-file") && !body.contains("weir_"),
+            "{body}"
+        );
+    }
+    // Without TLS nobody answers, and a certificate that the client does not know is refused by it.
+    let plain = format!("http://{address}/metrics");
+    let (status, _) = curl(STRANGERS_ID, &["-H", &right, &plain]).await;
+    assert_eq!(status, 0);
+    let other = certificate(daemon.directory.path(), "other");
+    let (status, _) = ask(with(other.certificate.to_str().unwrap(), &["-H", &right])).await;
+    assert_eq!(status, 0);
+
+    // Renewed, certificate and token count from the next connection on; no restart.
+    std::fs::copy(&other.key, &files.key).unwrap();
+    std::fs::copy(&other.certificate, &files.certificate).unwrap();
+    let next = "fedcba9876543210fedcba9876543210";
+    token_file(daemon.directory.path(), next, 0o600);
+    let renewed = format!("Authorization: Bearer {next}");
+    let (status, body) = ask(with(other.certificate.to_str().unwrap(), &["-H", &renewed])).await;
+    assert_eq!(status, 200, "{body}");
+    let (status, _) = ask(with(other.certificate.to_str().unwrap(), &["-H", &right])).await;
+    assert_eq!(status, 401);
+    daemon.end().await;
+}
+
+/// Connections that say nothing, or do not speak TLS, hold up nobody who does.
+#[tokio::test]
+async fn a_slow_handshake_holds_up_nobody() {
+    let directory = directory();
+    let files = certificate(directory.path(), "first");
+    let address = free_address();
+    let plan = Plan {
+        metrics: Some(address),
+        metrics_protection: MetricsConfig {
+            tls: Some(files.clone()),
+            token_file: Some(token_file(directory.path(), TOKEN, 0o600)),
+            unprotected: false,
+        },
+        ..plan(directory.path())
+    };
+    let daemon = Daemon::start(directory, plan).await;
+    let mut silent = Vec::new();
+    for _ in 0..32 {
+        silent.push(tokio::net::TcpStream::connect(address).await.unwrap());
+    }
+    let url = format!("https://{address}/metrics");
+    let token = format!("Authorization: Bearer {TOKEN}");
+    let authority = files.certificate.to_str().unwrap();
+    let (status, body) = curl(STRANGERS_ID, &["--cacert", authority, "-H", &token, &url]).await;
+    assert_eq!(status, 200, "{body}");
+    drop(silent);
+    daemon.end().await;
+}
+
+#[tokio::test]
+async fn secrets_that_others_can_read_are_refused_before_anything_is_touched() {
+    let directory = directory();
+    let files = certificate(directory.path(), "first");
+    let cases = [
+        ("token of all", token_file(directory.path(), TOKEN, 0o644)),
+        ("short token", {
+            let path = directory.path().join("short");
+            std::fs::write(&path, "short").unwrap();
+            std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+            path
+        }),
+        ("no token", directory.path().join("missing")),
+    ];
+    for (what, token_file) in cases {
+        let protection = MetricsConfig {
+            tls: Some(files.clone()),
+            token_file: Some(token_file),
+            unprotected: false,
+        };
+        refused(what, directory.path(), protection).await;
+    }
+    std::fs::set_permissions(&files.key, Permissions::from_mode(0o644)).unwrap();
+    let protection = MetricsConfig {
+        tls: Some(files),
+        ..MetricsConfig::default()
+    };
+    refused("key of all", directory.path(), protection).await;
+}
+
+async fn refused(what: &str, directory: &Path, metrics_protection: MetricsConfig) {
+    let plan = Plan {
+        metrics: Some(free_address()),
+        metrics_protection,
+        ..plan(directory)
+    };
+    let (_stop, stops) = mpsc::channel(4);
+    let start = |_: &_| -> anyhow::Result<FakeDataplane> { panic!("the dataplane is started") };
+    let error = run(plan, start, stops).await.expect_err(what);
+    assert!(
+        matches!(error, DaemonError::Protection(_)),
+        "{what}: {error}"
+    );
+    assert!(!directory.join("run").exists(), "{what}");
+}

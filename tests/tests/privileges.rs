@@ -1,0 +1,71 @@
+//! What a running daemon may do: every thread of it, by what the kernel says of them.
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use support::{until, Bench};
+
+/// Bits of the capabilities that a daemon keeps (linux/capability.h): NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN,
+/// PERFMON, BPF.
+const KEPT: u64 = 1 << 12 | 1 << 13 | 1 << 14 | 1 << 21 | 1 << 38 | 1 << 39;
+/// CHOWN, for a daemon that gives sockets to groups.
+const CHOWN: u64 = 1 << 0;
+/// SECCOMP_MODE_FILTER.
+const FILTERED: &str = "2";
+
+/// Every thread's status by its name and number.
+fn threads(bench: &Bench) -> BTreeMap<String, BTreeMap<String, String>> {
+    let pid = bench.switch.pid().unwrap();
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    tasks
+        .map(|task| {
+            let task = task.unwrap();
+            let text = std::fs::read_to_string(task.path().join("status")).unwrap();
+            let fields: BTreeMap<String, String> = text
+                .lines()
+                .filter_map(|line| line.split_once(':'))
+                .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+                .collect();
+            let number = task.file_name().to_string_lossy().into_owned();
+            (format!("{} {number}", fields["Name"]), fields)
+        })
+        .collect()
+}
+
+fn expect_restricted(bench: &Bench, kept: u64) {
+    let threads = threads(bench);
+    assert!(threads.len() > 4, "{:?}", threads.keys());
+    for (thread, fields) in &threads {
+        for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+            let had = u64::from_str_radix(&fields[set], 16).unwrap();
+            assert_eq!(had & !kept, 0, "{thread}: {set} {had:x}");
+        }
+        assert_eq!(fields["NoNewPrivs"], "1", "{thread}");
+        assert_eq!(fields["Seccomp"], FILTERED, "{thread}");
+    }
+}
+
+/// It forwards, is reloaded and ends in order with what it has kept.
+#[test]
+fn every_thread_has_what_it_needs_and_no_more() {
+    let bench = Bench::new(&[], |config| config.forwarding.learning = true);
+    bench.give_addresses();
+    expect_restricted(&bench, KEPT);
+    let said = bench.output("h1", &["ping", "-c", "3", "-W", "10", "10.99.0.2"]);
+    assert!(said.contains(" 0% packet loss"), "{said}");
+    until("all of it is told", || {
+        (bench.port("h1").rx_frames_total > 0).then_some(())
+    });
+    expect_restricted(&bench, KEPT);
+    bench.end();
+}
+
+#[test]
+fn a_daemon_that_gives_sockets_to_groups_keeps_that_beside() {
+    let bench = Bench::new(&[], |config| {
+        config.api.read_group = Some("games".to_owned());
+    });
+    expect_restricted(&bench, KEPT | CHOWN);
+    bench.end();
+}
