@@ -2,3 +2,4 @@
 
 pub mod endpoint;
 pub mod lab;
+pub mod soak;

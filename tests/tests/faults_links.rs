@@ -61,12 +61,7 @@ fn an_mtu_changes_under_the_daemon() {
     let mut scene = Scene::new("one-switch.toml", &[], |_| ());
     scene.wait_for_all(200);
     for mtu in [9000, 1600, 1500] {
-        // A veth with an XDP program refuses what its pages cannot hold.
-        let namespace = scene.stage.names().namespace("s1");
-        let _ = std::process::Command::new("ip")
-            .args(["-n", &namespace, "link", "set", "h2", "mtu"])
-            .arg(mtu.to_string())
-            .output();
+        scene.ip("s1", &format!("link set h2 mtu {mtu}"));
         scene.wait_for_all(200);
     }
     // Smaller than the frames: a veth refuses what comes in, and takes what goes out.

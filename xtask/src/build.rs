@@ -28,6 +28,16 @@ pub fn release() -> Result<PathBuf> {
     Ok(target_directory().join("release"))
 }
 
+/// Builds the switch, the lab, its endpoint and `switchctl`, optimised; returns where they are.
+///
+/// # Errors
+///
+/// When they do not compile.
+pub fn soak() -> Result<PathBuf> {
+    build(&["weir-switchd", "weir-lab", "weir-ctl"])?;
+    Ok(target_directory().join("release"))
+}
+
 /// Builds what the Debian package has, optimised; returns where it is.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ mod book;
 mod build;
 mod clean_net;
 mod dashboards;
+mod deny;
 mod dist;
 mod fuzz;
 mod root;
@@ -45,12 +46,15 @@ enum Command {
     Bench(BenchArguments),
     /// Run the simulator: `cargo xtask sim run scenarios/ring4.toml`, `cargo xtask sim help`.
     Sim(SimArguments),
-    /// Run what takes too long for the tests: Theorem 1 on ten thousand random networks, with and without faults.
+    /// Run what takes too long for the tests: Theorem 1 on ten thousand random networks, with and without faults; or real
+    /// switches under faults for hours.
     #[command(after_help = SOAK_HELP)]
     Soak(SoakArguments),
     /// Fuzz parsers, files and the whole switch with cargo-fuzz.
     #[command(after_help = FUZZ_HELP)]
     Fuzz(FuzzArguments),
+    /// Hold the licences and sources of all dependencies against deny.toml, with cargo-deny.
+    Deny(DenyArguments),
     /// Write the Grafana dashboards and the Prometheus rules of packaging/ anew from their source.
     Dashboards(DashboardsArguments),
     /// Render the book with mdBook.
@@ -124,8 +128,13 @@ Examples:
 const SOAK_HELP: &str = "\
 A network that breaks its promise is told with its seed and the command that replays it, and the exit status is 1.
 
-Example:
-  cargo xtask soak --networks 1000";
+With --hours: rings and leaf-spines of real switches in network namespaces, with traffic. They are frozen, reloaded, restarted and
+killed and their links go down, while their books are audited five times a second. A frame that is lost where none may be, a sum that does
+not hold, a process that grows or a daemon that does not come back is told, and the exit status is 1.
+
+Examples:
+  cargo xtask soak --networks 1000
+  cargo xtask soak --hours 2";
 
 const FUZZ_HELP: &str = "\
 Needs cargo-fuzz and a nightly toolchain, and says how to get them. One process at a time, of 2 GiB at most. New inputs go to
@@ -255,6 +264,9 @@ struct BenchArguments {
 
 #[derive(Debug, Args)]
 struct SoakArguments {
+    /// Real switches in network namespaces under random faults instead, for so many hours. Needs root.
+    #[arg(long, conflicts_with_all = ["networks", "first"])]
+    hours: Option<f64>,
     /// How many random networks.
     #[arg(long, default_value_t = 10_000)]
     networks: u64,
@@ -309,6 +321,13 @@ struct DistArguments {
     /// Try the package in a clean Debian.
     #[arg(long)]
     check: bool,
+}
+
+#[derive(Debug, Args)]
+struct DenyArguments {
+    /// Look for advisories of RustSec, too; fetches their database.
+    #[arg(long)]
+    advisories: bool,
 }
 
 #[derive(Debug, Args)]
@@ -414,7 +433,13 @@ fn run(command: Command) -> Result<()> {
             let directory = soak
                 .out
                 .unwrap_or_else(|| build::root().join("target/soak"));
-            soak::run(soak.networks, soak.first, &directory)
+            match soak.hours {
+                Some(hours) => {
+                    root::require("cargo xtask soak --hours")?;
+                    soak::in_namespaces(hours, &directory)
+                }
+                None => soak::run(soak.networks, soak.first, &directory),
+            }
         }
         Command::Fuzz(fuzz) => {
             const SECONDS: u64 = 60;
@@ -449,6 +474,7 @@ fn run(command: Command) -> Result<()> {
             setup::run(dist.setup.no_install, setup::Purpose::Lab)?;
             dist::package().map(drop)
         }
+        Command::Deny(arguments) => deny::run(arguments.advisories),
         Command::CleanNet(clean) => {
             root::require("cargo xtask clean-net")?;
             clean_net::run(clean.prefix.as_deref())

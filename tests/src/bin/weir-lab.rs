@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
@@ -13,6 +14,7 @@ use weir_lab::lab::interrupt::{self, Interrupted};
 use weir_lab::lab::names::Names;
 use weir_lab::lab::run::{run, Options};
 use weir_lab::lab::topology;
+use weir_lab::soak::{self, Plan};
 use weir_results::{plot, table};
 
 const EXIT_EXPECTATION: u8 = 1;
@@ -61,6 +63,24 @@ enum Command {
         duration: Option<String>,
         #[command(flatten)]
         output: Output,
+    },
+    /// Rings and leaf-spines with traffic, one after another, for hours: switches are frozen, reloaded, captured from, restarted
+    /// and killed, links go down, and every switch is audited all the while.
+    ///
+    /// Example: weir-lab soak --hours 2 --json soak.json
+    Soak {
+        /// How long in all; an episode that has begun is not cut short.
+        #[arg(long, value_parser = positive)]
+        hours: f64,
+        /// Seconds that hosts send in one network.
+        #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u64).range(10..=540))]
+        episode: u64,
+        /// What the faults follow from.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Write the summary as JSON.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
     },
     /// Print the plan of a scenario's topology for netns-scripts/lab-up.sh.
     Plan {
@@ -117,6 +137,19 @@ fn main() -> ExitCode {
                 let changes = if *all { &DEMO_ALL[..] } else { &DEMO };
                 demo(scenario, changes, duration.as_deref(), output)
             }
+            Command::Soak {
+                hours,
+                episode,
+                seed,
+                json,
+            } => soak(
+                Plan {
+                    length: Duration::from_secs_f64(hours * 3_600.0),
+                    episode: Duration::from_secs(*episode),
+                    seed: *seed,
+                },
+                json.as_deref(),
+            ),
             Command::Plan { file } => {
                 let scenario = Scenario::load(file, &[])?;
                 print!("{}", topology::plan(&scenario, &Names::new()));
@@ -159,6 +192,32 @@ fn run_one(file: &Path, overrides: &[Override], output: &Output) -> Result<bool>
         .expectations
         .iter()
         .all(|expectation| expectation.held))
+}
+
+/// A number of hours.
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(hours) if hours > 0.0 && hours <= 1_000.0 => Ok(hours),
+        _ => Err("must be a number above 0 and up to 1000".to_owned()),
+    }
+}
+
+/// True for a clean one.
+fn soak(plan: Plan, json: Option<&Path>) -> Result<bool> {
+    let summary = soak::run(plan, &mut |line| println!("{line}"))?;
+    let text = serde_json::to_string_pretty(&summary)?;
+    println!("{text}");
+    if let Some(path) = json {
+        write(path, &text)?;
+    }
+    println!(
+        "{}",
+        match summary.broken.len() {
+            0 => "every promise was kept".to_owned(),
+            count => format!("{count} promises were not kept"),
+        }
+    );
+    Ok(summary.broken.is_empty())
 }
 
 /// What the demo compares, each put over the scenario file.

@@ -1,0 +1,129 @@
+//! What happens to a network during a soak.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+use nix::sys::signal::Signal;
+use weir_core::random::SplitMix64;
+
+use crate::lab::process::{program, Process};
+use crate::lab::stage::Stage;
+
+/// How long a killed process may take to be gone.
+const END_LIMIT: Duration = Duration::from_secs(30);
+
+/// One thing that goes wrong, or is asked of a switch under load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// A switch's process stands still for a while, for less than fills its rings.
+    Freeze,
+    /// It reads its configuration again.
+    Reload,
+    /// Frames of all its ports are captured.
+    Capture,
+    /// One of its devices goes down and up.
+    LinkFlap,
+    /// It ends and is started again.
+    Restart,
+    /// It is killed and started again.
+    Kill,
+}
+
+impl Fault {
+    /// In the summary.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Freeze => "freeze",
+            Self::Reload => "reload",
+            Self::Capture => "capture",
+            Self::LinkFlap => "link down and up",
+            Self::Restart => "restart",
+            Self::Kill => "kill",
+        }
+    }
+
+    /// Does it to a switch that `random` chooses; all is as before when this returns.
+    ///
+    /// # Errors
+    ///
+    /// When the switch does not come through it.
+    pub(super) fn inject(self, stage: &mut Stage, random: &mut SplitMix64) -> Result<()> {
+        let index = below(random, stage.switches.len() as u64) as usize;
+        let namespace = stage.names().namespace(&stage.switches[index].config.name);
+        let switch = &mut stage.switches[index];
+        let what = format!("{} of {}", self.name(), switch.config.name);
+        match self {
+            Self::Freeze => {
+                signal(switch.process(), Signal::SIGSTOP)?;
+                pause(Duration::from_millis(20 + below(random, 280)));
+                signal(switch.process(), Signal::SIGCONT)?;
+            }
+            Self::Reload => signal(switch.process(), Signal::SIGHUP)?,
+            Self::Capture => {
+                let status = Command::new(program("switchctl")?)
+                    .arg("--socket")
+                    .arg(&switch.config.api_socket)
+                    .args(["capture", "all", "--count", "200", "--duration", "500ms"])
+                    .args(["-w", "/dev/null"])
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::null())
+                    .status()
+                    .context("starting switchctl")?;
+                if !status.success() {
+                    bail!("{what}: {status}");
+                }
+            }
+            Self::LinkFlap => {
+                let ports = &switch.config.ports;
+                let device = &ports[below(random, ports.len() as u64) as usize].device;
+                set_link(&namespace, device, "down")?;
+                pause(Duration::from_millis(20 + below(random, 400)));
+                set_link(&namespace, device, "up")?;
+            }
+            Self::Restart => {
+                switch.end_process().context(what)?;
+                switch.start_process()?;
+                switch.ready()?;
+            }
+            Self::Kill => {
+                let process = switch.process().context("the switch runs")?;
+                process.signal(Signal::SIGKILL);
+                if process.wait(END_LIMIT)?.is_none() {
+                    bail!("{what}: it is still there");
+                }
+                switch.start_process()?;
+                switch.ready()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number below `limit`, which is not zero.
+pub(super) fn below(random: &mut SplitMix64, limit: u64) -> u64 {
+    random.next_u64() % limit.max(1)
+}
+
+fn signal(process: Option<&mut Process>, signal: Signal) -> Result<()> {
+    process.context("the switch runs")?.signal(signal);
+    Ok(())
+}
+
+fn pause(span: Duration) {
+    std::thread::sleep(span);
+}
+
+fn set_link(namespace: &str, device: &str, state: &str) -> Result<()> {
+    let output = Command::new("ip")
+        .args(["-n", namespace, "link", "set", device, state])
+        .output()
+        .context("starting ip")?;
+    if !output.status.success() {
+        bail!(
+            "ip link set {device} {state}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(())
+}

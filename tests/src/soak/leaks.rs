@@ -1,0 +1,99 @@
+//! What a process occupies, as it was a while after its start and as it is now.
+
+use std::collections::BTreeMap;
+
+/// Resident memory may grow by this much: tables and buffers that are touched for the first time.
+const MEMORY_GROWTH_MAX: u64 = 8 << 20;
+/// Connections of clients that come and go.
+const DESCRIPTOR_GROWTH_MAX: u64 = 16;
+
+/// What one process had when it was first looked at, and the most since.
+#[derive(Clone, Copy, Debug)]
+struct Occupied {
+    memory_bytes: u64,
+    descriptors: u64,
+    memory_growth_bytes: u64,
+    descriptor_growth: u64,
+}
+
+/// All processes of an episode.
+#[derive(Debug, Default)]
+pub(super) struct Leaks {
+    /// By process.
+    processes: BTreeMap<u32, Occupied>,
+}
+
+impl Leaks {
+    /// Looks at a process that runs. The first look is what later ones are compared with.
+    pub(super) fn look(&mut self, process: u32) {
+        let (Some(memory_bytes), Some(descriptors)) = (memory_of(process), descriptors_of(process))
+        else {
+            return;
+        };
+        let occupied = self.processes.entry(process).or_insert(Occupied {
+            memory_bytes,
+            descriptors,
+            memory_growth_bytes: 0,
+            descriptor_growth: 0,
+        });
+        let memory_growth = memory_bytes.saturating_sub(occupied.memory_bytes);
+        let descriptor_growth = descriptors.saturating_sub(occupied.descriptors);
+        occupied.memory_growth_bytes = occupied.memory_growth_bytes.max(memory_growth);
+        occupied.descriptor_growth = occupied.descriptor_growth.max(descriptor_growth);
+    }
+
+    /// The most that any grew by: bytes of memory, and descriptors.
+    pub(super) fn growth_max(&self) -> (u64, u64) {
+        let all = self.processes.values();
+        all.fold((0, 0), |(memory, descriptors), it| {
+            (
+                memory.max(it.memory_growth_bytes),
+                descriptors.max(it.descriptor_growth),
+            )
+        })
+    }
+
+    /// What grew by more than there is a reason for.
+    pub(super) fn broken(&self) -> Option<String> {
+        let (memory, descriptors) = self.growth_max();
+        (memory > MEMORY_GROWTH_MAX || descriptors > DESCRIPTOR_GROWTH_MAX)
+            .then(|| format!("a switch grew by {memory} B of memory and {descriptors} descriptors"))
+    }
+}
+
+/// Resident memory (`VmRSS` of /proc/PID/status).
+fn memory_of(process: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kibibytes << 10)
+}
+
+fn descriptors_of(process: u32) -> Option<u64> {
+    let all = std::fs::read_dir(format!("/proc/{process}/fd")).ok()?;
+    Some(all.count() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_takes_more_is_seen() {
+        let own = std::process::id();
+        let mut leaks = Leaks::default();
+        leaks.look(own);
+        assert_eq!(leaks.broken(), None);
+        let taken = vec![1u8; 2 * MEMORY_GROWTH_MAX as usize];
+        leaks.look(own);
+        assert!(leaks.growth_max().0 > MEMORY_GROWTH_MAX);
+        assert!(leaks.broken().is_some(), "{}", taken.len());
+    }
+
+    #[test]
+    fn a_process_that_is_gone_is_none() {
+        let mut leaks = Leaks::default();
+        leaks.look(u32::MAX);
+        assert_eq!(leaks.growth_max(), (0, 0));
+    }
+}

@@ -1,0 +1,104 @@
+//! Hours of switches in namespaces under random faults, with their books looked at all the while.
+//!
+//! A soak is made of episodes. Each is one network with traffic, and faults that follow from the seed; meanwhile every
+//! switch that runs is audited again and again, and what its process occupies is noted. At the end of an episode the hosts
+//! stop, everything drains, and the frames that they numbered are added up.
+
+mod episode;
+mod faults;
+mod kinds;
+mod leaks;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::lab::interrupt;
+
+pub use kinds::{Kind, KINDS};
+
+/// How long, and from where.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// In all; an episode that has begun is not cut short.
+    pub length: Duration,
+    /// How long hosts send in an episode.
+    pub episode: Duration,
+    /// Faults follow from it.
+    pub seed: u64,
+}
+
+/// What a soak was, and what went wrong.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Of the faults.
+    pub seed: u64,
+    /// In all.
+    pub seconds: f64,
+    /// By kind of network.
+    pub kinds: BTreeMap<String, Sums>,
+    /// What was promised and not kept; empty for a clean soak.
+    pub broken: Vec<String>,
+}
+
+/// All episodes of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sums {
+    /// Networks that were built.
+    pub episodes: u64,
+    /// By what they were.
+    pub faults: BTreeMap<String, u64>,
+    /// Audits of a switch, every sum of which held.
+    pub audits: u64,
+    /// Frames that hosts sent.
+    pub sent_frames: u64,
+    /// Frames that arrived, each once, in order and whole.
+    pub received_frames: u64,
+    /// Frames that did not arrive and that somebody has counted, by reason.
+    pub lost_frames: BTreeMap<String, u64>,
+    /// Frames that did not arrive and that nobody who still runs has counted: those of switches that were killed or
+    /// started again, and of links that were down.
+    pub gone_frames: u64,
+    /// The most that a switch's resident memory grew by after the first third of an episode, in bytes.
+    pub memory_growth_bytes_max: u64,
+    /// The most that a switch's open descriptors grew by meanwhile.
+    pub descriptor_growth_max: u64,
+}
+
+/// Episodes of all kinds in turns until the time is over. `progress` is told a line now and then.
+///
+/// # Errors
+///
+/// When a network cannot be built, or interrupted. What was promised and not kept is in the summary.
+pub fn run(plan: Plan, progress: &mut dyn FnMut(&str)) -> Result<Summary> {
+    let began = Instant::now();
+    let mut summary = Summary {
+        seed: plan.seed,
+        ..Summary::default()
+    };
+    for number in 0u64.. {
+        interrupt::check()?;
+        if began.elapsed() >= plan.length {
+            break;
+        }
+        let kind = &KINDS[number as usize % KINDS.len()];
+        let left = plan.length.saturating_sub(began.elapsed()).as_secs();
+        progress(&format!(
+            "episode {number}: {}, {}:{:02} left",
+            kind.name,
+            left / 60,
+            left % 60
+        ));
+        let sums = summary.kinds.entry(kind.name.to_owned()).or_default();
+        let seed = plan.seed.wrapping_add(number);
+        for broken in episode::run(kind, plan.episode, seed, sums)? {
+            let broken = format!("episode {number} ({}, seed {seed}): {broken}", kind.name);
+            progress(&broken);
+            summary.broken.push(broken);
+        }
+    }
+    summary.seconds = began.elapsed().as_secs_f64();
+    Ok(summary)
+}
