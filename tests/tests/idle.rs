@@ -12,8 +12,9 @@ use weir_lab::lab::stage::Stage;
 
 /// Long enough for whatever a daemon does once a second.
 const SPAN: Duration = Duration::from_secs(8);
-/// Of one CPU, in percent.
-const MOST: f64 = 1.0;
+/// Of one CPU, in percent. It is 0.7 to 0.9 on the machine that the book's figures are from; a busy or slower one may
+/// take more, and a thread that looks for work all the time would take 100.
+const MOST: f64 = 3.0;
 
 /// CPU time of a process with all threads that it has or had.
 fn cpu_time(pid: u32) -> Duration {
@@ -22,7 +23,7 @@ fn cpu_time(pid: u32) -> Duration {
 }
 
 #[test]
-fn an_idle_ring_uses_less_than_a_hundredth_of_a_cpu_each() {
+fn an_idle_ring_sleeps() {
     let scenario = support::scenario("ring4.toml", &[]);
     // A lab's daemons look around more often than others.
     let as_usual = |config: &mut DaemonConfig| {
