@@ -17,13 +17,36 @@ pub struct Kind {
     overrides: &'static [&'static str],
     /// What happens to it, in random order.
     pub(super) faults: &'static [Fault],
-    /// Whether every frame has to arrive, in spite of all that.
-    pub(super) is_lossless: bool,
+    /// What has to hold in spite of all that.
+    pub(super) promise: Promise,
+}
+
+/// What has to hold for the frames of a network. In all of them none arrives twice or changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Promise {
+    /// Every frame arrives, in order.
+    LosslessInOrder,
+    /// Every frame arrives; a flow that is moved to another path may overtake itself.
+    Lossless,
+    /// Those that arrive are in order.
+    InOrder,
+}
+
+impl Promise {
+    pub(super) const fn is_lossless(self) -> bool {
+        matches!(self, Self::LosslessInOrder | Self::Lossless)
+    }
+
+    pub(super) const fn keeps_order(self) -> bool {
+        matches!(self, Self::LosslessInOrder | Self::InOrder)
+    }
 }
 
 const RING: &str = include_str!("../../../scenarios/ring4.toml");
 const SYMMETRIC_RING: &str = include_str!("../../../scenarios/ring4-symmetric.toml");
 const LEAF_SPINE: &str = include_str!("../../../scenarios/figure7.toml");
+/// Half a second's frames: a switch that stands still must be able to take what has come meanwhile.
+const LEAF_SPINE_HEADROOM: &str = "class.lossless.headroom=1536KiB";
 
 /// Nobody is away for long, and no link is down.
 const GENTLE: &[Fault] = &[Fault::Freeze, Fault::Reload, Fault::Capture];
@@ -43,42 +66,42 @@ pub const KINDS: [Kind; 6] = [
         text: RING,
         overrides: &["deadlock.policy=breaker"],
         faults: GENTLE,
-        is_lossless: true,
+        promise: Promise::LosslessInOrder,
     },
     Kind {
         name: "ring, Levels",
         text: RING,
         overrides: &["class.lossless.mode=level"],
         faults: GENTLE,
-        is_lossless: true,
+        promise: Promise::LosslessInOrder,
     },
     Kind {
         name: "leaf-spine, Deadlock Breaker",
         text: LEAF_SPINE,
-        overrides: &["deadlock.policy=breaker"],
+        overrides: &["deadlock.policy=breaker", LEAF_SPINE_HEADROOM],
         faults: ALL,
-        is_lossless: false,
+        promise: Promise::InOrder,
     },
     Kind {
         name: "symmetric ring, Levels",
         text: SYMMETRIC_RING,
         overrides: &["class.lossless.mode=level"],
         faults: ALL,
-        is_lossless: false,
+        promise: Promise::InOrder,
     },
     Kind {
         name: "leaf-spine, Loop Breaker",
         text: LEAF_SPINE,
-        overrides: &["deadlock.policy=loop-breaker"],
+        overrides: &["deadlock.policy=loop-breaker", LEAF_SPINE_HEADROOM],
         faults: GENTLE,
-        is_lossless: true,
+        promise: Promise::Lossless,
     },
     Kind {
         name: "ring, Deadlock Breaker, switches that go",
         text: RING,
         overrides: &["deadlock.policy=breaker"],
         faults: ALL,
-        is_lossless: false,
+        promise: Promise::InOrder,
     },
 ];
 

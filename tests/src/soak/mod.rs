@@ -54,8 +54,10 @@ pub struct Sums {
     pub audits: u64,
     /// Frames that hosts sent.
     pub sent_frames: u64,
-    /// Frames that arrived, each once, in order and whole.
+    /// Frames that arrived, each once and whole.
     pub received_frames: u64,
+    /// Of these, those that a later one of their flow had overtaken.
+    pub reordered_frames: u64,
     /// Frames that did not arrive and that somebody has counted, by reason.
     pub lost_frames: BTreeMap<String, u64>,
     /// Frames that did not arrive and that nobody who still runs has counted: those of switches that were killed or
