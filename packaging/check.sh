@@ -73,6 +73,8 @@ in_system() {
         env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "$@"
 }
 of_unit() { in_system systemctl show --property "$1" --value weir-switchd; }
+# The one that the keeper has started.
+switch_of() { in_system pgrep -P "$1"; }
 journal_has() {
     local text=$1
     shift
@@ -159,11 +161,12 @@ quietly in_system systemctl enable --now weir-switchd
 quietly in_system switchctl --socket /run/weir/switch/api.sock status
 until_true pings
 main=$(of_unit MainPID)
-in_system cat "/proc/$main/status" >"$root.status"
+switch=$(switch_of "$main")
+in_system cat "/proc/$switch/status" >"$root.status"
 for line in "NoNewPrivs:	1" "CapEff:	$capabilities" "CapBnd:	$bounding" "Seccomp:	2"; do
     grep -qx "$line" "$root.status" || fail "in force is not $line: $(cat "$root.status")"
 done
-! in_system nsenter --target "$main" --mount touch /usr/weir 2>>"$root.log" || fail "the daemon may write to /usr"
+! in_system nsenter --target "$switch" --mount touch /usr/weir 2>>"$root.log" || fail "the daemon may write to /usr"
 in_system systemd-analyze security --no-pager --threshold=40 weir-switchd >"$root.security" || fail "$(cat "$root.security")"
 until_true journal_has 'port attached' WEIR_PORT=p1 PRIORITY=6
 quietly in_system sed -i 's/^policy = "breaker"/policy = "off"/' /etc/weir/switchd.toml
@@ -173,8 +176,15 @@ until_true journal_has 'setting changed' WEIR_KEY=deadlock.policy
 quietly pings
 say "under systemd: ready, in its sandbox ($(tail -n 1 "$root.security" | grep -oE '[0-9]+\.[0-9]+ [A-Z]+')), logs with fields, reloads"
 
+quietly in_system switchctl --socket /run/weir/switch/api.sock restart
+[ "$(of_unit MainPID)" = "$main" ] && [ "$(of_unit ActiveState)" = active ] || fail "a restart by the keeper is none of the unit"
+[ "$(switch_of "$main")" != "$switch" ] || fail "the switch is the same"
+until_true pings
+say "under systemd: started anew by its keeper, the unit goes on"
+
 until_true has_beaten
-quietly in_system sh -c "kill -STOP $main"
+switch=$(switch_of "$main")
+quietly in_system sh -c "kill -STOP $switch"
 until_true is_restarted
 in_system journalctl --quiet --unit=weir-switchd | grep -q "Failed with result 'watchdog'" || fail "not the watchdog has ended it"
 until_true pings

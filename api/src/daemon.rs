@@ -60,6 +60,9 @@ pub struct Status {
     pub state: String,
     /// Seconds since the daemon began to forward.
     pub uptime_seconds: f64,
+    /// The restart by its keeper that this daemon came of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Restart>,
     /// What is done about deadlocks: `off`, `breaker`, `watchdog` or `lifetime`.
     pub deadlock_policy: String,
     /// Number of ports.
@@ -90,6 +93,15 @@ pub struct Status {
     pub pfc_sent_total: u64,
     /// CLCM messages sent, found loops and ordered releases.
     pub clcm: Clcm,
+}
+
+/// A restart by the keeper.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Restart {
+    /// For how long neighbours were held.
+    pub held_seconds: f64,
+    /// Frames that were in the daemon before and could not leave in time.
+    pub lost_frames: u64,
 }
 
 /// The dataplane thread's own figures.

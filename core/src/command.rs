@@ -171,6 +171,13 @@ pub enum Command {
     },
     /// Admit no more data frames; what is buffered still leaves. There is no way back.
     Drain,
+    /// Drop every frame that waits, whatever holds it, as [`DropReason::Draining`](crate::DropReason::Draining): for a caller
+    /// that has another use for them. Those that one port would have sent come in that order. O(1) for each frame.
+    GiveUpAll,
+    /// Take every lossless class of every port for held by its neighbour, until the neighbour says otherwise or any pause
+    /// that it may have told to somebody else is over. For the first moment of a switch that stands where another stood:
+    /// neighbours do not know that this one has heard nothing. O(ports × lossless priorities).
+    AssumePaused,
 }
 
 /// Which flows at a blocked egress a [`Command::Reroute`] moves.

@@ -287,6 +287,19 @@ fn draining_takes_what_is_under_way_and_asks_for_no_more() {
     assert!(node.data(3).is_some());
 }
 
+/// Nothing leaves before the neighbour has told its Feedback.
+#[test]
+fn a_switch_that_takes_over_waits_for_feedback() {
+    let mut node = Node::tight();
+    node.switch.apply(NOW, Command::AssumePaused).unwrap();
+    assert_eq!(node.link(3).feedback_received, node.link(3).depth);
+    let sent = node.receive(0, X).unwrap();
+    assert_eq!(node.data(3), None);
+    node.tell(3, 1);
+    node.tell(3, 0);
+    assert_eq!(node.data(3), Some(sent));
+}
+
 #[test]
 fn there_is_nothing_to_release() {
     let mut node = Node::tight();

@@ -231,6 +231,27 @@ Examples:
         #[arg(long)]
         dry_run: bool,
     },
+    /// Have the daemon's keeper start it anew: after an upgrade, or for settings that take a restart.
+    #[command(after_help = "\
+The keeper pauses the lossless classes of all neighbours, the daemon sends what it holds and ends, and
+the program that is installed by then is started with the configuration file as it is by then. No
+frame of a lossless class is lost by it where neighbours obey PFC; frames of lossy classes that come
+meanwhile are. What was set at run time and is not in the file, such as pins of flows, is forgotten.
+
+Neighbours are held for some 0.3 s. A storm watchdog of theirs that detects sooner takes that for a
+storm. A file that is not legal is refused, and the daemon goes on.
+
+Exit status: 0 when nothing was lost, 1 when the daemon had frames that could not leave in time, or
+refuses.
+
+Examples:
+  switchctl restart
+  switchctl --json restart | jq '.held_seconds'")]
+    Restart {
+        /// Seconds to wait for the new daemon at most.
+        #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = interval)]
+        timeout: Duration,
+    },
     /// The whole switch in a terminal, as it changes: buffers, ports, Levels, deadlocks, events.
     #[command(after_help = "\
 Keys: Tab another view, arrows another row, s sort, r reverse, p hold, ? help, q quit. Rates are

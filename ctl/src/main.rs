@@ -9,6 +9,7 @@ mod generated;
 mod output;
 mod plan;
 mod reload;
+mod restart;
 mod route;
 mod show;
 mod target;
@@ -78,6 +79,7 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
             return convert::run(arguments, output)
         }
         Command::Reload { dry_run } => return reload::reload(target, output, *dry_run),
+        Command::Restart { timeout } => return restart::restart(target, output, *timeout),
         Command::Plan(arguments) => return plan::run(arguments, output),
         Command::Xdp(XdpCommand::Status { place }) => {
             return xdp::status(&place.pins(target)?, output)

@@ -16,6 +16,9 @@ pub const EXIT_IN_USE: u8 = 3;
 /// Exit status when a second signal cut the draining short.
 pub const EXIT_CUT_SHORT: u8 = 4;
 
+/// Exit status with which the switch asks its keeper to start it anew.
+pub const EXIT_AGAIN: u8 = 5;
+
 /// Run one lossless Ethernet switch over network devices of this network namespace.
 ///
 /// Frames are received at XDP, switched in userspace and sent through AF_XDP sockets. While it runs,
@@ -42,6 +45,15 @@ pub struct Cli {
     #[arg(long, conflicts_with = "check")]
     pub prepare: bool,
 
+    /// Run the switch in a process of its own, and stay beside it to start it anew when `switchctl restart` asks for that:
+    /// meanwhile neighbours are held, and no frame of a lossless class is lost. The systemd units have it.
+    #[arg(long, conflicts_with_all = ["check", "prepare"])]
+    pub keeper: bool,
+
+    /// Standard input leads to a keeper, which has started this process.
+    #[arg(long, hide = true, value_name = "WHEN", conflicts_with = "keeper")]
+    pub kept: Option<Kept>,
+
     /// Print the manual page.
     #[arg(long, hide = true, exclusive = true)]
     pub manual: bool,
@@ -56,6 +68,25 @@ pub struct Cli {
     pub drain_timeout: Duration,
 }
 
+/// Which of its keeper's switches a process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kept {
+    /// The first: nobody has been here before.
+    First,
+    /// It stands where another one stood, and its neighbours are held.
+    Again,
+}
+
+impl Kept {
+    /// On the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Again => "again",
+        }
+    }
+}
+
 const AFTER_HELP: &str = "\
 Signals:
   SIGTERM, SIGINT   admit no more frames, send what is buffered, detach, clean up, exit 0
@@ -68,6 +99,7 @@ Exit status:
   2  the command line or the configuration is not legal
   3  another weir-switchd holds the run directory
   4  a second signal cut the draining short
+  5  to be started anew (a keeper does, and does not end)
 
 Examples:
   weir-switchd --check      (reads /etc/weir/switchd.toml)
@@ -121,6 +153,7 @@ mod tests {
     fn the_help_tells_every_exit_status() {
         let help = Cli::command().render_long_help().to_string();
         for status in [
+            EXIT_AGAIN,
             EXIT_OK,
             EXIT_FAILURE,
             EXIT_CONFIG,

@@ -10,13 +10,18 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::{spawn_blocking, JoinHandle};
 use weir_config::daemon::{read_socket, ApiConfig, MetricsConfig, Port};
-use weir_core::{MacAddress, PortId};
+use weir_core::{MacAddress, PortId, Quanta};
 
+use crate::cli::Kept;
 use crate::control::info::{PortInfo, SwitchInfo};
 use crate::control::link::{DataplaneLink, XdpPrograms};
 use crate::control::link_monitor::LinkMonitor;
 use crate::control::lldp::LldpAgent;
 use crate::control::{self, Control, ControlSettings, Shared, Stage, SupervisorError};
+use crate::dataplane::messages::LeftFrame;
+use crate::dataplane::tables::Tables;
+use crate::keeper::frames;
+use crate::keeper::link::{held_links, resumed_links, KeeperLink};
 use crate::metrics::protection::Protection;
 use crate::page::{self, PageSettings};
 use crate::reload::Reloader;
@@ -52,6 +57,21 @@ pub struct Plan {
     pub reloader: Option<Reloader>,
     /// How long the service manager waits for a heartbeat; `None` when it wants none.
     pub watchdog: Option<Duration>,
+    /// What can start the switch anew; `None` when it has no keeper.
+    pub keeping: Option<Keeping>,
+}
+
+/// The switch's side of its keeper.
+#[derive(Debug)]
+pub struct Keeping {
+    /// To it.
+    pub link: KeeperLink,
+    /// Which of its switches this is.
+    pub kept: Kept,
+    /// What neighbours are held by.
+    pub pause_time: Quanta,
+    /// Where [`Signal::Restart`] is given.
+    pub signals: mpsc::Sender<Signal>,
 }
 
 /// What a signal asks for.
@@ -61,6 +81,8 @@ pub enum Signal {
     Stop(&'static str),
     /// To read the configuration file again.
     Reload,
+    /// To be started anew by the keeper.
+    Restart,
 }
 
 /// A running dataplane. The daemon's is [`crate::dataplane`]'s; tests have their own.
@@ -113,12 +135,19 @@ pub struct AttachedPort {
 }
 
 /// How the dataplane ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stopped {
-    /// True when every buffered frame has left.
-    pub drained: bool,
-    /// Frames that were lost because they had not.
-    pub held_frames: u64,
+    /// Frames that a transmitter still had.
+    pub lost_in_flight: u64,
+    /// Frames that could not leave.
+    pub left: Vec<LeftFrame>,
+}
+
+impl Stopped {
+    /// Frames that are lost, unless somebody takes on what is left.
+    pub fn held_frames(&self) -> u64 {
+        self.lost_in_flight + self.left.len() as u64
+    }
 }
 
 /// How the daemon ended.
@@ -128,6 +157,8 @@ pub enum Ended {
     Cleanly,
     /// A second signal came while it drained.
     CutShort,
+    /// The keeper is to start it anew; it holds the neighbours.
+    ToRestart,
 }
 
 /// Why the daemon could not start, or ended by itself.
@@ -191,7 +222,14 @@ pub async fn run<D: RunningDataplane>(
     let outcome = run_in(plan, Arc::clone(&run_dir), start, signals).await;
     // A start that was cut short may hold the directory still: then the process's end releases it.
     if let Some(run_dir) = Arc::into_inner(run_dir) {
-        run_dir.release(&[&api_socket, &reading_socket]);
+        match outcome {
+            Ok(Ended::ToRestart) => run_dir.leave(),
+            _ => {
+                // What was left for a switch that did not come.
+                let left = frames::path(run_dir.path());
+                run_dir.release(&[&api_socket, &reading_socket, &left]);
+            }
+        }
     }
     outcome
 }
@@ -230,6 +268,7 @@ async fn run_in<D: RunningDataplane>(
         None => None,
     };
     let monitor = LinkMonitor::new().map_err(DaemonError::LinkMonitor)?;
+    let run_path = run_dir.path().to_owned();
 
     let dataplane = spawn_blocking(move || start(&run_dir))
         .await
@@ -287,20 +326,56 @@ async fn run_in<D: RunningDataplane>(
     let page = plan.page.as_ref().map(|settings| settings.listen);
     log_ready(&shared, &plan.api_socket, plan.metrics, page);
 
-    let (drain, failure) = tokio::select! {
-        reason = until_stop(&mut signals, &shared) => {
-            tracing::info!(reason, drain_timeout = ?plan.drain, "ending");
-            (plan.drain, None)
-        }
-        error = control.failed() => {
-            tracing::error!(%error, "ending");
-            (Duration::ZERO, Some(error))
+    let mut keeping = plan.keeping;
+    if let Some(keeping) = &mut keeping {
+        meet(keeping, &shared).await;
+    }
+    let (drain, failure, again) = loop {
+        tokio::select! {
+            reason = until_stop(&mut signals, &shared) => match reason {
+                Reason::Stop(reason) => {
+                    tracing::info!(reason, drain_timeout = ?plan.drain, "ending");
+                    break (plan.drain, None, false);
+                }
+                // The API gives this only where there is a keeper.
+                Reason::Restart => if let Some(keeping) = &mut keeping {
+                    let links = held_links(&shared.info, keeping.pause_time);
+                    match keeping.link.hold(links).await {
+                        Ok(()) => {
+                            tracing::info!("ending, to be started anew: neighbours are held");
+                            break (plan.drain, None, true);
+                        }
+                        Err(error) => tracing::error!(%error, "no restart: the keeper does not hold neighbours"),
+                    }
+                }
+            },
+            () = gone(&mut keeping) => {
+                tracing::error!("ending: the keeper is gone");
+                break (plan.drain, None, false);
+            }
+            error = control.failed() => {
+                tracing::error!(%error, "ending");
+                break (Duration::ZERO, Some(error), false);
+            }
         }
     };
     shared.set_stage(Stage::Draining);
-    service::notify("STOPPING=1");
+    if again {
+        service::notify_reloading();
+    } else {
+        service::notify("STOPPING=1");
+    }
     let ended = tokio::select! {
-        () = stop_shared(&dataplane, drain) => Ended::Cleanly,
+        stopped = stop_shared(&dataplane, drain) => match (again, &mut keeping) {
+            (true, Some(keeping)) => {
+                leave(stopped, keeping, &run_path, &shared).await;
+                Ended::ToRestart
+            }
+            _ => {
+                log_stopped(&stopped);
+                Ended::Cleanly
+            }
+        },
         reason = stop_signal(&mut signals) => {
             tracing::warn!(reason, "ending at once: what is buffered is lost");
             Ended::CutShort
@@ -313,17 +388,73 @@ async fn run_in<D: RunningDataplane>(
     }
 }
 
+/// Lets neighbours go on that were held for this switch, and takes requests for the next one.
+async fn meet(keeping: &mut Keeping, shared: &Shared) {
+    // What the switch itself holds by now stays held.
+    let snapshot = shared.inspect(Tables::NONE).await;
+    let resumed = snapshot.map(|snapshot| resumed_links(&shared.info, &snapshot.ports));
+    match keeping
+        .link
+        .ready(keeping.kept, resumed.unwrap_or_default())
+        .await
+    {
+        Ok(restarted) => shared.set_restartable(keeping.signals.clone(), restarted),
+        Err(error) => {
+            tracing::error!(%error, "the keeper does not answer: neighbours may be held still")
+        }
+    }
+}
+
+/// Leaves frames that could not leave for the next switch, and tells the keeper which are lost.
+async fn leave(stopped: Stopped, keeping: &mut Keeping, run_dir: &Path, shared: &Shared) {
+    let count = stopped.left.len() as u64;
+    let names: Vec<&str> = shared.info.ports.iter().map(|port| &*port.name).collect();
+    let mut lost = stopped.lost_in_flight;
+    match frames::write(run_dir, &stopped.left, &names) {
+        Ok(()) => tracing::info!(frames = count, "left for the next switch"),
+        Err(error) => {
+            tracing::error!(%error, frames = count, "frames cannot be left for the next switch");
+            lost += count;
+        }
+    }
+    if let Err(error) = keeping.link.left(lost).await {
+        tracing::warn!(%error, "the keeper does not hear what was lost");
+    }
+}
+
+fn log_stopped(stopped: &Stopped) {
+    match stopped.held_frames() {
+        0 => tracing::info!("all buffered frames have left"),
+        frames => tracing::warn!(frames, "buffered frames are lost: draining took too long"),
+    }
+}
+
+/// Waits until the keeper is gone; for ever without one.
+async fn gone(keeping: &mut Option<Keeping>) {
+    match keeping {
+        Some(keeping) => keeping.link.gone().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Why the switch ends.
+enum Reason {
+    Stop(&'static str),
+    Restart,
+}
+
 /// Waits for a reason to end, and reads the configuration file again whenever it is asked to.
-async fn until_stop(signals: &mut mpsc::Receiver<Signal>, shared: &Shared) -> &'static str {
+async fn until_stop(signals: &mut mpsc::Receiver<Signal>, shared: &Shared) -> Reason {
     loop {
         match signals.recv().await {
-            Some(Signal::Stop(reason)) => return reason,
+            Some(Signal::Stop(reason)) => return Reason::Stop(reason),
+            Some(Signal::Restart) => return Reason::Restart,
             Some(Signal::Reload) => match shared.reloader() {
                 Some(reloader) => reloader.reload_and_log(shared).await,
                 None => tracing::warn!("there is no configuration file to read again"),
             },
             // Whoever could ask is gone.
-            None => return "no more signals",
+            None => return Reason::Stop("no more signals"),
         }
     }
 }
@@ -333,7 +464,7 @@ async fn stop_signal(signals: &mut mpsc::Receiver<Signal>) -> &'static str {
     loop {
         match signals.recv().await {
             Some(Signal::Stop(reason)) => return reason,
-            Some(Signal::Reload) => {}
+            Some(Signal::Reload | Signal::Restart) => {}
             None => return std::future::pending().await,
         }
     }
@@ -406,26 +537,27 @@ async fn stop_control(control: Control, tasks: Vec<JoinHandle<()>>) {
     }
 }
 
-async fn stop_shared<D: RunningDataplane>(dataplane: &Mutex<Option<D>>, drain: Duration) {
+async fn stop_shared<D: RunningDataplane>(
+    dataplane: &Mutex<Option<D>>,
+    drain: Duration,
+) -> Stopped {
     let taken = dataplane
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .take();
-    if let Some(dataplane) = taken {
-        stop_dataplane(dataplane, drain).await;
+    match taken {
+        Some(dataplane) => stop_dataplane(dataplane, drain).await,
+        None => Stopped::default(),
     }
 }
 
-async fn stop_dataplane<D: RunningDataplane>(dataplane: D, drain: Duration) {
+async fn stop_dataplane<D: RunningDataplane>(dataplane: D, drain: Duration) -> Stopped {
     match spawn_blocking(move || dataplane.stop(drain)).await {
-        Ok(Ok(stopped)) if stopped.drained => tracing::info!("all buffered frames have left"),
-        Ok(Ok(stopped)) => tracing::warn!(
-            frames = stopped.held_frames,
-            "buffered frames are lost: draining took too long"
-        ),
+        Ok(Ok(stopped)) => return stopped,
         Ok(Err(error)) => tracing::error!("the dataplane did not end as it should: {error:#}"),
         Err(panic) => tracing::error!(%panic, "the dataplane has panicked"),
     }
+    Stopped::default()
 }
 
 /// The dataplane as a source of counters, until it is taken out to be stopped.

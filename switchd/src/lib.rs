@@ -2,7 +2,8 @@
 //! control plane that never stands in its way.
 //!
 //! [`daemon::run`] is the whole life of one daemon. Between the dataplane and everything else stands
-//! the supervisor of [`control`]; [`api`] and [`metrics`] only read what it keeps.
+//! the supervisor of [`control`]; [`api`] and [`metrics`] only read what it keeps. [`keeper`] is another process, for
+//! restarts that lose nothing.
 #![deny(unsafe_code)]
 
 pub mod api;
@@ -13,6 +14,7 @@ pub mod daemon;
 #[allow(unsafe_code)] // the edge to the kernel: shared memory and sockets
 pub mod dataplane;
 pub mod fabric_key;
+pub mod keeper;
 pub mod logging;
 pub mod metrics;
 pub mod page;

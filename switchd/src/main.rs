@@ -3,13 +3,15 @@
 
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::mpsc;
 use weir_config::daemon::DaemonConfig;
-use weir_switchd::cli::{self, Cli};
-use weir_switchd::daemon::{self, DaemonError, Ended, Signal};
+use weir_switchd::cli::{self, Cli, Kept};
+use weir_switchd::daemon::{self, DaemonError, Ended, Keeping, Signal};
 use weir_switchd::dataplane::Dataplane;
+use weir_switchd::keeper::{self, frames, link::KeeperLink};
 use weir_switchd::logging::{self, LevelHandle, LogGuard};
 use weir_switchd::reload::Reloader;
 use weir_switchd::run_dir::{self, RunDir, RunDirError};
@@ -51,6 +53,9 @@ fn main() -> ExitCode {
             }
         };
     }
+    if cli.keeper {
+        return keep(&cli, &config);
+    }
     // Before any other thread starts.
     let placed = placement::keep_off(&placement::reserved(&config.dataplane));
     if let Err(error) = privileges::restrict(config.api.gives_groups()) {
@@ -71,6 +76,31 @@ fn main() -> ExitCode {
     // What the command line says stays, whatever the file says later.
     let level = cli.log_level.is_none().then_some(level);
     let status = run(&cli, config, &log, level);
+    log.flush();
+    ExitCode::from(status)
+}
+
+/// The keeper's life. It keeps its privileges: what it starts needs them, and gives up the rest itself.
+fn keep(cli: &Cli, config: &DaemonConfig) -> ExitCode {
+    let level = cli.log_level.as_deref().unwrap_or(&config.log.level);
+    let log = match logging::start(level, setup::log_format(config)) {
+        Ok((log, _)) => log,
+        Err(error) => {
+            eprintln!("weir-switchd: {error}");
+            return ExitCode::from(cli::EXIT_CONFIG);
+        }
+    };
+    // By its path, so that an upgrade's program is started where this one was.
+    let program = std::env::current_exe();
+    let arguments = std::env::args_os().skip(1);
+    let arguments: Vec<_> = arguments.filter(|word| word != "--keeper").collect();
+    let outcome = program
+        .map_err(anyhow::Error::from)
+        .and_then(|program| keeper::run(&program, &arguments));
+    let status = outcome.unwrap_or_else(|error| {
+        tracing::error!("keeper: {error:#}");
+        cli::EXIT_FAILURE
+    });
     log.flush();
     ExitCode::from(status)
 }
@@ -105,6 +135,10 @@ fn run(cli: &Cli, config: DaemonConfig, log: &LogGuard, level: Option<LevelHandl
             tracing::info!("ended");
             cli::EXIT_OK
         }
+        Ok(Ended::ToRestart) => {
+            tracing::info!("ended, to be started anew");
+            cli::EXIT_AGAIN
+        }
         Ok(Ended::CutShort) => {
             // The dataplane's thread still drains: only the process's end stops it.
             log.flush();
@@ -127,21 +161,37 @@ async fn serve(
     config: DaemonConfig,
     level: Option<LevelHandle>,
 ) -> anyhow::Result<Ended> {
-    let signals = signals()?;
+    let (sender, signals) = signals()?;
+    let keeping = cli.kept.map(|kept| {
+        anyhow::Ok(Keeping {
+            link: KeeperLink::by_standard_input().context("--kept is for a keeper to say")?,
+            kept,
+            pause_time: config.dataplane.pause_time,
+            signals: sender,
+        })
+    });
+    let takes_over = cli.kept == Some(Kept::Again);
     let plan = daemon::Plan {
         reloader: Some(Reloader::new(cli.config.clone(), config.clone(), level)),
         watchdog: service::watchdog_limit(),
+        keeping: keeping.transpose()?,
         ..setup::plan(&config, control::random_seed()?, cli.drain_timeout)
     };
     let start = move |run_dir: &RunDir| {
         run_dir.mount_bpf()?;
-        Ok(Dataplane::start(&config, &run_dir.bpf_path())?)
+        let pins = run_dir.bpf_path();
+        Ok(if takes_over {
+            let names: Vec<&str> = config.ports.iter().map(|port| &*port.name).collect();
+            Dataplane::start_anew(&config, &pins, frames::take(run_dir.path(), &names))?
+        } else {
+            Dataplane::start(&config, &pins)?
+        })
     };
     Ok(daemon::run(plan, start, signals).await?)
 }
 
-/// Every SIGTERM, SIGINT and SIGHUP from now on.
-fn signals() -> std::io::Result<mpsc::Receiver<Signal>> {
+/// Every SIGTERM, SIGINT and SIGHUP from now on, and what else is put in.
+fn signals() -> std::io::Result<(mpsc::Sender<Signal>, mpsc::Receiver<Signal>)> {
     let (sender, signals) = mpsc::channel(SIGNALS_CAPACITY);
     for (kind, meaning) in [
         (SignalKind::terminate(), Signal::Stop("SIGTERM")),
@@ -158,5 +208,5 @@ fn signals() -> std::io::Result<mpsc::Receiver<Signal>> {
             }
         });
     }
-    Ok(signals)
+    Ok((sender, signals))
 }

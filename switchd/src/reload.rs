@@ -30,6 +30,14 @@ pub enum ReloadError {
     /// The file cannot be read in the background.
     #[error("reading the file was given up: {0}")]
     Task(#[from] tokio::task::JoinError),
+    /// The next daemon would not stand where this one does.
+    #[error("{file}: {key} has changed: a keeper can start the switch anew only where it is; stop it and start it")]
+    Moved {
+        /// The file.
+        file: String,
+        /// The key.
+        key: &'static str,
+    },
 }
 
 /// The configuration file, and what of it is in force.
@@ -52,6 +60,26 @@ impl Reloader {
             running: Mutex::new(config),
             log,
         }
+    }
+
+    /// Whether a daemon that starts now could stand in this one's place.
+    ///
+    /// # Errors
+    ///
+    /// When the file is not legal, or means another place.
+    pub async fn check(&self) -> Result<(), ReloadError> {
+        let path = self.path.clone();
+        let file = tokio::task::spawn_blocking(move || DaemonConfig::load(&path)).await??;
+        for (key, stays) in [
+            ("run-dir", file.run_dir == self.started.run_dir),
+            ("api-socket", file.api_socket == self.started.api_socket),
+        ] {
+            if !stays {
+                let file = self.path.display().to_string();
+                return Err(ReloadError::Moved { file, key });
+            }
+        }
+        Ok(())
     }
 
     /// Reads the file, and puts in force what can be; with `dry_run` it only tells what that would be.

@@ -126,6 +126,13 @@ impl RunDir {
         Ok(ensure_bpffs(&target)?)
     }
 
+    /// Gives up the lock and leaves all else for the daemon that stands here next.
+    pub fn leave(mut self) {
+        if let Err(error) = self.lock.set_len(0).and_then(|()| self.lock.rewind()) {
+            tracing::debug!(%error, "the next daemon will take this one for killed");
+        }
+    }
+
     /// Unmounts and takes away all that is ours: the BPF file system, `leftovers`, the lock, and the
     /// directory when nothing else is in it. What cannot be removed is logged and left.
     pub fn release(self, leftovers: &[&Path]) {

@@ -39,6 +39,7 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
         drain,
         reloader: None,
         watchdog: None,
+        keeping: None,
     }
 }
 

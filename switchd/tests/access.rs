@@ -52,6 +52,7 @@ fn plan(directory: &Path) -> Plan {
         drain: Duration::ZERO,
         reloader: None,
         watchdog: None,
+        keeping: None,
     }
 }
 

@@ -381,6 +381,7 @@ async fn a_dataplane_that_ends_by_itself_ends_the_daemon() {
         drain: StdDuration::ZERO,
         reloader: None,
         watchdog: None,
+        keeping: None,
     };
     let (_stop, stops) = mpsc::channel(1);
     let ended = tokio::time::timeout(LIMIT, run(plan, move |_| Ok(fake), stops))
@@ -405,6 +406,7 @@ async fn a_start_that_fails_leaves_nothing_behind() {
         drain: StdDuration::ZERO,
         reloader: None,
         watchdog: None,
+        keeping: None,
     };
     let (_stop, stops) = mpsc::channel(1);
     let ended = run::<FakeDataplane>(plan, |_| anyhow::bail!("no such device"), stops).await;

@@ -162,6 +162,15 @@ impl Switch {
         Ok(())
     }
 
+    /// [`Command::GiveUpAll`](crate::Command::GiveUpAll).
+    pub(super) fn give_up_all(&mut self, now: Instant) {
+        for port in (0..self.ports.len()).filter_map(PortId::from_index) {
+            for priority in Priority::ALL {
+                while self.drop_head(now, port, priority, DropReason::Draining) {}
+            }
+        }
+    }
+
     fn has_lifetime(&self, priority: Priority) -> bool {
         matches!(
             self.config.classes[priority.index()].mode,

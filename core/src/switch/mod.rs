@@ -53,7 +53,7 @@ use crate::event::{Event, EventKind};
 use crate::frame::{Discarded, FrameHandle};
 use crate::level::Level;
 use crate::random::SplitMix64;
-use crate::units::{Bytes, Instant, PortId, Priority};
+use crate::units::{Bytes, Instant, PortId, Priority, Quanta};
 use crate::wire::ControlFrame;
 
 pub use flows::{FlowRecord, HALVINGS, WAYS};
@@ -335,6 +335,14 @@ impl Switch {
                 self.drain();
                 Ok(())
             }
+            Command::GiveUpAll => {
+                self.give_up_all(now);
+                Ok(())
+            }
+            Command::AssumePaused => {
+                self.assume_paused(now);
+                Ok(())
+            }
         }
     }
 
@@ -519,6 +527,23 @@ impl Switch {
             }
         }
         self.close_levels();
+    }
+
+    /// The longest time that a pause can say, since a neighbour that goes on holding tells it again before that is over; and
+    /// for Levels what lets nothing out, which ends with the neighbour's next Feedback, or as any that is not refreshed.
+    fn assume_paused(&mut self, now: Instant) {
+        let refresh = self.config.feedback_refresh;
+        for state in &mut self.ports {
+            for priority in self.lossless.iter() {
+                let pause = &mut state.pause_received;
+                pause.receive_pfc(now, priority, Quanta::MAX);
+                if let Some(level) = &mut state.levels[priority.index()] {
+                    if level.obeys {
+                        level.received.receive(now, level.budget.depth(), refresh);
+                    }
+                }
+            }
+        }
     }
 
     #[inline(never)]

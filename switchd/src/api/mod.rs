@@ -10,6 +10,7 @@ pub mod neighbors;
 pub mod overview;
 pub mod pfcwd;
 mod reload;
+mod restart;
 mod roles;
 pub mod routes;
 pub mod views;
@@ -66,6 +67,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/overview", get(whole))
         .merge(routes::router())
         .merge(reload::router())
+        .merge(restart::router())
         .merge(capture::router())
         .route(PFCWD, get(watchdog).put(set_watchdog))
         .fallback(not_found)
@@ -268,7 +270,7 @@ async fn not_found(uri: Uri) -> ApiError {
         error: format!(
             "there is no {}; there are /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/levels, \
              /v1/deadlocks, /v1/deadlocks/ID, /v1/events, /v1/history, /v1/neighbors, /v1/routes, \
-             /v1/flows, /v1/captures, /v1/audit, /v1/overview, /v1/pfcwd and /v1/reload",
+             /v1/flows, /v1/captures, /v1/audit, /v1/overview, /v1/pfcwd, /v1/reload and /v1/restart",
             uri.path()
         ),
     }

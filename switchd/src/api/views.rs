@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_api::daemon::{Clcm, Dataplane, KernelLosses, Pfc, Port, Queue, Status};
+use weir_api::daemon::{Clcm, Dataplane, KernelLosses, Pfc, Port, Queue, Restart, Status};
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::{DropReason, Priority};
 
@@ -37,6 +37,10 @@ pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
         }
         .to_owned(),
         uptime_seconds: shared.uptime().as_secs_f64(),
+        restart: shared.restarted().map(|restarted| Restart {
+            held_seconds: restarted.held.as_secs_f64(),
+            lost_frames: restarted.lost_frames,
+        }),
         deadlock_policy: info.deadlock_policy.get().to_owned(),
         port_count: info.ports.len(),
         ports_without_device: info

@@ -21,9 +21,11 @@ use super::link::XdpPrograms;
 use super::supervisor::Message;
 use super::{clock, log};
 use crate::capture::hub::Hub;
+use crate::daemon::Signal;
 use crate::dataplane::messages::{LevelTableSnapshot, PortSnapshot, Snapshot, LEVEL_ENTRIES_MAX};
 use crate::dataplane::tables::Tables;
 use crate::dataplane::tap::Tap;
+use crate::keeper::link::Restarted;
 use crate::reload::Reloader;
 
 /// How long a reader waits for a snapshot younger than its question.
@@ -41,6 +43,12 @@ pub enum Stage {
     Draining,
     /// It ends: whoever waits for something stops waiting.
     Ending,
+}
+
+/// What a keeper makes possible.
+struct Restart {
+    signals: mpsc::Sender<Signal>,
+    restarted: Option<Restarted>,
 }
 
 /// The latest snapshot, shared by its readers.
@@ -86,6 +94,7 @@ pub struct Shared {
     gone: Vec<AtomicBool>,
     xdp: Box<dyn XdpPrograms>,
     reloader: OnceLock<Reloader>,
+    restart: OnceLock<Restart>,
     inbox: mpsc::Sender<Message>,
 }
 
@@ -116,6 +125,7 @@ impl Shared {
             info,
             xdp,
             reloader: OnceLock::new(),
+            restart: OnceLock::new(),
             inbox,
         }
     }
@@ -305,6 +315,22 @@ impl Shared {
     pub fn set_reloader(&self, reloader: Reloader) {
         // Only the first counts.
         let _ = self.reloader.set(reloader);
+    }
+
+    /// A keeper can start the daemon anew: where it is asked, and what the restart took that this one came of.
+    pub fn set_restartable(&self, signals: mpsc::Sender<Signal>, restarted: Option<Restarted>) {
+        // Only the first counts.
+        let _ = self.restart.set(Restart { signals, restarted });
+    }
+
+    /// Where a restart is asked for; `None` without a keeper.
+    pub fn restart_signals(&self) -> Option<&mpsc::Sender<Signal>> {
+        self.restart.get().map(|restart| &restart.signals)
+    }
+
+    /// The restart that this daemon came of.
+    pub fn restarted(&self) -> Option<Restarted> {
+        self.restart.get().and_then(|restart| restart.restarted)
     }
 
     /// Has the CLCM state machine go by other settings.

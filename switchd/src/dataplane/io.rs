@@ -120,6 +120,9 @@ pub(super) trait Io {
     /// Lets `write` put a frame into a held chunk; it gives the length, or `None` for no frame.
     fn write(&mut self, chunk: Chunk, write: &mut dyn FnMut(&mut [u8]) -> Option<usize>) -> bool;
 
+    /// Has held chunks, each with a part of one frame in it, follow one another.
+    fn chain(&mut self, chunks: &[Chunk]);
+
     /// Puts a frame into `port`'s TX ring. False when the ring is full.
     fn send(&mut self, port: usize, chunk: Chunk) -> bool;
 

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use weir_core::counters::PortCounters;
 use weir_core::switch::{LevelEntry, PriorityGauges};
 use weir_core::units::PRIORITY_COUNT;
-use weir_core::{Command, CommandError, Duration, Instant, Switch, WatchdogConfig};
+use weir_core::{
+    Command, CommandError, Duration, Instant, PortId, Priority, Switch, WatchdogConfig,
+};
 
 use super::accounts::AccountTable;
 use super::tables::{FlowTable, RouteTables, Tables};
@@ -18,6 +20,19 @@ use crate::metrics::histogram::Histogram;
 
 /// Destinations of the Level Table that a [`Snapshot`] has at most.
 pub const LEVEL_ENTRIES_MAX: usize = 1024;
+
+/// A frame that was in a switch at its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftFrame {
+    /// The port that it came in by.
+    pub ingress: PortId,
+    /// Its priority.
+    pub priority: Priority,
+    /// See [`Frame::flow_hash`](weir_core::Frame).
+    pub flow_hash: u32,
+    /// All of it, Ethernet header first.
+    pub bytes: Vec<u8>,
+}
 
 /// A request to the dataplane thread.
 #[derive(Debug)]
@@ -41,6 +56,8 @@ pub enum Request {
         /// The tap.
         tap: Option<Arc<Tap>>,
     },
+    /// Take these as if they came in now, before any other.
+    Inject(Vec<LeftFrame>),
     /// Admit nothing more, send what is buffered, and end; at the latest after this long.
     Stop {
         /// How long draining may take.

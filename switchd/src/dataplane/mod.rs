@@ -33,7 +33,7 @@ use std::path::Path;
 use crossbeam::channel::{bounded, Receiver, Sender, TrySendError};
 use weir_config::daemon::{DaemonConfig, DataplaneConfig, Port};
 use weir_core::{
-    BitRate, Bytes, ConfigError, Duration, Event, Instant, MacAddress, PortId, Switch,
+    BitRate, Bytes, Command, ConfigError, Duration, Event, Instant, MacAddress, PortId, Switch,
 };
 use weir_ebpf::{AttachedMode, EbpfError, FrameClass, PortProgram};
 
@@ -43,7 +43,7 @@ use crate::daemon::{AttachedPort, RunningDataplane, Stopped};
 use crate::fabric_key;
 use crate::secret::SecretError;
 use devices::Device;
-use messages::{Answer, Request, Snapshot};
+use messages::{Answer, LeftFrame, Request, Snapshot};
 use pool::Pool;
 use promiscuous::Promiscuous;
 use socket::{SocketOptions, XdpSocket};
@@ -174,6 +174,24 @@ impl Dataplane {
         Self::start_by(clock::now, config, pin_root)
     }
 
+    /// As [`start`](Self::start), where another dataplane stood: neighbours may have told that one to pause, so that
+    /// lossless classes send nothing before it is known (see [`Command::AssumePaused`]). `left` was in that one at its end.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn start_anew(
+        config: &DaemonConfig,
+        pin_root: &Path,
+        left: Vec<LeftFrame>,
+    ) -> Result<Self, DataplaneError> {
+        let first = [
+            Request::Command(Command::AssumePaused),
+            Request::Inject(left),
+        ];
+        Self::open(clock::now, config, pin_root, first)
+    }
+
     /// As [`start`](Self::start), by another monotonic clock. Every dataplane thread asks it in every round: a test's clock
     /// fails in the thread that it is to fail in.
     ///
@@ -184,6 +202,16 @@ impl Dataplane {
         clock: fn() -> Instant,
         config: &DaemonConfig,
         pin_root: &Path,
+    ) -> Result<Self, DataplaneError> {
+        Self::open(clock, config, pin_root, [])
+    }
+
+    /// The loop takes `first` before any frame.
+    fn open(
+        clock: fn() -> Instant,
+        config: &DaemonConfig,
+        pin_root: &Path,
+        first: impl IntoIterator<Item = Request>,
     ) -> Result<Self, DataplaneError> {
         let system = |what| move |source| DataplaneError::System { what, source };
         let devices = devices::find(config)?;
@@ -241,6 +269,10 @@ impl Dataplane {
             Prepared::new(sockets, parts, &config.dataplane).map_err(system("eventfd"))?;
         // A neighbour may send from the moment on that a program is attached.
         let ports = attach(config, &devices, &doors, pin_root)?;
+        for request in first {
+            // There is room: nobody else has asked yet. A round's requests come before its frames.
+            let _ = requests.try_send(request);
+        }
         let threads = prepared
             .start(&config.dataplane)
             .map_err(system("dataplane thread"))?;
@@ -327,8 +359,8 @@ impl RunningDataplane for Dataplane {
         let ended = ended.map_err(|_| anyhow::anyhow!("a dataplane thread has panicked"))?;
         outcome?;
         Ok(Stopped {
-            drained: ended.held_frames == 0,
-            held_frames: ended.held_frames,
+            lost_in_flight: ended.held_frames,
+            left: ended.left,
         })
     }
 }

@@ -1,5 +1,5 @@
-//! Packet sockets for LLDP (packet(7)): the slow path past the switch. The XDP program hands LLDP to the
-//! kernel, and the kernel hands it here.
+//! Packet sockets (packet(7)), the slow path past the switch: for LLDP, which the XDP program hands to the kernel and
+//! the kernel hands here, and for pauses while there is no switch.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -38,24 +38,23 @@ pub(super) fn open(ifindex: u32) -> io::Result<OwnedFd> {
     let on: libc::c_int = 1;
     set_option(&socket, libc::PACKET_IGNORE_OUTGOING, &on)?;
     set_option(&socket, libc::PACKET_ADD_MEMBERSHIP, &multicast)?;
-    let address = libc::sockaddr_ll {
-        sll_family: libc::AF_PACKET as libc::c_ushort,
-        sll_protocol: ETHERTYPE_LLDP.to_be(),
-        sll_ifindex: ifindex as libc::c_int,
-        sll_hatype: 0,
-        sll_pkttype: 0,
-        sll_halen: 0,
-        sll_addr: [0; 8],
-    };
-    // SAFETY: the address is valid for the call and of the size that is given.
-    let result = unsafe {
-        libc::bind(
-            socket.as_raw_fd(),
-            std::ptr::from_ref(&address).cast(),
-            size_of_val(&address) as libc::socklen_t,
-        )
-    };
-    Errno::result(result)?;
+    bind(&socket, ifindex, ETHERTYPE_LLDP.to_be())?;
+    Ok(socket)
+}
+
+/// A socket that sends whole frames by one device, and receives none.
+///
+/// # Errors
+///
+/// What the kernel says: ENODEV without such a device; it takes CAP_NET_RAW.
+pub fn open_for_sending(ifindex: u32) -> io::Result<OwnedFd> {
+    let socket = socket(
+        AddressFamily::Packet,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )?;
+    bind(&socket, ifindex, 0)?;
     Ok(socket)
 }
 
@@ -81,6 +80,29 @@ pub fn take_lost(socket: RawFd) -> u64 {
     } else {
         0
     }
+}
+
+/// To one device and one protocol, in network byte order; zero for none.
+fn bind(socket: &OwnedFd, ifindex: u32, protocol: u16) -> io::Result<()> {
+    let address = libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as libc::c_ushort,
+        sll_protocol: protocol,
+        sll_ifindex: ifindex as libc::c_int,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    // SAFETY: the address is valid for the call and of the size that is given.
+    let result = unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            std::ptr::from_ref(&address).cast(),
+            size_of_val(&address) as libc::socklen_t,
+        )
+    };
+    Errno::result(result)?;
+    Ok(())
 }
 
 /// Sets an option of a packet socket.

@@ -189,6 +189,18 @@ impl Memory {
         length.is_some()
     }
 
+    /// Has chunks that were [written](Self::write) follow one another as parts of one frame.
+    pub(super) fn chain(&mut self, chunks: &[Chunk]) {
+        let mut begun = None;
+        for (at, chunk) in chunks.iter().enumerate() {
+            let goes_on = at + 1 < chunks.len();
+            if let Some(descriptor) = self.descriptors.get_mut(*chunk as usize) {
+                descriptor.set_options(if goes_on { libc::XDP_PKT_CONTD } else { 0 });
+            }
+            self.chains.append(&mut begun, *chunk, goes_on);
+        }
+    }
+
     /// Has the CPU fetch a frame's record and headers, which another one has just written, while it looks at those
     /// before it.
     #[inline]

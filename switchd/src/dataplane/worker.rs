@@ -12,6 +12,7 @@
 //! there is work and for a moment longer, then sleeps until a frame comes, a request comes, or the switch
 //! core's next timeout.
 
+mod hand_on;
 mod taps;
 
 use std::collections::VecDeque;
@@ -27,7 +28,7 @@ use weir_ebpf::FrameClass;
 
 use super::accounts::Accounts;
 use super::io::{Batch, Io, BATCH, COMPLETION_WAIT, RECEIVE_BATCHES, WHOLE_MAX};
-use super::messages::{Answer, PortSnapshot, Request, RoundStats, Snapshot};
+use super::messages::{Answer, LeftFrame, PortSnapshot, Request, RoundStats, Snapshot};
 use super::pool::{Chunk, Pool};
 use super::tap::Taps;
 use super::wake::Wake;
@@ -38,9 +39,9 @@ const TRANSMIT_FRAMES: usize = BATCH;
 const REQUESTS_PER_ROUND: usize = 32;
 /// A sleep shorter than this costs more than it saves.
 const SLEEP_MIN: Duration = Duration::from_micros(20);
-/// The switch is taken for drained once nothing was admitted for this long: a neighbour that was just
-/// told to pause may still have frames on their way.
-const DRAIN_QUIET: Duration = Duration::from_millis(10);
+/// The switch is taken for drained once nothing was admitted for this long: a neighbour that was just told to pause may still
+/// have frames on their way, and may be a program that has lost its CPU before it could send them.
+const DRAIN_QUIET: Duration = Duration::from_millis(50);
 
 /// What the loop needs to know of a port.
 #[derive(Clone, Copy, Debug)]
@@ -64,9 +65,12 @@ pub(super) struct Queues {
 }
 
 /// How the loop ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ended {
+    /// Frames that are still with a transmitter.
     pub(super) held_frames: u64,
+    /// Those that could not leave.
+    pub(super) left: Vec<LeftFrame>,
 }
 
 /// The loop and all that it owns.
@@ -170,8 +174,10 @@ impl<I: Io> Worker<I> {
             began = now;
             // A thread that served sockets has panicked: what ends the daemon is better than ports that are dead.
             if self.is_finished(now) || !self.io.is_served() {
+                let left = self.take_left(now);
                 return Ended {
                     held_frames: self.switch.held_frames() as u64,
+                    left,
                 };
             }
             if now.saturating_since(self.last_work) >= self.spin {
@@ -246,6 +252,7 @@ impl<I: Io> Worker<I> {
                 Request::Ask { id, command } => self.answer(now, id, command),
                 Request::Snapshot(snapshot) => self.fill_snapshot(now, snapshot),
                 Request::Tap { place, tap } => self.taps.set(place, tap),
+                Request::Inject(frames) => self.inject(now, frames),
                 Request::Stop { drain } => {
                     let _ = self.switch.apply(now, Command::Drain);
                     self.last_admitted = now;

@@ -92,6 +92,10 @@ impl<L: Lane> Io for XdpIo<L> {
         self.memory.write(chunk, write)
     }
 
+    fn chain(&mut self, chunks: &[Chunk]) {
+        self.memory.chain(chunks);
+    }
+
     fn send(&mut self, port: usize, chunk: Chunk) -> bool {
         let Some(lane) = self.ports.get_mut(port).and_then(PortLanes::first) else {
             return false;

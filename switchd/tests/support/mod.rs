@@ -204,6 +204,8 @@ impl FakeDataplane {
                         notify.write(1).unwrap();
                     }
                     Request::Tap { place, tap } => taps.lock().unwrap().set(place, tap),
+                    // It holds no frames.
+                    Request::Inject(_) => {}
                     Request::Stop { .. } => return,
                 }
             }
@@ -320,10 +322,7 @@ impl RunningDataplane for FakeDataplane {
         let drain = Duration::from_nanos(drain.as_nanos() as u64);
         self.requests.send(Request::Stop { drain })?;
         self.thread.take().unwrap().join().unwrap();
-        Ok(Stopped {
-            drained: true,
-            held_frames: 0,
-        })
+        Ok(Stopped::default())
     }
 }
 

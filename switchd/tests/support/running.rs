@@ -46,6 +46,7 @@ impl Running {
             drain: Duration::from_secs(1),
             reloader,
             watchdog: None,
+            keeping: None,
         };
         let remote = fake.remote();
         let (stop, stops) = mpsc::channel(4);

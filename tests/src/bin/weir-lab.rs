@@ -78,6 +78,9 @@ enum Command {
         /// What the faults follow from.
         #[arg(long, default_value_t = 1)]
         seed: u64,
+        /// Begin with the episode of this number: what is told of one can be looked at again.
+        #[arg(long, default_value_t = 0, value_name = "NUMBER")]
+        first: u64,
         /// Write the summary as JSON.
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
@@ -141,12 +144,14 @@ fn main() -> ExitCode {
                 hours,
                 episode,
                 seed,
+                first,
                 json,
             } => soak(
                 Plan {
                     length: Duration::from_secs_f64(hours * 3_600.0),
                     episode: Duration::from_secs(*episode),
                     seed: *seed,
+                    first: *first,
                 },
                 json.as_deref(),
             ),

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use weir_api::client::{self, ClientError};
-use weir_api::daemon::{Event, EventPage, History, Sample, Status};
+use weir_api::client::{self, ClientError, Method};
+use weir_api::daemon::{Event, EventPage, History, Restart, Sample, Status};
+use weir_api::restart::Restarting;
 use weir_config::daemon::{DaemonConfig, DataplaneConfig, PageConfig};
 use weir_config::scenario::Scenario;
 
@@ -40,6 +41,7 @@ pub struct SwitchProcess {
     config_file: PathBuf,
     log: PathBuf,
     process: Option<Process>,
+    has_keeper: bool,
     events: Vec<Event>,
     next_event: u64,
     missed_events: u64,
@@ -75,6 +77,14 @@ impl SwitchProcess {
         self.process.as_ref().map(Process::id)
     }
 
+    /// Of the process that is the switch, which its keeper has started; `None` while there is none.
+    pub fn switch_pid(&self) -> Option<u32> {
+        if self.has_keeper {
+            return self.status().ok().map(|status| status.pid);
+        }
+        self.pid()
+    }
+
     /// Writes the configuration and starts the daemon in its namespace. [`ready`](Self::ready) waits.
     ///
     /// # Errors
@@ -89,6 +99,7 @@ impl SwitchProcess {
             name,
             config,
             process: None,
+            has_keeper: false,
             events: Vec::new(),
             next_event: 0,
             missed_events: 0,
@@ -107,9 +118,44 @@ impl SwitchProcess {
     pub fn start_process(&mut self) -> Result<()> {
         let mut command = inside(&self.namespace, &program("weir-switchd")?);
         command.arg("--config").arg(&self.config_file);
+        if self.has_keeper {
+            command.arg("--keeper");
+        }
         self.process = Some(Process::start(&self.name, command, &self.log)?);
         self.next_event = 0;
         Ok(())
+    }
+
+    /// Ends the daemon, and starts it with a keeper, now and from now on; waits until it forwards.
+    ///
+    /// # Errors
+    ///
+    /// When it does not end or start.
+    pub fn start_with_keeper(&mut self) -> Result<()> {
+        self.end_process()?;
+        self.has_keeper = true;
+        self.start_process()?;
+        self.ready()
+    }
+
+    /// Has the daemon's keeper start it anew; gives what that took, once the new one forwards.
+    ///
+    /// # Errors
+    ///
+    /// When it has no keeper, or does not come back.
+    pub fn restart(&mut self) -> Result<Restart> {
+        let socket = &self.config.api_socket;
+        let path = "/v1/restart";
+        let Restarting { pid } =
+            client::send(socket, Method::POST, path, None::<&()>, ANSWER_LIMIT)?;
+        let restarted = wait_for(START_LIMIT, || {
+            self.check()?;
+            // For a moment nobody answers.
+            let status = self.status().ok().filter(|status| status.pid != pid);
+            Ok(status.and_then(|status| status.restart))
+        })?;
+        self.next_event = 0;
+        restarted.with_context(|| format!("{} was not started anew", self.name))
     }
 
     /// Waits until the daemon forwards.

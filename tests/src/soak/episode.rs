@@ -13,6 +13,7 @@ use super::{Kind, Sums};
 use crate::endpoint::run::clock;
 use crate::lab::interrupt::{self, wait_for};
 use crate::lab::stage::Stage;
+use crate::lab::switches::SwitchProcess;
 
 /// Between two looks at the books.
 const AUDIT_INTERVAL: Duration = Duration::from_millis(200);
@@ -34,11 +35,16 @@ pub(super) fn run(
 ) -> Result<Vec<String>> {
     let scenario = kind.scenario()?;
     let mut stage = Stage::set_up_with(&scenario, false, keep_little)?;
+    if kind.has_keepers {
+        for switch in &mut stage.switches {
+            switch.start_with_keeper()?;
+        }
+    }
     let start = clock().context("CLOCK_MONOTONIC")? + weir_core::Duration::from_millis(500);
     stage.start_hosts(&scenario, start)?;
     sums.episodes += 1;
     let mut broken = Vec::new();
-    let mut leaks = Leaks::default();
+    let mut leaks = Leaks::new(length / 3);
     let lived = live(
         kind,
         length,
@@ -88,10 +94,8 @@ fn live(
         interrupt::check()?;
         stage.check()?;
         broken.extend(audit(stage, sums)?);
-        if began.elapsed() >= length / 3 {
-            let processes = stage.switches.iter().filter_map(|switch| switch.pid());
-            processes.for_each(|process| leaks.look(process));
-        }
+        let processes = stage.switches.iter().filter_map(SwitchProcess::switch_pid);
+        processes.for_each(|process| leaks.look(process));
         if began.elapsed() >= next_fault {
             let fault = kind.faults[below(&mut random, kind.faults.len() as u64) as usize];
             fault.inject(stage, &mut random)?;

@@ -28,6 +28,8 @@ pub(super) enum Fault {
     Restart,
     /// It is killed and started again.
     Kill,
+    /// Its keeper starts it anew.
+    StartAnew,
 }
 
 impl Fault {
@@ -40,6 +42,7 @@ impl Fault {
             Self::LinkFlap => "link down and up",
             Self::Restart => "restart",
             Self::Kill => "kill",
+            Self::StartAnew => "restart by the keeper",
         }
     }
 
@@ -94,6 +97,9 @@ impl Fault {
                 }
                 switch.start_process()?;
                 switch.ready()?;
+            }
+            Self::StartAnew => {
+                switch.restart().context(what)?;
             }
         }
         Ok(())

@@ -19,6 +19,8 @@ pub struct Kind {
     pub(super) faults: &'static [Fault],
     /// What has to hold in spite of all that.
     pub(super) promise: Promise,
+    /// Whether a keeper stands beside each switch.
+    pub(super) has_keepers: bool,
 }
 
 /// What has to hold for the frames of a network. In all of them none arrives twice or changed.
@@ -50,6 +52,8 @@ const LEAF_SPINE_HEADROOM: &str = "class.lossless.headroom=1536KiB";
 
 /// Nobody is away for long, and no link is down.
 const GENTLE: &[Fault] = &[Fault::Freeze, Fault::Reload, Fault::Capture];
+/// The same, and switches are replaced by others.
+const KEPT: &[Fault] = &[Fault::StartAnew, Fault::Reload, Fault::Capture];
 const ALL: &[Fault] = &[
     Fault::Freeze,
     Fault::Reload,
@@ -60,13 +64,14 @@ const ALL: &[Fault] = &[
 ];
 
 /// All of them; a soak takes them in turns.
-pub const KINDS: [Kind; 6] = [
+pub const KINDS: [Kind; 7] = [
     Kind {
         name: "ring, Deadlock Breaker",
         text: RING,
         overrides: &["deadlock.policy=breaker"],
         faults: GENTLE,
         promise: Promise::LosslessInOrder,
+        has_keepers: false,
     },
     Kind {
         name: "ring, Levels",
@@ -74,6 +79,7 @@ pub const KINDS: [Kind; 6] = [
         overrides: &["class.lossless.mode=level"],
         faults: GENTLE,
         promise: Promise::LosslessInOrder,
+        has_keepers: false,
     },
     Kind {
         name: "leaf-spine, Deadlock Breaker",
@@ -81,6 +87,7 @@ pub const KINDS: [Kind; 6] = [
         overrides: &["deadlock.policy=breaker", LEAF_SPINE_HEADROOM],
         faults: ALL,
         promise: Promise::InOrder,
+        has_keepers: false,
     },
     Kind {
         name: "symmetric ring, Levels",
@@ -88,6 +95,7 @@ pub const KINDS: [Kind; 6] = [
         overrides: &["class.lossless.mode=level"],
         faults: ALL,
         promise: Promise::InOrder,
+        has_keepers: false,
     },
     Kind {
         name: "leaf-spine, Loop Breaker",
@@ -95,6 +103,7 @@ pub const KINDS: [Kind; 6] = [
         overrides: &["deadlock.policy=loop-breaker", LEAF_SPINE_HEADROOM],
         faults: GENTLE,
         promise: Promise::Lossless,
+        has_keepers: false,
     },
     Kind {
         name: "ring, Deadlock Breaker, switches that go",
@@ -102,6 +111,15 @@ pub const KINDS: [Kind; 6] = [
         overrides: &["deadlock.policy=breaker"],
         faults: ALL,
         promise: Promise::InOrder,
+        has_keepers: false,
+    },
+    Kind {
+        name: "ring, Deadlock Breaker, keepers",
+        text: RING,
+        overrides: &["deadlock.policy=breaker"],
+        faults: KEPT,
+        promise: Promise::LosslessInOrder,
+        has_keepers: true,
     },
 ];
 

@@ -1,43 +1,61 @@
 //! What a process occupies, as it was a while after its start and as it is now.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 /// Resident memory may grow by this much: tables and buffers that are touched for the first time.
 const MEMORY_GROWTH_MAX: u64 = 8 << 20;
 /// Connections of clients that come and go.
 const DESCRIPTOR_GROWTH_MAX: u64 = 16;
 
-/// What one process had when it was first looked at, and the most since.
+/// What one process had once it had run for a while, and the most since.
 #[derive(Clone, Copy, Debug)]
 struct Occupied {
-    memory_bytes: u64,
-    descriptors: u64,
+    /// When it was first looked at.
+    since: Instant,
+    /// `None` until it has warmed up.
+    at_first: Option<(u64, u64)>,
     memory_growth_bytes: u64,
     descriptor_growth: u64,
 }
 
 /// All processes of an episode.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Leaks {
+    /// For so long a process touches memory for the first time, and is not held to anything.
+    warm_up: Duration,
     /// By process.
     processes: BTreeMap<u32, Occupied>,
 }
 
 impl Leaks {
-    /// Looks at a process that runs. The first look is what later ones are compared with.
+    /// Of an episode in which processes run in after `warm_up`.
+    pub(super) fn new(warm_up: Duration) -> Self {
+        Self {
+            warm_up,
+            processes: BTreeMap::new(),
+        }
+    }
+
+    /// Looks at a process that runs. The first look once it has warmed up is what later ones are compared with.
     pub(super) fn look(&mut self, process: u32) {
         let (Some(memory_bytes), Some(descriptors)) = (memory_of(process), descriptors_of(process))
         else {
             return;
         };
         let occupied = self.processes.entry(process).or_insert(Occupied {
-            memory_bytes,
-            descriptors,
+            since: Instant::now(),
+            at_first: None,
             memory_growth_bytes: 0,
             descriptor_growth: 0,
         });
-        let memory_growth = memory_bytes.saturating_sub(occupied.memory_bytes);
-        let descriptor_growth = descriptors.saturating_sub(occupied.descriptors);
+        if occupied.since.elapsed() < self.warm_up {
+            return;
+        }
+        let (memory_at_first, descriptors_at_first) =
+            *occupied.at_first.get_or_insert((memory_bytes, descriptors));
+        let memory_growth = memory_bytes.saturating_sub(memory_at_first);
+        let descriptor_growth = descriptors.saturating_sub(descriptors_at_first);
         occupied.memory_growth_bytes = occupied.memory_growth_bytes.max(memory_growth);
         occupied.descriptor_growth = occupied.descriptor_growth.max(descriptor_growth);
     }
@@ -81,7 +99,7 @@ mod tests {
     #[test]
     fn a_process_that_takes_more_is_seen() {
         let own = std::process::id();
-        let mut leaks = Leaks::default();
+        let mut leaks = Leaks::new(Duration::ZERO);
         leaks.look(own);
         assert_eq!(leaks.broken(), None);
         let taken = vec![1u8; 2 * MEMORY_GROWTH_MAX as usize];
@@ -91,8 +109,17 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_has_just_started_is_held_to_nothing() {
+        let mut leaks = Leaks::new(Duration::from_secs(3600));
+        leaks.look(std::process::id());
+        let taken = vec![1u8; 2 * MEMORY_GROWTH_MAX as usize];
+        leaks.look(std::process::id());
+        assert_eq!(leaks.growth_max(), (0, 0), "{}", taken.len());
+    }
+
+    #[test]
     fn a_process_that_is_gone_is_none() {
-        let mut leaks = Leaks::default();
+        let mut leaks = Leaks::new(Duration::ZERO);
         leaks.look(u32::MAX);
         assert_eq!(leaks.growth_max(), (0, 0));
     }

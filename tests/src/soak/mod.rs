@@ -28,6 +28,8 @@ pub struct Plan {
     pub episode: Duration,
     /// Faults follow from it.
     pub seed: u64,
+    /// The first episode's number, which decides of what kind it is, and with the seed what happens in it.
+    pub first: u64,
 }
 
 /// What a soak was, and what went wrong.
@@ -63,7 +65,7 @@ pub struct Sums {
     /// Frames that did not arrive and that nobody who still runs has counted: those of switches that were killed or
     /// started again, and of links that were down.
     pub gone_frames: u64,
-    /// The most that a switch's resident memory grew by after the first third of an episode, in bytes.
+    /// The most that a switch's resident memory grew by once it had run for a third of an episode, in bytes.
     pub memory_growth_bytes_max: u64,
     /// The most that a switch's open descriptors grew by meanwhile.
     pub descriptor_growth_max: u64,
@@ -80,7 +82,7 @@ pub fn run(plan: Plan, progress: &mut dyn FnMut(&str)) -> Result<Summary> {
         seed: plan.seed,
         ..Summary::default()
     };
-    for number in 0u64.. {
+    for number in plan.first.. {
         interrupt::check()?;
         if began.elapsed() >= plan.length {
             break;

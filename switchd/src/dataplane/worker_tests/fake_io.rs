@@ -15,6 +15,8 @@ use crate::dataplane::messages::{KernelLosses, Ring, Rings};
 use crate::dataplane::pool::Chunk;
 
 const CHUNK_SIZE: usize = 2048;
+/// However small the parts of frames are in a test, control frames fit into one.
+const CONTROL_ROOM: usize = 256;
 
 thread_local! {
     static NOW: Cell<Instant> = const { Cell::new(Instant::ZERO) };
@@ -237,10 +239,16 @@ impl Io for FakeIo {
             "chunk {chunk} is written"
         );
         let mut buffer = [0xaa; CHUNK_SIZE];
-        let length = write(&mut buffer);
+        let length = write(&mut buffer[..self.part.max(CONTROL_ROOM)]);
         self.chunks[chunk as usize].bytes = buffer[..length.unwrap_or(0)].to_vec();
         self.chunks[chunk as usize].next = None;
         length.is_some()
+    }
+
+    fn chain(&mut self, chunks: &[Chunk]) {
+        for pair in chunks.windows(2) {
+            self.chunks[pair[0] as usize].next = Some(pair[1]);
+        }
     }
 
     fn send(&mut self, port: usize, chunk: Chunk) -> bool {

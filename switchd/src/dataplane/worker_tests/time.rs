@@ -76,7 +76,8 @@ fn stopping_sends_what_is_buffered() {
         drain: Duration::from_secs(1),
     });
     let sent = bench.worker.io.sent.clone();
-    assert_eq!(bench.worker.run(), Ended { held_frames: 0 });
+    let ended = bench.worker.run();
+    assert_eq!((ended.held_frames, ended.left.len()), (0, 0));
     let sent = sent.borrow();
     let data_frames = |from| {
         let frames = sent_by(&sent, 1);
@@ -138,7 +139,70 @@ fn draining_ends_at_its_deadline_and_says_what_is_left() {
     let drain = Duration::from_millis(300);
     bench.request(Request::Stop { drain });
     let asked = bench.now;
-    assert_eq!(bench.worker.run(), Ended { held_frames: 3 });
+    let ended = bench.worker.run();
+    assert_eq!((ended.held_frames, ended.left.len()), (0, 3));
     let took = clock().saturating_since(asked);
     assert!(took >= drain && took < drain + DRAIN_QUIET, "{took:?}");
+}
+
+/// Frames of one and of several chunks; each leaves by the next loop as it came, in its flow's order, and counts there as
+/// received.
+#[test]
+fn what_could_not_leave_goes_by_the_next_loop() {
+    for part in [256, 2048] {
+        let setup = || {
+            let mut bench = Bench::new(&Setup::default());
+            bench.worker.io.part = part;
+            bench
+        };
+        let mut before = setup();
+        before.arrive_pfc(1, LOSSLESS, Quanta::MAX);
+        before.round();
+        for number in 0..10 {
+            before.arrive_data(0, 1, LOSSLESS, number);
+            before.arrive_data(2, 1, LOSSLESS, 100 + number);
+        }
+        before.round();
+        before.assert_conserved();
+        before.request(Request::Stop {
+            drain: Duration::ZERO,
+        });
+        let Ended { held_frames, left } = before.worker.run();
+        assert_eq!((held_frames, left.len()), (0, 20));
+
+        let mut next = setup();
+        next.request(Request::Inject(left));
+        next.round();
+        next.settle();
+        let sent = next.sent_by(1);
+        for (from, first) in [(0, 0), (2, 100)] {
+            let of_flow: Vec<_> = sent.iter().filter(|it| it[6..12] == host(from).0).collect();
+            let expected: Vec<_> = (first..first + 10)
+                .map(|it| data(from, 1, it, 500))
+                .collect();
+            assert!(of_flow.into_iter().eq(&expected), "from {from}");
+        }
+        next.assert_conserved();
+    }
+}
+
+/// What the next switch has no room or no way for is dropped and counted there, and no chunk is lost by it.
+#[test]
+fn what_the_next_loop_cannot_take_is_counted() {
+    let mut bench = Bench::new(&Setup::default());
+    let frame = |bytes: Vec<u8>| LeftFrame {
+        ingress: PortId::new(0),
+        priority: Priority::from_low_bits(LOSSLESS),
+        flow_hash: 1,
+        bytes,
+    };
+    let nowhere = [frame_between(host(0), host(77)), vec![0; 100]].concat();
+    let frames = vec![frame(nowhere), frame(vec![1; 5]), frame(Vec::new())];
+    bench.request(Request::Inject(frames));
+    bench.round();
+    bench.settle();
+    let drops = bench.counters(0).drops;
+    assert_eq!(drops[DropReason::NoRoute.index()], 1);
+    assert_eq!(drops[DropReason::Unclassified.index()], 2);
+    bench.assert_conserved();
 }

@@ -1,0 +1,56 @@
+//! A switch that stands where another stood does not send before its neighbours can have said that they are paused.
+
+mod route_node;
+mod support;
+
+use route_node::{config, port, Node, PORTS, Y};
+use support::PRIORITY;
+use weir_core::wire::mac_control::MacControl;
+use weir_core::{Command, Duration, MacAddress, Quanta};
+
+const EGRESS: u8 = 1;
+
+fn taking_over() -> Node {
+    let mut node = Node::new(config(8));
+    let command = Command::AssumePaused;
+    node.switch.apply(node.now, command).unwrap();
+    node
+}
+
+fn tell(node: &mut Node, quanta: Quanta) {
+    let mut times = [None; 8];
+    times[PRIORITY.index()] = Some(quanta);
+    let mut bytes = [0; 60];
+    MacControl::Pfc { times }.emit(MacAddress::default(), &mut bytes);
+    let (now, egress) = (node.now, port(EGRESS));
+    let told = node.switch.receive_mac_control(now, egress, &bytes);
+    told.unwrap();
+}
+
+#[test]
+fn it_waits_for_as_long_as_any_pause_may_last() {
+    let mut node = taking_over();
+    let longest = Quanta::MAX.at(node.switch.config().ports[usize::from(EGRESS)].rate);
+    let began = node.now;
+    node.receive(0, Y, 7);
+    assert!(node.send(EGRESS).is_empty());
+    node.now = began + Duration::from_nanos(longest.as_nanos() - 10_000);
+    assert!(node.send(EGRESS).is_empty());
+    node.now = began + longest;
+    assert_eq!(node.send(EGRESS), [7]);
+    // Nobody has said so, and the counters do not claim it.
+    for number in 0..PORTS {
+        assert_eq!(node.switch.counters(port(number)).pfc_received, 0);
+    }
+}
+
+#[test]
+fn what_the_neighbour_says_counts_at_once() {
+    let mut node = taking_over();
+    node.receive(0, Y, 7);
+    tell(&mut node, Quanta::ZERO);
+    assert_eq!(node.send(EGRESS), [7]);
+    tell(&mut node, Quanta::MAX);
+    node.receive(0, Y, 8);
+    assert!(node.send(EGRESS).is_empty());
+}

@@ -1,0 +1,83 @@
+//! `switchctl restart`.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, Result};
+use serde::Serialize;
+use weir_api::client::Method;
+use weir_api::daemon::{Restart, Status};
+use weir_api::restart::Restarting;
+
+use crate::output::Output;
+use crate::target::Target;
+
+/// Between two looks whether the new daemon forwards.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// After this long without one it is told that this takes time.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a restart came to.
+#[derive(Debug, Serialize)]
+struct Report {
+    pid_before: u32,
+    pid: u32,
+    version: String,
+    #[serde(flatten)]
+    restart: Restart,
+}
+
+/// False when frames were lost.
+pub fn restart(target: &Target, output: &Output, timeout: Duration) -> Result<bool> {
+    let Restarting { pid: before } = target.send(Method::POST, "/v1/restart", None::<&()>)?;
+    let began = Instant::now();
+    let mut is_told = false;
+    let status = loop {
+        // Nobody answers for a moment, or the one that ends.
+        let status: Option<Status> = target.get("/v1/status").ok();
+        let is_new = |status: &Status| status.pid != before && status.restart.is_some();
+        if let Some(status) = status.filter(is_new) {
+            break status;
+        }
+        if began.elapsed() >= timeout {
+            bail!(
+                "no new daemon forwards after {} s; its log tells why (`journalctl -u weir-switchd`)",
+                timeout.as_secs_f64()
+            );
+        }
+        if began.elapsed() >= PATIENCE && !is_told {
+            eprintln!("waiting for the new daemon to forward; the old one sends what it holds");
+            is_told = true;
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    };
+    let restart = status.restart.unwrap_or(Restart {
+        held_seconds: 0.0,
+        lost_frames: 0,
+    });
+    let report = Report {
+        pid_before: before,
+        pid: status.pid,
+        version: status.version,
+        restart,
+    };
+    output.print(&report, text)?;
+    Ok(report.restart.lost_frames == 0)
+}
+
+fn text(report: &Report) -> String {
+    let Restart {
+        held_seconds,
+        lost_frames,
+    } = report.restart;
+    let lost = match lost_frames {
+        0 => "nothing was left behind".to_owned(),
+        count => format!("{count} frames could not leave in time and are lost"),
+    };
+    format!(
+        "restarted: pid {} -> {}, version {}\nneighbours were held for {:.0} ms; {lost}\n",
+        report.pid_before,
+        report.pid,
+        report.version,
+        held_seconds * 1e3,
+    )
+}

@@ -1,0 +1,44 @@
+//! `/v1/restart`.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::post;
+use axum::{Json, Router};
+use weir_api::restart::Restarting;
+
+use super::ApiError;
+use crate::control::{Shared, Stage};
+use crate::daemon::Signal;
+
+/// The path.
+pub(super) const PATH: &str = "/v1/restart";
+
+pub(super) fn router() -> Router<Arc<Shared>> {
+    Router::new().route(PATH, post(restart))
+}
+
+async fn restart(State(shared): State<Arc<Shared>>) -> Result<Json<Restarting>, ApiError> {
+    let conflict = |error: &str| ApiError {
+        status: StatusCode::CONFLICT,
+        error: error.to_owned(),
+    };
+    let signals = shared.restart_signals().ok_or_else(|| {
+        conflict(
+            "this daemon has no keeper that could start it anew; `weir-switchd --keeper` has, and so have the systemd units",
+        )
+    })?;
+    if shared.stage() != Stage::Running {
+        return Err(conflict("the daemon ends already"));
+    }
+    if let Some(reloader) = shared.reloader() {
+        // A file that is not legal would end the switch.
+        reloader.check().await?;
+    }
+    signals
+        .try_send(Signal::Restart)
+        .map_err(|_| conflict("the daemon is busy with other signals; try again"))?;
+    let pid = std::process::id();
+    Ok(Json(Restarting { pid }))
+}

@@ -1,0 +1,109 @@
+//! Frames that could not leave before the loop's end, for the switch that stands here next.
+
+use weir_core::wire::ethernet::EthernetView;
+use weir_core::{Bytes, Command, DropReason, Frame, FrameHandle, Instant, PortId};
+
+use super::super::io::Io;
+use super::super::messages::LeftFrame;
+use super::super::pool::Chunk;
+use super::Worker;
+
+impl<I: Io> Worker<I> {
+    /// Takes all frames out of the switch, those of a flow in the order in which they would have left. One that waits at
+    /// several ports comes once, and is then for all of them again.
+    pub(super) fn take_left(&mut self, now: Instant) -> Vec<LeftFrame> {
+        // Nothing else is left to discard: a round has just ended.
+        if self.switch.apply(now, Command::GiveUpAll).is_err() {
+            return Vec::new();
+        }
+        let mut left = Vec::new();
+        while let Some(discarded) = self.switch.poll_discarded() {
+            let (meta, bytes) = self.io.whole(discarded.handle.0, &mut self.whole);
+            left.push(LeftFrame {
+                ingress: discarded.ingress,
+                priority: discarded.priority,
+                flow_hash: meta.map_or(0, |meta| meta.flow_hash),
+                bytes: bytes.to_vec(),
+            });
+        }
+        left
+    }
+
+    /// Has the switch take frames as if they came in now. What it refuses is counted as from the wire.
+    pub(super) fn inject(&mut self, now: Instant, frames: Vec<LeftFrame>) {
+        for frame in frames {
+            let port = frame.ingress.index();
+            let Some(first) = self.store(port, &frame.bytes) else {
+                self.switch
+                    .count_drop(frame.ingress, DropReason::Unclassified);
+                self.accounts.note_lent(port, 1);
+                self.accounts.note_refused(port, DropReason::Unclassified);
+                continue;
+            };
+            match self.receive_stored(now, first, &frame) {
+                Ok(()) => self.accounts.note_admitted(port, first),
+                Err(reason) => {
+                    self.accounts.note_refused(port, reason);
+                    self.give_back(first);
+                }
+            }
+        }
+    }
+
+    fn receive_stored(
+        &mut self,
+        now: Instant,
+        first: Chunk,
+        frame: &LeftFrame,
+    ) -> Result<(), DropReason> {
+        let ingress: PortId = frame.ingress;
+        let Ok(ethernet) = EthernetView::new_checked(&frame.bytes) else {
+            self.switch.count_drop(ingress, DropReason::Unclassified);
+            return Err(DropReason::Unclassified);
+        };
+        let frame = Frame {
+            handle: FrameHandle(first),
+            length: Bytes::new(frame.bytes.len() as u64),
+            priority: frame.priority,
+            destination: ethernet.destination(),
+            source: ethernet.source(),
+            flow_hash: frame.flow_hash,
+        };
+        // A mark for congestion at the arrival was set when it arrived.
+        self.switch.receive(now, ingress, frame).map(|_| ())
+    }
+
+    /// Puts a frame into chunks of its own, and books them as if the kernel had received into them. `None` when there is
+    /// no room.
+    fn store(&mut self, port: usize, bytes: &[u8]) -> Option<Chunk> {
+        let mut chunks = Vec::new();
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let mut length = 0;
+            let chunk = self.pool.take_for_receive();
+            let is_written = chunk.is_some_and(|chunk| {
+                chunks.push(chunk);
+                self.io.write(chunk, &mut |buffer| {
+                    length = rest.len().min(buffer.len());
+                    buffer
+                        .get_mut(..length)?
+                        .copy_from_slice(rest.get(..length)?);
+                    (length > 0).then_some(length)
+                })
+            });
+            if !is_written {
+                chunks.iter().for_each(|chunk| self.pool.give_back(*chunk));
+                return None;
+            }
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        self.io.chain(&chunks);
+        let (first, further) = chunks.split_first()?;
+        self.stats.rx_frames += 1;
+        self.accounts.note_lent(port, chunks.len());
+        for chunk in further {
+            self.accounts.note_further(port, *chunk);
+        }
+        Some(*first)
+    }
+}

@@ -1,0 +1,161 @@
+//! Frames that a switch leaves for the one that stands in its place next, in a file of the run directory.
+//!
+//! After eight bytes that say so: for each frame the length of its ingress port's name (1 B), its priority (1 B), its flow
+//! hash (4 B), its own length (4 B), the name, and the frame; numbers big-endian. Ports go by name, since the next
+//! configuration may have others.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use weir_core::{PortId, Priority};
+
+use crate::dataplane::messages::LeftFrame;
+
+const NAME: &str = "left-frames";
+const MAGIC: &[u8; 8] = b"WEIRLF1\n";
+const HEADER_LENGTH: usize = 10;
+
+/// Where they are.
+pub fn path(run_dir: &Path) -> PathBuf {
+    run_dir.join(NAME)
+}
+
+/// Writes them for whoever starts in `run_dir` next; `names` are the ports'.
+///
+/// # Errors
+///
+/// When there is no room, or a name or frame is longer than any.
+pub fn write(run_dir: &Path, frames: &[LeftFrame], names: &[&str]) -> io::Result<()> {
+    let too_long = |_| io::Error::from(io::ErrorKind::InvalidInput);
+    let mut bytes = MAGIC.to_vec();
+    for frame in frames {
+        let name = names.get(frame.ingress.index()).copied().unwrap_or("");
+        bytes.push(u8::try_from(name.len()).map_err(too_long)?);
+        bytes.push(frame.priority.get());
+        bytes.extend(frame.flow_hash.to_be_bytes());
+        let length = u32::try_from(frame.bytes.len()).map_err(too_long)?;
+        bytes.extend(length.to_be_bytes());
+        bytes.extend(name.as_bytes());
+        bytes.extend(&frame.bytes);
+    }
+    let path = path(run_dir);
+    remove(&path)?;
+    // What hosts say to each other is nobody else's.
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(&bytes)
+}
+
+/// Reads them and removes the file. Frames of ports that are no more are lost, and so is all behind what cannot be read;
+/// the log says so.
+pub fn take(run_dir: &Path, names: &[&str]) -> Vec<LeftFrame> {
+    let path = path(run_dir);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            tracing::error!(%error, path = %path.display(), "what the switch before has left is lost");
+            return Vec::new();
+        }
+    };
+    if let Err(error) = remove(&path) {
+        tracing::warn!(%error, path = %path.display(), "cannot remove the file");
+    }
+    let Some(mut rest) = bytes.strip_prefix(MAGIC) else {
+        tracing::error!(path = %path.display(), "what the switch before has left is of another kind and lost");
+        return Vec::new();
+    };
+    let mut frames = Vec::new();
+    let mut lost = 0u64;
+    while let Some((name, frame)) = next(&mut rest) {
+        let known = names.iter().position(|known| known.as_bytes() == name);
+        match known.and_then(PortId::from_index) {
+            Some(ingress) => frames.push(LeftFrame { ingress, ..frame }),
+            None => lost += 1,
+        }
+    }
+    if lost > 0 || !rest.is_empty() {
+        tracing::error!(
+            frames = lost,
+            bytes = rest.len(),
+            "frames of the switch before are lost"
+        );
+    }
+    frames
+}
+
+/// The ingress port's name, and the frame with any ingress port.
+fn next<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], LeftFrame)> {
+    let (header, behind) = rest.split_first_chunk::<HEADER_LENGTH>()?;
+    let [name, priority, h0, h1, h2, h3, l0, l1, l2, l3] = *header;
+    let length = u32::from_be_bytes([l0, l1, l2, l3]) as usize;
+    let (name, behind) = behind.split_at_checked(name.into())?;
+    let (bytes, behind) = behind.split_at_checked(length)?;
+    *rest = behind;
+    let frame = LeftFrame {
+        ingress: PortId::new(0),
+        priority: Priority::from_low_bits(priority),
+        flow_hash: u32::from_be_bytes([h0, h1, h2, h3]),
+        bytes: bytes.to_vec(),
+    };
+    Some((name, frame))
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn frame() -> impl Strategy<Value = LeftFrame> {
+        let bytes = prop::collection::vec(any::<u8>(), 0..200);
+        (0..3u8, 0..8u8, any::<u32>(), bytes).prop_map(|(port, priority, flow_hash, bytes)| {
+            LeftFrame {
+                ingress: PortId::new(port),
+                priority: Priority::from_low_bits(priority),
+                flow_hash,
+                bytes,
+            }
+        })
+    }
+
+    proptest! {
+        /// Each comes to the port of its name, once; those of a port that is no more do not come.
+        #[test]
+        fn what_is_written_is_taken(frames in prop::collection::vec(frame(), 0..20)) {
+            let directory = tempfile::tempdir().unwrap();
+            write(directory.path(), &frames, &["a", "second", "c"]).unwrap();
+            let taken = take(directory.path(), &["c", "a"]);
+            let expected: Vec<_> = frames
+                .into_iter()
+                .filter(|frame| frame.ingress != PortId::new(1))
+                .map(|frame| LeftFrame {
+                    ingress: PortId::new(u8::from(frame.ingress == PortId::new(0))),
+                    ..frame
+                })
+                .collect();
+            prop_assert_eq!(taken, expected);
+            prop_assert_eq!(take(directory.path(), &["c", "a"]), []);
+        }
+
+        /// A file that was cut off or changed harms nobody.
+        #[test]
+        fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..300), is_ours: bool) {
+            let directory = tempfile::tempdir().unwrap();
+            let mut file = if is_ours { MAGIC.to_vec() } else { Vec::new() };
+            file.extend(bytes);
+            std::fs::write(path(directory.path()), file).unwrap();
+            take(directory.path(), &["a", ""]);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Neighbours held by pauses that a thread of the keeper sends through packet sockets: they need no switch.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use nix::sys::socket::{send, MsgFlags};
+
+use super::link::{HeldLink, ResumedLink};
+use crate::dataplane::packet_socket;
+
+/// Neighbours that are held until this is dropped.
+#[derive(Debug)]
+pub struct Hold {
+    began: Instant,
+    /// Each message is for a pause at once; its end is for none any more.
+    again: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Hold {
+    /// Every neighbour has been told to pause when this returns.
+    ///
+    /// # Errors
+    ///
+    /// When a socket cannot be had. A device that is gone has no neighbour, and one that is down none that sends.
+    pub fn begin(links: Vec<HeldLink>) -> io::Result<Self> {
+        let mut held = Vec::with_capacity(links.len());
+        for link in links {
+            match packet_socket::open_for_sending(link.ifindex) {
+                Ok(socket) => held.push(Held {
+                    socket,
+                    due: Instant::now(),
+                    link,
+                }),
+                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let began = Instant::now();
+        held.iter_mut().for_each(|link| link.refresh(began));
+        let (again, asked) = mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name("weir-hold".to_owned())
+            .spawn(move || keep_on(held, &asked))?;
+        Ok(Self {
+            began,
+            again: Some(again),
+            thread: Some(thread),
+        })
+    }
+
+    /// When the first pause was sent.
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// Pauses the neighbours now. The switch was the last to speak to them, and its Feedback is no pause to those that
+    /// understand it.
+    pub fn refresh(&self) {
+        if let Some(again) = &self.again {
+            let _ = again.send(());
+        }
+    }
+
+    /// Holds nobody any more, and tells these neighbours so; others go on when their pause is over. For how long they were
+    /// held.
+    pub fn end(mut self, resumed: &[ResumedLink]) -> Duration {
+        // No pause comes after this.
+        self.release();
+        for link in resumed {
+            // Without the device there is no neighbour.
+            if let Ok(socket) = packet_socket::open_for_sending(link.ifindex) {
+                let _ = send(socket.as_raw_fd(), &link.frame, MsgFlags::MSG_DONTWAIT);
+            }
+        }
+        self.began.elapsed()
+    }
+
+    fn release(&mut self) {
+        drop(self.again.take());
+        if let Some(thread) = self.thread.take() {
+            // It cannot panic, and if it had, pauses run out.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+#[derive(Debug)]
+struct Held {
+    socket: OwnedFd,
+    due: Instant,
+    link: HeldLink,
+}
+
+impl Held {
+    fn refresh(&mut self, now: Instant) {
+        self.due = now + Duration::from_micros(self.link.refresh_micros.max(1));
+        // A device that is down or gone has nobody to hold; a full queue is tried again with the next refresh.
+        let _ = send(
+            self.socket.as_raw_fd(),
+            &self.link.pause,
+            MsgFlags::MSG_DONTWAIT,
+        );
+    }
+}
+
+/// Refreshes every pause until nobody can ask any more.
+fn keep_on(mut held: Vec<Held>, asked: &mpsc::Receiver<()>) {
+    let mut is_asked = false;
+    loop {
+        let now = Instant::now();
+        for link in held.iter_mut().filter(|link| is_asked || link.due <= now) {
+            link.refresh(now);
+        }
+        let next = held.iter().map(|link| link.due).min();
+        let outcome = match next {
+            Some(due) => asked.recv_timeout(due.saturating_duration_since(Instant::now())),
+            None => asked.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match outcome {
+            Ok(()) => is_asked = true,
+            Err(RecvTimeoutError::Timeout) => is_asked = false,
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+}

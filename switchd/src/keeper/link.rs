@@ -1,0 +1,327 @@
+//! Between the keeper and the switch: a line of JSON for each message. A keeper may be older than the switch that it has
+//! started: messages may be added, and fields that may be missing.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream as StdStream;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::UnixStream;
+use weir_core::switch::{LevelGauges, PriorityGauges};
+use weir_core::wire::ethernet::FRAME_LENGTH_MIN;
+use weir_core::wire::mac_control::MacControl;
+use weir_core::{Priority, Quanta};
+
+use crate::cli::Kept;
+use crate::control::info::{PortInfo, SwitchInfo};
+use crate::dataplane::messages::PortSnapshot;
+
+/// A longer line is none of ours: 256 ports take less.
+const LINE_BYTES_MAX: usize = 256 * 1024;
+/// How long the keeper may take to answer.
+const ANSWER_WAIT: Duration = Duration::from_secs(2);
+/// Of the time that a pause lasts, it is told again after this part.
+const REFRESHES_PER_PAUSE: u32 = 4;
+/// Shorter than this no timer is kept.
+const REFRESH_MIN: Duration = Duration::from_micros(50);
+/// The Feedback of a switch that drains ends a pause at a neighbour that speaks Levels; it counts for some refreshes, and the
+/// pause must be told again before it does not.
+const REFRESH_MAX: Duration = Duration::from_millis(10);
+
+/// What the switch tells the keeper.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToKeeper {
+    /// To hold the neighbours, from now until the next [`ToKeeper::Ready`].
+    Hold {
+        /// One for each neighbour.
+        links: Vec<HeldLink>,
+    },
+    /// The switch has ended, and so many frames of lossless classes were left in it.
+    Left {
+        /// How many.
+        frames: u64,
+    },
+    /// The switch forwards.
+    Ready {
+        /// What lets neighbours go on; others are held by the switch itself, or until their pause is over.
+        resumed: Vec<ResumedLink>,
+    },
+}
+
+/// What the keeper answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FromKeeper {
+    /// The neighbours are held.
+    Held,
+    /// The neighbours were held for a switch that was ready just now, and may go on.
+    Released {
+        /// From the first pause to the last, in µs.
+        held_micros: u64,
+        /// Frames that the switch before could not send.
+        lost_frames: u64,
+    },
+}
+
+/// How one neighbour is held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldLink {
+    /// The device's index.
+    pub ifindex: u32,
+    /// The whole frame that holds it.
+    pub pause: Vec<u8>,
+    /// Between two of them, in µs.
+    pub refresh_micros: u64,
+}
+
+/// How one neighbour is told to go on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResumedLink {
+    /// The device's index.
+    pub ifindex: u32,
+    /// The whole frame.
+    pub frame: Vec<u8>,
+}
+
+/// A restart, as the switch that came of it knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restarted {
+    /// For how long neighbours were held.
+    pub held: Duration,
+    /// Frames that were in the switch before and could not leave in time.
+    pub lost_frames: u64,
+}
+
+/// How all neighbours of a switch are held: every lossless class by PFC, whatever else a link speaks, since everybody obeys
+/// that.
+pub fn held_links(info: &SwitchInfo, pause_time: Quanta) -> Vec<HeldLink> {
+    info.ports
+        .iter()
+        .map(|port| {
+            let span = Duration::from_nanos(pause_time.at(port.rate).as_nanos());
+            let refresh = (span / REFRESHES_PER_PAUSE).clamp(REFRESH_MIN, REFRESH_MAX);
+            HeldLink {
+                ifindex: port.ifindex,
+                pause: pfc(port, info.lossless(), pause_time),
+                refresh_micros: refresh.as_micros() as u64,
+            }
+        })
+        .collect()
+}
+
+/// Which neighbours go on, now that a switch is there which has these gauges: classes that it does not hold itself.
+pub fn resumed_links(info: &SwitchInfo, ports: &[PortSnapshot]) -> Vec<ResumedLink> {
+    let held_by_switch = |gauges: &PriorityGauges| {
+        let is_closed = |levels: LevelGauges| levels.feedback_sent >= levels.depth;
+        gauges.pausing || gauges.levels.is_some_and(is_closed)
+    };
+    info.ports
+        .iter()
+        .zip(ports)
+        .map(|(port, snapshot)| {
+            let free = info
+                .lossless()
+                .filter(|priority| !held_by_switch(&snapshot.gauges[priority.index()]));
+            ResumedLink {
+                ifindex: port.ifindex,
+                frame: pfc(port, free, Quanta::ZERO),
+            }
+        })
+        .collect()
+}
+
+/// A whole PFC frame with one pause time for several classes.
+fn pfc(port: &PortInfo, priorities: impl Iterator<Item = Priority>, quanta: Quanta) -> Vec<u8> {
+    let mut times = [None; Priority::ALL.len()];
+    for priority in priorities {
+        times[priority.index()] = Some(quanta);
+    }
+    let mut frame = vec![0; FRAME_LENGTH_MIN];
+    let length = MacControl::Pfc { times }.emit(port.address, &mut frame);
+    frame.truncate(length.unwrap_or_default());
+    frame
+}
+
+/// The switch's end.
+#[derive(Debug)]
+pub struct KeeperLink {
+    reader: BufReader<OwnedReadHalf>,
+    writer: OwnedWriteHalf,
+    line: Vec<u8>,
+}
+
+impl KeeperLink {
+    /// By standard input, which the keeper has made a socket.
+    ///
+    /// # Errors
+    ///
+    /// When it is none.
+    pub fn by_standard_input() -> io::Result<Self> {
+        let descriptor = io::stdin().as_fd().try_clone_to_owned()?;
+        let stream = StdStream::from(descriptor);
+        // Asks whether it is a socket at all.
+        stream.peer_addr()?;
+        stream.set_nonblocking(true)?;
+        let (reader, writer) = UnixStream::from_std(stream)?.into_split();
+        Ok(Self {
+            reader: BufReader::new(reader),
+            writer,
+            line: Vec::new(),
+        })
+    }
+
+    /// Has the neighbours held; they are when this returns.
+    ///
+    /// # Errors
+    ///
+    /// When the keeper does not answer.
+    pub async fn hold(&mut self, links: Vec<HeldLink>) -> io::Result<()> {
+        write_line(&mut self.writer, &ToKeeper::Hold { links }).await?;
+        match self.answer().await? {
+            FromKeeper::Held => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Says what was left in the switch at its end.
+    ///
+    /// # Errors
+    ///
+    /// When the keeper is gone.
+    pub async fn left(&mut self, frames: u64) -> io::Result<()> {
+        write_line(&mut self.writer, &ToKeeper::Left { frames }).await
+    }
+
+    /// Says that the switch forwards, and for one that stands where another stood gives what that took.
+    ///
+    /// # Errors
+    ///
+    /// When the keeper does not answer.
+    pub async fn ready(
+        &mut self,
+        kept: Kept,
+        resumed: Vec<ResumedLink>,
+    ) -> io::Result<Option<Restarted>> {
+        write_line(&mut self.writer, &ToKeeper::Ready { resumed }).await?;
+        if kept == Kept::First {
+            return Ok(None);
+        }
+        match self.answer().await? {
+            FromKeeper::Released {
+                held_micros,
+                lost_frames,
+            } => Ok(Some(Restarted {
+                held: Duration::from_micros(held_micros),
+                lost_frames,
+            })),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Waits until the keeper is gone, or says what it was not asked for.
+    pub async fn gone(&mut self) {
+        let _ = read_line::<FromKeeper>(&mut self.reader, &mut self.line).await;
+    }
+
+    async fn answer(&mut self) -> io::Result<FromKeeper> {
+        let answer = read_line(&mut self.reader, &mut self.line);
+        match tokio::time::timeout(ANSWER_WAIT, answer).await {
+            Ok(Ok(Some(answer))) => Ok(answer),
+            Ok(Ok(None)) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+}
+
+fn unexpected(answer: &FromKeeper) -> io::Error {
+    io::Error::other(format!("the keeper says {answer:?}"))
+}
+
+/// The next message; `None` at the end. What was read of one stays in `line` when this is dropped.
+pub(super) async fn read_line<T: DeserializeOwned>(
+    reader: &mut (impl AsyncBufRead + Unpin),
+    line: &mut Vec<u8>,
+) -> io::Result<Option<T>> {
+    loop {
+        let read = reader.fill_buf().await?;
+        if read.is_empty() {
+            return Ok(None);
+        }
+        let end = read.iter().position(|byte| *byte == b'\n');
+        let taken = end.map_or(read.len(), |end| end + 1);
+        line.extend_from_slice(&read[..taken]);
+        reader.consume(taken);
+        if line.len() > LINE_BYTES_MAX {
+            return Err(io::Error::other("a message is too long"));
+        }
+        if end.is_some() {
+            let message = serde_json::from_slice(line);
+            line.clear();
+            return Ok(Some(message?));
+        }
+    }
+}
+
+pub(super) async fn write_line(
+    writer: &mut (impl AsyncWrite + Unpin),
+    message: &impl Serialize,
+) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    writer.write_all(&line).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn messages_come_whole_and_in_order() {
+        let hold = ToKeeper::Hold {
+            links: vec![HeldLink {
+                ifindex: 7,
+                pause: vec![1, 2],
+                refresh_micros: 50,
+            }],
+        };
+        let ready = ToKeeper::Ready {
+            resumed: vec![ResumedLink {
+                ifindex: 7,
+                frame: vec![3],
+            }],
+        };
+        let messages = [hold, ToKeeper::Left { frames: 3 }, ready];
+        let (mut here, there) = tokio::io::duplex(16);
+        let sent = messages.clone();
+        let send = tokio::spawn(async move {
+            for message in &sent {
+                write_line(&mut here, message).await.unwrap();
+            }
+        });
+        let mut reader = BufReader::with_capacity(5, there);
+        let mut line = Vec::new();
+        for message in messages {
+            let read = read_line(&mut reader, &mut line).await.unwrap();
+            assert_eq!(read, Some(message));
+        }
+        send.await.unwrap();
+        let end: Option<ToKeeper> = read_line(&mut reader, &mut line).await.unwrap();
+        assert_eq!(end, None);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_message_or_never_ends_is_refused() {
+        let mut line = Vec::new();
+        let read = read_line::<ToKeeper>(&mut &b"{\"go\":1}\n"[..], &mut line).await;
+        assert!(read.is_err());
+        let endless = vec![b' '; LINE_BYTES_MAX + 1];
+        let read = read_line::<ToKeeper>(&mut &endless[..], &mut line).await;
+        assert!(read.is_err());
+    }
+}

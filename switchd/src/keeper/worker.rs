@@ -1,0 +1,91 @@
+//! The switch's process, as the keeper sees it.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
+use tokio::io::BufReader;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::UnixStream;
+
+use crate::cli::Kept;
+
+use super::link::{read_line, write_line, FromKeeper, ToKeeper};
+
+/// One process, and the socket to it.
+pub(super) struct Worker {
+    child: Child,
+    reader: BufReader<OwnedReadHalf>,
+    writer: OwnedWriteHalf,
+    line: Vec<u8>,
+    /// It has closed its end.
+    is_silent: bool,
+}
+
+impl Worker {
+    /// In a process group of its own, so that a terminal's Ctrl-C comes to it once, by the keeper.
+    pub(super) fn start(program: &Path, arguments: &[OsString], kept: Kept) -> io::Result<Self> {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let child = Command::new(program)
+            .args(arguments)
+            .args(["--kept", kept.name()])
+            // The service manager watches the keeper's process, and hears the switch's.
+            .env_remove("WATCHDOG_PID")
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .process_group(0)
+            .spawn()?;
+        let (reader, writer) = UnixStream::from_std(ours)?.into_split();
+        Ok(Self {
+            child,
+            reader: BufReader::new(reader),
+            writer,
+            line: Vec::new(),
+            is_silent: false,
+        })
+    }
+
+    /// How it has ended, if it has.
+    pub(super) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+
+    /// Passes a signal on.
+    pub(super) fn signal(&self, signal: Signal) {
+        // One that has ended already does not mind.
+        let _ = kill(Pid::from_raw(self.child.id() as i32), signal);
+    }
+
+    /// The next message; never comes from one that has closed its end. May be dropped and called again.
+    pub(super) async fn message(&mut self) -> io::Result<ToKeeper> {
+        while !self.is_silent {
+            match read_line(&mut self.reader, &mut self.line).await? {
+                Some(message) => return Ok(message),
+                None => self.is_silent = true,
+            }
+        }
+        std::future::pending().await
+    }
+
+    /// Answers. One that is gone is seen by its end.
+    pub(super) async fn tell(&mut self, message: &FromKeeper) -> io::Result<()> {
+        match write_line(&mut self.writer, message).await {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            outcome => outcome,
+        }
+    }
+}
+
+impl Drop for Worker {
+    /// A keeper that fails leaves no switch behind that nobody looks after.
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.signal(Signal::SIGTERM);
+        }
+    }
+}

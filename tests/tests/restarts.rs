@@ -1,0 +1,132 @@
+//! Switches that their keepers start anew under traffic: no frame of a lossless class is lost, overtaken or changed.
+
+mod support;
+
+use nix::sys::signal::Signal;
+use support::faults::Scene;
+use support::{until, PATIENT_DETECTION};
+
+/// Restarts in one test.
+const RESTARTS: usize = 5;
+
+/// Every switch of it has a keeper.
+fn kept(file: &str, overrides: &[&str]) -> Scene {
+    let mut all = vec![PATIENT_DETECTION];
+    all.extend(overrides);
+    let mut scene = Scene::new(file, &all, |_| ());
+    // What was sent before is no part of the sum.
+    let _ = scene.reports();
+    for switch in &mut scene.stage.switches {
+        switch
+            .start_with_keeper()
+            .unwrap_or_else(|error| panic!("{error:#}"));
+    }
+    scene.start_hosts();
+    scene
+}
+
+/// One after the other, `rounds` times, while hosts send.
+fn restart_all(scene: &mut Scene, rounds: usize) {
+    let count = scene.stage.switches.len();
+    for round in 0..rounds * count {
+        scene.wait_for_all(50);
+        let switch = scene.switch(round % count);
+        let restart = switch.restart();
+        let restart = restart.unwrap_or_else(|error| panic!("{error:#}"));
+        eprintln!("{}: {restart:?}", switch.name);
+        assert_eq!(restart.lost_frames, 0, "{}", switch.name);
+    }
+    scene.wait_for_all(50);
+}
+
+#[test]
+fn a_line_loses_nothing() {
+    let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
+    restart_all(&mut scene, RESTARTS);
+    scene.balance().assert_lossless();
+    scene.end();
+}
+
+#[test]
+fn a_ring_with_levels_loses_nothing() {
+    let mut scene = kept("ring4.toml", &["class.lossless.mode=level"]);
+    restart_all(&mut scene, 2);
+    scene.balance().assert_lossless();
+    scene.end();
+}
+
+#[test]
+fn a_ring_with_the_breaker_loses_nothing() {
+    let mut scene = kept("ring4.toml", &["deadlock.policy=breaker"]);
+    restart_all(&mut scene, 2);
+    scene.balance().assert_lossless();
+    scene.end();
+}
+
+/// A file that would end the switch is refused; one that is good is what the new switch has.
+#[test]
+fn the_new_switch_has_the_file_as_it_is_and_a_bad_file_restarts_nothing() {
+    let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
+    scene.wait_for_all(50);
+    let switch = scene.switch(1);
+    let file = switch.config_file().to_owned();
+    let good = std::fs::read_to_string(&file).unwrap();
+    let before = switch.status().unwrap().pid;
+    std::fs::write(&file, format!("{good}\n[nonsense]\n")).unwrap();
+    let refused = format!("{:#}", switch.restart().unwrap_err());
+    assert!(refused.contains("nonsense"), "{refused}");
+    let moved = good.replace("run-dir = \"", "run-dir = \"/run/elsewhere");
+    assert_ne!(moved, good);
+    std::fs::write(&file, moved).unwrap();
+    let refused = format!("{:#}", switch.restart().unwrap_err());
+    assert!(refused.contains("run-dir"), "{refused}");
+    assert_eq!(switch.status().unwrap().pid, before);
+
+    let history = switch.config.dataplane.history_length;
+    let other = format!("history-length = {history}");
+    assert!(good.contains(&other), "{good}");
+    std::fs::write(&file, good.replace(&other, "history-length = 17")).unwrap();
+    switch.restart().unwrap_or_else(|error| panic!("{error:#}"));
+    until("the history is as short as the file says", || {
+        let samples = switch.history().unwrap();
+        (samples.len() <= 17 && samples.last().is_some_and(|last| last.sequence > 17)).then_some(())
+    });
+    scene.wait_for_all(50);
+    scene.balance().assert_lossless();
+    scene.end();
+}
+
+/// The keeper is killed: the switch ends as if it were asked to, and leaves nothing behind.
+#[test]
+fn a_switch_without_its_keeper_ends() {
+    let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
+    let switch = scene.switch(1);
+    let worker = switch.status().unwrap().pid;
+    assert_ne!(switch.pid(), Some(worker));
+    switch.process().unwrap().signal(Signal::SIGKILL);
+    until("the switch has ended", || {
+        let is_gone = !std::path::Path::new(&format!("/proc/{worker}")).exists();
+        is_gone.then_some(())
+    });
+    assert!(!switch.config.run_dir.exists());
+    let _ = switch.end_process();
+    switch.start_process().unwrap();
+    switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
+    scene.wait_for_all(50);
+    scene.end();
+}
+
+/// Without a keeper a restart is refused, and says what would help.
+#[test]
+fn a_switch_that_has_no_keeper_refuses() {
+    let mut scene = Scene::new(
+        "gateway.toml",
+        &["class.lossless.mode=pfc", PATIENT_DETECTION],
+        |_| (),
+    );
+    let refused = format!("{:#}", scene.switch(0).restart().unwrap_err());
+    assert!(refused.contains("--keeper"), "{refused}");
+    scene.wait_for_all(50);
+    scene.balance().assert_lossless();
+    scene.end();
+}
