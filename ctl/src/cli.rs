@@ -1,15 +1,19 @@
 //! The command line.
 
+mod pfcwd;
+mod route;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-
-use weir_core::MacAddress;
+use clap::{Args, Parser, Subcommand};
 
 use crate::capture::cli::{CaptureArguments, CAPTURE_HELP};
 use crate::plan::cli::PlanArguments;
 use crate::target::{Target, TargetError};
+
+pub use pfcwd::{PfcwdCommand, PfcwdShow};
+pub use route::{FlowHash, RouteCommand};
 
 /// Exit status when what was asked about is bad, or was not found.
 pub const EXIT_BAD: u8 = 1;
@@ -334,209 +338,6 @@ impl Command {
             } => true,
             Self::Events { follow, .. } => !follow,
             _ => false,
-        }
-    }
-}
-
-/// `switchctl route …`.
-#[derive(Debug, Subcommand)]
-pub enum RouteCommand {
-    /// All routes and pins, or one route with its buckets.
-    #[command(after_help = "\
-A destination's group is one port or several equally good ones. With several, a flow belongs to bucket
-(flow hash modulo the number of buckets), and each bucket to one port: `port (n)` has n of them. A pin
-takes one flow out of its bucket; `by` says whether an operator or a reroute did it.
-
-Examples:
-  switchctl route list
-  switchctl route list 02:00:00:00:00:01")]
-    List {
-        /// Only this one, with the port of every bucket.
-        destination: Option<MacAddress>,
-    },
-    /// Set the ports of a destination, new or known.
-    #[command(after_help = "\
-Name equally good ways only: the switch does not know where the ports lead. The buckets are dealt anew
-round the ports, and pins stay whose port is among them. Frames that wait leave where they wait. The
-change is lost when the daemon ends: write it to the configuration too.
-
-Examples:
-  switchctl route set 02:00:00:00:00:01 s2,s4
-  switchctl route set 02:00:00:00:00:01 s2,s4 --buckets 256")]
-    Set {
-        /// The destination.
-        destination: MacAddress,
-        /// Its ports.
-        #[arg(value_name = "PORT[,PORT…]", value_delimiter = ',', required = true)]
-        ports: Vec<String>,
-        /// Buckets, from the number of ports to 4096. Default: 64.
-        #[arg(long, value_name = "NUMBER")]
-        buckets: Option<u16>,
-    },
-    /// Move one bucket to another port of the group.
-    #[command(after_help = "\
-The flows in the bucket go by that port from now on. Later frames of a flow may overtake earlier ones on
-the other way.
-
-Example:
-  switchctl route move-bucket 02:00:00:00:00:01 17 s4")]
-    MoveBucket {
-        /// The destination.
-        destination: MacAddress,
-        /// Which bucket, from 0.
-        bucket: u16,
-        /// The port that it belongs to from now on.
-        port: String,
-    },
-    /// Pin one flow to a port of the group, whatever its bucket says.
-    #[command(after_help = "\
-`switchctl flows` shows the hashes. A pin stays until it is taken away or its port leaves the group.
-
-Example:
-  switchctl route pin 02:00:00:00:00:01 5be3f2c9 s4")]
-    Pin {
-        /// The destination.
-        destination: MacAddress,
-        /// The flow's hash, in hexadecimal digits.
-        flow_hash: FlowHash,
-        /// The port that it goes by from now on.
-        port: String,
-    },
-    /// Let a pinned flow go by its bucket again.
-    #[command(after_help = "\
-Example:
-  switchctl route unpin 02:00:00:00:00:01 5be3f2c9")]
-    Unpin {
-        /// The destination.
-        destination: MacAddress,
-        /// The flow's hash, in hexadecimal digits.
-        flow_hash: FlowHash,
-    },
-    /// Forget a destination, its buckets and its pins.
-    #[command(after_help = "\
-Frames to it are dropped from then on (`no_route`), or flooded where the switch learns.
-
-Example:
-  switchctl route remove 02:00:00:00:00:01")]
-    Remove {
-        /// The destination.
-        destination: MacAddress,
-    },
-}
-
-/// A flow's hash as `switchctl flows` writes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowHash(pub u32);
-
-impl std::str::FromStr for FlowHash {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let is_hexadecimal = text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let parsed = u32::from_str_radix(text, 16).ok();
-        parsed.filter(|_| is_hexadecimal).map(Self).ok_or_else(|| {
-            "write up to eight hexadecimal digits, as `switchctl flows` shows them".to_owned()
-        })
-    }
-}
-
-/// `switchctl pfcwd …`.
-#[derive(Debug, Subcommand)]
-pub enum PfcwdCommand {
-    /// What is watched, and what was found.
-    #[command(subcommand)]
-    Show(PfcwdShow),
-    /// Watch ports for PFC storms from now on, in this way; `all` means every port.
-    #[command(after_help = "\
-A neighbour that holds a lossless queue for DETECTION_TIME, with frames waiting and none leaving, stalls it.
-A host that does so makes a storm. A switch does only when it is known (by LLDP, or `neighbour =
-\"regular\"`) not to tell storms from loops itself. The change lasts until the daemon ends; `[pfcwd]` in its
-file is for good.
-
-Examples:
-  switchctl pfcwd start --action drop all 400 --restoration-time 400
-  switchctl pfcwd start --action alert h1 h2 200")]
-    Start {
-        /// While a storm lasts: drop what is for the queue, ignore the pause, or only tell.
-        #[arg(long, short, value_enum, default_value_t = PfcwdAction::Drop)]
-        action: PfcwdAction,
-        /// A storm is over after this long without a pause. Default: twice DETECTION_TIME.
-        #[arg(long, short, value_name = "MILLISECONDS",
-              value_parser = clap::value_parser!(u64).range(100..=60_000))]
-        restoration_time: Option<u64>,
-        /// Ports, or `all`.
-        #[arg(value_name = "PORT", required = true, num_args = 1..)]
-        ports: Vec<String>,
-        /// In milliseconds.
-        #[arg(required = true, value_parser = clap::value_parser!(u64).range(100..=5_000))]
-        detection_time: u64,
-    },
-    /// Watch every port with SONiC's default: drop, 200 ms, 200 ms.
-    #[command(
-        name = "start_default",
-        after_help = "\
-Example:
-  switchctl pfcwd start_default"
-    )]
-    StartDefault,
-    /// Watch ports no longer, and end their storms; every port without a name.
-    #[command(after_help = "\
-Example:
-  switchctl pfcwd stop h1")]
-    Stop {
-        /// Ports.
-        #[arg(value_name = "PORT")]
-        ports: Vec<String>,
-    },
-}
-
-/// `switchctl pfcwd show …`.
-#[derive(Debug, Subcommand)]
-pub enum PfcwdShow {
-    /// Times and action of each port.
-    #[command(after_help = "\
-Example:
-  switchctl pfcwd show config")]
-    Config {
-        /// Only these.
-        #[arg(value_name = "PORT")]
-        ports: Vec<String>,
-    },
-    /// Storms of each queue, `PORT:PRIORITY`.
-    #[command(after_help = "\
-`tx ok` left while a storm's pause was ignored, `drop` was dropped because of a storm.
-
-Examples:
-  switchctl pfcwd show stats
-  switchctl --json pfcwd show stats | jq -r '.[] | select(.status == \"stormed\") | .port'")]
-    Stats {
-        /// Only these.
-        #[arg(value_name = "PORT")]
-        ports: Vec<String>,
-        /// Also queues that never saw a storm.
-        #[arg(long, short)]
-        empty: bool,
-    },
-}
-
-/// What is done about a storm.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum PfcwdAction {
-    /// Drop what waits and what arrives.
-    Drop,
-    /// Ignore the pause.
-    Forward,
-    /// Tell.
-    Alert,
-}
-
-impl PfcwdAction {
-    /// Its name in the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Drop => "drop",
-            Self::Forward => "forward",
-            Self::Alert => "alert",
         }
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use support::{info, settings, FakeDataplane, LIMIT};
+use support::{certificate, info, settings, FakeDataplane, LIMIT};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use weir_config::daemon::{read_socket, ApiConfig, MetricsConfig, TlsFiles};
@@ -207,32 +207,6 @@ async fn a_group_that_is_not_there_is_refused_with_a_remedy() {
     assert!(!directory.path().join("run").exists());
 }
 
-/// A certificate for 127.0.0.1 and its key.
-fn certificate(directory: &Path, name: &str) -> TlsFiles {
-    let files = TlsFiles {
-        certificate: directory.join(format!("{name}.pem")),
-        key: directory.join(format!("{name}.key")),
-    };
-    let made = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"])
-        .args(["-pkeyopt", "ec_paramgen_curve:prime256v1"])
-        .args([
-            "-subj",
-            "/CN=weir",
-            "-addext",
-            "subjectAltName=IP:127.0.0.1",
-        ])
-        .arg("-keyout")
-        .arg(&files.key)
-        .arg("-out")
-        .arg(&files.certificate)
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{made:?}");
-    std::fs::set_permissions(&files.key, Permissions::from_mode(0o600)).unwrap();
-    files
-}
-
 fn token_file(directory: &Path, token: &str, mode: u32) -> PathBuf {
     let path = directory.join("token");
     std::fs::write(&path, format!("{token}\n")).unwrap();
@@ -245,10 +219,10 @@ fn free_address() -> SocketAddr {
     free.local_addr().unwrap()
 }
 
-#[tokio::test]
-async fn metrics_want_tls_and_the_token() {
+/// A daemon whose metrics want TLS and [`TOKEN`], their address, and the certificate.
+async fn protected() -> (Daemon, SocketAddr, TlsFiles) {
     let directory = directory();
-    let files = certificate(directory.path(), "first");
+    let files = certificate::make(directory.path(), "first");
     let address = free_address();
     let plan = Plan {
         metrics: Some(address),
@@ -260,6 +234,12 @@ async fn metrics_want_tls_and_the_token() {
         ..plan(directory.path())
     };
     let daemon = Daemon::start(directory, plan).await;
+    (daemon, address, files)
+}
+
+#[tokio::test]
+async fn metrics_want_tls_and_the_token() {
+    let (daemon, address, files) = protected().await;
     let url = format!("https://{address}/metrics");
     let authority = files.certificate.to_str().unwrap().to_owned();
     let with = |authority: &str, rest: &[&str]| {
@@ -301,7 +281,7 @@ async fn metrics_want_tls_and_the_token() {
     let plain = format!("http://{address}/metrics");
     let (status, _) = curl(STRANGERS_ID, &["-H", &right, &plain]).await;
     assert_eq!(status, 0);
-    let other = certificate(daemon.directory.path(), "other");
+    let other = certificate::make(daemon.directory.path(), "other");
     let (status, _) = ask(with(other.certificate.to_str().unwrap(), &["-H", &right])).await;
     assert_eq!(status, 0);
 
@@ -321,19 +301,7 @@ async fn metrics_want_tls_and_the_token() {
 /// Connections that say nothing, or do not speak TLS, hold up nobody who does.
 #[tokio::test]
 async fn a_slow_handshake_holds_up_nobody() {
-    let directory = directory();
-    let files = certificate(directory.path(), "first");
-    let address = free_address();
-    let plan = Plan {
-        metrics: Some(address),
-        metrics_protection: MetricsConfig {
-            tls: Some(files.clone()),
-            token_file: Some(token_file(directory.path(), TOKEN, 0o600)),
-            unprotected: false,
-        },
-        ..plan(directory.path())
-    };
-    let daemon = Daemon::start(directory, plan).await;
+    let (daemon, address, files) = protected().await;
     let mut silent = Vec::new();
     for _ in 0..32 {
         silent.push(tokio::net::TcpStream::connect(address).await.unwrap());
@@ -350,7 +318,7 @@ async fn a_slow_handshake_holds_up_nobody() {
 #[tokio::test]
 async fn secrets_that_others_can_read_are_refused_before_anything_is_touched() {
     let directory = directory();
-    let files = certificate(directory.path(), "first");
+    let files = certificate::make(directory.path(), "first");
     let cases = [
         ("token of all", token_file(directory.path(), TOKEN, 0o644)),
         ("short token", {

@@ -16,9 +16,8 @@
 //! | 24 | 4 | SPUID of the switch that began this message: SPUIDs\[0\] |
 //! | 28 | 8 × hops | for each hop SPUIDs\[i\] (4) and EgressPorts\[i\] (2), reserved, zero (2) |
 
-use super::ethernet::{
-    start_frame, EthernetView, ETHERTYPE_CLCM, HEADER_LENGTH, NEAREST_BRIDGE_ADDRESS,
-};
+use super::ethernet::HEADER_LENGTH;
+use super::message::Protocol;
 use super::WireError;
 use crate::units::{MacAddress, PortId, Priority, Spuid};
 
@@ -27,8 +26,10 @@ pub const HOPS_MAX: usize = 64;
 /// Length in bytes of a frame with [`HOPS_MAX`] hops.
 pub const FRAME_LENGTH_MAX: usize = HEADER_LENGTH + FIXED_LENGTH + HOPS_MAX * HOP_LENGTH;
 
-const SUBTYPE: u16 = 0x5743;
-const VERSION: u8 = 1;
+const PROTOCOL: Protocol = Protocol {
+    subtype: 0x5743,
+    version: 1,
+};
 const KIND_LOOP_BREAKER: u8 = 1;
 const KIND_DEADLOCK_BREAKER: u8 = 2;
 const PHASE_DETECTION: u8 = 1;
@@ -164,21 +165,13 @@ impl Clcm {
     /// Writes the whole frame and gives its length in bytes; `None` when `buffer` is too small.
     pub fn emit(&self, source: MacAddress, buffer: &mut [u8]) -> Option<usize> {
         let length = HEADER_LENGTH + FIXED_LENGTH + self.hops().len() * HOP_LENGTH;
-        let frame = start_frame(
-            buffer,
-            length,
-            NEAREST_BRIDGE_ADDRESS,
-            source,
-            ETHERTYPE_CLCM,
-        )?;
+        let frame = PROTOCOL.start(buffer, length, source)?;
         let (kind, phase, current) = match self.phase {
             Phase::Election => (KIND_LOOP_BREAKER, PHASE_DETECTION, self.length),
             Phase::Detection => (KIND_DEADLOCK_BREAKER, PHASE_DETECTION, self.length),
             Phase::Release { current } => (KIND_DEADLOCK_BREAKER, PHASE_RELEASE, current),
         };
         let body = &mut frame[HEADER_LENGTH..];
-        body[..2].copy_from_slice(&SUBTYPE.to_be_bytes());
-        body[2] = VERSION;
         body[3] = kind;
         body[4] = self.priority.get();
         body[5] = phase;
@@ -211,20 +204,8 @@ impl<'a> ClcmView<'a> {
     ///
     /// What does not fit.
     pub fn new_checked(frame: &'a [u8]) -> Result<Self, WireError> {
-        let ethernet = EthernetView::new_checked(frame)?;
-        if ethernet.ethertype() != ETHERTYPE_CLCM
-            || ethernet.destination() != NEAREST_BRIDGE_ADDRESS
-        {
-            return Err(WireError::WrongProtocol);
-        }
-        let (fixed, rest) = ethernet
-            .payload()
-            .split_first_chunk::<FIXED_LENGTH>()
-            .ok_or(WireError::TooShort)?;
-        if u16::from_be_bytes([fixed[0], fixed[1]]) != SUBTYPE
-            || fixed[2] != VERSION
-            || !matches!(fixed[3], KIND_LOOP_BREAKER | KIND_DEADLOCK_BREAKER)
-        {
+        let (fixed, rest) = PROTOCOL.split::<FIXED_LENGTH>(frame)?;
+        if !matches!(fixed[3], KIND_LOOP_BREAKER | KIND_DEADLOCK_BREAKER) {
             return Err(WireError::UnknownVersion);
         }
         let count = usize::from(fixed[7]);

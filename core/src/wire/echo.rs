@@ -13,15 +13,15 @@
 //! | 24 | 16 | request: frames sent so far by priority (8 × 2), modulo 65536; reply: zero |
 //! | 40 | 20 | padding |
 
-use super::ethernet::{
-    start_frame, EthernetView, ETHERTYPE_CLCM, FRAME_LENGTH_MIN, HEADER_LENGTH,
-    NEAREST_BRIDGE_ADDRESS,
-};
+use super::ethernet::{FRAME_LENGTH_MIN, HEADER_LENGTH};
+use super::message::Protocol;
 use super::WireError;
 use crate::units::{MacAddress, PRIORITY_COUNT};
 
-const SUBTYPE: u16 = 0x5745;
-const VERSION: u8 = 1;
+const PROTOCOL: Protocol = Protocol {
+    subtype: 0x5745,
+    version: 1,
+};
 const KIND_REQUEST: u8 = 1;
 const KIND_REPLY: u8 = 2;
 const BODY_LENGTH: usize = 26;
@@ -47,10 +47,7 @@ pub enum Echo {
 impl Echo {
     /// True for a frame of this protocol, whatever its version.
     pub fn is_echo(frame: &[u8]) -> bool {
-        EthernetView::new_checked(frame).is_ok_and(|ethernet| {
-            ethernet.ethertype() == ETHERTYPE_CLCM
-                && ethernet.payload().starts_with(&SUBTYPE.to_be_bytes())
-        })
+        PROTOCOL.is_of(frame)
     }
 
     /// Reads a whole frame.
@@ -59,19 +56,7 @@ impl Echo {
     ///
     /// What does not fit.
     pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
-        let ethernet = EthernetView::new_checked(frame)?;
-        if ethernet.ethertype() != ETHERTYPE_CLCM
-            || ethernet.destination() != NEAREST_BRIDGE_ADDRESS
-        {
-            return Err(WireError::WrongProtocol);
-        }
-        let body = ethernet
-            .payload()
-            .first_chunk::<BODY_LENGTH>()
-            .ok_or(WireError::TooShort)?;
-        if u16::from_be_bytes([body[0], body[1]]) != SUBTYPE || body[2] != VERSION {
-            return Err(WireError::UnknownVersion);
-        }
+        let (body, _) = PROTOCOL.split::<BODY_LENGTH>(frame)?;
         if body[4..6] != [0, 0] {
             return Err(WireError::BadField("reserved"));
         }
@@ -91,16 +76,8 @@ impl Echo {
     /// Writes the whole frame, padded to 60 B, and gives its length in bytes; `None` when `buffer` is
     /// too small.
     pub fn emit(&self, source: MacAddress, buffer: &mut [u8]) -> Option<usize> {
-        let frame = start_frame(
-            buffer,
-            FRAME_LENGTH_MIN,
-            NEAREST_BRIDGE_ADDRESS,
-            source,
-            ETHERTYPE_CLCM,
-        )?;
+        let frame = PROTOCOL.start(buffer, FRAME_LENGTH_MIN, source)?;
         let body = &mut frame[HEADER_LENGTH..];
-        body[..2].copy_from_slice(&SUBTYPE.to_be_bytes());
-        body[2] = VERSION;
         let (kind, id, sent) = match *self {
             Self::Request { id, sent } => (KIND_REQUEST, id, sent),
             Self::Reply { id } => (KIND_REPLY, id, [0; PRIORITY_COUNT]),

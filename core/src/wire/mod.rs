@@ -8,6 +8,7 @@ pub mod ecn;
 pub mod ethernet;
 pub mod lldp;
 pub mod mac_control;
+mod message;
 pub mod seal;
 
 use crate::units::MacAddress;

@@ -27,10 +27,8 @@
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
-use super::ethernet::{
-    start_frame, EthernetView, ETHERTYPE_CLCM, FRAME_LENGTH_MIN, HEADER_LENGTH,
-    NEAREST_BRIDGE_ADDRESS,
-};
+use super::ethernet::{FRAME_LENGTH_MIN, HEADER_LENGTH};
+use super::message::Protocol;
 use super::{clcm::Clcm, echo::Echo, WireError};
 use crate::config::FabricKey;
 use crate::units::MacAddress;
@@ -40,8 +38,10 @@ pub const SEAL_LENGTH: usize = 28;
 
 const MARK: [u8; 4] = [0x57, 0x53, 1, 0];
 const TAG_LENGTH: usize = 16;
-const SUBTYPE: u16 = 0x5747;
-const VERSION: u8 = 1;
+const PROTOCOL: Protocol = Protocol {
+    subtype: 0x5747,
+    version: 1,
+};
 const BODY_LENGTH: usize = 22;
 
 /// What is sealed.
@@ -68,10 +68,7 @@ pub struct Greeting {
 impl Greeting {
     /// True for a frame of this protocol, whatever its version.
     pub fn is_greeting(frame: &[u8]) -> bool {
-        EthernetView::new_checked(frame).is_ok_and(|ethernet| {
-            ethernet.ethertype() == ETHERTYPE_CLCM
-                && ethernet.payload().starts_with(&SUBTYPE.to_be_bytes())
-        })
+        PROTOCOL.is_of(frame)
     }
 
     /// Reads a whole frame.
@@ -80,19 +77,7 @@ impl Greeting {
     ///
     /// What does not fit.
     pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
-        let ethernet = EthernetView::new_checked(frame)?;
-        if ethernet.ethertype() != ETHERTYPE_CLCM
-            || ethernet.destination() != NEAREST_BRIDGE_ADDRESS
-        {
-            return Err(WireError::WrongProtocol);
-        }
-        let body = ethernet
-            .payload()
-            .first_chunk::<BODY_LENGTH>()
-            .ok_or(WireError::TooShort)?;
-        if u16::from_be_bytes([body[0], body[1]]) != SUBTYPE || body[2] != VERSION {
-            return Err(WireError::UnknownVersion);
-        }
+        let (body, _) = PROTOCOL.split::<BODY_LENGTH>(frame)?;
         if body[3..6] != [0; 3] {
             return Err(WireError::BadField("reserved"));
         }
@@ -109,16 +94,8 @@ impl Greeting {
     /// Writes the whole frame, padded to 60 B, and gives its length in bytes; `None` when `buffer` is
     /// too small.
     pub fn emit(&self, source: MacAddress, buffer: &mut [u8]) -> Option<usize> {
-        let frame = start_frame(
-            buffer,
-            FRAME_LENGTH_MIN,
-            NEAREST_BRIDGE_ADDRESS,
-            source,
-            ETHERTYPE_CLCM,
-        )?;
+        let frame = PROTOCOL.start(buffer, FRAME_LENGTH_MIN, source)?;
         let body = &mut frame[HEADER_LENGTH..];
-        body[..2].copy_from_slice(&SUBTYPE.to_be_bytes());
-        body[2] = VERSION;
         body[6..14].copy_from_slice(&self.own.to_be_bytes());
         body[14..BODY_LENGTH].copy_from_slice(&self.heard.to_be_bytes());
         Some(frame.len())

@@ -1,6 +1,7 @@
 //! A dataplane made of queues, and a small HTTP client.
 #![allow(dead_code)] // each test file uses its own part
 
+pub mod certificate;
 pub mod running;
 
 use std::io;

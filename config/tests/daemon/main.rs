@@ -1,13 +1,15 @@
 //! Configurations of the daemon: what is accepted, what is refused and in which words.
 
+mod access;
+mod levels;
+
 use std::path::Path;
 
 use proptest::prelude::*;
 use weir_config::daemon::{DaemonConfig, DeadlockConfig, KEYS};
 use weir_core::control::Policy;
 use weir_core::{
-    Bytes, ClassMode, Duration, FeedbackCoding, MacAddress, MarkAt, Neighbour, PartsPerMillion,
-    Police, PortId, PortRole, Priority, RedConfig, StormAction, WatchdogConfig,
+    Bytes, ClassMode, Duration, MacAddress, PortId, PortRole, Priority, StormAction, WatchdogConfig,
 };
 
 const GOOD: &str = r#"
@@ -168,169 +170,6 @@ fn the_core_gets_buffers_that_memory_backs() {
     assert_eq!(core.frames_needed(), cells);
     assert!(core.frame_count > cells);
     assert_eq!(config.umem_size().get(), core.frame_count as u64 * 2048);
-}
-
-#[test]
-fn budgets_are_derived_from_the_longest_round_trip() {
-    let config = parse(LEVELS).unwrap();
-    assert_eq!(config.ports[0].neighbour, Neighbour::Enhanced);
-    assert_eq!(config.ports[1].neighbour, Neighbour::Regular);
-    assert_eq!(config.ports[0].round_trip, Duration::from_millis(2));
-    assert_eq!(config.dataplane.feedback_refresh, Duration::from_millis(7));
-    let core = config.core(&[MacAddress::BROADCAST; 3]);
-    core.validate().unwrap();
-    assert_eq!(core.ports[0].round_trip, Duration::from_millis(2));
-    assert_eq!(core.classes[3].age_limit, Some(Duration::from_millis(500)));
-    let red = RedConfig {
-        kmin: Bytes::new(20_000),
-        kmax: Bytes::new(80_000),
-        pmax: PartsPerMillion::new(25_000).unwrap(),
-        at: MarkAt::Departure,
-    };
-    assert_eq!(core.classes[3].ecn, Some(red));
-    assert_eq!(core.classes[0].ecn, None);
-    let round_trips = core.ports.iter().map(|port| port.round_trip_measured);
-    assert!(round_trips.eq([false, true, true]));
-    assert_eq!(core.ports[0].feedback, FeedbackCoding::Pause);
-    assert_eq!(core.ports[2].police, Police::Mark);
-    let ClassMode::Level { budgets, rules, .. } = core.classes[3].mode else {
-        panic!("priority 3 has Levels");
-    };
-    let gamma_max = core.gamma_max();
-    let rt = core.reserve(&core.ports[0]).round_up_to(Bytes::new(256));
-    let each = gamma_max + rt;
-    let first = each + Bytes::new(60 * 1024);
-    assert_eq!(
-        budgets.as_slice(),
-        [first, each, each, each],
-        "max-hops + min-level"
-    );
-    assert_eq!(rules.level_min.get(), 1);
-    assert!(!rules.obeys_feedback);
-    // 1 Gbit/s for 2 ms is 250000 B; frames that waste most of their cells weigh more.
-    assert!(rt.get() > 250_000 && rt.get() < 2 * 250_000 * 3, "{rt}");
-}
-
-#[test]
-fn budgets_that_break_the_inequalities_are_refused_with_the_numbers() {
-    let refused = |from: &str, to: &str| {
-        assert!(LEVELS.contains(from), "{from}");
-        parse(&LEVELS.replacen(from, to, 1)).expect_err(to)
-    };
-    let keys = "max-hops = 3";
-    for (to, said) in [
-        (
-            "max-hops = 32",
-            "s1.toml:11: class.lossless.max-hops: 32 is not between 1 and 31",
-        ),
-        ("", "s1.toml:7: class.lossless.max-hops: missing"),
-        (
-            "max-hops = 3\nbuffer = \"100KiB\"",
-            "s1.toml:12: class.lossless.buffer: 102400 B is less than",
-        ),
-        (
-            "budgets = [\"1MiB\", \"1535B\"]",
-            "budget b_2 (1535 B) must be at least one frame of 1536 B",
-        ),
-        (
-            "budgets = [\"250kB\", \"2KiB\"]",
-            "port 0: budget b_1 (250000 B) must be at least γmax (1536 B) and what arrives in the round trip time of 2 ms",
-        ),
-        (
-            "budgets = [\"2MiB\", \"2KiB\"]",
-            "port 0: budget b_2 (2048 B) must be at least γmax (1536 B) and what arrives in the round trip time of 2 ms",
-        ),
-        (
-            "budgets = []",
-            "s1.toml:11: class.lossless.budgets: 0 budgets; there are as many as links",
-        ),
-        (
-            "budgets = [\"1MiB\", \"2KiB\"]\nmax-hops = 1",
-            "s1.toml:12: class.lossless.max-hops: follows from budgets; write one or the other",
-        ),
-    ] {
-        let complaint = refused(keys, to);
-        assert!(complaint.contains(said), "{said}\nis not in\n{complaint}");
-    }
-    let complaint = refused("mode = \"level\"", "mode = \"pfc\"");
-    assert!(
-        complaint.contains("s1.toml:11: class.lossless.max-hops: has no meaning in this mode, which has xoff, xon, headroom"),
-        "{complaint}"
-    );
-    for (from, to, said) in [
-        (
-            "neighbour = \"regular\"",
-            "feedback = \"grants\"",
-            "port.1.feedback: `grants` needs a neighbour that is set so too: write neighbour = \"enhanced\"",
-        ),
-        (
-            "neighbour = \"regular\"",
-            "police = \"drop\"",
-            "port.1.police: has no meaning on a fabric port",
-        ),
-        (
-            "police = \"mark\"",
-            "feedback = \"pause\"",
-            "port.2.feedback: has no meaning on an edge port",
-        ),
-        (
-            "min-level = 1",
-            "min-level = 29",
-            "class.lossless.min-level: with it D is 32; max-hops and min-level together are 31 at most",
-        ),
-        (
-            "age-limit = \"500ms\"",
-            "age-limit = \"0s\"",
-            "priority 3: the age limit must be above zero",
-        ),
-        (
-            "ecn-kmin = \"20kB\"",
-            "ecn-kmin = \"81kB\"",
-            "s1.toml:15: class.lossless.ecn-kmin: ecn-kmin (81000 B) must not be above ecn-kmax (80000 B)",
-        ),
-        (
-            "ecn-kmax = \"80kB\"\n",
-            "",
-            "s1.toml:7: class.lossless.ecn-kmax: missing; write text with a unit such as \"64KiB\"",
-        ),
-        (
-            "ecn-kmin = \"20kB\"\necn-kmax = \"80kB\"\n",
-            "",
-            "s1.toml:7: class.lossless.ecn-kmin: missing",
-        ),
-        (
-            "ecn-pmax = \"2.5%\"",
-            "ecn-pmax = \"0%\"",
-            "s1.toml:17: class.lossless.ecn-pmax: must be above zero",
-        ),
-        (
-            "ecn-pmax = \"2.5%\"",
-            "ecn-pmax = \"101%\"",
-            "s1.toml:17: class.lossless.ecn-pmax: `101%` is not a probability up to 100%; write a number and one of the units ppm, %, such as \"1%\"",
-        ),
-        (
-            "ecn-pmax = \"2.5%\"",
-            "ecn-pmax = 0.025",
-            "s1.toml:17: class.lossless.ecn-pmax: text such as \"1%\" is needed here",
-        ),
-    ] {
-        let complaint = refused(from, to);
-        assert!(complaint.contains(said), "{said}\nis not in\n{complaint}");
-    }
-    let complaint = refused("\"enhanced\"", "\"enhancd\"");
-    assert!(
-        complaint.contains("s1.toml:28: port.0.neighbour: unknown value `enhancd`; did you mean `enhanced`? (legal here: auto, enhanced, regular)"),
-        "{complaint}"
-    );
-}
-
-#[test]
-fn thresholds_have_a_probability_where_none_is_given() {
-    let text = LEVELS.replace("ecn-pmax = \"2.5%\"\n", "");
-    let config = parse(&text).unwrap();
-    let red = config.classes[0].ecn.unwrap();
-    assert_eq!(red.pmax, PartsPerMillion::from_percent(1));
-    assert_eq!(parse(&config.to_toml()), Ok(config));
 }
 
 #[test]
@@ -600,7 +439,7 @@ fn every_key_of_a_port_is_written() {
 
 #[test]
 fn the_reference_names_every_key() {
-    let page = include_str!("../../docs/src/reference/configuration.md");
+    let page = include_str!("../../../docs/src/reference/configuration.md");
     for (table, keys) in KEYS {
         for key in *keys {
             assert!(
@@ -651,74 +490,4 @@ fn a_policy_that_moves_flows_needs_the_monitor() {
         ),
         "{error}"
     );
-}
-
-/// What is said of a table that is put at the end of the good file.
-fn with_table(table: &str) -> Result<DaemonConfig, String> {
-    parse(&format!("{GOOD}\n{table}"))
-}
-
-#[test]
-fn other_hosts_are_served_only_with_protection_or_the_operators_word() {
-    let read = |table: &str| with_table(&format!("[metrics]\n{table}"));
-    let tls = "tls-certificate = \"/c\"\ntls-key = \"/k\"";
-    let token = "token-file = \"/t\"";
-    for (listen, extra, good) in [
-        ("127.0.0.1:9464", String::new(), true),
-        ("[::1]:9464", String::new(), true),
-        ("0.0.0.0:9464", String::new(), false),
-        ("192.0.2.1:9464", String::new(), false),
-        ("[::]:9464", tls.to_owned(), false),
-        ("[::]:9464", token.to_owned(), false),
-        ("[::]:9464", format!("{tls}\n{token}"), true),
-        ("0.0.0.0:9464", "unprotected = true".to_owned(), true),
-    ] {
-        let outcome = read(&format!("listen = \"{listen}\"\n{extra}"));
-        assert_eq!(outcome.is_ok(), good, "{listen} {extra}: {outcome:?}");
-        match outcome {
-            Ok(config) => assert_eq!(parse(&config.to_toml()), Ok(config)),
-            Err(error) => assert!(error.contains("unprotected = true"), "{error}"),
-        }
-    }
-    for (half, missing) in [
-        ("tls-key = \"/k\"", "tls-certificate"),
-        ("tls-certificate = \"/c\"", "tls-key"),
-    ] {
-        let error = read(half).unwrap_err();
-        assert!(error.contains(&format!("without {missing}")), "{error}");
-    }
-}
-
-#[test]
-fn the_page_is_served_to_others_only_by_the_operators_word() {
-    let read = |table: &str| with_table(&format!("[page]\n{table}"));
-    let error = read("listen = \"0.0.0.0:80\"").unwrap_err();
-    assert!(
-        error.contains("page.listen") && error.contains("unprotected = true"),
-        "{error}"
-    );
-    let config = read("listen = \"0.0.0.0:80\"\nunprotected = true").unwrap();
-    assert_eq!(parse(&config.to_toml()), Ok(config));
-}
-
-#[test]
-fn limits_of_control_frames_are_numbers_or_off() {
-    let default = with_table("").unwrap().control_frames;
-    assert_eq!(default.message_rate, Some(10_000));
-    let config = with_table(
-        "[control-frames]\nkey-file = \"/etc/weir/fabric.key\"\npause-rate = \"off\"\nmessage-rate = 500",
-    )
-    .unwrap();
-    assert_eq!(config.control_frames.pause_rate, None);
-    assert_eq!(config.control_frames.message_rate, Some(500));
-    assert_eq!(parse(&config.to_toml()), Ok(config));
-    for bad in [
-        "pause-rate = 0",
-        "message-rate = 99",
-        "pause-rate = \"none\"",
-        "rate = 1",
-    ] {
-        let error = with_table(&format!("[control-frames]\n{bad}")).unwrap_err();
-        assert!(error.contains("control-frames."), "{bad}: {error}");
-    }
 }
