@@ -54,6 +54,7 @@ enum Command {
     #[command(after_help = FUZZ_HELP)]
     Fuzz(FuzzArguments),
     /// Hold the licences and sources of all dependencies against deny.toml, with cargo-deny.
+    #[command(after_help = DENY_HELP)]
     Deny(DenyArguments),
     /// Write the Grafana dashboards and the Prometheus rules of packaging/ anew from their source.
     Dashboards(DashboardsArguments),
@@ -92,7 +93,8 @@ Needs root. As another user:
 
 const TEST_HELP: &str = "\
 Uses cargo-nextest where it is installed (it runs the namespace tests one at a time and stops what hangs),
-else cargo test. Documentation tests follow.
+else cargo test. Documentation tests follow, and then, optimised as it is installed, the test in which threads of the daemon
+panic.
 
 Examples:
   cargo xtask test
@@ -144,6 +146,14 @@ Examples:
   cargo xtask fuzz lldp --seconds 60
   cargo xtask fuzz --executions 1000000
   cargo xtask fuzz clcm --executions 100000000 --keep --record";
+
+const DENY_HELP: &str = "\
+Without a connection: that every licence is one of those that deny.toml allows (licenses), that no dependency has a wildcard for
+a version (bans), and that all come from crates.io or this repository (sources). With --advisories also that RustSec knows of no
+vulnerability in them, that each is maintained, and that none was yanked, which fetches the database.
+
+Needs cargo-deny:
+  cargo install cargo-deny --locked";
 
 const BOOK_HELP: &str = "\
 Writes target/book/index.html. Needs mdBook 0.4:
