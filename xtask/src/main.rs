@@ -93,8 +93,7 @@ Needs root. As another user:
 
 const TEST_HELP: &str = "\
 Uses cargo-nextest where it is installed (it runs the namespace tests one at a time and stops what hangs),
-else cargo test. Documentation tests follow, and then, optimised as it is installed, the test in which threads of the daemon
-panic.
+else cargo test. Documentation tests follow.
 
 Examples:
   cargo xtask test

@@ -7,8 +7,7 @@ use anyhow::{bail, Context, Result};
 
 use crate::build::{cargo, root};
 
-/// Runs all tests with cargo-nextest or cargo test, then the documentation tests, then what a panic leaves behind in the
-/// release profile.
+/// Runs all tests with cargo-nextest or cargo test, then the documentation tests.
 ///
 /// # Errors
 ///
@@ -46,13 +45,6 @@ pub fn run(arguments: &[OsString]) -> Result<()> {
     check(
         cargo().args(["test", "--workspace", "--doc"]),
         "the documentation tests",
-    )?;
-    // Only unwinding takes the programs off the ports, which a profile can forbid.
-    check(
-        cargo()
-            .args(["test", "--release", "--package", "weir-switchd"])
-            .args(["--test", "panics", "--", "--test-threads=1"]),
-        "the tests of panics in the release profile",
     )
 }
 
