@@ -6,6 +6,13 @@
 //! restarts that lose nothing.
 #![deny(unsafe_code)]
 
+// A dataplane thread that panics has the daemon end, its programs detached. In a process that aborts, the ports would stay
+// attached to a program without sockets.
+#[cfg(not(panic = "unwind"))]
+compile_error!(
+    "weir-switchd detaches its programs while it unwinds: build it with panic = \"unwind\""
+);
+
 pub mod api;
 pub mod capture;
 pub mod cli;

@@ -54,6 +54,7 @@ enum Command {
     #[command(after_help = FUZZ_HELP)]
     Fuzz(FuzzArguments),
     /// Hold the licences and sources of all dependencies against deny.toml, with cargo-deny.
+    #[command(after_help = DENY_HELP)]
     Deny(DenyArguments),
     /// Write the Grafana dashboards and the Prometheus rules of packaging/ anew from their source.
     Dashboards(DashboardsArguments),
@@ -144,6 +145,14 @@ Examples:
   cargo xtask fuzz lldp --seconds 60
   cargo xtask fuzz --executions 1000000
   cargo xtask fuzz clcm --executions 100000000 --keep --record";
+
+const DENY_HELP: &str = "\
+Without a connection: that every licence is one of those that deny.toml allows (licenses), that no dependency has a wildcard for
+a version (bans), and that all come from crates.io or this repository (sources). With --advisories also that RustSec knows of no
+vulnerability in them, that each is maintained, and that none was yanked, which fetches the database.
+
+Needs cargo-deny:
+  cargo install cargo-deny --locked";
 
 const BOOK_HELP: &str = "\
 Writes target/book/index.html. Needs mdBook 0.4:

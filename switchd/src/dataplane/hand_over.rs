@@ -3,17 +3,13 @@
 //! Four queues for each socket, two in each direction, each with one writer and one reader. None can overflow: no more
 //! chunks are given to receive into than the RX ring has entries, and no more frames to send than may be outstanding.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
-
-use crossbeam::atomic::AtomicCell;
-use crossbeam::queue::ArrayQueue;
 use xsk_rs::FrameDesc;
 
 use super::io::{BATCH, RECEIVE_BATCHES};
 use super::lane::Lane;
 use super::messages::{KernelLosses, Rings};
 use super::sleeper::Waker;
+use super::sync::{Arc, ArrayQueue, AtomicBool, AtomicCell, Ordering};
 
 /// What the two sides share.
 #[derive(Debug)]
@@ -141,8 +137,9 @@ impl Lane for CoreSide {
         Arc::strong_count(&self.queues) > 1
     }
 
+    /// The end of the socket's thread is news: it wakes this one, which may just be about to sleep.
     fn has_news(&self) -> bool {
-        !self.queues.received.is_empty() || !self.queues.completed.is_empty()
+        !self.queues.received.is_empty() || !self.queues.completed.is_empty() || !self.is_served()
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) trait Lane {
         true
     }
 
-    /// True when something has come of which no descriptor tells poll(2).
+    /// True when something has come of which no descriptor tells poll(2), or nothing will come any more.
     fn has_news(&self) -> bool {
         false
     }

@@ -16,8 +16,11 @@ mod pool;
 mod promiscuous;
 mod settings;
 mod sleeper;
+#[cfg(test)]
+mod sleeper_tests;
 mod socket;
 mod socket_worker;
+mod sync;
 pub mod tables;
 pub mod tap;
 mod threads;

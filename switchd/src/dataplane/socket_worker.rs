@@ -5,16 +5,14 @@
 //! Table) stays with one thread, so that nothing of it is shared. A flow's frames pass the same queues one behind
 //! the other and stay in order.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
-use std::thread::JoinHandle;
-
 use weir_core::{Duration, Instant};
 
 use super::hand_over::SocketSide;
 use super::io::COMPLETION_WAIT;
 use super::lane::Lane;
 use super::sleeper::{Sleeper, Waker};
+use super::sync::thread::{self, JoinHandle};
+use super::sync::{Arc, AtomicBool, Ordering};
 
 /// The threads; they end with [`stop`](Self::stop).
 #[derive(Debug, Default)]
@@ -59,7 +57,7 @@ impl SocketWorkers {
         let stopping = Arc::clone(&self.stopping);
         let waker = worker.sleeper.waker();
         let at_end = WakeAtEnd(worker.core.clone());
-        let thread = std::thread::Builder::new()
+        let thread = thread::Builder::new()
             .name(format!("weir-worker-{}", self.threads.len()))
             .spawn(move || {
                 // Dropped in the opposite order, after a panic, too: the core is woken when the sockets are gone.

@@ -1,14 +1,20 @@
 //! Waking a thread that sleeps in poll(2).
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use weir_core::units::NANOS_PER_SECOND;
+use weir_core::Duration;
 
 /// An eventfd that several threads can signal.
 #[derive(Clone, Debug)]
 pub(super) struct Wake(Arc<EventFd>);
+
+/// Descriptors that a thread sleeps on.
+#[derive(Debug)]
+pub(super) struct Readable(Vec<libc::pollfd>);
 
 impl Wake {
     pub(super) fn new() -> io::Result<Self> {
@@ -34,5 +40,40 @@ impl Wake {
 impl AsFd for Wake {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+impl Readable {
+    /// `wake` and others, which stay open for as long as this is used.
+    pub(super) fn new(wake: &Wake, others: impl IntoIterator<Item = RawFd>) -> Self {
+        let own = wake.as_fd().as_raw_fd();
+        let descriptors = others.into_iter().chain([own]);
+        Self(
+            descriptors
+                .map(|fd| libc::pollfd {
+                    fd,
+                    events: libc::POLLIN,
+                    revents: 0,
+                })
+                .collect(),
+        )
+    }
+
+    /// Until one of them is readable, or `timeout` is over.
+    pub(super) fn wait(&mut self, timeout: Option<Duration>) {
+        let limit = timeout.map(|timeout| libc::timespec {
+            tv_sec: (timeout.as_nanos() / NANOS_PER_SECOND) as libc::time_t,
+            tv_nsec: (timeout.as_nanos() % NANOS_PER_SECOND) as libc::c_long,
+        });
+        // SAFETY: the array and the limit are valid for the call, and no signal mask is given. A failed
+        // or interrupted call means only that the loop looks for work.
+        unsafe {
+            libc::ppoll(
+                self.0.as_mut_ptr(),
+                self.0.len() as libc::nfds_t,
+                limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
+                std::ptr::null(),
+            );
+        }
     }
 }

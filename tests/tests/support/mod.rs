@@ -1,6 +1,7 @@
 //! What the end-to-end tests share. All of them need root.
 #![allow(dead_code)] // each test file uses its own part
 
+pub mod cpu;
 pub mod faults;
 pub mod iperf;
 pub mod metrics;

@@ -1,0 +1,261 @@
+//! How the dataplane's threads wait for each other and hand descriptors over, in every order in which threads can run and
+//! memory can be seen, by loom. The files that are checked are the daemon's own, compiled with loom's atomics in the place
+//! of the processor's. A wake that is lost is a thread that sleeps for ever, which loom finds.
+//!
+//! `LOOM_MAX_PREEMPTIONS` and the other variables of loom go further than the tests do by themselves.
+
+#[path = "../../src/dataplane/hand_over.rs"]
+#[allow(dead_code)]
+mod hand_over;
+#[path = "../../src/dataplane/lane.rs"]
+mod lane;
+#[path = "../../src/dataplane/sleeper.rs"]
+mod sleeper;
+#[path = "../../src/dataplane/socket_worker.rs"]
+#[allow(dead_code)]
+mod socket_worker;
+mod sync;
+mod wake;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use loom::model::Builder;
+use loom::thread;
+use weir_core::{Duration, Instant};
+use xsk_rs::FrameDesc;
+
+use hand_over::{hand_over, CoreSide};
+use lane::Lane;
+use messages::{KernelLosses, Rings};
+use sleeper::Sleeper;
+use socket_worker::{SocketWorker, SocketWorkers};
+use sync::{Arc, ArrayQueue};
+use wake::Wake;
+
+/// Shorter than the daemon's, so that a few descriptors are a batch and more.
+mod io {
+    use weir_core::Duration;
+
+    pub(super) const BATCH: usize = 2;
+    pub(super) const RECEIVE_BATCHES: usize = 1;
+    pub(super) const COMPLETION_WAIT: Duration = Duration::from_micros(200);
+}
+
+mod messages {
+    pub(super) use weir_switchd::dataplane::messages::{KernelLosses, Rings};
+}
+
+/// Entries of each ring.
+const RING: usize = 2;
+/// How often a thread that could go on has to wait for another one, at most. More finds no more in programs this small, and
+/// takes longer.
+const PREEMPTIONS: usize = 3;
+
+/// Goes through all orders.
+fn in_every_order(test: impl Fn() + Send + Sync + 'static) {
+    let mut builder = Builder::new();
+    builder.preemption_bound.get_or_insert(PREEMPTIONS);
+    let orders = std::sync::Arc::new(AtomicUsize::new(0));
+    let counted = std::sync::Arc::clone(&orders);
+    builder.check(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        test();
+    });
+    eprintln!("{} orders", orders.load(Ordering::Relaxed));
+}
+
+/// A device that receives a frame into each chunk at once, and sends at once.
+#[derive(Debug, Default)]
+struct Loopback {
+    filled: Vec<FrameDesc>,
+    sent: Vec<FrameDesc>,
+    given: Vec<FrameDesc>,
+}
+
+impl Lane for Loopback {
+    fn receive(&mut self, most: usize) -> &[FrameDesc] {
+        let count = self.filled.len().min(most);
+        self.given = self.filled.drain(..count).collect();
+        &self.given
+    }
+
+    fn send(&mut self, frame: FrameDesc) -> bool {
+        self.sent.push(frame);
+        true
+    }
+
+    fn flush(&mut self) {}
+
+    fn completed(&mut self) -> &[FrameDesc] {
+        self.given = std::mem::take(&mut self.sent);
+        &self.given
+    }
+
+    fn fill_room(&mut self) -> usize {
+        RING - self.filled.len()
+    }
+
+    fn fill(&mut self, chunks: &[FrameDesc]) {
+        self.filled.extend(chunks);
+    }
+
+    fn losses(&self) -> KernelLosses {
+        KernelLosses::default()
+    }
+
+    fn rings(&mut self) -> Rings {
+        Rings::default()
+    }
+}
+
+/// The switch core's thread, as far as it waits.
+struct Core {
+    sleeper: Sleeper,
+    wake: Wake,
+}
+
+impl Core {
+    fn new() -> Self {
+        let wake = Wake::new().unwrap();
+        Self {
+            sleeper: Sleeper::new(wake.clone(), []),
+            wake,
+        }
+    }
+
+    /// As `Worker::sleep` does it.
+    fn sleep(&mut self, has_requests: impl Fn() -> bool, lane: &CoreSide) {
+        self.wake.clear();
+        if !has_requests() {
+            self.sleeper.sleep(None, || lane.has_news());
+        }
+    }
+}
+
+fn clock() -> Instant {
+    Instant::ZERO
+}
+
+/// A thread that serves one socket, and the core's side of it.
+fn served(core: &Core) -> (SocketWorkers, CoreSide) {
+    let sleeper = Sleeper::new(Wake::new().unwrap(), []);
+    let (lane, side) = hand_over(Loopback::default(), RING, RING, sleeper.waker());
+    let worker = SocketWorker {
+        sockets: vec![side],
+        sleeper,
+        core: core.sleeper.waker(),
+        clock,
+        spin: Duration::ZERO,
+    };
+    let mut workers = SocketWorkers::default();
+    workers.start(worker, || ()).unwrap();
+    (workers, lane)
+}
+
+/// One thread sleeps, two bring work.
+fn work_from_two_threads() {
+    let mut sleeper = Sleeper::new(Wake::new().unwrap(), []);
+    let queues: Vec<_> = (0..2).map(|_| Arc::new(ArrayQueue::new(1))).collect();
+    let writers: Vec<_> = queues
+        .iter()
+        .map(|queue| {
+            let (queue, waker) = (Arc::clone(queue), sleeper.waker());
+            thread::spawn(move || {
+                queue.push(()).unwrap();
+                waker.wake();
+            })
+        })
+        .collect();
+    let mut left = queues.len();
+    while left > 0 {
+        left -= queues.iter().filter_map(|queue| queue.pop()).count();
+        if left > 0 {
+            sleeper.clear();
+            sleeper.sleep(None, || queues.iter().any(|queue| !queue.is_empty()));
+        }
+    }
+    for writer in writers {
+        writer.join().unwrap();
+    }
+}
+
+#[test]
+fn no_wake_is_lost() {
+    in_every_order(work_from_two_threads);
+}
+
+/// That these tests can fail: what they check would hang now and then without its fences.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn without_fences_a_wake_is_lost() {
+    sync::leave_out_fences();
+    in_every_order(work_from_two_threads);
+}
+
+/// Chunks to receive into come back full and frames to send come back done, whoever sleeps when.
+#[test]
+fn what_is_handed_over_comes_back() {
+    in_every_order(|| {
+        let mut core = Core::new();
+        let (workers, mut lane) = served(&core);
+        lane.fill(&[FrameDesc::default()]);
+        assert!(lane.send(FrameDesc::default()));
+        lane.flush();
+        let (mut received, mut completed) = (0, 0);
+        loop {
+            received += lane.receive(io::BATCH).len();
+            completed += lane.completed().len();
+            if received == 1 && completed == 1 {
+                break;
+            }
+            assert!(lane.is_served());
+            core.sleep(|| false, &lane);
+        }
+        assert_eq!(lane.fill_room(), RING);
+        workers.stop().unwrap();
+        assert!(!lane.is_served());
+    });
+}
+
+/// A thread that ends, as it does after a panic, is noticed by a core that was about to sleep.
+#[test]
+fn the_end_of_a_thread_is_noticed() {
+    in_every_order(|| {
+        let mut core = Core::new();
+        let (workers, lane) = served(&core);
+        let ender = thread::spawn(move || workers.stop().unwrap());
+        while lane.is_served() {
+            core.sleep(|| false, &lane);
+        }
+        ender.join().unwrap();
+    });
+}
+
+/// The control plane's requests go another way, by a signal each.
+#[test]
+fn no_request_is_slept_through() {
+    in_every_order(|| {
+        let mut core = Core::new();
+        let wakes = Sleeper::new(Wake::new().unwrap(), []);
+        let (lane, side) = hand_over(Loopback::default(), RING, RING, wakes.waker());
+        let requests = Arc::new(ArrayQueue::new(2));
+        let (to_core, wake) = (Arc::clone(&requests), core.wake.clone());
+        let control = thread::spawn(move || {
+            for request in 0..2 {
+                to_core.push(request).unwrap();
+                wake.signal();
+            }
+        });
+        for expected in 0..2 {
+            let request = loop {
+                match requests.pop() {
+                    Some(request) => break request,
+                    None => core.sleep(|| !requests.is_empty(), &lane),
+                }
+            };
+            assert_eq!(request, expected);
+        }
+        control.join().unwrap();
+        drop(side);
+    });
+}

@@ -1,0 +1,100 @@
+//! What the dataplane's threads share things with, by loom: each test runs in every order of the threads, and every load sees
+//! each value that the memory model lets it see.
+
+use std::cell::Cell;
+use std::mem::MaybeUninit;
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::AtomicUsize;
+pub(super) use loom::sync::atomic::{AtomicBool, Ordering};
+pub(super) use loom::sync::Arc;
+use loom::sync::Mutex;
+pub(super) use loom::thread;
+
+thread_local! {
+    static WITHOUT_FENCES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A fence, unless this test is to show what happens without.
+pub(super) fn fence(order: Ordering) {
+    if !WITHOUT_FENCES.get() {
+        loom::sync::atomic::fence(order);
+    }
+}
+
+/// From here on fences do nothing, in this test. All of its threads are one of the machine's.
+pub(super) fn leave_out_fences() {
+    WITHOUT_FENCES.set(true);
+}
+
+/// A queue of one writer and one reader that promises less than crossbeam's: who takes an element sees what its writer did
+/// before, and a look whether there is one orders nothing.
+#[derive(Debug)]
+pub(super) struct ArrayQueue<T> {
+    places: Box<[UnsafeCell<MaybeUninit<T>>]>,
+    written: AtomicUsize,
+    taken: AtomicUsize,
+}
+
+// SAFETY: an element is touched by its writer until it is counted as written, and then by its reader until it is counted as
+// taken; loom fails the test if two touch one at a time.
+unsafe impl<T: Send> Sync for ArrayQueue<T> {}
+
+impl<T: Copy> ArrayQueue<T> {
+    pub(super) fn new(length: usize) -> Self {
+        let places = (0..length).map(|_| UnsafeCell::new(MaybeUninit::uninit()));
+        Self {
+            places: places.collect(),
+            written: AtomicUsize::new(0),
+            taken: AtomicUsize::new(0),
+        }
+    }
+
+    pub(super) fn push(&self, element: T) -> Result<(), T> {
+        let at = self.written.load(Ordering::Relaxed);
+        if at - self.taken.load(Ordering::Acquire) == self.places.len() {
+            return Err(element);
+        }
+        self.places[at % self.places.len()].with_mut(|place| {
+            // SAFETY: the place is the writer's.
+            unsafe { (*place).write(element) };
+        });
+        self.written.store(at + 1, Ordering::Release);
+        Ok(())
+    }
+
+    pub(super) fn pop(&self) -> Option<T> {
+        let at = self.taken.load(Ordering::Relaxed);
+        if at == self.written.load(Ordering::Acquire) {
+            return None;
+        }
+        let element = self.places[at % self.places.len()].with(|place| {
+            // SAFETY: the place is the reader's and was written.
+            unsafe { (*place).assume_init() }
+        });
+        self.taken.store(at + 1, Ordering::Release);
+        Some(element)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.written.load(Ordering::Relaxed) - self.taken.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Figures, which no test here looks at from two threads.
+#[derive(Debug, Default)]
+pub(super) struct AtomicCell<T>(Mutex<T>);
+
+impl<T: Copy> AtomicCell<T> {
+    pub(super) fn load(&self) -> T {
+        *self.0.lock().unwrap()
+    }
+
+    pub(super) fn store(&self, value: T) {
+        *self.0.lock().unwrap() = value;
+    }
+}

@@ -1,0 +1,178 @@
+//! What a flood of control frames costs: CPU time of the dataplane, and no lossless frame of others. Each run prints what it has
+//! measured, which the book has in its page on threats.
+
+mod support;
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Instant;
+
+use support::faults::{port, thread, Scene};
+use support::{cpu, until, PATIENT_DETECTION};
+use weir_core::PortRole;
+use weir_lab::lab::process::{inside, Process};
+use weir_lab::lab::switches::METRICS_ADDRESS;
+
+const SCENARIO: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/tests/support/three-hosts.toml"
+);
+/// Whoever floods.
+const FLOODER: &str = "h3";
+/// Frames that each flow has to move before a figure is taken, about a second's worth.
+const FRAMES: u64 = 3_000;
+/// Control frames a second, of each kind, in the runs that have a limit.
+const LIMIT: u32 = 1_000;
+/// Dropped of each kind at least in those: more than several seconds' worth of the limit.
+const DROPPED: u64 = 10_000;
+
+/// Sends a frame as fast as it can.
+const FLOOD: &str = "
+import socket, sys
+out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+out.bind((sys.argv[1], 0))
+frame = bytes.fromhex(sys.argv[2]).ljust(60, bytes(1))
+while True:
+    out.send(frame)
+";
+
+/// Kinds of control frames, whole but for their padding, and the class that XDP gives them.
+const KINDS: [(&str, &str, &str); 3] = [
+    // Priority 3 may go on.
+    (
+        "PFC",
+        "mac_control",
+        "0180c2000001 025700000003 8808 0101 0008",
+    ),
+    // One hop, an identifier that nobody has given out.
+    (
+        "CLCM",
+        "clcm",
+        "0180c200000e 025700000003 88b5 5743 01 02 03 01 01 01 0000 00000007 00000007 0001 0000",
+    ),
+    (
+        "echo",
+        "clcm",
+        "0180c200000e 025700000003 88b5 5745 01 01 0000 00000007",
+    ),
+];
+
+/// What the switch did while the hosts moved their frames.
+#[derive(Debug)]
+struct Figures {
+    /// Of one CPU, by the dataplane's thread.
+    cpu: f64,
+    /// Control frames a second, as XDP saw them.
+    flood: f64,
+    /// Lossless frames a second that arrived.
+    data: f64,
+}
+
+/// Frames of the flooder that XDP put into a class.
+fn seen(scene: &Scene, class: &str) -> u64 {
+    let namespace = scene.stage.names().namespace("s1");
+    let output = inside(&namespace, Path::new("curl"))
+        .args(["-s", &format!("http://{METRICS_ADDRESS}/metrics")])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let is_it = |line: &&str| {
+        line.starts_with("weir_xdp_frames_total{")
+            && line.contains(&format!("port=\"{FLOODER}\""))
+            && line.contains(&format!("class=\"{class}\""))
+    };
+    let line = text.lines().find(is_it);
+    let line = line.unwrap_or_else(|| panic!("{class}: {text}"));
+    line.rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+/// Dropped as too many.
+fn dropped(scene: &Scene) -> u64 {
+    let port = port(&scene.stage.switches[0], FLOODER);
+    port.drops_total.get("control_rate").copied().unwrap_or(0)
+}
+
+fn measure(scene: &mut Scene, class: &str) -> Figures {
+    let process = scene.stage.switches[0].pid().unwrap();
+    let dataplane = thread(process, "weir-dataplane");
+    let arrived = |scene: &mut Scene| scene.received(0) + scene.received(1);
+    let before = (seen(scene, class), arrived(scene));
+    let (began, cpu_before) = (Instant::now(), cpu::time_of(process, dataplane));
+    scene.wait_for_all(FRAMES);
+    let cpu = cpu::time_of(process, dataplane) - cpu_before;
+    let took = began.elapsed().as_secs_f64();
+    let after = (seen(scene, class), arrived(scene));
+    Figures {
+        cpu: cpu.as_secs_f64() / took,
+        flood: (after.0 - before.0) as f64 / took,
+        data: (after.1 - before.1) as f64 / took,
+    }
+}
+
+fn flood(scene: &Scene, frame: &str) -> Process {
+    let names = scene.stage.names();
+    let mut command = inside(&names.namespace(FLOODER), Path::new("python3"));
+    let hex: String = frame.split_whitespace().collect();
+    command
+        .args(["-c", FLOOD, names.host_device(), &hex])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    Process::start("flood", command, &scene.stage.directory().join("flood.log")).unwrap()
+}
+
+fn floods_cost_no_lossless_frame(limit: Option<u32>) {
+    let mut scene = Scene::new(SCENARIO, &[PATIENT_DETECTION], |config| {
+        config.control_frames.pause_rate = limit;
+        config.control_frames.message_rate = limit;
+        for port in &mut config.ports {
+            // What a host says is dropped in any case: this one is a neighbour that is heard.
+            if port.name == FLOODER {
+                port.role = PortRole::Fabric;
+            }
+        }
+    });
+    scene.wait_for_all(100);
+    for (kind, class, frame) in KINDS {
+        let quiet = measure(&mut scene, class);
+        let (had_dropped, had_seen) = (dropped(&scene), seen(&scene, class));
+        let flood = flood(&scene, frame);
+        until("the flood comes", || {
+            (seen(&scene, class) > had_seen + DROPPED).then_some(())
+        });
+        let flooded = measure(&mut scene, class);
+        if limit.is_some() {
+            until("the flood is cut off", || {
+                (dropped(&scene) > had_dropped + DROPPED).then_some(())
+            });
+        }
+        drop(flood);
+        let each = (flooded.cpu - quiet.cpu) / flooded.flood * 1e9;
+        println!(
+            "{kind} limit {limit:?}: {:.0} control frames/s, CPU {:.1} % instead of {:.1} %, {each:.0} ns each, data {:.2} of before",
+            flooded.flood, 100.0 * flooded.cpu, 100.0 * quiet.cpu, flooded.data / quiet.data,
+        );
+    }
+    let dropped_all = dropped(&scene);
+    let balance = scene.balance();
+    assert_eq!(balance.missing(), 0, "{balance:?}");
+    assert_eq!(balance.held, 0, "{balance:?}");
+    let mut reasons = balance.dropped.clone();
+    reasons.retain(|_, count| *count > 0);
+    let only_the_flood = match limit {
+        Some(_) => reasons.len() == 1 && reasons.get("control_rate") >= Some(&dropped_all),
+        None => reasons.is_empty(),
+    };
+    assert!(only_the_flood, "{reasons:?}");
+    scene.end();
+}
+
+#[test]
+fn floods_within_a_limit_cost_no_lossless_frame() {
+    floods_cost_no_lossless_frame(Some(LIMIT));
+}
+
+/// What the limit saves: all that comes is read.
+#[test]
+fn floods_without_a_limit_cost_no_lossless_frame() {
+    floods_cost_no_lossless_frame(None);
+}
