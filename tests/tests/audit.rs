@@ -3,11 +3,10 @@
 mod support;
 
 use std::path::Path;
-use std::process::Command;
 
+use support::switches::switchctl;
 use support::{scenario, tear_down, until, with_traffic};
 use weir_api::audit::Audit;
-use weir_lab::lab::process::program;
 use weir_lab::lab::switches::SwitchProcess;
 
 /// Of each of the four switches, while it forwards.
@@ -30,17 +29,13 @@ fn sum(audit: &Audit, of: fn(&weir_api::audit::PortAudit) -> u64) -> u64 {
     audit.ports.iter().map(of).sum()
 }
 
-/// Exit status and output of the command.
-fn switchctl(socket: &Path, words: &[&str]) -> (Option<i32>, String) {
-    let output = Command::new(program("switchctl").unwrap())
-        .arg("--socket")
-        .arg(socket)
-        .args(words)
-        .output()
-        .unwrap();
+/// What the command prints, and it complains of nothing.
+fn shown(socket: &Path, words: &[&str]) -> String {
+    let output = switchctl(socket).args(words).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    (output.status.code(), text)
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    text
 }
 
 #[test]
@@ -68,12 +63,10 @@ fn the_books_of_a_loaded_ring_balance_at_any_moment() {
         }
     }
     assert!(most_held > 0, "the ring is loaded");
-    let socket = stage.switches[0].config.api_socket.clone();
-    let (code, table) = switchctl(&socket, &["audit"]);
-    assert_eq!(code, Some(0), "{table}");
+    let socket = &stage.switches[0].config.api_socket;
+    let table = shown(socket, &["audit"]);
     assert!(table.ends_with("all is accounted for\n"), "{table}");
-    let (code, json) = switchctl(&socket, &["--json", "audit"]);
-    assert_eq!(code, Some(0), "{json}");
+    let json = shown(socket, &["--json", "audit"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["differences"], serde_json::json!([]));
     until("every switch has seen enough", || {

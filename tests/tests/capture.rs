@@ -9,11 +9,11 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use support::scapy::Scapy;
+use support::switches::switchctl;
 use support::{run_as_expected_and, scenario, until, Bench, PATIENCE};
 use weir_api::capture::Capture;
 use weir_core::{Bytes, MarkAt, PartsPerMillion, RedConfig};
 use weir_lab::lab::interrupt::wait_for;
-use weir_lab::lab::process::program;
 
 /// A pause of 65535 quanta holds for 3.4 s at this rate.
 const SLOW: &str = "link-defaults.rate=10Mbit";
@@ -36,9 +36,7 @@ struct Capturing(Child);
 
 impl Capturing {
     fn start(socket: &Path, words: &[&str], stdout: Stdio) -> Self {
-        let child = Command::new(program("switchctl").unwrap())
-            .arg("--socket")
-            .arg(socket)
+        let child = switchctl(socket)
             .arg("capture")
             .args(words)
             .stdout(stdout)
@@ -287,12 +285,7 @@ fn a_capture_is_piped_live_and_ends_with_its_reader_or_its_client() {
         .map(|_| Capturing::start(&socket, &["h1"], Stdio::null()))
         .collect();
     until_captures(&bench, 4);
-    let fifth = Command::new(program("switchctl").unwrap())
-        .arg("--socket")
-        .arg(&socket)
-        .args(["capture", "h1"])
-        .output()
-        .unwrap();
+    let fifth = switchctl(&socket).args(["capture", "h1"]).output().unwrap();
     assert_eq!(fifth.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&fifth.stderr).contains("4 captures run already"));
     drop(several);

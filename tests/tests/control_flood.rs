@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
 
-use support::faults::{port, thread, Scene};
+use support::faults::{thread, Scene};
+use support::switches::port;
 use support::{cpu, until, PATIENT_DETECTION};
 use weir_core::PortRole;
 use weir_lab::lab::process::{inside, Process};

@@ -2,12 +2,12 @@
 
 mod support;
 
-use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
-use support::faults::{events, Scene};
+use support::faults::Scene;
+use support::switches::{self, events, switchctl};
 use support::{until, PATIENCE, PATIENT_DETECTION};
 use weir_lab::lab::interrupt::wait_for;
 use weir_lab::lab::process::{inside, program, Process};
@@ -18,7 +18,7 @@ fn scene() -> Scene {
 
 /// The scene's switch in another process, which `wrap` starts.
 fn start_instead(scene: &mut Scene, wrap: &[&str], log: &Path) -> Process {
-    scene.switch(0).end_process().unwrap();
+    switches::end(scene.switch(0));
     let namespace = scene.stage.names().namespace("s1");
     let mut command = inside(&namespace, Path::new("env"));
     command
@@ -43,7 +43,7 @@ fn the_disk_is_full_for_the_log() {
     scene.start_hosts();
     scene.wait_for_all(1_000);
     assert!(!events(&scene.stage.switches[0], "started").is_empty());
-    scene.balance().assert_lossless();
+    scene.assert_lossless();
     process
         .end(PATIENCE)
         .unwrap_or_else(|error| panic!("{error:#}"));
@@ -55,21 +55,16 @@ fn the_disk_is_full_for_the_log() {
 fn the_disk_is_full_for_a_capture() {
     let mut scene = scene();
     scene.wait_for_all(100);
-    let socket = scene.stage.switches[0].config.api_socket.clone();
-    let output = Command::new(program("switchctl").unwrap())
-        .arg("--socket")
-        .arg(&socket)
+    let mut capture = switchctl(&scene.stage.switches[0].config.api_socket)
         .args(["capture", "h1", "--write", "/dev/full"])
         .stdin(Stdio::null())
-        .stdout(Stdio::from(File::create("/dev/null").unwrap()))
+        .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut output = output;
-    let status = wait_for(PATIENCE, || Ok(output.try_wait()?)).unwrap();
-    let _ = output.kill();
-    let mut said = String::new();
-    std::io::Read::read_to_string(&mut output.stderr.take().unwrap(), &mut said).unwrap();
+    let status = wait_for(PATIENCE, || Ok(capture.try_wait()?)).unwrap();
+    let _ = capture.kill();
+    let said = std::io::read_to_string(capture.stderr.take().unwrap()).unwrap();
     assert!(status.is_some_and(|status| !status.success()), "{said}");
     assert!(said.contains("No space left on device"), "{said}");
     until("the daemon has ended the capture", || {
@@ -78,7 +73,7 @@ fn the_disk_is_full_for_a_capture() {
         all.is_empty().then_some(())
     });
     scene.wait_for_all(100);
-    scene.balance().assert_lossless();
+    scene.assert_lossless();
     scene.end();
 }
 
@@ -150,7 +145,7 @@ fn the_wall_clock_steps() {
     );
     assert_eq!(events(&scene.stage.switches[0], "suspected"), []);
     scene.wait_for_all(500);
-    scene.balance().assert_lossless();
+    scene.assert_lossless();
     daemon
         .end(PATIENCE)
         .unwrap_or_else(|error| panic!("{error:#}"));

@@ -5,9 +5,8 @@ mod support;
 use std::hash::{BuildHasher, RandomState};
 use std::process::Command;
 
-use nix::sys::signal::Signal;
 use support::faults::Scene;
-use support::{until, LOSSLESS, PATIENT_DETECTION};
+use support::{switches, until, LOSSLESS, PATIENT_DETECTION};
 
 const KILLS: usize = 10;
 
@@ -43,7 +42,7 @@ fn the_daemon_is_killed_at_random_moments() {
             }
             (scene.received(0) >= wanted).then_some(())
         });
-        kill(&mut scene);
+        switches::kill(scene.switch(0));
         for host in 0..2 {
             until("no host is paused", || {
                 scene.snapshot(host).paused.is_empty().then_some(())
@@ -54,10 +53,8 @@ fn the_daemon_is_killed_at_random_moments() {
         // Killed again somewhere in its start.
         scene.switch(0).start_process().unwrap();
         std::thread::sleep(std::time::Duration::from_micros(random(60_000)));
-        kill(&mut scene);
-        let switch = scene.switch(0);
-        switch.start_process().unwrap();
-        switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
+        switches::kill(scene.switch(0));
+        switches::start(scene.switch(0));
         scene.wait_for_all(20);
     }
     let balance = scene.balance();
@@ -67,10 +64,4 @@ fn the_daemon_is_killed_at_random_moments() {
     let run_dir = scene.stage.switches[0].config.run_dir.clone();
     support::assert_nothing_left(&run_dir);
     scene.end();
-}
-
-fn kill(scene: &mut Scene) {
-    let switch = scene.switch(0);
-    switch.process().unwrap().signal(Signal::SIGKILL);
-    until("it is dead", || switch.check().is_err().then_some(()));
 }

@@ -2,8 +2,9 @@
 
 mod support;
 
-use support::faults::{events, pfc, port, Scene};
-use support::{until, LOSSLESS};
+use support::faults::Scene;
+use support::switches::{self, events, pfc, port};
+use support::{inline_scenario, until, LOSSLESS};
 
 /// Times that a link goes down and up in one test.
 const FLAPS: usize = 5;
@@ -121,10 +122,7 @@ lost = 0
 /// device is dropped and counted, the daemon says that it is gone and that it is back, and a restart takes it.
 #[test]
 fn a_device_is_deleted_and_made_again() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("three-hosts.toml");
-    std::fs::write(&file, THREE_HOSTS).unwrap();
-    let mut scene = Scene::new(file.to_str().unwrap(), &[], |_| ());
+    let mut scene = Scene::of(inline_scenario("three-hosts.toml", THREE_HOSTS), |_| ());
     scene.wait_for_all(100);
     let tell = format!("pfc {LOSSLESS} {}", u16::MAX);
     until("its host holds it, and it holds who sends to it", || {
@@ -178,14 +176,11 @@ fn a_device_is_deleted_and_made_again() {
             .then_some(())
     });
     let switch = scene.switch(0);
-    switch
-        .end_process()
-        .unwrap_or_else(|error| panic!("{error:#}"));
-    switch.start_process().unwrap();
-    switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
+    switches::end(switch);
+    switches::start(switch);
     assert_eq!(switch.status().unwrap().ports_without_device, [""; 0]);
     scene.start_hosts();
     scene.wait_for_all(100);
-    scene.balance().assert_lossless();
+    scene.assert_lossless();
     scene.end();
 }

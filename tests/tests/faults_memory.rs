@@ -39,7 +39,7 @@ fn flood(overrides: &[&str], is_full: impl Fn(&mut Scene) -> bool) -> Scene {
 #[test]
 fn tiny_frames_pause_their_sender() {
     let mut scene = flood(&[], |scene| scene.snapshot(0).paused.contains(&LOSSLESS));
-    scene.balance().assert_lossless();
+    scene.assert_lossless();
     scene.end();
 }
 

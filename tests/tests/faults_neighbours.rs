@@ -3,8 +3,10 @@
 mod support;
 
 use nix::sys::signal::Signal;
-use support::faults::{pfc, Scene};
+use support::faults::Scene;
+use support::switches::{self, pfc};
 use support::{until, PATIENT_DETECTION};
+use weir_lab::lab::switches::SwitchProcess;
 
 /// Two switches between two hosts, and plain PFC between them.
 const LINE: &str = "gateway.toml";
@@ -16,18 +18,14 @@ fn line() -> Scene {
     Scene::new(LINE, &[PLAIN, PATIENT_DETECTION], |_| ())
 }
 
-/// A switch that is asked to end sends all that it holds. What its neighbour sends while it is not there is lost, and
-/// nothing else is: no frame twice, none out of order, and service returns with the switch.
-#[test]
-fn a_peer_switch_is_restarted() {
+/// Has a switch end and starts it again, several times, while its neighbours go on.
+fn a_peer_switch_ends_and_begins(end: fn(&mut SwitchProcess)) {
     let mut scene = line();
     for _ in 0..RESTARTS {
         scene.wait_for_all(100);
         let peer = scene.switch(1);
-        peer.end_process()
-            .unwrap_or_else(|error| panic!("{error:#}"));
-        peer.start_process().unwrap();
-        peer.ready().unwrap_or_else(|error| panic!("{error:#}"));
+        end(peer);
+        switches::start(peer);
     }
     scene.wait_for_all(100);
     let balance = scene.balance();
@@ -37,24 +35,17 @@ fn a_peer_switch_is_restarted() {
     scene.end();
 }
 
+/// A switch that is asked to end sends all that it holds. What its neighbour sends while it is not there is lost, and
+/// nothing else is: no frame twice, none out of order, and service returns with the switch.
+#[test]
+fn a_peer_switch_is_restarted() {
+    a_peer_switch_ends_and_begins(switches::end);
+}
+
 /// What a killed switch held is lost as well.
 #[test]
 fn a_peer_switch_is_killed_and_started() {
-    let mut scene = line();
-    for _ in 0..RESTARTS {
-        scene.wait_for_all(100);
-        let peer = scene.switch(1);
-        peer.process().unwrap().signal(Signal::SIGKILL);
-        until("it is dead", || peer.check().is_err().then_some(()));
-        peer.start_process().unwrap();
-        peer.ready().unwrap_or_else(|error| panic!("{error:#}"));
-    }
-    scene.wait_for_all(100);
-    let balance = scene.balance();
-    assert_eq!(balance.held, 0, "{balance:?}");
-    let survivor = scene.switch(0).status().unwrap();
-    assert_eq!(survivor.drops_total.get("headroom_exceeded"), None);
-    scene.end();
+    a_peer_switch_ends_and_begins(switches::kill);
 }
 
 /// A switch whose process stands still has its rings and no more. What they lose is counted, and service returns.
@@ -72,7 +63,7 @@ fn a_peer_switch_is_frozen_for_a_while() {
         scene.switch(1).process().unwrap().signal(Signal::SIGCONT);
     }
     scene.wait_for_all(100);
-    scene.balance().assert_lossless();
+    scene.assert_lossless();
     scene.end();
 }
 
@@ -95,11 +86,7 @@ fn a_neighbour_pauses_and_is_gone() {
         let free = !pfc(scene.switch(0), "s2").paused;
         (free && scene.sent(0) >= before + 100).then_some(())
     });
-    scene.switch(1).start_process().unwrap();
-    scene
-        .switch(1)
-        .ready()
-        .unwrap_or_else(|error| panic!("{error:#}"));
+    switches::start(scene.switch(1));
     scene.wait_for_all(100);
     let balance = scene.balance();
     assert_eq!(balance.held, 0, "{balance:?}");

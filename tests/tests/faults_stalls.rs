@@ -36,7 +36,7 @@ fn the_control_plane_stands_still() {
             (status.state == "running").then_some(())
         });
     }
-    scene.balance().assert_lossless();
+    scene.assert_lossless();
     scene.end();
 }
 
@@ -60,7 +60,7 @@ fn clients_hold_every_connection() {
     until("it answers again", || {
         scene.stage.switches[0].status().ok().map(|_| ())
     });
-    scene.balance().assert_lossless();
+    scene.assert_lossless();
     scene.end();
 }
 
@@ -79,7 +79,7 @@ fn the_dataplane_stands_still_for_less_than_its_rings() {
         held.let_go();
     }
     scene.wait_for_all(100);
-    scene.balance().assert_lossless();
+    scene.assert_lossless();
     scene.end();
 }
 

@@ -2,13 +2,11 @@
 
 mod support;
 
-use std::process::Command;
-
 use support::iperf::received_bytes;
-use support::{until, Bench};
+use support::switches::switchctl;
+use support::{printed, until, Bench};
 use weir_config::daemon::{DaemonConfig, Workers};
 use weir_core::Bytes;
-use weir_lab::lab::process::program;
 
 /// Makes the lab's links and the switch take frames of 9,216 B.
 const LONG_FRAMES: &str = "flow.a.frame=9216B";
@@ -52,14 +50,6 @@ fn ping(bench: &Bench, frame: usize) {
     assert!(!text.contains("wrong data"), "{frame} B: {text}");
 }
 
-fn switchctl(bench: &Bench) -> Command {
-    let mut command = Command::new(program("switchctl").unwrap());
-    command
-        .arg("--socket")
-        .arg(bench.switch.config.run_dir.join("api.sock"));
-    command
-}
-
 /// Nothing was lost, but for this reason, and every chunk is back.
 fn assert_balanced(bench: &Bench, expected: Option<&str>) {
     until("nothing is held", || {
@@ -71,9 +61,7 @@ fn assert_balanced(bench: &Bench, expected: Option<&str>) {
         let is_expected = expected == Some(reason.as_str());
         assert!(is_expected || *count == 0, "{count} for {reason}");
     }
-    let output = switchctl(bench).arg("audit").output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}");
+    let text = printed(switchctl(&bench.switch.config.api_socket).arg("audit"));
     assert!(text.contains("all is accounted for"), "{text}");
     for host in ["h1", "h2"] {
         assert_eq!(bench.port(host).kernel_losses.total(), 0, "{host}");
@@ -118,7 +106,7 @@ fn tcp_takes_long_frames() {
 fn a_capture_has_the_whole_frame() {
     let bench = bench(|_| {});
     let file = bench.file("long.pcapng");
-    let mut capture = switchctl(&bench);
+    let mut capture = switchctl(&bench.switch.config.api_socket);
     capture
         .args([
             "capture", "h1", "--count", "2", "--snap", "10000", "--filter", "ip", "-w",

@@ -2,8 +2,7 @@
 
 mod support;
 
-use nix::sys::signal::Signal;
-use support::{assert_nothing_left, scenario, until, with_traffic, LOSSLESS};
+use support::{assert_nothing_left, scenario, switches, until, with_traffic, LOSSLESS};
 use weir_lab::endpoint::report::Snapshot;
 use weir_lab::lab::stage::{HostProcess, Stage};
 
@@ -41,13 +40,9 @@ fn after_a_kill_the_daemon_just_starts_again() {
             wait_for_more(host, before + 200);
         }
         let switch = &mut stage.switches[0];
-        switch.process().unwrap().signal(Signal::SIGKILL);
-        until("the daemon is dead", || {
-            switch.check().is_err().then_some(())
-        });
+        switches::kill(switch);
         assert!(run_dir.exists(), "a killed daemon cleans nothing up");
-        switch.start_process().unwrap();
-        switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
+        switches::start(switch);
     }
     for host in &mut stage.hosts {
         let before = received(&host.snapshot().unwrap());

@@ -7,14 +7,14 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
-use support::{until, Bench, Directory};
-use weir_api::daemon::{Event, EventPage};
+use support::switches::{self, events, switchctl};
+use support::{inline_scenario, printed, until, Bench, Directory};
 use weir_api::neighbors::Neighbor;
 use weir_config::daemon::DaemonConfig;
 use weir_config::scenario::Scenario;
 use weir_core::{Budgets, ClassMode, Priority};
 use weir_lab::lab::names::Names;
-use weir_lab::lab::process::{inside, program, Process};
+use weir_lab::lab::process::{inside, Process};
 use weir_lab::lab::switches::{lab_config, SwitchProcess};
 use weir_lab::lab::topology::{plan, Topology};
 
@@ -77,36 +77,11 @@ impl Lldpd {
     }
 }
 
-/// What `switchctl` prints for the daemon at `socket`.
-fn switchctl(socket: &Path, words: &[&str]) -> String {
-    let output = Command::new(program("switchctl").unwrap())
-        .arg("--socket")
-        .arg(socket)
-        .args(words)
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        output.status.success(),
-        "{text}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    text
-}
-
 /// The value of one series in the text that a switch serves.
 fn metric(text: &str, series: &str) -> f64 {
     text.lines()
         .find_map(|line| line.strip_prefix(series)?.trim().parse().ok())
         .unwrap_or_else(|| panic!("no {series} in\n{text}"))
-}
-
-fn events(switch: &SwitchProcess, kind: &str) -> Vec<Event> {
-    let page: EventPage = switch.get("/v1/events").unwrap();
-    page.events
-        .into_iter()
-        .filter(|event| event.kind == kind)
-        .collect()
 }
 
 fn neighbors(switch: &SwitchProcess) -> Vec<Neighbor> {
@@ -146,7 +121,7 @@ fn a_switch_and_an_lldpd_see_each_other() {
         (neighbor.port.as_str(), neighbor.kind.as_str()),
         ("h1", "regular")
     );
-    let shown = switchctl(&bench.switch.config.api_socket, &["neighbors"]);
+    let shown = printed(switchctl(&bench.switch.config.api_socket).arg("neighbors"));
     let line = shown.lines().nth(1).unwrap_or_default();
     for word in ["h1", "peer", "regular", "the neighbour announces none"] {
         assert!(line.contains(word), "{word}: {shown}");
@@ -166,18 +141,11 @@ fn a_switch_and_an_lldpd_see_each_other() {
     assert_eq!(events(&bench.switch, "pfc_mismatch").len(), 1);
 
     // Each tells the other when it goes.
-    bench
-        .switch
-        .end_process()
-        .unwrap_or_else(|error| panic!("{error:#}"));
+    switches::end(&mut bench.switch);
     until("lldpd forgets the switch", || {
         lldpd.neighbor().is_none().then_some(())
     });
-    bench.switch.start_process().unwrap();
-    bench
-        .switch
-        .ready()
-        .unwrap_or_else(|error| panic!("{error:#}"));
+    switches::start(&mut bench.switch);
     until("lldpd sees it again", || lldpd.neighbor());
     until("and it sees lldpd", || the_neighbor(&bench.switch));
     lldpd
@@ -244,8 +212,7 @@ struct Pair {
 impl Pair {
     /// Starts both; `change` has the last word on the second one's configuration.
     fn new(change: impl FnOnce(&mut DaemonConfig)) -> Self {
-        let scenario = Scenario::parse(TWO_SWITCHES, Path::new("two-switches.toml"), &[])
-            .unwrap_or_else(|error| panic!("{error}"));
+        let scenario = inline_scenario("two-switches.toml", TWO_SWITCHES);
         let names = Names::new();
         let directory = Directory(names.directory().to_owned());
         let topology = Topology::build(&plan(&scenario, &names), &names)
@@ -315,9 +282,7 @@ impl Pair {
     /// Ends both in the ordinary way; they must leave nothing behind.
     fn end(mut self) {
         for switch in &mut self.switches {
-            switch
-                .end_process()
-                .unwrap_or_else(|error| panic!("{error:#}"));
+            switches::end(switch);
             support::assert_nothing_left(&switch.config.run_dir);
         }
     }
@@ -436,7 +401,7 @@ fn pfc_that_differs_is_an_event_and_a_metric_until_it_is_mended() {
         s2.mismatches,
         ["PFC is on for priorities 3 here and 3,5 at the neighbour"]
     );
-    let shown = switchctl(&pair.switches[0].config.api_socket, &["neighbors"]);
+    let shown = printed(switchctl(&pair.switches[0].config.api_socket).arg("neighbors"));
     assert!(shown.contains("3,5"), "{shown}");
     for switch in [0, 1] {
         assert_eq!(pair.mismatch(switch, "pfc"), 1.0);

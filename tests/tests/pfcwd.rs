@@ -5,9 +5,10 @@ mod support;
 use std::time::Duration;
 
 use support::scapy::Scapy;
+use support::switches::events;
 use support::{until, Bench, LOSSLESS};
 use weir_api::client::{self, Method};
-use weir_api::daemon::{Event, EventPage, Queue};
+use weir_api::daemon::Queue;
 use weir_api::pfcwd::{Pfcwd, PfcwdChange, PfcwdQueue, PfcwdSettings};
 use weir_config::daemon::PfcwdConfig;
 use weir_lab::lab::switches::SwitchProcess;
@@ -46,13 +47,6 @@ fn others_sent(switch: &SwitchProcess) -> u64 {
     let mut all = all.iter();
     all.find(|queue| queue.port == "h2" && queue.priority == 0)
         .map_or(0, |queue| queue.tx_frames_total)
-}
-
-fn events(switch: &SwitchProcess, kind: &str) -> Vec<Event> {
-    let page: EventPage = switch.get("/v1/events?after=0").unwrap();
-    let mut events = page.events;
-    events.retain(|event| event.kind == kind);
-    events
 }
 
 fn watch(switch: &SwitchProcess, action: &str) {

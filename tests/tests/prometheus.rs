@@ -1,18 +1,19 @@
 //! A real Prometheus scrapes two rings, one of which locks and is released again and again while the other has
 //! Levels: every expression of every panel and every rule has data.
 
+#[path = "../../switchd/tests/support/certificate.rs"]
+mod certificate;
 mod support;
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
 
 use support::metrics::relay;
 use support::prometheus::Prometheus;
 use support::{scenario, until, with_traffic, Bench};
-use weir_config::daemon::{MetricsConfig, TlsFiles};
+use weir_config::daemon::MetricsConfig;
 use weir_config::scenario::Scenario;
 use weir_lab::lab::stage::Stage;
 use weir_monitoring::promql::substituted;
@@ -23,17 +24,21 @@ const DURATION: &str = "duration=600s";
 /// Two rings share few cores.
 const RATE: &str = "link-defaults.rate=25Mbit";
 
+/// The rules that are packaged.
+fn rules_file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../packaging/prometheus/weir.rules.yml")
+        .canonicalize()
+        .unwrap()
+}
+
 #[test]
 fn every_panel_and_every_rule_has_data() {
     let breaker = Ring::start("ring4.toml", &["deadlock.policy=breaker", DURATION, RATE]);
     let levels = Ring::start("ring3.toml", &["class.lossless.mode=level", DURATION, RATE]);
     let mut targets = breaker.targets("breaker");
     targets.extend(levels.targets("level"));
-    let rules_file = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../packaging/prometheus/weir.rules.yml")
-        .canonicalize()
-        .unwrap();
-    let prometheus = Prometheus::start(&targets, &rules_file);
+    let prometheus = Prometheus::start(&targets, &rules_file());
     until("all switches are scraped", || {
         let up = prometheus.values("up{job=\"weir\"} == 1");
         (up.len() == targets.len()).then_some(())
@@ -84,49 +89,26 @@ fn every_panel_and_every_rule_has_data() {
 #[test]
 fn a_protected_switch_is_scraped_with_certificate_and_token_alone() {
     let secrets = tempfile::tempdir().unwrap();
-    let path = |name: &str| secrets.path().join(name);
-    let made = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"])
-        .args(["-pkeyopt", "ec_paramgen_curve:prime256v1"])
-        .args([
-            "-subj",
-            "/CN=weir",
-            "-addext",
-            "subjectAltName=IP:127.0.0.1",
-        ])
-        .arg("-keyout")
-        .arg(path("key"))
-        .arg("-out")
-        .arg(path("certificate"))
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{made:?}");
-    std::fs::write(path("token"), "0123456789abcdef0123456789abcdef\n").unwrap();
-    for secret in ["key", "token"] {
-        std::fs::set_permissions(path(secret), Permissions::from_mode(0o600)).unwrap();
-    }
+    let files = certificate::make(secrets.path(), "s1");
+    let token_file = secrets.path().join("token");
+    std::fs::write(&token_file, "0123456789abcdef0123456789abcdef\n").unwrap();
+    std::fs::set_permissions(&token_file, Permissions::from_mode(0o600)).unwrap();
     let bench = Bench::new(&[], |config| {
         config.metrics = MetricsConfig {
-            tls: Some(TlsFiles {
-                certificate: path("certificate"),
-                key: path("key"),
-            }),
-            token_file: Some(path("token")),
+            tls: Some(files.clone()),
+            token_file: Some(token_file.clone()),
             unprotected: false,
         };
     });
     let target = [("s1".to_owned(), relay(bench.namespace("s1")))];
-    let rules = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../packaging/prometheus/weir.rules.yml")
-        .canonicalize()
-        .unwrap();
+    let rules = rules_file();
     let tls = format!(
         "    scheme: https\n    tls_config: {{ca_file: '{}'}}\n",
-        path("certificate").display()
+        files.certificate.display()
     );
     let token = format!(
         "    authorization: {{credentials_file: '{}'}}\n",
-        path("token").display()
+        token_file.display()
     );
     for (job, expected) in [
         (format!("{tls}{token}"), 1.0),

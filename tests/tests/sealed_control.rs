@@ -8,11 +8,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use support::scapy::Scapy;
-use support::{scenario, tear_down, until, Bench, PATIENT_DETECTION};
+use support::{scenario, switches, tear_down, until, Bench, PATIENT_DETECTION};
 use weir_config::daemon::DaemonConfig;
 use weir_core::control::Policy;
 use weir_core::PortRole;
-use weir_lab::endpoint::run::clock;
 use weir_lab::lab::stage::Stage;
 
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
@@ -33,9 +32,8 @@ fn a_ring_with_a_key_is_released() {
     let keys = tempfile::tempdir().unwrap();
     let mut stage = Stage::set_up_with(&scenario, false, |config| give_key(config, keys.path()))
         .unwrap_or_else(|error| panic!("{error:#}"));
-    let start = clock().unwrap() + weir_core::Duration::from_millis(500);
     stage
-        .start_hosts(&scenario, start)
+        .start_hosts_soon(&scenario)
         .unwrap_or_else(|error| panic!("{error:#}"));
     until("the ring has locked and was released five times", || {
         let releases = stage.switches.iter().map(|switch| {
@@ -132,9 +130,8 @@ fn an_attacker_who_forges_changes_or_repeats_gets_nothing() {
     expect_dropped(&bench, &mut elsewhere, "h1", &sealed_for_h2, "unauthentic");
 
     // The switch begins anew: what was good before is worth nothing, and the neighbour is heard again.
-    bench.switch.end_process().unwrap();
-    bench.switch.start_process().unwrap();
-    bench.switch.ready().unwrap();
+    switches::end(&mut bench.switch);
+    switches::start(&mut bench.switch);
     expect_dropped(&bench, &mut neighbour, "h2", "good", "unauthentic");
     neighbour.send(1, "met");
     expect_dropped(&bench, &mut neighbour, "h2", "good", "unauthentic");

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::scapy::Scapy;
-use support::{until, Bench};
+use support::switches::switchctl;
+use support::{printed, until, Bench};
 use weir_api::daemon::EventPage;
 use weir_api::neighbors::Neighbor;
 use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::wire::echo::Echo;
 use weir_core::{MacAddress, PortId, Priority, Spuid};
-use weir_lab::lab::process::program;
 
 fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/wireshark/weir.lua")
@@ -220,18 +220,11 @@ fn what_is_malformed_is_said_and_nothing_makes_the_script_fail() {
 
 /// Captures at the first switch's port to the second one until `filter` let `count` frames through.
 fn capture(bench: &Bench, file: &Path, filter: &str, count: &str) {
-    let mut switchctl = Command::new(program("switchctl").unwrap());
-    let output = switchctl
-        .arg("--socket")
-        .arg(&bench.switch.config.api_socket)
-        .args([
-            "capture", "s2", "--snap", "1024", "--filter", filter, "--count", count, "-w",
-        ])
-        .arg(file)
-        .output()
-        .unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
+    let mut capture = switchctl(&bench.switch.config.api_socket);
+    capture.args([
+        "capture", "s2", "--snap", "1024", "--filter", filter, "--count", count, "-w",
+    ]);
+    printed(capture.arg(file));
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! The book: its pictures, drawn from runs, and its pages, rendered by mdBook.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{bail, Context, Result};
 
-use crate::build;
+use crate::{build, tool};
 
 /// Draws the pictures of the book's concepts into `directory`.
 ///
@@ -31,15 +31,11 @@ pub fn figures(directory: &Path) -> Result<()> {
 ///
 /// When mdBook is not there, with how to get it, or does not render the book.
 pub fn render() -> Result<PathBuf> {
-    let found = Command::new("mdbook")
-        .arg("--version")
-        .stdout(Stdio::null())
-        .status();
-    if !found.is_ok_and(|status| status.success()) {
-        bail!(
-            "mdbook is not in the search path. It takes some minutes to build:\n  \
-             cargo install mdbook --locked --version '^0.4'"
-        );
+    if let Some(remedy) = tool::remedy(
+        Command::new("mdbook").arg("--version"),
+        "cargo install mdbook --locked --version '^0.4'",
+    ) {
+        bail!("mdbook is not in the search path. It takes some minutes to build:\n  {remedy}");
     }
     let directory = build::target_directory().join("book");
     let status = Command::new("mdbook")

@@ -1,10 +1,9 @@
 //! Licences, sources and advisories of what is built in, by cargo-deny.
 
-use std::process::{Command, Stdio};
-
 use anyhow::{bail, Context, Result};
 
 use crate::build::{cargo, root};
+use crate::tool;
 
 /// What is checked without a connection.
 const OFFLINE: [&str; 3] = ["bans", "licenses", "sources"];
@@ -15,14 +14,10 @@ const OFFLINE: [&str; 3] = ["bans", "licenses", "sources"];
 ///
 /// When cargo-deny is not there, or finds something.
 pub fn run(advisories: bool) -> Result<()> {
-    let answers = Command::new("cargo")
-        .args(["deny", "--version"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !answers {
-        bail!("this needs cargo-deny: `cargo install cargo-deny --locked`");
+    let version = &mut cargo();
+    version.args(["deny", "--version"]);
+    if let Some(remedy) = tool::remedy(version, "cargo install cargo-deny --locked") {
+        bail!("this needs cargo-deny: `{remedy}`");
     }
     let mut command = cargo();
     command.current_dir(root()).args(["deny", "--locked"]);

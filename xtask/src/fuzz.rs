@@ -9,6 +9,7 @@ use std::time::Instant;
 use anyhow::{bail, Context, Result};
 
 use crate::build::root;
+use crate::tool::remedy;
 
 /// A run may take this much memory.
 const MEMORY_MEBIBYTES: u32 = 2048;
@@ -112,23 +113,18 @@ fn cargo_fuzz() -> Command {
 }
 
 fn require_tools() -> Result<()> {
-    let answers = |command: &mut Command| {
-        command
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success())
-    };
-    let mut missing = Vec::new();
-    if !answers(cargo().args(["+nightly", "--version"])) {
-        missing.push("rustup toolchain install nightly --profile minimal");
-    }
-    if !answers(cargo().args(["fuzz", "--version"])) {
-        missing.push("cargo install cargo-fuzz --locked");
-    }
-    if !answers(Command::new("c++").arg("--version")) {
-        missing.push("apt-get install g++");
-    }
+    let remedies = [
+        remedy(
+            cargo().args(["+nightly", "--version"]),
+            "rustup toolchain install nightly --profile minimal",
+        ),
+        remedy(
+            cargo().args(["fuzz", "--version"]),
+            "cargo install cargo-fuzz --locked",
+        ),
+        remedy(Command::new("c++").arg("--version"), "apt-get install g++"),
+    ];
+    let missing: Vec<_> = remedies.into_iter().flatten().collect();
     if missing.is_empty() {
         return Ok(());
     }

@@ -12,6 +12,7 @@ mod root;
 mod setup;
 mod soak;
 mod tests;
+mod tool;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,11 +1,12 @@
 //! Every test of the workspace.
 
 use std::ffi::OsString;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{bail, Context, Result};
 
 use crate::build::{cargo, root};
+use crate::tool;
 
 /// Runs all tests with cargo-nextest or cargo test, then the documentation tests.
 ///
@@ -19,7 +20,7 @@ pub fn run(arguments: &[OsString]) -> Result<()> {
         cargo().args(["build", "--workspace", "--bins"]),
         "building the programs",
     )?;
-    if nextest_is_there() {
+    if tool::answers(cargo().args(["nextest", "--version"])) {
         let mut nextest = cargo();
         nextest.args(["nextest", "run"]);
         if !selected {
@@ -57,13 +58,4 @@ fn check(command: &mut Command, what: &str) -> Result<()> {
         bail!("{what} failed ({status})");
     }
     Ok(())
-}
-
-fn nextest_is_there() -> bool {
-    cargo()
-        .args(["nextest", "--version"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
 }

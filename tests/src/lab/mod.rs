@@ -1,6 +1,7 @@
 //! Running a scenario with real frames: every switch a daemon, every host an endpoint, each in a network
 //! namespace of its own.
 
+pub mod balance;
 pub mod interrupt;
 pub mod measure;
 pub mod names;

@@ -121,9 +121,7 @@ fn run_on(scenario: &Scenario, stage: &mut Stage, progress: &Progress) -> Result
         raw.buffers
             .push((switch.get("/v1/queues")?, switch.get("/v1/pfc")?));
     }
-    for host in &mut stage.hosts {
-        raw.reports.push(host.finish()?);
-    }
+    raw.reports = stage.finish_hosts()?;
     Ok(result(scenario, &raw))
 }
 

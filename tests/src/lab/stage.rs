@@ -19,6 +19,7 @@ use super::switches::{lab_config, SwitchProcess};
 use super::topology::{plan, Topology};
 use crate::endpoint::config::{EndpointConfig, ExpectFlow, SendFlow};
 use crate::endpoint::report::{EndpointReport, OutputLine, Snapshot};
+use crate::endpoint::run::clock;
 
 /// How long an endpoint may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
@@ -128,6 +129,27 @@ impl Stage {
             }
         }
         Ok(())
+    }
+
+    /// The same, to begin half a second from now.
+    ///
+    /// # Errors
+    ///
+    /// As [`start_hosts`](Self::start_hosts).
+    pub fn start_hosts_soon(&mut self, scenario: &Scenario) -> Result<()> {
+        let start = clock().context("CLOCK_MONOTONIC")? + weir_core::Duration::from_millis(500);
+        self.start_hosts(scenario, start)
+    }
+
+    /// Ends the hosts; their reports, as in the scenario.
+    ///
+    /// # Errors
+    ///
+    /// When one fails.
+    pub fn finish_hosts(&mut self) -> Result<Vec<EndpointReport>> {
+        let reports = self.hosts.iter_mut().map(HostProcess::finish).collect();
+        self.hosts.clear();
+        reports
     }
 
     /// Fails when any process has ended.

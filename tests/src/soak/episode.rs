@@ -10,8 +10,8 @@ use weir_core::random::SplitMix64;
 use super::faults::below;
 use super::leaks::Leaks;
 use super::{Kind, Sums};
-use crate::endpoint::run::clock;
-use crate::lab::interrupt::{self, wait_for};
+use crate::lab::balance::Rest;
+use crate::lab::interrupt;
 use crate::lab::stage::Stage;
 use crate::lab::switches::SwitchProcess;
 
@@ -40,8 +40,7 @@ pub(super) fn run(
             switch.start_with_keeper()?;
         }
     }
-    let start = clock().context("CLOCK_MONOTONIC")? + weir_core::Duration::from_millis(500);
-    stage.start_hosts(&scenario, start)?;
+    stage.start_hosts_soon(&scenario)?;
     sums.episodes += 1;
     let mut broken = Vec::new();
     let mut leaks = Leaks::new(length / 3);
@@ -54,7 +53,7 @@ pub(super) fn run(
         sums,
         &mut broken,
     );
-    let lived = lived.and_then(|()| settle(&mut stage));
+    let lived = lived.and_then(|()| stage.settle(Rest::Drained, SETTLE_LIMIT));
     if let Err(error) = lived {
         interrupt::check()?;
         // What has ended or does not answer has broken its promise, and there is nothing to add up.
@@ -125,85 +124,42 @@ fn audit(stage: &Stage, sums: &mut Sums) -> Result<Vec<String>> {
     Ok(broken)
 }
 
-/// Hosts stop; waits until nothing is held and nothing more arrives.
-fn settle(stage: &mut Stage) -> Result<()> {
-    /// Looks, 20 ms apart, at which nothing has changed.
-    const QUIET: u32 = 25;
-    for host in &mut stage.hosts {
-        host.stop_sending()?;
-    }
-    let mut before = 0;
-    let mut same = 0;
-    let settled = wait_for(SETTLE_LIMIT, || {
-        let mut arrived = 0u64;
-        for host in &mut stage.hosts {
-            let flows = host.snapshot()?.received;
-            arrived += flows.iter().map(|flow| flow.frames).sum::<u64>();
-        }
-        let is_quiet = arrived == before && stage.held_frames()? == 0;
-        same = if is_quiet { same + 1 } else { 0 };
-        before = arrived;
-        Ok((same >= QUIET).then_some(()))
-    })?;
-    settled.with_context(|| {
-        format!(
-            "frames are still held {} s after the last was sent",
-            SETTLE_LIMIT.as_secs()
-        )
-    })
-}
-
 /// Ends the hosts and compares what was sent, has arrived, and was counted as lost.
 fn add_up(kind: &Kind, stage: &mut Stage, sums: &mut Sums) -> Result<Vec<String>> {
     let mut broken = audit(stage, sums)?;
-    let mut counted = 0;
-    let mut count = |sums: &mut Sums, reason: &str, frames: u64| {
+    let (balance, reports) = stage.balance()?;
+    let mut count = |reason: &str, frames: u64| {
         if frames > 0 {
             *sums.lost_frames.entry(reason.to_owned()).or_default() += frames;
-            counted += frames;
         }
     };
-    for switch in &stage.switches {
-        let status = switch.status()?;
-        for (reason, frames) in status.drops_total {
-            count(sums, &reason, frames);
-        }
-        count(
-            sums,
-            "lost by a switch's kernel",
-            status.kernel_losses_total,
-        );
+    for (reason, frames) in &balance.dropped {
+        count(reason, *frames);
     }
-    let (mut sent, mut received) = (0, 0);
-    for host in &mut stage.hosts {
-        let report = host.finish()?;
-        sent += report.sent.iter().map(|flow| flow.frames).sum::<u64>();
-        let kernel = &report.kernel;
-        let by_host =
-            kernel.received_frames_lost() + kernel.tx_device_drops + kernel.tx_outstanding;
-        count(sums, "lost by a host", by_host);
-        for flow in &report.received {
-            received += flow.frames;
-            sums.reordered_frames += flow.reordered;
-            let overtaken = if kind.promise.keeps_order() {
-                flow.reordered
-            } else {
-                0
-            };
-            let wrong = (overtaken, flow.duplicated, flow.corrupted);
-            if wrong != (0, 0, 0) {
-                let name = &flow.name;
-                broken.push(format!("flow {name}: {wrong:?} reordered, twice, changed"));
-            }
+    count("lost by a switch's kernel", balance.lost_by_kernel);
+    count("lost by a host", balance.lost_by_hosts);
+    for flow in reports.iter().flat_map(|report| &report.received) {
+        sums.reordered_frames += flow.reordered;
+        let overtaken = if kind.promise.keeps_order() {
+            flow.reordered
+        } else {
+            0
+        };
+        let wrong = (overtaken, flow.duplicated, flow.corrupted);
+        if wrong != (0, 0, 0) {
+            let name = &flow.name;
+            broken.push(format!("flow {name}: {wrong:?} reordered, twice, changed"));
         }
     }
-    stage.hosts.clear();
-    sums.sent_frames += sent;
-    sums.received_frames += received;
-    let missing = sent.saturating_sub(received);
-    sums.gone_frames += missing.saturating_sub(counted);
+    sums.sent_frames += balance.sent;
+    sums.received_frames += balance.received;
+    let missing = balance.missing();
+    sums.gone_frames += missing.saturating_sub(balance.accounted());
     if kind.promise.is_lossless() && missing > 0 {
-        broken.push(format!("{missing} of {sent} frames did not arrive"));
+        broken.push(format!(
+            "{missing} of {} frames did not arrive",
+            balance.sent
+        ));
     }
     Ok(broken)
 }

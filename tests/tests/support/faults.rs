@@ -1,22 +1,19 @@
-//! A network with traffic in which something goes wrong: what every fault's test looks at. Hosts number the frames that
-//! they send, so that what was lost is counted and not guessed.
+//! A network with traffic in which something goes wrong: what every fault's test looks at.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
 use nix::sys::ptrace;
 use nix::sys::wait::{waitpid, WaitPidFlag};
 use nix::unistd::Pid;
-use weir_api::daemon::{Event, EventPage, Pfc, Port};
 use weir_config::daemon::DaemonConfig;
 use weir_config::scenario::Scenario;
 use weir_lab::endpoint::report::{EndpointReport, Snapshot};
-use weir_lab::endpoint::run::clock;
+use weir_lab::lab::balance::{Balance, Rest};
 use weir_lab::lab::stage::Stage;
 use weir_lab::lab::switches::SwitchProcess;
 
-use super::{scenario, tear_down, until, LOSSLESS};
+use super::{scenario, tear_down, until, PATIENCE};
 
 /// Longer than any of these tests: the hosts send until they are told to stop.
 const DURATION: &str = "duration=600s";
@@ -29,51 +26,16 @@ pub struct Scene {
     scenario: Scenario,
 }
 
-/// What became of all frames, once nothing moves any more.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Balance {
-    /// Frames that the hosts handed to their devices.
-    pub sent: u64,
-    /// Frames that arrived whole, each counted once.
-    pub received: u64,
-    /// Dropped by the switches that run, by reason.
-    pub dropped: BTreeMap<String, u64>,
-    /// Lost in the rings of the switches that run.
-    pub lost_by_kernel: u64,
-    /// Lost in the rings or at the devices of the hosts.
-    pub lost_by_hosts: u64,
-    /// Held by the switches that run.
-    pub held: u64,
-}
-
-impl Balance {
-    /// Frames that did not arrive.
-    pub fn missing(&self) -> u64 {
-        self.sent - self.received
-    }
-
-    /// Frames that somebody has counted as lost.
-    pub fn accounted(&self) -> u64 {
-        self.dropped.values().sum::<u64>() + self.lost_by_kernel + self.lost_by_hosts + self.held
-    }
-
-    /// Nothing was lost anywhere.
-    pub fn assert_lossless(&self) {
-        let whole = Self {
-            sent: self.sent,
-            received: self.sent,
-            ..Self::default()
-        };
-        assert_eq!(*self, whole);
-    }
-}
-
 impl Scene {
     /// A scenario of `scenarios/` whose hosts send.
     pub fn new(file: &str, overrides: &[&str], change: impl FnMut(&mut DaemonConfig)) -> Self {
         let mut all = vec![DURATION, RATE];
         all.extend(overrides);
-        let scenario = scenario(file, &all);
+        Self::of(scenario(file, &all), change)
+    }
+
+    /// Any scenario whose hosts send until they are told to stop.
+    pub fn of(scenario: Scenario, change: impl FnMut(&mut DaemonConfig)) -> Self {
         let stage = Stage::set_up_with(&scenario, false, change)
             .unwrap_or_else(|error| panic!("{error:#}"));
         let mut scene = Self { stage, scenario };
@@ -85,8 +47,7 @@ impl Scene {
     pub fn start_hosts(&mut self) {
         until("the devices of the hosts before are free", || {
             self.stage.hosts.clear();
-            let start = clock().unwrap() + weir_core::Duration::from_millis(500);
-            match self.stage.start_hosts(&self.scenario, start) {
+            match self.stage.start_hosts_soon(&self.scenario) {
                 Ok(()) => Some(()),
                 // The kernel gives up a socket some time after its process is gone.
                 Err(error) if format!("{error:#}").contains("resource busy") => None,
@@ -154,86 +115,48 @@ impl Scene {
 
     /// Nothing moves any more: the hosts send nothing, and what was under way has arrived, is lost, or cannot leave.
     pub fn settle(&mut self) {
-        for host in &mut self.stage.hosts {
-            host.stop_sending()
-                .unwrap_or_else(|error| panic!("{error:#}"));
-        }
-        let mut before = (u64::MAX, u64::MAX);
-        let mut same = 0;
-        until("nothing moves", || {
-            let held = self.stage.held_frames().unwrap();
-            let arrived = (0..self.stage.hosts.len()).map(|host| self.received(host));
-            let now = (held, arrived.sum());
-            same = if now == before { same + 1 } else { 0 };
-            before = now;
-            // A held frame may wait for a pause to run out, which at the slowest rate takes 3.4 s.
-            let enough = if held == 0 { 20 } else { 200 };
-            (same >= enough).then_some(())
-        });
+        self.stage
+            .settle(Rest::Still, PATIENCE)
+            .unwrap_or_else(|error| panic!("{error:#}"));
     }
 
     /// Settles, ends the hosts and adds up. Every flow must be in order and whole.
     pub fn balance(&mut self) -> Balance {
         self.settle();
-        let mut balance = Balance::default();
-        for switch in &self.stage.switches {
-            let status = switch.status().unwrap();
-            for (reason, count) in status.drops_total {
-                *balance.dropped.entry(reason).or_default() += count;
-            }
-            balance.lost_by_kernel += status.kernel_losses_total;
-            balance.held += status.held_frames;
-        }
-        for report in self.reports() {
-            balance.sent += report.sent.iter().map(|flow| flow.frames).sum::<u64>();
-            let kernel = &report.kernel;
-            balance.lost_by_hosts +=
-                kernel.received_frames_lost() + kernel.tx_device_drops + kernel.tx_outstanding;
-            for flow in &report.received {
-                let wrong = (flow.reordered, flow.duplicated, flow.corrupted);
-                assert_eq!(wrong, (0, 0, 0), "{flow:?}");
-                balance.received += flow.frames;
-            }
+        let (balance, reports) = self
+            .stage
+            .balance()
+            .unwrap_or_else(|error| panic!("{error:#}"));
+        for flow in reports.iter().flat_map(|report| &report.received) {
+            let wrong = (flow.reordered, flow.duplicated, flow.corrupted);
+            assert_eq!(wrong, (0, 0, 0), "{flow:?}");
         }
         eprintln!("{balance:?}");
         balance
     }
 
+    /// The same; nothing was lost anywhere.
+    pub fn assert_lossless(&mut self) {
+        let balance = self.balance();
+        let whole = Balance {
+            sent: balance.sent,
+            received: balance.sent,
+            ..Balance::default()
+        };
+        assert_eq!(balance, whole);
+    }
+
     /// Ends the hosts.
     pub fn reports(&mut self) -> Vec<EndpointReport> {
-        let hosts = self.stage.hosts.iter_mut();
-        let reports = hosts
-            .map(|host| host.finish().unwrap_or_else(|error| panic!("{error:#}")))
-            .collect();
-        self.stage.hosts.clear();
-        reports
+        self.stage
+            .finish_hosts()
+            .unwrap_or_else(|error| panic!("{error:#}"))
     }
 
     /// Ends it in order; nothing of any switch is left.
     pub fn end(self) {
         tear_down(self.stage);
     }
-}
-
-/// Events of this kind that a switch still has, oldest first.
-pub fn events(switch: &SwitchProcess, kind: &str) -> Vec<Event> {
-    let page: EventPage = switch.get("/v1/events?after=0").unwrap();
-    let events = page.events.into_iter();
-    events.filter(|event| event.kind == kind).collect()
-}
-
-/// What a switch says of a port.
-pub fn port(switch: &SwitchProcess, name: &str) -> Port {
-    let ports: Vec<Port> = switch.get("/v1/ports").unwrap();
-    ports.into_iter().find(|port| port.name == name).unwrap()
-}
-
-/// What a switch says of the lossless priority at a port.
-pub fn pfc(switch: &SwitchProcess, name: &str) -> Pfc {
-    let all: Vec<Pfc> = switch.get("/v1/pfc").unwrap();
-    let mut all = all.into_iter();
-    all.find(|pfc| pfc.port == name && pfc.priority == LOSSLESS)
-        .unwrap()
 }
 
 /// The thread of a process that `/proc` has under this name.

@@ -7,6 +7,7 @@ pub mod iperf;
 pub mod metrics;
 pub mod prometheus;
 pub mod scapy;
+pub mod switches;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,7 +18,6 @@ use weir_api::daemon::{Pfc, Port};
 use weir_api::run::RunResult;
 use weir_config::daemon::{DaemonConfig, Workers};
 use weir_config::scenario::Scenario;
-use weir_lab::endpoint::run::clock;
 use weir_lab::lab::interrupt::{self, wait_for};
 use weir_lab::lab::names::Names;
 use weir_lab::lab::process::{inside, Process};
@@ -45,6 +45,12 @@ pub fn scenario(file: &str, overrides: &[&str]) -> Scenario {
         .join(file);
     let overrides: Vec<_> = overrides.iter().map(|text| text.parse().unwrap()).collect();
     Scenario::load(&path, &overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A scenario that only one test needs.
+pub fn inline_scenario(name: &str, text: &str) -> Scenario {
+    clean_up_on_signals();
+    Scenario::parse(text, Path::new(name), &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Runs a scenario; fails unless everything that it expects came true.
@@ -86,9 +92,8 @@ pub fn run_with_workers(
 /// The scenario's network with daemons that forward and hosts that send.
 pub fn with_traffic(scenario: &Scenario) -> Stage {
     let mut stage = Stage::set_up(scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
-    let start = clock().unwrap() + weir_core::Duration::from_millis(500);
     stage
-        .start_hosts(scenario, start)
+        .start_hosts_soon(scenario)
         .unwrap_or_else(|error| panic!("{error:#}"));
     stage
 }
@@ -110,6 +115,15 @@ pub fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     wait_for(PATIENCE, || Ok(condition()))
         .unwrap_or_else(|error| panic!("{error:#}"))
         .unwrap_or_else(|| panic!("not within {} s: {what}", PATIENCE.as_secs()))
+}
+
+/// What a program prints that does what it should.
+pub fn printed(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {text}{errors}");
+    text
 }
 
 /// Switches with hosts `h1` and `h2` that are namespaces with an ordinary kernel in them. Gone with the
@@ -177,11 +191,7 @@ impl Bench {
     /// Runs a program inside a host or the switch and returns what it printed; it must succeed.
     pub fn output(&self, node: &str, words: &[&str]) -> String {
         let mut command = self.command(node, words[0]);
-        let output = command.args(&words[1..]).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{words:?}: {text}{errors}");
-        text
+        printed(command.args(&words[1..]))
     }
 
     /// Starts a program inside a host that goes on while the test does; killed with the value.
@@ -227,16 +237,12 @@ impl Bench {
 
     /// What the switch says of the port that leads to `host`.
     pub fn port(&self, host: &str) -> Port {
-        let ports: Vec<Port> = self.switch.get("/v1/ports").unwrap();
-        ports.into_iter().find(|port| port.name == host).unwrap()
+        switches::port(&self.switch, host)
     }
 
     /// What the switch says of the lossless priority at the port that leads to `host`.
     pub fn pfc(&self, host: &str) -> Pfc {
-        let all: Vec<Pfc> = self.switch.get("/v1/pfc").unwrap();
-        all.into_iter()
-            .find(|pfc| pfc.port == host && pfc.priority == LOSSLESS)
-            .unwrap()
+        switches::pfc(&self.switch, host)
     }
 
     /// A sample of the first switch's metrics by its name and labels as they are written there.
@@ -267,9 +273,7 @@ impl Bench {
     /// Ends the switches in the ordinary way; they must leave nothing behind.
     pub fn end(mut self) {
         for switch in std::iter::once(&mut self.switch).chain(&mut self.others) {
-            switch
-                .end_process()
-                .unwrap_or_else(|error| panic!("{error:#}"));
+            switches::end(switch);
             assert_nothing_left(&switch.config.run_dir);
         }
     }

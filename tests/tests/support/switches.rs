@@ -1,0 +1,58 @@
+//! A switch of a test: how it ends and begins again, what it says, and `switchctl` for it.
+
+use std::path::Path;
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+use weir_api::daemon::{Event, EventPage, Pfc, Port};
+use weir_lab::lab::process::program;
+use weir_lab::lab::switches::SwitchProcess;
+
+use super::{until, LOSSLESS};
+
+/// Ends it in order.
+pub fn end(switch: &mut SwitchProcess) {
+    switch
+        .end_process()
+        .unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+/// Kills it, and waits until it is dead.
+pub fn kill(switch: &mut SwitchProcess) {
+    switch.process().unwrap().signal(Signal::SIGKILL);
+    until("it is dead", || switch.check().is_err().then_some(()));
+}
+
+/// Starts it again, and waits until it forwards.
+pub fn start(switch: &mut SwitchProcess) {
+    switch.start_process().unwrap();
+    switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+/// Events of this kind that it still has, oldest first.
+pub fn events(switch: &SwitchProcess, kind: &str) -> Vec<Event> {
+    let page: EventPage = switch.get("/v1/events?after=0").unwrap();
+    let events = page.events.into_iter();
+    events.filter(|event| event.kind == kind).collect()
+}
+
+/// What it says of a port.
+pub fn port(switch: &SwitchProcess, name: &str) -> Port {
+    let ports: Vec<Port> = switch.get("/v1/ports").unwrap();
+    ports.into_iter().find(|port| port.name == name).unwrap()
+}
+
+/// What it says of the lossless priority at a port.
+pub fn pfc(switch: &SwitchProcess, name: &str) -> Pfc {
+    let all: Vec<Pfc> = switch.get("/v1/pfc").unwrap();
+    let mut all = all.into_iter();
+    all.find(|pfc| pfc.port == name && pfc.priority == LOSSLESS)
+        .unwrap()
+}
+
+/// `switchctl` for the daemon at `socket`; append arguments.
+pub fn switchctl(socket: &Path) -> Command {
+    let mut command = Command::new(program("switchctl").unwrap());
+    command.arg("--socket").arg(socket);
+    command
+}
