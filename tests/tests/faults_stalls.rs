@@ -5,7 +5,9 @@ mod support;
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
+use std::time::Duration;
 
+use support::cpu::Quota;
 use support::faults::{thread, Held, Scene};
 use support::{until, PATIENT_DETECTION};
 use weir_lab::lab::process::Process;
@@ -126,6 +128,63 @@ fn others_want_the_dataplanes_cpu() {
     drop(hogs);
     scene.wait_for_all(500);
     let balance = scene.balance();
+    assert_eq!(balance.missing(), balance.accounted(), "{balance:?}");
+    assert_eq!(balance.held, 0, "{balance:?}");
+    scene.end();
+}
+
+/// How often a quota holds the daemon up each time.
+const HOLDUPS: u64 = 5;
+
+/// Waits until the quota has held the daemon up.
+fn wait_for_holdups(quota: &Quota) {
+    let wanted = quota.holdups() + HOLDUPS;
+    until("the daemon is held up", || {
+        (quota.holdups() >= wanted).then_some(())
+    });
+}
+
+/// A control group holds all of the daemon up for tens of milliseconds at a time. That is less than the rings hold.
+#[test]
+fn a_quota_holds_the_daemon_up_for_less_than_its_rings() {
+    let mut scene = Scene::new("one-switch.toml", &[PATIENT_DETECTION], |config| {
+        // So that it wants all the time there is, and is held up in every period.
+        config.dataplane.spin = weir_core::Duration::from_millis(10);
+    });
+    for _ in 0..STALLS {
+        scene.wait_for_all(100);
+        let quota = Quota::new(
+            pid(&scene),
+            Duration::from_millis(30),
+            Duration::from_millis(100),
+        );
+        wait_for_holdups(&quota);
+        drop(quota);
+    }
+    scene.wait_for_all(100);
+    scene.balance().assert_lossless();
+    scene.end();
+}
+
+/// For longer than that it loses what does not fit, and says how much.
+#[test]
+fn a_quota_holds_the_daemon_up_for_longer_than_its_rings() {
+    const RING: u32 = 64;
+    let mut scene = Scene::new("one-switch.toml", &[PATIENT_DETECTION], |config| {
+        config.dataplane.rx_ring = RING;
+        config.dataplane.spin = weir_core::Duration::from_millis(10);
+    });
+    scene.wait_for_all(100);
+    let quota = Quota::new(
+        pid(&scene),
+        Duration::from_millis(100),
+        Duration::from_secs(1),
+    );
+    wait_for_holdups(&quota);
+    drop(quota);
+    scene.wait_for_all(200);
+    let balance = scene.balance();
+    assert!(balance.lost_by_kernel > u64::from(RING), "{balance:?}");
     assert_eq!(balance.missing(), balance.accounted(), "{balance:?}");
     assert_eq!(balance.held, 0, "{balance:?}");
     scene.end();
