@@ -162,7 +162,7 @@ fn a_quota_holds_the_daemon_up_for_less_than_its_rings() {
         drop(quota);
     }
     scene.wait_for_all(100);
-    scene.balance().assert_lossless();
+    scene.assert_lossless();
     scene.end();
 }
 

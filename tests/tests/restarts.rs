@@ -43,7 +43,7 @@ fn restart_all(scene: &mut Scene, rounds: usize) {
 fn a_line_loses_nothing() {
     let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
     restart_all(&mut scene, RESTARTS);
-    scene.balance().assert_lossless();
+    scene.assert_lossless();
     scene.end();
 }
 
@@ -51,7 +51,7 @@ fn a_line_loses_nothing() {
 fn a_ring_with_levels_loses_nothing() {
     let mut scene = kept("ring4.toml", &["class.lossless.mode=level"]);
     restart_all(&mut scene, 2);
-    scene.balance().assert_lossless();
+    scene.assert_lossless();
     scene.end();
 }
 
@@ -59,7 +59,7 @@ fn a_ring_with_levels_loses_nothing() {
 fn a_ring_with_the_breaker_loses_nothing() {
     let mut scene = kept("ring4.toml", &["deadlock.policy=breaker"]);
     restart_all(&mut scene, 2);
-    scene.balance().assert_lossless();
+    scene.assert_lossless();
     scene.end();
 }
 
@@ -92,7 +92,7 @@ fn the_new_switch_has_the_file_as_it_is_and_a_bad_file_restarts_nothing() {
         (samples.len() <= 17 && samples.last().is_some_and(|last| last.sequence > 17)).then_some(())
     });
     scene.wait_for_all(50);
-    scene.balance().assert_lossless();
+    scene.assert_lossless();
     scene.end();
 }
 
@@ -127,6 +127,6 @@ fn a_switch_that_has_no_keeper_refuses() {
     let refused = format!("{:#}", scene.switch(0).restart().unwrap_err());
     assert!(refused.contains("--keeper"), "{refused}");
     scene.wait_for_all(50);
-    scene.balance().assert_lossless();
+    scene.assert_lossless();
     scene.end();
 }
