@@ -242,8 +242,8 @@ the program that is installed by then is started with the configuration file as 
 frame of a lossless class is lost by it where neighbours obey PFC; frames of lossy classes that come
 meanwhile are. What was set at run time and is not in the file, such as pins of flows, is forgotten.
 
-Neighbours are held for some 0.3 s. A storm watchdog of theirs that detects sooner takes that for a
-storm. A file that is not legal is refused, and the daemon goes on.
+Neighbours are held for some tenths of a second. A storm watchdog of theirs that detects sooner takes
+that for a storm. A file that is not legal is refused, and the daemon goes on.
 
 Exit status: 0 when nothing was lost, 1 when the daemon had frames that could not leave in time, or
 refuses.
