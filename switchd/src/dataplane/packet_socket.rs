@@ -20,13 +20,7 @@ const RECEIVE_BUFFER: usize = 64 * 1024;
 ///
 /// What the kernel says; it takes CAP_NET_RAW.
 pub(super) fn open(ifindex: u32) -> io::Result<OwnedFd> {
-    // Protocol zero until it is bound, so that no other device's frame gets in.
-    let socket = socket(
-        AddressFamily::Packet,
-        SockType::Raw,
-        SockFlag::SOCK_CLOEXEC,
-        None,
-    )?;
+    let socket = unbound()?;
     setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER)?;
     let mut multicast = libc::packet_mreq {
         mr_ifindex: ifindex as libc::c_int,
@@ -48,12 +42,7 @@ pub(super) fn open(ifindex: u32) -> io::Result<OwnedFd> {
 ///
 /// What the kernel says: ENODEV without such a device; it takes CAP_NET_RAW.
 pub fn open_for_sending(ifindex: u32) -> io::Result<OwnedFd> {
-    let socket = socket(
-        AddressFamily::Packet,
-        SockType::Raw,
-        SockFlag::SOCK_CLOEXEC,
-        None,
-    )?;
+    let socket = unbound()?;
     bind(&socket, ifindex, 0)?;
     Ok(socket)
 }
@@ -80,6 +69,16 @@ pub fn take_lost(socket: RawFd) -> u64 {
     } else {
         0
     }
+}
+
+/// With protocol zero until it is bound, so that no other device's frame gets in.
+pub(super) fn unbound() -> io::Result<OwnedFd> {
+    Ok(socket(
+        AddressFamily::Packet,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )?)
 }
 
 /// To one device and one protocol, in network byte order; zero for none.

@@ -3,9 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
-
-use super::packet_socket::set_option;
+use super::packet_socket::{set_option, unbound};
 
 /// A packet socket that receives nothing and keeps one device promiscuous. The kernel undoes it when the
 /// socket is closed, also when the process is killed.
@@ -16,13 +14,7 @@ pub(super) struct Promiscuous {
 
 impl Promiscuous {
     pub(super) fn new(ifindex: u32) -> io::Result<Self> {
-        // Protocol zero: the socket is never given a frame.
-        let socket = socket(
-            AddressFamily::Packet,
-            SockType::Raw,
-            SockFlag::SOCK_CLOEXEC,
-            None,
-        )?;
+        let socket = unbound()?;
         let request = libc::packet_mreq {
             mr_ifindex: ifindex as libc::c_int,
             mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
