@@ -237,16 +237,16 @@ Examples:
     },
     /// Have the daemon's keeper start it anew: after an upgrade, or for settings that take a restart.
     #[command(after_help = "\
-The keeper pauses the lossless classes of all neighbours, the daemon sends what it holds and ends, and
-the program that is installed by then is started with the configuration file as it is by then. No
-frame of a lossless class is lost by it where neighbours obey PFC; frames of lossy classes that come
-meanwhile are. What was set at run time and is not in the file, such as pins of flows, is forgotten.
+The keeper pauses the lossless classes of all neighbours. The daemon sends what it holds, leaves
+what cannot be sent for the next one, and ends; the program that is installed by then is started
+with the configuration file as it is by then. No frame of a lossless class is lost by it where
+neighbours obey PFC; frames of lossy classes that come meanwhile are. What was set at run time and
+is not in the file, such as pins of flows, is forgotten.
 
-Neighbours are held for some tenths of a second. A storm watchdog of theirs that detects sooner takes
-that for a storm. A file that is not legal is refused, and the daemon goes on.
+Neighbours are held for some tenths of a second. A storm watchdog of theirs that detects sooner
+takes that for a storm. A file that is not legal is refused, and the daemon goes on.
 
-Exit status: 0 when nothing was lost, 1 when the daemon had frames that could not leave in time, or
-refuses.
+Exit status: 0 when nothing was lost, 1 when frames were, or when the daemon refuses.
 
 Examples:
   switchctl restart

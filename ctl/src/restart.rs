@@ -70,8 +70,8 @@ fn text(report: &Report) -> String {
         lost_frames,
     } = report.restart;
     let lost = match lost_frames {
-        0 => "nothing was left behind".to_owned(),
-        count => format!("{count} frames could not leave in time and are lost"),
+        0 => "nothing was lost".to_owned(),
+        count => format!("{count} frames that a device had still to send are lost"),
     };
     format!(
         "restarted: pid {} -> {}, version {}\nneighbours were held for {:.0} ms; {lost}\n",

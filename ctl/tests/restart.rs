@@ -1,0 +1,62 @@
+//! `switchctl restart`: what it waits for, what it tells, and its exit status.
+
+mod support;
+
+use serde_json::{json, Value};
+use support::{lines, Answer, FakeDaemon};
+
+fn status(pid: u32, lost_frames: Option<u64>) -> Answer {
+    let restart = lost_frames.map(|lost| json!({"held_seconds": 0.231, "lost_frames": lost}));
+    let status = json!({
+        "name": "s1", "version": "0.2.0", "pid": pid, "state": "running", "uptime_seconds": 1.0,
+        "deadlock_policy": "off", "port_count": 2, "suspected_count": 0, "held_frames": 0,
+        "admitted_frames_total": 0, "transmitted_frames_total": 0, "drops_total": {}, "kernel_losses_total": 0,
+        "umem_frames": 1, "umem_frames_free": 1, "restart": restart,
+        "dataplane": {"rounds_total": 1, "busy_rounds_total": 0, "sleeps_total": 0,
+                      "round_seconds_max": 0.0, "events_lost_total": 0},
+        "clcm": {"sent_total": 0, "received_total": 0, "loops_found_total": 0, "releases_total": 0}
+    });
+    Answer::Http(200, status.to_string())
+}
+
+fn daemon(lost_frames: u64) -> FakeDaemon {
+    let begun = Answer::Http(200, json!({"pid": 7}).to_string());
+    let answers = vec![
+        // The one that ends, the next one before it forwards, and then.
+        status(7, None),
+        status(8, None),
+        status(8, Some(lost_frames)),
+    ];
+    FakeDaemon::new(&[("/v1/restart", vec![begun]), ("/v1/status", answers)])
+}
+
+#[test]
+fn it_waits_for_the_new_daemon_and_tells_what_it_took() {
+    let run = daemon(0).run(&["restart"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let expected = lines(
+        "|restarted: pid 7 -> 8, version 0.2.0
+         |neighbours were held for 231 ms; nothing was lost",
+    );
+    assert_eq!(run.stdout, expected);
+}
+
+#[test]
+fn lost_frames_are_told_with_status_1() {
+    let run = daemon(3).run(&["--json", "restart"]);
+    let printed: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!((run.code, &printed["lost_frames"]), (Some(1), &json!(3)));
+    assert_eq!(
+        (&printed["pid_before"], &printed["pid"]),
+        (&json!(7), &json!(8))
+    );
+}
+
+#[test]
+fn a_refusal_is_told_as_it_is() {
+    let error = json!({"error": "this daemon has no keeper"}).to_string();
+    let daemon = FakeDaemon::new(&[("/v1/restart", vec![Answer::Http(409, error)])]);
+    let run = daemon.run(&["restart"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("no keeper"), "{}", run.stderr);
+}
