@@ -234,13 +234,16 @@ fn one_feedback_for_a_whole_link_does_not_lock_either() {
 #[test]
 fn grants_lose_nothing_on_links_that_are_longer_than_the_buffers() {
     let delay = Duration::from_millis(5);
-    for per_mille in [0, 10, 100] {
+    let disturbed = (1..=6).map(|seed| (100, seed));
+    for (per_mille, seed) in [(0, 1), (10, 1)].into_iter().chain(disturbed) {
+        let what = format!("{per_mille} of 1000, seed {seed}");
         let mut network = Network::ring(&RingOptions {
             levels: true,
             feedback: FeedbackCoding::Grants,
             delay,
             detect: Duration::from_millis(200),
             disturbance: Disturbance::of_timing(per_mille),
+            seed,
             ..RingOptions::default()
         });
         network.run(Duration::from_millis(500));
@@ -248,9 +251,9 @@ fn grants_lose_nothing_on_links_that_are_longer_than_the_buffers() {
         for part in 0..10 {
             network.run(Duration::from_millis(200));
             let received = network.received();
-            assert!(received > last, "{per_mille}, part {part}");
+            assert!(received > last, "{what}, part {part}");
             last = received;
         }
-        assert_flowed(&mut network, &format!("{per_mille} of 1000"));
+        assert_flowed(&mut network, &what);
     }
 }

@@ -14,6 +14,22 @@ const INTERVAL_AT_FIRST: Duration = Duration::from_millis(10);
 /// A measured maximum falls by this part of itself with each shorter sample.
 const DECAY: u64 = 32;
 
+/// Requests of one life that come out of turn are no further apart.
+const LATE_MAX: u32 = 8;
+/// Of the first request of a switch.
+const FIRST_ID: u32 = 1;
+
+/// What a request's count of frames is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Request {
+    /// It is all that is known of the neighbour.
+    First,
+    /// It goes on from an earlier one.
+    Next,
+    /// A later one, or the same, was heard already.
+    Old,
+}
+
 /// Echo on one link.
 #[derive(Debug)]
 pub(super) struct EchoState {
@@ -96,13 +112,30 @@ impl EchoState {
         self.interval = INTERVAL_AT_FIRST;
     }
 
-    /// A request is to be answered. One out of turn is the first of a neighbour that has begun anew, or one was lost: it
-    /// is told about us at once, too. Ours are in turn, so that two neighbours do not go on with that.
-    fn note_request(&mut self, id: u32) {
+    /// A request came in. One that was doubled is answered again; one that is late is not, since its sender has
+    /// asked anew.
+    ///
+    /// One out of turn is the first of a neighbour that has begun anew, or one was lost: it is told about us at
+    /// once, too. Ours are in turn, so that two neighbours do not go on with that.
+    fn note_request(&mut self, id: u32) -> Request {
+        // How far it is ahead of the last one, in a circle.
+        let ahead = self.heard.map_or(1, |last| id.wrapping_sub(last));
+        let is_late = ahead.wrapping_neg() <= LATE_MAX && id != FIRST_ID;
+        if is_late && ahead != 0 {
+            return Request::Old;
+        }
         self.reply_due = Some(id);
-        let last = self.heard.replace(id);
-        if last.is_some_and(|last| id != last.wrapping_add(1)) {
+        if ahead == 0 {
+            return Request::Old;
+        }
+        self.heard = Some(id);
+        if ahead != 1 {
             self.begin_anew();
+        }
+        if ahead <= LATE_MAX && id != FIRST_ID {
+            Request::Next
+        } else {
+            Request::First
         }
     }
 
@@ -146,10 +179,11 @@ impl Switch {
             return Ok(());
         };
         match message {
-            Echo::Request { id, sent } => {
-                echo.note_request(id);
-                state.synchronise_grants(&sent);
-            }
+            Echo::Request { id, sent } => match echo.note_request(id) {
+                Request::First => state.synchronise_grants(&sent, true),
+                Request::Next => state.synchronise_grants(&sent, false),
+                Request::Old => {}
+            },
             Echo::Reply { id } => {
                 if let Some(sample) = echo.note_reply(now, id) {
                     state.open_grants();
@@ -165,13 +199,16 @@ impl Switch {
         let config = &self.config.ports[port.index()];
         let state = &mut self.ports[port.index()];
         state.counters.echo_replies += 1;
+        let longest = state.echo.as_ref().and_then(EchoState::round_trip);
+        let twice = longest.unwrap_or(sample).saturating_mul(2);
+        let round_trip = twice.max(config.round_trip);
+        for level in state.levels.iter_mut().flatten() {
+            level.told.set_window(round_trip);
+        }
         let mut exceeds = false;
         if state.needs_reserve() && !config.round_trip_measured {
             exceeds = sample > config.round_trip;
         } else if state.needs_reserve() {
-            let longest = state.echo.as_ref().and_then(EchoState::round_trip);
-            let twice = longest.unwrap_or(sample).saturating_mul(2);
-            let round_trip = twice.max(config.round_trip);
             let reserve = self.config.reserve_for(config, round_trip);
             for level in state.levels.iter_mut().flatten() {
                 exceeds |= !level.budget.set_reserve(reserve.total());
@@ -264,5 +301,24 @@ mod tests {
             echo.take(at(2), no_frames),
             Some(Echo::Request { id: 2, .. })
         ));
+    }
+    #[test]
+    fn a_count_is_news_unless_a_later_one_was_heard() {
+        let mut echo = EchoState::new();
+        let outcomes = [
+            (1, Request::First),
+            (2, Request::Next),
+            (2, Request::Old),
+            (4, Request::Next),
+            (3, Request::Old),
+            (5, Request::Next),
+            (1, Request::First),
+            (2, Request::Next),
+            (100, Request::First),
+            (3, Request::First),
+        ];
+        for (id, expected) in outcomes {
+            assert_eq!(echo.note_request(id), expected, "{id}");
+        }
     }
 }

@@ -22,7 +22,8 @@ impl Port {
         };
         let given = level.given.as_ref();
         if given.is_some_and(|given| given.is_due(&level.budget)) {
-            level.sent.ask();
+            // A grant that is lost must not wait as long as Feedback 0 that was told for the tenth time.
+            level.sent.tell_anew();
         }
         if level.sent.is_due(level.budget.feedback()) {
             self.pfc_due.insert(priority);
@@ -92,6 +93,9 @@ impl Switch {
                     continue;
                 };
                 times[index] = Some(signal.quanta);
+                if manner.neighbour != Neighbour::Regular {
+                    level.told.tell(now, level.sent.told());
+                }
                 if signal.then_zero {
                     state.zero_due.insert(priority);
                 }
@@ -132,8 +136,12 @@ impl Switch {
             .take(now, feedback, &Manner { depth, ..manner })?;
         state.pause_zero_due = signal.then_zero;
         for (level, counters) in state.levels.iter_mut().zip(&mut state.counters.priority) {
-            if level.as_ref().is_some_and(|level| level.obeys) {
-                counters.feedback_sent += 1;
+            let Some(level) = level.as_mut().filter(|level| level.obeys) else {
+                continue;
+            };
+            counters.feedback_sent += 1;
+            if manner.neighbour != Neighbour::Regular {
+                level.told.tell(now, feedback.min(level.budget.depth()));
             }
         }
         let quanta = signal.quanta;

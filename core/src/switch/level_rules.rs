@@ -38,8 +38,12 @@ impl Assignment {
 }
 
 impl Switch {
-    /// Level Assignment Rules 4 (with equation 22) and 5, for a frame of a class with Levels: what its
-    /// destination has once it is here. Changes nothing yet.
+    /// Level Assignment Rules 4 and 5, for a frame of a class with Levels: what its destination has once it is
+    /// here. Changes nothing yet.
+    ///
+    /// Equation 22 gives the Level 1 + j by the room that there is now. With a round trip time that may be less
+    /// than one above the Feedback that let the frame out, and then lemma 3 does not hold. So it is at least that;
+    /// the book's page on Levels has the proof.
     #[inline(always)]
     pub(super) fn assign_level(
         &mut self,
@@ -65,10 +69,12 @@ impl Switch {
             });
         };
         if let Some(level) = state.budget.arrival_level() {
+            let floor = state.told.lowest(now).above();
+            let floor = floor.unwrap_or(Level::ZERO).min(state.budget.depth());
             return Ok(Assignment {
                 entry,
                 before,
-                after: before.max(level),
+                after: before.max(level).max(floor),
             });
         }
         Err(self.refuse_level(now, port, priority))
@@ -275,6 +281,7 @@ impl Switch {
         for priority in Priority::ALL {
             if let Some(level) = &mut state.levels[priority.index()] {
                 level.sent.tell_anew();
+                level.told.forget();
                 state.pfc_due.insert(priority);
             }
         }

@@ -6,7 +6,7 @@ use super::authentication::Authentication;
 use super::echo::EchoState;
 use super::egress::EgressState;
 use super::ingress::{BufferMode, IngressBuffer};
-use super::levels::{Budget, FeedbackReceived, FeedbackSent, GrantsGiven, GrantsTaken};
+use super::levels::{Budget, FeedbackReceived, FeedbackSent, GrantsGiven, GrantsTaken, Told};
 use super::lifetime::Head;
 use super::limiter::Limiter;
 use super::pause_received::PauseReceived;
@@ -118,6 +118,7 @@ pub(super) struct LevelState {
     pub(super) sent: FeedbackSent,
     pub(super) budget: Budget,
     pub(super) repeat_after: Bytes,
+    pub(super) told: Told,
 }
 
 impl LevelState {
@@ -139,6 +140,7 @@ impl LevelState {
                     .then(GrantsGiven::default),
                 taken: GrantsTaken::default(),
                 repeat_after: config.repeat_after(port),
+                told: Told::new(port.round_trip),
                 obeys: rules.obeys_feedback,
             })
         })
@@ -258,12 +260,12 @@ impl Port {
         }
     }
 
-    /// The neighbour has said how many frames it has sent.
-    pub(super) fn synchronise_grants(&mut self, sent: &[u16; PRIORITY_COUNT]) {
+    /// The neighbour has said how many frames it has sent, for the first time in its life or once more.
+    pub(super) fn synchronise_grants(&mut self, sent: &[u16; PRIORITY_COUNT], begins_anew: bool) {
         for priority in Priority::ALL {
             let level = self.levels[priority.index()].as_mut();
             if let Some(given) = level.and_then(|level| level.given.as_mut()) {
-                given.synchronise(sent[priority.index()]);
+                given.synchronise(sent[priority.index()], begins_anew);
                 self.note_feedback(priority);
             }
         }

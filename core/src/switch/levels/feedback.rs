@@ -83,11 +83,6 @@ impl FeedbackSent {
         }
     }
 
-    /// The neighbour is to be told at the next opportunity.
-    pub(in crate::switch) fn ask(&mut self) {
-        self.repeat = true;
-    }
-
     /// What was told last.
     pub(in crate::switch) fn told(&self) -> Level {
         self.told
@@ -126,7 +121,7 @@ impl FeedbackSent {
         true
     }
 
-    /// Makes the Feedback due as if it had never been told: the neighbour is another one.
+    /// Makes the Feedback due as if it had never been told: the neighbour is another one, or there is more to it.
     pub(in crate::switch) fn tell_anew(&mut self) {
         self.repeat = true;
         self.told_before = 0;

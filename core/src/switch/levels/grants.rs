@@ -24,6 +24,8 @@ const WINDOW_MAX: u16 = 256;
 pub(in crate::switch) struct GrantsGiven {
     arrived: u16,
     limit: u16,
+    /// By which the neighbour's count was ahead of ours when it was told.
+    missing: i16,
     /// The neighbour's count is known.
     synchronised: bool,
 }
@@ -34,13 +36,26 @@ impl GrantsGiven {
         self.arrived = self.arrived.wrapping_add(1);
     }
 
-    /// The neighbour has sent so many: all of them are here, or lost for good.
-    pub(in crate::switch) fn synchronise(&mut self, sent: u16) {
-        if !self.synchronised || self.arrived != sent {
+    /// The neighbour had sent so many when it asked. Those that are missing are lost for good if they were
+    /// missing when it asked the last time, too: an echo message may have overtaken frames, or frames it, and to
+    /// count on what is still under way would permit frames that there is no room for. A neighbour that has begun
+    /// anew counts from its own beginning.
+    pub(in crate::switch) fn synchronise(&mut self, sent: u16, begins_anew: bool) {
+        let missing = sent.wrapping_sub(self.arrived) as i16;
+        if !self.synchronised || begins_anew || missing.unsigned_abs() > WINDOW_MAX {
             self.arrived = sent;
             self.limit = sent;
+            self.missing = 0;
+            self.synchronised = true;
+            return;
         }
-        self.synchronised = true;
+        let lost = if missing >= 0 {
+            missing.min(self.missing.max(0))
+        } else {
+            missing.max(self.missing.min(0))
+        };
+        self.arrived = self.arrived.wrapping_add_signed(lost);
+        self.missing = missing - lost;
     }
 
     /// True when the neighbour should hear of more permission: it has used up half of what it can have.
@@ -155,7 +170,7 @@ mod tests {
             Some(level(2)),
             "not synchronised: nothing"
         );
-        given.synchronise(taken.sent());
+        given.synchronise(taken.sent(), true);
         assert!(given.is_due(&budget));
         assert_eq!(taken.receive(given.take(&budget), level(2)), Some(level(0)));
         // m = 3000, 4000: three frames of any Level.
@@ -180,7 +195,7 @@ mod tests {
         let (budget, mut given) = (budget(), GrantsGiven::default());
         let mut taken = GrantsTaken::default();
         taken.open();
-        given.synchronise(0);
+        given.synchronise(0, true);
         let grant = given.take(&budget);
         for _ in 0..2 {
             taken.receive(grant, level(2));
@@ -195,11 +210,11 @@ mod tests {
     }
 
     #[test]
-    fn lost_frames_are_made_good_by_the_next_echo() {
+    fn lost_frames_are_made_good_by_the_second_echo() {
         let (budget, mut given) = (budget(), GrantsGiven::default());
         let mut taken = GrantsTaken::default();
         taken.open();
-        given.synchronise(0);
+        given.synchronise(0, true);
         taken.receive(given.take(&budget), level(2));
         for _ in 0..3 {
             taken.note_departure();
@@ -208,7 +223,9 @@ mod tests {
             !given.is_due(&budget),
             "three are under way, as far as known"
         );
-        given.synchronise(taken.sent());
+        given.synchronise(taken.sent(), false);
+        assert!(!given.is_due(&budget), "they may have been overtaken");
+        given.synchronise(taken.sent(), false);
         assert!(given.is_due(&budget));
         taken.receive(given.take(&budget), level(2));
         assert!(taken.permits());

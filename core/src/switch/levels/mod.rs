@@ -4,8 +4,10 @@ mod budget;
 mod feedback;
 mod grants;
 mod table;
+mod told;
 
 pub(super) use budget::Budget;
 pub(super) use feedback::{FeedbackReceived, FeedbackSent, Manner};
 pub(super) use grants::{GrantsGiven, GrantsTaken};
 pub(super) use table::{EntryId, LevelTable, ShareId};
+pub(super) use told::Told;

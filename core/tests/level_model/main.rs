@@ -2,6 +2,9 @@
 //! of its own, n_i and m_i are sums over all frames (equations 7 and 8), and after every random operation
 //! the switch's incremental state must equal what they give.
 
+mod model;
+
+use model::Model;
 use proptest::prelude::*;
 use weir_core::config::{LevelRules, RouteConfig};
 use weir_core::wire::mac_control::MacControl;
@@ -54,144 +57,6 @@ fn op(depth: u8) -> impl Strategy<Value = Op> {
             .prop_map(|(port, quanta)| Op::Feedback { port, quanta }),
         2 => (1u16..2000).prop_map(|micros| Op::Wait { micros }),
     ]
-}
-
-#[derive(Clone, Copy, Debug)]
-struct ModelFrame {
-    handle: FrameHandle,
-    ingress: u8,
-    destination: u8,
-    length: u64,
-    cells: u64,
-    level: u8,
-    /// The port that it was sent by, until its completion.
-    sent_by: Option<u8>,
-}
-
-struct Model {
-    budgets: Vec<u64>,
-    reserve: u64,
-    /// In the order of their arrival.
-    frames: Vec<ModelFrame>,
-    feedback_received: [u8; FABRIC as usize],
-    paused_until: [u64; FABRIC as usize],
-}
-
-impl Model {
-    fn depth(&self) -> u8 {
-        self.budgets.len() as u8
-    }
-
-    /// n_i of a link's Receiving Queue.
-    fn n(&self, link: u8, level: u8) -> u64 {
-        self.frames
-            .iter()
-            .filter(|frame| (frame.ingress, frame.level) == (link, level))
-            .map(|frame| frame.cells)
-            .sum()
-    }
-
-    /// Equation 8. Signed, to see it go below zero.
-    fn m(&self, link: u8, level: u8) -> i64 {
-        (1..=level)
-            .map(|j| self.budgets[usize::from(j) - 1] as i64 - self.n(link, j) as i64)
-            .sum()
-    }
-
-    /// The largest j with m_j below a bound, else 0.
-    fn largest_below(&self, link: u8, bound: u64) -> u8 {
-        (1..=self.depth())
-            .rev()
-            .find(|j| self.m(link, *j) < bound as i64)
-            .unwrap_or(0)
-    }
-
-    /// Section V: m_j − rT < γmax.
-    fn feedback(&self, link: u8) -> u8 {
-        self.largest_below(link, GAMMA + self.reserve)
-    }
-
-    /// λ of a destination: that of its frames, zero without any.
-    fn level_of(&self, destination: u8) -> u8 {
-        self.frames
-            .iter()
-            .find(|frame| frame.destination == destination)
-            .map_or(0, |frame| frame.level)
-    }
-
-    /// Rules 3 to 5 with equation 22. False when there is no room.
-    fn receive(&mut self, handle: FrameHandle, ingress: u8, destination: u8, length: u16) -> bool {
-        let cells = u64::from(length).div_ceil(CELL) * CELL;
-        let mut level = self.level_of(destination);
-        if ingress < FABRIC {
-            let j = self.largest_below(ingress, GAMMA);
-            if j == self.depth() {
-                return false;
-            }
-            level = level.max(1 + j);
-        } else {
-            let of_port = self.frames.iter().filter(|frame| frame.ingress == ingress);
-            if of_port.map(|frame| frame.cells).sum::<u64>() + cells > EDGE_LIMIT {
-                return false;
-            }
-        }
-        for frame in &mut self.frames {
-            if frame.destination == destination {
-                frame.level = level;
-            }
-        }
-        self.frames.push(ModelFrame {
-            handle,
-            ingress,
-            destination,
-            length: u64::from(length),
-            cells,
-            level,
-            sent_by: None,
-        });
-        true
-    }
-
-    /// Frames and bytes that wait to leave by a link: those that the Feedback lets out, and those that it
-    /// holds back.
-    fn waiting(&self, link: u8) -> [(u64, u64); 2] {
-        let feedback = self.feedback_received[usize::from(link)];
-        let mut sums = [(0, 0); 2];
-        let frames = self.frames.iter().filter(|frame| frame.sent_by.is_none());
-        for frame in frames.filter(|frame| egress_of(frame.destination) == link) {
-            let is_held = frame.level < feedback || feedback == self.depth();
-            let (count, bytes) = &mut sums[usize::from(is_held)];
-            *count += 1;
-            *bytes += frame.length;
-        }
-        sums
-    }
-
-    /// Frames that may leave by a port: the oldest of their ingress and destination, and not below the
-    /// Feedback (equation 1); with Feedback D none.
-    fn eligible(&self, now: u64, egress: u8) -> Vec<FrameHandle> {
-        let waiting = || {
-            self.frames.iter().filter(move |frame| {
-                frame.sent_by.is_none() && egress_of(frame.destination) == egress
-            })
-        };
-        let feedback = match self.feedback_received.get(usize::from(egress)) {
-            Some(_) if self.paused_until[usize::from(egress)] > now => return Vec::new(),
-            Some(feedback) if *feedback == self.depth() => return Vec::new(),
-            Some(feedback) => *feedback,
-            None => 0,
-        };
-        waiting()
-            .filter(|frame| frame.level >= feedback)
-            .filter(|frame| {
-                let same = |other: &&ModelFrame| {
-                    (other.ingress, other.destination) == (frame.ingress, frame.destination)
-                };
-                waiting().find(same).map(|first| first.handle) == Some(frame.handle)
-            })
-            .map(|frame| frame.handle)
-            .collect()
-    }
 }
 
 fn egress_of(destination: u8) -> u8 {
@@ -263,13 +128,7 @@ impl Run {
         let config = config(budgets, round_trip);
         let reserve = config.reserve(&config.ports[0]).get();
         Self {
-            model: Model {
-                budgets: budgets.to_vec(),
-                reserve,
-                frames: Vec::new(),
-                feedback_received: [0; FABRIC as usize],
-                paused_until: [0; FABRIC as usize],
-            },
+            model: Model::new(budgets, reserve, round_trip),
             now: 1_000_000_000,
             free: (0..config.frame_count as u32).map(FrameHandle).collect(),
             switch: Switch::new(config).unwrap(),
@@ -311,7 +170,9 @@ impl Run {
             source: address(0x40),
             flow_hash: 0,
         };
-        let fits = self.model.receive(handle, port, destination, length);
+        let fits = self
+            .model
+            .receive(self.now, handle, port, destination, length);
         let outcome = self
             .switch
             .receive(self.instant(), PortId::new(port), frame);
@@ -337,8 +198,10 @@ impl Run {
                 }
                 Some(Transmission::Control(ControlFrame::Mac(MacControl::Pfc { times }))) => {
                     if port < FABRIC {
-                        let told = 1 + u16::from(self.model.feedback(port));
+                        let feedback = self.model.feedback(port);
+                        let told = 1 + u16::from(feedback);
                         assert_eq!(times[P3.index()], Some(Quanta(told)));
+                        self.model.tell(self.now, port, feedback);
                     }
                 }
                 Some(Transmission::Control(ControlFrame::Echo(_))) => {}

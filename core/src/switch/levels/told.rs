@@ -1,0 +1,156 @@
+//! Which Feedback may have let out a frame that arrives now (Karol, Golestani and Lee, section V: "information about
+//! the recent history (from time t0 − T to time t0) of feedback signals that were transmitted").
+
+use crate::level::{Level, LEVEL_MAX};
+use crate::units::{Duration, Instant};
+
+/// Of so many signals in a row at least one is heard.
+const HEARD_OF: usize = 3;
+
+/// What a neighbour was told of late on one (port, class).
+///
+/// A frame that arrives was let out by the Feedback that its sender had heard last. That is the one told last, or
+/// one that was told before it: the signal takes a part of the round trip time T and the frame the other, and a
+/// signal can get lost. So a Feedback counts until [`HEARD_OF`] signals were sent after it, and for T from then on.
+/// The frame had at least the lowest Level that counts, and one more is what it may get here without breaking
+/// lemma 1.
+#[derive(Debug)]
+pub(in crate::switch) struct Told {
+    /// The lowest Feedback that counts.
+    lowest: Level,
+    /// Until when `lowest` is known to be right if nothing else is told.
+    known_until: Instant,
+    /// T.
+    window: Duration,
+    /// The last signals, by turns; `next` is the oldest.
+    recent: [Level; HEARD_OF],
+    next: usize,
+    /// Until when each Feedback counts; far in the future for one in `recent`.
+    until: [Instant; LEVEL_MAX + 1],
+}
+
+impl Told {
+    /// A neighbour that was told nothing yet. `window` is T.
+    pub(in crate::switch) fn new(window: Duration) -> Self {
+        let mut until = [Instant::ZERO; LEVEL_MAX + 1];
+        until[0] = Instant::FAR_FUTURE;
+        Self {
+            lowest: Level::ZERO,
+            known_until: Instant::FAR_FUTURE,
+            window,
+            recent: [Level::ZERO; HEARD_OF],
+            next: 0,
+            until,
+        }
+    }
+
+    /// Another T counts from the next signal on.
+    pub(in crate::switch) fn set_window(&mut self, window: Duration) {
+        self.window = window;
+    }
+
+    /// The neighbour is another one: it may send what it likes until it has been told.
+    pub(in crate::switch) fn forget(&mut self) {
+        *self = Self::new(self.window);
+    }
+
+    /// `feedback` is told to a neighbour that obeys it. O(1).
+    #[inline]
+    pub(in crate::switch) fn tell(&mut self, now: Instant, feedback: Level) {
+        let old = core::mem::replace(&mut self.recent[self.next], feedback);
+        self.next = (self.next + 1) % self.recent.len();
+        if self.recent.contains(&old) {
+            if feedback >= self.lowest {
+                self.until[feedback.index()] = Instant::FAR_FUTURE;
+                return;
+            }
+        } else {
+            self.until[old.index()] = now + self.window;
+        }
+        self.until[feedback.index()] = Instant::FAR_FUTURE;
+        self.find_lowest(now);
+    }
+
+    /// The lowest Feedback that may have let out a frame that arrives now. O(1), and O(D) once for each Feedback
+    /// that counts no more.
+    #[inline]
+    pub(in crate::switch) fn lowest(&mut self, now: Instant) -> Level {
+        if now >= self.known_until {
+            self.find_lowest(now);
+        }
+        self.lowest
+    }
+
+    #[inline(never)]
+    fn find_lowest(&mut self, now: Instant) {
+        let counts = |until: &Instant| *until > now;
+        let lowest = self.until.iter().position(counts).unwrap_or(0);
+        self.lowest = u8::try_from(lowest)
+            .ok()
+            .and_then(Level::new)
+            .unwrap_or(Level::ZERO);
+        self.known_until = self.until[lowest];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn level(number: u8) -> Level {
+        Level::new(number).unwrap()
+    }
+
+    fn at(micros: u64) -> Instant {
+        Instant::ZERO + Duration::from_micros(micros)
+    }
+
+    #[test]
+    fn a_feedback_counts_until_others_must_have_been_heard() {
+        let mut told = Told::new(Duration::from_micros(100));
+        assert_eq!(told.lowest(at(0)), level(0));
+        for micros in [10, 20] {
+            told.tell(at(micros), level(2));
+            assert_eq!(told.lowest(at(micros + 200)), level(0), "both may be lost");
+        }
+        told.tell(at(240), level(2));
+        assert_eq!(told.lowest(at(339)), level(0), "under way until then");
+        assert_eq!(told.lowest(at(340)), level(2));
+        told.tell(at(350), level(1));
+        assert_eq!(
+            told.lowest(at(350)),
+            level(1),
+            "what is lower counts at once"
+        );
+        told.forget();
+        assert_eq!(told.lowest(at(351)), level(0));
+    }
+
+    proptest! {
+        /// Against a list of all that was ever told.
+        #[test]
+        fn it_is_the_lowest_that_a_list_of_all_gives(
+            window in 0u64..50,
+            steps in prop::collection::vec((0u64..30, prop::option::of(0u8..6)), 1..200),
+        ) {
+            let mut told = Told::new(Duration::from_micros(window));
+            let mut list = vec![(0u64, 0u8); HEARD_OF];
+            let mut now = 0;
+            for (wait, feedback) in steps {
+                now += wait;
+                if let Some(feedback) = feedback {
+                    told.tell(at(now), level(feedback));
+                    list.push((now, feedback));
+                }
+                let counting = list.iter().enumerate().filter(|(index, _)| {
+                    let heard = list.get(index + HEARD_OF);
+                    heard.is_none_or(|(when, _)| when + window > now)
+                });
+                let lowest = counting.map(|(_, (_, feedback))| *feedback).min();
+                prop_assert_eq!(Some(told.lowest(at(now)).get()), lowest);
+            }
+        }
+    }
+}
