@@ -1,0 +1,25 @@
+//! A torus of nine real switches under Levels: with links whose round trip counts, no flow starves.
+
+mod support;
+
+use support::{run_as_expected, scenario};
+
+/// No flow stands still for this part of a run. In virtual time none does for more than a hundredth.
+const PART: f64 = 0.25;
+
+#[test]
+fn no_flow_of_a_torus_of_three_by_three_starves() {
+    for coding in ["pfc", "pause", "grants"] {
+        let feedback = format!("link-defaults.feedback={coding}");
+        let result = run_as_expected(&scenario("torus3.toml", &[&feedback]));
+        assert!(result.drops.is_empty(), "{coding}: {:?}", result.drops);
+        assert_eq!(result.flows.len(), 27);
+        for flow in &result.flows {
+            let kept = (flow.lost, flow.reordered, flow.corrupted, flow.duplicated);
+            assert_eq!(kept, (0, 0, 0, 0), "{coding}: {flow:?}");
+            assert_eq!(flow.sent, flow.received, "{coding}: all has drained: {flow:?}");
+            let longest = flow.longest_stall_seconds;
+            assert!(longest < PART * result.duration_seconds, "{coding}: {flow:?}");
+        }
+    }
+}
