@@ -22,6 +22,15 @@ fn kinds() -> impl Strategy<Value = TopologyKind> {
         (1usize..20).prop_map(|switches| TopologyKind::Line { switches }),
         (1usize..6, 1usize..6).prop_map(|(rows, columns)| TopologyKind::Mesh { rows, columns }),
         (3usize..6, 3usize..6).prop_map(|(rows, columns)| TopologyKind::Torus { rows, columns }),
+        (3usize..5, 3usize..5, 3usize..5).prop_map(|(layers, rows, columns)| {
+            TopologyKind::Torus3d {
+                layers,
+                rows,
+                columns,
+            }
+        }),
+        (2usize..9, 1usize..6)
+            .prop_map(|(groups, switches)| TopologyKind::Dragonfly { groups, switches }),
         (1usize..8, 1usize..6)
             .prop_map(|(leaves, spines)| TopologyKind::LeafSpine { leaves, spines }),
         (1usize..5).prop_map(|half| TopologyKind::FatTree { k: 2 * half }),
@@ -65,6 +74,25 @@ fn closed_form(kind: TopologyKind) -> (usize, usize, usize, Vec<(usize, usize)>)
         TopologyKind::Torus { rows, columns } => {
             let switches = rows * columns;
             (switches, 2 * switches, switches, vec![(switches, 4)])
+        }
+        TopologyKind::Torus3d {
+            layers,
+            rows,
+            columns,
+        } => {
+            let switches = layers * rows * columns;
+            (switches, 3 * switches, switches, vec![(switches, 6)])
+        }
+        TopologyKind::Dragonfly { groups, switches } => {
+            let inside = groups * switches * (switches - 1) / 2;
+            // Links to other groups, dealt in turn: some switches of a group have one more than others.
+            let [each, more] = [(groups - 1) / switches, (groups - 1) % switches];
+            let by_degree = vec![
+                (groups * more, switches + each),
+                (groups * (switches - more), switches - 1 + each),
+            ];
+            let links = inside + groups * (groups - 1) / 2;
+            (groups * switches, links, groups * switches, by_degree)
         }
         TopologyKind::LeafSpine { leaves, spines } => (
             leaves + spines,
@@ -123,6 +151,16 @@ fn text(config: &TopologyConfig) -> String {
         }
         TopologyKind::Torus { rows, columns } => {
             format!("kind = \"torus\"\nrows = {rows}\ncolumns = {columns}")
+        }
+        TopologyKind::Torus3d {
+            layers,
+            rows,
+            columns,
+        } => {
+            format!("kind = \"torus-3d\"\nlayers = {layers}\nrows = {rows}\ncolumns = {columns}")
+        }
+        TopologyKind::Dragonfly { groups, switches } => {
+            format!("kind = \"dragonfly\"\ngroups = {groups}\nswitches = {switches}")
         }
         TopologyKind::LeafSpine { leaves, spines } => {
             format!("kind = \"leaf-spine\"\nleaves = {leaves}\nspines = {spines}")

@@ -5,6 +5,7 @@
 //! bytes that a wire would carry. The same plan gives the same run, whatever the machine.
 #![forbid(unsafe_code)]
 
+pub mod fairness;
 pub mod network;
 pub mod random;
 pub mod reproduce;
@@ -12,3 +13,4 @@ pub mod scenario;
 pub mod schedule;
 pub mod search;
 pub mod transport;
+pub mod trial;

@@ -1,5 +1,6 @@
 //! Topologies by their kind: the same network for the same kind and seed, on every machine.
 
+mod dragonfly;
 mod grid;
 mod regular;
 mod tree;
@@ -43,6 +44,23 @@ pub enum TopologyKind {
         rows: usize,
         /// At least 3.
         columns: usize,
+    },
+    /// Tori one above the other, whose columns of layers are rings, too.
+    Torus3d {
+        /// At least 3.
+        layers: usize,
+        /// At least 3.
+        rows: usize,
+        /// At least 3.
+        columns: usize,
+    },
+    /// Groups in which every switch is linked to every other, and one link between every two groups, dealt to the switches
+    /// of each in turn (Kim, Dally, Scott, Abts: Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008).
+    Dragonfly {
+        /// At least 2.
+        groups: usize,
+        /// Of each group; at least 1.
+        switches: usize,
     },
     /// Every leaf linked to every spine.
     LeafSpine {
@@ -155,6 +173,19 @@ impl TopologyKind {
                 least("rows", rows, 3)?;
                 least("columns", columns, 3)
             }
+            Self::Torus3d {
+                layers,
+                rows,
+                columns,
+            } => {
+                least("layers", layers, 3)?;
+                least("rows", rows, 3)?;
+                least("columns", columns, 3)
+            }
+            Self::Dragonfly { groups, switches } => {
+                least("groups", groups, 2)?;
+                least("switches", switches, 1)
+            }
             Self::LeafSpine { leaves, spines } => {
                 least("leaves", leaves, 1)?;
                 least("spines", spines, 1)
@@ -193,6 +224,20 @@ impl TopologyKind {
                 let switches = rows.checked_mul(columns)?;
                 [switches, switches.checked_mul(2)?, switches]
             }
+            Self::Torus3d {
+                layers,
+                rows,
+                columns,
+            } => {
+                let switches = layers.checked_mul(rows)?.checked_mul(columns)?;
+                [switches, switches.checked_mul(3)?, switches]
+            }
+            Self::Dragonfly { groups, switches } => {
+                let pairs = |count: usize| Some(count.checked_mul(count - 1)? / 2);
+                let inside = groups.checked_mul(pairs(switches)?)?;
+                let all = groups.checked_mul(switches)?;
+                [all, inside.checked_add(pairs(groups)?)?, all]
+            }
             Self::LeafSpine { leaves, spines } => [
                 leaves.checked_add(spines)?,
                 leaves.checked_mul(spines)?,
@@ -229,6 +274,12 @@ pub fn generate(config: &TopologyConfig, seed: u64) -> Result<Plan, GenerateErro
         TopologyKind::Line { switches } => grid::line(switches),
         TopologyKind::Mesh { rows, columns } => grid::mesh(rows, columns),
         TopologyKind::Torus { rows, columns } => grid::torus(rows, columns),
+        TopologyKind::Torus3d {
+            layers,
+            rows,
+            columns,
+        } => grid::torus_3d(layers, rows, columns),
+        TopologyKind::Dragonfly { groups, switches } => dragonfly::dragonfly(groups, switches),
         TopologyKind::LeafSpine { leaves, spines } => tree::leaf_spine(leaves, spines),
         TopologyKind::FatTree { k } => tree::fat_tree(k, tree::Striping::Alike),
         TopologyKind::F10 { k } => tree::fat_tree(k, tree::Striping::Alternating),

@@ -53,6 +53,8 @@ pub struct Flow {
     pub last_arrival: Option<Instant>,
     /// Longest time between two arrivals, or from the start to the first.
     pub longest_gap: Duration,
+    /// The same, but that the first span begins when the flow does, and not with its first frame.
+    longest_wait: Duration,
     /// Of all frames, from sender to receiver.
     pub delay_total: Duration,
     /// The longest of them.
@@ -130,6 +132,7 @@ impl Flow {
             first_sent: None,
             last_arrival: None,
             longest_gap: Duration::ZERO,
+            longest_wait: Duration::ZERO,
             delay_total: Duration::ZERO,
             delay_max: Duration::ZERO,
             series: Vec::new(),
@@ -250,6 +253,8 @@ impl Flow {
         }
         let before = self.last_arrival.or(self.first_sent).unwrap_or(now);
         self.longest_gap = self.longest_gap.max(now.saturating_since(before));
+        let waited = now.saturating_since(self.last_arrival.unwrap_or(self.plan.start));
+        self.longest_wait = self.longest_wait.max(waited);
         self.last_arrival = Some(now);
         self.received += 1;
         self.marked += u64::from(arrival.marked);
@@ -273,6 +278,16 @@ impl Flow {
             .or(self.first_sent)
             .unwrap_or(self.plan.start);
         self.longest_gap.max(end.saturating_since(since))
+    }
+
+    /// Longest time without an arrival from the flow's start until `end`: that of a flow whose first frame never left, too.
+    /// A flow that has sent all it had, and of which all has arrived, waits no more. Silence by its own rate or pattern
+    /// counts.
+    pub fn longest_wait(&self, end: Instant) -> Duration {
+        let is_over = self.left == 0 && self.received == self.sent;
+        let since = self.last_arrival.unwrap_or(self.plan.start);
+        let until = if is_over { since } else { end };
+        self.longest_wait.max(until.saturating_since(since))
     }
 
     /// The length of the next new frame, which is taken off what is left.

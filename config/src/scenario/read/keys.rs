@@ -33,8 +33,8 @@ pub const KEYS: &[(&str, &[&str])] = &[
     (
         "topology",
         &[
-            "kind", "switches", "rows", "columns", "leaves", "spines", "k", "degree", "hosts",
-            "miswired", "failed",
+            "kind", "switches", "rows", "columns", "layers", "groups", "leaves", "spines", "k",
+            "degree", "hosts", "miswired", "failed",
         ],
     ),
     (

@@ -28,6 +28,8 @@ enum Kind {
     Line,
     Mesh,
     Torus,
+    Torus3d,
+    Dragonfly,
     LeafSpine,
     FatTree,
     F10,
@@ -35,11 +37,13 @@ enum Kind {
 }
 
 impl Kind {
-    const NAMED: [(&'static str, Self); 8] = [
+    const NAMED: [(&'static str, Self); 10] = [
         ("ring", Self::Ring),
         ("line", Self::Line),
         ("mesh", Self::Mesh),
         ("torus", Self::Torus),
+        ("torus-3d", Self::Torus3d),
+        ("dragonfly", Self::Dragonfly),
         ("leaf-spine", Self::LeafSpine),
         ("fat-tree", Self::FatTree),
         ("f10", Self::F10),
@@ -51,6 +55,8 @@ impl Kind {
         match self {
             Self::Ring | Self::Line => &["switches"],
             Self::Mesh | Self::Torus => &["rows", "columns"],
+            Self::Torus3d => &["layers", "rows", "columns"],
+            Self::Dragonfly => &["groups", "switches"],
             Self::LeafSpine => &["leaves", "spines"],
             Self::FatTree | Self::F10 => &["k"],
             Self::RandomRegular => &["switches", "degree"],
@@ -94,6 +100,15 @@ fn config(table: &Table<'_>) -> Option<TopologyConfig> {
         Kind::Torus => TopologyKind::Torus {
             rows: needed("rows")?,
             columns: needed("columns")?,
+        },
+        Kind::Torus3d => TopologyKind::Torus3d {
+            layers: needed("layers")?,
+            rows: needed("rows")?,
+            columns: needed("columns")?,
+        },
+        Kind::Dragonfly => TopologyKind::Dragonfly {
+            groups: needed("groups")?,
+            switches: needed("switches")?,
         },
         Kind::LeafSpine => TopologyKind::LeafSpine {
             leaves: needed("leaves")?,

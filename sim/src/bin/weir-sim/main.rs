@@ -3,6 +3,7 @@
 
 mod cli;
 mod compare;
+mod fairness;
 mod output;
 mod parallel;
 mod reproduce;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Search(arguments) => search::search(&arguments),
+        Command::Fairness(arguments) => fairness::fairness(&arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments),
     };
     let status = match outcome {
