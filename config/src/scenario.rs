@@ -105,6 +105,9 @@ pub struct LinkProperties {
     pub round_trip: Duration,
     /// How Feedback is told on a link between switches. For classes with Levels.
     pub feedback: FeedbackCoding,
+    /// Whether its two switches have learned, as by LLDP, what the other one is. Where they have not, they speak so that
+    /// any switch understands; grants are refused there. The lab's switches learn it.
+    pub known: bool,
 }
 
 /// One link between two switches.

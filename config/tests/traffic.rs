@@ -255,7 +255,7 @@ fn parameters_are_those_of_the_paper() {
 
 #[test]
 fn faults_are_read() {
-    let rest = "[[fault]]\nkind = \"control-loss\"\nprobability = 0.01\n[[fault]]\nkind = \"link-down\"\nlink = [\"s2\", \"s1\"]\nat = \"1ms\"\nfor = \"100us\"\nevery = \"1ms\"\n[[fault]]\nkind = \"switch-restart\"\nswitch = \"s3\"\nat = \"2ms\"\n[[fault]]\nkind = \"round-trip\"\nround-trip = \"1us\"\nlink = [\"s3\", \"s4\"]\n";
+    let rest = "[[fault]]\nkind = \"control-loss\"\nprobability = 0.01\n[[fault]]\nkind = \"link-down\"\nlink = [\"s2\", \"s1\"]\nat = \"1ms\"\nfor = \"100us\"\nevery = \"1ms\"\n[[fault]]\nkind = \"switch-restart\"\nswitch = \"s3\"\nat = \"2ms\"\n[[fault]]\nkind = \"round-trip\"\nround-trip = \"1us\"\nlink = [\"s3\", \"s4\"]\n[[fault]]\nkind = \"route-change\"\nswitch = \"s1\"\nto = \"h3\"\nports = [\"s4\"]\nat = \"3ms\"\n";
     let scenario = read(&format!("{FLOW}{rest}")).unwrap();
     let ms = Duration::from_millis;
     assert_eq!(
@@ -285,9 +285,15 @@ fn faults_are_read() {
                 links: vec![2],
                 round_trip: Duration::from_micros(1),
             },
+            Fault::RouteChange {
+                switch: 0,
+                host: 2,
+                members: vec![3],
+                at: ms(3),
+            },
         ]
     );
-    assert_eq!(scenario.lab_gaps().len(), 4);
+    assert_eq!(scenario.lab_gaps().len(), 5);
     for (fault, said) in [
         ("kind = \"link-up\"", "did you mean `link-down`?"),
         ("kind = \"link-down\"", "link: missing"),
@@ -296,6 +302,10 @@ fn faults_are_read() {
             "no link between `s1` and `s3`",
         ),
         ("kind = \"control-loss\"", "probability: missing"),
+        (
+            "kind = \"route-change\"\nswitch = \"s1\"\nto = \"h3\"\nports = [\"s3\"]",
+            "no link from `s1` to `s3`",
+        ),
         ("kind = \"control-loss\"\nprobability = 0", "above zero"),
         ("kind = \"control-delay\"", "by: missing"),
         (

@@ -17,6 +17,10 @@ pub struct Trial {
     pub lost: u64,
     /// Those of them that buffers without room dropped.
     pub lost_for_room: u64,
+    /// Those of them that were on a line that went down.
+    pub lost_on_lines: u64,
+    /// Those of them that would have had to leave a switch by the port they came in by.
+    pub lost_for_turns: u64,
     /// Frames that arrived after one that was sent later.
     pub reordered: u64,
     /// Frames still inside at the end. After a drain: for good.
@@ -63,6 +67,12 @@ pub fn run(
 ) -> Result<Trial, TrialError> {
     plan.sample_interval = None;
     plan.log_capacity = 0;
+    for switch in &mut plan.switches {
+        // No route is added and no flow is pinned: room for it would only cost time.
+        let ecmp = &mut switch.config.ecmp;
+        ecmp.spare_routes = ecmp.spare_routes.min(64);
+        ecmp.spare_buckets = ecmp.spare_buckets.min(4096);
+    }
     let third = arrivals.divided_by(3);
     plan.last_part_from = Instant::ZERO + third + third;
     let end = Instant::ZERO + arrivals;
@@ -104,7 +114,9 @@ fn outcome(network: &Network, flows: Vec<Share>) -> Trial {
             + totals.lost_on_lines
             + totals.lost_in_restarts
             + totals.lost_at_doors,
+        lost_on_lines: totals.lost_on_lines,
         lost_for_room: counters.drops[DropReason::HeadroomExceeded.index()],
+        lost_for_turns: counters.drops[DropReason::Hairpin.index()],
         reordered: sum(|flow| flow.reordered),
         inside: network.frames_in_network() as u64,
         frame_hops: totals.frame_hops,

@@ -71,7 +71,11 @@ impl Scenario {
     /// `[dataplane]` of every switch: the defaults, with an MTU that the flows' frames fit.
     pub fn dataplane(&self) -> DataplaneConfig {
         let frames = self.flows.iter().map(|flow| flow.frame);
-        DataplaneConfig::default().with_frames(frames.max().unwrap_or(Bytes::ZERO))
+        DataplaneConfig {
+            feedback_refresh: self.control.feedback_refresh,
+            ..DataplaneConfig::default()
+        }
+        .with_frames(frames.max().unwrap_or(Bytes::ZERO))
     }
 
     /// A port's name: that of what it leads to.

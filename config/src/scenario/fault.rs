@@ -2,6 +2,7 @@
 
 use weir_core::Duration;
 
+use crate::daemon::DataplaneConfig;
 use crate::Fraction;
 
 /// When a fault is there, after the beginning of traffic.
@@ -144,6 +145,17 @@ pub enum Fault {
         /// T in their configuration.
         round_trip: Duration,
     },
+    /// A switch sends frames for a host another way from a moment on. What waits there already leaves where it waits.
+    RouteChange {
+        /// The switch.
+        switch: usize,
+        /// The host that the route leads to.
+        host: usize,
+        /// Switches next to it: the members of the new group.
+        members: Vec<usize>,
+        /// When.
+        at: Duration,
+    },
     /// A host sends whatever PFC says.
     HostIgnoresPfc {
         /// The host.
@@ -173,6 +185,7 @@ impl Fault {
             Self::SwitchFreeze { .. } => "switch-freeze",
             Self::SlowControl { .. } => "slow-control",
             Self::RoundTrip { .. } => "round-trip",
+            Self::RouteChange { .. } => "route-change",
             Self::HostIgnoresPfc { .. } => "host-ignores-pfc",
             Self::HostStorm { .. } => "host-storm",
         }
@@ -180,10 +193,21 @@ impl Fault {
 }
 
 /// `[control]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlConfig {
     /// From the dataplane to the control CPU, and the same back.
     pub latency: Duration,
+    /// How often a switch tells Feedback again.
+    pub feedback_refresh: Duration,
+}
+
+impl Default for ControlConfig {
+    fn default() -> Self {
+        Self {
+            latency: Duration::ZERO,
+            feedback_refresh: DataplaneConfig::default().feedback_refresh,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -51,6 +51,9 @@ impl Scenario {
                 self.baseline.kind()
             ));
         }
+        if self.links.iter().any(|link| !link.properties.known) {
+            gaps.push("[[link]] `known`: the lab's switches learn what the other one is".into());
+        }
         if !self.control.latency.is_zero() {
             gaps.push(
                 "[control] `latency`: the lab's control plane takes the time it takes".into(),

@@ -153,6 +153,7 @@ fn link_defaults(root: &Table<'_>) -> LinkProperties {
         // Many switches and hosts share few cores: how long it takes until one of them reacts.
         round_trip: Duration::from_millis(80),
         feedback: FeedbackCoding::Pfc,
+        known: true,
     };
     root.table("link-defaults", keys("link-defaults"))
         .map_or(default, |table| LinkProperties {
@@ -160,6 +161,7 @@ fn link_defaults(root: &Table<'_>) -> LinkProperties {
             delay: table.get_or("delay", default.delay),
             round_trip: table.get_or("round-trip", default.round_trip),
             feedback: feedback_coding(&table).unwrap_or(default.feedback),
+            known: default.known,
         })
 }
 

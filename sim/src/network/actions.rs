@@ -1,8 +1,9 @@
 //! What is done to the network while it runs: links fail, switches freeze and restart, hosts misbehave.
 
+use weir_core::config::default_bucket_count;
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::wire::mac_control::MacControl;
-use weir_core::{Command, Duration, Instant, Quanta, Switch};
+use weir_core::{Command, Duration, Instant, PortSet, Quanta, Switch};
 
 use super::disturbance::Disturbance;
 use super::node::{ControlCpu, Frozen, NO_FRAME};
@@ -39,6 +40,16 @@ pub enum Action {
         host: u32,
         /// Whether it does.
         obeys: bool,
+    },
+    /// A switch sends frames for a host by one of these ports from now on. One that stands still or is stopped is told
+    /// nothing.
+    Route {
+        /// The switch.
+        switch: u32,
+        /// The host.
+        host: u32,
+        /// The new group.
+        members: PortSet,
     },
     /// A host asks its switch to pause, in all priorities of the mask, again and again.
     StormBegin {
@@ -87,6 +98,11 @@ impl Network {
                 }
                 self.pump_host(host);
             }
+            Action::Route {
+                switch,
+                host,
+                members,
+            } => self.set_route(switch as usize, host, members),
             Action::StormBegin { host, priorities } => {
                 self.nics[host as usize].storm = priorities;
                 self.storm(host);
@@ -164,6 +180,20 @@ impl Network {
                 End::Host(host) => self.pump_host(host),
             }
         }
+    }
+
+    fn set_route(&mut self, node: usize, host: u32, members: PortSet) {
+        if self.nodes[node].frozen.is_some() {
+            return;
+        }
+        let change = Command::SetRoute {
+            destination: host_address(host),
+            members,
+            buckets: default_bucket_count(members.count()),
+        };
+        // A group of no port, or of one that the switch does not have, is refused, and the old one stays.
+        let _ = self.nodes[node].switch.apply(self.now, change);
+        self.settle(node);
     }
 
     fn freeze(&mut self, node: usize) {

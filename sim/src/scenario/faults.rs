@@ -1,15 +1,20 @@
 //! `[[fault]]` as actions on the network.
 
-use weir_config::scenario::{Fault, FaultTime, Scenario};
+use weir_config::scenario::{Fault, FaultTime, PortPeer, Scenario, SwitchPort};
 use weir_config::Fraction;
-use weir_core::{Duration, Instant};
+use weir_core::{Duration, Instant, PortId, PortSet};
 
 use crate::network::actions::Action;
 use crate::network::disturbance::{Disturbance, DisturbanceKind};
 use crate::network::plan::{End, NetworkPlan};
 
 /// Adds what the faults do to `plan`. `link_of` has the place of each link of the scenario in the plan.
-pub(super) fn apply(scenario: &Scenario, link_of: &[Option<u32>], plan: &mut NetworkPlan) {
+pub(super) fn apply(
+    scenario: &Scenario,
+    ports: &[Vec<SwitchPort>],
+    link_of: &[Option<u32>],
+    plan: &mut NetworkPlan,
+) {
     let lossless = scenario
         .classes
         .iter()
@@ -64,6 +69,19 @@ pub(super) fn apply(scenario: &Scenario, link_of: &[Option<u32>], plan: &mut Net
                 for link in links.iter().filter_map(|link| link_of[*link]) {
                     believe(plan, link, *round_trip);
                 }
+            }
+            Fault::RouteChange {
+                switch,
+                host,
+                members,
+                at,
+            } => {
+                let change = Action::Route {
+                    switch: *switch as u32,
+                    host: *host as u32,
+                    members: ports_to(&ports[*switch], members),
+                };
+                plan.actions.push((Instant::ZERO + *at, change));
             }
             Fault::HostIgnoresPfc { host, time } => {
                 let of = |obeys| Action::HostObeys {
@@ -121,6 +139,18 @@ fn disturbance(fault: &Fault) -> Option<(&[usize], FaultTime, Disturbance)> {
             kind,
         },
     ))
+}
+
+/// The ports that lead to these switches.
+fn ports_to(ports: &[SwitchPort], members: &[usize]) -> PortSet {
+    let mut set = PortSet::EMPTY;
+    for (index, port) in ports.iter().enumerate() {
+        let is_member = members.iter().any(|to| port.peer == PortPeer::Switch(*to));
+        if let Some(port) = PortId::from_index(index).filter(|_| is_member) {
+            set.insert(port);
+        }
+    }
+    set
 }
 
 struct Spans<'a> {

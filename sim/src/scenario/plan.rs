@@ -74,7 +74,7 @@ pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
         last_part_from: Instant::ZERO + third + third,
         log_capacity: LOG_CAPACITY,
     };
-    faults::apply(scenario, &link_of, &mut plan);
+    faults::apply(scenario, &ports, &link_of, &mut plan);
     Ok(plan)
 }
 
@@ -130,7 +130,9 @@ fn switch_plan(scenario: &Scenario, switch: usize, ports: &[SwitchPort], seed: u
 fn introduce(scenario: &Scenario, switch: usize, ports: &[SwitchPort], core: &mut SwitchConfig) {
     for (port, config) in ports.iter().zip(&mut core.ports) {
         if let PortPeer::Switch(peer) = port.peer {
-            config.neighbour = if scenario.has_levels[switch] && scenario.has_levels[peer] {
+            config.neighbour = if !port.properties.known {
+                Neighbour::Unknown
+            } else if scenario.has_levels[switch] && scenario.has_levels[peer] {
                 Neighbour::Enhanced
             } else {
                 Neighbour::Regular

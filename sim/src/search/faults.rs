@@ -75,6 +75,7 @@ pub(super) fn may_lose(action: &Action) -> bool {
         | Action::Thaw(_)
         | Action::Start(_)
         | Action::ControlLatency { .. }
+        | Action::Route { .. }
         | Action::StormBegin { .. }
         | Action::StormEnd(_)
         | Action::Calm { .. } => false,

@@ -4,6 +4,7 @@
 mod faults;
 mod network;
 mod routes;
+pub mod wide;
 
 use weir_core::{Duration, Instant};
 

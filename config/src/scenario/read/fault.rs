@@ -34,12 +34,13 @@ enum Kind {
     SwitchFreeze,
     SlowControl,
     RoundTrip,
+    RouteChange,
     HostIgnoresPfc,
     HostStorm,
 }
 
 impl Kind {
-    const NAMED: [(&'static str, Self); 11] = [
+    const NAMED: [(&'static str, Self); 12] = [
         ("control-loss", Self::ControlLoss),
         ("control-corruption", Self::ControlCorruption),
         ("control-duplication", Self::ControlDuplication),
@@ -49,6 +50,7 @@ impl Kind {
         ("switch-freeze", Self::SwitchFreeze),
         ("slow-control", Self::SlowControl),
         ("round-trip", Self::RoundTrip),
+        ("route-change", Self::RouteChange),
         ("host-ignores-pfc", Self::HostIgnoresPfc),
         ("host-storm", Self::HostStorm),
     ];
@@ -64,6 +66,7 @@ impl Kind {
             Self::SwitchRestart | Self::SwitchFreeze => &["switch", "at", "for", "every"],
             Self::SlowControl => &["latency", "switch", "at", "for", "every"],
             Self::RoundTrip => &["round-trip", "link"],
+            Self::RouteChange => &["switch", "to", "ports", "at"],
             Self::HostIgnoresPfc | Self::HostStorm => &["host", "at", "for", "every"],
         }
     }
@@ -133,6 +136,7 @@ fn fault(table: &Table<'_>, places: &Places<'_>) -> Option<Fault> {
             links: links(table, places)?,
             round_trip: table.require("round-trip")?,
         },
+        Kind::RouteChange => route_change(table, places)?,
         Kind::HostIgnoresPfc => Fault::HostIgnoresPfc {
             host: reference(table, "host", "host", places.hosts)?,
             time: time()?,
@@ -141,6 +145,37 @@ fn fault(table: &Table<'_>, places: &Places<'_>) -> Option<Fault> {
             host: reference(table, "host", "host", places.hosts)?,
             time: time()?,
         },
+    })
+}
+
+fn route_change(table: &Table<'_>, places: &Places<'_>) -> Option<Fault> {
+    let switch = reference(table, "switch", "switch", places.switches)?;
+    let host = reference(table, "to", "host", places.hosts)?;
+    let members = switch_list(table, "ports", places.switches)?;
+    let is_next = |member: usize| {
+        let mut working = places.links.iter().filter(|link| !link.failed);
+        working.any(|link| link.ends == [switch, member] || link.ends == [member, switch])
+    };
+    if members.is_empty() {
+        table.complain("ports", "name at least one switch next to it");
+    }
+    if let Some(far) = members.iter().find(|member| !is_next(**member)) {
+        let names = [switch, *far].map(|switch| &places.switches[switch]);
+        let message = format!(
+            "there is no link from `{}` to `{}` that works",
+            names[0], names[1]
+        );
+        table.complain("ports", message);
+    }
+    let at = table.get_or("at", Duration::ZERO);
+    if at >= places.duration {
+        table.complain("at", "must be below duration: the route would never change");
+    }
+    Some(Fault::RouteChange {
+        switch,
+        host,
+        members,
+        at,
     })
 }
 

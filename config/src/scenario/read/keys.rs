@@ -58,7 +58,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "stop",
         ],
     ),
-    ("control", &["latency"]),
+    ("control", &["latency", "feedback-refresh"]),
     (
         "dcqcn",
         &[
@@ -100,6 +100,8 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "every",
             "latency",
             "round-trip",
+            "to",
+            "ports",
         ],
     ),
     ("baseline", &["kind", "change-at"]),
@@ -111,7 +113,15 @@ pub const KEYS: &[(&str, &[&str])] = &[
     ("host", &["name", "switch", "obeys-pfc", "police"]),
     (
         "link",
-        &["ends", "failed", "rate", "delay", "round-trip", "feedback"],
+        &[
+            "ends",
+            "failed",
+            "rate",
+            "delay",
+            "round-trip",
+            "feedback",
+            "known",
+        ],
     ),
     ("routing", &["mode", "root"]),
     ("route", &["to", "via", "at", "ports"]),

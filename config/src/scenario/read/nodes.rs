@@ -1,6 +1,6 @@
 //! `[[switch]]`, `[[host]]` and `[[link]]`.
 
-use weir_core::{ClassMode, MacAddress};
+use weir_core::{ClassMode, FeedbackCoding, MacAddress};
 
 use super::{find, keys, reference};
 use crate::daemon::read_parts::{feedback_coding, police};
@@ -151,6 +151,11 @@ fn links(
             continue;
         };
         pairs.note(&table, "ends", &note(ends));
+        let feedback = feedback_coding(&table).unwrap_or(defaults.feedback);
+        let known = table.get_or("known", defaults.known);
+        if !known && feedback == FeedbackCoding::Grants {
+            table.complain("known", "grants need switches that know each other");
+        }
         links.push(Link {
             ends,
             failed: table.get_or("failed", false),
@@ -158,7 +163,8 @@ fn links(
                 rate: table.get_or("rate", defaults.rate),
                 delay: table.get_or("delay", defaults.delay),
                 round_trip: table.get_or("round-trip", defaults.round_trip),
-                feedback: feedback_coding(&table).unwrap_or(defaults.feedback),
+                feedback,
+                known,
             },
         });
     }

@@ -11,8 +11,11 @@ use crate::Fraction;
 
 pub(super) fn control(root: &Table<'_>) -> ControlConfig {
     let table = root.table("control", keys("control"));
-    table.map_or_else(ControlConfig::default, |table| ControlConfig {
-        latency: table.get_or("latency", Duration::ZERO),
+    let default = ControlConfig::default();
+    table.map_or(default, |table| ControlConfig {
+        latency: table.get_or("latency", default.latency),
+        feedback_refresh: above_zero(&table, "feedback-refresh", table.get("feedback-refresh"))
+            .unwrap_or(default.feedback_refresh),
     })
 }
 

@@ -70,7 +70,9 @@ plain PFC with as much memory, where some of them must lock: a search that finds
 Examples:
   weir-sim search --networks 10000
   weir-sim search --networks 10000 --faults
-  weir-sim search --first 4711 --networks 1";
+  weir-sim search --first 4711 --networks 1
+  weir-sim search --wide --networks 10000
+  weir-sim search --wide --mode pfc-breaker --networks 10000";
 
 const FAIRNESS_HELP: &str = "\
 Each network runs once under PFC with the Deadlock Breaker, and once under Levels with each T and coding: a permutation and
@@ -163,8 +165,25 @@ pub struct SearchArguments {
     /// Let links, switches, hosts and control frames fail while traffic is offered.
     #[arg(long)]
     pub faults: bool,
+    /// Draw from wide ranges instead, and judge while traffic runs as well: no flow that has frames is left waiting.
+    #[arg(long, conflicts_with = "faults")]
+    pub wide: bool,
+    /// Wide networks: what is held to its promises.
+    #[arg(long, value_enum, default_value = "level", requires = "wide")]
+    pub mode: WideMode,
+    /// Wide networks: where what was found is written, shrunk, as scenario files.
+    #[arg(
+        long,
+        value_name = "DIRECTORY",
+        default_value = "findings",
+        requires = "wide"
+    )]
+    pub findings: PathBuf,
+    /// Wide networks: so many of what was found are shrunk at most.
+    #[arg(long, value_name = "COUNT", default_value_t = 3, requires = "wide")]
+    pub shrink: usize,
     /// How many networks at a time [default: one for each core].
-    #[arg(long)]
+    #[arg(long, visible_alias = "threads")]
     pub jobs: Option<usize>,
     /// Write the sums as JSON, `-` for standard output.
     #[arg(long, value_name = "FILE")]
@@ -172,6 +191,15 @@ pub struct SearchArguments {
     /// Print no progress.
     #[arg(long)]
     pub quiet: bool,
+}
+
+/// What wide networks are held to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WideMode {
+    /// Levels.
+    Level,
+    /// PFC with the Deadlock Breaker.
+    PfcBreaker,
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,7 @@ mod reproduce;
 mod run;
 mod search;
 mod sweep;
+mod wide;
 
 use std::process::ExitCode;
 
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
+        Command::Search(arguments) if arguments.wide => wide::search(&arguments),
         Command::Search(arguments) => search::search(&arguments),
         Command::Fairness(arguments) => fairness::fairness(&arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments),

@@ -1,0 +1,304 @@
+//! What a wide network must keep, and whether it does.
+//!
+//! | promise | but for |
+//! |---|---|
+//! | no frame is lost | frames on a link that goes down; frames that were under way when a route turned back to where they came from; under Levels, where some T is shorter than its line needs, frames for which a buffer has no room |
+//! | no frame arrives after one of its flow that was sent later | networks in which a route changes |
+//! | when traffic has ended, every frame leaves | |
+//! | under Levels no steady flow waits longer for a frame than [`TIMES_PFC`] times the longest wait in the same network under PFC with the Deadlock Breaker, one refresh and two T more | networks in which that is more than [`BOUND_PERCENT`] of the run ([`Told::Thirds`]) |
+//! | there, and under PFC, no steady flow waits for a third of the run | under Levels: networks in which some flow does under PFC ([`Told::Nothing`]) |
+//!
+//! A network in which the bound says nothing, or that seems to break it, is run again for longer: a promise is broken when
+//! it still is then.
+
+use std::path::Path;
+
+use weir_config::scenario::Scenario;
+use weir_core::{Duration, Quanta};
+
+use super::case::Case;
+use super::Protocol;
+use crate::scenario::plan;
+use crate::trial::{self, Drain, Trial};
+
+/// Under Levels no flow may wait longer than so many times the longest wait under PFC.
+pub const TIMES_PFC: u64 = 5;
+/// The bound on waiting must be below this part of the run, in hundredths.
+pub const BOUND_PERCENT: u64 = 70;
+/// A run is made longer so often at most.
+const ROUNDS_MAX: u32 = 6;
+/// It is not made longer when it would have more crossings of a line than this.
+const CROSSINGS_MAX: u64 = 200_000;
+/// The same for one in which a flow seems to be left waiting.
+const CROSSINGS_TO_BE_SURE: u64 = 1_000_000;
+
+/// Whether runs are made longer where a judgement needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// The case's duration, whatever comes of it.
+    AsItIs,
+    /// Longer where it has to be.
+    Longer,
+}
+
+/// By what flows were judged that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Told {
+    /// By the bound that PFC gives.
+    Bound,
+    /// A third of the run, since PFC's own waits are too long for the bound.
+    Thirds,
+    /// By nothing: under PFC flows wait for a third of the run, too.
+    Nothing,
+}
+
+/// A promise that was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Broken {
+    /// The network could not be run, or its books do not balance: an error of this program.
+    Refused,
+    /// Frames were lost.
+    Lost,
+    /// Frames were reordered.
+    Reordered,
+    /// Frames stayed for good.
+    Stuck,
+    /// A flow waited for too long.
+    Starved,
+}
+
+/// What one network did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// What it broke.
+    pub broken: Vec<Broken>,
+    /// The same in words.
+    pub words: String,
+    /// By what waits were judged.
+    pub told: Told,
+    /// For how long traffic was offered when it was judged.
+    pub duration: Duration,
+    /// The longest wait of a steady flow as a part of what it may be.
+    pub wait: f64,
+    /// Jain's index of what flows got; under Levels that under PFC beside it.
+    pub jain: [f64; 2],
+    /// Frames that hosts sent.
+    pub sent: u64,
+    /// Frames that were lost, to whatever.
+    pub lost: u64,
+    /// Crossings of a line in all runs that it took.
+    pub frame_hops: u64,
+}
+
+/// Runs `case` with `protocol` and holds it to the promises. Under Levels it is run under PFC, too.
+pub fn judge(case: &Case, protocol: Protocol, patience: Patience) -> Answer {
+    let mut judging = Judging {
+        case: case.clone(),
+        protocol,
+        frame_hops: 0,
+    };
+    judging
+        .answer(patience)
+        .unwrap_or_else(|error| Answer::refused(error, case.duration, judging.frame_hops))
+}
+
+struct Judging {
+    case: Case,
+    protocol: Protocol,
+    frame_hops: u64,
+}
+
+impl Judging {
+    fn answer(&mut self, patience: Patience) -> Result<Answer, String> {
+        let mut rounds = match patience {
+            Patience::AsItIs => ROUNDS_MAX,
+            Patience::Longer => 0,
+        };
+        loop {
+            let pfc = self.run(Protocol::PfcBreaker)?;
+            let wait = self.longest_wait(&pfc);
+            let (told, bound) = match self.protocol {
+                Protocol::Level => self.bound(wait),
+                Protocol::PfcBreaker => (Told::Thirds, self.third()),
+            };
+            let (is_short, needed, most) = match self.protocol {
+                Protocol::Level => {
+                    let needed = self.promised(wait).saturating_mul(3).divided_by(2);
+                    (told != Told::Bound, needed, CROSSINGS_MAX)
+                }
+                Protocol::PfcBreaker => {
+                    (wait > bound, wait.saturating_mul(4), CROSSINGS_TO_BE_SURE)
+                }
+            };
+            if is_short && rounds < ROUNDS_MAX {
+                rounds += 1;
+                if self.lengthen(needed, &pfc, most) {
+                    continue;
+                }
+            }
+            let trial = match self.protocol {
+                Protocol::Level => self.run(Protocol::Level)?,
+                Protocol::PfcBreaker => pfc.clone(),
+            };
+            let answer = self.judge(&trial, &pfc, told, bound);
+            // Once more, and longer: whoever waits for good waits then, too.
+            let seems_starved = answer.broken == [Broken::Starved];
+            if self.protocol == Protocol::Level && seems_starved && rounds < ROUNDS_MAX {
+                rounds = ROUNDS_MAX;
+                let longer = self.case.duration.saturating_mul(4);
+                if self.lengthen(longer, &pfc, CROSSINGS_TO_BE_SURE) {
+                    continue;
+                }
+            }
+            return Ok(answer);
+        }
+    }
+
+    /// Makes the run twice to eight times as long, as near to `needed` as that; false when that would be too much work.
+    fn lengthen(&mut self, needed: Duration, before: &Trial, most: u64) -> bool {
+        let duration = self.case.duration;
+        let (twice, more) = (duration.saturating_mul(2), duration.saturating_mul(8));
+        let longer = needed.clamp(twice, more);
+        let factor = longer.as_nanos() / duration.as_nanos().max(1) + 1;
+        let fits = before.frame_hops.saturating_mul(factor) <= most;
+        if fits {
+            self.case.duration = longer;
+        }
+        fits
+    }
+
+    /// What no steady flow may wait longer than under Levels when the longest wait under PFC is `wait`.
+    fn promised(&self, wait: Duration) -> Duration {
+        let trips = self.case.longest_round_trip().saturating_mul(2);
+        wait.saturating_mul(TIMES_PFC) + self.case.refresh + trips
+    }
+
+    /// By what waits are judged, and how long they may be.
+    fn bound(&self, wait: Duration) -> (Told, Duration) {
+        let bound = self.promised(wait);
+        let duration = u128::from(self.case.duration.as_nanos());
+        if u128::from(bound.as_nanos()) * 100 <= duration * u128::from(BOUND_PERCENT) {
+            return (Told::Bound, bound);
+        }
+        if wait <= self.third() {
+            (Told::Thirds, self.third())
+        } else {
+            (Told::Nothing, self.case.duration)
+        }
+    }
+
+    fn third(&self) -> Duration {
+        self.case.duration.divided_by(3)
+    }
+
+    /// Of all steady flows, less what they are silent by themselves.
+    fn longest_wait(&self, trial: &Trial) -> Duration {
+        let flows = self.case.flows.iter().zip(&trial.flows);
+        let steady = flows.filter(|(flow, _)| flow.is_steady());
+        let waits = steady.map(|(flow, share)| {
+            let own = flow.own_gap().as_nanos();
+            Duration::from_nanos(share.longest_wait.as_nanos().saturating_sub(own))
+        });
+        waits.max().unwrap_or(Duration::ZERO)
+    }
+
+    fn run(&mut self, protocol: Protocol) -> Result<Trial, String> {
+        let text = self.case.to_toml(protocol, "");
+        let scenario = Scenario::parse(&text, Path::new("wide.toml"), &[]);
+        let scenario = scenario.map_err(|error| error.to_string())?;
+        let plan = plan(&scenario).map_err(|error| error.to_string())?;
+        let drain = (protocol == self.protocol).then(|| self.drain());
+        let trial =
+            trial::run(plan, self.case.duration, drain).map_err(|error| error.to_string())?;
+        self.frame_hops += trial.frame_hops;
+        Ok(trial)
+    }
+
+    /// Nothing waits for longer than this that will go on: pauses have run out and been renewed, echo messages have put
+    /// right what grants count, and the Deadlock Breaker has had its time.
+    fn drain(&self) -> Drain {
+        let pause = Quanta::MAX.at(self.case.slowest().rate);
+        let breaker = &self.case.breaker;
+        let round = breaker.detect + breaker.interval + breaker.release;
+        let latency = self.case.latency.saturating_mul(2);
+        let echo = Duration::from_millis(2_500);
+        let standstill = pause.saturating_mul(2) + (round + latency).saturating_mul(8) + echo;
+        Drain {
+            standstill,
+            longest: standstill.saturating_mul(4) + self.case.duration.saturating_mul(20),
+        }
+    }
+
+    fn judge(&self, trial: &Trial, pfc: &Trial, told: Told, bound: Duration) -> Answer {
+        let (case, is_level) = (&self.case, self.protocol == Protocol::Level);
+        let mut excused = 0;
+        if case.loses_links() {
+            excused += trial.lost_on_lines;
+        }
+        if case.changes_routes() {
+            excused += trial.lost_for_turns;
+        }
+        if is_level && case.has_short_round_trip() {
+            excused += trial.lost_for_room;
+        }
+        let lost = trial.lost.saturating_sub(excused);
+        let wait = self.longest_wait(trial);
+        let reordered = if case.changes_routes() {
+            0
+        } else {
+            trial.reordered
+        };
+        let mut broken = Vec::new();
+        let mut words = Vec::new();
+        let mut note = |is_broken: bool, what, told: String| {
+            if is_broken {
+                broken.push(what);
+                words.push(told);
+            }
+        };
+        note(lost > 0, Broken::Lost, format!("{lost} frames lost"));
+        note(
+            reordered > 0,
+            Broken::Reordered,
+            format!("{reordered} frames reordered"),
+        );
+        let stuck = format!("{} frames stuck", trial.inside);
+        note(trial.inside > 0, Broken::Stuck, stuck);
+        let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+        let waited = format!(
+            "a flow waited for {:.3} ms of {:.3}, the bound is {:.3}",
+            milliseconds(wait),
+            milliseconds(case.duration),
+            milliseconds(bound)
+        );
+        let is_judged = told != Told::Nothing;
+        note(is_judged && wait > bound, Broken::Starved, waited);
+        Answer {
+            broken,
+            words: words.join("; "),
+            told,
+            duration: case.duration,
+            wait: wait.as_secs_f64() / bound.as_secs_f64().max(1e-9),
+            jain: [trial.jain(), pfc.jain()],
+            sent: trial.sent,
+            lost: trial.lost,
+            frame_hops: self.frame_hops,
+        }
+    }
+}
+
+impl Answer {
+    fn refused(error: String, duration: Duration, frame_hops: u64) -> Self {
+        Self {
+            broken: vec![Broken::Refused],
+            words: error,
+            told: Told::Nothing,
+            duration,
+            wait: 0.0,
+            jain: [1.0; 2],
+            sent: 0,
+            lost: 0,
+            frame_hops,
+        }
+    }
+}

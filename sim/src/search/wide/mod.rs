@@ -1,0 +1,27 @@
+//! Wide random networks, judged while traffic runs as well: nothing is lost, reordered or stuck, and no flow that has
+//! frames is left waiting.
+
+mod case;
+mod draw;
+mod judge;
+mod render;
+mod shrink;
+mod traffic;
+
+pub use case::Case;
+pub use judge::{judge, Answer, Broken, Patience, Told};
+pub use shrink::shrink;
+
+/// How the classes of a network treat congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Protocol P.
+    Level,
+    /// PFC with the Deadlock Breaker and as much memory.
+    PfcBreaker,
+}
+
+/// The wide network of `seed`. The same seed gives the same one.
+pub fn network(seed: u64) -> Case {
+    draw::draw(seed)
+}

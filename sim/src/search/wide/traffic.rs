@@ -1,0 +1,255 @@
+//! What a wide network is asked to carry, and what happens to it meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use weir_core::{BitRate, Duration};
+
+use super::case::{Breaker, Case, Fault, Flow};
+use super::draw::{magnitude, pick, written};
+use crate::random::Random;
+use crate::search::routes::{routes_to, Graph, RoutesTo, Style};
+
+/// Crossings of a line that are planned: what a run takes follows from them.
+const CROSSINGS: f64 = 10_000.0;
+
+/// Who sends to whom.
+#[derive(Clone, Copy)]
+pub(super) struct Pair {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) class: usize,
+}
+
+/// Other routes to a host.
+pub(super) struct RouteChange {
+    pub(super) to: usize,
+    pub(super) routes: RoutesTo,
+}
+
+/// Hosts that anybody sends to: all, or a few.
+pub(super) fn targets(hosts: usize, random: &mut Random) -> BTreeSet<usize> {
+    if random.below(3) > 0 {
+        return (0..hosts).collect();
+    }
+    let few = random.between(1, 4);
+    (0..few)
+        .map(|_| random.below(hosts as u64) as usize)
+        .collect()
+}
+
+/// One to three flows from each host.
+pub(super) fn pairs(
+    hosts: &[usize],
+    targets: &BTreeSet<usize>,
+    routes: &[Option<RoutesTo>],
+    classes: usize,
+    random: &mut Random,
+) -> Vec<Pair> {
+    let targets: Vec<usize> = targets.iter().copied().collect();
+    let mut pairs = Vec::new();
+    for (from, at) in hosts.iter().enumerate() {
+        for _ in 0..random.between(1, 3) {
+            let to = *pick(&targets, random);
+            let class = random.below(classes as u64) as usize;
+            let has_way = routes[to].as_ref().is_some_and(|to| to[*at].is_some());
+            if to != from && has_way {
+                pairs.push(Pair { from, to, class });
+            }
+        }
+    }
+    pairs
+}
+
+/// In an eighth of the networks some hosts get other routes.
+pub(super) fn route_changes(
+    graph: &Graph,
+    hosts: &[usize],
+    targets: &BTreeSet<usize>,
+    random: &mut Random,
+) -> Vec<RouteChange> {
+    if random.below(8) > 0 {
+        return Vec::new();
+    }
+    const LONGEST: u64 = 10;
+    let targets: Vec<usize> = targets.iter().copied().collect();
+    let chosen: BTreeSet<usize> = (0..random.between(1, 3))
+        .map(|_| *pick(&targets, random))
+        .collect();
+    let change = |to: usize| {
+        let style = match random.below(2) {
+            0 => Style::Shortest,
+            _ => Style::Wandering(random.between(2, LONGEST) as usize),
+        };
+        let routes = routes_to(graph, hosts[to], style, false, random);
+        RouteChange { to, routes }
+    };
+    chosen.into_iter().map(change).collect()
+}
+
+/// Times, flows and faults.
+pub(super) fn add(case: &mut Case, pairs: &[Pair], changes: &[RouteChange], random: &mut Random) {
+    const FRAMES: [u64; 8] = [60, 64, 128, 257, 512, 1000, 1500, 1518];
+    let mixes_frames = random.below(3) == 0;
+    let usual = *pick(&FRAMES[3..], random);
+    for pair in pairs {
+        case.flows.push(Flow {
+            from: pair.from,
+            to: pair.to,
+            class: pair.class,
+            frame: if mixes_frames {
+                *pick(&FRAMES, random)
+            } else {
+                usual
+            },
+            rate: None,
+            start: Duration::ZERO,
+            size: None,
+            on_off: None,
+        });
+    }
+    case.duration = time_for(case);
+    let nanos = case.duration.as_nanos();
+    for flow in &mut case.flows {
+        pattern(flow, nanos, case.host_line.rate, random);
+    }
+    let frame = case.slowest().frame_time();
+    let refresh = [200_000, 1_000_000, 10_000_000];
+    let refresh = (*pick(&refresh, random)).clamp(nanos / 200 + 1, nanos / 4 + 200_000);
+    case.refresh = Duration::from_nanos(refresh);
+    if random.below(3) == 0 {
+        case.latency = Duration::from_nanos(magnitude(1_000, nanos / 10 + 2_000, random));
+    }
+    let latency = case.latency.saturating_mul(2);
+    let longest = case.longest_round_trip();
+    let detect = frame.saturating_mul(30) + longest.saturating_mul(3) + latency;
+    case.breaker = Breaker {
+        detect,
+        interval: detect.divided_by(8) + longest + latency,
+        release: detect,
+    };
+    faults(case, changes, random);
+}
+
+fn pattern(flow: &mut Flow, nanos: u64, line: BitRate, random: &mut Random) {
+    let span =
+        |random: &mut Random| Duration::from_nanos(random.between(nanos / 100 + 1, nanos / 8 + 1));
+    flow.start = Duration::from_nanos(random.below(nanos / 8 + 1));
+    match random.below(10) {
+        0 => flow.rate = BitRate::new(random.between(line.get() / 50, line.get())),
+        1 => flow.size = Some(random.between(1_000, 200_000)),
+        2 => flow.on_off = Some([span(random), span(random)]),
+        _ => {}
+    }
+}
+
+/// So long that about [`CROSSINGS`] happen when every flow has an equal share of each line on its way.
+fn time_for(case: &Case) -> Duration {
+    let ways: Vec<Vec<(usize, usize)>> = case
+        .flows
+        .iter()
+        .map(|flow| first_way(case, flow))
+        .collect();
+    let mut users: BTreeMap<(usize, usize), u64> = BTreeMap::new();
+    for hop in ways.iter().flatten() {
+        *users.entry(*hop).or_default() += 1;
+    }
+    let mut at_hosts: BTreeMap<(bool, usize), u64> = BTreeMap::new();
+    for flow in &case.flows {
+        *at_hosts.entry((true, flow.from)).or_default() += 1;
+        *at_hosts.entry((false, flow.to)).or_default() += 1;
+    }
+    let rates: BTreeMap<(usize, usize), u64> = case
+        .links
+        .iter()
+        .flat_map(|link| {
+            let [a, b] = link.ends;
+            let rate = link.line.rate.get();
+            [((a, b), rate), ((b, a), rate)]
+        })
+        .collect();
+    let crossings_per_second: f64 = case
+        .flows
+        .iter()
+        .zip(&ways)
+        .map(|(flow, way)| {
+            let sharing = at_hosts[&(true, flow.from)].max(at_hosts[&(false, flow.to)]);
+            let at_host = case.host_line.rate.get() / sharing;
+            let on_way = way.iter().map(|hop| rates[hop] / users[hop]);
+            let rate = on_way.chain([at_host]).min().unwrap_or(at_host);
+            rate as f64 / ((flow.frame + 24) * 8) as f64 * (way.len() + 2) as f64
+        })
+        .sum();
+    let nanos = CROSSINGS / crossings_per_second.max(1.0) * 1e9;
+    // Frames have to come through, however long the lines are.
+    let least = case.slowest().frame_time().as_nanos() * 60;
+    let delays = case.links.iter().map(|link| link.line.delay.as_nanos());
+    let least = least.max(delays.max().unwrap_or(0) * 20);
+    Duration::from_nanos((nanos as u64).clamp(least, 2_000_000_000.max(least)))
+}
+
+/// The links of a flow's way, by the first member at each switch.
+fn first_way(case: &Case, flow: &Flow) -> Vec<(usize, usize)> {
+    let mut way = Vec::new();
+    let mut at = case.hosts[flow.from];
+    while let Some(next) = case
+        .routes
+        .get(&(flow.to, at))
+        .and_then(|next| next.first())
+    {
+        way.push((at, *next));
+        at = *next;
+        if way.len() > case.switches.len() {
+            break;
+        }
+    }
+    way
+}
+
+fn faults(case: &mut Case, changes: &[RouteChange], random: &mut Random) {
+    let nanos = case.duration.as_nanos();
+    let begin = |random: &mut Random| Duration::from_nanos(random.below(nanos * 2 / 3));
+    let length =
+        |random: &mut Random| Duration::from_nanos(random.between(nanos / 50 + 1, nanos / 6 + 2));
+    if random.below(4) == 0 && !case.links.is_empty() {
+        for _ in 0..random.between(1, 3) {
+            let fault = Fault::LinkDown {
+                link: random.below(case.links.len() as u64) as usize,
+                at: begin(random),
+                length: length(random),
+            };
+            case.faults.push(fault);
+        }
+    }
+    if random.below(6) == 0 {
+        let fault = Fault::SlowControl {
+            switch: random.below(case.switches.len() as u64) as usize,
+            latency: Duration::from_nanos(magnitude(10_000, nanos / 4 + 20_000, random)),
+            at: begin(random),
+            length: length(random),
+        };
+        case.faults.push(fault);
+    }
+    let graph = Graph {
+        edges: case.links.iter().map(|link| link.ends).collect(),
+        node_count: case.switches.len(),
+    };
+    for change in changes {
+        let at = begin(random);
+        let is_staggered = random.below(2) == 0;
+        let mut routes: Vec<Option<RoutesTo>> = vec![None; case.hosts.len()];
+        routes[change.to] = Some(change.routes.clone());
+        for ((to, switch), next) in written(&graph, &routes) {
+            let before = case.routes.get(&(to, switch));
+            if before == Some(&next) {
+                continue;
+            }
+            let later = Duration::from_nanos(random.below(nanos / 20 + 1));
+            case.faults.push(Fault::Route {
+                switch,
+                to,
+                next,
+                at: if is_staggered { at + later } else { at },
+            });
+        }
+    }
+}
