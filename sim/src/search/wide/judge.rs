@@ -5,8 +5,8 @@
 //! | no frame is lost | frames on a link that goes down; frames that were under way when a route turned back to where they came from; under Levels, where some T is shorter than its line needs, frames for which a buffer has no room |
 //! | no frame arrives after one of its flow that was sent later | networks in which a route changes |
 //! | when traffic has ended, every frame leaves | |
-//! | under Levels no steady flow waits longer for a frame than [`TIMES_PFC`] times the longest wait in the same network under PFC with the Deadlock Breaker, one refresh and two T more | networks in which that is more than [`BOUND_PERCENT`] of the run ([`Told::Thirds`]) |
-//! | there, and under PFC, no steady flow waits for a third of the run | under Levels: networks in which some flow does under PFC ([`Told::Nothing`]) |
+//! | under Levels no steady flow waits longer for a frame than [`TIMES_PFC`] times the longest wait in the same network under PFC with the Deadlock Breaker, one refresh and two T more | networks in which that is more than [`BOUND_PERCENT`] of the run ([`Told::Nothing`]) |
+//! | under PFC no steady flow waits for a third of the run | runs that are too short for that: less than [`FILLINGS`] times what full buffers on a flow's way take to move, or so many rounds of the Deadlock Breaker ([`Told::Nothing`]) |
 //!
 //! A network in which the bound says nothing, or that seems to break it, is run again for longer: a promise is broken when
 //! it still is then.
@@ -16,7 +16,7 @@ use std::path::Path;
 use weir_config::scenario::Scenario;
 use weir_core::{Duration, Quanta};
 
-use super::case::Case;
+use super::case::{Case, GAMMA_MAX};
 use super::Protocol;
 use crate::scenario::plan;
 use crate::trial::{self, Drain, Trial};
@@ -25,6 +25,8 @@ use crate::trial::{self, Drain, Trial};
 pub const TIMES_PFC: u64 = 5;
 /// The bound on waiting must be below this part of the run, in hundredths.
 pub const BOUND_PERCENT: u64 = 70;
+/// Under PFC a run tells something of waits when buffers on the way could be filled and emptied so often.
+pub const FILLINGS: u64 = 5;
 /// A run is made longer so often at most.
 const ROUNDS_MAX: u32 = 6;
 /// It is not made longer when it would have more crossings of a line than this.
@@ -46,9 +48,9 @@ pub enum Patience {
 pub enum Told {
     /// By the bound that PFC gives.
     Bound,
-    /// A third of the run, since PFC's own waits are too long for the bound.
+    /// By a third of the run.
     Thirds,
-    /// By nothing: under PFC flows wait for a third of the run, too.
+    /// By nothing: the run is too short to tell.
     Nothing,
 }
 
@@ -110,40 +112,31 @@ struct Judging {
 
 impl Judging {
     fn answer(&mut self, patience: Patience) -> Result<Answer, String> {
-        let mut rounds = match patience {
-            Patience::AsItIs => ROUNDS_MAX,
-            Patience::Longer => 0,
-        };
+        match self.protocol {
+            Protocol::Level => self.beside_pfc(patience),
+            Protocol::PfcBreaker | Protocol::PfcLikeLevel => self.by_itself(patience),
+        }
+    }
+
+    /// Levels.
+    fn beside_pfc(&mut self, patience: Patience) -> Result<Answer, String> {
+        let mut rounds = first_round(patience);
         loop {
-            let pfc = self.run(Protocol::PfcBreaker)?;
+            let pfc = self.run(Protocol::PfcLikeLevel)?;
             let wait = self.longest_wait(&pfc);
-            let (told, bound) = match self.protocol {
-                Protocol::Level => self.bound(wait),
-                Protocol::PfcBreaker => (Told::Thirds, self.third()),
-            };
-            let (is_short, needed, most) = match self.protocol {
-                Protocol::Level => {
-                    let needed = self.promised(wait).saturating_mul(3).divided_by(2);
-                    (told != Told::Bound, needed, CROSSINGS_MAX)
-                }
-                Protocol::PfcBreaker => {
-                    (wait > bound, wait.saturating_mul(4), CROSSINGS_TO_BE_SURE)
-                }
-            };
-            if is_short && rounds < ROUNDS_MAX {
+            let (told, bound) = self.bound(wait);
+            if told != Told::Bound && rounds < ROUNDS_MAX {
                 rounds += 1;
-                if self.lengthen(needed, &pfc, most) {
+                let needed = self.promised(wait).saturating_mul(3).divided_by(2);
+                if self.lengthen(needed, &pfc, CROSSINGS_MAX) {
                     continue;
                 }
             }
-            let trial = match self.protocol {
-                Protocol::Level => self.run(Protocol::Level)?,
-                Protocol::PfcBreaker => pfc.clone(),
-            };
+            let trial = self.run(Protocol::Level)?;
             let answer = self.judge(&trial, &pfc, told, bound);
             // Once more, and longer: whoever waits for good waits then, too.
             let seems_starved = answer.broken == [Broken::Starved];
-            if self.protocol == Protocol::Level && seems_starved && rounds < ROUNDS_MAX {
+            if seems_starved && rounds < ROUNDS_MAX {
                 rounds = ROUNDS_MAX;
                 let longer = self.case.duration.saturating_mul(4);
                 if self.lengthen(longer, &pfc, CROSSINGS_TO_BE_SURE) {
@@ -152,6 +145,40 @@ impl Judging {
             }
             return Ok(answer);
         }
+    }
+
+    /// PFC.
+    fn by_itself(&mut self, patience: Patience) -> Result<Answer, String> {
+        let mut rounds = first_round(patience);
+        loop {
+            let trial = self.run(self.protocol)?;
+            let (wait, third) = (self.longest_wait(&trial), self.third());
+            let needed = self.time_to_tell();
+            if wait > third && rounds < ROUNDS_MAX {
+                rounds += 1;
+                let longer = needed.max(wait.saturating_mul(4));
+                if self.lengthen(longer, &trial, CROSSINGS_TO_BE_SURE) {
+                    continue;
+                }
+            }
+            let told = if wait <= third || self.case.duration >= needed {
+                Told::Thirds
+            } else {
+                Told::Nothing
+            };
+            return Ok(self.judge(&trial, &trial, told, third));
+        }
+    }
+
+    /// A run as long as this tells under PFC who waits for good.
+    fn time_to_tell(&self) -> Duration {
+        let classes = self.case.classes.iter();
+        let most = classes.map(|class| class.edge_xoff).max().unwrap_or(0);
+        let buffer = most * GAMMA_MAX + self.case.true_reserve();
+        let breaker = &self.case.breaker;
+        let round = breaker.detect + breaker.interval + breaker.release;
+        let filling = self.case.filling_time(buffer);
+        (filling + round).saturating_mul(FILLINGS)
     }
 
     /// Makes the run twice to eight times as long, as near to `needed` as that; false when that would be too much work.
@@ -180,11 +207,7 @@ impl Judging {
         if u128::from(bound.as_nanos()) * 100 <= duration * u128::from(BOUND_PERCENT) {
             return (Told::Bound, bound);
         }
-        if wait <= self.third() {
-            (Told::Thirds, self.third())
-        } else {
-            (Told::Nothing, self.case.duration)
-        }
+        (Told::Nothing, bound)
     }
 
     fn third(&self) -> Duration {
@@ -284,6 +307,13 @@ impl Judging {
             lost: trial.lost,
             frame_hops: self.frame_hops,
         }
+    }
+}
+
+const fn first_round(patience: Patience) -> u32 {
+    match patience {
+        Patience::AsItIs => ROUNDS_MAX,
+        Patience::Longer => 0,
     }
 }
 

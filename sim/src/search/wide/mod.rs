@@ -5,6 +5,7 @@ mod case;
 mod draw;
 mod judge;
 mod render;
+mod shares;
 mod shrink;
 mod traffic;
 
@@ -17,8 +18,10 @@ pub use shrink::shrink;
 pub enum Protocol {
     /// Protocol P.
     Level,
-    /// PFC with the Deadlock Breaker and as much memory.
+    /// PFC with the Deadlock Breaker.
     PfcBreaker,
+    /// The same with as much memory towards switches as under Levels.
+    PfcLikeLevel,
 }
 
 /// The wide network of `seed`. The same seed gives the same one.

@@ -54,7 +54,7 @@ impl Case {
         file.time("latency", self.latency);
         file.time("feedback-refresh", self.refresh);
         file.table("deadlock");
-        let needs_breaker = protocol == Protocol::PfcBreaker || self.is_mixed();
+        let needs_breaker = protocol != Protocol::Level || self.is_mixed();
         file.text("policy", if needs_breaker { "breaker" } else { "off" });
         file.time("detect", self.breaker.detect);
         file.time("clcm-interval", self.breaker.interval);
@@ -85,7 +85,6 @@ impl Case {
         file.0
     }
 
-    /// Both protocols have as much memory towards switches.
     fn class(&self, class: &Class, protocol: Protocol, file: &mut File) {
         let budgets = self.budgets(class);
         file.table("[class]");
@@ -104,6 +103,11 @@ impl Case {
                 ("level", xoff, xoff - GAMMA_MAX, headroom)
             }
             Protocol::PfcBreaker => {
+                let headroom = self.true_reserve() + 2 * GAMMA_MAX;
+                let xoff = class.edge_xoff * GAMMA_MAX;
+                ("pfc", xoff, xoff - GAMMA_MAX, headroom)
+            }
+            Protocol::PfcLikeLevel => {
                 let headroom = self.true_reserve() + 2 * GAMMA_MAX;
                 let total: u64 = budgets.iter().sum();
                 let xoff = total.saturating_sub(headroom).max(2 * GAMMA_MAX);

@@ -1,6 +1,6 @@
 //! What a wide network is asked to carry, and what happens to it meanwhile.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use weir_core::{BitRate, Duration};
 
@@ -107,14 +107,14 @@ pub(super) fn add(case: &mut Case, pairs: &[Pair], changes: &[RouteChange], rand
             on_off: None,
         });
     }
-    case.duration = time_for(case);
+    case.duration = time_for(case, random);
     let nanos = case.duration.as_nanos();
     for flow in &mut case.flows {
         pattern(flow, nanos, case.host_line.rate, random);
     }
     let frame = case.slowest().frame_time();
     let refresh = [200_000, 1_000_000, 10_000_000];
-    let refresh = (*pick(&refresh, random)).clamp(nanos / 200 + 1, nanos / 4 + 200_000);
+    let refresh = (*pick(&refresh, random)).clamp(nanos / 200 + 1, nanos / 20 + 20_000);
     case.refresh = Duration::from_nanos(refresh);
     if random.below(3) == 0 {
         case.latency = Duration::from_nanos(magnitude(1_000, nanos / 10 + 2_000, random));
@@ -135,74 +135,48 @@ fn pattern(flow: &mut Flow, nanos: u64, line: BitRate, random: &mut Random) {
         |random: &mut Random| Duration::from_nanos(random.between(nanos / 100 + 1, nanos / 8 + 1));
     flow.start = Duration::from_nanos(random.below(nanos / 8 + 1));
     match random.below(10) {
-        0 => flow.rate = BitRate::new(random.between(line.get() / 50, line.get())),
+        0 if flow.rate.is_none() => {
+            flow.rate = BitRate::new(random.between(line.get() / 50, line.get()))
+        }
         1 => flow.size = Some(random.between(1_000, 200_000)),
         2 => flow.on_off = Some([span(random), span(random)]),
         _ => {}
     }
 }
 
-/// So long that about [`CROSSINGS`] happen when every flow has an equal share of each line on its way.
-fn time_for(case: &Case) -> Duration {
-    let ways: Vec<Vec<(usize, usize)>> = case
-        .flows
-        .iter()
-        .map(|flow| first_way(case, flow))
-        .collect();
-    let mut users: BTreeMap<(usize, usize), u64> = BTreeMap::new();
-    for hop in ways.iter().flatten() {
-        *users.entry(*hop).or_default() += 1;
-    }
-    let mut at_hosts: BTreeMap<(bool, usize), u64> = BTreeMap::new();
-    for flow in &case.flows {
-        *at_hosts.entry((true, flow.from)).or_default() += 1;
-        *at_hosts.entry((false, flow.to)).or_default() += 1;
-    }
-    let rates: BTreeMap<(usize, usize), u64> = case
-        .links
-        .iter()
-        .flat_map(|link| {
-            let [a, b] = link.ends;
-            let rate = link.line.rate.get();
-            [((a, b), rate), ((b, a), rate)]
-        })
-        .collect();
-    let crossings_per_second: f64 = case
-        .flows
-        .iter()
-        .zip(&ways)
-        .map(|(flow, way)| {
-            let sharing = at_hosts[&(true, flow.from)].max(at_hosts[&(false, flow.to)]);
-            let at_host = case.host_line.rate.get() / sharing;
-            let on_way = way.iter().map(|hop| rates[hop] / users[hop]);
-            let rate = on_way.chain([at_host]).min().unwrap_or(at_host);
-            rate as f64 / ((flow.frame + 24) * 8) as f64 * (way.len() + 2) as f64
-        })
-        .sum();
-    let nanos = CROSSINGS / crossings_per_second.max(1.0) * 1e9;
-    // Frames have to come through, however long the lines are.
+/// Crossings of lines per second by each flow when it has an equal share of each line on its way.
+fn crossings_per_second(case: &Case) -> Vec<f64> {
+    let shares = case.shares();
+    let flows = case.flows.iter().zip(&shares);
+    let rates = flows.map(|(flow, share)| {
+        let rate = share.hops.iter().map(|hop| hop.rate / hop.users).min();
+        let frames = rate.unwrap_or(0) as f64 / ((flow.frame + 24) * 8) as f64;
+        frames * share.hops.len() as f64
+    });
+    rates.collect()
+}
+
+/// So long that about [`CROSSINGS`] happen, and frames come through, however slow and long some lines are. Flows that would
+/// make too many meanwhile get a rate of their own.
+fn time_for(case: &mut Case, random: &mut Random) -> Duration {
+    /// Of all flows together, times [`CROSSINGS`].
+    const MORE_MAX: f64 = 2.0;
+    let per_flow = crossings_per_second(case);
+    let nanos = CROSSINGS / per_flow.iter().sum::<f64>().max(1.0) * 1e9;
     let least = case.slowest().frame_time().as_nanos() * 60;
     let delays = case.links.iter().map(|link| link.line.delay.as_nanos());
     let least = least.max(delays.max().unwrap_or(0) * 20);
-    Duration::from_nanos((nanos as u64).clamp(least, 2_000_000_000.max(least)))
-}
-
-/// The links of a flow's way, by the first member at each switch.
-fn first_way(case: &Case, flow: &Flow) -> Vec<(usize, usize)> {
-    let mut way = Vec::new();
-    let mut at = case.hosts[flow.from];
-    while let Some(next) = case
-        .routes
-        .get(&(flow.to, at))
-        .and_then(|next| next.first())
-    {
-        way.push((at, *next));
-        at = *next;
-        if way.len() > case.switches.len() {
-            break;
+    let nanos = (nanos as u64).clamp(least, 2_000_000_000.max(least));
+    let most = CROSSINGS * MORE_MAX / case.flows.len().max(1) as f64;
+    let shares = case.shares();
+    for ((flow, share), crossings) in case.flows.iter_mut().zip(&shares).zip(per_flow) {
+        if crossings * nanos as f64 / 1e9 > most {
+            let frames = most / share.hops.len() as f64 * random.between(1, 3) as f64;
+            let bits = frames * (flow.frame * 8) as f64;
+            flow.rate = BitRate::new((bits / (nanos as f64 / 1e9)) as u64 + 1);
         }
     }
-    way
+    Duration::from_nanos(nanos)
 }
 
 fn faults(case: &mut Case, changes: &[RouteChange], random: &mut Random) {

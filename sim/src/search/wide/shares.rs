@@ -1,0 +1,86 @@
+//! What lines flows share.
+
+use std::collections::BTreeMap;
+
+use weir_core::Duration;
+
+use super::case::{Case, Flow};
+
+/// A flow's way, by the first member at each switch: the host's line, links between switches, the other host's line.
+pub(super) struct Share {
+    pub(super) hops: Vec<Hop>,
+}
+
+/// One line of a way.
+#[derive(Clone, Copy)]
+pub(super) struct Hop {
+    /// In bit/s.
+    pub(super) rate: u64,
+    /// How many flows use it.
+    pub(super) users: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    From(usize),
+    Between(usize, usize),
+    To(usize),
+}
+
+impl Case {
+    /// By flow.
+    pub(super) fn shares(&self) -> Vec<Share> {
+        let ways: Vec<Vec<Place>> = self.flows.iter().map(|flow| self.way(flow)).collect();
+        let mut users: BTreeMap<Place, u64> = BTreeMap::new();
+        for place in ways.iter().flatten() {
+            *users.entry(*place).or_default() += 1;
+        }
+        let mut rates: BTreeMap<Place, u64> = BTreeMap::new();
+        for link in &self.links {
+            let [a, b] = link.ends;
+            rates.insert(Place::Between(a, b), link.line.rate.get());
+            rates.insert(Place::Between(b, a), link.line.rate.get());
+        }
+        let at_hosts = self.host_line.rate.get();
+        let hop = |place: &Place| Hop {
+            rate: rates.get(place).copied().unwrap_or(at_hosts),
+            users: users[place],
+        };
+        ways.iter()
+            .map(|way| Share {
+                hops: way.iter().map(hop).collect(),
+            })
+            .collect()
+    }
+
+    fn way(&self, flow: &Flow) -> Vec<Place> {
+        let mut way = vec![Place::From(flow.from)];
+        let mut at = self.hosts[flow.from];
+        let next_of = |at: usize| {
+            self.routes
+                .get(&(flow.to, at))
+                .and_then(|next| next.first())
+        };
+        while let Some(next) = next_of(at).filter(|_| way.len() <= self.switches.len()) {
+            way.push(Place::Between(at, *next));
+            at = *next;
+        }
+        way.push(Place::To(flow.to));
+        way
+    }
+
+    /// How long the slowest flow takes to move what buffers of `buffer` bytes on its way hold when all are full and every
+    /// line is shared equally.
+    pub(super) fn filling_time(&self, buffer: u64) -> Duration {
+        let shares = self.shares();
+        let times = shares.iter().map(|share| {
+            let hops = share.hops.iter();
+            let times = hops.map(|hop| {
+                let bits = u128::from(buffer) * 8 * u128::from(hop.users);
+                (bits * 1_000_000_000 / u128::from(hop.rate.max(1))) as u64
+            });
+            times.sum()
+        });
+        Duration::from_nanos(times.max().unwrap_or(0))
+    }
+}
