@@ -136,6 +136,7 @@ not hold, a process that grows or a daemon that does not come back is told, and 
 
 Examples:
   cargo xtask soak --networks 1000
+  cargo xtask soak --search
   cargo xtask soak --hours 2";
 
 const FUZZ_HELP: &str = "\
@@ -277,6 +278,10 @@ struct SoakArguments {
     /// Real switches in network namespaces under random faults instead, for so many hours. Needs root.
     #[arg(long, conflicts_with_all = ["networks", "first"])]
     hours: Option<f64>,
+    /// Wide random networks instead, judged while traffic runs as well: under Levels, and as many under PFC with the
+    /// Deadlock Breaker.
+    #[arg(long, conflicts_with = "hours")]
+    search: bool,
     /// How many random networks.
     #[arg(long, default_value_t = 10_000)]
     networks: u64,
@@ -448,6 +453,7 @@ fn run(command: Command) -> Result<()> {
                     root::require("cargo xtask soak --hours")?;
                     soak::in_namespaces(hours, &directory)
                 }
+                None if soak.search => soak::wide(soak.networks, soak.first, &directory),
                 None => soak::run(soak.networks, soak.first, &directory),
             }
         }

@@ -40,6 +40,42 @@ pub fn run(networks: u64, first: u64, directory: &Path) -> Result<()> {
     Ok(())
 }
 
+/// `networks` wide random networks under Levels, and as many under PFC with the Deadlock Breaker, judged while traffic
+/// runs as well. Sums and what was found, shrunk to scenario files, go to `directory`.
+///
+/// # Errors
+///
+/// When a network does not keep the promise, or nothing can be built or written.
+pub fn wide(networks: u64, first: u64, directory: &Path) -> Result<()> {
+    let simulator = build::simulator()?;
+    std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    let mut failed = Vec::new();
+    for mode in ["level", "pfc-breaker"] {
+        let sums = directory.join(format!("wide-{mode}.json"));
+        let status = Command::new(&simulator)
+            .args(["search", "--wide", "--mode", mode])
+            .args(["--networks", &networks.to_string()])
+            .args(["--first", &first.to_string()])
+            .arg("--findings")
+            .arg(directory.join("findings"))
+            .arg("--json")
+            .arg(&sums)
+            .status()
+            .with_context(|| format!("starting {}", simulator.display()))?;
+        if !status.success() {
+            failed.push(mode);
+        }
+        println!("sums: {}", sums.display());
+    }
+    if !failed.is_empty() {
+        bail!(
+            "{} did not do what it promises: see above",
+            failed.join(" and ")
+        );
+    }
+    Ok(())
+}
+
 /// Real switches in namespaces under random faults for so many hours. The summary goes to `directory`.
 ///
 /// # Errors

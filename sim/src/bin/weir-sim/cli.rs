@@ -200,6 +200,8 @@ pub enum WideMode {
     Level,
     /// PFC with the Deadlock Breaker.
     PfcBreaker,
+    /// PFC alone, which locks: a search that finds nothing there proves nothing.
+    Pfc,
 }
 
 #[derive(Debug, Args)]

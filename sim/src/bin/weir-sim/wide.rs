@@ -36,6 +36,7 @@ pub fn search(arguments: &SearchArguments) -> Result<bool> {
     let protocol = match arguments.mode {
         WideMode::Level => Protocol::Level,
         WideMode::PfcBreaker => Protocol::PfcBreaker,
+        WideMode::Pfc => Protocol::Pfc,
     };
     let bar = bar(arguments.networks, arguments.quiet);
     let tally = Mutex::new(Tally::default());
@@ -85,6 +86,7 @@ fn mode_name(mode: WideMode) -> &'static str {
     match mode {
         WideMode::Level => "level",
         WideMode::PfcBreaker => "pfc-breaker",
+        WideMode::Pfc => "pfc",
     }
 }
 

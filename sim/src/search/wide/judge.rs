@@ -114,7 +114,7 @@ impl Judging {
     fn answer(&mut self, patience: Patience) -> Result<Answer, String> {
         match self.protocol {
             Protocol::Level => self.beside_pfc(patience),
-            Protocol::PfcBreaker | Protocol::PfcLikeLevel => self.by_itself(patience),
+            _ => self.by_itself(patience),
         }
     }
 

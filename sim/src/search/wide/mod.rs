@@ -20,7 +20,9 @@ pub enum Protocol {
     Level,
     /// PFC with the Deadlock Breaker.
     PfcBreaker,
-    /// The same with as much memory towards switches as under Levels.
+    /// PFC alone, which locks: a search that finds nothing there proves nothing.
+    Pfc,
+    /// PFC with the Deadlock Breaker, with as much memory towards switches as under Levels: what Levels are held to.
     PfcLikeLevel,
 }
 

@@ -54,7 +54,11 @@ impl Case {
         file.time("latency", self.latency);
         file.time("feedback-refresh", self.refresh);
         file.table("deadlock");
-        let needs_breaker = protocol != Protocol::Level || self.is_mixed();
+        let needs_breaker = match protocol {
+            Protocol::Level => self.is_mixed(),
+            Protocol::PfcBreaker | Protocol::PfcLikeLevel => true,
+            Protocol::Pfc => false,
+        };
         file.text("policy", if needs_breaker { "breaker" } else { "off" });
         file.time("detect", self.breaker.detect);
         file.time("clcm-interval", self.breaker.interval);
@@ -102,7 +106,7 @@ impl Case {
                 let xoff = class.edge_xoff * GAMMA_MAX;
                 ("level", xoff, xoff - GAMMA_MAX, headroom)
             }
-            Protocol::PfcBreaker => {
+            Protocol::PfcBreaker | Protocol::Pfc => {
                 let headroom = self.true_reserve() + 2 * GAMMA_MAX;
                 let xoff = class.edge_xoff * GAMMA_MAX;
                 ("pfc", xoff, xoff - GAMMA_MAX, headroom)
