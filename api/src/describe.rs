@@ -160,6 +160,7 @@ pub fn event(port_name: PortName<'_>, event: &Event) -> Described {
             priority,
             destination,
         } => about("route_too_long", ingress, priority).detail("destination", destination),
+        EventKind::WaysChanged => Described::new(event.at, "ways_changed"),
         EventKind::RoundTripExceeded { port, measured } => Described {
             port: Some(port_name(port)),
             ..Described::new(event.at, "round_trip_exceeded")

@@ -208,6 +208,8 @@ pub enum EventKind {
         /// The priority.
         priority: Priority,
     },
+    /// While something was suspected a link came up, or a route was set: flows may have a way that they had not.
+    WaysChanged,
     /// Frames were dropped because a neighbour did not obey our pause. Reported once for each
     /// span of overload; the counter has every frame.
     HeadroomExceeded {

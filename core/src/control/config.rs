@@ -64,7 +64,8 @@ impl Policy {
 /// (CLCM paper, section 3.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAlternative {
-    /// It passes on what others began and never begins itself, so that another switch is elected.
+    /// It passes on what others began and does not begin itself, so that another switch is elected; only where that
+    /// comes to nothing for long, or ways change, it stands too.
     Forward,
     /// It takes part in the election, and reroutes flows that come to the blocked egress from outside the
     /// loop.

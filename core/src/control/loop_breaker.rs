@@ -69,6 +69,7 @@ impl ControlPlane {
         moved: u32,
     ) {
         let no_alternative = self.config.loop_breaker.no_alternative;
+        let interval = self.config.clcm_interval;
         let releases = self.config.policy.releases();
         let Some(suspect) = self.suspects.current_mut(egress, priority) else {
             return;
@@ -92,9 +93,8 @@ impl ControlPlane {
             self.reroute(RerouteSelection::NotFrom(ingress), egress, priority);
             return;
         }
-        // Another switch may have a path: leave the election to the others.
-        suspect.next_election = Instant::FAR_FUTURE;
-        suspect.mastership = None;
+        // Another switch may have a path: leave the election to the others for a while.
+        suspect.retire(now, interval);
         self.report(now, egress, priority, ReportKind::NoAlternative { ingress });
     }
 

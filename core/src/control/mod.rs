@@ -22,6 +22,8 @@
 //!   the loop itself comes back to its owner.
 //! * The Loop Breaker, too, asks whether frames that came in by the message's port wait for the suspected
 //!   egress: without that, crossing loops elect false masters.
+//! * Who was elected and could move no flow leaves the election to others, and stands again after a while: ways come
+//!   and go. The paper has every switch try once. See `suspects.rs` for how long.
 
 mod back_off;
 mod config;
@@ -157,6 +159,7 @@ impl ControlPlane {
                 moved,
                 ..
             } => self.note_rerouted(now, selection, egress, priority, moved),
+            EventKind::WaysChanged => self.suspects.note_ways(now, self.config.clcm_interval),
             EventKind::PauseStalled {
                 egress, priority, ..
             } => self.begin_stall(now, egress, priority),
@@ -239,6 +242,8 @@ impl ControlPlane {
         let elects = policy.reroutes() && (has_path || !forwards || was_master);
         if elects {
             suspect.next_election = now;
+        } else if policy.reroutes() {
+            suspect.stay_out(now, interval);
         }
         if policy.releases() {
             // An election that comes first moves flows before the loop moves and nobody suspects it.
@@ -264,7 +269,7 @@ impl ControlPlane {
         let spuid = suspect.spuid;
         let hop = Hop { spuid, egress };
         let message = if phase == Phase::Election {
-            suspect.next_election = next;
+            suspect.stand(now, next);
             Clcm::begin_election(priority, hop)
         } else {
             suspect.next_detection = next;

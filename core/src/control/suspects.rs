@@ -11,12 +11,22 @@ const PASSED_ON_MAX: usize = 8;
 /// Loops found under one identifier, in one suspicion, before it is replaced.
 const LOOPS_PER_SPUID: u8 = 8;
 
+/// CLCM intervals for which who could move no flow stays out of the election: at first, doubled each time, at most.
+/// With the default interval of 20 ms that is 0.16 s to 1.28 s. Who stays out sends nothing of its own.
+const STAY_OUT_FIRST: u64 = 8;
+const STAY_OUT_MAX: u64 = 64;
+
 /// One (egress, priority) that is, or was just now, suspected.
 #[derive(Clone, Debug)]
 pub(super) struct Suspect {
     pub(super) spuid: Spuid,
     /// When the next Loop Breaker message is due; [`Instant::FAR_FUTURE`] for never.
     pub(super) next_election: Instant,
+    /// Out of the election until then.
+    stays_out: bool,
+    /// For how many CLCM intervals it stays out the next time.
+    stay_out: u64,
+    last_election: Option<Instant>,
     /// When the next Deadlock Breaker message is due; [`Instant::FAR_FUTURE`] for never.
     pub(super) next_detection: Instant,
     /// This switch is the one that reroutes.
@@ -42,6 +52,9 @@ impl Suspect {
         Self {
             spuid,
             next_election: Instant::FAR_FUTURE,
+            stays_out: false,
+            stay_out: STAY_OUT_FIRST,
+            last_election: None,
             next_detection: Instant::FAR_FUTURE,
             mastership: None,
             back_off: BackOff::default(),
@@ -63,7 +76,38 @@ impl Suspect {
 
     /// Whether its own messages take part in elections.
     pub(super) fn stands_for_election(&self) -> bool {
-        self.next_election != Instant::FAR_FUTURE
+        self.next_election != Instant::FAR_FUTURE && !self.stays_out
+    }
+
+    /// Its message goes out now: it takes part in elections.
+    pub(super) fn stand(&mut self, now: Instant, next: Instant) {
+        self.stays_out = false;
+        self.last_election = Some(now);
+        self.next_election = next;
+    }
+
+    /// It was elected and could move nothing: it leaves the election to others for a while, longer each time.
+    pub(super) fn retire(&mut self, now: Instant, interval: Duration) {
+        self.mastership = None;
+        self.stays_out = true;
+        self.next_election = now + interval.saturating_mul(self.stay_out);
+        self.stay_out = (self.stay_out * 2).min(STAY_OUT_MAX);
+    }
+
+    /// Nothing that waits here has another way, by what is known: it leaves the election to others for as long as
+    /// any may.
+    pub(super) fn stay_out(&mut self, now: Instant, interval: Duration) {
+        self.stay_out = STAY_OUT_MAX;
+        self.retire(now, interval);
+    }
+
+    /// There may be another way now: who stays out stands again, no sooner than its next message would have been due.
+    fn note_ways(&mut self, now: Instant, interval: Duration) {
+        if self.stays_out && self.is_current() && self.next_election != Instant::FAR_FUTURE {
+            let due = self.last_election.map_or(now, |last| last + interval);
+            self.next_election = self.next_election.min(due.max(now));
+            self.stay_out = STAY_OUT_FIRST;
+        }
     }
 
     /// True once for each `interval`: several switches find the same loop at nearly the same time, and
@@ -127,6 +171,13 @@ impl Suspects {
         for suspect in self.table.iter_mut().flatten().flatten() {
             suspect.next_election = Instant::FAR_FUTURE;
             suspect.next_detection = Instant::FAR_FUTURE;
+        }
+    }
+
+    /// A link came up or a route was set: see [`Suspect::note_ways`].
+    pub(super) fn note_ways(&mut self, now: Instant, interval: Duration) {
+        for suspect in self.table.iter_mut().flatten().flatten() {
+            suspect.note_ways(now, interval);
         }
     }
 

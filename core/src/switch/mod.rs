@@ -290,12 +290,16 @@ impl Switch {
                 let state = self.port_mut(port)?;
                 let up = up && !state.gone;
                 let was_up = core::mem::replace(&mut state.up, up);
+                let came_up = up && !was_up;
                 if let (Some(echo), true, false) = (&mut state.echo, up, was_up) {
                     echo.begin_anew();
                 }
                 if let (Some(authentication), true, false) = (&mut state.authentication, up, was_up)
                 {
                     authentication.begin_anew();
+                }
+                if came_up {
+                    self.note_ways_changed(now);
                 }
                 Ok(())
             }
@@ -305,7 +309,7 @@ impl Switch {
                 destination,
                 members,
                 buckets,
-            } => self.set_route(destination, members, buckets),
+            } => self.set_route(now, destination, members, buckets),
             Command::RemoveRoute { destination } => self.forwarding.remove_route(destination),
             Command::MoveBucket {
                 destination,

@@ -3,6 +3,7 @@
 use super::flows::FlowKey;
 use super::{FlowRecord, PinEntry, RouteEntry, Switch};
 use crate::command::CommandError;
+use crate::event::{Event, EventKind};
 use crate::frame::Frame;
 use crate::port_set::PortSet;
 use crate::units::{Instant, MacAddress, PortId};
@@ -42,6 +43,7 @@ impl Switch {
 
     pub(super) fn set_route(
         &mut self,
+        now: Instant,
         destination: MacAddress,
         members: PortSet,
         buckets: u16,
@@ -49,7 +51,17 @@ impl Switch {
         for port in members.iter() {
             self.port_mut(port)?;
         }
-        self.forwarding.set_route(destination, members, buckets)
+        self.forwarding.set_route(destination, members, buckets)?;
+        self.note_ways_changed(now);
+        Ok(())
+    }
+
+    /// Tells who may have given up for want of another way that there may be one. A change of many routes is told once.
+    pub(super) fn note_ways_changed(&mut self, now: Instant) {
+        let told = |event: &Event| event.kind == EventKind::WaysChanged;
+        if self.detector.suspected > 0 && !self.events.back().is_some_and(told) {
+            self.push_event(now, EventKind::WaysChanged);
+        }
     }
 
     /// A frame is admitted; `only` is the one port that it leaves by.

@@ -143,6 +143,7 @@ impl DeadlockLog {
             EventKind::HeadroomExceeded { .. }
             | EventKind::RouteTooLong { .. }
             | EventKind::RoundTripExceeded { .. }
+            | EventKind::WaysChanged
             | EventKind::PauseStalled { .. }
             | EventKind::PauseStallEnded { .. }
             | EventKind::StormDetected { .. }

@@ -1,0 +1,148 @@
+//! The Loop Breaker when no flow has another way at its first election: whoever gave up stands again, in its time and
+//! when ways change, and sends little meanwhile.
+
+mod control_net;
+
+use control_net::{config, Net, INTERVAL};
+use weir_core::control::{ControlConfig, LoopBreakerConfig, NoAlternative, Policy, ReportKind};
+use weir_core::event::EventKind;
+use weir_core::{Duration, Event};
+
+/// A ring whose switches believe that they have other ways, and have none.
+fn deluded(seed: u64, no_alternative: NoAlternative) -> Net {
+    let config = ControlConfig {
+        loop_breaker: LoopBreakerConfig {
+            no_alternative,
+            ..LoopBreakerConfig::default()
+        },
+        ..config(Policy::LoopBreaker)
+    };
+    let mut net = Net::ring_with(4, seed, config);
+    net.alternatives = (0..4).map(|switch| (switch, 0)).collect();
+    net.suspect_all();
+    net.alternatives.clear();
+    net
+}
+
+fn gave_up(net: &Net) -> usize {
+    let reports = net.reports.iter();
+    reports
+        .filter(|(_, report)| matches!(report.kind, ReportKind::NoAlternative { .. }))
+        .count()
+}
+
+fn ways_changed(net: &mut Net) {
+    let event = Event {
+        at: net.now,
+        kind: EventKind::WaysChanged,
+    };
+    for switch in 0..net.planes.len() {
+        net.planes[switch].handle_event(&event);
+        net.collect(switch);
+    }
+}
+
+#[test]
+fn who_gave_up_stands_again_in_its_time() {
+    for seed in 1..=20 {
+        let mut net = deluded(seed, NoAlternative::Forward);
+        net.run(INTERVAL.saturating_mul(6));
+        assert_eq!(gave_up(&net), 4, "seed {seed}: each tried");
+        assert!(net.forced.is_empty());
+        // Two links come back, and nobody is told.
+        net.alternatives.insert((2, 0));
+        net.run(INTERVAL.saturating_mul(12));
+        assert!(!net.forced.is_empty(), "seed {seed}");
+        assert!(net.forced.iter().all(|step| step.0 == 2), "seed {seed}");
+    }
+}
+
+#[test]
+fn who_has_no_way_tries_ever_more_seldom() {
+    for seed in 1..=20 {
+        let mut net = deluded(seed, NoAlternative::Forward);
+        let mut tried = Vec::new();
+        // Away for 8, 16, 32, 64, 64 intervals.
+        for span in [6, 12, 20, 36, 66, 66] {
+            let (sent, before) = (net.sent, gave_up(&net));
+            net.run(INTERVAL.saturating_mul(span));
+            tried.push(gave_up(&net) - before);
+            // A try takes a way round the loop, of four messages, beside those that are outranked on theirs.
+            assert!(net.sent - sent <= 4 * 4 * 2, "{}", net.sent - sent);
+        }
+        assert_eq!(tried, [4; 6], "seed {seed}");
+    }
+}
+
+#[test]
+fn who_gave_up_stands_again_when_ways_change() {
+    for seed in 1..=20 {
+        let mut net = deluded(seed, NoAlternative::Forward);
+        // By now they stay out for the longest time.
+        net.run(INTERVAL.saturating_mul(6 + 12 + 20 + 36 + 10));
+        let before = gave_up(&net);
+        net.run(INTERVAL.saturating_mul(10));
+        assert_eq!(gave_up(&net), before, "seed {seed}: all stay out");
+        net.alternatives = (0..4).map(|switch| (switch, 0)).collect();
+        ways_changed(&mut net);
+        net.run(INTERVAL.saturating_mul(2));
+        assert!(!net.forced.is_empty(), "seed {seed}");
+        let master = net.forced[0].0;
+        assert!(net.forced.iter().all(|step| step.0 == master));
+    }
+}
+
+#[test]
+fn ways_that_change_all_the_time_bring_no_storm() {
+    let mut net = deluded(3, NoAlternative::Forward);
+    let start = net.sent;
+    let intervals = 40;
+    for _ in 0..intervals * 50 {
+        ways_changed(&mut net);
+        net.run(INTERVAL.divided_by(50));
+    }
+    // Each of four ports begins one in an interval, and passes on each of three others twice.
+    let bound = 4 * (1 + 2 * 3) * (intervals + 1);
+    let sent = net.sent - start;
+    assert!(
+        (1..=bound).contains(&sent),
+        "{sent} messages, at most {bound}"
+    );
+}
+
+#[test]
+fn who_had_no_way_when_it_began_stands_when_ways_change_or_after_the_longest_time() {
+    for told in [true, false] {
+        let mut net = Net::ring_with(4, 5, config(Policy::LoopBreaker));
+        net.suspect_all();
+        net.run(INTERVAL.saturating_mul(20));
+        assert_eq!(net.sent, 0, "nobody has anything to begin");
+        net.alternatives.insert((1, 0));
+        if told {
+            ways_changed(&mut net);
+            net.run(INTERVAL.saturating_mul(4));
+        } else {
+            net.run(INTERVAL.saturating_mul(48));
+        }
+        assert!(!net.forced.is_empty());
+        assert!(net.forced.iter().all(|step| step.0 == 1));
+    }
+}
+
+#[test]
+fn a_policy_that_does_not_speak_stays_silent_whatever_changes() {
+    let mut net = deluded(1, NoAlternative::RerouteEntering);
+    net.run(Duration::from_millis(1));
+    for plane in &mut net.planes {
+        plane.reconfigure(config(Policy::Off));
+    }
+    let sent = net.sent;
+    ways_changed(&mut net);
+    net.run(INTERVAL.saturating_mul(100));
+    // What was under way may be passed on no more either.
+    assert_eq!(net.sent, sent);
+    assert!(net
+        .planes
+        .iter()
+        .all(|plane| plane.next_timeout().is_none()));
+}
