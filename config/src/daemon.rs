@@ -30,7 +30,8 @@ pub use read::KEYS;
 /// What scenarios read in the same way.
 pub(crate) mod read_parts {
     pub(crate) use super::read::{
-        classes, deadlock_table, feedback_coding, keys, pfcwd, police, within, LevelSizing,
+        classes, deadlock_table, feedback_coding, fit_release_buffer, keys, pfcwd, police, within,
+        LevelSizing,
     };
 }
 

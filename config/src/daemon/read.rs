@@ -11,9 +11,9 @@ use std::path::PathBuf;
 
 use weir_core::command::RerouteBy;
 use weir_core::control::{LoopBreakerConfig, NoAlternative, Policy};
-use weir_core::{Bytes, Duration, MacAddress, PortRole};
+use weir_core::{Bytes, ClassMode, Duration, MacAddress, PortRole};
 
-use super::{DaemonConfig, DeadlockConfig, LldpConfig, LogConfig, LogFormat, PfcwdConfig};
+use super::{Class, DaemonConfig, DeadlockConfig, LldpConfig, LogConfig, LogFormat, PfcwdConfig};
 use crate::document;
 use crate::reader::{Problem, Problems, Table};
 
@@ -205,14 +205,16 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let fabric = ports.iter().filter(|port| port.role == PortRole::Fabric);
     let links = fabric.map(|port| (port.rate, port.round_trip, port.feedback));
     let sizing = LevelSizing::new(&dataplane, links, None);
-    let deadlock = deadlock(root);
+    let mut deadlock = deadlock(root);
+    let classes = classes(root, &sizing);
+    fit_release_buffer(root, &classes, &mut deadlock);
     DaemonConfig {
         log: log(root),
         metrics_listen,
         metrics,
         page: access::page(root),
         control_frames: access::control_frames(root),
-        classes: classes(root, &sizing),
+        classes,
         dataplane,
         deadlock,
         pfcwd,
@@ -288,6 +290,35 @@ pub(crate) fn deadlock_table(table: &Table<'_>) -> DeadlockConfig {
         }
     }
     config
+}
+
+/// A release lends headroom and nothing else (see `ClassMode::memory_bound`): what is written has to fit into that of
+/// every class of mode `pfc`, and the default is cut to it. Also used by scenarios.
+pub(crate) fn fit_release_buffer(
+    root: &Table<'_>,
+    classes: &[Class],
+    deadlock: &mut DeadlockConfig,
+) {
+    let headrooms = classes.iter().filter_map(|class| match class.mode {
+        ClassMode::Pfc { headroom, .. } => Some((headroom, &class.name)),
+        _ => None,
+    });
+    let Some((headroom, class)) = headrooms.min_by_key(|(headroom, _)| *headroom) else {
+        return;
+    };
+    let table = root.table("deadlock", keys("deadlock"));
+    match table.filter(|table| table.has("release-buffer")) {
+        None => deadlock.release_buffer = deadlock.release_buffer.min(headroom),
+        Some(table) if deadlock.policy.releases() && deadlock.release_buffer > headroom => table
+            .complain(
+                "release-buffer",
+                format!(
+                    "{} is more than the headroom of class `{class}`, {headroom}, which is all that a release can lend: write {headroom} at most, or enlarge headroom",
+                    deadlock.release_buffer
+                ),
+            ),
+        Some(_) => {}
+    }
 }
 
 fn loop_breaker(table: &Table<'_>, default: LoopBreakerConfig) -> LoopBreakerConfig {

@@ -16,7 +16,8 @@ use weir_core::{BitRate, Duration, FeedbackCoding, PORT_COUNT_MAX};
 use super::topology::Adjacency;
 use super::{LinkProperties, Scenario};
 use crate::daemon::read_parts::{
-    classes, deadlock_table, feedback_coding, keys as daemon_keys, pfcwd, LevelSizing,
+    classes, deadlock_table, feedback_coding, fit_release_buffer, keys as daemon_keys, pfcwd,
+    LevelSizing,
 };
 use crate::daemon::{DataplaneConfig, PfcwdConfig};
 use crate::document::{self, Override};
@@ -50,7 +51,7 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     let duration: Option<Duration> = root.require("duration");
     let seed = root.get_or("seed", 1);
     let link_defaults = link_defaults(root);
-    let deadlock = root
+    let mut deadlock = root
         .table("deadlock", daemon_keys("deadlock"))
         .map(|table| deadlock_table(&table))
         .unwrap_or_default();
@@ -86,6 +87,7 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     let dataplane = DataplaneConfig::default().with_frames(traffic::longest_frame(root));
     let classes = classes(root, &LevelSizing::new(&dataplane, lines, Some(depth)));
     check_levels(root, &classes, &has_levels);
+    fit_release_buffer(root, &classes, &mut deadlock);
     if classes.len() != class_names.len() {
         // What is wrong with a class is noted; flows name classes by index.
         return None;

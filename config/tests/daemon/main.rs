@@ -157,6 +157,25 @@ fn a_good_file_says_what_it_means() {
 }
 
 #[test]
+fn a_release_buffer_is_part_of_the_headroom() {
+    let detect = "detect = \"20ms\"";
+    let with = |more: &str| format!("{detect}\n{more}");
+    let told = complaint(detect, &with("release-buffer = \"65KiB\""));
+    assert_eq!(
+        told,
+        "s1.toml:36: deadlock.release-buffer: 66560 B is more than the headroom of class `lossless`, 65536 B, which is \
+         all that a release can lend: write 65536 B at most, or enlarge headroom"
+    );
+    let accepted = |from: &str, to: &str| parse(&GOOD.replacen(from, to, 1)).unwrap().deadlock;
+    let all = accepted(detect, &with("release-buffer = \"64KiB\""));
+    assert_eq!(all.release_buffer, Bytes::new(64 * 1024));
+    // Where nothing is released it says nothing; where nothing is written, what there is will do.
+    accepted("policy = \"breaker\"", "release-buffer = \"65KiB\"");
+    let small = accepted("headroom = \"64KiB\"", "headroom = \"2KiB\"");
+    assert_eq!(small.release_buffer, Bytes::new(2048));
+}
+
+#[test]
 fn the_core_gets_buffers_that_memory_backs() {
     let config = parse(GOOD).unwrap();
     let core = config.core(&[MacAddress::BROADCAST; 2]);

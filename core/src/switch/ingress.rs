@@ -296,7 +296,8 @@ impl IngressBuffer {
     /// this buffer is bounded by [`memory_bound`](crate::ClassMode::memory_bound).
     ///
     /// `extra` counts from the occupancy found, not from xoff: frames that were under way when the
-    /// pause went out have already used part of the headroom.
+    /// pause went out have already used part of the headroom. Where the headroom has no room for all of `extra` the
+    /// neighbour resumes all the same: at once, or where all of it is used, with the first frame that leaves.
     pub(super) fn raise(&mut self, extra: Bytes, until: Instant) -> PauseChange {
         let BufferMode::Pausing {
             xoff,
@@ -307,7 +308,10 @@ impl IngressBuffer {
             return PauseChange::None;
         };
         let raised_xoff = (self.occupancy + extra).min(xoff + headroom).max(xoff);
-        let raised_xon = raised_xoff.saturating_sub(extra).max(xon);
+        let resumes_now = self
+            .occupancy
+            .min(raised_xoff.saturating_sub(Bytes::new(1)));
+        let raised_xon = raised_xoff.saturating_sub(extra).max(xon).max(resumes_now);
         let until = match self.raise {
             Raise::Active { until: earlier, .. } => earlier.max(until),
             _ => until,

@@ -113,6 +113,25 @@ fn higher_thresholds_let_a_held_neighbour_go_on() {
 }
 
 #[test]
+fn a_raise_that_the_headroom_cuts_short_lets_the_neighbour_go_on_all_the_same() {
+    for extra in [100, 300, 301, 800, 5000] {
+        let mut buffer = IngressBuffer::new(MODE);
+        buffer.admit(Bytes::new(1200)).unwrap();
+        let change = buffer.raise(Bytes::new(extra), Instant::from_nanos(1));
+        assert_eq!(change, PauseChange::Xon, "{extra}");
+        assert!(buffer.thresholds().0 > Bytes::new(1200));
+        assert!(buffer.limit() <= BOUND);
+    }
+    // Where all the headroom is used there is nothing to lend until a frame leaves.
+    let mut buffer = IngressBuffer::new(MODE);
+    buffer.admit(Bytes::new(1500)).unwrap();
+    let change = buffer.raise(Bytes::new(5000), Instant::from_nanos(1));
+    assert_eq!(change, PauseChange::None);
+    assert_eq!(buffer.discharge(Bytes::new(1)), PauseChange::Xon);
+    assert_eq!(buffer.limit(), BOUND);
+}
+
+#[test]
 fn no_raise_passes_the_memory_bound() {
     let mut buffer = IngressBuffer::new(MODE);
     for _ in 0..10 {
