@@ -17,7 +17,9 @@ pub enum Command {
         message: Clcm,
     },
     /// The release of the CLCM paper's section 3.3: for `period` only frames that came in by `ingress`
-    /// leave by `egress` at `priority`, and the ingress buffer of `ingress` is larger by `extra`.
+    /// leave by `egress` at `priority`, and the ingress buffer of `ingress` is larger by `extra`. With Levels Level D
+    /// gets as much as the smallest budget beside its own; a release is refused where no frame from `ingress` has come
+    /// further than D links and waits for another switch.
     ///
     /// Repeating it while it is active prolongs it. A second `ingress` for the same egress is refused
     /// until the first one's period is over; a preference makes way for it.
@@ -273,8 +275,8 @@ pub enum CommandError {
     /// A watchdog that takes no time.
     #[error("the storm watchdog's detection and restoration times must be above zero")]
     ZeroStorm,
-    /// A class with Levels does not deadlock and has no thresholds to raise.
-    #[error("priority {0} is a class with Levels: there is nothing to release")]
+    /// A class with Levels does not deadlock while no route is longer than D.
+    #[error("priority {0} is a class with Levels: only the Deadlock Breaker releases it, and only what has come further than D links")]
     HasLevels(Priority),
     /// A group has one port at least.
     #[error("the route to {0} needs at least one port")]

@@ -98,6 +98,12 @@ impl Budgets {
     pub fn total(&self) -> Bytes {
         self.as_slice().iter().copied().sum()
     }
+
+    /// What a release lends to Level D beside them: as much as the smallest budget, which like every one has room
+    /// for γmax + rT, so that the neighbour resumes whatever is stored by the budgets.
+    pub fn loan(&self) -> Bytes {
+        self.as_slice().iter().copied().min().unwrap_or_default()
+    }
 }
 
 impl fmt::Debug for Budgets {

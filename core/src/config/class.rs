@@ -110,11 +110,11 @@ impl ClassMode {
     }
 
     /// The most that one ingress buffer of this mode ever charges. A release raises xoff by at most
-    /// the headroom, and the headroom counts from there.
+    /// the headroom, and the headroom counts from there; with Levels it lends [`Budgets::loan`].
     pub fn memory_bound(self, role: PortRole) -> Bytes {
         match (self, role) {
             (Self::Lossy { buffer }, _) => buffer,
-            (Self::Level { budgets, .. }, PortRole::Fabric) => budgets.total(),
+            (Self::Level { budgets, .. }, PortRole::Fabric) => budgets.total() + budgets.loan(),
             (Self::Level { xoff, headroom, .. }, PortRole::Edge) => xoff + headroom,
             (Self::Pfc { xoff, headroom, .. }, _) => xoff + headroom + headroom,
         }

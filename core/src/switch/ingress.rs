@@ -52,7 +52,7 @@ impl BufferMode {
         match (mode, port.role) {
             (ClassMode::Lossy { buffer }, _) => Self::Bounded { buffer },
             (ClassMode::Level { budgets, .. }, PortRole::Fabric) => Self::Bounded {
-                buffer: budgets.total(),
+                buffer: budgets.total() + budgets.loan(),
             },
             (
                 ClassMode::Pfc {

@@ -5,7 +5,7 @@
 //! The clock is that of the queue, not of a frame: it starts when a frame comes to the head, which is when
 //! the one before it has left or was dropped, or when the queue was empty.
 
-use super::Switch;
+use super::{Gate, Switch};
 use crate::config::{ClassMode, LifetimeConfig};
 use crate::counters::DropReason;
 use crate::event::EventKind;
@@ -90,10 +90,12 @@ impl Switch {
     /// When a head's time is over next. O(ports × priorities).
     pub(super) fn next_lifetime(&self) -> Option<Instant> {
         let config = self.config.lifetime?;
-        let heads = self.ports.iter().flat_map(|port| {
+        let ports = self.ports.iter().enumerate();
+        let ports = ports.filter_map(|(index, port)| Some((PortId::from_index(index)?, port)));
+        let heads = ports.flat_map(|(egress, port)| {
             Priority::ALL.into_iter().filter_map(move |priority| {
                 let waiting = port.waiting.contains(priority);
-                self.has_lifetime(priority)
+                self.has_lifetime(egress, priority)
                     .then(|| port.heads[priority.index()].due(&config, waiting))?
             })
         });
@@ -110,7 +112,7 @@ impl Switch {
                 return;
             };
             for priority in Priority::ALL {
-                if self.has_lifetime(priority) {
+                if self.has_lifetime(egress, priority) {
                     self.check_head(now, &config, egress, priority);
                 }
             }
@@ -126,7 +128,19 @@ impl Switch {
         priority: Priority,
         reason: DropReason,
     ) -> bool {
-        let Some(departure) = self.queues.pop(egress, priority, super::Gate::ALL) else {
+        self.drop_head_through(now, egress, priority, Gate::ALL, reason)
+    }
+
+    /// The same for the frame whose turn it is among those that `gate` lets out.
+    fn drop_head_through(
+        &mut self,
+        now: Instant,
+        egress: PortId,
+        priority: Priority,
+        gate: Gate,
+        reason: DropReason,
+    ) -> bool {
+        let Some(departure) = self.queues.pop(egress, priority, gate) else {
             return false;
         };
         let state = &mut self.ports[egress.index()];
@@ -171,11 +185,16 @@ impl Switch {
         }
     }
 
-    fn has_lifetime(&self, priority: Priority) -> bool {
-        matches!(
-            self.config.classes[priority.index()].mode,
-            ClassMode::Pfc { .. }
-        )
+    /// Classes of mode `pfc` have one, and of those with Levels what has come further than D links.
+    fn has_lifetime(&self, egress: PortId, priority: Priority) -> bool {
+        match self.config.classes[priority.index()].mode {
+            ClassMode::Lossy { .. } => false,
+            ClassMode::Pfc { .. } => true,
+            ClassMode::Level { .. } => {
+                let heads = &self.ports[egress.index()].heads;
+                self.came_too_far(egress, priority) || heads[priority.index()].is_stalled()
+            }
+        }
     }
 
     fn check_head(
@@ -190,7 +209,8 @@ impl Switch {
         match state.heads[priority.index()].check(now, config, waiting) {
             Verdict::Wait | Verdict::Recovered => {}
             Verdict::Drop => {
-                self.drop_head(now, egress, priority, DropReason::Lifetime);
+                let gate = Gate::FromLevel(self.config.classes[priority.index()].mode.depth());
+                self.drop_head_through(now, egress, priority, gate, DropReason::Lifetime);
             }
             Verdict::Stall => {
                 state.counters.priority[priority.index()].lifetime_stalls += 1;

@@ -465,7 +465,7 @@ impl Switch {
             .ok_or(CommandError::NoSuchPort(port))
     }
 
-    /// Only what can deadlock can be released.
+    /// Only what can deadlock can be released. A class with Levels is by [`check_loan`](Self::check_loan).
     fn check_releasable(&self, priority: Priority) -> Result<(), CommandError> {
         if !self.lossless.contains(priority) {
             return Err(CommandError::NotLossless(priority));
@@ -485,8 +485,13 @@ impl Switch {
         [exclusive_until, until]: [Instant; 2],
         extra: Bytes,
     ) -> Result<(), CommandError> {
-        self.check_releasable(priority)?;
         self.port_mut(ingress)?;
+        self.port_mut(egress)?;
+        if self.with_levels.contains(priority) {
+            self.check_loan(ingress, priority)?;
+        } else {
+            self.check_releasable(priority)?;
+        }
         let past = self.port_mut(egress)?.egress[priority.index()].make_way(ingress);
         self.tell_release_ended(now, egress, priority, past);
         let out = self.port_mut(egress)?;
@@ -508,6 +513,7 @@ impl Switch {
                 },
             );
         }
+        self.lend_level(ingress, priority, exclusive_until);
         let extra = extra
             .max(self.config.frame_length_max)
             .round_up_to(self.config.cell);

@@ -148,6 +148,12 @@ impl LevelState {
 }
 
 impl LevelState {
+    /// Forgets a loan that has ended as soon as what may be under way because of it has room without.
+    pub(super) fn settle_loan(&mut self) {
+        let permitted = self.given.as_ref().map_or(0, GrantsGiven::permitted);
+        self.budget.settle_loan(permitted);
+    }
+
     /// True when the neighbour need not be told anything, unless frames are granted to it: the Feedback is 0
     /// and was told as such.
     pub(super) fn is_calm(&self) -> bool {
@@ -218,27 +224,55 @@ impl Port {
         if self.forced.contains(priority) || self.egress[index].release().is_some() {
             return self.gate_of_release(priority);
         }
-        match &self.levels[index] {
+        self.gate_of_levels(priority)
+    }
+
+    #[inline(always)]
+    fn gate_of_levels(&self, priority: Priority) -> Gate {
+        match &self.levels[priority.index()] {
             None => Gate::FromLevel(Level::ZERO),
-            Some(state) if state.received.feedback() >= state.budget.depth() => Gate::Shut,
+            Some(state) if state.received.feedback() >= state.budget.depth() => {
+                self.gate_of_storm(priority, state)
+            }
             Some(state) if state.given.is_some() && !state.taken.permits() => Gate::Shut,
             Some(state) => Gate::FromLevel(state.received.feedback()),
         }
     }
 
-    /// A release comes before everything else; it is for classes without Levels.
+    /// With Feedback D none may leave, unless the storm watchdog has it ignored. A number of permitted frames is never
+    /// exceeded.
+    #[cold]
+    fn gate_of_storm(&self, priority: Priority, state: &LevelState) -> Gate {
+        if self.storms.ignores_pause(priority) && state.given.is_none() {
+            Gate::ALL
+        } else {
+            Gate::Shut
+        }
+    }
+
+    /// True when the neighbour's Feedback lets nothing out at `priority`.
+    pub(super) fn is_shut(&self, priority: Priority) -> bool {
+        self.levels[priority.index()]
+            .as_ref()
+            .is_some_and(|state| state.received.feedback() >= state.budget.depth())
+    }
+
+    /// A release chooses among what the Feedback lets out; a traffic release is for classes without Levels.
     #[cold]
     fn gate_of_release(&self, priority: Priority) -> Gate {
         let index = priority.index();
+        let Gate::FromLevel(from) = self.gate_of_levels(priority) else {
+            return Gate::Shut;
+        };
         if self.forced.contains(priority) {
             if let Some(forced) = self.egress[index].forced() {
-                return Gate::OnlyFrom(forced.ingress);
+                return Gate::OnlyFrom(forced.ingress, from);
             }
         }
         match self.egress[index].release() {
-            Some(rule) if rule.is_exclusive() => Gate::OnlyFrom(rule.ingress),
-            Some(rule) if rule.prefers() => Gate::FirstFrom(rule.ingress),
-            _ => Gate::ALL,
+            Some(rule) if rule.is_exclusive() => Gate::OnlyFrom(rule.ingress, from),
+            Some(rule) if rule.prefers() => Gate::FirstFrom(rule.ingress, from),
+            _ => Gate::FromLevel(from),
         }
     }
 

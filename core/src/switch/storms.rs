@@ -320,12 +320,15 @@ impl Switch {
         priority: Priority,
     ) {
         let span = self.storm_clock.span;
+        let held_too_far = self.holds_too_far(egress, priority);
         let state = &mut self.ports[egress.index()];
         let Some(config) = state.storms.config else {
             return;
         };
+        let shut = state.is_shut(priority);
         let counters = &mut state.counters.priority[priority.index()];
         let watch = &mut state.storms.watches[priority.index()];
+        let is_storm = matches!(watch.stage, Stage::Storm(_));
         if state.storms.forwarding.contains(priority) {
             counters.storm_forwarded += counters.tx_frames - watch.tx_frames;
         }
@@ -334,7 +337,10 @@ impl Switch {
             elapsed,
             tx_frames: counters.tx_frames,
             pauses: counters.pause_received,
-            paused: state.pause_received.is_paused(now, priority),
+            // Feedback D holds as a pause does, where a route has turned out longer than D; and while a storm lasts.
+            paused: state.pause_received.is_paused(now, priority)
+                || held_too_far
+                || (is_storm && shut),
             waiting: state.waiting.contains(priority),
         };
         let change = watch.sample(&config, &seen);

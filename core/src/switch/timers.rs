@@ -86,6 +86,7 @@ impl Switch {
             for due in [
                 level.map(|level| level.sent.refresh_at()),
                 level.map(|level| level.received.expires_at()),
+                level.and_then(|level| level.budget.lends_until()),
                 ingress.refresh_at(),
                 ingress.raised_until(),
                 release.map(ReleaseRule::next_change),
@@ -140,6 +141,7 @@ impl Switch {
         let ended = state.egress[priority.index()].expire_release(now);
         let change = state.ingress[priority.index()].expire_raise(now);
         self.note_pause_change(port, priority, change);
+        self.end_loan(now, port, priority);
         self.tell_release_ended(now, port, priority, ended);
     }
 

@@ -101,10 +101,10 @@ pub(super) struct Place {
 pub(super) enum Gate {
     /// Those at this Level and above (Transmit Eligibility Rule); Level 0 lets all pass.
     FromLevel(Level),
-    /// Those that came in by one port: a release of the Deadlock Breaker. For classes without Levels.
-    OnlyFrom(PortId),
-    /// Those that came in by one port, and others while none of these waits. For classes without Levels.
-    FirstFrom(PortId),
+    /// Of those at this Level and above the ones that came in by one port: a release of the Deadlock Breaker.
+    OnlyFrom(PortId, Level),
+    /// The same, and others while none of these waits.
+    FirstFrom(PortId, Level),
     /// None.
     Shut,
 }
@@ -323,7 +323,7 @@ impl VirtualQueues {
         let group_index = self.group_index(egress, priority, level);
         let group = self.groups.get_mut(group_index)?;
         let turn = self.levels.get_mut(level_turn_index(egress, priority))?;
-        if !matches!(gate, Gate::OnlyFrom(_)) {
+        if !matches!(gate, Gate::OnlyFrom(..)) {
             turn.begin(level, group.lane_count);
         }
         let lane = self.lanes.get_mut(lane_index)?;
@@ -379,10 +379,12 @@ impl VirtualQueues {
     #[inline(always)]
     fn settled(&self, egress: PortId, priority: Priority, gate: Gate) -> Gate {
         match gate {
-            Gate::FirstFrom(ingress) if self.has_frames_from(egress, priority, ingress) => {
-                Gate::OnlyFrom(ingress)
+            Gate::FirstFrom(ingress, from)
+                if self.highest_from(egress, priority, ingress, from).is_some() =>
+            {
+                Gate::OnlyFrom(ingress, from)
             }
-            Gate::FirstFrom(_) => Gate::FromLevel(Level::ZERO),
+            Gate::FirstFrom(_, from) => Gate::FromLevel(from),
             gate => gate,
         }
     }
@@ -402,9 +404,9 @@ impl VirtualQueues {
         priority: Priority,
         gate: Gate,
     ) -> Option<(Level, usize)> {
-        if let Gate::OnlyFrom(ingress) = gate {
-            let lane = self.lane_index(egress, priority, Level::ZERO, ingress);
-            return Some((Level::ZERO, lane));
+        if let Gate::OnlyFrom(ingress, from) = gate {
+            let level = self.highest_from(egress, priority, ingress, from)?;
+            return Some((level, self.lane_index(egress, priority, level, ingress)));
         }
         let level = self.choose_level(egress, priority, gate)?;
         let group = &self.groups[self.group_index(egress, priority, level)];

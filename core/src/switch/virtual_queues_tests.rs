@@ -97,7 +97,7 @@ fn a_release_rule_lets_one_ingress_out_and_keeps_the_rest() {
         push(&mut queues, 2, 1, 10 + n, 100);
         push(&mut queues, 3, 1, 20 + n, 100);
     }
-    let only = Gate::OnlyFrom(port(2));
+    let only = Gate::OnlyFrom(port(2), Level::ZERO);
     for n in 0..3 {
         assert_eq!(queues.next_length(port(0), P3, only), Some(100));
         let departure = queues.pop(port(0), P3, only).unwrap();
@@ -110,6 +110,38 @@ fn a_release_rule_lets_one_ingress_out_and_keeps_the_rest() {
     assert_eq!(left, [(1, 0), (1, 1), (1, 2), (3, 20), (3, 21), (3, 22)]);
     assert_eq!(queues.pop(port(0), P3, ALL), None);
     assert_eq!(queues.room(), 64);
+}
+
+#[test]
+fn a_release_rule_lets_out_of_one_ingress_what_the_feedback_lets_out() {
+    let mut queues = with_levels();
+    for n in 0..2 {
+        push_at(&mut queues, level(1), 1, 10, n, 100);
+        push_at(&mut queues, level(3), 1, 11, 10 + n, 100);
+        push_at(&mut queues, level(3), 2, 12, 20 + n, 100);
+    }
+    let pop = |queues: &mut VirtualQueues, gate: Gate| {
+        let length = queues.next_length(port(0), P3, gate);
+        assert_eq!(queues.may_leave(port(0), P3, gate), length.is_some());
+        let popped = queues.pop(port(0), P3, gate);
+        assert_eq!(popped.map(|departure| departure.length_bytes), length);
+        popped.map(|departure| departure.handle.0)
+    };
+    let only = |from| Gate::OnlyFrom(port(1), level(from));
+    assert_eq!(pop(&mut queues, only(2)), Some(10));
+    assert_eq!(pop(&mut queues, only(2)), Some(11));
+    assert_eq!(pop(&mut queues, only(2)), None, "its others are lower");
+    let first = |from| Gate::FirstFrom(port(1), level(from));
+    assert_eq!(
+        pop(&mut queues, first(2)),
+        Some(20),
+        "none of them may leave"
+    );
+    assert_eq!(pop(&mut queues, first(1)), Some(0));
+    assert_eq!(pop(&mut queues, only(1)), Some(1));
+    assert_eq!(pop(&mut queues, only(0)), None);
+    assert_eq!(pop(&mut queues, first(0)), Some(21));
+    assert_eq!(queues.room(), 256);
 }
 
 #[test]
@@ -222,8 +254,8 @@ enum Step {
 fn gates() -> impl Strategy<Value = Gate> {
     prop_oneof![
         4 => (0..4u8).prop_map(from),
-        1 => (0..3u8).prop_map(|ingress| Gate::OnlyFrom(port(ingress))),
-        1 => (0..3u8).prop_map(|ingress| Gate::FirstFrom(port(ingress))),
+        1 => (0..3u8, 0..4u8).prop_map(|(ingress, from)| Gate::OnlyFrom(port(ingress), level(from))),
+        1 => (0..3u8, 0..4u8).prop_map(|(ingress, from)| Gate::FirstFrom(port(ingress), level(from))),
         1 => Just(Gate::Shut),
     ]
 }
@@ -262,9 +294,6 @@ proptest! {
                     }
                 }
                 Step::Pop(gate) => {
-                    // Gates by ingress port are for classes without Levels.
-                    let levels = flows.iter().flatten().any(|flow| flow.0 > 0);
-                    let gate = if levels && !matches!(gate, Gate::FromLevel(_)) { ALL } else { gate };
                     let length = alone.next_length(port(0), P3, gate);
                     prop_assert_eq!(length, queued.next_length(port(0), P3, gate));
                     prop_assert_eq!(alone.may_leave(port(0), P3, gate), length.is_some());

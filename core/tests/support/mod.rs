@@ -104,6 +104,7 @@ pub struct Network {
     lines: Vec<Line>,
     disturber: Disturber,
     delay: Duration,
+    keeps_order: bool,
     /// A switch that does nothing for now; what comes in meanwhile waits at its door.
     pub stalled: Option<usize>,
 }
@@ -120,6 +121,8 @@ pub struct RingOptions {
     pub feedback: FeedbackCoding,
     /// From one end of a link between switches to the other.
     pub delay: Duration,
+    /// Control frames do not overtake data on a link, as on a wire. Counts of frames under way need that.
+    pub keeps_order: bool,
     /// Switches that speak plain PFC all the same; their neighbours do not know.
     pub regular: Vec<usize>,
     /// What the switches with Levels know of their neighbours.
@@ -145,6 +148,7 @@ impl Default for RingOptions {
             levels: false,
             feedback: FeedbackCoding::Pfc,
             delay: Duration::from_micros(10),
+            keeps_order: false,
             regular: Vec::new(),
             neighbour: Neighbour::Unknown,
             disturbance: Disturbance::default(),
@@ -242,6 +246,7 @@ impl Network {
             lines: Vec::new(),
             disturber: Disturber::new(options.disturbance, options.seed),
             delay: options.delay,
+            keeps_order: options.keeps_order,
             stalled: None,
         }
     }
@@ -537,7 +542,11 @@ impl Network {
                     End::Switch(..) => self.delay,
                     End::Host(_) => HOST_DELAY,
                 };
-                let at = now + RATE.time_for(length) + delay + fate.late_by;
+                let mut at = now + RATE.time_for(length) + delay;
+                if self.keeps_order {
+                    at = line.packets.back().map_or(at, |(last, _)| at.max(*last));
+                }
+                let at = at + fate.late_by;
                 for _ in 0..fate.copies {
                     line.send(at, packet.clone());
                 }

@@ -294,13 +294,14 @@ fn lossless_priorities(scenario: &Scenario) -> impl Iterator<Item = ClassMode> +
 }
 
 /// What a fabric port needs so that its lossless classes lose nothing. Only a release of the Deadlock Breaker makes use of a second
-/// headroom, and only frames from hosts are in the first of structured buffer pools.
+/// headroom or of what it lends to Level D, and only frames from hosts are in the first of structured buffer pools.
 fn buffer_bytes(scenario: &Scenario) -> u64 {
     let releases = scenario.deadlock.policy.releases();
     let at_hosts_alone = usize::from(scenario.baseline == Baseline::BufferPools);
     let at_links = lossless_priorities(scenario).skip(at_hosts_alone);
     let bytes = at_links.map(|mode| match mode {
         ClassMode::Pfc { xoff, headroom, .. } if !releases => xoff + headroom,
+        ClassMode::Level { budgets, .. } if !releases => budgets.total(),
         mode => mode.memory_bound(PortRole::Fabric),
     });
     bytes.map(|bytes| bytes.get()).sum()

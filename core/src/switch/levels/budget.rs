@@ -1,7 +1,7 @@
 //! The buffer budgets of one link's Receiving Queue: m_1 … m_D, and what follows from them.
 
 use crate::level::{Budgets, Level, LEVEL_MAX};
-use crate::units::Bytes;
+use crate::units::{Bytes, Instant};
 
 /// The budgets of one (fabric port, priority) and what is stored under them, kept by the four Buffer
 /// Management Rules (section III).
@@ -28,8 +28,21 @@ pub(in crate::switch) struct Budget {
     gamma_max: Bytes,
     /// rT of section V: what may still arrive once a Feedback was sent.
     reserve: Bytes,
-    /// The smallest b_i.
+    /// The smallest b_i: what a loan adds to m_D.
     least: Bytes,
+    loan: Loan,
+}
+
+/// What a release lends to Level D where a route has turned out longer than D: frames that the neighbour's Feedback D
+/// would hold for good can go on round their loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loan {
+    None,
+    /// Until then.
+    Active(Instant),
+    /// Its time is over, and what came in by it has not left yet: nothing more is wanted, but what is under way is
+    /// let in.
+    Draining,
 }
 
 impl Budget {
@@ -53,20 +66,25 @@ impl Budget {
             calm_up_to: sums[0].saturating_sub(gamma_max + reserve),
             stored: [Bytes::ZERO; LEVEL_MAX],
             sums,
-            least: budgets.as_slice().iter().copied().min().unwrap_or_default(),
+            least: budgets.loan(),
+            loan: Loan::None,
         };
         budget.find_feedback();
         budget
     }
 
-    /// m_1 … m_D: b_1 + … + b_i without what is stored at Levels up to i (equation 8).
+    /// m_1 … m_D: b_1 + … + b_i without what is stored at Levels up to i (equation 8). A loan does not count; what it
+    /// let in makes m_D zero.
     pub(in crate::switch) fn m(&self) -> impl Iterator<Item = Bytes> + '_ {
         let counts = self.sums.iter().zip(&self.stored);
         counts
             .take(self.depth.index())
             .scan(Bytes::ZERO, |below, (sum, stored)| {
                 *below += *stored;
-                debug_assert!(*sum >= *below, "m_i is never negative (equation 18)");
+                debug_assert!(
+                    *sum >= *below || self.loan != Loan::None,
+                    "m_i is never negative (equation 18)"
+                );
                 Some(sum.saturating_sub(*below))
             })
     }
@@ -96,7 +114,7 @@ impl Budget {
             self.overrun = false;
             return Level::ZERO.above();
         }
-        let j = self.highest_below(self.gamma_max);
+        let j = self.highest_below(self.gamma_max, self.loan != Loan::None);
         let level = j.above().filter(|level| *level <= self.depth);
         if level.is_some() {
             self.overrun = false;
@@ -139,7 +157,19 @@ impl Budget {
     /// Whole frames of Level `feedback` + 1 and above that there is room for, whatever their Levels
     /// become. O(D).
     pub(in crate::switch) fn room_above(&self, feedback: Level) -> u16 {
-        let least = self.m().skip(feedback.index()).min();
+        let last = self.depth.index().saturating_sub(1);
+        let lent = if self.is_lending() {
+            self.room_of_loan()
+        } else {
+            Bytes::ZERO
+        };
+        let with_loan = |(index, m): (usize, Bytes)| if index == last { m.max(lent) } else { m };
+        let least = self
+            .m()
+            .enumerate()
+            .map(with_loan)
+            .skip(feedback.index())
+            .min();
         let frames = least.map_or(0, |m| m.get() / self.gamma_max.get());
         if self.closed {
             0
@@ -175,19 +205,78 @@ impl Budget {
         self.feedback = if self.closed {
             self.depth
         } else {
-            self.highest_below(self.gamma_max + self.reserve)
+            self.highest_below(self.gamma_max + self.reserve, self.is_lending())
         };
     }
 
+    /// Lends Level D as much as the smallest budget, until `until` or, if it has done so already, the later moment. The
+    /// Feedback is below D then, unless a loan before has been used up.
+    pub(in crate::switch) fn lend(&mut self, until: Instant) {
+        self.loan = match self.loan {
+            Loan::Active(earlier) => Loan::Active(earlier.max(until)),
+            Loan::None | Loan::Draining => Loan::Active(until),
+        };
+        self.find_feedback();
+    }
+
+    /// When the loan ends.
+    pub(in crate::switch) fn lends_until(&self) -> Option<Instant> {
+        match self.loan {
+            Loan::Active(until) => Some(until),
+            Loan::None | Loan::Draining => None,
+        }
+    }
+
+    /// True from the end of a loan until what it let in has left.
+    pub(in crate::switch) fn is_draining(&self) -> bool {
+        self.loan == Loan::Draining
+    }
+
+    /// Ends a loan whose time is over. True when it did.
+    pub(in crate::switch) fn end_loan(&mut self, now: Instant) -> bool {
+        let over = self.lends_until().is_some_and(|until| until <= now);
+        if over {
+            self.loan = Loan::Draining;
+            self.find_feedback();
+        }
+        over
+    }
+
+    /// Forgets a loan that has ended, once the budgets alone have room for what may be under way because of it:
+    /// `permitted` frames, or those of a round trip.
+    pub(in crate::switch) fn settle_loan(&mut self, permitted: u16) {
+        let permitted = Bytes::new(u64::from(permitted) * self.gamma_max.get());
+        let under_way = permitted.max(self.gamma_max + self.reserve);
+        let last = self.depth.index().saturating_sub(1);
+        if self.is_draining() && self.stored_total + under_way <= self.sums[last] {
+            self.loan = Loan::None;
+        }
+    }
+
+    fn is_lending(&self) -> bool {
+        matches!(self.loan, Loan::Active(_))
+    }
+
+    /// m_D with what a loan adds to it.
+    fn room_of_loan(&self) -> Bytes {
+        let last = self.depth.index().saturating_sub(1);
+        (self.sums[last] + self.least).saturating_sub(self.stored_total)
+    }
+
     #[inline(never)]
-    fn highest_below(&self, bound: Bytes) -> Level {
+    fn highest_below(&self, bound: Bytes, with_loan: bool) -> Level {
         let mut highest = Level::ZERO;
+        let mut below = highest;
         let mut level = Level::ZERO;
         for m in self.m() {
             level = level.above().unwrap_or(self.depth);
             if m < bound {
+                below = highest;
                 highest = level;
             }
+        }
+        if with_loan && highest == self.depth && self.room_of_loan() >= bound {
+            return below;
         }
         highest
     }
@@ -284,6 +373,66 @@ mod tests {
         budget.store(level(2), Bytes::new(3300));
         assert_eq!(m(&budget), bytes(&[3000, 700, 2200]));
         assert_eq!(budget.feedback(), level(2));
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + crate::units::Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_loan_is_for_level_d_alone_and_is_let_in_until_it_has_left() {
+        let mut budget = budget(0);
+        budget.store(level(1), Bytes::new(2500));
+        budget.store(level(3), Bytes::new(3000));
+        assert_eq!(m(&budget), bytes(&[500, 1500, 0]));
+        assert_eq!(budget.feedback(), level(3), "nothing comes in");
+        budget.lend(at(5));
+        assert_eq!(
+            (budget.feedback(), budget.arrival_level()),
+            (level(1), Some(level(2))),
+            "as if Level D had room for one frame more"
+        );
+        budget.lend(at(3));
+        assert_eq!(budget.lends_until(), Some(at(5)), "none is cut short");
+        budget.store(level(3), GAMMA);
+        assert_eq!(
+            (budget.feedback(), budget.arrival_level()),
+            (level(3), None),
+            "it is used up"
+        );
+        budget.leave(level(3), GAMMA);
+        assert_eq!(budget.feedback(), level(1));
+        assert!(!budget.end_loan(at(4)));
+        assert!(budget.end_loan(at(5)));
+        assert_eq!(
+            (budget.feedback(), budget.arrival_level()),
+            (level(3), Some(level(2))),
+            "nothing more is wanted, but what is under way is let in"
+        );
+        budget.store(level(3), GAMMA);
+        assert_eq!(m(&budget), bytes(&[500, 1500, 0]), "never below nothing");
+        for stored in [5500, 4500] {
+            budget.settle_loan(0);
+            assert!(budget.is_draining(), "{stored}");
+            budget.leave(level(3), GAMMA);
+        }
+        budget.settle_loan(2);
+        assert!(budget.is_draining(), "two frames may come yet");
+        budget.settle_loan(1);
+        assert!(!budget.is_draining());
+        assert_eq!(budget.feedback(), level(1), "by the budgets again");
+    }
+
+    #[test]
+    fn a_loan_has_room_for_a_frame_and_a_round_trip_whatever_is_stored() {
+        for reserve in [0, 300, 500] {
+            let budgets = Budgets::new(&bytes(&[3000, 1500, 1500])).unwrap();
+            let mut budget = Budget::new(&budgets, GAMMA, Bytes::new(reserve));
+            budget.store(level(3), budgets.total());
+            assert_eq!(budget.feedback(), level(3));
+            budget.lend(at(1));
+            assert!(budget.feedback() < level(3), "rT = {reserve}");
+        }
     }
 
     #[test]

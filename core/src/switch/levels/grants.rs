@@ -61,8 +61,7 @@ impl GrantsGiven {
     /// True when the neighbour should hear of more permission: it has used up half of what it can have.
     pub(in crate::switch) fn is_due(&self, budget: &Budget) -> bool {
         let window = self.window(budget);
-        let left = self.limit.wrapping_sub(self.arrived);
-        let left = if left > WINDOW_MAX { 0 } else { left };
+        let left = self.permitted();
         window > left && left <= window / 2
     }
 
@@ -77,8 +76,21 @@ impl GrantsGiven {
         Quanta(FLAG | (u16::from(feedback.get()) << LEVEL_SHIFT) | (self.limit & LIMIT_MASK))
     }
 
+    /// Frames that may come because of what has been granted.
+    pub(in crate::switch) fn permitted(&self) -> u16 {
+        let left = self.limit.wrapping_sub(self.arrived);
+        if left > WINDOW_MAX {
+            0
+        } else {
+            left
+        }
+    }
+
     fn window(&self, budget: &Budget) -> u16 {
-        if self.synchronised {
+        if budget.is_draining() {
+            // What a loan permitted stays permitted, and nothing is added.
+            self.permitted()
+        } else if self.synchronised {
             budget.room_above(budget.feedback()).min(WINDOW_MAX)
         } else {
             0

@@ -207,6 +207,31 @@ impl LevelTable {
         later.chain(first)
     }
 
+    /// True when frames of `level` and above that came in by `ingress` leave by one of `egresses`.
+    /// O(destinations × their ingress ports).
+    pub(in crate::switch) fn waits_at(
+        &self,
+        priority: Priority,
+        level: Level,
+        ingress: PortId,
+        egresses: &PortSet,
+    ) -> bool {
+        let mut at = self.oldest;
+        while let Some(entry) = self.entries.get(at as usize) {
+            if entry.key.priority() == priority && entry.level >= level {
+                let mut shares = self.shares(EntryId(at));
+                if shares.any(|share| {
+                    share.ingress == ingress
+                        && share.egresses.iter().any(|port| egresses.contains(port))
+                }) {
+                    return true;
+                }
+            }
+            at = entry.newer;
+        }
+        false
+    }
+
     /// Sets the Level of a destination.
     pub(in crate::switch) fn set_level(&mut self, entry: EntryId, level: Level) {
         if let Some(entry) = self.entries.get_mut(entry.0 as usize) {

@@ -66,9 +66,9 @@ impl Lone {
     pub(super) fn passes(&self, gate: Gate) -> bool {
         match gate {
             Gate::FromLevel(from) => self.level >= from,
-            Gate::OnlyFrom(ingress) => self.ingress == ingress,
+            Gate::OnlyFrom(ingress, from) => self.ingress == ingress && self.level >= from,
             // Nobody is first: it is alone.
-            Gate::FirstFrom(_) => true,
+            Gate::FirstFrom(_, from) => self.level >= from,
             Gate::Shut => false,
         }
     }
@@ -139,7 +139,8 @@ impl LevelTurn {
     #[cold]
     fn begin_through(&mut self, gate: Gate, lone: &Lone) -> Option<()> {
         let passes = lone.passes(gate);
-        if passes && gate != Gate::OnlyFrom(lone.ingress) && gate != Gate::FirstFrom(lone.ingress) {
+        let is_named = matches!(gate, Gate::OnlyFrom(from, _) | Gate::FirstFrom(from, _) if from == lone.ingress);
+        if passes && !is_named {
             self.begin(lone.level, 1);
         }
         passes.then_some(())

@@ -39,6 +39,41 @@ impl VirtualQueues {
         false
     }
 
+    /// The highest Level, `from` or above, of frames that came in by `ingress` and wait in virtual queues. O(Levels).
+    pub(super) fn highest_from(
+        &self,
+        egress: PortId,
+        priority: Priority,
+        ingress: PortId,
+        from: Level,
+    ) -> Option<Level> {
+        let first = self.group_index(egress, priority, Level::ZERO);
+        let turn = &self.levels[level_turn_index(egress, priority)];
+        if let Some(lone) = turn.lone {
+            return (lone.ingress == ingress && lone.level >= from).then_some(lone.level);
+        }
+        let mut waiting = turn.waiting & (u32::MAX << from.get());
+        while waiting != 0 {
+            let level = u32::BITS - 1 - waiting.leading_zeros();
+            let lane = (first + level as usize) * self.port_count + ingress.index();
+            if self.lanes[lane].frame_count > 0 {
+                return Level::new(level as u8);
+            }
+            waiting &= !(1 << level);
+        }
+        None
+    }
+
+    /// True when frames wait at (`egress`, `priority`) at `level`. O(1).
+    pub(in crate::switch) fn waits_at(
+        &self,
+        egress: PortId,
+        priority: Priority,
+        level: Level,
+    ) -> bool {
+        self.levels[level_turn_index(egress, priority)].waiting & (1 << level.get()) != 0
+    }
+
     /// Destinations that frames of (`egress`, `priority`) from `ingress` wait for, as numbers. One of them
     /// may come at several Levels. O(Levels) and O(1) for each that is taken.
     pub(in crate::switch) fn destinations_from(
@@ -68,7 +103,9 @@ impl VirtualQueues {
         gate: Gate,
     ) -> bool {
         match self.settled(egress, priority, gate) {
-            Gate::OnlyFrom(ingress) => self.has_frames_from(egress, priority, ingress),
+            Gate::OnlyFrom(ingress, from) => {
+                self.highest_from(egress, priority, ingress, from).is_some()
+            }
             gate => self.choose_level(egress, priority, gate).is_some(),
         }
     }
@@ -82,8 +119,9 @@ impl VirtualQueues {
         gate: Gate,
     ) -> Waiting {
         let held = match gate {
-            Gate::FromLevel(from) => !(u32::MAX << from.get()),
-            Gate::OnlyFrom(_) | Gate::FirstFrom(_) => 0,
+            Gate::FromLevel(from) | Gate::OnlyFrom(_, from) | Gate::FirstFrom(_, from) => {
+                !(u32::MAX << from.get())
+            }
             Gate::Shut => u32::MAX,
         };
         let mut sums = Waiting {
