@@ -6,6 +6,9 @@
 //! - Lines 25 and 28 have A where Â is meant.
 //! - The window of line 27 depends on D, which depends on Â, for t > ΔR after an event: the three are one system. It is solved
 //!   causally: D up to t gives Â up to t + ΔR, and that D up to t + ΔR.
+//! - Line 22 has no floor. Here the window never falls below I_max, one packet, in congestion avoidance: with w_high below 2·I_max it
+//!   could reach zero, nothing would be admitted any more, and no RTT could ever show that the path is idle. W·(1 − baseRTT/minRTT) > w_high
+//!   says W > w_high, so that with w_high ≥ 2·I_max, as in Figures 3 and 4, the floor is never reached.
 //! - Line 7 takes RTT by (1), see [`rtt`](crate::congestion::rtt) for its pseudo-inverse.
 
 use super::{ControlError, Run, EVENTS_MAX};
@@ -110,6 +113,7 @@ impl<S: Scalar> Vegas<S> {
         } else if waiting < self.low {
             state.window = state.window.clone() + &self.packet;
         } else if waiting > self.high {
+            // Never below one packet: see the readings above.
             state.window = (state.window.clone() - &self.packet).greater(self.packet.clone());
         }
     }
