@@ -486,6 +486,7 @@ fn the_scenarios_close_the_loops_that_they_are_about() {
         ("ring4.toml", &["s1 → s2 → s3 → s4 → s1"][..]),
         ("ring4-ecmp.toml", &["s1 → s2 → s3 → s4 → s1"]),
         ("ring4-hub.toml", &["s1 → s2 → s3 → s4 → s1"]),
+        ("ring4-hub-returns.toml", &["s1 → s2 → s3 → s4 → s1"]),
         ("figure1.toml", &["c11 → l23 → c12 → l22 → c11"]),
         ("figure2.toml", &["sw1 → q1a → sw2 → q2a → sw1"]),
         (
