@@ -71,15 +71,15 @@ pub struct LevelGauges {
     pub held_frames: u64,
 }
 
-/// One line of the Level Table.
+/// One line of the Level Table. With learning a destination has one for each ingress port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelEntry {
     /// The class.
     pub priority: Priority,
     /// The destination.
     pub destination: MacAddress,
-    /// λ of all frames to it.
+    /// λ of these frames.
     pub level: Level,
-    /// What they charge, at all ports.
+    /// What they charge, in whole cells.
     pub buffered: Bytes,
 }

@@ -52,7 +52,7 @@ impl Switch {
         frame: &Frame,
     ) -> Result<Assignment, DropReason> {
         let priority = frame.priority;
-        let entry = self.levels.find(priority, frame.destination);
+        let entry = self.levels.find(priority, frame.destination, port);
         let before = match entry {
             Some(entry) => self.levels.level(entry),
             // The entry of a destination that is new begins at the class's own Level.

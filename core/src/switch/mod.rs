@@ -202,6 +202,7 @@ impl Switch {
                     config.frame_count
                 },
                 port_count,
+                config.learning_capacity > 0,
             ),
             queues: VirtualQueues::new(
                 port_count,

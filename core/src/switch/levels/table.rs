@@ -55,13 +55,18 @@ struct LaterShare {
     chain: u32,
 }
 
-/// A destination of a priority: the address as a number, and the priority above it.
+/// A destination of a priority: the address as a number, the priority above it, and above that the ingress port
+/// where each has entries of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key(u64);
 
+/// Where the ingress port stands in a [`Key`].
+const INGRESS_SHIFT: u32 = 56;
+
 impl Key {
-    fn new(priority: Priority, destination: MacAddress) -> Self {
-        Self(destination.to_u64() | u64::from(priority.get()) << 48)
+    fn new(priority: Priority, destination: MacAddress, ingress: u64) -> Self {
+        let of_class = destination.to_u64() | u64::from(priority.get()) << 48;
+        Self(of_class | ingress << INGRESS_SHIFT)
     }
 
     fn priority(self) -> Priority {
@@ -113,11 +118,20 @@ pub(in crate::switch) struct LevelTable {
     free_share: u32,
     share_buckets: Vec<u32>,
     port_count: usize,
+    /// What of an ingress port counts in a [`Key`]: nothing, or all of it.
+    ingress_mask: u64,
 }
 
 impl LevelTable {
     /// Room for `frame_count` frames: a share has one at least, an entry a share.
-    pub(in crate::switch) fn new(frame_count: usize, port_count: usize) -> Self {
+    ///
+    /// With `by_ingress` a destination has an entry for each port that its frames come in by. Where frames are
+    /// flooded, those to one destination go through a link in both directions. With one entry for both, lemma 1 has
+    /// no end of the way to come to when it goes back along the frames that set a Level: λ climbs to D in the middle
+    /// of the network. A flood never goes back to where it came from, so that with an entry for each ingress
+    /// port the way back is a path of the tree, which has D links at most. The frames of a session come in by one
+    /// port and stay in order.
+    pub(in crate::switch) fn new(frame_count: usize, port_count: usize, by_ingress: bool) -> Self {
         let share_count = frame_count + 1;
         let link = |index: usize, count: usize| {
             if index + 1 < count {
@@ -162,7 +176,16 @@ impl LevelTable {
             free_share: link(END as usize, share_count),
             share_buckets: vec![NIL; bucket_count],
             port_count,
+            ingress_mask: if by_ingress { u64::MAX } else { 0 },
         }
+    }
+
+    fn key(&self, priority: Priority, destination: MacAddress, ingress: PortId) -> Key {
+        Key::new(
+            priority,
+            destination,
+            u64::from(ingress.get()) & self.ingress_mask,
+        )
     }
 
     /// Destinations in the table.
@@ -170,14 +193,15 @@ impl LevelTable {
         self.entry_count
     }
 
-    /// A destination, if it is in the table; one that is not has Level 0 (rule 2).
+    /// A destination, for frames from `ingress`, if it is in the table; one that is not has Level 0 (rule 2).
     #[inline(always)]
     pub(in crate::switch) fn find(
         &self,
         priority: Priority,
         destination: MacAddress,
+        ingress: PortId,
     ) -> Option<EntryId> {
-        self.find_entry(Key::new(priority, destination))
+        self.find_entry(self.key(priority, destination, ingress))
             .map(EntryId)
     }
 
@@ -252,7 +276,7 @@ impl LevelTable {
         egress: Option<PortId>,
         cells: Bytes,
     ) -> Option<ShareId> {
-        let key = Key::new(priority, destination);
+        let key = self.key(priority, destination, ingress);
         debug_assert!(self.find_entry(key).is_none());
         let bucket = self.entry_bucket(key);
         let index = self.free_entry;
