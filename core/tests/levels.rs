@@ -5,7 +5,9 @@ mod level_node;
 use level_node::{address, config, port, Node, EDGE, GAMMA, LENGTH, NOW, P3, X, Y, Z};
 use weir_core::config::ConfigError;
 use weir_core::event::EventKind;
-use weir_core::{Bytes, Command, CommandError, DropReason, Duration, Level, Neighbour, Switch};
+use weir_core::{
+    Bytes, Command, CommandError, DropReason, Duration, Level, Neighbour, Switch, Transmission,
+};
 
 /// Figure 4: "the Level of a packet destined for X went from 1 to 4 to 2 as it passed from A to B to C".
 #[test]
@@ -164,10 +166,33 @@ fn a_regular_neighbour_gets_xoff_and_xon_alone() {
     let frame = node.data(3).unwrap();
     node.complete(3, frame);
     assert_eq!(node.told(0), [0]);
-    // Its short pause is a pause, no Feedback.
-    node.tell(3, 3);
-    assert_eq!(node.link(3).feedback_received, Level::ZERO);
-    assert_eq!(node.data(3), None);
+    assert!(node.data(3).is_some());
+}
+
+/// It may be a switch that takes this one for enhanced, and say no more than that when nothing may be sent.
+#[test]
+fn what_a_regular_neighbour_says_like_feedback_holds_until_its_next_word() {
+    for next in [0, 1, 65_535] {
+        let mut config = config(&[GAMMA; 5]);
+        config.ports[3].neighbour = Neighbour::Regular;
+        let mut node = Node::new(config);
+        node.receive(0, X).unwrap();
+        node.tell(3, 3);
+        let data = |node: &mut Node, micros| {
+            let now = NOW + Duration::from_micros(micros);
+            node.switch.handle_timeout(now);
+            std::iter::from_fn(|| node.switch.transmit(now, port(3)))
+                .any(|sent| matches!(sent, Transmission::Data { .. }))
+        };
+        assert!(!data(&mut node, 1000), "long after the 3 quanta");
+        assert_eq!(
+            node.switch.counters(port(3)).priority[3].feedback_received,
+            0
+        );
+        node.tell(3, next);
+        assert_eq!(node.link(3).feedback_received, Level::ZERO);
+        assert_eq!(data(&mut node, 1010), next < 2, "{next}");
+    }
 }
 
 fn becomes(node: &mut Node, number: u8, neighbour: Neighbour) {

@@ -1,7 +1,8 @@
-//! Two switches on one link change their minds about each other at any moment, and no frame is lost.
+//! Two switches on one link change their minds about each other at any moment, and no frame is lost, whatever
+//! they take each other for and however different their D and their coding of Feedback.
 //!
-//! All but one pair of minds may come about: a switch never takes a neighbour for enhanced that takes it
-//! for regular (`control/neighbours/judge.rs`).
+//! One pair of minds is left out: both take each other for enhanced, and their D differ. That they never do so is
+//! what `control/neighbours/judge.rs` is for, and `core/tests/neighbours_agree.rs` shows.
 
 use std::collections::VecDeque;
 
@@ -11,9 +12,9 @@ use weir_core::wire::echo::Echo;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    Admitted, BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, Duration, Frame,
-    FrameHandle, Instant, LevelRules, MacAddress, Neighbour, PortConfig, PortId, PortRole,
-    Priority, Quanta, Switch, SwitchConfig, Transmission,
+    Admitted, BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, Duration, FeedbackCoding,
+    Frame, FrameHandle, Instant, Level, LevelRules, MacAddress, Neighbour, PortConfig, PortId,
+    PortRole, Priority, Quanta, Switch, SwitchConfig, Transmission,
 };
 
 const P3: Priority = Priority::ALL[3];
@@ -55,7 +56,26 @@ fn address(switch: usize, host: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, switch as u8, host])
 }
 
-fn config(me: usize) -> SwitchConfig {
+/// What one switch was configured with.
+#[derive(Clone, Copy, Debug)]
+struct Setting {
+    /// D.
+    depth: u8,
+    /// The Level that frames from the host have.
+    level_min: u8,
+    coding: FeedbackCoding,
+}
+
+fn setting() -> impl Strategy<Value = Setting> {
+    let coding = prop_oneof![Just(FeedbackCoding::Pfc), Just(FeedbackCoding::Pause)];
+    (1u8..=5, 0u8..5, coding).prop_map(|(depth, level_min, coding)| Setting {
+        depth,
+        level_min: level_min.min(depth - 1),
+        coding,
+    })
+}
+
+fn config(me: usize, setting: Setting) -> SwitchConfig {
     let gamma = Bytes::new(1536);
     let lossy = ClassConfig {
         mode: ClassMode::Lossy { buffer: gamma },
@@ -64,9 +84,12 @@ fn config(me: usize) -> SwitchConfig {
         ecn: None,
     };
     let mut classes = [lossy; 8];
-    let budgets = |each| Budgets::new(&[each; 3]).unwrap();
+    let budgets = |each| Budgets::new(&vec![each; setting.depth.into()]).unwrap();
     classes[P3.index()].mode = ClassMode::Level {
-        rules: LevelRules::default(),
+        rules: LevelRules {
+            level_min: Level::new(setting.level_min).unwrap(),
+            ..LevelRules::default()
+        },
         budgets: budgets(Bytes::new(1 << 20)),
         xoff: Bytes::new(32 * 1024),
         xon: Bytes::new(16 * 1024),
@@ -80,6 +103,7 @@ fn config(me: usize) -> SwitchConfig {
     let ports = vec![
         PortConfig {
             round_trip: ROUND_TRIP,
+            feedback: setting.coding,
             ..PortConfig::new(PortRole::Fabric, rate, address(me, 0x80))
         },
         PortConfig::new(PortRole::Edge, BitRate::from_mbit(200), address(me, 0x81)),
@@ -117,13 +141,14 @@ struct Side {
 
 struct Network {
     sides: [Side; 2],
+    same_depth: bool,
     now: Instant,
 }
 
 impl Network {
-    fn new() -> Self {
+    fn new(settings: [Setting; 2]) -> Self {
         let sides = [0, 1].map(|me| {
-            let config = config(me);
+            let config = config(me, settings[me]);
             Side {
                 destinations: vec![MacAddress::default(); config.frame_count],
                 free: (0..config.frame_count as u32).map(FrameHandle).collect(),
@@ -135,6 +160,7 @@ impl Network {
         });
         Self {
             sides,
+            same_depth: settings[0].depth == settings[1].depth,
             now: Instant::from_nanos(1_000_000_000),
         }
     }
@@ -155,9 +181,7 @@ impl Network {
             }
             Op::Becomes { switch, neighbour } => {
                 let other = self.sides[1 - switch].switch.neighbour(LINK);
-                let pair = [neighbour, other];
-                let impossible =
-                    pair.contains(&Neighbour::Enhanced) && pair.contains(&Neighbour::Regular);
+                let impossible = !self.same_depth && [neighbour, other] == [Neighbour::Enhanced; 2];
                 if !impossible {
                     let command = Command::SetNeighbour {
                         port: LINK,
@@ -264,11 +288,14 @@ fn bytes_of(frame: &ControlFrame) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_change_of_mind_loses_a_frame(ops in prop::collection::vec(op(), 1..60)) {
-        let mut network = Network::new();
+    fn no_change_of_mind_loses_a_frame(
+        settings in [setting(), setting()],
+        ops in prop::collection::vec(op(), 1..60),
+    ) {
+        let mut network = Network::new(settings);
         for op in ops {
             network.apply(op);
         }

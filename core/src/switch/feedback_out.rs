@@ -35,14 +35,21 @@ impl Port {
         self.coding != FeedbackCoding::Grants
     }
 
-    /// The highest Feedback of all classes that obey any, and their highest Level.
+    /// The highest Feedback of all classes that obey any, and their highest Level. One class of a lower D that is full
+    /// holds the link of a neighbour that need not know that D.
     fn link_feedback(&self) -> (Level, Level) {
         let mut highest = (Level::ZERO, Level::ZERO);
+        let mut is_full = false;
         for level in self.levels.iter().flatten() {
             if level.obeys {
-                highest.0 = highest.0.max(level.budget.feedback());
-                highest.1 = highest.1.max(level.budget.depth());
+                let (feedback, depth) = (level.budget.feedback(), level.budget.depth());
+                highest.0 = highest.0.max(feedback);
+                highest.1 = highest.1.max(depth);
+                is_full |= feedback == depth;
             }
+        }
+        if is_full && self.neighbour != Neighbour::Enhanced {
+            highest.0 = highest.1;
         }
         highest
     }

@@ -190,11 +190,9 @@ impl Switch {
         let Some(level) = &mut state.levels[priority.index()] else {
             return false;
         };
-        if state.neighbour == Neighbour::Regular {
-            return false;
-        }
-        let depth = level.budget.depth();
-        if level.given.is_some() && GrantsTaken::is_grant(quanta) {
+        let (neighbour, depth) = (state.neighbour, level.budget.depth());
+        let is_regular = neighbour == Neighbour::Regular;
+        if level.given.is_some() && GrantsTaken::is_grant(quanta) && !is_regular {
             // One that comes too early says nothing.
             if let Some(feedback) = level.taken.receive(quanta, depth) {
                 level.received.receive(now, feedback, refresh);
@@ -202,11 +200,16 @@ impl Switch {
             }
             return true;
         }
-        let Some(feedback) = FeedbackReceived::decode(quanta, depth) else {
+        let Some(feedback) = FeedbackReceived::decode(quanta) else {
+            level.received.note_other();
             return false;
         };
         if level.obeys {
-            level.received.receive(now, feedback, refresh);
+            let received = &mut level.received;
+            received.receive_from(now, neighbour, feedback, depth, refresh);
+        }
+        if is_regular {
+            return false;
         }
         state.counters.priority[priority.index()].feedback_received += 1;
         if state.neighbour == Neighbour::Enhanced {
@@ -228,23 +231,26 @@ impl Switch {
     ) -> bool {
         let refresh = self.config.feedback_refresh;
         let state = &mut self.ports[port.index()];
-        let deepest = state.levels.iter().flatten();
-        let Some(depth) = deepest.map(|level| level.budget.depth()).max() else {
-            return false;
-        };
-        if state.neighbour == Neighbour::Regular {
+        if state.levels.iter().all(Option::is_none) {
             return false;
         }
-        let Some(feedback) = FeedbackReceived::decode(quanta, depth) else {
-            return false;
-        };
+        let (neighbour, feedback) = (state.neighbour, FeedbackReceived::decode(quanta));
         for (level, counters) in state.levels.iter_mut().zip(&mut state.counters.priority) {
             let Some(level) = level else { continue };
-            if level.obeys {
-                let feedback = feedback.min(level.budget.depth());
-                level.received.receive(now, feedback, refresh);
-                counters.feedback_received += 1;
+            let (depth, received) = (level.budget.depth(), &mut level.received);
+            match feedback {
+                None => received.note_other(),
+                Some(feedback) if level.obeys => {
+                    // A Feedback for the whole link goes up to the highest D of all classes.
+                    let feedback = feedback.min(depth);
+                    received.receive_from(now, neighbour, feedback, depth, refresh);
+                    counters.feedback_received += u64::from(neighbour != Neighbour::Regular);
+                }
+                Some(_) => {}
             }
+        }
+        if feedback.is_none() {
+            return false;
         }
         if state.neighbour == Neighbour::Enhanced {
             state.pause_received.receive_pause(now, Quanta::ZERO);

@@ -7,6 +7,7 @@ mod model;
 use model::Model;
 use proptest::prelude::*;
 use weir_core::config::{LevelRules, RouteConfig};
+use weir_core::level::LEVEL_MAX;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
@@ -245,8 +246,9 @@ impl Run {
             .receive_mac_control(self.instant(), PortId::new(port), &buffer[..length])
             .unwrap();
         let at = usize::from(port);
-        if (1..=u16::from(self.model.depth()) + 1).contains(&quanta) {
-            self.model.feedback_received[at] = quanta as u8 - 1;
+        if (1..=LEVEL_MAX as u16 + 1).contains(&quanta) {
+            // That of a higher D holds as D does.
+            self.model.feedback_received[at] = (quanta as u8 - 1).min(self.model.depth());
             self.model.paused_until[at] = 0;
         } else {
             let pause = Quanta(quanta).at(BitRate::from_mbit(10_000));
