@@ -84,6 +84,12 @@ pub struct NeighborWeir {
     /// It takes part in CLCM elections.
     #[serde(default)]
     pub clcm: bool,
+    /// It hears a neighbour with the same Levels, which it takes us for.
+    #[serde(default)]
+    pub hears: bool,
+    /// How it is configured to tell Feedback: `pfc`, `pause` or `grants`; absent when it does not say so.
+    #[serde(default)]
+    pub feedback: Option<String>,
     /// By priority: `lossy`, `pfc` or `level`.
     #[serde(default)]
     pub modes: Vec<String>,

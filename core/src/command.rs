@@ -1,6 +1,6 @@
 //! What the control plane asks of the dataplane.
 
-use crate::config::{ClassConfig, DetectorConfig, Neighbour, WatchdogConfig};
+use crate::config::{ClassConfig, DetectorConfig, FeedbackCoding, Neighbour, WatchdogConfig};
 use crate::port_set::PortSet;
 use crate::units::{Bytes, Duration, MacAddress, PortId, Priority};
 use crate::wire::clcm::Clcm;
@@ -78,6 +78,16 @@ pub enum Command {
         port: PortId,
         /// What is on the other side.
         neighbour: Neighbour,
+    },
+    /// Tell Feedback on `port` in this way from now on, and obey it in this way. What is in force is told again at once. A
+    /// port that was configured to grant frames has buffers for no more than that: where they have no room for what
+    /// arrives in a round trip time it tells Feedback D, until it grants frames again. The same way again changes
+    /// nothing.
+    SetFeedback {
+        /// The port.
+        port: PortId,
+        /// How Feedback is told.
+        coding: FeedbackCoding,
     },
     /// Frames to `destination` leave by one of `members` from now on, in the place of what was set before.
     /// The buckets are dealt anew, round the members in the order of port numbers; pins stay whose port is
@@ -261,6 +271,9 @@ pub enum CommandError {
         /// The ingress port that the rule in force favours.
         holder: PortId,
     },
+    /// Grants are given up, and taken up again, by ports that were configured for them; all others stay as they are.
+    #[error("port {0}: only where frames are granted by configuration can Feedback be told otherwise, and only as pfc")]
+    FeedbackFixed(PortId),
     /// Only lossless classes have an ingress buffer that can be enlarged.
     #[error("priority {0} is not a lossless class")]
     NotLossless(Priority),

@@ -10,7 +10,9 @@ use weir_core::wire::lldp::basic::{ChassisId, PortIdentifier, Text, TimeToLive};
 use weir_core::wire::lldp::dcbx::{PfcConfiguration, PfcMismatch, PrioritySet};
 use weir_core::wire::lldp::weir::{AnnouncedMode, Depth, Weir, WeirV1};
 use weir_core::wire::lldp::{Announcement, Content, Lldp, FRAME_LENGTH_MAX};
-use weir_core::{Command, Duration, Instant, Level, MacAddress, Neighbour, PortId, Priority};
+use weir_core::{
+    Command, Duration, FeedbackCoding, Instant, Level, MacAddress, Neighbour, PortId, Priority,
+};
 
 const P0: PortId = PortId::new(0);
 const P1: PortId = PortId::new(1);
@@ -34,8 +36,12 @@ fn level(depth: u8) -> AnnouncedMode {
     AnnouncedMode::Level(Level::new(depth).and_then(Depth::new).unwrap())
 }
 
+/// It hears its neighbour.
 fn modes(of_level: AnnouncedMode) -> WeirV1 {
-    let mut weir = WeirV1::default();
+    let mut weir = WeirV1 {
+        hears: true,
+        ..WeirV1::default()
+    };
     weir.modes[LEVEL.index()] = of_level;
     weir.modes[PFC.index()] = AnnouncedMode::Pfc;
     weir
@@ -43,6 +49,26 @@ fn modes(of_level: AnnouncedMode) -> WeirV1 {
 
 fn both() -> PfcConfiguration {
     PfcConfiguration::fixed(PrioritySet::EMPTY.with(LEVEL).with(PFC))
+}
+
+/// What a switch says that does not hear its neighbour.
+fn deaf(of_level: AnnouncedMode) -> Announcement {
+    let weir = WeirV1 {
+        hears: false,
+        ..modes(of_level)
+    };
+    Announcement {
+        weir: Some(Weir::V1(weir)),
+        ..announcement(of_level)
+    }
+}
+
+/// What one says that has no Levels to speak of, and is none of ours.
+fn plain() -> Announcement {
+    Announcement {
+        weir: None,
+        ..announcement(level(3))
+    }
 }
 
 /// A switch with one class of D = 3 and one under plain PFC.
@@ -145,7 +171,7 @@ fn a_new_announcement_goes_out_at_once_and_the_same_one_does_not() {
         Content::Shutdown => panic!("a goodbye"),
     };
     let first = said(sent(&mut agent, seconds(10), P0).unwrap());
-    assert_eq!(first.weir, announcement(level(5)).weir);
+    assert_eq!(first.weir, deaf(level(5)).weir);
     assert_eq!(first.ttl.as_duration(), Duration::from_secs(121));
     let due = agent.next_timeout().unwrap();
     agent.announce(seconds(10), P0, announcement(level(5)));
@@ -166,7 +192,7 @@ fn what_is_sent_is_believed_for_four_intervals() {
             ttl: TimeToLive::STANDARD,
             ..said
         },
-        announcement(level(3))
+        deaf(level(3))
     );
 }
 
@@ -304,25 +330,61 @@ fn classes_without_levels_may_differ() {
     assert_eq!(agent.neighbour(P0), Neighbour::Enhanced);
 }
 
+/// What a host's own agent says may be heard before the switch that runs there.
 #[test]
-fn lldp_without_our_tlv_is_a_regular_switch() {
-    let plain = Announcement {
-        weir: None,
-        ..announcement(level(3))
-    };
+fn lldp_without_our_tlv_is_a_regular_switch_once_that_has_lasted() {
     let mut agent = agent();
-    agent.receive(seconds(0), P0, &announce(plain));
+    agent.receive(seconds(5), P0, &announce(plain()));
+    assert_eq!(commands(&mut agent), []);
+    assert_eq!(agent.neighbour(P0), Neighbour::Unknown);
+    agent.receive(seconds(100), P0, &announce(plain()));
+    agent.handle_timeout(seconds(120));
+    assert_eq!(commands(&mut agent), []);
+    while agent.poll_transmit(seconds(120)).is_some() {}
+    commands(&mut agent);
+    assert_eq!(agent.next_timeout(), Some(seconds(121)));
+    agent.handle_timeout(seconds(121));
     assert_eq!(commands(&mut agent), [(P0, Neighbour::Regular)]);
     assert_eq!(agent.findings(P0).level, None, "that is no mistake");
+    // A switch that comes after all begins it anew.
+    let ours = Content::Announcement(deaf(level(3)));
+    agent.receive(seconds(200), P0, &frame(2, ours));
+    assert_eq!(agent.neighbour(P0), Neighbour::Unknown);
+    agent.receive(seconds(201), P0, &announce(plain()));
+    agent.receive(seconds(202), P0, &frame(2, Content::Shutdown));
+    agent.receive(seconds(300), P0, &announce(plain()));
+    agent.handle_timeout(seconds(321));
+    assert_eq!(agent.neighbour(P0), Neighbour::Unknown);
+    agent.handle_timeout(seconds(322));
+    assert_eq!(agent.neighbour(P0), Neighbour::Regular);
+}
+
+/// Feedback without an XOFF is for those that say that they obey it, and are told that it is obeyed here.
+#[test]
+fn enhanced_is_who_hears_us_too() {
+    let hears = |agent: &mut Neighbours, now| {
+        let Content::Announcement(said) = sent(agent, now, P0).unwrap().content else {
+            panic!("a goodbye")
+        };
+        matches!(said.weir, Some(Weir::V1(weir)) if weir.hears)
+    };
+    let mut agent = agent();
+    assert!(!hears(&mut agent, seconds(0)));
+    agent.receive(seconds(1), P0, &announce(deaf(level(3))));
+    assert_eq!(agent.neighbour(P0), Neighbour::Unknown);
+    assert!(hears(&mut agent, seconds(1)), "that is said at once");
+    agent.receive(seconds(2), P0, &announce(announcement(level(3))));
+    assert_eq!(agent.neighbour(P0), Neighbour::Enhanced);
+    agent.receive(seconds(3), P0, &announce(deaf(level(3))));
+    assert_eq!(agent.neighbour(P0), Neighbour::Unknown);
+    agent.receive(seconds(4), P0, &announce(announcement(level(4))));
+    assert!(!hears(&mut agent, seconds(4)), "nobody with our D");
 }
 
 /// Whatever it says of Levels: with our TLV it tells storms from loops itself.
 #[test]
 fn who_judges_storms_is_heard_first_and_configured_second() {
-    let plain = Announcement {
-        weir: None,
-        ..announcement(level(3))
-    };
+    let plain = plain();
     let mut agent = agent();
     for (port, configured) in [
         (P0, StormNeighbour::Unknown),
@@ -352,22 +414,24 @@ fn several_at_one_port_are_told_so_that_all_understand() {
     let said = |announcement| Content::Announcement(announcement);
     agent.receive(seconds(0), P0, &frame(1, said(announcement(level(3)))));
     let plain = Announcement {
-        weir: None,
         pfc: None,
-        ..announcement(level(3))
+        ..plain()
     };
-    agent.receive(seconds(0), P0, &frame(2, said(plain)));
-    assert_eq!(agent.neighbour(P0), Neighbour::Unknown);
+    agent.receive(at(1), P0, &frame(2, said(plain)));
+    assert_eq!(agent.neighbour(P0), Neighbour::Unknown, "which is there?");
     assert_eq!(agent.findings(P0).pfc, None, "one of them announces it");
-    agent.receive(seconds(0), P0, &frame(3, said(announcement(level(5)))));
+    agent.receive(at(2), P0, &frame(1, said(announcement(level(3)))));
+    assert_eq!(agent.neighbour(P0), Neighbour::Enhanced, "both are there");
+    agent.receive(at(3), P0, &frame(3, said(announcement(level(5)))));
     assert_eq!(agent.neighbour(P0), Neighbour::Unknown);
     assert!(agent.findings(P0).level.is_some());
     for system in 4..20 {
-        agent.receive(seconds(0), P0, &frame(system, said(plain)));
+        agent.receive(at(4), P0, &frame(system, said(plain)));
     }
     assert_eq!(agent.entries(P0).len(), ENTRIES_MAX);
     assert_eq!(agent.counters(P0).table_full, 15);
-    // When the others have gone, the first one counts.
+    // When the others have gone, the first one counts as soon as it is heard again.
+    agent.receive(at(5), P0, &frame(1, said(announcement(level(3)))));
     for system in 2..20 {
         agent.receive(seconds(1), P0, &frame(system, Content::Shutdown));
     }
@@ -426,19 +490,86 @@ fn a_pfc_mismatch_begins_once_and_ends_once() {
 }
 
 #[test]
-fn what_is_configured_is_not_learnt() {
+fn what_is_configured_is_believed_unless_a_switch_of_ours_says_otherwise() {
     let mut agent = agent();
-    for port in [EDGE, REGULAR, ENHANCED] {
-        agent.receive(seconds(0), port, &announce(announcement(level(4))));
+    for number in [EDGE, REGULAR, ENHANCED] {
+        agent.receive(seconds(0), number, &announce(plain()));
+    }
+    agent.handle_timeout(seconds(200));
+    for number in [EDGE, REGULAR, ENHANCED] {
+        agent.receive(seconds(200), number, &announce(deaf(level(3))));
     }
     assert_eq!(commands(&mut agent), []);
     assert_eq!(agent.neighbour(REGULAR), Neighbour::Regular);
     assert_eq!(agent.neighbour(ENHANCED), Neighbour::Enhanced);
-    assert_eq!(agent.findings(REGULAR).level, None, "that is on purpose");
-    assert!(
-        agent.findings(ENHANCED).level.is_some(),
-        "that is a mistake"
-    );
+    // What a port of plain PFC by its configuration announces, and another D.
+    for theirs in [AnnouncedMode::Pfc, level(4)] {
+        for number in [EDGE, REGULAR, ENHANCED] {
+            agent.receive(seconds(201), number, &announce(announcement(theirs)));
+        }
+        assert_eq!(commands(&mut agent), [(ENHANCED, Neighbour::Regular)]);
+        assert_eq!(agent.findings(REGULAR).level, None, "that is on purpose");
+        let mismatch = agent.findings(ENHANCED).level;
+        assert!(mismatch.is_some(), "that is a mistake");
+        agent.receive(seconds(202), ENHANCED, &announce(announcement(level(3))));
+        assert_eq!(commands(&mut agent), [(ENHANCED, Neighbour::Enhanced)]);
+    }
+}
+
+/// Grants are for two that count frames; a switch that says nothing about it is believed to.
+#[test]
+fn grants_are_given_up_where_the_neighbour_tells_feedback_otherwise() {
+    let with = |coding| {
+        let weir = WeirV1 {
+            coding,
+            ..modes(level(3))
+        };
+        Announcement {
+            weir: Some(Weir::V1(weir)),
+            ..announcement(level(3))
+        }
+    };
+    let grants = Some(FeedbackCoding::Grants);
+    let [pfc, pause] = [Some(FeedbackCoding::Pfc), Some(FeedbackCoding::Pause)];
+    let mut agent = agent();
+    agent.announce(seconds(0), ENHANCED, with(grants));
+    agent.announce(seconds(0), P0, with(pfc));
+    let codings = |agent: &mut Neighbours| -> Vec<_> {
+        std::iter::from_fn(|| agent.poll_command())
+            .filter_map(|command| match command {
+                Command::SetFeedback { port, coding } => Some((port, coding)),
+                _ => None,
+            })
+            .collect()
+    };
+    agent.receive(seconds(0), ENHANCED, &announce(with(grants)));
+    codings(&mut agent);
+    agent.receive(seconds(0), ENHANCED, &announce(with(None)));
+    agent.receive(seconds(0), P0, &announce(with(pause)));
+    assert_eq!(agent.findings(P0).level, None, "both are understood");
+    assert_eq!(codings(&mut agent), []);
+    for theirs in [pfc, pause] {
+        agent.receive(seconds(1), ENHANCED, &announce(with(theirs)));
+        assert_eq!(
+            codings(&mut agent),
+            [(ENHANCED, FeedbackCoding::Pfc)],
+            "what all understand"
+        );
+        assert_eq!(agent.neighbour(ENHANCED), Neighbour::Enhanced);
+        let (ours, theirs) = (FeedbackCoding::Grants, theirs.unwrap());
+        let mismatch = Some(LevelMismatch::Coding { ours, theirs });
+        assert_eq!(agent.findings(ENHANCED).level, mismatch);
+        agent.receive(seconds(2), ENHANCED, &announce(with(grants)));
+        assert_eq!(codings(&mut agent), [(ENHANCED, FeedbackCoding::Grants)]);
+        assert_eq!(agent.findings(ENHANCED).level, None);
+    }
+    agent.receive(seconds(3), ENHANCED, &announce(announcement(level(4))));
+    assert_eq!(codings(&mut agent), [(ENHANCED, FeedbackCoding::Pfc)]);
+    agent.receive(seconds(3), P0, &announce(with(grants)));
+    let (ours, theirs) = (FeedbackCoding::Pfc, FeedbackCoding::Grants);
+    let mismatch = Some(LevelMismatch::Coding { ours, theirs });
+    assert_eq!(agent.findings(P0).level, mismatch, "both sides report it");
+    assert_eq!(codings(&mut agent), []);
 }
 
 /// Announcements repeat what is in force: a command may have been lost.
@@ -450,7 +581,11 @@ fn what_was_learnt_is_told_again() {
     sent(&mut agent, seconds(0), P0).unwrap();
     assert_eq!(
         commands(&mut agent),
-        [(P0, Neighbour::Enhanced), (P1, Neighbour::Unknown)]
+        [
+            (P0, Neighbour::Enhanced),
+            (P1, Neighbour::Unknown),
+            (ENHANCED, Neighbour::Enhanced)
+        ]
     );
 }
 

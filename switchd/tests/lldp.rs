@@ -18,7 +18,7 @@ use weir_core::wire::lldp::basic::{ChassisId, PortIdentifier, Text, TimeToLive};
 use weir_core::wire::lldp::dcbx::{PfcConfiguration, PrioritySet};
 use weir_core::wire::lldp::weir::{AnnouncedMode, Depth, Weir, WeirV1};
 use weir_core::wire::lldp::{Announcement, Content, Lldp, FRAME_LENGTH_MAX};
-use weir_core::{Command, Duration, Level, MacAddress, Neighbour};
+use weir_core::{Command, Duration, FeedbackCoding, Level, MacAddress, Neighbour};
 use weir_switchd::control::lldp::LldpSettings;
 use weir_switchd::daemon::Ended;
 
@@ -80,7 +80,12 @@ fn announcement(depth: u8) -> Announcement {
     Announcement {
         system_name: Some(Text::truncated("s2\x1b[2J")),
         pfc: Some(PfcConfiguration::fixed(PrioritySet(1 << 3))),
-        weir: Some(Weir::V1(WeirV1 { clcm: true, modes })),
+        weir: Some(Weir::V1(WeirV1 {
+            clcm: true,
+            hears: true,
+            coding: Some(FeedbackCoding::Pfc),
+            modes,
+        })),
         ..Announcement::new(TimeToLive::STANDARD)
     }
 }

@@ -62,6 +62,17 @@ pub enum FeedbackCoding {
     Grants,
 }
 
+impl FeedbackCoding {
+    /// Its name in the configuration, JSON and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pfc => "pfc",
+            Self::Pause => "pause",
+            Self::Grants => "grants",
+        }
+    }
+}
+
 /// One port's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortConfig {

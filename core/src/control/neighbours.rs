@@ -193,7 +193,7 @@ impl Neighbours {
         self.judge(now, port);
     }
 
-    /// Forgets who has not been heard for as long as he said.
+    /// Forgets who has not been heard for as long as he said, and takes note of who has not come.
     pub fn handle_timeout(&mut self, now: Instant) {
         for index in 0..self.ports.len() {
             let Some(port) = PortId::from_index(index) else {
@@ -204,6 +204,7 @@ impl Neighbours {
                 any = true;
                 self.report_lost(now, port, &entry, Lost::Expired);
             }
+            any |= self.ports[index].note_absence(now);
             if any {
                 self.judge(now, port);
             }
@@ -229,7 +230,8 @@ impl Neighbours {
         state.note_sent(now, self.interval);
         // A command may have been lost on its way; the same one again changes nothing.
         let neighbour = state.neighbour();
-        let content = Content::Announcement(state.config.announcement);
+        let coding = state.learnt_coding();
+        let content = Content::Announcement(state.announcement());
         let lldp = Lldp {
             chassis: self.chassis,
             port: state.config.identifier,
@@ -237,6 +239,9 @@ impl Neighbours {
         };
         if state.learns() {
             self.command(Command::SetNeighbour { port, neighbour });
+        }
+        if let Some(coding) = coding {
+            self.command(Command::SetFeedback { port, coding });
         }
         Some((port, lldp))
     }
@@ -351,9 +356,11 @@ impl Neighbours {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return;
         };
-        let findings = judge::judge(&state.config, state.entries());
-        let before = core::mem::replace(&mut state.findings, findings);
-        let learns = state.learns();
+        let before = state.judge(now);
+        let (findings, learns, coding) = (state.findings, state.learns(), state.learnt_coding());
+        if let Some(coding) = coding.filter(|coding| *coding != before.coding) {
+            self.command(Command::SetFeedback { port, coding });
+        }
         if learns && findings.neighbour != before.neighbour {
             let neighbour = findings.neighbour;
             self.command(Command::SetNeighbour { port, neighbour });

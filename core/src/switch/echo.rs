@@ -1,7 +1,8 @@
 //! The round trip time T of each fabric link, measured by echo messages (Karol, section V).
 
+use super::port::Port;
 use super::Switch;
-use crate::config::PortRole;
+use crate::config::{FeedbackCoding, PortConfig, PortRole, SwitchConfig};
 use crate::counters::DropReason;
 use crate::event::EventKind;
 use crate::units::{Duration, Instant, PortId, Priority, PRIORITY_COUNT};
@@ -112,6 +113,12 @@ impl EchoState {
         self.interval = INTERVAL_AT_FIRST;
     }
 
+    /// The same, out of turn: the neighbour is to ask at once, too.
+    pub(super) fn begin_anew_with_the_neighbour(&mut self) {
+        self.id = self.id.wrapping_add(1);
+        self.begin_anew();
+    }
+
     /// A request came in. One that was doubled is answered again; one that is late is not, since its sender has
     /// asked anew.
     ///
@@ -209,11 +216,7 @@ impl Switch {
         if state.needs_reserve() && !config.round_trip_measured {
             exceeds = sample > config.round_trip;
         } else if state.needs_reserve() {
-            let reserve = self.config.reserve_for(config, round_trip);
-            for level in state.levels.iter_mut().flatten() {
-                exceeds |= !level.budget.set_reserve(reserve.total());
-                level.repeat_after = reserve.repeat_after;
-            }
+            exceeds = !state.reserve_for_round_trip(&self.config, config);
             for priority in Priority::ALL {
                 state.note_feedback(priority);
             }
@@ -232,6 +235,36 @@ impl Switch {
                 },
             );
         }
+    }
+}
+
+impl Port {
+    /// Keeps room for what arrives in the round trip time, as far as it is known and the link's coding asks for that.
+    /// False when a budget has none: then the largest that fits counts, and a port whose buffers were not made for it
+    /// lets nothing in.
+    pub(super) fn reserve_for_round_trip(
+        &mut self,
+        config: &SwitchConfig,
+        configured: &PortConfig,
+    ) -> bool {
+        let measured = self.echo.as_ref().and_then(EchoState::round_trip);
+        let measured = measured.filter(|_| configured.round_trip_measured);
+        let twice = measured.unwrap_or(Duration::ZERO).saturating_mul(2);
+        let as_told = PortConfig {
+            feedback: self.coding,
+            ..*configured
+        };
+        let reserve = config.reserve_for(&as_told, twice.max(configured.round_trip));
+        let mut fits = true;
+        for level in self.levels.iter_mut().flatten() {
+            let has_room = level.budget.set_reserve(reserve.total());
+            if configured.feedback == FeedbackCoding::Grants {
+                level.budget.bar(!has_room);
+            }
+            level.repeat_after = reserve.repeat_after;
+            fits &= has_room;
+        }
+        fits
     }
 }
 

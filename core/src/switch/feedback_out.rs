@@ -1,8 +1,9 @@
 //! What a port tells its neighbour: XOFF and XON, and Transmit Feedback in the link's coding.
 
-use super::levels::Manner;
+use super::levels::{GrantsGiven, Manner};
 use super::port::{Port, PrioritySet};
 use super::Switch;
+use crate::command::CommandError;
 use crate::config::{FeedbackCoding, Neighbour};
 use crate::level::Level;
 use crate::units::{Instant, PortId, Priority, Quanta, PRIORITY_COUNT};
@@ -56,6 +57,39 @@ impl Port {
 }
 
 impl Switch {
+    /// What is under way was permitted in the old manner and has its room. In the new one nothing is permitted before it
+    /// is told, and no grant before the neighbour has been counted anew.
+    pub(super) fn set_feedback(
+        &mut self,
+        port: PortId,
+        coding: FeedbackCoding,
+    ) -> Result<(), CommandError> {
+        let configured = self.config.ports.get(port.index());
+        let configured = *configured.ok_or(CommandError::NoSuchPort(port))?;
+        let state = &mut self.ports[port.index()];
+        if state.coding == coding {
+            return Ok(());
+        }
+        if configured.feedback != FeedbackCoding::Grants || coding == FeedbackCoding::Pause {
+            return Err(CommandError::FeedbackFixed(port));
+        }
+        state.coding = coding;
+        for priority in Priority::ALL {
+            if let Some(level) = &mut state.levels[priority.index()] {
+                let grants = coding == FeedbackCoding::Grants && level.obeys;
+                level.given = grants.then(GrantsGiven::default);
+                level.taken.close();
+                level.sent.tell_anew();
+                state.pfc_due.insert(priority);
+            }
+        }
+        state.reserve_for_round_trip(&self.config, &configured);
+        if let Some(echo) = &mut state.echo {
+            echo.begin_anew_with_the_neighbour();
+        }
+        Ok(())
+    }
+
     /// A PAUSE or PFC frame that is due. Second frames come first: nothing may come between the two.
     pub(super) fn next_mac_control(&mut self, now: Instant, port: PortId) -> Option<MacControl> {
         let state = self.ports.get_mut(port.index())?;

@@ -306,6 +306,7 @@ impl Switch {
             }
             Command::DeviceGone { port } => self.give_up_port(now, port),
             Command::SetNeighbour { port, neighbour } => self.set_neighbour(port, neighbour),
+            Command::SetFeedback { port, coding } => self.set_feedback(port, coding),
             Command::SetRoute {
                 destination,
                 members,

@@ -298,10 +298,17 @@ impl Port {
     pub(super) fn synchronise_grants(&mut self, sent: &[u16; PRIORITY_COUNT], begins_anew: bool) {
         for priority in Priority::ALL {
             let level = self.levels[priority.index()].as_mut();
-            if let Some(given) = level.and_then(|level| level.given.as_mut()) {
-                given.synchronise(sent[priority.index()], begins_anew);
-                self.note_feedback(priority);
+            let Some((given, told)) =
+                level.and_then(|level| Some((level.given.as_mut()?, &mut level.sent)))
+            else {
+                continue;
+            };
+            // It may be one that has begun anew, and believes no grant before its echo is answered: more than one is
+            // told, as to a new neighbour.
+            if given.synchronise(sent[priority.index()], begins_anew) {
+                told.tell_anew();
             }
+            self.note_feedback(priority);
         }
     }
 

@@ -11,7 +11,7 @@ use weir_core::wire::lldp::dcbx::{
 };
 use weir_core::wire::lldp::weir::{AnnouncedMode, Weir, WeirV1};
 use weir_core::wire::lldp::{Announcement, Content, Lldp, Received, Skipped};
-use weir_core::{MacAddress, Priority};
+use weir_core::{FeedbackCoding, MacAddress, Priority};
 
 use crate::frames::*;
 
@@ -89,8 +89,22 @@ fn any_weir() -> impl Strategy<Value = Weir> {
             AnnouncedMode::Level(depth(links)),
         ][kind]
     });
-    (any::<bool>(), prop::array::uniform8(mode))
-        .prop_map(|(clcm, modes)| Weir::V1(WeirV1 { clcm, modes }))
+    let coding = prop::sample::select(vec![
+        None,
+        Some(FeedbackCoding::Pfc),
+        Some(FeedbackCoding::Pause),
+        Some(FeedbackCoding::Grants),
+    ]);
+    (any::<(bool, bool)>(), coding, prop::array::uniform8(mode)).prop_map(
+        |((clcm, hears), coding, modes)| {
+            Weir::V1(WeirV1 {
+                clcm,
+                hears,
+                coding,
+                modes,
+            })
+        },
+    )
 }
 
 fn any_announcement() -> impl Strategy<Value = Announcement> {

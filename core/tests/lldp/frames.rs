@@ -72,7 +72,11 @@ pub fn golden() -> Lldp {
             entry(Application::EtherType(0x8915), 3),
             entry(Application::DatagramPort(4791), 4),
         ]),
-        weir: Some(Weir::V1(WeirV1 { clcm: true, modes })),
+        weir: Some(Weir::V1(WeirV1 {
+            clcm: true,
+            modes,
+            ..WeirV1::default()
+        })),
         ..Announcement::new(TimeToLive::STANDARD)
     };
     lldp(Content::Announcement(announcement))

@@ -7,7 +7,7 @@ use weir_core::wire::lldp::dcbx::{
 };
 use weir_core::wire::lldp::weir::{AnnouncedMode, Weir};
 use weir_core::wire::lldp::{Announcement, Content, Skipped};
-use weir_core::Priority;
+use weir_core::{FeedbackCoding, Priority};
 
 use crate::frames::*;
 
@@ -98,7 +98,7 @@ fn what_is_reserved_or_behind_is_ignored() {
     // Reserved bits of ETS, PFC and Weir.
     longer[1][6] |= 0x38;
     longer[2][6] |= 0x30;
-    longer[3][7] |= 0xfe;
+    longer[3][7] |= 0xf0;
     longer[3][8..10].fill(0xff);
     assert_eq!(read(&longer), (expected, Skipped::default()));
 }
@@ -139,6 +139,28 @@ fn another_version_of_weir_is_known_to_be_there() {
         let bytes = bytes_of(&lldp(Content::Announcement(announcement)));
         let bare = lldp(Content::Announcement(Announcement::new(announcement.ttl)));
         assert_eq!(bytes, bytes_of(&bare), "it is not sent on");
+    }
+}
+
+/// In bits that were reserved: an older switch sends zero there, and reads the rest as ever.
+#[test]
+fn weir_says_whom_it_hears_and_how_it_tells_feedback() {
+    for (flags, hears, coding) in [
+        (0b0001, false, None),
+        (0b0110, true, Some(FeedbackCoding::Pfc)),
+        (0b1010, true, Some(FeedbackCoding::Pause)),
+        (0b1101, false, Some(FeedbackCoding::Grants)),
+    ] {
+        let value = [1, flags | 0xf0, 0, 0, 0, 0, 0, 0x44, 0x20, 0, 0, 0];
+        let (announcement, _) = read(&[organisation([2, 0x57, 0x45, 1], &value)]);
+        let Some(Weir::V1(weir)) = announcement.weir else {
+            panic!("{:?}", announcement.weir)
+        };
+        assert_eq!((weir.hears, weir.coding), (hears, coding), "{flags:#06b}");
+        assert_eq!(weir.clcm, flags & 1 != 0);
+        let bytes = bytes_of(&lldp(Content::Announcement(announcement)));
+        let at = bytes.windows(4).position(|at| at == [2, 0x57, 0x45, 1]);
+        assert_eq!(bytes[at.unwrap() + 5], flags, "reserved bits are zero");
     }
 }
 

@@ -123,12 +123,16 @@ fn weir_of(weir: &Weir) -> NeighborWeir {
         Weir::V1(weir) => NeighborWeir {
             version: 1,
             clcm: weir.clcm,
+            hears: weir.hears,
+            feedback: weir.coding.map(|coding| coding.name().to_owned()),
             modes: weir.modes.map(|mode| mode_name(mode).to_owned()).to_vec(),
             depths: weir.modes.map(depth).to_vec(),
         },
         Weir::Unknown(version) => NeighborWeir {
             version: version.get(),
             clcm: false,
+            hears: false,
+            feedback: None,
             modes: Vec::new(),
             depths: Vec::new(),
         },

@@ -108,6 +108,9 @@ fn weir(config: &DaemonConfig, core: &SwitchConfig, port: &Port) -> WeirV1 {
     };
     WeirV1 {
         clcm: is_fabric && config.deadlock.policy.speaks_clcm(),
+        // Set where a neighbour is heard.
+        hears: false,
+        coding: Some(port.feedback),
         modes: core.classes.map(|class| mode(class.mode)),
     }
 }

@@ -3,20 +3,29 @@
 //! | heard | the neighbour is |
 //! |---|---|
 //! | nobody | as configured, else unknown |
-//! | one, with our TLV and the same D and mode of every class with Levels | enhanced |
-//! | one, with our TLV and another D, mode or version | regular, and a Level mismatch |
-//! | one, without our TLV | regular |
-//! | several | unknown |
+//! | a switch with our TLV and the same D and mode of every class with Levels, which hears us too | enhanced |
+//! | the same, which does not say that it hears us | as configured, else unknown |
+//! | a switch with our TLV and another D, mode or version | regular, and a Level mismatch |
+//! | somebody without our TLV | as configured, else unknown, and regular once that has lasted for our time to live |
+//! | several with our TLV, or one of another D beside others | unknown |
 //!
-//! Two switches compare the same two announcements, so that both come to the same end: were one enhanced
-//! to the other and this one regular to it, frames could be lost. For that reason a port that speaks plain
-//! PFC by its configuration announces its classes with Levels as `pfc`. An unknown neighbour is told
-//! things, and understood, whatever it is; that makes it the answer where several talk, such as a
-//! switch and an LLDP agent beside it, or one switch under an old and a new name.
+//! `neighbour = "regular"` is always believed, `"enhanced"` until a switch with our TLV says something else.
+//!
+//! Two that take each other for enhanced must have the same D: all else loses no frame, whatever they take each other for
+//! (`core/tests/neighbour_changes.rs`). Each has compared an announcement of the other with what it is itself. Were
+//! their D different now, both announcements would be of an earlier life; but whichever began its present life last has
+//! heard the other's present one. That it hears us is asked for as well: an enhanced neighbour is told Feedback
+//! without an XOFF and without a zero behind it, and who takes us for unknown does not go on before it is told 0. It is not
+//! what keeps frames from being lost, but the two come to the same end.
+//!
+//! An unknown neighbour is told things, and understood, whatever it is. That makes it the answer while two come to
+//! terms, and where several switches talk: most likely one under an old and a new name. Who speaks LLDP without our
+//! TLV may be the host that a switch runs on, whose agent was heard before the switch; hence the wait. Beside a switch of
+//! ours that has been heard again since, it is taken for such an agent.
 
 use super::port::Entry;
 use super::AnnouncedPort;
-use crate::config::Neighbour;
+use crate::config::{FeedbackCoding, Neighbour};
 use crate::units::Priority;
 use crate::wire::lldp::dcbx::{PfcConfiguration, PfcMismatch, PrioritySet};
 use crate::wire::lldp::weir::{AnnouncedMode, Weir, WeirV1};
@@ -26,6 +35,10 @@ use crate::wire::lldp::weir::{AnnouncedMode, Weir, WeirV1};
 pub struct Findings {
     /// What is on the other side.
     pub neighbour: Neighbour,
+    /// A neighbour that speaks the Level protocol as we do is heard, and told so.
+    pub hears: bool,
+    /// How Feedback is told: as configured, but not as grants to a neighbour that tells it otherwise.
+    pub coding: FeedbackCoding,
     /// Where PFC differs.
     pub pfc: Option<PfcMismatch>,
     /// Where the Level protocol differs.
@@ -50,31 +63,108 @@ pub enum LevelMismatch {
         /// What it is there.
         theirs: AnnouncedMode,
     },
+    /// One side grants frames and the other side does not count them: neither does it then.
+    #[error("Feedback is configured as {} here and as {} at the neighbour; none is told as grants", .ours.name(), .theirs.name())]
+    Coding {
+        /// How it is configured here.
+        ours: FeedbackCoding,
+        /// How it is configured there.
+        theirs: FeedbackCoding,
+    },
 }
 
-/// See the module.
-pub(super) fn judge(port: &AnnouncedPort, entries: &[Entry]) -> Findings {
+/// See the module. `absent`: nobody with our TLV has been heard for so long that nobody will be.
+pub(super) fn judge(port: &AnnouncedPort, entries: &[Entry], absent: bool) -> Findings {
+    let coding = entries
+        .iter()
+        .find_map(|entry| coding_mismatch(port, entry));
+    let level = entries
+        .iter()
+        .find_map(|entry| level_mismatch(port, entry).err().flatten());
+    let (neighbour, hears) = neighbour(port, entries, absent);
     Findings {
-        neighbour: neighbour(port, entries),
+        neighbour,
+        hears,
+        coding: match our_coding(port) {
+            FeedbackCoding::Grants if !entries.iter().all(|entry| counts(port, entry)) => {
+                FeedbackCoding::Pfc
+            }
+            configured => configured,
+        },
         pfc: pfc_mismatch(port, entries),
-        level: entries
-            .iter()
-            .find_map(|entry| level_mismatch(port, entry).err().flatten()),
+        level: level.or(coding),
     }
 }
 
-fn neighbour(port: &AnnouncedPort, entries: &[Entry]) -> Neighbour {
-    match entries {
-        [] => port.configured,
-        [entry] if level_mismatch(port, entry).is_ok() => Neighbour::Enhanced,
-        [_] => Neighbour::Regular,
-        _ => Neighbour::Unknown,
+/// What the neighbour is, and whether it is one that we hear.
+fn neighbour(port: &AnnouncedPort, entries: &[Entry], absent: bool) -> (Neighbour, bool) {
+    if port.configured == Neighbour::Regular {
+        return (Neighbour::Regular, false);
+    }
+    let believed = port.configured == Neighbour::Enhanced;
+    let mut ours = entries.iter().filter(|entry| entry.is_weir());
+    let neighbour = match (ours.next(), ours.next()) {
+        (None, _) if entries.is_empty() => port.configured,
+        // Nothing depends on it without Levels.
+        (None, _) if !believed && (absent || !speaks_levels(port)) => Neighbour::Regular,
+        (None, _) => port.configured,
+        (Some(entry), None) => match level_mismatch(port, entry) {
+            Err(_) if entries.len() == 1 => Neighbour::Regular,
+            Err(_) => Neighbour::Unknown,
+            // Whoever is heard beside it may have come in its place.
+            Ok(_) if entries.iter().any(|other| other.heard_at > entry.last_at) => port.configured,
+            Ok(theirs) if believed || theirs.hears => return (Neighbour::Enhanced, true),
+            Ok(_) => return (Neighbour::Unknown, true),
+        },
+        (Some(_), Some(_)) => {
+            let agree = |entry: &Entry| !entry.is_weir() || level_mismatch(port, entry).is_ok();
+            match believed && entries.iter().all(agree) {
+                true => Neighbour::Enhanced,
+                false => Neighbour::Unknown,
+            }
+        }
+    };
+    (neighbour, false)
+}
+
+impl Entry {
+    /// True for a switch with our TLV, whatever it says there.
+    pub(super) fn is_weir(&self) -> bool {
+        self.announcement.weir.is_some()
     }
 }
 
-/// `Ok` when both speak the Level protocol in the same way; `Err(None)` when one of them does not speak it
-/// and that is nobody's mistake.
-fn level_mismatch(port: &AnnouncedPort, entry: &Entry) -> Result<(), Option<LevelMismatch>> {
+/// True where a class with Levels speaks them on this port.
+pub(super) fn speaks_levels(port: &AnnouncedPort) -> bool {
+    matches!(port.announcement.weir, Some(Weir::V1(ours)) if has_levels(&ours))
+}
+
+/// How the port is configured to tell Feedback.
+pub(super) fn our_coding(port: &AnnouncedPort) -> FeedbackCoding {
+    match port.announcement.weir {
+        Some(Weir::V1(ours)) => ours.coding.unwrap_or_default(),
+        _ => FeedbackCoding::default(),
+    }
+}
+
+/// True for a neighbour that counts the frames that it is granted, or says nothing against it.
+fn counts(port: &AnnouncedPort, entry: &Entry) -> bool {
+    let same = level_mismatch(port, entry).map(|theirs| theirs.coding);
+    !entry.is_weir() || matches!(same, Ok(None | Some(FeedbackCoding::Grants)))
+}
+
+/// Feedback in PFC and in PAUSE frames is understood by all; grants by those alone that grant themselves. Who says
+/// nothing about it is believed to be configured as we are.
+fn coding_mismatch(port: &AnnouncedPort, entry: &Entry) -> Option<LevelMismatch> {
+    let theirs = level_mismatch(port, entry).ok()?.coding?;
+    let ours = our_coding(port);
+    let differ = (ours == FeedbackCoding::Grants) != (theirs == FeedbackCoding::Grants);
+    differ.then_some(LevelMismatch::Coding { ours, theirs })
+}
+
+/// What the neighbour says when both speak the Level protocol in the same way; `Err(None)` when one of them does not
+/// speak it and that is nobody's mistake.
+fn level_mismatch(port: &AnnouncedPort, entry: &Entry) -> Result<WeirV1, Option<LevelMismatch>> {
     let Some(Weir::V1(ours)) = port.announcement.weir else {
         return Err(None);
     };
@@ -89,7 +179,7 @@ fn level_mismatch(port: &AnnouncedPort, entry: &Entry) -> Result<(), Option<Leve
         }
         Some(Weir::V1(theirs)) => match differing(&ours, &theirs) {
             Some(mismatch) => Err(Some(mismatch)),
-            None if has_levels(&ours) => Ok(()),
+            None if has_levels(&ours) => Ok(theirs),
             None => Err(None),
         },
     }

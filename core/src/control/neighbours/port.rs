@@ -1,10 +1,11 @@
 //! One port of the LLDP agent: its neighbours, and when it sends.
 
-use super::judge::Findings;
+use super::judge::{judge, our_coding, speaks_levels, Findings};
 use super::AnnouncedPort;
-use crate::config::Neighbour;
+use crate::config::{FeedbackCoding, Neighbour};
 use crate::units::{Duration, Instant};
 use crate::wire::lldp::basic::{ChassisId, PortIdentifier};
+use crate::wire::lldp::weir::Weir;
 use crate::wire::lldp::{Announcement, Content, Lldp, Skipped};
 
 /// Neighbours kept for one port at most. On a link between two systems there is one, or two where an
@@ -29,6 +30,8 @@ pub struct Entry {
     pub skipped: Skipped,
     /// When it was first heard.
     pub heard_at: Instant,
+    /// When it was last heard.
+    pub last_at: Instant,
     /// When its time to live is over.
     pub expires_at: Instant,
 }
@@ -92,6 +95,10 @@ pub(super) struct PortState {
     pub(super) findings: Findings,
     /// Never more than [`ENTRIES_MAX`].
     entries: Vec<Entry>,
+    /// Since when nobody with our TLV is there.
+    alone_since: Instant,
+    /// That has lasted: whoever speaks without it is no switch of ours.
+    absent: bool,
     up: bool,
     send_at: Instant,
     sent_at: Option<Instant>,
@@ -101,10 +108,12 @@ pub(super) struct PortState {
 impl PortState {
     pub(super) fn new(config: AnnouncedPort, now: Instant) -> Self {
         Self {
+            findings: judge(&config, &[], false),
             config,
             counters: LldpCounters::default(),
-            findings: Findings::default(),
             entries: Vec::with_capacity(ENTRIES_MAX),
+            alone_since: now,
+            absent: false,
             up: true,
             send_at: now,
             sent_at: None,
@@ -118,14 +127,58 @@ impl PortState {
 
     /// True where the dataplane is told what was found out.
     pub(super) fn learns(&self) -> bool {
-        self.config.is_fabric && self.config.configured == Neighbour::Unknown
+        self.config.is_fabric && self.config.configured != Neighbour::Regular
+    }
+
+    /// How Feedback is told, where that depends on the neighbour.
+    pub(super) fn learnt_coding(&self) -> Option<FeedbackCoding> {
+        let grants = our_coding(&self.config) == FeedbackCoding::Grants;
+        (self.learns() && grants).then_some(self.findings.coding)
     }
 
     pub(super) fn neighbour(&self) -> Neighbour {
-        match self.config.configured {
-            Neighbour::Unknown => self.findings.neighbour,
-            configured => configured,
+        self.findings.neighbour
+    }
+
+    /// What follows from who is heard now. Gives what followed before. Who has begun, or ceased, to be heard is told
+    /// soon.
+    pub(super) fn judge(&mut self, now: Instant) -> Findings {
+        if self.entries.iter().any(Entry::is_weir) {
+            (self.alone_since, self.absent) = (now, false);
         }
+        let findings = judge(&self.config, &self.entries, self.absent);
+        let before = core::mem::replace(&mut self.findings, findings);
+        if self.learns() && findings.hears != before.hears {
+            self.start_fast(now);
+        }
+        before
+    }
+
+    /// When somebody without our TLV will have been alone for so long that no switch of ours is there: for as long as we
+    /// want to be believed, so that a neighbour of that kind has missed several announcements.
+    fn absent_at(&self) -> Option<Instant> {
+        let waits = self.learns()
+            && !self.absent
+            && !self.entries.is_empty()
+            && !self.entries.iter().any(Entry::is_weir)
+            && speaks_levels(&self.config);
+        waits.then(|| self.alone_since + self.config.announcement.ttl.as_duration())
+    }
+
+    /// True once when it is time.
+    pub(super) fn note_absence(&mut self, now: Instant) -> bool {
+        let lasted = self.absent_at().is_some_and(|at| at <= now);
+        self.absent |= lasted;
+        lasted
+    }
+
+    /// What is announced now.
+    pub(super) fn announcement(&self) -> Announcement {
+        let mut announcement = self.config.announcement;
+        if let Some(Weir::V1(weir)) = &mut announcement.weir {
+            weir.hears = self.learns() && self.findings.hears;
+        }
+        announcement
     }
 
     pub(super) fn announce(&mut self, now: Instant, announcement: Announcement) {
@@ -160,6 +213,7 @@ impl PortState {
         if let Some(entry) = known.and_then(|index| self.entries.get_mut(index)) {
             entry.announcement = announcement;
             entry.skipped = received.skipped;
+            entry.last_at = now;
             entry.expires_at = expires_at;
             return Change::Refreshed;
         }
@@ -173,6 +227,7 @@ impl PortState {
             announcement,
             skipped: received.skipped,
             heard_at: now,
+            last_at: now,
             expires_at,
         };
         self.entries.push(entry);
@@ -185,6 +240,7 @@ impl PortState {
         if core::mem::replace(&mut self.up, up) == up {
             return Vec::new();
         }
+        (self.alone_since, self.absent) = (now, false);
         if up {
             self.start_fast(now);
             return Vec::new();
@@ -204,7 +260,10 @@ impl PortState {
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         let sends = self.up.then_some(self.send_at);
         let expires = self.entries.iter().map(|entry| entry.expires_at).min();
-        [sends, expires].into_iter().flatten().min()
+        [sends, expires, self.absent_at()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     pub(super) fn is_due(&self, now: Instant) -> bool {

@@ -16,6 +16,8 @@ pub(in crate::switch) struct Budget {
     depth: Level,
     feedback: Level,
     closed: bool,
+    /// Closed for now.
+    barred: bool,
     overrun: bool,
     stored_total: Bytes,
     /// While no more than this is stored, no m_i can be so small that the Feedback is not 0: every sum is at
@@ -59,6 +61,7 @@ impl Budget {
             depth: budgets.depth(),
             feedback: Level::ZERO,
             closed: false,
+            barred: false,
             overrun: false,
             gamma_max,
             reserve,
@@ -171,7 +174,7 @@ impl Budget {
             .skip(feedback.index())
             .min();
         let frames = least.map_or(0, |m| m.get() / self.gamma_max.get());
-        if self.closed {
+        if self.closed || self.barred {
             0
         } else {
             u16::try_from(frames).unwrap_or(u16::MAX)
@@ -193,6 +196,12 @@ impl Budget {
         self.find_feedback();
     }
 
+    /// The same until it is lifted again.
+    pub(in crate::switch) fn bar(&mut self, barred: bool) {
+        self.barred = barred;
+        self.find_feedback();
+    }
+
     /// Some m_i have grown: that can but lower the Feedback, and nothing is lower than zero.
     fn note_gain(&mut self) {
         if self.feedback > Level::ZERO {
@@ -202,7 +211,7 @@ impl Budget {
 
     #[inline(never)]
     fn find_feedback(&mut self) {
-        self.feedback = if self.closed {
+        self.feedback = if self.closed || self.barred {
             self.depth
         } else {
             self.highest_below(self.gamma_max + self.reserve, self.is_lending())

@@ -40,14 +40,17 @@ impl GrantsGiven {
     /// missing when it asked the last time, too: an echo message may have overtaken frames, or frames it, and to
     /// count on what is still under way would permit frames that there is no room for. A neighbour that has begun
     /// anew counts from its own beginning.
-    pub(in crate::switch) fn synchronise(&mut self, sent: u16, begins_anew: bool) {
+    ///
+    /// True when it is not what was counted here.
+    pub(in crate::switch) fn synchronise(&mut self, sent: u16, begins_anew: bool) -> bool {
         let missing = sent.wrapping_sub(self.arrived) as i16;
         if !self.synchronised || begins_anew || missing.unsigned_abs() > WINDOW_MAX {
+            let differs = self.synchronised && missing != 0;
             self.arrived = sent;
             self.limit = sent;
             self.missing = 0;
             self.synchronised = true;
-            return;
+            return differs;
         }
         let lost = if missing >= 0 {
             missing.min(self.missing.max(0))
@@ -56,6 +59,7 @@ impl GrantsGiven {
         };
         self.arrived = self.arrived.wrapping_add_signed(lost);
         self.missing = missing - lost;
+        lost != 0
     }
 
     /// True when the neighbour should hear of more permission: it has used up half of what it can have.
@@ -124,6 +128,12 @@ impl GrantsTaken {
             self.limit = self.sent;
             self.open = true;
         }
+    }
+
+    /// Nothing is granted any more, until the neighbour has answered again. It notices by a count that goes on elsewhere.
+    pub(in crate::switch) fn close(&mut self) {
+        self.sent = self.sent.wrapping_add(u16::MAX / 2);
+        (self.limit, self.open) = (self.sent, false);
     }
 
     /// True for a pause time that is a grant.

@@ -6,11 +6,16 @@
 //! | 2 | 3 | OUI 02-57-45 (".WE") |
 //! | 5 | 1 | subtype 1 |
 //! | 6 | 1 | version 1, of this TLV and of the Level protocol |
-//! | 7 | 1 | flags: bit 0 CLCM is spoken (SPUIDs are understood) |
+//! | 7 | 1 | flags: bit 0 CLCM is spoken (SPUIDs are understood); bit 1 the neighbour is heard (below); bits 3 and 2 how Feedback is told |
 //! | 8 | 2 | reserved |
 //! | 10 | 8 | priorities 0 to 7, one byte each: bits 7 to 5 its mode (0 lossy, 1 pfc, 2 level), bits 4 to 0 its D |
 //!
 //! D, the longest route in links, is 1 to 31 with mode `level` and zero with any other.
+//!
+//! The neighbour is heard: one switch on this link announces the same D for the same classes, and its Feedback is
+//! obeyed whether or not an XOFF or a zero stands behind it. Only who is told so may leave them out. Feedback is told as
+//! 1 pfc, 2 pause, 3 grants; 0 says nothing about it. Both stand in bits that were reserved once: an
+//! announcement without them comes from an older switch, and promises nothing.
 //!
 //! The OUI is not one that the IEEE assigned, nor can it be: its first byte has the bit of local
 //! administration and lies in the quadrant for administratively assigned identifiers (IEEE 802c). Who
@@ -23,6 +28,7 @@
 
 use core::num::NonZeroU8;
 
+use crate::config::FeedbackCoding;
 use crate::level::{Level, LEVEL_MAX};
 use crate::units::PRIORITY_COUNT;
 
@@ -33,6 +39,9 @@ pub(super) const LENGTH: usize = 4 + PRIORITY_COUNT;
 
 const VERSION: u8 = 1;
 const CLCM: u8 = 1 << 0;
+const HEARS: u8 = 1 << 1;
+const CODING_SHIFT: u32 = 2;
+const CODING_MASK: u8 = 0b11;
 const MODE_SHIFT: u32 = 5;
 const DEPTH_MASK: u8 = (1 << MODE_SHIFT) - 1;
 
@@ -130,6 +139,10 @@ impl core::fmt::Display for AnnouncedMode {
 pub struct WeirV1 {
     /// It takes part in CLCM elections and understands SPUIDs.
     pub clcm: bool,
+    /// It hears a neighbour with the same D for the same classes, and obeys what that says without an XOFF.
+    pub hears: bool,
+    /// How it is configured to tell Feedback; `None` from a switch that is too old to say so.
+    pub coding: Option<FeedbackCoding>,
     /// By priority.
     pub modes: [AnnouncedMode; PRIORITY_COUNT],
 }
@@ -144,6 +157,8 @@ impl WeirV1 {
         }
         Some(Self {
             clcm: flags & CLCM != 0,
+            hears: flags & HEARS != 0,
+            coding: coding_from_wire(flags >> CODING_SHIFT & CODING_MASK),
             modes,
         })
     }
@@ -154,8 +169,30 @@ impl WeirV1 {
         if self.clcm {
             bytes[1] |= CLCM;
         }
+        if self.hears {
+            bytes[1] |= HEARS;
+        }
+        bytes[1] |= coding_to_wire(self.coding) << CODING_SHIFT;
         bytes[4..].copy_from_slice(&self.modes.map(AnnouncedMode::to_wire));
         bytes
+    }
+}
+
+fn coding_from_wire(bits: u8) -> Option<FeedbackCoding> {
+    match bits {
+        1 => Some(FeedbackCoding::Pfc),
+        2 => Some(FeedbackCoding::Pause),
+        3 => Some(FeedbackCoding::Grants),
+        _ => None,
+    }
+}
+
+fn coding_to_wire(coding: Option<FeedbackCoding>) -> u8 {
+    match coding {
+        None => 0,
+        Some(FeedbackCoding::Pfc) => 1,
+        Some(FeedbackCoding::Pause) => 2,
+        Some(FeedbackCoding::Grants) => 3,
     }
 }
 
