@@ -245,8 +245,8 @@ fn assert_both_ways(sides: &[Side; 2], what: &str) {
     assert!(to_second > most * 9 / 10, "{what}: {to_second} to host 1");
 }
 
-/// The second switch tells Feedback D without an XOFF, and the first one takes it for a short pause: it lost two frames
-/// of five that it sent.
+/// The second switch tells Feedback D without an XOFF, and the first one takes it for a short pause: two
+/// of three frames that it sent were lost.
 #[test]
 fn a_switch_that_is_taken_for_regular_and_takes_its_neighbour_for_enhanced_loses_nothing() {
     for coding in [FeedbackCoding::Pfc, FeedbackCoding::Pause] {

@@ -125,12 +125,9 @@ pub(in crate::switch) struct LevelTable {
 impl LevelTable {
     /// Room for `frame_count` frames: a share has one at least, an entry a share.
     ///
-    /// With `by_ingress` a destination has an entry for each port that its frames come in by. Where frames are
-    /// flooded, those to one destination go through a link in both directions. With one entry for both, lemma 1 has
-    /// no end of the way to come to when it goes back along the frames that set a Level: λ climbs to D in the middle
-    /// of the network. A flood never goes back to where it came from, so that with an entry for each ingress
-    /// port the way back is a path of the tree, which has D links at most. The frames of a session come in by one
-    /// port and stay in order.
+    /// With `by_ingress` a destination has an entry for each port that its frames come in by: where frames are flooded
+    /// they go through a link in both directions, and lemma 1, which goes back along the frames that set a Level,
+    /// ends only if it never goes back by the way it came (the book's chapter on Levels).
     pub(in crate::switch) fn new(frame_count: usize, port_count: usize, by_ingress: bool) -> Self {
         let share_count = frame_count + 1;
         let link = |index: usize, count: usize| {
