@@ -25,6 +25,8 @@ pub mod level;
 pub mod port_set;
 pub mod random;
 pub mod switch;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod units;
 pub mod wire;
 

@@ -49,6 +49,10 @@ impl BackOff {
     }
 }
 
+#[cfg(feature = "testing")]
+#[path = "digest/back_off.rs"]
+mod digest;
+
 #[cfg(test)]
 mod tests {
     use super::*;

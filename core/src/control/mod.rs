@@ -28,6 +28,8 @@
 mod back_off;
 mod config;
 mod deadlock_breaker;
+#[cfg(feature = "testing")]
+mod digest;
 mod loop_breaker;
 pub mod neighbours;
 mod report;
@@ -69,6 +71,7 @@ const UNANSWERED_MAX: u64 = 16;
 /// [`poll_report`](Self::poll_report), and ask [`next_timeout`](Self::next_timeout) anew. Timeouts that
 /// come early do nothing.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub struct ControlPlane {
     config: ControlConfig,
     suspects: Suspects,

@@ -145,6 +145,7 @@ impl Suspect {
 
 /// By (egress, priority).
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Suspects {
     table: Vec<[Option<Suspect>; PRIORITY_COUNT]>,
     random: SplitMix64,
@@ -316,3 +317,7 @@ impl Suspects {
         }
     }
 }
+
+#[cfg(feature = "testing")]
+#[path = "digest/suspects.rs"]
+mod digest;

@@ -40,6 +40,7 @@ pub enum StormNeighbour {
 
 /// Stalls and neighbours.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Watchdog {
     ports: Vec<Port>,
 }

@@ -34,6 +34,7 @@ struct List {
 
 /// One list for each priority, oldest frame first. All operations are O(1).
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Ages {
     lists: [List; PRIORITY_COUNT],
     slots: Vec<Slot>,

@@ -24,6 +24,7 @@ const INTERVAL_AT_FIRST: Duration = Duration::from_millis(10);
 
 /// One link.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Authentication {
     config: AuthenticationConfig,
     random: SplitMix64,

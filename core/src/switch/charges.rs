@@ -26,6 +26,7 @@ struct Slot {
 
 /// By frame handle. A handle with no copies left is the caller's.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Charges {
     by_handle: Vec<Slot>,
     held: usize,

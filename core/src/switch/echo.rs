@@ -33,6 +33,7 @@ enum Request {
 
 /// Echo on one link.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct EchoState {
     next_at: Instant,
     interval: Duration,

@@ -5,6 +5,7 @@ use crate::units::{Bytes, Duration, Instant, PortId};
 
 /// State of one (egress, priority) beside its virtual queues. What every frame changes comes first.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C, align(64))]
 pub(super) struct EgressState {
     backlog: Bytes,
@@ -17,6 +18,7 @@ pub(super) struct EgressState {
 
 /// The deadlock detector's view: for how long frames have waited without any leaving.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C)]
 struct Watch {
     idle: Duration,
@@ -256,6 +258,10 @@ impl EgressState {
         self.release.take_if(|rule| rule.until <= now)
     }
 }
+
+#[cfg(feature = "testing")]
+#[path = "digest/egress.rs"]
+mod digest;
 
 #[cfg(test)]
 mod tests {

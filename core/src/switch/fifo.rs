@@ -14,6 +14,7 @@ struct Node {
 
 /// A slab of list nodes, allocated once. A frame that is flooded has one node for each port.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct NodeSlab {
     nodes: Vec<Node>,
     free: u32,
@@ -107,6 +108,17 @@ impl NodeSlab {
     /// The first frame.
     pub(super) fn front(&self, fifo: &Fifo) -> Option<FrameHandle> {
         Some(self.nodes.get(fifo.head as usize)?.handle)
+    }
+
+    /// Lengths in bytes of all frames, the first one first.
+    #[cfg(feature = "testing")]
+    pub(super) fn lengths<'a>(&'a self, fifo: &Fifo) -> impl Iterator<Item = u32> + 'a {
+        let mut at = fifo.head;
+        core::iter::from_fn(move || {
+            let node = self.nodes.get(at as usize)?;
+            at = node.next;
+            Some(node.length_bytes)
+        })
     }
 
     /// Length in bytes of the first frame.

@@ -81,6 +81,7 @@ const UNUSED: Entry = Entry {
 
 /// The table.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Flows {
     /// Sets one behind the other.
     entries: Vec<Entry>,

@@ -79,6 +79,7 @@ impl BufferMode {
 /// What every frame reads and changes comes first, in one cache line; what follows from the mode and the raise is
 /// kept there ready for use by [`settle`](Self::settle).
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C, align(64))]
 pub(super) struct IngressBuffer {
     occupancy: Bytes,
@@ -474,6 +475,10 @@ impl IngressBuffer {
         Refusal { reason, first }
     }
 }
+
+#[cfg(feature = "testing")]
+#[path = "digest/ingress.rs"]
+mod digest;
 
 #[cfg(test)]
 #[path = "ingress_tests.rs"]

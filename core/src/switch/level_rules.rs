@@ -261,6 +261,10 @@ impl Switch {
 
     /// Feedback that is due again, and what a neighbour said that counts no more.
     pub(super) fn refresh_feedback(&mut self, now: Instant, port: PortId, priority: Priority) {
+        #[cfg(feature = "testing")]
+        if self.forgets_refresh() {
+            return;
+        }
         let state = &mut self.ports[port.index()];
         state.pause_due |= state.link_sent.refresh(now);
         let Some(level) = &mut state.levels[priority.index()] else {

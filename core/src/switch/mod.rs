@@ -4,8 +4,12 @@ mod ages;
 mod aging;
 mod authentication;
 mod charges;
+#[cfg(feature = "testing")]
+mod digest;
 mod echo;
 mod egress;
+#[cfg(feature = "testing")]
+mod faults;
 mod feedback_out;
 mod fifo;
 mod flows;
@@ -115,6 +119,7 @@ pub enum Transmission {
 /// last of them. A frame that was dropped where it waited comes back by `poll_discarded` instead, and need
 /// not come out at all.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub struct Switch {
     config: SwitchConfig,
     ports: Vec<Port>,
@@ -144,10 +149,13 @@ pub struct Switch {
     storm_clock: StormClock,
     ready: Ready,
     draining: bool,
+    #[cfg(feature = "testing")]
+    faults: crate::testing::Faults,
 }
 
 /// When the ports are sampled for deadlocks.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 struct Detector {
     /// Lossless (egress, priority) pairs with frames.
     backlogged: usize,
@@ -227,6 +235,8 @@ impl Switch {
                 next: Instant::FAR_FUTURE,
             },
             draining: false,
+            #[cfg(feature = "testing")]
+            faults: crate::testing::Faults::default(),
             config,
         };
         switch.settle_observation();
@@ -519,6 +529,8 @@ impl Switch {
         let extra = extra
             .max(self.config.frame_length_max)
             .round_up_to(self.config.cell);
+        #[cfg(feature = "testing")]
+        let extra = self.extra_of_release(extra);
         let change =
             self.ports[ingress.index()].ingress[priority.index()].raise(extra, exclusive_until);
         self.note_pause_change(ingress, priority, change);

@@ -4,6 +4,7 @@ use crate::units::{BitRate, Duration, Instant, Priority, Quanta, PRIORITY_COUNT}
 
 /// Pauses in force at one port. Both kinds gate independently and expire by themselves.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C)]
 pub(super) struct PauseReceived {
     all_until: Instant,
@@ -73,6 +74,10 @@ impl PauseReceived {
         }
     }
 }
+
+#[cfg(feature = "testing")]
+#[path = "digest/pause_received.rs"]
+mod digest;
 
 #[cfg(test)]
 mod tests {

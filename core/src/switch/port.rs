@@ -25,7 +25,7 @@ pub(super) const CONTROL_QUEUE_CAPACITY: usize = 16;
 
 /// A set of priorities as a bitmap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct PrioritySet(u8);
+pub(super) struct PrioritySet(pub(super) u8);
 
 impl PrioritySet {
     pub(super) fn insert(&mut self, priority: Priority) {
@@ -64,6 +64,7 @@ impl PrioritySet {
 /// State of one port. What every frame reads comes first, so that it lies in few cache lines; what frames of
 /// one priority need beside that lies in lines of that priority.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C, align(64))]
 pub(super) struct Port {
     pub(super) up: bool,
@@ -107,6 +108,7 @@ pub(super) struct Port {
 /// Protocol P on one link and class: what arrives by it, and what may leave by it. The usual frame touches the
 /// first two cache lines.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C, align(64))]
 pub(super) struct LevelState {
     pub(super) taken: GrantsTaken,
@@ -163,10 +165,11 @@ impl LevelState {
 
 /// Deficit round robin between the priorities of one port.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C)]
 pub(super) struct PriorityTurn {
-    current: usize,
-    deficits: [u64; PRIORITY_COUNT],
+    pub(super) current: usize,
+    pub(super) deficits: [u64; PRIORITY_COUNT],
 }
 
 impl Port {

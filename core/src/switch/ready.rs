@@ -8,6 +8,7 @@ use crate::units::{Instant, PortId};
 
 /// What has changed since the caller last asked.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Ready {
     /// Ports whose `transmit` may give more than it did.
     pub(super) ports: PortSet,

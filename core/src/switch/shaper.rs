@@ -9,6 +9,7 @@ pub const LINE_OVERHEAD: Bytes = Bytes::new(24);
 /// A virtual line of fixed rate. Frames go out back to back; a caller that comes late may catch up by
 /// at most `burst`, and control frames that go out at once push later frames back.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Shaper {
     line: LineTime,
     burst: Duration,
@@ -22,6 +23,7 @@ pub(super) struct Shaper {
 /// with 2^(l−1) < rate ≤ 2^l and m = ⌊2^(62+l) ÷ rate⌋ + 1 (Granlund and Montgomery, Division by Invariant Integers
 /// using Multiplication, PLDI 1994, theorem 4.2).
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 struct LineTime {
     rate: BitRate,
     /// m; zero for rates at which x could be 2⁶² or more.
@@ -86,6 +88,10 @@ impl Shaper {
         self.free_at = self.free_at.max(earliest) + self.line.time_for(length);
     }
 }
+
+#[cfg(feature = "testing")]
+#[path = "digest/shaper.rs"]
+mod digest;
 
 #[cfg(test)]
 mod tests {

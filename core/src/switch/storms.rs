@@ -16,6 +16,7 @@ const SAMPLES: u64 = 8;
 
 /// What the watchdog of one port knows.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C)]
 pub(super) struct Storms {
     /// Priorities for which everything is dropped.
@@ -28,6 +29,7 @@ pub(super) struct Storms {
 
 /// When samples are taken.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct StormClock {
     /// `None` while no port is watched.
     interval: Option<Duration>,

@@ -130,6 +130,10 @@ impl Switch {
     }
 
     fn refresh_pause(&mut self, now: Instant, port: PortId, priority: Priority) {
+        #[cfg(feature = "testing")]
+        if self.forgets_refresh() {
+            return;
+        }
         let state = &mut self.ports[port.index()];
         if state.ingress[priority.index()].take_refresh(now) {
             state.pfc_due.insert(priority);

@@ -70,6 +70,7 @@ impl Turner for Lane {
 
 /// All virtual queues of a switch.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct VirtualQueues {
     port_count: usize,
     quantum: u64,
@@ -478,6 +479,10 @@ impl VirtualQueues {
 fn level_turn_index(egress: PortId, priority: Priority) -> usize {
     egress.index() * PRIORITY_COUNT + priority.index()
 }
+
+#[cfg(feature = "testing")]
+#[path = "digest/virtual_queues.rs"]
+mod digest;
 
 #[cfg(test)]
 #[path = "virtual_queues_tests.rs"]

@@ -19,6 +19,7 @@ struct Group {
 /// Groups in a slab, and the buckets of all of them in one arena without gaps: a lookup is one read of
 /// each. Adding and removing is O(groups + buckets), since what lies behind moves up.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Groups {
     all: Vec<Group>,
     free: Vec<u32>,

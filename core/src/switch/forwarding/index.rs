@@ -16,6 +16,7 @@ struct Slot {
 /// Open addressing with linear probing, at most four fifths full, four slots to a cache line: a lookup mostly
 /// reads one line. All operations are O(1), and nothing allocates after [`new`](Self::new).
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct RouteIndex {
     slots: Vec<Slot>,
 }

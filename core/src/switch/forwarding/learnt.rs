@@ -15,6 +15,7 @@ struct Learnt {
 /// A set-associative table: bounded memory, O(1), and an address nobody hears of makes room for a
 /// newer one. A forgotten address costs a flood, never a loss.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct LearntTable {
     sets: Vec<[Option<Learnt>; WAYS]>,
     age: Duration,

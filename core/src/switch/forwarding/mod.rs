@@ -84,6 +84,7 @@ enum Way {
 
 /// Static entries, sorted by address, and the learnt ones. A lookup is O(1); a change of entries is O(entries + buckets + pins) and allocates nothing.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Forwarding {
     routes: Vec<Route>,
     index: RouteIndex,

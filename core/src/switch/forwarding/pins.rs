@@ -38,6 +38,7 @@ pub(super) struct Pin {
 /// A hash table with open addressing that is half empty at least. All operations on one pin are O(1);
 /// nothing allocates.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Pins {
     slots: Vec<Option<Pin>>,
     count: usize,

@@ -11,6 +11,7 @@ use crate::units::{Bytes, Instant};
 /// looked for, in O(D), only while more is stored than b_1 has room for. What every frame reads and changes
 /// comes first.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C)]
 pub(in crate::switch) struct Budget {
     depth: Level,
@@ -295,6 +296,10 @@ impl Budget {
 fn count_of(level: Level) -> usize {
     level.index().max(1) - 1
 }
+
+#[cfg(feature = "testing")]
+#[path = "../digest/budget.rs"]
+mod digest;
 
 #[cfg(test)]
 mod tests {

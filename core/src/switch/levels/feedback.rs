@@ -51,6 +51,7 @@ pub(in crate::switch) struct Manner {
 
 /// What we tell the neighbour on one (port, priority).
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct FeedbackSent {
     /// Nobody listens: there is never anything to tell.
     silent: bool,
@@ -196,6 +197,7 @@ impl FeedbackSent {
 
 /// What the neighbour has told us on one (port, priority).
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct FeedbackReceived {
     feedback: Level,
     /// While a Feedback with no zero behind it holds everything: what is obeyed when the zero has come.
@@ -272,6 +274,10 @@ impl FeedbackReceived {
         expired
     }
 }
+
+#[cfg(feature = "testing")]
+#[path = "../digest/feedback.rs"]
+mod digest;
 
 #[cfg(test)]
 mod tests {

@@ -21,6 +21,7 @@ const WINDOW_MAX: u16 = 256;
 
 /// The receiver's side on one (port, priority).
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct GrantsGiven {
     arrived: u16,
     limit: u16,
@@ -104,6 +105,7 @@ impl GrantsGiven {
 
 /// The sender's side.
 #[derive(Debug, Default)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct GrantsTaken {
     sent: u16,
     limit: u16,

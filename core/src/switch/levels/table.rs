@@ -105,6 +105,7 @@ struct Entry {
 /// Level Assignment Rules 1, 2, 3 and 6. An entry goes with its last frame. All operations are O(1), but
 /// [`shares`](Self::shares), which has one item for each ingress port, and [`iter`](Self::iter).
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct LevelTable {
     entries: Vec<Entry>,
     /// By entry: where the frames of its first share leave by. Every frame adds to it, few read it.

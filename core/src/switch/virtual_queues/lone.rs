@@ -104,6 +104,21 @@ impl LevelTurn {
         self.lane_turns = self.lane_turns.saturating_sub(1);
     }
 
+    /// What the next choices depend on.
+    #[cfg(feature = "testing")]
+    pub(super) fn digest(&self, digest: &mut crate::testing::Digest) {
+        for word in [self.waiting, self.lane_turns, u32::from(self.current)] {
+            digest.word(word);
+        }
+        digest.word(self.lone.is_some());
+        if let Some(lone) = &self.lone {
+            digest.word(lone.destination);
+            digest.word(lone.length_bytes());
+            digest.word(lone.ingress.get());
+            digest.word(lone.level.get());
+        }
+    }
+
     /// Nothing waits here but this frame.
     #[inline]
     pub(super) fn park(&mut self, lone: Lone) {

@@ -43,6 +43,7 @@ const QUEUES_OF_BUCKET: usize = 4;
 
 /// All virtual queues; those in use and those that are free, by index.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct QueueSlab {
     pub(super) all: Vec<VirtualQueue>,
     free: u32,

@@ -1,0 +1,68 @@
+//! What suspicions lead to.
+
+use super::super::RECENT;
+use super::{Suspect, Suspects};
+use crate::testing::Digest;
+use crate::units::Duration;
+
+impl Suspects {
+    /// The generator is left out: identifiers that are drawn later may be any.
+    pub(in crate::control) fn digest(
+        &self,
+        digest: &mut Digest,
+        base: Duration,
+        interval: Duration,
+    ) {
+        let Self {
+            table,
+            random: _,
+            memory,
+        } = self;
+        for suspect in table.iter().flatten() {
+            digest.word(suspect.is_some());
+            if let Some(suspect) = suspect {
+                suspect.digest(digest, base, interval, *memory);
+            }
+        }
+    }
+}
+
+impl Suspect {
+    fn digest(&self, digest: &mut Digest, base: Duration, interval: Duration, memory: Duration) {
+        let Self {
+            spuid,
+            next_election,
+            next_detection,
+            back_off,
+            began,
+            idle,
+            loops_found,
+            ended_at,
+            last_release,
+            // Of the Loop Breaker.
+            mastership: _,
+            passed_on: _,
+            passed_on_next: _,
+            // For reports.
+            is_answered: _,
+            is_reported_unanswered: _,
+        } = self;
+        digest.word(spuid.0);
+        digest.due(*next_election);
+        digest.due(*next_detection);
+        digest.timed(idle.as_nanos());
+        digest.word(*loops_found);
+        digest.word(ended_at.is_some());
+        // The next suspicion's idle span is no longer than twice the last one's: one sample interval comes on top.
+        let recent = (idle.saturating_mul(2) + interval).saturating_mul(RECENT);
+        if let Some(ended) = ended_at {
+            digest.past(*ended, recent.max(memory + Duration::from_nanos(1)));
+        }
+        digest.word(last_release.is_some());
+        if let Some(last) = last_release {
+            digest.past(*last, interval);
+        }
+        let quiet = (base + idle.saturating_mul(2)).saturating_mul(RECENT);
+        back_off.digest(digest, *began, quiet);
+    }
+}

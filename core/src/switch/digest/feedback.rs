@@ -1,0 +1,37 @@
+//! What Transmit Feedback on its way depends on.
+
+use super::{FeedbackReceived, FeedbackSent, EAGER_REFRESHES, EARLY_REPEATS};
+use crate::testing::Digest;
+
+impl FeedbackSent {
+    pub(in crate::switch) fn digest(&self, digest: &mut Digest) {
+        let Self {
+            silent,
+            told,
+            holds,
+            repeat,
+            refresh_at,
+            told_before,
+            arrived_since,
+        } = self;
+        digest.word(*silent);
+        digest.word(told.get());
+        digest.word(*holds);
+        digest.word(*repeat);
+        digest.due(*refresh_at);
+        digest.timed((*told_before).min(EARLY_REPEATS + EAGER_REFRESHES));
+        // What arrives while a repeat is due changes nothing any more.
+        digest.word(if *repeat { 0 } else { arrived_since.get() });
+    }
+}
+
+impl FeedbackReceived {
+    pub(in crate::switch) fn digest(&self, digest: &mut Digest) {
+        let Self {
+            feedback,
+            expires_at,
+        } = self;
+        digest.word(feedback.get());
+        digest.due(*expires_at);
+    }
+}

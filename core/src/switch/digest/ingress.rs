@@ -1,0 +1,46 @@
+//! What an ingress buffer's future depends on.
+
+use super::{IngressBuffer, Raise};
+use crate::testing::Digest;
+
+impl IngressBuffer {
+    /// Limits and watermarks follow from the mode, which is the configuration's, and from what is added here.
+    pub(in crate::switch) fn digest(&self, digest: &mut Digest) {
+        let Self {
+            occupancy,
+            pausing,
+            refresh_at,
+            raise,
+            calm_up_to: _,
+            limit: _,
+            pause_from: _,
+            resume_below: _,
+            mark_from: _,
+            high: _,
+            overrun: _,
+            draining: _,
+            watched: _,
+            occupancy_max: _,
+            headroom_used_max: _,
+            mode: _,
+        } = self;
+        digest.word(occupancy.get());
+        digest.word(*pausing);
+        if *pausing {
+            digest.due(*refresh_at);
+        }
+        match raise {
+            Raise::None => digest.word(0u8),
+            Raise::Active { xoff, xon, until } => {
+                digest.word(1u8);
+                digest.word(xoff.get());
+                digest.word(xon.get());
+                digest.due(*until);
+            }
+            Raise::Draining { xoff } => {
+                digest.word(2u8);
+                digest.word(xoff.get());
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What a switch's future depends on, in 128 bits.
+
+mod setup;
+
+use super::port::{LevelState, Port};
+use super::{Detector, Switch};
+use crate::config::FeedbackCoding;
+use crate::testing::{Clock, Digest};
+use crate::units::{Bytes, Duration, PortId, Priority};
+
+impl Switch {
+    /// A digest of all that decides what this switch will answer: two switches of one configuration with the same digest
+    /// give the same answers to the same calls, but for the handles in them. Counters and watermarks are left out.
+    ///
+    /// For a caller that completes each frame in the call that follows its transmission, polls all events and all
+    /// discarded frames, asks all ports, and passes over echo messages, which only measure.
+    ///
+    /// `None` for what is not looked at: learning and groups of ports, the recent-flow monitor, age and lifetime limits,
+    /// the storm watchdog, authentication, limits of control frames, grants, Feedback for whole links, marking, a
+    /// switch that drains, and one that holds frames under way, lossy ones, or events that nobody has polled.
+    ///
+    /// O(ports × lossless priorities × Levels + frames).
+    pub fn digest(&self, clock: Clock) -> Option<u128> {
+        if !self.is_digestible() {
+            return None;
+        }
+        let mut digest = Digest::new(clock);
+        let ids = (0..self.ports.len()).filter_map(PortId::from_index);
+        for (id, port) in ids.zip(&self.ports) {
+            self.digest_port(&mut digest, id, port);
+        }
+        let entries = self.levels.iter().map(|entry| {
+            let mut part = Digest::new(clock);
+            part.word(entry.priority.get());
+            part.word(entry.destination.to_u64());
+            part.word(entry.level.get());
+            if let Some(id) = self.levels.find(entry.priority, entry.destination) {
+                // Their order is that of a lift.
+                for share in self.levels.shares(id) {
+                    part.word(share.ingress.get());
+                    part.word(share.cells.get());
+                    for egress in share.egresses.iter() {
+                        part.word(egress.get());
+                    }
+                }
+            }
+            part
+        });
+        digest.unordered(entries);
+        self.digest_detector(&mut digest);
+        Some(digest.finish())
+    }
+
+    fn is_digestible(&self) -> bool {
+        let waiting = |port: &Port| -> u64 {
+            let egress = port.egress.iter();
+            egress.map(|egress| egress.frame_count()).sum()
+        };
+        let under_way = self.held_frames() as u64 != self.ports.iter().map(waiting).sum::<u64>();
+        let lossy = Priority::ALL.into_iter().any(|priority| {
+            let is_empty = |port: &Port| port.ingress[priority.index()].occupancy() == Bytes::ZERO;
+            !self.lossless.contains(priority) && !self.ports.iter().all(is_empty)
+        });
+        let pending = !self.events.is_empty() || !self.discarded.is_empty();
+        !(self.observes_arrivals || self.draining || pending || lossy || under_way)
+            && self.marks_departures.is_empty()
+            && setup::is_plain(&self.config)
+            && self.ports.iter().all(|port| port.storms.config.is_none())
+    }
+
+    fn digest_port(&self, digest: &mut Digest, id: PortId, port: &Port) {
+        let detector = self.config.detector;
+        let detect = detector.map_or(Duration::ZERO, |detector| detector.detect);
+        debug_assert!(port.coding == FeedbackCoding::Pfc);
+        for flag in [port.up, port.gone, port.pause_due, port.pause_zero_due] {
+            digest.word(flag);
+        }
+        for set in [port.waiting, port.forced, port.pfc_due, port.zero_due] {
+            digest.word(set.0);
+        }
+        digest.word(port.neighbour as u8);
+        digest.word(port.clcm_queue.len() as u64);
+        for message in &port.clcm_queue {
+            digest.text(&(message.priority(), message.phase(), message.hops()));
+        }
+        port.shaper.digest(digest);
+        port.pause_received.digest(digest, self.lossless.iter());
+        digest.word(port.turn.current as u64);
+        for priority in self.lossless.iter() {
+            digest.word(port.turn.deficits[priority.index()]);
+            port.ingress[priority.index()].digest(digest);
+            port.egress[priority.index()].digest(digest, detect);
+            self.queues.digest(digest, id, priority);
+            let Some(level) = &port.levels[priority.index()] else {
+                continue;
+            };
+            let LevelState {
+                received,
+                sent,
+                budget,
+                obeys: _,
+                repeat_after: _,
+                // Grants are not looked at.
+                taken: _,
+                given: _,
+            } = level.as_ref();
+            received.digest(digest);
+            sent.digest(digest);
+            budget.digest(digest);
+        }
+    }
+
+    fn digest_detector(&self, digest: &mut Digest) {
+        let Detector {
+            backlogged,
+            suspected,
+            last,
+            next,
+        } = &self.detector;
+        digest.word(*backlogged as u64);
+        digest.word(*suspected as u64);
+        if self.config.detector.is_some() && (*backlogged > 0 || *suspected > 0) {
+            digest.due(*next);
+            digest.past(*last, self.sample_interval().saturating_mul(2));
+        }
+    }
+}

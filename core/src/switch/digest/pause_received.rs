@@ -1,0 +1,25 @@
+//! What the pauses in force are.
+
+use super::PauseReceived;
+use crate::testing::Digest;
+use crate::units::Priority;
+
+impl PauseReceived {
+    pub(in crate::switch) fn digest(
+        &self,
+        digest: &mut Digest,
+        priorities: impl Iterator<Item = Priority>,
+    ) {
+        let Self {
+            all_until,
+            until,
+            rate: _,
+            since: _,
+            total: _,
+        } = self;
+        digest.due(*all_until);
+        for priority in priorities {
+            digest.due(until[priority.index()]);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Which configurations have digests.
+
+use crate::config::{FeedbackCoding, Police, SwitchConfig};
+
+/// True when nothing is configured whose state the digest does not look at.
+pub(super) fn is_plain(config: &SwitchConfig) -> bool {
+    let limits = config.control_limits;
+    let ports = config.ports.iter().all(|port| {
+        port.feedback == FeedbackCoding::Pfc
+            && !port.round_trip_measured
+            && port.police == Police::Off
+    });
+    ports
+        && config.learning_capacity == 0
+        && config.routes.iter().all(|route| route.ports.len() == 1)
+        && config.lifetime.is_none()
+        && config.authentication.is_none()
+        && limits.pause_rate.is_none()
+        && limits.message_rate.is_none()
+}

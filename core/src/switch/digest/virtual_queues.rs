@@ -1,0 +1,45 @@
+//! Which frames wait and whose turn it is.
+
+use super::{level_turn_index, VirtualQueues};
+use crate::level::{Level, LEVEL_MAX};
+use crate::switch::turns::Turner;
+use crate::testing::Digest;
+use crate::units::{PortId, Priority};
+
+impl VirtualQueues {
+    /// Frames count by length, ingress and destination: their handles are the caller's.
+    pub(in crate::switch) fn digest(
+        &self,
+        digest: &mut Digest,
+        egress: PortId,
+        priority: Priority,
+    ) {
+        let turn = &self.levels[level_turn_index(egress, priority)];
+        turn.digest(digest);
+        if turn.lone.is_some() {
+            return;
+        }
+        for level in (0..=LEVEL_MAX as u8).filter_map(Level::new) {
+            if turn.waiting & (1 << level.get()) == 0 {
+                continue;
+            }
+            let group_index = self.group_index(egress, priority, level);
+            let group = &self.groups[group_index];
+            digest.word(group.lane_count);
+            for lane_index in group.lanes.iter(&self.lanes) {
+                let lane = &self.lanes[lane_index as usize];
+                digest.word(lane_index - (group_index * self.port_count) as u32);
+                digest.word(lane.turn.deficit());
+                digest.word(lane.frame_count);
+                for index in lane.queues.iter(&self.queues.all) {
+                    let queue = &self.queues.all[index as usize];
+                    digest.word(queue.destination());
+                    digest.word(queue.turn().deficit());
+                    for length in self.nodes.lengths(&queue.frames) {
+                        digest.word(length);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What an explorer changes about a switch: faults on purpose, and reserves that leave buffers small.
+
+use super::Switch;
+use crate::config::{ConfigError, SwitchConfig};
+use crate::testing::Faults;
+use crate::units::Bytes;
+
+impl Switch {
+    /// A switch that makes these faults.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_faults(config: SwitchConfig, faults: Faults) -> Result<Self, ConfigError> {
+        let mut switch = Self::new(config)?;
+        switch.faults = faults;
+        Ok(switch)
+    }
+
+    /// Sets rT of all links with Levels, as a measured round trip would, without the eightfold repeats that the
+    /// configuration's round trip time brings with it. False when a budget has no room for it.
+    pub fn set_reserve(&mut self, reserve: Bytes) -> bool {
+        let mut fits = true;
+        let ports = self.ports.iter_mut();
+        for level in ports.flat_map(|port| &mut port.levels).flatten() {
+            fits &= level.budget.set_reserve(reserve);
+        }
+        fits
+    }
+
+    pub(super) fn forgets_refresh(&self) -> bool {
+        self.faults.no_refresh
+    }
+
+    pub(super) fn extra_of_release(&self, extra: Bytes) -> Bytes {
+        if self.faults.release_without_frame {
+            Bytes::ZERO
+        } else {
+            extra
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What an explorer of all states needs: digests of a switch and of its control plane, and deliberate faults.
+//!
+//! Only with the feature `testing`. Without it nothing here is compiled, and a switch is neither copied nor made to
+//! fail.
+
+use core::fmt::{self, Write};
+
+use crate::units::{Duration, Instant};
+
+/// How a digest sees time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// It is this moment and stays it: of moments to come only that they are to come counts.
+    Stopped(Instant),
+    /// It is this moment and time goes on: moments count by how far they are from it.
+    At(Instant),
+}
+
+impl Clock {
+    /// What it is now.
+    pub const fn now(self) -> Instant {
+        match self {
+            Self::Stopped(now) | Self::At(now) => now,
+        }
+    }
+}
+
+/// Faults that are made on purpose, so that an explorer can show that it finds them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// A pause and a Feedback are told once and never again.
+    pub no_refresh: bool,
+    /// A release makes no room for the frame of an MTU that it is to let in (CLCM paper, section 3.3).
+    pub release_without_frame: bool,
+}
+
+/// 128 bits that stand for all that decides a state machine's future. Two states that mean the same give the same
+/// digest wherever their records lie in memory, and whatever they have counted.
+#[derive(Clone, Debug)]
+pub struct Digest {
+    clock: Clock,
+    lanes: [u64; 2],
+}
+
+/// The finalizer of SplitMix64: a bijection that mixes all bits.
+const fn mixed(mut word: u64) -> u64 {
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+impl Digest {
+    /// Of nothing.
+    pub const fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            lanes: [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344],
+        }
+    }
+
+    /// How time is seen.
+    pub const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Adds a number.
+    pub fn word(&mut self, word: impl Into<u64>) {
+        let word = word.into();
+        self.lanes[0] = mixed(
+            self.lanes[0]
+                .wrapping_add(word)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        );
+        self.lanes[1] = mixed((self.lanes[1] ^ word).wrapping_add(0xd1b5_4a32_d192_ed03));
+    }
+
+    /// Adds a moment at which something is due: all that are past are the same.
+    pub fn due(&mut self, at: Instant) {
+        match self.clock {
+            Clock::Stopped(now) => self.word(at > now),
+            Clock::At(_) if at == Instant::FAR_FUTURE => self.word(u64::MAX),
+            Clock::At(now) => self.word(at.saturating_since(now).as_nanos()),
+        }
+    }
+
+    /// Adds how long ago something was; what is longer ago than `most` is all the same.
+    pub fn past(&mut self, at: Instant, most: Duration) {
+        if let Clock::At(now) = self.clock {
+            self.word(now.saturating_since(at).min(most).as_nanos());
+        }
+    }
+
+    /// Adds a number that counts only while time goes on.
+    pub fn timed(&mut self, word: impl Into<u64>) {
+        if let Clock::At(_) = self.clock {
+            self.word(word);
+        }
+    }
+
+    /// Adds what a value says of itself.
+    pub fn text(&mut self, value: &impl fmt::Debug) {
+        struct Writer<'a>(&'a mut Digest);
+        impl Write for Writer<'_> {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                for chunk in text.as_bytes().chunks(8) {
+                    let mut bytes = [0; 8];
+                    bytes[..chunk.len()].copy_from_slice(chunk);
+                    self.0.word(u64::from_le_bytes(bytes));
+                }
+                Ok(())
+            }
+        }
+        // Nothing here can fail to be written.
+        let _ = write!(Writer(self), "{value:?}");
+    }
+
+    /// Adds digests whose order means nothing.
+    pub fn unordered(&mut self, parts: impl Iterator<Item = Self>) {
+        let (mut sums, mut count) = ([0u64; 2], 0u64);
+        for part in parts {
+            count += 1;
+            for (sum, lane) in sums.iter_mut().zip(part.lanes) {
+                *sum = sum.wrapping_add(mixed(lane));
+            }
+        }
+        for word in [count, sums[0], sums[1]] {
+            self.word(word);
+        }
+    }
+
+    /// The digest of all that was added.
+    pub const fn finish(&self) -> u128 {
+        (self.lanes[0] as u128) << 64 | self.lanes[1] as u128
+    }
+}
