@@ -1,0 +1,372 @@
+//! What is explored, and what is expected to come of it.
+
+use weir_core::control::Policy;
+
+use crate::networks;
+use crate::plan::{Disturbance, Mode, Plan};
+
+/// What an exploration finds, the worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// A lossless frame can be dropped.
+    Drops,
+    /// There is a state with frames that no sequence of steps leads out of.
+    Locks,
+    /// A frame may wait for ever although the network is fair.
+    Starves,
+    /// Nothing of that.
+    Free,
+    /// There are more states than were allowed.
+    Unfinished,
+}
+
+impl Verdict {
+    /// In one or two words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Drops => "drops",
+            Self::Locks => "locks",
+            Self::Starves => "starves",
+            Self::Free => "free",
+            Self::Unfinished => "unfinished",
+        }
+    }
+}
+
+/// How long a case takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// Seconds: part of the tests.
+    Small,
+    /// Minutes.
+    Large,
+}
+
+/// Something to explore.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// A word.
+    pub name: &'static str,
+    /// A line.
+    pub about: &'static str,
+    /// How long it takes.
+    pub size: Size,
+    /// What happens.
+    pub plan: Plan,
+    /// It begins in every state in which this plan locks, with time standing still until then; from the empty network
+    /// where that is `None`.
+    pub from_locks_of: Option<Plan>,
+    /// How many of those states it begins in at most.
+    pub starts_max: usize,
+    /// What is to be found.
+    pub expected: Verdict,
+}
+
+impl Case {
+    fn new(name: &'static str, about: &'static str, plan: Plan, expected: Verdict) -> Self {
+        Self {
+            name,
+            about,
+            size: Size::Small,
+            plan,
+            from_locks_of: None,
+            starts_max: usize::MAX,
+            expected,
+        }
+    }
+
+    fn large(self) -> Self {
+        Self {
+            size: Size::Large,
+            ..self
+        }
+    }
+
+    /// Begins in the first state of them alone.
+    fn first_of_them(self) -> Self {
+        Self {
+            starts_max: 1,
+            ..self
+        }
+    }
+
+    /// Begins where the plan locks without time; hosts then send no more.
+    fn begin_in_locks(mut self) -> Self {
+        let mut untimed = self.plan.clone();
+        untimed.timed = false;
+        untimed.disturbance = Disturbance::default();
+        self.from_locks_of = Some(untimed);
+        for flow in &mut self.plan.flows {
+            flow.limit = Some(0);
+        }
+        self
+    }
+}
+
+const SMALL: Mode = Mode::Pfc {
+    xoff: 1,
+    xon: 0,
+    headroom: 1,
+};
+
+const WIDER: Mode = Mode::Pfc {
+    xoff: 2,
+    xon: 1,
+    headroom: 1,
+};
+
+fn levels(budgets: &[u64], reserve: u64) -> Mode {
+    Mode::Levels {
+        budgets: budgets.to_vec(),
+        reserve,
+    }
+}
+
+/// A frame arrives in the step that sends it, and so does what is said about it.
+fn at_once(plan: Plan) -> Plan {
+    Plan {
+        prompt_control: true,
+        ..no_round_trip(plan)
+    }
+}
+
+/// Round trips of one frame.
+fn round_trip(plan: Plan) -> Plan {
+    Plan { slack: 1, ..plan }
+}
+
+/// A frame arrives in the step that sends it, and none is sent while a PFC frame is due.
+fn no_round_trip(plan: Plan) -> Plan {
+    Plan {
+        wire: 0,
+        slack: 0,
+        ..plan
+    }
+}
+
+fn sinks_at_once(plan: Plan) -> Plan {
+    Plan {
+        prompt_sinks: true,
+        ..plan
+    }
+}
+
+fn losing(plan: Plan, disturbance: Disturbance) -> Plan {
+    Plan {
+        disturbance,
+        ..plan
+    }
+}
+
+/// The ring under the Deadlock Breaker: time goes on when nothing moves.
+fn breaker() -> Plan {
+    let room = Mode::Pfc {
+        xoff: 1,
+        xon: 0,
+        headroom: 2,
+    };
+    Plan {
+        prompt_timers: true,
+        timed: true,
+        busy: true,
+        horizon: Some(40),
+        policy: Policy::Breaker,
+        ..sinks_at_once(at_once(networks::ring(false, room)))
+    }
+}
+
+/// Time goes on while pauses are in force, at any moment at which no control frame is under way.
+fn refreshed() -> Plan {
+    Plan {
+        timed: true,
+        ..round_trip(networks::chain(SMALL))
+    }
+}
+
+fn clcm(times: u8) -> Disturbance {
+    Disturbance {
+        times,
+        lose_clcm: true,
+        repeat: true,
+        ..Disturbance::default()
+    }
+}
+
+/// All cases.
+pub fn all() -> Vec<Case> {
+    let mut cases = pfc();
+    cases.extend(with_levels());
+    cases.extend(with_breaker());
+    cases
+}
+
+fn pfc() -> Vec<Case> {
+    let short = Plan {
+        slack: 2,
+        ..networks::chain(SMALL)
+    };
+    let mut forgetful = refreshed();
+    forgetful.faults.no_refresh = true;
+    let lost = Disturbance {
+        times: 1,
+        lose_pfc: true,
+        ..Disturbance::default()
+    };
+    let repeated = Disturbance {
+        times: 2,
+        repeat: true,
+        ..Disturbance::default()
+    };
+    vec![
+        Case::new(
+            "pfc-ring",
+            "PFC, three switches in a ring, one host each",
+            networks::ring(false, SMALL),
+            Verdict::Locks,
+        ),
+        Case::new(
+            "pfc-ring-2",
+            "the same with a second host, buffers of three frames",
+            sinks_at_once(at_once(networks::ring(true, WIDER))),
+            Verdict::Locks,
+        ),
+        Case::new(
+            "pfc-pair",
+            "PFC, two switches, a host at each sends to the other",
+            round_trip(networks::pair(1, WIDER)),
+            Verdict::Free,
+        ),
+        Case::new(
+            "pfc-pair-2",
+            "the same with two hosts at each",
+            round_trip(networks::pair(2, WIDER)),
+            Verdict::Free,
+        )
+        .large(),
+        Case::new(
+            "pfc-refresh",
+            "PFC, one link, pauses that run out unless refreshed",
+            refreshed(),
+            Verdict::Free,
+        ),
+        Case::new(
+            "pfc-repeated",
+            "the same, two PFC frames arrive twice",
+            losing(refreshed(), repeated),
+            Verdict::Free,
+        ),
+        Case::new(
+            "pfc-lost",
+            "the same, one PFC frame is lost",
+            losing(refreshed(), lost),
+            Verdict::Drops,
+        ),
+        Case::new(
+            "fault-refresh",
+            "FAULT: pauses are never refreshed",
+            forgetful,
+            Verdict::Drops,
+        ),
+        Case::new(
+            "fault-headroom",
+            "FAULT: headroom a frame short of the round trip",
+            short,
+            Verdict::Drops,
+        ),
+    ]
+}
+
+fn with_levels() -> Vec<Case> {
+    vec![
+        Case::new(
+            "levels-line",
+            "Levels, three switches in a line, transit meets local",
+            no_round_trip(networks::line(levels(&[1, 1], 0))),
+            Verdict::Free,
+        ),
+        Case::new(
+            "levels-line-2",
+            "the same with b_1 of two frames",
+            no_round_trip(networks::line(levels(&[2, 1], 0))),
+            Verdict::Free,
+        ),
+        Case::new(
+            "fault-equation-22",
+            "FAULT: round trip of a frame, Levels on arrival as printed",
+            networks::line(levels(&[2, 2], 1)),
+            Verdict::Starves,
+        ),
+        Case::new(
+            "levels-ring",
+            "Levels, the ring that locks under PFC",
+            at_once(networks::ring(false, levels(&[1, 1], 0))),
+            Verdict::Free,
+        ),
+        Case::new(
+            "levels-ring-2",
+            "the same with the second host, receivers prompt",
+            sinks_at_once(at_once(networks::ring(true, levels(&[1, 1], 0)))),
+            Verdict::Free,
+        ),
+        Case::new(
+            "levels-ring-2-slow",
+            "the same, receivers as slow as they like",
+            at_once(networks::ring(true, levels(&[1, 1], 0))),
+            Verdict::Free,
+        )
+        .large(),
+    ]
+}
+
+fn with_breaker() -> Vec<Case> {
+    let mut faulty = Plan {
+        // Without the fault all have a way out after 14.
+        horizon: Some(16),
+        ..breaker()
+    };
+    faulty.faults.release_without_frame = true;
+    vec![
+        Case::new(
+            "breaker",
+            "Deadlock Breaker, from every state in which the ring locks",
+            breaker(),
+            Verdict::Free,
+        )
+        .begin_in_locks(),
+        Case::new(
+            "breaker-lost",
+            "the same, any CLCM is lost or arrives twice",
+            losing(breaker(), clcm(1)),
+            Verdict::Free,
+        )
+        .begin_in_locks()
+        .large(),
+        Case::new(
+            "breaker-lost-2",
+            "the same, any two are lost or arrive twice",
+            losing(breaker(), clcm(2)),
+            Verdict::Free,
+        )
+        .begin_in_locks()
+        .large(),
+        Case::new(
+            "breaker-late",
+            "the same without loss, control planes up to a tick late",
+            Plan {
+                control_lag: 1,
+                ..breaker()
+            },
+            Verdict::Free,
+        )
+        .begin_in_locks()
+        .large(),
+        Case::new(
+            "fault-release",
+            "FAULT: a release makes no room for a frame; from the first lock",
+            faulty,
+            Verdict::Locks,
+        )
+        .begin_in_locks()
+        .first_of_them(),
+    ]
+}

@@ -1,0 +1,105 @@
+//! `weir-explore`: every order of events in small networks, and what can come of it.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{bail, Result};
+use clap::Parser;
+use weir_explore::cases::{self, Case, Size, Verdict};
+use weir_explore::explore::{explore, Outcome};
+
+/// Go through every order of receiving, sending, delivering, losing and repeating control frames, and of time, in
+/// small networks of real switch cores.
+#[derive(Debug, Parser)]
+#[command(name = "weir-explore", max_term_width = 100)]
+struct Cli {
+    /// Explore these cases; all small ones when none is named.
+    cases: Vec<String>,
+    /// Explore the large ones too. They take minutes and some gigabytes of memory.
+    #[arg(long)]
+    large: bool,
+    /// Print the shortest way to what is found.
+    #[arg(long)]
+    story: bool,
+    /// Name the cases and explore none.
+    #[arg(long)]
+    list: bool,
+    /// Stop a case after this many states.
+    #[arg(long, value_name = "STATES", default_value_t = 30_000_000)]
+    most: usize,
+}
+
+fn main() -> Result<ExitCode> {
+    let cli = Cli::parse();
+    let chosen = choose(&cli)?;
+    if cli.list {
+        for case in chosen {
+            println!("{:<20} {}", case.name, case.about);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!(
+        "{:<20} {:>9} {:>10} {:>8} {:>6} {:>7} {:>7}  {:<10} {:<10}",
+        "case", "states", "steps", "switches", "depth", "ticks", "time", "found", "expected"
+    );
+    let mut as_expected = true;
+    for case in chosen {
+        let begin = Instant::now();
+        let outcome = explore(&case, cli.most)?;
+        print_row(&case, &outcome, begin.elapsed().as_secs_f64());
+        if cli.story {
+            for line in &outcome.story {
+                println!("{line}");
+            }
+        }
+        as_expected &= outcome.verdict == case.expected;
+    }
+    if as_expected {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        eprintln!("what was found is not what was expected");
+        Ok(ExitCode::FAILURE)
+    }
+}
+
+fn choose(cli: &Cli) -> Result<Vec<Case>> {
+    let all = cases::all();
+    if let Some(name) = cli
+        .cases
+        .iter()
+        .find(|name| !all.iter().any(|case| case.name == **name))
+    {
+        bail!("no case `{name}`; `weir-explore --list --large` names them");
+    }
+    let wanted = |case: &Case| {
+        if cli.cases.is_empty() {
+            cli.large || case.size == Size::Small
+        } else {
+            cli.cases.iter().any(|name| name == case.name)
+        }
+    };
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+fn print_row(case: &Case, outcome: &Outcome, seconds: f64) {
+    let found = match (outcome.verdict, outcome.locked) {
+        (Verdict::Locks, locked) => format!("locks ({locked})"),
+        (verdict, _) => verdict.name().to_owned(),
+    };
+    let ticks = outcome
+        .ticks
+        .map_or_else(|| "-".to_owned(), |ticks| ticks.to_string());
+    println!(
+        "{:<20} {:>9} {:>10} {:>8} {:>6} {:>7} {:>6.1}s  {:<10} {:<10}",
+        case.name,
+        outcome.states,
+        outcome.transitions,
+        outcome.node_states,
+        outcome.depth,
+        ticks,
+        seconds,
+        found,
+        case.expected.name(),
+    );
+}

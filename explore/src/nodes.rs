@@ -1,0 +1,190 @@
+//! Every state that any switch was ever in, each once, and what every input made of it.
+//!
+//! The switches of a network share nothing but what crosses links, so that a state of the network is one number for
+//! each switch and what is under way. Each (state of a switch, input) is computed once, by the real core; the network's
+//! states, of which there are far more, are then put together from numbers.
+
+use std::collections::VecDeque;
+
+use crate::hashing::Table;
+use crate::node::{Frames, Input, Node, Output};
+use crate::plan::{Plan, PlanError};
+
+/// States that are kept beside those that always are: some 80 kB each.
+const KEPT_MAX: usize = 1500;
+/// One that is this many steps from the last that is always kept is always kept.
+const DISTANCE_MAX: u32 = 32;
+
+/// What the network needs to know of one state of a switch.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeView {
+    /// Bit p: the host at port p may not send.
+    pub pausing: u32,
+    /// Bit (ingress × destinations + destination): such frames are here.
+    pub held: u64,
+    /// How many frames are here.
+    pub held_count: u8,
+    /// Ticks that the oldest event has waited for the control plane, plus one; zero without any.
+    pub lag: u8,
+}
+
+/// All states of switches so far.
+#[derive(Debug)]
+pub struct Nodes<'a> {
+    plan: &'a Plan,
+    destinations: usize,
+    /// Numbers of states by digest.
+    known: Table<u128, u32>,
+    /// The states themselves; one that is not kept is made again from the one that it came from.
+    states: Vec<Option<Box<Node>>>,
+    /// By state: from which state it came by which input, and how many steps that is from one that is always kept.
+    origins: Vec<Option<(u32, Input, u32)>>,
+    /// States that are kept for now, the oldest first.
+    kept: VecDeque<u32>,
+    views: Vec<NodeView>,
+    done: Table<(u32, Input), (u32, Output)>,
+    /// Control frames by number.
+    pub frames: Frames,
+}
+
+impl<'a> Nodes<'a> {
+    /// No states yet.
+    pub fn new(plan: &'a Plan) -> Self {
+        let destinations = plan.nodes.iter().map(|node| node.routes.len()).max();
+        Self {
+            plan,
+            destinations: destinations.unwrap_or(1),
+            known: Table::default(),
+            states: Vec::new(),
+            origins: Vec::new(),
+            kept: VecDeque::new(),
+            views: Vec::new(),
+            done: Table::default(),
+            frames: Frames::default(),
+        }
+    }
+
+    /// The number of a state that no other led to.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::NoDigest`].
+    pub fn number(&mut self, node: Node) -> Result<u32, PlanError> {
+        self.number_from(node, None)
+    }
+
+    fn number_from(&mut self, node: Node, origin: Option<(u32, Input)>) -> Result<u32, PlanError> {
+        let digest = node.digest()?;
+        if let Some(number) = self.known.get(&digest) {
+            return Ok(*number);
+        }
+        let number = self.states.len() as u32;
+        let origin = origin.and_then(|(from, input)| {
+            let distance = self.origins[from as usize].map_or(0, |(_, _, distance)| distance) + 1;
+            (distance < DISTANCE_MAX).then_some((from, input, distance))
+        });
+        self.views.push(self.view_of(&node));
+        self.states.push(Some(Box::new(node)));
+        self.origins.push(origin);
+        self.known.insert(digest, number);
+        if origin.is_some() {
+            self.keep(number);
+        }
+        Ok(number)
+    }
+
+    fn keep(&mut self, number: u32) {
+        self.kept.push_back(number);
+        if self.kept.len() > KEPT_MAX {
+            if let Some(oldest) = self.kept.pop_front() {
+                self.states[oldest as usize] = None;
+            }
+        }
+    }
+
+    fn view_of(&self, node: &Node) -> NodeView {
+        let mut view = NodeView {
+            pausing: 0,
+            held: 0,
+            held_count: 0,
+            lag: node.control_lag().map_or(0, |ticks| ticks as u8 + 1),
+        };
+        for flow in &self.plan.flows {
+            view.pausing |= u32::from(node.is_pausing(flow.port)) << flow.port;
+        }
+        for (ingress, destination) in node.held() {
+            view.held_count += 1;
+            view.held |= 1 << self.queue(ingress, destination);
+        }
+        view
+    }
+
+    /// The number of a virtual queue within its switch.
+    pub fn queue(&self, ingress: u8, destination: u8) -> u32 {
+        u32::from(ingress) * self.destinations as u32 + u32::from(destination)
+    }
+
+    /// What `input` makes of the state `number`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Node::step`] and [`Node::digest`].
+    pub fn step(&mut self, number: u32, input: Input) -> Result<(u32, Output), PlanError> {
+        if let Some(done) = self.done.get(&(number, input)) {
+            return Ok(*done);
+        }
+        let mut node = self.node(number)?;
+        let output = node.step(self.plan, &mut self.frames, input)?;
+        let next = match output {
+            // A refused frame ends the search: what would come of it is not asked.
+            Output::Dropped(_) => number,
+            _ => self.number_from(node, Some((number, input)))?,
+        };
+        self.done.insert((number, input), (next, output));
+        Ok((next, output))
+    }
+
+    /// What is to be known of a state.
+    pub fn view(&self, number: u32) -> &NodeView {
+        &self.views[number as usize]
+    }
+
+    /// The state itself, made again where it was not kept.
+    ///
+    /// # Errors
+    ///
+    /// None that did not come when it was made first.
+    pub fn node(&mut self, number: u32) -> Result<Node, PlanError> {
+        let mut inputs = Vec::new();
+        let mut at = number;
+        let mut node = loop {
+            if let Some(node) = &self.states[at as usize] {
+                break Node::clone(node);
+            }
+            let Some((from, input, _)) = self.origins[at as usize] else {
+                return Err(PlanError::Lost(at));
+            };
+            inputs.push(input);
+            at = from;
+        };
+        let made_again = !inputs.is_empty();
+        for input in inputs.into_iter().rev() {
+            node.step(self.plan, &mut self.frames, input)?;
+        }
+        if made_again {
+            self.states[number as usize] = Some(Box::new(node.clone()));
+            self.keep(number);
+        }
+        Ok(node)
+    }
+
+    /// How many states there are.
+    pub fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// True before the first one.
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
+}

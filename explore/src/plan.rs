@@ -1,0 +1,249 @@
+//! What is explored: switches, links, hosts, and what may happen to them.
+
+use weir_core::config::{DetectorConfig, RouteConfig};
+use weir_core::control::{ControlConfig, LoopBreakerConfig, Policy};
+use weir_core::testing::Faults;
+use weir_core::{
+    BitRate, Budgets, Bytes, ClassConfig, ClassMode, ConfigError, Duration, MacAddress, Neighbour,
+    PortConfig, PortId, PortRole, PortSet, Priority, Quanta, SwitchConfig,
+};
+
+/// Frames are of this length: the longest that the switches take, and the shortest of Ethernet.
+pub const FRAME: Bytes = Bytes::new(60);
+/// What a frame is charged.
+pub const CELL: Bytes = Bytes::new(64);
+/// One step of time.
+pub const TICK: Duration = Duration::from_millis(1);
+/// What all frames are sent at.
+pub const PRIORITY: Priority = Priority::ALL[0];
+
+const RATE_MBIT: u64 = 1000;
+/// Just below four ticks at the rate, so that a pause is refreshed after two.
+const PAUSE: Quanta = Quanta(7812);
+
+/// How the lossless class treats congestion; amounts are frames.
+#[derive(Clone, Debug)]
+pub enum Mode {
+    /// PFC.
+    Pfc {
+        /// Pause from here on.
+        xoff: u64,
+        /// Resume at this.
+        xon: u64,
+        /// Room above `xoff`.
+        headroom: u64,
+    },
+    /// Protocol P.
+    Levels {
+        /// b_1 … b_D.
+        budgets: Vec<u64>,
+        /// rT.
+        reserve: u64,
+    },
+}
+
+/// One switch.
+#[derive(Clone, Debug)]
+pub struct NodePlan {
+    /// By port: what it faces.
+    pub ports: Vec<Facing>,
+    /// By destination: the port that it is behind.
+    pub routes: Vec<u8>,
+}
+
+/// What a port faces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Facing {
+    /// Another switch.
+    Switch,
+    /// A host that only sends.
+    Source,
+    /// A host that only receives, at once and for ever.
+    Sink,
+}
+
+/// One direction of a link between switches. The other direction is the plan's link with the ends changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkPlan {
+    /// Switch and port that send.
+    pub from: (usize, u8),
+    /// Switch and port that receive.
+    pub to: (usize, u8),
+}
+
+/// A host that sends to one destination.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowPlan {
+    /// The switch that it is at.
+    pub node: usize,
+    /// And the port.
+    pub port: u8,
+    /// Where to.
+    pub destination: u8,
+    /// How many frames; `None` for any number.
+    pub limit: Option<u8>,
+}
+
+/// What may happen to control frames between switches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Disturbance {
+    /// How often in all.
+    pub times: u8,
+    /// PFC frames may be lost, Feedback among them.
+    pub lose_pfc: bool,
+    /// CLCM messages may be lost.
+    pub lose_clcm: bool,
+    /// Both may arrive twice.
+    pub repeat: bool,
+}
+
+/// A network, and what may happen in it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The switches.
+    pub nodes: Vec<NodePlan>,
+    /// Both directions of each link.
+    pub links: Vec<LinkPlan>,
+    /// Hosts that send.
+    pub flows: Vec<FlowPlan>,
+    /// The lossless class.
+    pub mode: Mode,
+    /// Data frames that one direction of a link has under way at most. With 0 a frame arrives in the step that sends it.
+    pub wire: u8,
+    /// Data frames that a switch still sends after a PFC frame for it has become due on the other side. The round trip, for
+    /// which headroom and rT are made, is this and `wire` − 1 frames: the frame whose arrival makes a pause due is not under
+    /// way any more.
+    pub slack: u8,
+    /// PFC frames, Feedback among them, are sent and arrive in the step that makes them due.
+    pub prompt_control: bool,
+    /// Hosts that receive take each frame in the step that brings it to their port.
+    pub prompt_sinks: bool,
+    /// What can be sent or delivered, is before time goes on: a tick is long beside a frame.
+    pub busy: bool,
+    /// Switches do what is due by the clock in the step in which time goes on; control planes need not.
+    pub prompt_timers: bool,
+    /// Time goes on.
+    pub timed: bool,
+    /// What is done about deadlocks.
+    pub policy: Policy,
+    /// Ticks after which time stands still; `None` for never.
+    pub horizon: Option<u8>,
+    /// How many ticks late the control plane may be.
+    pub control_lag: u8,
+    /// What happens to control frames.
+    pub disturbance: Disturbance,
+    /// Faults on purpose.
+    pub faults: Faults,
+}
+
+impl Plan {
+    /// The address of a destination.
+    pub fn address(destination: u8) -> MacAddress {
+        MacAddress([2, 0, 0, 0, 1, destination])
+    }
+
+    /// The link in the other direction.
+    pub fn reverse(&self, link: usize) -> Option<usize> {
+        let LinkPlan { from, to } = self.links[link];
+        let reverse = LinkPlan { from: to, to: from };
+        self.links.iter().position(|other| *other == reverse)
+    }
+
+    /// The configuration of a switch.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::Budgets`] for none or too many; what is wrong beside that, the switch itself says.
+    pub fn switch_config(&self, node: usize) -> Result<SwitchConfig, PlanError> {
+        let frames = |count: u64| Bytes::new(count * CELL.get());
+        let lossy = ClassConfig::new(ClassMode::Lossy { buffer: CELL });
+        let mut classes = [lossy; 8];
+        classes[PRIORITY.index()].mode = match &self.mode {
+            Mode::Pfc {
+                xoff,
+                xon,
+                headroom,
+            } => ClassMode::Pfc {
+                xoff: frames(*xoff),
+                xon: frames(*xon),
+                headroom: frames(*headroom),
+            },
+            Mode::Levels { budgets, .. } => {
+                let budgets: Vec<_> = budgets.iter().map(|count| frames(*count)).collect();
+                ClassMode::Level {
+                    budgets: Budgets::new(&budgets).ok_or(PlanError::Budgets(budgets.len()))?,
+                    rules: weir_core::LevelRules::default(),
+                    xoff: frames(1),
+                    xon: Bytes::ZERO,
+                    headroom: frames(1),
+                }
+            }
+        };
+        let plan = &self.nodes[node];
+        let ports = plan.ports.iter().enumerate().map(|(index, facing)| {
+            let role = match facing {
+                Facing::Switch => PortRole::Fabric,
+                Facing::Source | Facing::Sink => PortRole::Edge,
+            };
+            let address = MacAddress([2, 0, 0, 0, 0x80 + node as u8, index as u8]);
+            PortConfig {
+                neighbour: Neighbour::Enhanced,
+                ..PortConfig::new(role, BitRate::from_mbit(RATE_MBIT), address)
+            }
+        });
+        let routes = plan.routes.iter().enumerate().map(|(destination, port)| {
+            RouteConfig::new(Self::address(destination as u8), vec![PortId::new(*port)])
+        });
+        let mut config = SwitchConfig::new(ports.collect(), classes, routes.collect());
+        config.cell = CELL;
+        config.frame_length_max = FRAME;
+        config.pause_time = PAUSE;
+        config.feedback_refresh = TICK.saturating_mul(2);
+        config.detector = (self.policy != Policy::Off).then(|| DetectorConfig {
+            detect: TICK.saturating_mul(4),
+        });
+        config.frame_count = config.frames_needed();
+        Ok(config)
+    }
+
+    /// The settings of a switch's control plane.
+    pub fn control_config(&self, node: usize) -> ControlConfig {
+        let ports = &self.nodes[node].ports;
+        let fabric = (0..ports.len()).filter(|port| ports[*port] == Facing::Switch);
+        ControlConfig {
+            policy: self.policy,
+            clcm_interval: TICK.saturating_mul(4),
+            release_period: TICK.saturating_mul(4),
+            release_extra: CELL,
+            loop_breaker: LoopBreakerConfig::default(),
+            port_count: ports.len(),
+            fabric_ports: fabric.filter_map(PortId::from_index).collect::<PortSet>(),
+        }
+    }
+}
+
+/// What cannot be explored.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Protocol P needs one budget at least.
+    #[error("{0} budgets: there may be 1 to 31")]
+    Budgets(usize),
+    /// The switch does not take its configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The budgets leave no room for the round trip.
+    #[error("a budget has no room for a frame and rT = {0} frames")]
+    Reserve(u64),
+    /// The switch is in a state that its digest does not look at.
+    #[error("switch {node} is in a state that has no digest")]
+    NoDigest {
+        /// Which switch.
+        node: usize,
+    },
+    /// Never: a state has an origin or is kept.
+    #[error("the state {0} of a switch cannot be made again")]
+    Lost(u32),
+    /// A host that only sends was sent data.
+    #[error("a frame left by a port of a host that only sends")]
+    DataToSource,
+}

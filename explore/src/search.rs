@@ -1,0 +1,273 @@
+//! Breadth first through all states of a network.
+
+use weir_core::testing::{Clock, Digest};
+use weir_core::{DropReason, Instant};
+
+use crate::hashing::Table;
+use crate::nodes::Nodes;
+use crate::plan::PlanError;
+use crate::world::{Action, Rules, Step, World, QUEUES_OF_NODE};
+
+/// How a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Every state that can be reached was.
+    Complete,
+    /// A lossless frame was dropped after `state`, by `action`.
+    Dropped {
+        /// The state before.
+        state: u32,
+        /// What happened.
+        action: Action,
+        /// The switch that dropped.
+        node: usize,
+        /// Why.
+        reason: DropReason,
+    },
+    /// There were more states than the limit.
+    TooMany,
+}
+
+/// What happens from one state to another.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// The state after.
+    pub to: u32,
+    /// Number of the action, with the queue that it serves.
+    pub label: u16,
+}
+
+/// What a label of an [`Edge`] stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Label {
+    /// What happens.
+    pub action: Action,
+    /// The virtual queue that a data frame leaves.
+    pub served: Option<u16>,
+}
+
+/// All states that can be reached, numbered in the order in which they were found, and all that can happen.
+#[derive(Debug)]
+pub struct Graph<'a> {
+    /// The network.
+    pub rules: Rules<'a>,
+    /// The switches' states.
+    pub nodes: Nodes<'a>,
+    /// How it ended.
+    pub end: End,
+    /// What edges do.
+    pub labels: Vec<Label>,
+    known: Table<u128, u32>,
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+    /// By state: where it was found from. Those that it began with have themselves.
+    parents: Vec<u32>,
+    /// By state: the first edge, and one more.
+    first_edge: Vec<u32>,
+    edges: Vec<Edge>,
+    /// By state: the depth.
+    depth: u32,
+    /// By state and switch: which virtual queues hold frames.
+    held: Vec<u64>,
+    /// By state: all frames have arrived.
+    empty: Vec<bool>,
+    /// Search ends at states without frames that hosts send none to any more.
+    stops_when_done: bool,
+}
+
+impl<'a> Graph<'a> {
+    /// Goes from `starts` to every state that can be reached, `most` at most.
+    ///
+    /// # Errors
+    ///
+    /// What of the plan cannot be explored.
+    pub fn explore(
+        rules: Rules<'a>,
+        nodes: Nodes<'a>,
+        starts: Vec<World>,
+        most: usize,
+    ) -> Result<Self, PlanError> {
+        let mut graph = Self {
+            stops_when_done: rules.plan().timed,
+            rules,
+            nodes,
+            end: End::Complete,
+            labels: Vec::new(),
+            known: Table::default(),
+            bytes: Vec::new(),
+            ends: vec![0],
+            parents: Vec::new(),
+            first_edge: vec![0],
+            edges: Vec::new(),
+            depth: 0,
+            held: Vec::new(),
+            empty: Vec::new(),
+        };
+        let mut label_numbers = Table::default();
+        for start in starts {
+            let own = graph.len() as u32;
+            graph.number(start, own);
+        }
+        let mut state = 0;
+        let mut level_end = graph.len() as u32;
+        let mut steps = Vec::new();
+        while (state as usize) < graph.len() {
+            if state == level_end {
+                graph.depth += 1;
+                level_end = graph.len() as u32;
+            }
+            graph.expand(state, &mut steps, &mut label_numbers)?;
+            if graph.end != End::Complete {
+                break;
+            }
+            if graph.len() > most {
+                graph.end = End::TooMany;
+                break;
+            }
+            state += 1;
+        }
+        // States that were not gone on from have no edges.
+        graph
+            .first_edge
+            .resize(graph.len() + 1, graph.edges.len() as u32);
+        Ok(graph)
+    }
+
+    fn expand(
+        &mut self,
+        state: u32,
+        steps: &mut Vec<Step>,
+        label_numbers: &mut Table<Label, u16>,
+    ) -> Result<(), PlanError> {
+        let Some(world) = self.world(state) else {
+            return Ok(());
+        };
+        let is_done = self.stops_when_done
+            && self.empty[state as usize]
+            && world.left.iter().all(|left| *left == 0);
+        if !is_done {
+            self.rules.steps(&mut self.nodes, &world, steps)?;
+            for step in steps.drain(..) {
+                if let Some((node, reason)) = step.dropped {
+                    self.end = End::Dropped {
+                        state,
+                        action: step.action,
+                        node,
+                        reason,
+                    };
+                    return Ok(());
+                }
+                let label = Label {
+                    action: step.action,
+                    served: step.served,
+                };
+                let labels = &mut self.labels;
+                let number = *label_numbers.entry(label).or_insert_with(|| {
+                    labels.push(label);
+                    (labels.len() - 1) as u16
+                });
+                let to = self.number(step.world, state);
+                self.edges.push(Edge { to, label: number });
+            }
+        }
+        self.first_edge.push(self.edges.len() as u32);
+        Ok(())
+    }
+
+    /// The number of a state, which is new if it was not known.
+    fn number(&mut self, world: World, parent: u32) -> u32 {
+        let begin = self.bytes.len();
+        world.encode(&mut self.bytes);
+        let mut digest = Digest::new(Clock::Stopped(Instant::ZERO));
+        for chunk in self.bytes[begin..].chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            digest.word(u64::from_le_bytes(word));
+        }
+        let next = self.parents.len() as u32;
+        let number = *self.known.entry(digest.finish()).or_insert(next);
+        if number != next {
+            self.bytes.truncate(begin);
+            return number;
+        }
+        self.ends.push(self.bytes.len() as u32);
+        self.parents.push(parent);
+        self.empty
+            .push(self.rules.frames_in(&self.nodes, &world) == 0);
+        let views = world.nodes.iter().map(|node| self.nodes.view(*node).held);
+        self.held.extend(views);
+        number
+    }
+
+    /// A state.
+    pub fn world(&self, state: u32) -> Option<World> {
+        let index = state as usize;
+        let range = self.ends[index] as usize..self.ends[index + 1] as usize;
+        World::decode(self.rules.plan(), self.bytes.get(range)?)
+    }
+
+    /// How many states were found.
+    pub fn len(&self) -> usize {
+        self.parents.len()
+    }
+
+    /// Never true: there is a first state.
+    pub fn is_empty(&self) -> bool {
+        self.parents.is_empty()
+    }
+
+    /// How many things can happen in all states together.
+    pub fn transitions(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// Steps on the shortest way to the state that is furthest away.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// What can happen in a state.
+    pub fn edges(&self, state: u32) -> &[Edge] {
+        let index = state as usize;
+        let range = self.first_edge[index] as usize..self.first_edge[index + 1] as usize;
+        &self.edges[range]
+    }
+
+    /// All frames have arrived.
+    pub fn is_drained(&self, state: u32) -> bool {
+        self.empty[state as usize]
+    }
+
+    /// A virtual queue, as in [`Step::served`], holds frames.
+    pub fn waits(&self, state: u32, queue: u16) -> bool {
+        let nodes = self.rules.plan().nodes.len();
+        let node = usize::from(queue) / QUEUES_OF_NODE as usize;
+        let bit = u32::from(queue) % QUEUES_OF_NODE;
+        self.held[state as usize * nodes + node] & (1 << bit) != 0
+    }
+
+    /// The shortest way to a state, first state first.
+    pub fn way_to(&self, state: u32) -> Vec<u32> {
+        let mut way = vec![state];
+        let mut at = state;
+        while self.parents[at as usize] != at {
+            at = self.parents[at as usize];
+            way.push(at);
+        }
+        way.reverse();
+        way
+    }
+
+    /// The states that can be reached from one, by way of which action, as [`Step`]s.
+    ///
+    /// # Errors
+    ///
+    /// None that did not come while exploring.
+    pub fn steps_from(&mut self, state: u32) -> Result<Vec<Step>, PlanError> {
+        let mut steps = Vec::new();
+        if let Some(world) = self.world(state) {
+            self.rules.steps(&mut self.nodes, &world, &mut steps)?;
+        }
+        Ok(steps)
+    }
+}

@@ -1,0 +1,131 @@
+//! Two states of a switch with one digest are one state: whatever is done to both, they answer alike.
+
+use std::collections::HashMap;
+
+use weir_core::random::SplitMix64;
+use weir_core::wire::mac_control::MacControl;
+use weir_core::wire::ControlFrame;
+use weir_core::Quanta;
+use weir_explore::cases;
+use weir_explore::node::{Frames, Input, Node};
+use weir_explore::plan::{Mode, Plan, PRIORITY};
+
+const WALKS: u64 = 12;
+const STEPS: usize = 200;
+const CONTINUATION: usize = 40;
+
+struct Walker<'a> {
+    plan: &'a Plan,
+    frames: Frames,
+    inputs: Vec<Input>,
+}
+
+impl<'a> Walker<'a> {
+    fn new(plan: &'a Plan, node: usize) -> Self {
+        let mut frames = Frames::default();
+        let quanta = match &plan.mode {
+            Mode::Pfc { .. } => vec![0, 7812],
+            Mode::Levels { budgets, .. } => (1..=1 + budgets.len() as u16).collect(),
+        };
+        let mut inputs = vec![Input::Timer, Input::ControlTimer, Input::Handle];
+        if plan.timed {
+            inputs.push(Input::Tick);
+        }
+        let ports = plan.nodes[node].ports.len() as u8;
+        for port in 0..ports {
+            for destination in 0..plan.nodes[node].routes.len() as u8 {
+                inputs.push(Input::Receive { port, destination });
+            }
+            inputs.push(Input::Transmit { port });
+            inputs.push(Input::Transmit { port });
+            for quanta in &quanta {
+                let mut times = [None; 8];
+                times[PRIORITY.index()] = Some(Quanta(*quanta));
+                let frame = frames.number(ControlFrame::Mac(MacControl::Pfc { times }));
+                inputs.push(Input::Control { port, frame });
+            }
+        }
+        Self {
+            plan,
+            frames,
+            inputs,
+        }
+    }
+
+    fn choose(&self, random: &mut SplitMix64) -> Input {
+        self.inputs[(random.next_u64() % self.inputs.len() as u64) as usize]
+    }
+
+    /// What a state says to a continuation, and the digests on its way.
+    fn answers(&mut self, mut node: Node, seed: u64) -> Vec<(String, u128)> {
+        let mut random = SplitMix64::new(seed);
+        let step = |_| {
+            let input = self.choose(&mut random);
+            let output = node.step(self.plan, &mut self.frames, input).unwrap();
+            (format!("{input:?} {output:?}"), node.digest().unwrap())
+        };
+        (0..CONTINUATION).map(step).collect()
+    }
+}
+
+/// Gives how many pairs of states that were reached by different ways were compared.
+fn compare(plan: &Plan, node: usize) -> usize {
+    let mut walker = Walker::new(plan, node);
+    let start = Node::new(plan, node).unwrap();
+    let mut known: HashMap<u128, (Node, usize)> = HashMap::new();
+    let mut compared = 0;
+    for walk in 0..WALKS {
+        let mut random = SplitMix64::new(walk);
+        let mut here = start.clone();
+        for _ in 0..STEPS {
+            let input = walker.choose(&mut random);
+            here.step(plan, &mut walker.frames, input).unwrap();
+            let digest = here.digest().unwrap();
+            let Some((other, times)) = known.get_mut(&digest) else {
+                known.insert(digest, (here.clone(), 0));
+                continue;
+            };
+            *times += 1;
+            if *times > 5 {
+                continue;
+            }
+            let other = other.clone();
+            let seed = random.next_u64();
+            let ours = walker.answers(here.clone(), seed);
+            assert_eq!(ours, walker.answers(other, seed), "walk {walk}");
+            compared += 1;
+        }
+    }
+    compared
+}
+
+fn plan_of(name: &str) -> Plan {
+    let mut found = cases::all().into_iter().filter(|case| case.name == name);
+    found.next().unwrap().plan
+}
+
+#[test]
+fn equal_digests_answer_alike_under_pfc() {
+    for name in ["pfc-ring-2", "pfc-refresh"] {
+        let compared = compare(&plan_of(name), 0);
+        assert!(compared > 100, "{name}: {compared} pairs");
+    }
+}
+
+#[test]
+fn equal_digests_answer_alike_with_levels() {
+    for (name, node) in [
+        ("levels-ring-2", 2),
+        ("levels-line-2", 1),
+        ("fault-equation-22", 1),
+    ] {
+        let compared = compare(&plan_of(name), node);
+        assert!(compared > 100, "{name}: {compared} pairs");
+    }
+}
+
+#[test]
+fn equal_digests_answer_alike_under_the_breaker() {
+    let compared = compare(&plan_of("breaker"), 1);
+    assert!(compared > 100, "{compared} pairs");
+}
