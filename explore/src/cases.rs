@@ -183,6 +183,14 @@ fn refreshed() -> Plan {
     }
 }
 
+fn pfc_lost(times: u8) -> Disturbance {
+    Disturbance {
+        times,
+        lose_pfc: true,
+        ..Disturbance::default()
+    }
+}
+
 fn clcm(times: u8) -> Disturbance {
     Disturbance {
         times,
@@ -207,11 +215,6 @@ fn pfc() -> Vec<Case> {
     };
     let mut forgetful = refreshed();
     forgetful.faults.no_refresh = true;
-    let lost = Disturbance {
-        times: 1,
-        lose_pfc: true,
-        ..Disturbance::default()
-    };
     let repeated = Disturbance {
         times: 2,
         repeat: true,
@@ -258,7 +261,7 @@ fn pfc() -> Vec<Case> {
         Case::new(
             "pfc-lost",
             "the same, one PFC frame is lost",
-            losing(refreshed(), lost),
+            losing(refreshed(), pfc_lost(1)),
             Verdict::Drops,
         ),
         Case::new(
@@ -295,6 +298,43 @@ fn with_levels() -> Vec<Case> {
             "FAULT: round trip of a frame, Levels on arrival as printed",
             networks::line(levels(&[2, 2], 1)),
             Verdict::Starves,
+        ),
+        Case::new(
+            "levels-lost",
+            "Levels, one link, one Feedback is lost",
+            losing(
+                Plan {
+                    timed: true,
+                    ..round_trip(networks::chain(levels(&[4], 3)))
+                },
+                pfc_lost(1),
+            ),
+            Verdict::Free,
+        ),
+        Case::new(
+            "levels-lost-2",
+            "the same, two are lost",
+            losing(
+                Plan {
+                    timed: true,
+                    ..round_trip(networks::chain(levels(&[6], 5)))
+                },
+                pfc_lost(2),
+            ),
+            Verdict::Free,
+        )
+        .large(),
+        Case::new(
+            "fault-reserve",
+            "FAULT: one is lost, and rT is a frame short of that",
+            losing(
+                Plan {
+                    timed: true,
+                    ..round_trip(networks::chain(levels(&[3], 2)))
+                },
+                pfc_lost(1),
+            ),
+            Verdict::Drops,
         ),
         Case::new(
             "levels-ring",

@@ -14,6 +14,9 @@ pub const FRAME: Bytes = Bytes::new(60);
 pub const CELL: Bytes = Bytes::new(64);
 /// One step of time.
 pub const TICK: Duration = Duration::from_millis(1);
+/// A quarter of a tick: a Feedback that restricts is told in each tick, counts for four without that, and one that restricts
+/// nothing is told every 25 at last. Longer times would only make more states of the same.
+const FEEDBACK_REFRESH: Duration = Duration::from_micros(250);
 /// What all frames are sent at.
 pub const PRIORITY: Priority = Priority::ALL[0];
 
@@ -198,7 +201,7 @@ impl Plan {
         config.cell = CELL;
         config.frame_length_max = FRAME;
         config.pause_time = PAUSE;
-        config.feedback_refresh = TICK.saturating_mul(2);
+        config.feedback_refresh = FEEDBACK_REFRESH;
         config.detector = (self.policy != Policy::Off).then(|| DetectorConfig {
             detect: TICK.saturating_mul(4),
         });

@@ -10,8 +10,11 @@ use weir_explore::cases;
 use weir_explore::node::{Frames, Input, Node};
 use weir_explore::plan::{Mode, Plan, PRIORITY};
 
-const WALKS: u64 = 12;
-const STEPS: usize = 200;
+const WALKS: u64 = 600;
+const STEPS: usize = 40;
+/// A walk does few different things, so that it comes by the same states by different ways.
+const INPUTS_OF_WALK: usize = 6;
+const KNOWN_MAX: usize = 2000;
 const CONTINUATION: usize = 40;
 
 struct Walker<'a> {
@@ -77,16 +80,21 @@ fn compare(plan: &Plan, node: usize) -> usize {
     for walk in 0..WALKS {
         let mut random = SplitMix64::new(walk);
         let mut here = start.clone();
+        let inputs: Vec<_> = (0..INPUTS_OF_WALK)
+            .map(|_| walker.choose(&mut random))
+            .collect();
         for _ in 0..STEPS {
-            let input = walker.choose(&mut random);
+            let input = inputs[(random.next_u64() % INPUTS_OF_WALK as u64) as usize];
             here.step(plan, &mut walker.frames, input).unwrap();
             let digest = here.digest().unwrap();
             let Some((other, times)) = known.get_mut(&digest) else {
-                known.insert(digest, (here.clone(), 0));
+                if known.len() < KNOWN_MAX {
+                    known.insert(digest, (here.clone(), 0));
+                }
                 continue;
             };
             *times += 1;
-            if *times > 5 {
+            if *times > 3 {
                 continue;
             }
             let other = other.clone();

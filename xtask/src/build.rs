@@ -117,6 +117,16 @@ pub fn simulator() -> Result<PathBuf> {
     Ok(target_directory().join("release/weir-sim"))
 }
 
+/// Builds the explorer, optimised; returns where it is.
+///
+/// # Errors
+///
+/// When it does not compile.
+pub fn explorer() -> Result<PathBuf> {
+    build(&["weir-explore"])?;
+    Ok(target_directory().join("release/weir-explore"))
+}
+
 /// Builds the daemon and what measures switches wire to wire, optimised; returns where the latter is.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! `cargo xtask`: set-up, the demo, the lab, the tests, fuzzing, the benchmark, the dashboards, the book, and the package.
+//! `cargo xtask`: set-up, the demo, the lab, the tests, the explorer, fuzzing, the benchmark, the dashboards, the book, and the package.
 #![forbid(unsafe_code)]
 
 mod book;
@@ -47,6 +47,8 @@ enum Command {
     Bench(BenchArguments),
     /// Run the simulator: `cargo xtask sim run scenarios/ring4.toml`, `cargo xtask sim help`.
     Sim(SimArguments),
+    /// Go through every order of events in small networks of real switches: `cargo xtask explore --story pfc-ring`.
+    Explore(ExploreArguments),
     /// Run what takes too long for the tests: Theorem 1 on ten thousand random networks, with and without faults; or real
     /// switches under faults for hours.
     #[command(after_help = SOAK_HELP)]
@@ -222,6 +224,17 @@ struct TestArguments {
     setup: SetupArguments,
     /// For the test runner.
     #[arg(last = true, value_name = "ARGUMENTS")]
+    arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+struct ExploreArguments {
+    /// For weir-explore.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGUMENTS"
+    )]
     arguments: Vec<OsString>,
 }
 
@@ -443,6 +456,10 @@ fn run(command: Command) -> Result<()> {
         Command::Sim(sim) => {
             let simulator = build::simulator()?;
             Err(build::replace_by(&simulator, &sim.arguments))
+        }
+        Command::Explore(explore) => {
+            let explorer = build::explorer()?;
+            Err(build::replace_by(&explorer, &explore.arguments))
         }
         Command::Soak(soak) => {
             let directory = soak
