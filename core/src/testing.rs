@@ -32,6 +32,8 @@ pub struct Faults {
     pub no_refresh: bool,
     /// A release makes no room for the frame of an MTU that it is to let in (CLCM paper, section 3.3).
     pub release_without_frame: bool,
+    /// The Level on arrival is that of equation (22) as it is printed, whatever Feedback let the frame out.
+    pub level_as_printed: bool,
 }
 
 /// 128 bits that stand for all that decides a state machine's future. Two states that mean the same give the same

@@ -208,6 +208,12 @@ pub fn all() -> Vec<Case> {
     cases
 }
 
+/// The same with the rule that the paper prints.
+fn as_printed(mut plan: Plan) -> Plan {
+    plan.faults.level_as_printed = true;
+    plan
+}
+
 fn pfc() -> Vec<Case> {
     let short = Plan {
         slack: 2,
@@ -296,8 +302,14 @@ fn with_levels() -> Vec<Case> {
         Case::new(
             "fault-equation-22",
             "FAULT: round trip of a frame, Levels on arrival as printed",
-            networks::line(levels(&[2, 2], 1)),
+            as_printed(networks::line(levels(&[2, 2], 1))),
             Verdict::Starves,
+        ),
+        Case::new(
+            "levels-line-round-trip",
+            "the same with the Level that the frame had",
+            networks::line(levels(&[2, 2], 1)),
+            Verdict::Free,
         ),
         Case::new(
             "levels-lost",

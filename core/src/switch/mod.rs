@@ -4,6 +4,7 @@ mod ages;
 mod aging;
 mod authentication;
 mod charges;
+mod choice;
 #[cfg(feature = "testing")]
 mod digest;
 mod echo;

@@ -366,36 +366,39 @@ impl PriorityTurn {
         };
     }
 
-    /// Chooses a priority whose next frame may leave. `length_of` gives the next frame's length in
-    /// bytes, `None` where nothing may leave. O(priorities).
+    /// Chooses a priority whose next frame may leave, beside those that the turn leaves or passes because
+    /// nothing may. `length_of` gives the next frame's length in bytes, `None` where nothing may leave.
+    /// O(priorities).
     pub(super) fn choose(
         &mut self,
         quantum_of: impl Fn(Priority) -> u64,
         length_of: impl Fn(Priority) -> Option<u32>,
-    ) -> Option<Priority> {
+    ) -> Option<(Priority, PrioritySet)> {
+        let mut passed = PrioritySet::default();
         for step in 0..PRIORITY_COUNT {
             let index = (self.current + step) % PRIORITY_COUNT;
             let priority = Priority::ALL[index];
             let Some(length) = length_of(priority).map(u64::from) else {
+                passed.insert(priority);
                 continue;
             };
             let deficit = &mut self.deficits[index];
             if step == 0 && *deficit >= length {
                 *deficit -= length;
-                return Some(priority);
+                return Some((priority, passed));
             }
             if step == 0 {
                 continue;
             }
             self.current = index;
             *deficit = (*deficit).min(quantum_of(priority)) + quantum_of(priority) - length;
-            return Some(priority);
+            return Some((priority, passed));
         }
         // Only the current one has something to send: a new turn for it.
         let priority = Priority::ALL[self.current];
         let length = u64::from(length_of(priority)?);
         self.deficits[self.current] = quantum_of(priority).saturating_sub(length);
-        Some(priority)
+        Some((priority, passed))
     }
 }
 
@@ -412,7 +415,7 @@ mod tests {
         let lengths = [Some(1500u32), None, None, Some(500), None, None, None, None];
         let mut bytes = [0u64; PRIORITY_COUNT];
         for _ in 0..5000 {
-            let priority = turn
+            let (priority, _) = turn
                 .choose(|p| weights[p.index()] * 1500, |p| lengths[p.index()])
                 .unwrap();
             bytes[priority.index()] += u64::from(lengths[priority.index()].unwrap());
@@ -432,12 +435,12 @@ mod tests {
             for (one, other, length) in steps {
                 let one = Priority::ALL[usize::from(one)];
                 let waits = |p: Priority| (p == one || Some(p.get()) == other).then_some(length);
-                let chosen = long.choose(quantum, waits);
+                let chosen = long.choose(quantum, waits).map(|(chosen, _)| chosen);
                 if other.is_none_or(|other| other == one.get()) {
                     short.take_alone(one, || quantum(one), u64::from(length));
                     prop_assert_eq!(chosen, Some(one));
                 } else {
-                    prop_assert_eq!(chosen, short.choose(quantum, waits));
+                    prop_assert_eq!(chosen, short.choose(quantum, waits).map(|(chosen, _)| chosen));
                 }
                 prop_assert_eq!((long.current, long.deficits), (short.current, short.deficits));
             }
@@ -449,7 +452,7 @@ mod tests {
         let mut turn = PriorityTurn::default();
         for _ in 0..10 {
             let choice = turn.choose(|_| 1500, |p| (p.get() == 5).then_some(1400));
-            assert_eq!(choice, Priority::new(5));
+            assert_eq!(choice.map(|(chosen, _)| chosen), Priority::new(5));
         }
         assert_eq!(turn.choose(|_| 1500, |_| None), None);
     }

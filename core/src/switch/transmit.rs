@@ -1,6 +1,7 @@
 //! Frames out: control first, then what the shaper, the pauses and the turns allow.
 
 use super::authentication::Authentication;
+use super::choice::{self, Offer};
 use super::echo::EchoState;
 use super::ingress::PauseChange;
 use super::levels::ShareId;
@@ -158,20 +159,16 @@ fn choose_among(
     port: PortId,
     state: &mut Port,
 ) -> Option<(Priority, Departure)> {
-    let sendable = state.sendable(now);
-    let mut gates = [Gate::Shut; PRIORITY_COUNT];
-    for priority in sendable.iter() {
-        gates[priority.index()] = state.gate(priority);
-    }
-    let length_of = |priority: Priority| {
-        let gate = gates[priority.index()];
-        let waits = sendable.contains(priority);
-        waits.then(|| queues.next_length(port, priority, gate))?
+    let mut offer = Offer {
+        waiting: state.waiting,
+        sendable: state.sendable(now),
+        gates: [Gate::Shut; PRIORITY_COUNT],
     };
+    for priority in state.waiting.iter() {
+        offer.gates[priority.index()] = state.gate(priority);
+    }
     let quantum_of = |priority| quantum_bytes(config, priority);
-    let priority = state.turn.choose(quantum_of, length_of)?;
-    let departure = queues.pop(port, priority, gates[priority.index()])?;
-    Some((priority, departure))
+    choice::take_next(queues, &mut state.turn, port, &offer, quantum_of)
 }
 
 impl Port {

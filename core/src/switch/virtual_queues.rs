@@ -2,8 +2,9 @@
 //!
 //! A frame waits in the virtual queue of its (egress, priority, ingress, destination). An egress takes
 //! turns between the Levels that may leave, a Level between ingress ports (lanes), and a lane between its
-//! destinations, lanes and destinations by deficit round robin. The choice is O(1) however many queues
-//! and Levels there are, and every frame that may leave is reached: no livelock.
+//! destinations, lanes and destinations by deficit round robin. Levels that the turns have passed over while
+//! they were held go first when they may ([`owed`]). The choice is O(1) in the number of queues, and every frame
+//! that may leave again and again is reached within a bound: no livelock.
 //!
 //! Turns between ingress ports come before those between destinations because a deadlock experiment must
 //! not depend on how many destinations a neighbour has: with one shared FIFO even an uncongested ring
@@ -11,6 +12,7 @@
 
 mod backlog;
 mod lone;
+mod owed;
 mod queries;
 mod slab;
 
@@ -20,6 +22,7 @@ use crate::frame::FrameHandle;
 use crate::level::Level;
 use crate::units::{PortId, Priority, PRIORITY_COUNT};
 use lone::{LevelTurn, Lone};
+use owed::{By, Since, NEVER};
 use slab::QueueSlab;
 
 pub(super) use backlog::Backlog;
@@ -54,7 +57,7 @@ impl Group {
         self.lanes.remove(lanes, lane_index as u32);
         self.lane_count -= 1;
         if self.lane_count == 0 {
-            turn.waiting &= !(1 << level.get());
+            turn.note_empty(level);
         }
     }
 }
@@ -81,6 +84,10 @@ pub(super) struct VirtualQueues {
     levels: Vec<LevelTurn>,
     /// By (egress, priority, Level).
     groups: Vec<Group>,
+    /// Of those groups that are owed a frame: since when.
+    owed_since: Vec<Since>,
+    /// How often anybody became owed.
+    passes: Since,
     /// By (egress, priority, Level, ingress).
     lanes: Vec<Lane>,
     queues: QueueSlab,
@@ -156,6 +163,8 @@ impl VirtualQueues {
             groups_of_egress,
             levels: vec![LevelTurn::default(); port_count * PRIORITY_COUNT],
             groups: vec![group; group_count],
+            owed_since: vec![NEVER; group_count],
+            passes: NEVER,
             lanes: vec![lane; group_count * port_count],
             // A queue exists only while it holds a frame, so there are never more queues than frames.
             queues: QueueSlab::new(node_count),
@@ -279,7 +288,9 @@ impl VirtualQueues {
             if lone.handle != handle {
                 return None;
             }
-            self.levels[level_turn_index(place.egress, place.priority)].withdraw();
+            let turn = &mut self.levels[level_turn_index(place.egress, place.priority)];
+            turn.withdraw();
+            turn.owed = 0;
             self.nodes.unreserve();
             return Some(lone.length_bytes());
         }
@@ -319,12 +330,30 @@ impl VirtualQueues {
 
     #[inline(never)]
     fn pop_queued(&mut self, egress: PortId, priority: Priority, gate: Gate) -> Option<Departure> {
-        let gate = self.settled(egress, priority, gate);
-        let (level, lane_index) = self.choose_lane(egress, priority, gate)?;
+        let turn = &self.levels[level_turn_index(egress, priority)];
+        if gate != Gate::ALL || turn.owes() {
+            return self.pop_beside_held(egress, priority, gate);
+        }
+        let level = turn.choose(Level::ZERO)?;
+        let group = &self.groups[self.group_index(egress, priority, level)];
+        let lane_index = group.lanes.head() as usize;
+        self.take(egress, priority, level, lane_index, By::Turns)
+    }
+
+    /// Takes the frame of a lane whose turn it is within the lane.
+    #[inline(always)]
+    fn take(
+        &mut self,
+        egress: PortId,
+        priority: Priority,
+        level: Level,
+        lane_index: usize,
+        by: By,
+    ) -> Option<Departure> {
         let group_index = self.group_index(egress, priority, level);
         let group = self.groups.get_mut(group_index)?;
         let turn = self.levels.get_mut(level_turn_index(egress, priority))?;
-        if !matches!(gate, Gate::OnlyFrom(..)) {
+        if by == By::Turns {
             turn.begin(level, group.lane_count);
         }
         let lane = self.lanes.get_mut(lane_index)?;
@@ -336,13 +365,14 @@ impl VirtualQueues {
         group.backlog -= frame;
         lane.frame_count -= 1;
         let was_head = group.lanes.head() as usize == lane_index;
+        let ends_turns = was_head && by != By::Debt;
 
         // What is left of a turn is of no use to a queue or a lane that is empty: it comes back with nothing.
         if lane.frame_count == 0 {
             lane.queues = Turns::EMPTY;
             self.queues.release(queue_index);
             group.remove_lane(&mut self.lanes, lane_index, turn, level);
-            if was_head {
+            if ends_turns {
                 turn.end_of_lane();
             }
         } else {
@@ -365,7 +395,9 @@ impl VirtualQueues {
                 let next = self.nodes.front_length(&first.frames)?;
                 if deficit < u64::from(next) {
                     group.lanes.rotate(&mut self.lanes);
-                    turn.end_of_lane();
+                    if ends_turns {
+                        turn.end_of_lane();
+                    }
                 }
             }
         }
@@ -374,44 +406,6 @@ impl VirtualQueues {
             length_bytes,
             ingress: PortId::new((lane_index - group_index * self.port_count) as u8),
         })
-    }
-
-    /// What `gate` amounts to with the frames that wait now; never [`Gate::FirstFrom`].
-    #[inline(always)]
-    fn settled(&self, egress: PortId, priority: Priority, gate: Gate) -> Gate {
-        match gate {
-            Gate::FirstFrom(ingress, from)
-                if self.highest_from(egress, priority, ingress, from).is_some() =>
-            {
-                Gate::OnlyFrom(ingress, from)
-            }
-            Gate::FirstFrom(_, from) => Gate::FromLevel(from),
-            gate => gate,
-        }
-    }
-
-    /// The Level whose turn it is among those that may leave.
-    fn choose_level(&self, egress: PortId, priority: Priority, gate: Gate) -> Option<Level> {
-        let Gate::FromLevel(from) = gate else {
-            return None;
-        };
-        self.levels[level_turn_index(egress, priority)].choose(from)
-    }
-
-    #[inline(always)]
-    fn choose_lane(
-        &self,
-        egress: PortId,
-        priority: Priority,
-        gate: Gate,
-    ) -> Option<(Level, usize)> {
-        if let Gate::OnlyFrom(ingress, from) = gate {
-            let level = self.highest_from(egress, priority, ingress, from)?;
-            return Some((level, self.lane_index(egress, priority, level, ingress)));
-        }
-        let level = self.choose_level(egress, priority, gate)?;
-        let group = &self.groups[self.group_index(egress, priority, level)];
-        Some((level, group.lanes.head() as usize))
     }
 
     /// The frame that waits alone at an (egress, priority), if it is one of `place`.

@@ -170,7 +170,8 @@ fn only_levels_from_the_gate_on_leave_and_all_of_them_take_turns() {
     assert_eq!(restricted, [10, 30, 11, 31]);
     assert_eq!(take(from(2)), Some(32));
     let all: Vec<_> = (0..6).map(|_| take(ALL).unwrap()).collect();
-    assert_eq!(all, [0, 12, 33, 1, 13, 2]);
+    // Levels 0 and 1 were held while others left: one frame of each goes first, then the turns.
+    assert_eq!(all, [0, 12, 1, 13, 33, 2]);
     assert_eq!(take(from(1)), None);
     assert_eq!(take(ALL), Some(3));
     assert_eq!(take(ALL), None);

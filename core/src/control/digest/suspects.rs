@@ -43,6 +43,9 @@ impl Suspect {
             mastership: _,
             passed_on: _,
             passed_on_next: _,
+            stays_out: _,
+            stay_out: _,
+            last_election: _,
             // For reports.
             is_answered: _,
             is_reported_unanswered: _,

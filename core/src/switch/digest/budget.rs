@@ -1,6 +1,6 @@
 //! What a Receiving Queue's future depends on.
 
-use super::Budget;
+use super::{Budget, Loan};
 use crate::testing::Digest;
 
 impl Budget {
@@ -8,6 +8,8 @@ impl Budget {
     pub(in crate::switch) fn digest(&self, digest: &mut Digest) {
         let Self {
             closed,
+            barred,
+            loan,
             stored,
             reserve,
             depth,
@@ -20,6 +22,15 @@ impl Budget {
             least: _,
         } = self;
         digest.word(*closed);
+        digest.word(*barred);
+        match loan {
+            Loan::None => digest.word(0u8),
+            Loan::Draining => digest.word(1u8),
+            Loan::Active(until) => {
+                digest.word(2u8);
+                digest.due(*until);
+            }
+        }
         digest.word(reserve.get());
         for bytes in stored.iter().take(depth.index()) {
             digest.word(bytes.get());

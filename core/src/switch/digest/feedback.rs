@@ -1,6 +1,7 @@
 //! What Transmit Feedback on its way depends on.
 
 use super::{FeedbackReceived, FeedbackSent, EAGER_REFRESHES, EARLY_REPEATS};
+use crate::level::Level;
 use crate::testing::Digest;
 
 impl FeedbackSent {
@@ -30,8 +31,10 @@ impl FeedbackReceived {
         let Self {
             feedback,
             expires_at,
+            once_followed,
         } = self;
         digest.word(feedback.get());
         digest.due(*expires_at);
+        digest.word(once_followed.map_or(u8::MAX, Level::get));
     }
 }

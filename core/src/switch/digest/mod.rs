@@ -29,12 +29,14 @@ impl Switch {
         for (id, port) in ids.zip(&self.ports) {
             self.digest_port(&mut digest, id, port);
         }
+        // Without learning an entry is that of all ingress ports.
+        let any = PortId::new(0);
         let entries = self.levels.iter().map(|entry| {
             let mut part = Digest::new(clock);
             part.word(entry.priority.get());
             part.word(entry.destination.to_u64());
             part.word(entry.level.get());
-            if let Some(id) = self.levels.find(entry.priority, entry.destination) {
+            if let Some(id) = self.levels.find(entry.priority, entry.destination, any) {
                 // Their order is that of a lift.
                 for share in self.levels.shares(id) {
                     part.word(share.ingress.get());
@@ -83,6 +85,7 @@ impl Switch {
         for message in &port.clcm_queue {
             digest.text(&(message.priority(), message.phase(), message.hops()));
         }
+        self.queues.digest_owed(digest, id, self.lossless.iter());
         port.shaper.digest(digest);
         port.pause_received.digest(digest, self.lossless.iter());
         digest.word(port.turn.current as u64);
@@ -98,6 +101,7 @@ impl Switch {
                 received,
                 sent,
                 budget,
+                told,
                 obeys: _,
                 repeat_after: _,
                 // Grants are not looked at.
@@ -107,6 +111,7 @@ impl Switch {
             received.digest(digest);
             sent.digest(digest);
             budget.digest(digest);
+            told.digest(digest);
         }
     }
 

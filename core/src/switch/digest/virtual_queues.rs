@@ -1,5 +1,6 @@
 //! Which frames wait and whose turn it is.
 
+use super::owed::NEVER;
 use super::{level_turn_index, VirtualQueues};
 use crate::level::{Level, LEVEL_MAX};
 use crate::switch::turns::Turner;
@@ -7,6 +8,30 @@ use crate::testing::Digest;
 use crate::units::{PortId, Priority};
 
 impl VirtualQueues {
+    /// Who of an egress has been passed over, and in which order.
+    pub(in crate::switch) fn digest_owed(
+        &self,
+        digest: &mut Digest,
+        egress: PortId,
+        priorities: impl Iterator<Item = Priority>,
+    ) {
+        let mut owed = Vec::new();
+        for priority in priorities {
+            let turn = &self.levels[level_turn_index(egress, priority)];
+            let first = self.group_index(egress, priority, Level::ZERO);
+            let levels = (0..=LEVEL_MAX).filter(|level| turn.owed & (1 << level) != 0);
+            owed.extend(levels.map(|level| (self.owed_since[first + level], priority, level)));
+            if turn.named_since != NEVER {
+                owed.push((turn.named_since, priority, usize::MAX));
+            }
+        }
+        owed.sort_unstable();
+        for (_, priority, level) in owed {
+            digest.word(priority.get());
+            digest.word(level as u64);
+        }
+    }
+
     /// Frames count by length, ingress and destination: their handles are the caller's.
     pub(in crate::switch) fn digest(
         &self,

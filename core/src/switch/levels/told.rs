@@ -15,6 +15,7 @@ const HEARD_OF: usize = 3;
 /// The frame had at least the lowest Level that counts, and one more is what it may get here without breaking
 /// lemma 1.
 #[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Told {
     /// The lowest Feedback that counts.
     lowest: Level,
@@ -92,6 +93,10 @@ impl Told {
         self.known_until = self.until[lowest];
     }
 }
+
+#[cfg(feature = "testing")]
+#[path = "../digest/told.rs"]
+mod digest;
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@
 
 use core::num::NonZeroU32;
 
+use super::owed::{Since, NEVER};
 use super::{Departure, Gate};
 use crate::frame::FrameHandle;
 use crate::level::Level;
@@ -28,10 +29,14 @@ pub(super) struct Lone {
 pub(super) struct LevelTurn {
     /// Bit i: frames wait at Level i.
     pub(super) waiting: u32,
+    /// Bit i: Level i waits and was passed over.
+    pub(super) owed: u32,
     /// Turns of lanes that the current Level has left.
     lane_turns: u32,
     /// The frame that waits, where it is the only one and in no virtual queue.
     pub(super) lone: Option<Lone>,
+    /// Since when the port that a release names has been passed over; [`NEVER`] if it was not.
+    pub(super) named_since: Since,
     current: u8,
 }
 
@@ -75,6 +80,37 @@ impl Lone {
 }
 
 impl LevelTurn {
+    /// Whether anybody was.
+    #[inline(always)]
+    pub(super) fn owes(&self) -> bool {
+        self.owed != 0 || self.named_since != NEVER
+    }
+
+    /// The Levels from `from` on that were passed over.
+    #[inline(always)]
+    pub(super) fn owed_from(&self, from: Level) -> u32 {
+        self.owed & (u32::MAX << from.get())
+    }
+
+    /// A frame of `level` leaves through a settled gate: it is owed no more. True if it was not, and leaves by turns.
+    #[inline(always)]
+    pub(super) fn settle(&mut self, level: Level, gate: Gate) -> bool {
+        if let Gate::OnlyFrom(..) = gate {
+            return core::mem::take(&mut self.named_since) == NEVER;
+        }
+        let bit = 1 << level.get();
+        let by_turns = self.owed & bit == 0;
+        self.owed &= !bit;
+        by_turns
+    }
+
+    /// No frame waits at `level` any more.
+    #[inline(always)]
+    pub(super) fn note_empty(&mut self, level: Level) {
+        self.waiting &= !(1 << level.get());
+        self.owed &= self.waiting;
+    }
+
     /// The Level whose turn it is among those from `from` on.
     pub(super) fn choose(&self, from: Level) -> Option<Level> {
         let eligible = self.waiting & (u32::MAX << from.get());
@@ -107,7 +143,12 @@ impl LevelTurn {
     /// What the next choices depend on.
     #[cfg(feature = "testing")]
     pub(super) fn digest(&self, digest: &mut crate::testing::Digest) {
-        for word in [self.waiting, self.lane_turns, u32::from(self.current)] {
+        for word in [
+            self.waiting,
+            self.owed,
+            self.lane_turns,
+            u32::from(self.current),
+        ] {
             digest.word(word);
         }
         digest.word(self.lone.is_some());
@@ -123,10 +164,11 @@ impl LevelTurn {
     #[inline]
     pub(super) fn park(&mut self, lone: Lone) {
         self.waiting = 1 << lone.level.get();
+        self.owed &= self.waiting;
         self.lone = Some(lone);
     }
 
-    /// Takes the lone frame out without a turn.
+    /// Takes the lone frame out without a turn. What it was owed stands, for when it comes back in a queue.
     pub(super) fn withdraw(&mut self) -> Option<Lone> {
         let lone = self.lone.take()?;
         self.waiting = 0;
@@ -137,12 +179,12 @@ impl LevelTurn {
     #[inline(always)]
     pub(super) fn release(&mut self, lone: Lone, gate: Gate) -> Option<Departure> {
         match gate {
-            Gate::FromLevel(from) if lone.level >= from => self.begin(lone.level, 1),
-            gate => self.begin_through(gate, &lone)?,
+            Gate::FromLevel(from) if lone.level >= from => self.turn_of_lone(lone.level),
+            gate => self.turn_through(gate, &lone)?,
         }
-        self.end_of_lane();
         self.lone = None;
         self.waiting = 0;
+        self.owed = 0;
         Some(Departure {
             handle: lone.handle,
             length_bytes: lone.length_bytes(),
@@ -150,14 +192,26 @@ impl LevelTurn {
         })
     }
 
-    /// The beginning of [`release`](Self::release) through a gate that names a port. `None` if it lets nothing out.
-    #[cold]
-    fn begin_through(&mut self, gate: Gate, lone: &Lone) -> Option<()> {
-        let passes = lone.passes(gate);
-        let is_named = matches!(gate, Gate::OnlyFrom(from, _) | Gate::FirstFrom(from, _) if from == lone.ingress);
-        if passes && !is_named {
-            self.begin(lone.level, 1);
+    /// The whole turn of a frame that waits alone, unless it is owed.
+    #[inline(always)]
+    fn turn_of_lone(&mut self, level: Level) {
+        if self.owed == 0 {
+            self.begin(level, 1);
+            self.end_of_lane();
         }
-        passes.then_some(())
+    }
+
+    /// The turn of [`release`](Self::release) through a gate that names a port. `None` if it lets nothing out.
+    #[cold]
+    fn turn_through(&mut self, gate: Gate, lone: &Lone) -> Option<()> {
+        if !lone.passes(gate) {
+            return None;
+        }
+        if !gate.names(lone.ingress) {
+            self.turn_of_lone(lone.level);
+        } else if self.settle(lone.level, Gate::OnlyFrom(lone.ingress, lone.level)) {
+            self.end_of_lane();
+        }
+        Some(())
     }
 }

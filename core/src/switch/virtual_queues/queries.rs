@@ -1,4 +1,4 @@
-//! What waits, for those who only look.
+//! What waits and what leaves next, for those who only look.
 
 use super::lone::LevelTurn;
 use super::{level_turn_index, Backlog, Gate, VirtualQueues};
@@ -170,5 +170,52 @@ impl VirtualQueues {
         let queue = self.lanes.get(lane_index)?.queues.head();
         self.nodes
             .front_length(&self.queues.all.get(queue as usize)?.frames)
+    }
+
+    /// What `gate` amounts to with the frames that wait now; never [`Gate::FirstFrom`].
+    #[inline(always)]
+    pub(super) fn settled(&self, egress: PortId, priority: Priority, gate: Gate) -> Gate {
+        match gate {
+            Gate::FirstFrom(ingress, from)
+                if self.highest_from(egress, priority, ingress, from).is_some() =>
+            {
+                Gate::OnlyFrom(ingress, from)
+            }
+            Gate::FirstFrom(_, from) => Gate::FromLevel(from),
+            gate => gate,
+        }
+    }
+
+    /// The Level that is owed a frame, or whose turn it is, among those that may leave.
+    pub(super) fn choose_level(
+        &self,
+        egress: PortId,
+        priority: Priority,
+        gate: Gate,
+    ) -> Option<Level> {
+        let Gate::FromLevel(from) = gate else {
+            return None;
+        };
+        let turn = &self.levels[level_turn_index(egress, priority)];
+        match turn.owed_from(from) {
+            0 => turn.choose(from),
+            owed => Level::new(self.longest_owed(egress, priority, owed)),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn choose_lane(
+        &self,
+        egress: PortId,
+        priority: Priority,
+        gate: Gate,
+    ) -> Option<(Level, usize)> {
+        if let Gate::OnlyFrom(ingress, from) = gate {
+            let level = self.highest_from(egress, priority, ingress, from)?;
+            return Some((level, self.lane_index(egress, priority, level, ingress)));
+        }
+        let level = self.choose_level(egress, priority, gate)?;
+        let group = &self.groups[self.group_index(egress, priority, level)];
+        Some((level, group.lanes.head() as usize))
     }
 }

@@ -1,0 +1,404 @@
+//! The choice against a slow model of the rule, under an adversary that sees the model's state and holds back
+//! whatever keeps others waiting. Whoever waits has its turn within the bound of `virtual_queues/owed.rs`.
+
+use std::collections::VecDeque;
+
+use super::*;
+use crate::frame::FrameHandle;
+use crate::level::Level;
+use crate::random::SplitMix64;
+use crate::switch::virtual_queues::Place;
+
+const EGRESS: PortId = PortId::new(0);
+/// Longest frame, and every frame: a turn of an ingress port is one frame.
+const LENGTH: u32 = 1500;
+/// Priorities in use: number, highest Level and weight.
+const CLASSES: [(usize, u8, u64); 3] = [(1, 0, 1), (3, 2, 2), (6, 3, 1)];
+/// Ingress ports, 1 and up.
+const LANES: u64 = 2;
+/// The port that a release names.
+const NAMED: u8 = 1;
+/// Stands for a Level in a pair of what a release names.
+const NAMED_LEVEL: u8 = 99;
+
+/// n: one pair for each Level of each priority, and one for a release.
+const PAIRS: u64 = 1 + 3 + 4 + 1;
+/// L: other Levels of a priority, one turn each.
+const LEVEL_TURNS: u64 = 3 * LANES;
+/// P: the other priorities, at most two quanta each.
+const PRIORITY_TURNS: u64 = 2 * (2 + 1);
+const BY_TURNS: u64 = LEVEL_TURNS + (LEVEL_TURNS + 1) * PRIORITY_TURNS;
+const BOUND: u64 = PAIRS * (BY_TURNS + 2);
+
+type Pair = (usize, u8);
+
+/// What the neighbour and the releases let out.
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    paused: [bool; PRIORITY_COUNT],
+    gates: [Gate; PRIORITY_COUNT],
+}
+
+/// Everything in plain lists.
+#[derive(Clone, Default)]
+struct Model {
+    /// By priority and Level: ingress ports in the order of their turns, with their frames.
+    lanes: [[VecDeque<(u8, VecDeque<u32>)>; 4]; PRIORITY_COUNT],
+    /// By priority: the Level that has the turn, and what is left of it.
+    level_turns: [(u8, usize); PRIORITY_COUNT],
+    /// The priority that has the turn, and what each has left in frames.
+    current: usize,
+    left: [u64; PRIORITY_COUNT],
+    /// Longest first.
+    owed: Vec<Pair>,
+}
+
+impl Model {
+    fn push(&mut self, priority: usize, level: u8, ingress: u8, frame: u32) {
+        let lanes = &mut self.lanes[priority][usize::from(level)];
+        match lanes.iter_mut().find(|lane| lane.0 == ingress) {
+            Some((_, frames)) => frames.push_back(frame),
+            None => lanes.push_back((ingress, [frame].into())),
+        }
+    }
+
+    fn waiting(&self, priority: usize) -> Vec<u8> {
+        let waits = |level: &u8| !self.lanes[priority][usize::from(*level)].is_empty();
+        (0..4).filter(waits).collect()
+    }
+
+    /// Pairs that may leave.
+    fn eligible(&self, priority: usize, rules: &Rules) -> Vec<Pair> {
+        if rules.paused[priority] {
+            return Vec::new();
+        }
+        let named = self.lanes[priority][0].iter().any(|lane| lane.0 == NAMED);
+        match rules.gates[priority] {
+            Gate::FirstFrom(..) | Gate::OnlyFrom(..) if named => vec![(priority, NAMED_LEVEL)],
+            Gate::OnlyFrom(..) | Gate::Shut => Vec::new(),
+            Gate::FirstFrom(..) => self.pairs(priority, 0),
+            Gate::FromLevel(from) => self.pairs(priority, from.get()),
+        }
+    }
+
+    fn pairs(&self, priority: usize, from: u8) -> Vec<Pair> {
+        let levels = self.waiting(priority).into_iter();
+        let may_leave = levels.filter(|level| *level >= from);
+        may_leave.map(|level| (priority, level)).collect()
+    }
+
+    fn owe(&mut self, pair: Pair) {
+        if !self.owed.contains(&pair) {
+            self.owed.push(pair);
+        }
+    }
+
+    /// The frame that leaves, and its pair.
+    fn next(&mut self, rules: &Rules) -> Option<(u32, Pair)> {
+        let eligible: Vec<Vec<Pair>> = (0..PRIORITY_COUNT)
+            .map(|priority| self.eligible(priority, rules))
+            .collect();
+        let may_leave = |pair: &&Pair| eligible[pair.0].contains(pair);
+        if let Some(&pair) = self.owed.iter().find(may_leave) {
+            self.owed.retain(|other| *other != pair);
+            return Some((self.take(pair), pair));
+        }
+        let priority = self.turn_of_priorities(&eligible, rules)?;
+        let pair = self.turn_of_levels(priority, &eligible[priority]);
+        let held: Vec<u8> = if pair.1 == NAMED_LEVEL {
+            let others = self.lanes[priority][0].len() > 1;
+            others.then_some(0).into_iter().collect()
+        } else {
+            let waiting = self.waiting(priority).into_iter();
+            waiting
+                .filter(|level| !eligible[priority].contains(&(priority, *level)))
+                .collect()
+        };
+        let frame = self.take(pair);
+        held.into_iter()
+            .for_each(|level| self.owe((priority, level)));
+        Some((frame, pair))
+    }
+
+    fn turn_of_priorities(&mut self, eligible: &[Vec<Pair>], rules: &Rules) -> Option<usize> {
+        let first = self.current;
+        let ring = (0..=PRIORITY_COUNT).map(|step| (first + step) % PRIORITY_COUNT);
+        let mut passed = Vec::new();
+        let mut chosen = None;
+        for (step, priority) in ring.enumerate() {
+            if eligible[priority].is_empty() {
+                passed.push(priority);
+            } else if step > 0 || self.left[priority] > 0 {
+                chosen = Some((step, priority));
+                break;
+            }
+        }
+        let (step, priority) = chosen?;
+        let quantum = CLASSES.iter().find(|class| class.0 == priority)?.2;
+        self.left[priority] = match step {
+            0 => self.left[priority] - 1,
+            PRIORITY_COUNT => quantum - 1,
+            _ => self.left[priority].min(quantum) + quantum - 1,
+        };
+        self.current = priority;
+        passed.sort_unstable();
+        passed.dedup();
+        for held in passed {
+            let waiting = self.waiting(held);
+            let named = matches!(rules.gates[held], Gate::OnlyFrom(..) | Gate::FirstFrom(..));
+            let named = named && self.lanes[held][0].iter().any(|lane| lane.0 == NAMED);
+            waiting
+                .into_iter()
+                .for_each(|level| self.owe((held, level)));
+            if named {
+                self.owe((held, NAMED_LEVEL));
+            }
+        }
+        Some(priority)
+    }
+
+    fn turn_of_levels(&mut self, priority: usize, eligible: &[Pair]) -> Pair {
+        if eligible[0].1 == NAMED_LEVEL {
+            return eligible[0];
+        }
+        let (current, left) = self.level_turns[priority];
+        let has = |level: u8| eligible.contains(&(priority, level));
+        let level = if left > 0 && has(current) {
+            current
+        } else {
+            let next = (current + 1..4)
+                .chain(0..=current)
+                .find(|level| has(*level));
+            next.unwrap()
+        };
+        let (current, left) = &mut self.level_turns[priority];
+        if *current != level || *left == 0 {
+            *current = level;
+            *left = self.lanes[priority][usize::from(level)].len();
+        }
+        *left -= 1;
+        (priority, level)
+    }
+
+    /// The frame of `pair` whose turn it is.
+    fn take(&mut self, (priority, level): Pair) -> u32 {
+        let is_named = level == NAMED_LEVEL;
+        let level = if is_named { 0 } else { level };
+        let lanes = &mut self.lanes[priority][usize::from(level)];
+        let named = |lane: &(u8, VecDeque<u32>)| lane.0 == NAMED;
+        let at = if is_named {
+            lanes.iter().position(named).unwrap()
+        } else {
+            0
+        };
+        let frame = lanes[at].1.pop_front().unwrap();
+        if lanes[at].1.is_empty() {
+            lanes.remove(at);
+        } else if at == 0 {
+            lanes.rotate_left(1);
+        }
+        if lanes.is_empty() {
+            self.owed.retain(|pair| *pair != (priority, level));
+        }
+        frame
+    }
+}
+
+/// The switch's choice and the model, side by side.
+struct Both {
+    queues: VirtualQueues,
+    turn: PriorityTurn,
+    model: Model,
+    random: SplitMix64,
+    next_frame: u32,
+    /// By priority and Level: opportunities at which others went before it.
+    passed: std::collections::BTreeMap<Pair, u64>,
+    longest: u64,
+    /// The rule of the priority without Levels.
+    release: Gate,
+    sent: [u64; PRIORITY_COUNT],
+}
+
+impl Both {
+    fn new(seed: u64) -> Self {
+        let mut depths = [Level::ZERO; PRIORITY_COUNT];
+        for (priority, depth, _) in CLASSES {
+            depths[priority] = Level::new(depth).unwrap();
+        }
+        Self {
+            queues: VirtualQueues::new(4, &depths, 256, u64::from(LENGTH)),
+            turn: PriorityTurn::default(),
+            model: Model::default(),
+            random: SplitMix64::new(seed),
+            next_frame: 0,
+            passed: Default::default(),
+            longest: 0,
+            release: Gate::ALL,
+            sent: [0; PRIORITY_COUNT],
+        }
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        (self.random.next_u64() >> 33) % end
+    }
+
+    /// Keeps most of them waiting; `full` leaves none empty.
+    fn refill(&mut self, full: bool) {
+        for (priority, depth, _) in CLASSES {
+            for (level, ingress) in (0..=depth).flat_map(|l| (1..=LANES as u8).map(move |i| (l, i)))
+            {
+                let lanes = &self.model.lanes[priority][usize::from(level)];
+                let lane = lanes.iter().find(|lane| lane.0 == ingress);
+                let depth_of_queue = lane.map_or(0, |lane| lane.1.len());
+                if depth_of_queue >= 3 || (!full && self.below(4) == 0) {
+                    continue;
+                }
+                let place = Place {
+                    egress: EGRESS,
+                    priority: Priority::ALL[priority],
+                    ingress: PortId::new(ingress),
+                    destination: u64::from(level),
+                };
+                let (frame, at) = (self.next_frame, Level::new(level).unwrap());
+                assert!(self.queues.push(place, at, FrameHandle(frame), LENGTH));
+                self.model.push(priority, level, ingress, frame);
+                self.next_frame += 1;
+            }
+        }
+    }
+
+    fn random_rules(&mut self) -> Rules {
+        let mut rules = Rules {
+            paused: [false; PRIORITY_COUNT],
+            gates: [Gate::ALL; PRIORITY_COUNT],
+        };
+        for (priority, depth, _) in CLASSES {
+            rules.paused[priority] = self.below(3) == 0;
+            rules.gates[priority] = match self.below(u64::from(depth) + 2) as u8 {
+                _ if depth == 0 => self.release,
+                shut if shut > depth => Gate::Shut,
+                from => Gate::FromLevel(Level::new(from).unwrap()),
+            };
+        }
+        rules
+    }
+
+    /// Rules under which `victim` may leave and does not, if some are found.
+    fn worst_rules(&mut self, victim: Pair) -> Rules {
+        let mut rules = self.random_rules();
+        for _ in 0..8 {
+            let eligible = self.model.eligible(victim.0, &rules).contains(&victim);
+            let next = self.model.clone().next(&rules);
+            if eligible && next.is_some_and(|(_, pair)| pair != victim) {
+                break;
+            }
+            rules = self.random_rules();
+        }
+        rules
+    }
+
+    fn step(&mut self, rules: &Rules) -> Option<Pair> {
+        let mut offer = Offer {
+            waiting: PrioritySet::default(),
+            sendable: PrioritySet::default(),
+            gates: rules.gates,
+        };
+        let mut eligible = Vec::new();
+        for priority in Priority::ALL {
+            let index = priority.index();
+            if !self.model.waiting(index).is_empty() {
+                offer.waiting.insert(priority);
+                if !rules.paused[index] {
+                    offer.sendable.insert(priority);
+                }
+            }
+            eligible.extend(self.model.eligible(index, rules));
+        }
+        let quantum_of = |priority: Priority| {
+            let class = CLASSES.iter().find(|class| class.0 == priority.index());
+            class.unwrap().2 * u64::from(LENGTH)
+        };
+        let sent = take_next(&mut self.queues, &mut self.turn, EGRESS, &offer, quantum_of);
+        let expected = self.model.next(rules);
+        assert_eq!(
+            sent.map(|(priority, departure)| (priority.index(), departure.handle.0)),
+            expected.map(|(frame, pair)| (pair.0, frame)),
+            "{rules:?}, owed {:?}",
+            self.model.owed
+        );
+        let (_, pair) = expected?;
+        for other in eligible {
+            *self.passed.entry(other).or_default() += 1;
+        }
+        self.passed.remove(&pair);
+        let longest = self.passed.values().copied().max().unwrap_or(0);
+        assert!(longest < BOUND, "{:?} of {BOUND}", self.passed);
+        self.longest = self.longest.max(longest);
+        self.sent[pair.0] += 1;
+        Some(pair)
+    }
+}
+
+#[test]
+fn whoever_may_leave_again_and_again_leaves_within_the_bound() {
+    let releases = [
+        Gate::ALL,
+        Gate::OnlyFrom(PortId::new(NAMED), Level::ZERO),
+        Gate::FirstFrom(PortId::new(NAMED), Level::ZERO),
+    ];
+    let mut longest = 0;
+    for (victim, release) in (0..8).flat_map(|victim| releases.map(move |gate| (victim, gate))) {
+        let mut both = Both::new(victim);
+        both.release = release;
+        let victim = match victim {
+            0 if release == Gate::ALL => (1, 0),
+            0 => (1, NAMED_LEVEL),
+            level @ 1..=3 => (3, level as u8 - 1),
+            level => (6, level as u8 - 4),
+        };
+        for step in 0..4_000 {
+            both.refill(step % 3 == 0);
+            let rules = if step % 8 == 0 {
+                both.random_rules()
+            } else {
+                both.worst_rules(victim)
+            };
+            both.step(&rules);
+        }
+        longest = longest.max(both.longest);
+    }
+    // The adversary is none if nobody waits for as long as all others take.
+    assert!(longest >= PAIRS, "{longest} of {BOUND}");
+}
+
+/// What was owed is settled soon: with nothing held the shares are those of the weights again.
+#[test]
+fn with_nothing_held_the_shares_are_by_weight() {
+    let mut both = Both::new(7);
+    for _ in 0..500 {
+        both.refill(true);
+        let rules = both.random_rules();
+        both.step(&rules);
+    }
+    let open = Rules {
+        paused: [false; PRIORITY_COUNT],
+        gates: [Gate::ALL; PRIORITY_COUNT],
+    };
+    for _ in 0..2 * PAIRS {
+        both.refill(true);
+        both.step(&open);
+    }
+    assert_eq!(both.model.owed, []);
+    both.sent = [0; PRIORITY_COUNT];
+    for _ in 0..400 {
+        both.refill(true);
+        both.step(&open);
+    }
+    for (priority, _, weight) in CLASSES {
+        assert!(
+            both.sent[priority].abs_diff(100 * weight) <= 4,
+            "{:?}",
+            both.sent
+        );
+    }
+}
