@@ -32,6 +32,9 @@ const BOUND: u64 = PAIRS * (BY_TURNS + 2);
 
 type Pair = (usize, u8);
 
+/// An ingress port, and its frames.
+type Lane = (u8, VecDeque<u32>);
+
 /// What the neighbour and the releases let out.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
@@ -43,7 +46,7 @@ struct Rules {
 #[derive(Clone, Default)]
 struct Model {
     /// By priority and Level: ingress ports in the order of their turns, with their frames.
-    lanes: [[VecDeque<(u8, VecDeque<u32>)>; 4]; PRIORITY_COUNT],
+    lanes: [[VecDeque<Lane>; 4]; PRIORITY_COUNT],
     /// By priority: the Level that has the turn, and what is left of it.
     level_turns: [(u8, usize); PRIORITY_COUNT],
     /// The priority that has the turn, and what each has left in frames.
@@ -185,7 +188,7 @@ impl Model {
         let is_named = level == NAMED_LEVEL;
         let level = if is_named { 0 } else { level };
         let lanes = &mut self.lanes[priority][usize::from(level)];
-        let named = |lane: &(u8, VecDeque<u32>)| lane.0 == NAMED;
+        let named = |lane: &Lane| lane.0 == NAMED;
         let at = if is_named {
             lanes.iter().position(named).unwrap()
         } else {
