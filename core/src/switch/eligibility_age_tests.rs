@@ -126,3 +126,39 @@ fn a_frame_that_may_leave_does_so_before_a_bound() {
     // The adversary is none if the bound is never approached.
     assert!(longest > BOUND / 20, "{longest} B of {BOUND} B");
 }
+
+/// A lane and a Level have one turn, however often the queue that has just sent is lifted away.
+#[test]
+fn lifts_do_not_lengthen_a_turn() {
+    let [zero, one, two] = [0, 1, 2].map(|level| Level::new(level).unwrap());
+    // The lane that sends has another queue already, or is empty for a moment.
+    let cases = [(zero, true), (two, true), (two, false)];
+    for (victim_level, is_ahead) in cases {
+        let mut queues = VirtualQueues::new(4, &[two; PRIORITY_COUNT], 4096, QUANTUM);
+        // A long frame and a short one, which what is left of a turn reaches for, of a new destination.
+        let push = |queues: &mut VirtualQueues, ingress: u8, destination: u64| {
+            for length in [1400, 60] {
+                let at = place(ingress, destination);
+                assert!(queues.push(at, zero, FrameHandle(destination as u32), length));
+            }
+        };
+        push(&mut queues, 0, 0);
+        push(&mut queues, 1, 1);
+        let victim = place(VICTIM_INGRESS, 5_000);
+        assert!(queues.push(victim, victim_level, FrameHandle(VICTIM), 60));
+        let left = (2..500).find(|fresh| {
+            if is_ahead {
+                push(&mut queues, 0, *fresh);
+            }
+            let sent = queues.pop(port(0), P3, ALL).unwrap();
+            let destination = u64::from(sent.handle.0);
+            queues.lift(&place(sent.ingress.get(), destination), one);
+            if !is_ahead {
+                push(&mut queues, sent.ingress.get().min(1), *fresh);
+            }
+            sent.handle.0 == VICTIM
+        });
+        let case = (victim_level, is_ahead);
+        assert!(left.is_some_and(|left| left < 12), "{case:?}: {left:?}");
+    }
+}

@@ -42,6 +42,8 @@ struct Lane {
 struct Group {
     lanes: Turns,
     lane_count: u32,
+    /// The first lane has sent in its turn.
+    begun: bool,
     backlog: Backlog,
 }
 
@@ -54,6 +56,7 @@ impl Group {
         turn: &mut LevelTurn,
         level: Level,
     ) {
+        self.begun &= self.lanes.head() != lane_index as u32;
         self.lanes.remove(lanes, lane_index as u32);
         self.lane_count -= 1;
         if self.lane_count == 0 {
@@ -147,6 +150,7 @@ impl VirtualQueues {
         let group = Group {
             lanes: Turns::EMPTY,
             lane_count: 0,
+            begun: false,
             backlog: Backlog::NONE,
         };
         let mut first_group = [0; PRIORITY_COUNT];
@@ -392,8 +396,9 @@ impl VirtualQueues {
             if was_head {
                 let deficit = lane.turn.deficit();
                 let first = self.queues.all.get(lane.queues.head() as usize)?;
-                let next = self.nodes.front_length(&first.frames)?;
-                if deficit < u64::from(next) {
+                let next = u64::from(self.nodes.front_length(&first.frames)?);
+                group.begun = deficit >= next;
+                if !group.begun {
                     group.lanes.rotate(&mut self.lanes);
                     if ends_turns {
                         turn.end_of_lane();
@@ -447,20 +452,32 @@ impl VirtualQueues {
         }
     }
 
-    /// Takes a queue that has frames out of the turns of its Level.
+    /// Takes a queue that has frames out of the turns of its Level. A turn of its lane that has begun ends where what is
+    /// left of it does not reach for the frame behind: a lane that loses queues has no longer turns for it.
     fn detach(&mut self, place: &Place, index: u32) {
         let queue = &self.queues.all[index as usize];
         let (level, backlog) = (queue.level, queue.backlog);
         let lane_index = self.lane_index(place.egress, place.priority, level, place.ingress);
+        let group_index = self.group_index(place.egress, place.priority, level);
         let lane = &mut self.lanes[lane_index];
         lane.queues.remove(&mut self.queues.all, index);
         lane.frame_count -= backlog.frames;
         let is_empty = lane.frame_count == 0;
-        let group_index = self.group_index(place.egress, place.priority, level);
-        self.groups[group_index].backlog -= backlog;
+        let deficit = lane.turn.deficit();
+        let next = self.first_length(lane_index).map(u64::from);
+        let group = &mut self.groups[group_index];
+        group.backlog -= backlog;
+        let turn = &mut self.levels[level_turn_index(place.egress, place.priority)];
+        let is_head = group.lanes.head() as usize == lane_index;
+        let ends = group.begun && is_head && next.is_none_or(|next| deficit < next);
         if is_empty {
-            let turn = &mut self.levels[level_turn_index(place.egress, place.priority)];
-            self.groups[group_index].remove_lane(&mut self.lanes, lane_index, turn, level);
+            group.remove_lane(&mut self.lanes, lane_index, turn, level);
+        } else if ends {
+            group.lanes.rotate(&mut self.lanes);
+            group.begun = false;
+        }
+        if ends {
+            turn.end_of_lane_of(level);
         }
     }
 

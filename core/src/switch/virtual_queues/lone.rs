@@ -140,6 +140,13 @@ impl LevelTurn {
         self.lane_turns = self.lane_turns.saturating_sub(1);
     }
 
+    /// A lane of `level` has lost what it had left of its turn.
+    pub(super) fn end_of_lane_of(&mut self, level: Level) {
+        if self.current == level.get() {
+            self.end_of_lane();
+        }
+    }
+
     /// What the next choices depend on.
     #[cfg(feature = "testing")]
     pub(super) fn digest(&self, digest: &mut crate::testing::Digest) {

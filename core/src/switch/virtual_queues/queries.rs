@@ -167,6 +167,11 @@ impl VirtualQueues {
         }
         let gate = self.settled(egress, priority, gate);
         let (_, lane_index) = self.choose_lane(egress, priority, gate)?;
+        self.first_length(lane_index)
+    }
+
+    /// Length in bytes of the frame of a lane whose turn it is within the lane.
+    pub(super) fn first_length(&self, lane_index: usize) -> Option<u32> {
         let queue = self.lanes.get(lane_index)?.queues.head();
         self.nodes
             .front_length(&self.queues.all.get(queue as usize)?.frames)
