@@ -76,6 +76,22 @@ impl Baseline {
         std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
     }
 
+    /// Whether counts of a build by `compiler` can be held against this baseline.
+    ///
+    /// # Errors
+    ///
+    /// When it is of another compiler: a guard that compared nothing and passed would guard nothing.
+    pub fn comparable_with(&self, compiler: &str) -> Result<()> {
+        if self.compiler != compiler {
+            bail!(
+                "the baseline is of {}, this is {compiler}: other compilers give other counts; use the one of \
+                 rust-toolchain.toml, or count a new baseline: cargo xtask bench --instructions --accept",
+                self.compiler
+            );
+        }
+        Ok(())
+    }
+
     /// Every case that was counted, beside its baseline.
     pub fn compare(&self, counted: &BTreeMap<String, f64>) -> Vec<Finding> {
         let finding = |(case, counted): (&String, &f64)| Finding {
@@ -173,6 +189,23 @@ mod tests {
     fn a_case_without_a_baseline_does_not_hold() {
         let findings = baseline().compare(&[("b".to_owned(), 1.0)].into());
         assert!(!findings[0].holds());
+    }
+
+    #[test]
+    fn another_compiler_is_an_error() {
+        assert!(baseline().comparable_with("rustc").is_ok());
+        let error = baseline().comparable_with("rustc 2").unwrap_err();
+        assert!(error.to_string().contains("rustc 2"), "{error}");
+    }
+
+    #[test]
+    fn the_baseline_is_of_the_pinned_compiler() {
+        let pin = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rust-toolchain.toml");
+        let pin: toml::Table = toml::from_str(&std::fs::read_to_string(pin).unwrap()).unwrap();
+        let pinned = pin["toolchain"]["channel"].as_str().unwrap();
+        let baseline = Baseline::load(&baseline_path()).unwrap();
+        let release = baseline.compiler.split(' ').nth(1);
+        assert_eq!(release, Some(pinned));
     }
 
     #[test]
