@@ -208,6 +208,10 @@ pub struct Port {
 /// The least round trip time that is reckoned with where it is measured: a software switch on an idle core.
 pub const DEFAULT_ROUND_TRIP: Duration = Duration::from_millis(1);
 
+/// Chunks of packet memory that each port has for control frames: as many are made for them, and as many does the dataplane
+/// keep back when it gives chunks to the kernel.
+pub const CONTROL_RESERVE_PER_PORT: usize = 64;
+
 /// Where a frame's priority is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
@@ -540,7 +544,6 @@ impl DaemonConfig {
 
     /// Chunks that the kernel has to receive into, and those for control frames.
     fn ring_frames(&self) -> usize {
-        const CONTROL_RESERVE_PER_PORT: usize = 64;
         let sockets: usize = self
             .ports
             .iter()

@@ -8,6 +8,7 @@
 pub mod daemon;
 mod document;
 pub mod fraction;
+mod names;
 mod reader;
 pub mod scenario;
 pub mod units;

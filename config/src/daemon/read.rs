@@ -15,6 +15,7 @@ use weir_core::{Bytes, ClassMode, Duration, MacAddress, PortRole};
 
 use super::{Class, DaemonConfig, DeadlockConfig, LldpConfig, LogConfig, LogFormat, PfcwdConfig};
 use crate::document;
+use crate::names::check_name;
 use crate::reader::{Problem, Problems, Table};
 
 pub(crate) use class::{classes, LevelSizing};
@@ -194,6 +195,7 @@ pub(super) fn daemon(text: &str) -> Result<DaemonConfig, Vec<Problem>> {
 
 fn read(root: &Table<'_>) -> DaemonConfig {
     let name = root.require("name").unwrap_or_else(|| "weir".to_owned());
+    check_name(root, "name", &name);
     let run_dir = root
         .get::<String>("run-dir")
         .map_or_else(|| PathBuf::from("/run/weir").join(&name), PathBuf::from);

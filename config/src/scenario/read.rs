@@ -21,6 +21,7 @@ use crate::daemon::read_parts::{
 };
 use crate::daemon::{DataplaneConfig, PfcwdConfig};
 use crate::document::{self, Override};
+use crate::names::check_name;
 use crate::reader::{unknown, Names, Problem, Problems, Table};
 use baseline::check_priorities;
 use expect::{check_credit_loop, expect, expected_case};
@@ -47,7 +48,10 @@ pub(super) fn scenario(text: &str, overrides: &[Override]) -> Result<Scenario, V
 }
 
 fn read(root: &Table<'_>) -> Option<Scenario> {
-    let name = root.require("name");
+    let name: Option<String> = root.require("name");
+    if let Some(name) = &name {
+        check_name(root, "name", name);
+    }
     let duration: Option<Duration> = root.require("duration");
     let seed = root.get_or("seed", 1);
     let link_defaults = link_defaults(root);

@@ -2,6 +2,7 @@
 
 mod access;
 mod levels;
+mod names;
 
 use std::path::Path;
 

@@ -10,6 +10,7 @@ use weir_core::{
 use super::{keys, within};
 use crate::daemon::{Class, DataplaneConfig, DEFAULT_CLASS};
 use crate::document;
+use crate::names::check_name;
 use crate::reader::{FromItem, Names, Table};
 
 fn priority_of(number: u64) -> Result<Priority, String> {
@@ -44,6 +45,7 @@ fn class(
 ) -> Option<Class> {
     let name: String = table.require("name")?;
     names.note(table, "name", &name);
+    check_name(table, "name", &name);
     if name == DEFAULT_CLASS {
         table.complain(
             "name",

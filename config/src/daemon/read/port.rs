@@ -4,6 +4,7 @@ use weir_core::{Duration, FeedbackCoding, MacAddress, Neighbour, Police, PortRol
 
 use super::{keys, pfcwd, within};
 use crate::daemon::{default_dscp_map, Fallback, PfcwdConfig, Port, Trust, DEFAULT_ROUND_TRIP};
+use crate::names::{check_device, check_name};
 use crate::reader::{line_of, FromItem, Names, Table};
 
 pub(super) fn ports(root: &Table<'_>, watchdog: PfcwdConfig) -> Vec<Port> {
@@ -24,18 +25,16 @@ pub(super) fn ports(root: &Table<'_>, watchdog: PfcwdConfig) -> Vec<Port> {
 
 fn port(table: &Table<'_>, names: &Names, devices: &Names, watchdog: PfcwdConfig) -> Option<Port> {
     let device: Option<String> = table.require("device");
+    let is_device = device
+        .as_ref()
+        .is_some_and(|device| check_device(table, "device", device));
     let name: Option<String> = table.get("name").or_else(|| device.clone());
     if let Some(name) = &name {
-        names.note(
-            table,
-            if table.has("name") { "name" } else { "device" },
-            name,
-        );
-        if name.contains('/') || name.starts_with('.') {
-            table.complain(
-                "name",
-                "a port's name is also a file name: no `/`, no leading dot",
-            );
+        let is_given = table.has("name");
+        names.note(table, if is_given { "name" } else { "device" }, name);
+        // What is no device is no name either, and has been complained about.
+        if is_given || is_device {
+            check_name(table, "name", name);
         }
     }
     let queue = within(table, "queue", 0, 63).unwrap_or(0) as u32;

@@ -3,6 +3,7 @@
 use weir_core::{BitRate, Bytes, Duration};
 
 use super::{keys, reference, switch_list};
+use crate::names::check_name;
 use crate::reader::{Names, Table};
 use crate::scenario::{Flow, Pattern, Transport};
 
@@ -132,6 +133,7 @@ pub(super) fn flows(root: &Table<'_>, nodes: &Nodes<'_>, names: &Names) -> Vec<F
             let name: Option<String> = table.require("name");
             if let Some(name) = &name {
                 names.note(table, "name", name);
+                check_name(table, "name", name);
             }
             let from = reference(table, "from", "host", nodes.hosts);
             let to = reference(table, "to", "host", nodes.hosts);

@@ -1,0 +1,34 @@
+//! Names that become parts of paths, labels and shell lines.
+
+use crate::reader::Table;
+
+/// A name of this length still leaves room in a Unix socket's path, which has 107 bytes.
+const NAME_LENGTH_MAX: usize = 64;
+/// What Linux allows: `IFNAMSIZ` without the final zero.
+const DEVICE_LENGTH_MAX: usize = 15;
+
+/// Complains unless `name`, the value of `key`, is 1 to 64 of `A-Z a-z 0-9 . _ -` and does not begin with a dot.
+pub(crate) fn check_name(table: &Table<'_>, key: &str, name: &str) {
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    let fits = (1..=NAME_LENGTH_MAX).contains(&name.len());
+    if !fits || name.starts_with('.') || !name.bytes().all(legal) {
+        let message = format!(
+            "{name:?} becomes part of paths and labels: 1 to {NAME_LENGTH_MAX} of A-Z, a-z, 0-9, `.`, `_` and `-`, the first not a dot"
+        );
+        table.complain(key, message);
+    }
+}
+
+/// Complains unless the kernel could have a device called `device` (`dev_valid_name` of Linux). False when it could not.
+pub(crate) fn check_device(table: &Table<'_>, key: &str, device: &str) -> bool {
+    let legal = |c: char| !c.is_whitespace() && !c.is_control() && c != '/' && c != ':';
+    let fits = (1..=DEVICE_LENGTH_MAX).contains(&device.len());
+    let is_device = fits && device != "." && device != ".." && device.chars().all(legal);
+    if !is_device {
+        let message = format!(
+            "{device:?} is no name of a device: 1 to {DEVICE_LENGTH_MAX} bytes, without spaces, `/` and `:`"
+        );
+        table.complain(key, message);
+    }
+    is_device
+}

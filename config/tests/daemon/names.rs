@@ -1,0 +1,82 @@
+//! Names end up in paths, labels and shell lines: what could lead elsewhere there is refused.
+
+use super::{parse, GOOD};
+
+/// What is said of the good file with `line` written as `with`.
+fn complaint(line: &str, with: &str) -> Option<String> {
+    assert!(GOOD.contains(line), "{line}");
+    parse(&GOOD.replacen(line, with, 1)).err()
+}
+
+#[test]
+fn a_name_leads_nowhere() {
+    let long = "x".repeat(65);
+    let bad = [
+        "",
+        ".",
+        "..",
+        "../../etc",
+        "a/b",
+        "/etc",
+        ".hidden",
+        "a b",
+        "a\\nb",
+        "a;b",
+        "$(id)",
+        "ü",
+        &long,
+    ];
+    for line in ["name = \"s1\"", "name = \"bulk\"", "name = \"h1\""] {
+        for name in bad {
+            let error = complaint(line, &format!("name = \"{name}\""));
+            assert!(
+                error.is_some_and(|error| error.contains("part of paths")),
+                "{line}: {name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_name_of_letters_digits_and_three_signs_will_do() {
+    for name in ["S-1.rack_2", "0", &"x".repeat(64)] {
+        for known in ["s1", "bulk", "h1"] {
+            // A route names the port, too.
+            let text = GOOD.replace(&format!("\"{known}\""), &format!("\"{name}\""));
+            assert!(parse(&text).is_ok(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_device_is_one_that_the_kernel_could_have() {
+    for device in [
+        "",
+        ".",
+        "..",
+        "a/b",
+        "a b",
+        "a:1",
+        "sixteen-bytes-xx",
+        "a\\tb",
+    ] {
+        let error = complaint("device = \"veth1\"", &format!("device = \"{device}\""));
+        assert!(
+            error.is_some_and(|error| error.contains("no name of a device")),
+            "{device}"
+        );
+    }
+    for device in ["fifteen-bytes-x", "eth0.100", "enp3s0f0np0", "a+b"] {
+        assert_eq!(
+            complaint("device = \"veth1\"", &format!("device = \"{device}\"")),
+            None
+        );
+    }
+}
+
+/// A port takes its device's name, unless that is none for a port.
+#[test]
+fn a_port_without_a_name_of_its_own_needs_a_device_whose_name_will_do() {
+    let error = complaint("device = \"veth0\"", "device = \"a+b\"");
+    assert!(error.is_some_and(|error| error.contains("part of paths")));
+}
