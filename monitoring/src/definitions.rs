@@ -143,6 +143,8 @@ metrics! {
         "Times that the neighbour's Feedback was not refreshed and stopped to count.";
     ROUND_TRIP Gauge "weir_level_round_trip_seconds" ["port", "priority"]
         "Longest round trip of the link of late, measured by echo messages; no sample before the neighbour has answered.";
+    ROUND_TRIPS Counter "weir_level_round_trips_total" ["port"]
+        "Round trips of the link that were measured: echo messages that the neighbour has answered.";
     ROUND_TRIPS_EXCEEDED Counter "weir_level_round_trips_exceeded_total" ["port"]
         "Round trips that took longer than the buffers of classes with Levels are made for.";
     LEVEL_HELD_FRAMES Gauge "weir_level_held_frames" ["port", "priority"]

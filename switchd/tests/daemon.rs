@@ -51,7 +51,7 @@ async fn every_route_answers() {
         let lossless = usize::from(LOSSLESS);
         let counters = &mut state.ports[0].counters;
         counters.priority[lossless].rx_frames = 11;
-        counters.priority[lossless].paused_nanos = 1;
+        counters.priority[lossless].pause_received = 1;
         counters.priority[5].rx_frames = 2;
         counters.drop_frame(weir_core::DropReason::Hairpin);
         let gauges = &mut state.ports[0].gauges[lossless];

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use flate2::read::GzDecoder;
 use support::{exchange, info, settings, until, FakeDataplane, FakeXdp, LOSSLESS};
 use weir_core::config::LevelRules;
+use weir_core::control::{IgnoreReason, Policy};
 use weir_core::level::LEVEL_MAX;
 use weir_core::switch::LevelGauges;
 use weir_core::{Budgets, Bytes, ClassMode, Duration, Level};
@@ -466,6 +467,23 @@ async fn every_label_value_is_documented() {
         }
     }
     assert!(checked.contains("headroom_exceeded") && checked.contains("tx_device_drops"));
+    // One sample shows one of these: the page has all, in the row of the label.
+    let rows = || page.lines().filter(|line| line.starts_with("| `"));
+    for (label, values) in [
+        (
+            "`deadlock_policy` of",
+            Policy::NAMED.map(|(name, _)| name).to_vec(),
+        ),
+        (
+            "`reason` of `weir_clcm_ignored_total`",
+            IgnoreReason::ALL.map(IgnoreReason::name).to_vec(),
+        ),
+    ] {
+        let row = rows().find(|row| row.contains(label)).expect(label);
+        let documented = row.split('`').skip(1).step_by(2);
+        let documented: Vec<&str> = documented.skip(2).collect();
+        assert_eq!(documented, values, "{label}");
+    }
     scraped.control.stop();
 }
 

@@ -236,6 +236,8 @@ impl SnapshotCollector {
             &[port, "tx"],
             counters.clcm_sent as f64,
         );
+        let measured = counters.echo_replies as f64;
+        families.add(&define::ROUND_TRIPS, &[port], measured);
         let exceeded = counters.round_trips_exceeded as f64;
         families.add(&define::ROUND_TRIPS_EXCEEDED, &[port], exceeded);
         let received = counters.clcm_received as f64;
