@@ -21,6 +21,7 @@ pub mod daemon;
 #[allow(unsafe_code)] // the edge to the kernel: shared memory and sockets
 pub mod dataplane;
 pub mod fabric_key;
+pub mod http;
 pub mod keeper;
 pub mod logging;
 pub mod metrics;

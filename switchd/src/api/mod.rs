@@ -5,7 +5,6 @@ pub mod capture;
 pub mod flights;
 pub mod flows;
 pub mod levels;
-pub mod listener;
 pub mod neighbors;
 pub mod overview;
 pub mod pfcwd;
@@ -40,7 +39,7 @@ use weir_api::pfcwd::{Pfcwd, PfcwdChange};
 
 use crate::control::Shared;
 use crate::dataplane::tables::Tables;
-use listener::{Bounded, CONNECTIONS_MAX, SILENCE_MAX};
+use crate::http::{self, Limits};
 use pfcwd::PfcwdError;
 
 /// The longest wait for an event; a longer one asked for is cut to this.
@@ -133,10 +132,8 @@ async fn serve_routes(
     shared: Arc<Shared>,
     router: Router,
 ) -> io::Result<()> {
-    let bounded = Bounded::new(listener, CONNECTIONS_MAX, SILENCE_MAX);
-    axum::serve(bounded, router)
-        .with_graceful_shutdown(async move { shared.ending().await })
-        .await
+    let ending = async move { shared.ending().await };
+    http::serve(listener, Limits::DEFAULT, router, ending).await
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -24,9 +24,9 @@ use prometheus::process_collector::ProcessCollector;
 use prometheus::{Registry, TextEncoder};
 use tokio::net::TcpListener;
 
-use crate::api::listener::{Bounded, CONNECTIONS_MAX, SILENCE_MAX};
 use crate::control::shared::Published;
 use crate::control::{clock, Shared};
+use crate::http::{self, Limits, Peer};
 use collector::SnapshotCollector;
 use histogram::Histogram;
 use negotiation::takes_gzip;
@@ -78,17 +78,15 @@ pub async fn serve(
 async fn serve_on<L>(listener: L, shared: Arc<Shared>, token: Option<Token>) -> io::Result<()>
 where
     L: Listener,
-    L::Addr: std::fmt::Debug,
+    L::Addr: Peer + std::fmt::Debug,
 {
-    let bounded = Bounded::new(listener, CONNECTIONS_MAX, SILENCE_MAX);
     let ending = Arc::clone(&shared);
     let mut router = router(shared);
     if let Some(token) = token {
         router = router.layer(middleware::from_fn_with_state(token, protection::guard));
     }
-    axum::serve(bounded, router)
-        .with_graceful_shutdown(async move { ending.ending().await })
-        .await
+    let ending = async move { ending.ending().await };
+    http::serve(listener, Limits::DEFAULT, router, ending).await
 }
 
 /// The one route.

@@ -22,17 +22,19 @@ use weir_api::daemon::Error;
 use weir_api::timeline::Timeline;
 
 use crate::api::flights;
-use crate::api::listener::Bounded;
 use crate::api::overview::overview;
 use crate::control::Shared;
+use crate::http::{self, Limits};
 use cache::{Cached, Recent};
 pub use guard::Names;
 
-/// Connections at a time; more wait in the socket's backlog.
-pub const CONNECTIONS_MAX: usize = 32;
-/// A connection from which nothing is read for this long is closed. A page that is looked at asks twice a
-/// second.
-pub const SILENCE_MAX: Duration = Duration::from_secs(15);
+/// Few and short: a page that is looked at asks twice a second.
+pub const LIMITS: Limits = Limits {
+    connections: 32,
+    connections_of_a_peer: 24,
+    silence: Duration::from_secs(15),
+    ..Limits::DEFAULT
+};
 /// No overview is younger than this after the one before.
 pub const OVERVIEW_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -83,11 +85,9 @@ pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 ///
 /// When the listener fails for good.
 pub async fn serve(listener: TcpListener, shared: Arc<Shared>, names: Names) -> io::Result<()> {
-    let bounded = Bounded::new(listener, CONNECTIONS_MAX, SILENCE_MAX);
     let ending = Arc::clone(&shared);
-    axum::serve(bounded, router(shared, names))
-        .with_graceful_shutdown(async move { ending.ending().await })
-        .await
+    let ending = async move { ending.ending().await };
+    http::serve(listener, LIMITS, router(shared, names), ending).await
 }
 
 /// All that is served.

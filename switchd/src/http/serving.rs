@@ -1,0 +1,97 @@
+//! Serving a router within limits.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use axum::extract::connect_info::Connected;
+use axum::extract::{ConnectInfo, Request};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::serve::{IncomingStream, Listener};
+use axum::Router;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+
+use super::places::{Answering, Bounded, Limits, Peer, Place};
+
+/// Serves `router` on `listener` until `ending` is done and the last answer is out.
+///
+/// # Errors
+///
+/// When the listener fails for good.
+pub async fn serve<L>(
+    listener: L,
+    limits: Limits,
+    router: Router,
+    ending: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()>
+where
+    L: Listener,
+    L::Addr: Peer + std::fmt::Debug,
+{
+    let service = router
+        .layer(middleware::from_fn(answer))
+        .into_make_service_with_connect_info::<Placed>();
+    axum::serve(Bounded::new(listener, limits), service)
+        .with_graceful_shutdown(ending)
+        .await
+}
+
+/// The place of the connection that a request came by.
+#[derive(Clone)]
+struct Placed(Arc<Place>);
+
+impl<L> Connected<IncomingStream<'_, Bounded<L>>> for Placed
+where
+    L: Listener,
+    L::Addr: Peer,
+{
+    fn connect_info(stream: IncomingStream<'_, Bounded<L>>) -> Self {
+        Self(Arc::clone(stream.io().place()))
+    }
+}
+
+/// Nobody else gets the place before the answer is out.
+async fn answer(
+    ConnectInfo(Placed(place)): ConnectInfo<Placed>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let answering = place.begin();
+    let response = next.run(request).await;
+    response.map(|body| {
+        Body::new(Answer {
+            body,
+            _answering: answering,
+        })
+    })
+}
+
+/// A body during which a request is being answered.
+struct Answer {
+    body: Body,
+    _answering: Answering,
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
