@@ -11,7 +11,7 @@ use crossbeam::channel::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 use weir_api::describe::{self, Described};
-use weir_core::control::{ControlConfig, ControlPlane};
+use weir_core::control::{ControlConfig, ControlPlane, Report};
 use weir_core::event::EventKind;
 use weir_core::{
     Command, CommandError, Duration, Event, Instant, PortId, PortSet, Priority, SuspicionReason,
@@ -120,6 +120,15 @@ pub(super) struct Supervisor {
     flight_due: bool,
     events_lost: u64,
     more_events: bool,
+    /// What is still to be written down, the oldest first: a round's events and what they led to.
+    unwritten: Vec<Happened>,
+}
+
+/// What others can read of afterwards.
+#[allow(clippy::large_enum_variant)] // mostly these are events
+enum Happened {
+    Event(Event),
+    Report(Report),
 }
 
 impl Supervisor {
@@ -149,6 +158,7 @@ impl Supervisor {
             flight_due: false,
             events_lost: 0,
             more_events: false,
+            unwritten: Vec::new(),
         }
     }
 
@@ -250,6 +260,7 @@ impl Supervisor {
                 Err(TryRecvError::Disconnected) => return Err(SupervisorError::DataplaneGone),
             }
         }
+        self.write_down();
         match snapshot {
             Ok(snapshot) => {
                 self.take_snapshot(snapshot);
@@ -270,24 +281,48 @@ impl Supervisor {
             self.plane.handle_timeout(now);
             self.drain_plane();
         }
-        self.ask_for_flight_sample(now);
         self.send_pending();
+        self.write_down();
+        self.ask_for_flight_sample(now);
         self.figures.clcm = *self.plane.counters();
         self.shared.set_figures(self.figures);
         Ok(())
     }
 
+    /// Hands an event to the state machine, and what that wants to the dataplane. Nothing is written down before: a log or a
+    /// lock of a reader must not delay a CLCM.
     fn take_event(&mut self, event: &Event) {
-        self.shared.deadlocks().note_event(&self.shared.info, event);
-        self.note_flight(event);
-        let info = &self.shared.info;
-        self.shared
-            .record(describe::event(&|port| info.port_name(port), event));
         if matches!(event.kind, EventKind::PauseStalled { .. }) {
+            // The verdict depends on it.
             self.learn_neighbours(event.at);
         }
         self.plane.handle_event(event);
+        self.unwritten.push(Happened::Event(*event));
         self.drain_plane();
+    }
+
+    /// Writes down what has happened, in its order.
+    fn write_down(&mut self) {
+        let mut unwritten = std::mem::take(&mut self.unwritten);
+        for happened in unwritten.drain(..) {
+            let shared = &self.shared;
+            let name = |port| shared.info.port_name(port);
+            let described = match &happened {
+                Happened::Event(event) => {
+                    shared.deadlocks().note_event(&shared.info, event);
+                    describe::event(&name, event)
+                }
+                Happened::Report(report) => {
+                    shared.deadlocks().note_report(report);
+                    describe::report(&name, report)
+                }
+            };
+            if let Happened::Event(event) = &happened {
+                self.note_flight(event);
+            }
+            self.shared.record(described);
+        }
+        self.unwritten = unwritten;
     }
 
     /// Tells the state machine what LLDP knows of the neighbours: whether a stall is a storm depends on it.
@@ -338,13 +373,9 @@ impl Supervisor {
         while let Some(command) = self.plane.poll_command() {
             self.pend(command, None);
         }
-        // The commands are on their way before anything is written down.
         self.send_pending();
         while let Some(report) = self.plane.poll_report() {
-            self.shared.deadlocks().note_report(&report);
-            let info = &self.shared.info;
-            self.shared
-                .record(describe::report(&|port| info.port_name(port), &report));
+            self.unwritten.push(Happened::Report(report));
         }
     }
 
@@ -429,6 +460,7 @@ impl Supervisor {
                 .record(Described::new(at, "events_lost").detail("events", lost));
             self.reconcile(&snapshot);
             self.reconcile_stalls(&snapshot);
+            self.write_down();
         }
         if let Some(old) = self.shared.publish(snapshot) {
             if self.spare.len() < SPARE_SNAPSHOTS {

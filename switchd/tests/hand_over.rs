@@ -1,0 +1,32 @@
+//! An event is handed to the control plane before anybody writes it down.
+
+mod support;
+
+use std::time::Instant;
+
+use support::{info, settings, FakeDataplane, FakeXdp, LIMIT};
+use weir_core::Command;
+use weir_switchd::control;
+use weir_switchd::daemon::RunningDataplane;
+
+/// Whoever reads the records of suspicions holds their lock: the CLCM that a suspicion asks for leaves all the same.
+#[test]
+fn a_reader_of_the_records_does_not_hold_up_a_clcm() {
+    let fake = FakeDataplane::start();
+    let control =
+        control::start(info(), &settings(), fake.link().unwrap(), Box::new(FakeXdp)).unwrap();
+    let reader = control.shared.deadlocks();
+    let remote = fake.remote();
+    remote.suspect(0);
+    let began = Instant::now();
+    while !remote
+        .commands()
+        .iter()
+        .any(|command| matches!(command, Command::SendClcm { .. }))
+    {
+        assert!(began.elapsed() < LIMIT, "{:?}", remote.commands());
+        std::thread::yield_now();
+    }
+    drop(reader);
+    control.stop();
+}
