@@ -34,6 +34,15 @@ fn main() -> ExitCode {
             return ExitCode::from(cli::EXIT_CONFIG);
         }
     };
+    let reserved = placement::reserved(&config.dataplane);
+    let missing = placement::missing(&reserved);
+    if !missing.is_empty() {
+        eprintln!(
+            "{}: dataplane.cpu, dataplane.worker-cpus: this machine has no CPU {missing:?}",
+            cli.config.display()
+        );
+        return ExitCode::from(cli::EXIT_CONFIG);
+    }
     if cli.check {
         println!(
             "{}: good: switch `{}`, {} ports, {} of packet memory",
@@ -57,7 +66,7 @@ fn main() -> ExitCode {
         return keep(&cli, &config);
     }
     // Before any other thread starts.
-    let placed = placement::keep_off(&placement::reserved(&config.dataplane));
+    let placed = placement::keep_off(&reserved);
     if let Err(error) = privileges::restrict(config.api.gives_groups()) {
         eprintln!("weir-switchd: {error}");
         return ExitCode::from(cli::EXIT_FAILURE);

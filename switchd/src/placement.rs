@@ -4,6 +4,7 @@
 //! puts it off, and every frame waits meanwhile.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use nix::errno::Errno;
 use nix::sched::{sched_getaffinity, sched_setaffinity, CpuSet};
@@ -17,6 +18,27 @@ pub fn reserved(config: &DataplaneConfig) -> BTreeSet<usize> {
         .iter()
         .chain(&config.worker_cpus)
         .copied()
+        .collect()
+}
+
+/// Those of `reserved` that this machine does not have; none where it does not tell which it has.
+pub fn missing(reserved: &BTreeSet<usize>) -> Vec<usize> {
+    let present = std::fs::read_to_string("/sys/devices/system/cpu/present");
+    let Some(present) = present.ok().and_then(|list| parse_list(&list)) else {
+        return Vec::new();
+    };
+    let is_missing = |cpu: &usize| !present.iter().any(|range| range.contains(cpu));
+    reserved.iter().copied().filter(is_missing).collect()
+}
+
+/// A list of CPUs as the kernel writes it: `0-3,8`.
+fn parse_list(list: &str) -> Option<Vec<RangeInclusive<usize>>> {
+    let parts = list.trim().split(',');
+    parts
+        .map(|part| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some(first.parse().ok()?..=last.parse().ok()?)
+        })
         .collect()
 }
 
@@ -60,6 +82,23 @@ mod tests {
         let set = sched_getaffinity(Pid::from_raw(0)).unwrap();
         let all = 0..CpuSet::count();
         all.filter(|cpu| set.is_set(*cpu) == Ok(true)).collect()
+    }
+
+    #[test]
+    fn lists_are_read_as_the_kernel_writes_them() {
+        assert_eq!(
+            parse_list("0-3,8,10-11\n"),
+            Some(vec![0..=3, 8..=8, 10..=11])
+        );
+        for bad in ["", "a", "1-"] {
+            assert_eq!(parse_list(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_there_is_not_is_missing() {
+        let here = *allowed().first().unwrap();
+        assert_eq!(missing(&BTreeSet::from([here, 1_000_000])), [1_000_000]);
     }
 
     #[test]

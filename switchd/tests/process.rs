@@ -6,8 +6,8 @@ use std::process::{Command, Output};
 use weir_switchd::cli;
 use weir_switchd::run_dir::RunDir;
 
-/// No such device exists: names of devices have at most 15 characters.
-const NO_DEVICE: &str = "weir-test-no-such-device";
+/// No such device exists.
+const NO_DEVICE: &str = "weir-no-device";
 
 struct Files {
     directory: tempfile::TempDir,
@@ -77,6 +77,20 @@ fn every_mistake_is_told_with_its_line() {
     }
     let output = weir_switchd(&files.directory.path().join("missing.toml"), &[]);
     assert_eq!(status(&output), cli::EXIT_CONFIG);
+}
+
+#[test]
+fn a_cpu_that_the_machine_does_not_have_is_refused() {
+    let files = Files::new();
+    let path = files.config("[dataplane]\nworker-cpus = [0, 1000000]");
+    for arguments in [&[][..], &["--check"]] {
+        let output = weir_switchd(&path, arguments);
+        assert_eq!(status(&output), cli::EXIT_CONFIG, "{output:?}");
+        assert!(
+            complaints(&output).contains("no CPU [1000000]"),
+            "{output:?}"
+        );
+    }
 }
 
 #[test]
