@@ -22,6 +22,11 @@
 //! | `DELETE /v1/routes/DESTINATION/pins/FLOW_HASH` | [`Changed`] |
 //! | `GET /v1/flows` | [`Flows`] |
 //! | `GET /v1/audit` | [`Audit`](crate::audit::Audit) |
+//! | `POST /v1/captures` with a [`CaptureRequest`](crate::capture::CaptureRequest) | pcapng for as long as the capture runs |
+//! | `GET /v1/captures` | `Vec<`[`Capture`](crate::capture::Capture)`>` |
+//! | `DELETE /v1/captures/ID` | [`Capture`](crate::capture::Capture) |
+//! | `POST /v1/reload?dry_run=BOOL` | [`Reload`](crate::reload::Reload) |
+//! | `POST /v1/restart` | [`Restarting`](crate::restart::Restarting) |
 //! | `GET /v1/overview` | [`Overview`](crate::overview::Overview) |
 //!
 //! An error answers with a 4xx or 5xx status and an [`Error`].
@@ -63,7 +68,7 @@ pub struct Status {
     /// The restart by its keeper that this daemon came of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
-    /// What is done about deadlocks: `off`, `breaker`, `watchdog` or `lifetime`.
+    /// What is done about deadlocks: `off`, `breaker`, `loop-breaker`, `auto`, `watchdog` or `lifetime`.
     pub deadlock_policy: String,
     /// Number of ports.
     pub port_count: usize,
@@ -102,6 +107,9 @@ pub struct Restart {
     pub held_seconds: f64,
     /// Frames that were in the daemon before and could not leave in time.
     pub lost_frames: u64,
+    /// Frames of any class that came to the ports while no daemon took them. Those of lossless classes are held back.
+    #[serde(default)]
+    pub missed_frames: u64,
 }
 
 /// The dataplane thread's own figures.
@@ -214,7 +222,7 @@ pub struct Queue {
     pub priority: u8,
     /// The class's name from the configuration.
     pub class: String,
-    /// `lossy` or `pfc`.
+    /// `lossy`, `pfc` or `level`.
     pub mode: String,
     /// Charged to the ingress buffer of this port now, in whole cells.
     pub ingress_bytes: u64,

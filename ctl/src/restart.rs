@@ -26,7 +26,8 @@ struct Report {
     restart: Restart,
 }
 
-/// False when frames were lost.
+/// False when frames were lost that the switch had taken. Those that came while there was none are told: a restart holds
+/// lossless classes back, and of lossy ones it promises nothing.
 pub fn restart(target: &Target, output: &Output, timeout: Duration) -> Result<bool> {
     let Restarting { pid: before } = target.send(Method::POST, "/v1/restart", None::<&()>)?;
     let began = Instant::now();
@@ -53,6 +54,7 @@ pub fn restart(target: &Target, output: &Output, timeout: Duration) -> Result<bo
     let restart = status.restart.unwrap_or(Restart {
         held_seconds: 0.0,
         lost_frames: 0,
+        missed_frames: 0,
     });
     let report = Report {
         pid_before: before,
@@ -68,10 +70,27 @@ fn text(report: &Report) -> String {
     let Restart {
         held_seconds,
         lost_frames,
+        missed_frames,
     } = report.restart;
-    let lost = match lost_frames {
-        0 => "nothing was lost".to_owned(),
-        count => format!("{count} frames that a device had still to send are lost"),
+    let count = |frames: u64| match frames {
+        1 => "1 frame".to_owned(),
+        frames => format!("{frames} frames"),
+    };
+    let held = match lost_frames {
+        0 => None,
+        frames => Some(format!("{} that a device had still to send", count(frames))),
+    };
+    let missed = match missed_frames {
+        0 => None,
+        frames => Some(format!(
+            "{} that came while no switch was there",
+            count(frames)
+        )),
+    };
+    let lost = match (held, missed) {
+        (None, None) => "nothing was lost".to_owned(),
+        (Some(lost), None) | (None, Some(lost)) => format!("lost: {lost}"),
+        (Some(held), Some(missed)) => format!("lost: {held}, and {missed}"),
     };
     format!(
         "restarted: pid {} -> {}, version {}\nneighbours were held for {:.0} ms; {lost}\n",

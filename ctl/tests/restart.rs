@@ -5,8 +5,10 @@ mod support;
 use serde_json::{json, Value};
 use support::{lines, Answer, FakeDaemon};
 
-fn status(pid: u32, lost_frames: Option<u64>) -> Answer {
-    let restart = lost_frames.map(|lost| json!({"held_seconds": 0.231, "lost_frames": lost}));
+fn status(pid: u32, frames: Option<[u64; 2]>) -> Answer {
+    let restart = frames.map(|[lost, missed]| {
+        json!({"held_seconds": 0.231, "lost_frames": lost, "missed_frames": missed})
+    });
     let status = json!({
         "name": "s1", "version": "0.2.0", "pid": pid, "state": "running", "uptime_seconds": 1.0,
         "deadlock_policy": "off", "port_count": 2, "suspected_count": 0, "held_frames": 0,
@@ -19,20 +21,20 @@ fn status(pid: u32, lost_frames: Option<u64>) -> Answer {
     Answer::Http(200, status.to_string())
 }
 
-fn daemon(lost_frames: u64) -> FakeDaemon {
+fn daemon(lost_frames: u64, missed_frames: u64) -> FakeDaemon {
     let begun = Answer::Http(200, json!({"pid": 7}).to_string());
     let answers = vec![
         // The one that ends, the next one before it forwards, and then.
         status(7, None),
         status(8, None),
-        status(8, Some(lost_frames)),
+        status(8, Some([lost_frames, missed_frames])),
     ];
     FakeDaemon::new(&[("/v1/restart", vec![begun]), ("/v1/status", answers)])
 }
 
 #[test]
 fn it_waits_for_the_new_daemon_and_tells_what_it_took() {
-    let run = daemon(0).run(&["restart"]);
+    let run = daemon(0, 0).run(&["restart"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     let expected = lines(
         "|restarted: pid 7 -> 8, version 0.2.0
@@ -43,13 +45,31 @@ fn it_waits_for_the_new_daemon_and_tells_what_it_took() {
 
 #[test]
 fn lost_frames_are_told_with_status_1() {
-    let run = daemon(3).run(&["--json", "restart"]);
+    let run = daemon(3, 0).run(&["--json", "restart"]);
     let printed: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((run.code, &printed["lost_frames"]), (Some(1), &json!(3)));
     assert_eq!(
         (&printed["pid_before"], &printed["pid"]),
         (&json!(7), &json!(8))
     );
+}
+
+/// They are of lossy classes, or of a neighbour that does not obey: told, but no failure of the restart.
+#[test]
+fn frames_that_came_while_no_switch_was_there_are_told() {
+    let run = daemon(0, 2).run(&["restart"]);
+    assert_eq!(run.code, Some(0));
+    assert!(
+        run.stdout
+            .ends_with("lost: 2 frames that came while no switch was there\n"),
+        "{}",
+        run.stdout
+    );
+    assert!(!run.stdout.contains("nothing was lost"));
+    let run = daemon(1, 1).run(&["restart"]);
+    assert_eq!(run.code, Some(1));
+    let both = "lost: 1 frame that a device had still to send, and 1 frame that came while no switch was there\n";
+    assert!(run.stdout.ends_with(both), "{}", run.stdout);
 }
 
 #[test]

@@ -141,6 +141,8 @@ pub struct Stopped {
     pub lost_in_flight: u64,
     /// Frames that could not leave.
     pub left: Vec<LeftFrame>,
+    /// Frames that found no socket any more at the end, and got the fallback.
+    pub missed: u64,
 }
 
 impl Stopped {
@@ -417,7 +419,7 @@ async fn leave(stopped: Stopped, keeping: &mut Keeping, run_dir: &Path, shared: 
             lost += count;
         }
     }
-    if let Err(error) = keeping.link.left(lost).await {
+    if let Err(error) = keeping.link.left(lost, stopped.missed).await {
         tracing::warn!(%error, "the keeper does not hear what was lost");
     }
 }

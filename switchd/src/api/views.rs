@@ -40,6 +40,7 @@ pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
         restart: shared.restarted().map(|restarted| Restart {
             held_seconds: restarted.held.as_secs_f64(),
             lost_frames: restarted.lost_frames,
+            missed_frames: restarted.missed_frames,
         }),
         deadlock_policy: info.deadlock_policy.get().to_owned(),
         port_count: info.ports.len(),

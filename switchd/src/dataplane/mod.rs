@@ -34,11 +34,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use crossbeam::channel::{bounded, Receiver, Sender, TrySendError};
-use weir_config::daemon::{DaemonConfig, DataplaneConfig, Port};
+use weir_config::daemon::{DaemonConfig, DataplaneConfig, Port, CONTROL_RESERVE_PER_PORT};
 use weir_core::{
     BitRate, Bytes, Command, ConfigError, Duration, Event, Instant, MacAddress, PortId, Switch,
 };
-use weir_ebpf::{AttachedMode, EbpfError, FrameClass, PortProgram};
+use weir_ebpf::{AttachedMode, EbpfError, FrameClass, PortProgram, Verdict};
 
 use crate::control::clock;
 use crate::control::link::{Busy, DataplaneLink, Requests};
@@ -61,8 +61,6 @@ const REQUEST_CAPACITY: usize = 1024;
 const EVENT_CAPACITY: usize = 4096;
 /// Snapshots that wait for the control plane at most.
 const SNAPSHOT_CAPACITY: usize = 8;
-/// Chunks kept back for the control frames of one port.
-const CONTROL_RESERVE_PER_PORT: usize = 32;
 
 /// Why the dataplane could not start.
 #[derive(Debug, thiserror::Error)]
@@ -352,7 +350,15 @@ impl RunningDataplane for Dataplane {
 
     fn stop(self, drain: std::time::Duration) -> anyhow::Result<Stopped> {
         self.end_thread(Duration::from_nanos(drain.as_nanos() as u64));
+        let unserved = |ports: &[AttachedProgram]| -> u64 {
+            let verdicts = ports.iter().map(|port| port.program.verdict_counters());
+            verdicts
+                .map(|verdicts| verdicts.map_or(0, |verdicts| verdicts.get(Verdict::Dropped)))
+                .sum()
+        };
+        let before = unserved(&self.ports);
         let ended = self.threads.join();
+        let missed = unserved(&self.ports).saturating_sub(before);
         // Whatever became of the threads and of the other programs, none stays attached that can be detached. The program of
         // a device that is gone went with it.
         let mut outcome = Ok(());
@@ -364,6 +370,7 @@ impl RunningDataplane for Dataplane {
         Ok(Stopped {
             lost_in_flight: ended.held_frames,
             left: ended.left,
+            missed,
         })
     }
 }

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::sys::socket::{setsockopt, socket, sockopt, AddressFamily, SockFlag, SockType};
-use weir_core::wire::ethernet::NEAREST_BRIDGE_ADDRESS;
+use weir_core::wire::ethernet::{ETHERTYPE_MAC_CONTROL, NEAREST_BRIDGE_ADDRESS};
 use weir_core::wire::lldp::ETHERTYPE_LLDP;
 
 /// What may wait in one socket, as the kernel counts memory: some dozens of frames. What comes beyond it
@@ -47,8 +47,67 @@ pub fn open_for_sending(ifindex: u32) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Frames that found the receive buffer full since the last call; zero for what is no packet socket.
+/// A socket that counts what the kernel is handed on one device: frames that no XDP program has taken. Those that tell
+/// something to the device or to an LLDP agent (MAC control, LLDP) are not counted, nor is what the host itself sends.
+///
+/// # Errors
+///
+/// What the kernel says: ENODEV without such a device; it takes CAP_NET_RAW.
+pub fn open_for_counting(ifindex: u32) -> io::Result<OwnedFd> {
+    let socket = unbound()?;
+    // They are not read: the kernel counts those that find no room, too. It makes of this the least that there may be.
+    setsockopt(&socket, sockopt::RcvBuf, &0)?;
+    let on: libc::c_int = 1;
+    set_option(&socket, libc::PACKET_IGNORE_OUTGOING, &on)?;
+    count_data_only(&socket)?;
+    bind(&socket, ifindex, (libc::ETH_P_ALL as u16).to_be())?;
+    Ok(socket)
+}
+
+/// Refuses MAC control and LLDP by a classic BPF filter, and keeps one byte of all else.
+fn count_data_only(socket: &OwnedFd) -> io::Result<()> {
+    const ETHERTYPE_AT: u32 = 12;
+    let load = (libc::BPF_LD | libc::BPF_H | libc::BPF_ABS) as u16;
+    let jump = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    let end = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, k, jt| libc::sock_filter { code, jt, jf: 0, k };
+    let mut steps = [
+        step(load, ETHERTYPE_AT, 0),
+        step(jump, u32::from(ETHERTYPE_MAC_CONTROL), 2),
+        step(jump, u32::from(ETHERTYPE_LLDP), 1),
+        step(end, 1, 0),
+        step(end, 0, 0),
+    ];
+    let program = libc::sock_fprog {
+        len: steps.len() as libc::c_ushort,
+        filter: steps.as_mut_ptr(),
+    };
+    // SAFETY: program and steps are valid for the call and of the sizes that are given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            std::ptr::from_ref(&program).cast(),
+            size_of_val(&program) as libc::socklen_t,
+        )
+    };
+    Errno::result(result)?;
+    Ok(())
+}
+
+/// Frames that found the receive buffer full since the last look at the statistics; zero for what is no packet socket.
 pub fn take_lost(socket: RawFd) -> u64 {
+    take_statistics(socket).map_or(0, |statistics| u64::from(statistics.tp_drops))
+}
+
+/// Frames that came since the last look at the statistics, whether there was room for them or not; zero for what is no
+/// packet socket.
+pub fn take_count(socket: RawFd) -> u64 {
+    take_statistics(socket).map_or(0, |statistics| u64::from(statistics.tp_packets))
+}
+
+fn take_statistics(socket: RawFd) -> Option<libc::tpacket_stats> {
     let mut statistics = libc::tpacket_stats {
         tp_packets: 0,
         tp_drops: 0,
@@ -64,11 +123,7 @@ pub fn take_lost(socket: RawFd) -> u64 {
             &mut length,
         )
     };
-    if result == 0 {
-        u64::from(statistics.tp_drops)
-    } else {
-        0
-    }
+    (result == 0).then_some(statistics)
 }
 
 /// With protocol zero until it is bound, so that no other device's frame gets in.

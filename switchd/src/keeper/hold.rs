@@ -15,6 +15,8 @@ use crate::dataplane::packet_socket;
 #[derive(Debug)]
 pub struct Hold {
     began: Instant,
+    /// What came to devices while no switch took it, by link.
+    counters: Vec<OwnedFd>,
     /// Each message is for a pause at once; its end is for none any more.
     again: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -28,7 +30,15 @@ impl Hold {
     /// When a socket cannot be had. A device that is gone has no neighbour, and one that is down none that sends.
     pub fn begin(links: Vec<HeldLink>) -> io::Result<Self> {
         let mut held = Vec::with_capacity(links.len());
+        let mut counters = Vec::with_capacity(links.len());
         for link in links {
+            // Neighbours are held even where nobody counts what comes all the same.
+            match packet_socket::open_for_counting(link.ifindex) {
+                Ok(counter) => counters.push(counter),
+                Err(error) => {
+                    tracing::debug!(%error, link.ifindex, "missed frames are not counted")
+                }
+            }
             match packet_socket::open_for_sending(link.ifindex) {
                 Ok(socket) => held.push(Held {
                     socket,
@@ -47,6 +57,7 @@ impl Hold {
             .spawn(move || keep_on(held, &asked))?;
         Ok(Self {
             began,
+            counters,
             again: Some(again),
             thread: Some(thread),
         })
@@ -55,6 +66,15 @@ impl Hold {
     /// When the first pause was sent.
     pub fn began(&self) -> Instant {
         self.began
+    }
+
+    /// Data frames that came since the last call while no switch was there to take them.
+    pub fn take_missed(&self) -> u64 {
+        let counts = self
+            .counters
+            .iter()
+            .map(|counter| packet_socket::take_count(counter.as_raw_fd()));
+        counts.sum()
     }
 
     /// Pauses the neighbours now. The switch was the last to speak to them, and its Feedback is no pause to those that

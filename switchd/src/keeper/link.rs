@@ -45,6 +45,9 @@ pub enum ToKeeper {
     Left {
         /// How many.
         frames: u64,
+        /// Frames that came when nobody took them from their port any more.
+        #[serde(default)]
+        missed: u64,
     },
     /// The switch forwards.
     Ready {
@@ -65,6 +68,9 @@ pub enum FromKeeper {
         held_micros: u64,
         /// Frames that the switch before could not send.
         lost_frames: u64,
+        /// Frames of any class that came while no switch was there.
+        #[serde(default)]
+        missed_frames: u64,
     },
 }
 
@@ -95,6 +101,8 @@ pub struct Restarted {
     pub held: Duration,
     /// Frames that were in the switch before and could not leave in time.
     pub lost_frames: u64,
+    /// Frames of any class that came while no switch was there.
+    pub missed_frames: u64,
 }
 
 /// How all neighbours of a switch are held: every lossless class by PFC, whatever else a link speaks, since everybody obeys
@@ -188,13 +196,13 @@ impl KeeperLink {
         }
     }
 
-    /// Says what was left in the switch at its end.
+    /// Says what was left in the switch at its end, and what it missed then.
     ///
     /// # Errors
     ///
     /// When the keeper is gone.
-    pub async fn left(&mut self, frames: u64) -> io::Result<()> {
-        write_line(&mut self.writer, &ToKeeper::Left { frames }).await
+    pub async fn left(&mut self, frames: u64, missed: u64) -> io::Result<()> {
+        write_line(&mut self.writer, &ToKeeper::Left { frames, missed }).await
     }
 
     /// Says that the switch forwards, and for one that stands where another stood gives what that took.
@@ -215,9 +223,11 @@ impl KeeperLink {
             FromKeeper::Released {
                 held_micros,
                 lost_frames,
+                missed_frames,
             } => Ok(Some(Restarted {
                 held: Duration::from_micros(held_micros),
                 lost_frames,
+                missed_frames,
             })),
             other => Err(unexpected(&other)),
         }
@@ -296,7 +306,11 @@ mod tests {
                 frame: vec![3],
             }],
         };
-        let messages = [hold, ToKeeper::Left { frames: 3 }, ready];
+        let left = ToKeeper::Left {
+            frames: 3,
+            missed: 1,
+        };
+        let messages = [hold, left, ready];
         let (mut here, there) = tokio::io::duplex(16);
         let sent = messages.clone();
         let send = tokio::spawn(async move {
@@ -313,6 +327,27 @@ mod tests {
         send.await.unwrap();
         let end: Option<ToKeeper> = read_line(&mut reader, &mut line).await.unwrap();
         assert_eq!(end, None);
+    }
+
+    /// A keeper or a switch of before may stand at the other end of an upgrade.
+    #[test]
+    fn what_older_ones_do_not_say_is_none() {
+        let left = serde_json::from_str(r#"{"left":{"frames":2}}"#).ok();
+        assert_eq!(
+            left,
+            Some(ToKeeper::Left {
+                frames: 2,
+                missed: 0
+            })
+        );
+        let released = r#"{"released":{"held_micros":9,"lost_frames":0}}"#;
+        let released = serde_json::from_str(released).ok();
+        let expected = FromKeeper::Released {
+            held_micros: 9,
+            lost_frames: 0,
+            missed_frames: 0,
+        };
+        assert_eq!(released, Some(expected));
     }
 
     #[tokio::test]

@@ -65,6 +65,7 @@ async fn keep(program: &Path, arguments: &[std::ffi::OsString]) -> anyhow::Resul
 struct Holding {
     hold: Option<Hold>,
     lost_frames: u64,
+    missed_frames: u64,
 }
 
 /// Until the switch's process has ended.
@@ -89,8 +90,9 @@ async fn watch(
                     holding.hold = Some(Hold::begin(links)?);
                     worker.tell(&FromKeeper::Held).await?;
                 }
-                ToKeeper::Left { frames } => {
+                ToKeeper::Left { frames, missed } => {
                     holding.lost_frames = frames;
+                    holding.missed_frames = missed;
                     if let Some(hold) = &holding.hold {
                         hold.refresh();
                     }
@@ -98,16 +100,20 @@ async fn watch(
                 ToKeeper::Ready { .. } if kept == Kept::First => {}
                 ToKeeper::Ready { resumed } => {
                     let lost_frames = std::mem::take(&mut holding.lost_frames);
-                    let held = holding.hold.take();
-                    let held = held.map_or(HOLD_MAX, |hold| hold.end(&resumed));
-                    tracing::info!(?held, lost_frames, "neighbours go on");
+                    let hold = holding.hold.take();
+                    let missed_frames = std::mem::take(&mut holding.missed_frames)
+                        + hold.as_ref().map_or(0, Hold::take_missed);
+                    let held = hold.map_or(HOLD_MAX, |hold| hold.end(&resumed));
+                    tracing::info!(?held, lost_frames, missed_frames, "neighbours go on");
                     let held_micros = held.as_micros() as u64;
-                    worker.tell(&FromKeeper::Released { held_micros, lost_frames }).await?;
+                    let released = FromKeeper::Released { held_micros, lost_frames, missed_frames };
+                    worker.tell(&released).await?;
                 }
             },
             () = until(deadline) => {
                 // Their pauses run out.
-                holding.hold = None;
+                let hold = holding.hold.take();
+                holding.missed_frames += hold.as_ref().map_or(0, Hold::take_missed);
                 tracing::error!(limit = ?HOLD_MAX, "the switch does not come back: neighbours are held no longer");
             }
         }
