@@ -58,6 +58,22 @@ fn commands_that_do_not_run_are_those_of_the_list() {
     assert_listed(|line| !line.contains(&parsed), &found);
 }
 
+/// The sandbox empties the temporary directory: where the checkout lies there, its programs would find no script.
+#[test]
+fn a_checkout_below_the_temporary_directory_is_still_there() {
+    for place in ["/tmp", "/run"] {
+        let checkout = tempfile::tempdir_in(place).unwrap();
+        std::fs::write(checkout.path().join("here"), "").unwrap();
+        assert_eq!(
+            session::finds_a_checkout(checkout.path(), "here"),
+            Ok(true),
+            "{place}"
+        );
+        let other = session::finds_a_checkout(checkout.path(), "elsewhere");
+        assert_eq!(other, Ok(false), "{place}");
+    }
+}
+
 const PARSED: &str = "parsed";
 
 fn ring(file: &str, overrides: &[&str]) -> Stage {

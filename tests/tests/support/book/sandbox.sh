@@ -2,20 +2,22 @@
 # Runs a script of the book's commands where it can do no harm: in a mount namespace of its own (made by the caller), whose /run
 # and /tmp are empty, and where what is written below /etc and /usr is gone afterwards.
 #
-#   sandbox.sh HOME BINARIES SCRIPT [SWITCHES PREFIX HERE SWITCH...]
+#   sandbox.sh HOME BINARIES CHECKOUT SCRIPT [SWITCHES PREFIX HERE SWITCH...]
 #
-# HOME becomes /run/book, the directory of the switches' programs /run/weir-bin. Of the switches, whose run directories are below
+# HOME becomes /run/book, the directory of the switches' programs /run/weir-bin. CHECKOUT, whose scripts and scenarios programs
+# look for where it was when they were built, stays there even below /tmp or /run. Of the switches, whose run directories are below
 # SWITCHES and whose namespaces begin with PREFIX, HERE stands in /run/weir as it would on a machine of its own, and all where a
 # lab has them.
 set -eu
-home=$1 binaries=$2 script=$3
-shift 3
+home=$1 binaries=$2 checkout=$3 script=$4
+shift 4
 
 run=$home/.run
 mkdir -p "$run"
 mount -t tmpfs book "$run"
-mkdir -p "$run/netns" "$run/weir" "$run/book" "$run/weir-bin" "$run/written"
+mkdir -p "$run/netns" "$run/weir" "$run/book" "$run/weir-bin" "$run/written" "$run/checkout"
 mount --bind "$home" "$run/book"
+mount --bind "$checkout" "$run/checkout"
 mount --bind "$binaries" "$run/weir-bin"
 if [ $# -gt 0 ]; then
     switches=$1 prefix=$2 here=$3
@@ -38,6 +40,10 @@ for directory in etc usr; do
     mount -t overlay book -o "lowerdir=/$directory,upperdir=/run/written/$directory/upper,workdir=/run/written/$directory/work" "/$directory"
 done
 mount -t tmpfs book /tmp
+if [ ! -d "$checkout" ]; then
+    mkdir -p "$checkout"
+    mount --bind /run/checkout "$checkout"
+fi
 cd /run/book
 export HOME=/run/book LC_ALL=C.UTF-8 NO_COLOR=1 PATH="/run/book/.stand-ins:/run/weir-bin:$PATH" WEIR_BIN_DIR=/run/weir-bin
 unset WEIR_SOCKET WEIR_SCRIPTS XDG_RUNTIME_DIR

@@ -52,7 +52,8 @@ pub fn run(page: &Page, place: Place, stage: Option<&Stage>) -> Result<Vec<Strin
     }
     prepare(home.path());
     std::fs::write(home.path().join(".script"), script(&steps)).unwrap();
-    let output = command(home.path(), place, stage).output().unwrap();
+    let mut command = command(home.path(), &repository(), place, stage);
+    let output = command.output().unwrap();
     let printed = |index: usize| {
         let text = std::fs::read(home.path().join(format!(".printed/{index}")));
         String::from_utf8_lossy(&text.unwrap_or_default()).into_owned()
@@ -218,7 +219,7 @@ fn write_program(path: &Path, text: &str) {
 }
 
 /// At the desk in namespaces of its own, all ended with it; on a ring in its switch's network namespace.
-fn command(home: &Path, place: Place, stage: Option<&Stage>) -> Command {
+fn command(home: &Path, checkout: &Path, place: Place, stage: Option<&Stage>) -> Command {
     let unshare = Path::new("unshare");
     let mut command = match stage {
         Some(stage) => inside(&stage.names().namespace(place.switch()), unshare),
@@ -235,6 +236,7 @@ fn command(home: &Path, place: Place, stage: Option<&Stage>) -> Command {
         .arg(home.join(".sandbox"))
         .arg(home)
         .arg(binaries())
+        .arg(checkout)
         .arg("/run/book/.script")
         .stdin(Stdio::null());
     if let Some(stage) = stage {
@@ -244,6 +246,25 @@ fn command(home: &Path, place: Place, stage: Option<&Stage>) -> Command {
         command.args(stage.switches.iter().map(|switch| &switch.name));
     }
     command
+}
+
+/// What programs of a checkout below the temporary directory find there.
+///
+/// # Errors
+///
+/// When the sandbox does not run.
+pub fn finds_a_checkout(checkout: &Path, file: &str) -> Result<bool, String> {
+    let home = tempfile::tempdir().unwrap();
+    write_program(&home.path().join(".sandbox"), include_str!("sandbox.sh"));
+    let script = format!("[ -f '{}' ] && echo found\n", checkout.join(file).display());
+    std::fs::write(home.path().join(".script"), script).unwrap();
+    let mut command = command(home.path(), checkout, Place::Desk, None);
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    Ok(output.stdout == b"found\n")
 }
 
 fn binaries() -> PathBuf {
