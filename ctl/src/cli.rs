@@ -485,6 +485,28 @@ mod tests {
         }
     }
 
+    /// The book's first table has a row for each command that the help shows.
+    #[test]
+    fn every_command_is_in_the_book() {
+        let page = include_str!("../../docs/src/reference/switchctl.md");
+        let rows: Vec<Vec<&str>> = page
+            .lines()
+            .filter(|line| line.starts_with("| [`"))
+            .map(|line| line.split(['`', ' ', ',', ']']).collect())
+            .collect();
+        fn look(command: &clap::Command, parents: &[&str], rows: &[Vec<&str>]) {
+            let shown = command.get_subcommands();
+            for command in shown.filter(|command| command.get_name() != "help") {
+                let mut path = parents.to_vec();
+                path.push(command.get_name());
+                let has_all = |row: &&Vec<&str>| path.iter().all(|name| row.contains(name));
+                assert!(rows.iter().any(|row| has_all(&row)), "{path:?}");
+                look(command, &path, rows);
+            }
+        }
+        look(&Cli::command(), &[], &rows);
+    }
+
     #[test]
     fn every_command_has_an_example() {
         fn look(command: &clap::Command) {

@@ -72,7 +72,7 @@ impl Reloader {
         let file = tokio::task::spawn_blocking(move || DaemonConfig::load(&path)).await??;
         for (key, stays) in [
             ("run-dir", file.run_dir == self.started.run_dir),
-            ("api-socket", file.api_socket == self.started.api_socket),
+            ("api.socket", file.api_socket == self.started.api_socket),
         ] {
             if !stays {
                 let file = self.path.display().to_string();
