@@ -1,5 +1,6 @@
 //! `cargo xtask`: set-up, the demo, the lab, the tests, the explorer, fuzzing, the benchmark, the dashboards, the book, and the package.
 #![forbid(unsafe_code)]
+#![warn(clippy::too_many_lines)]
 
 mod book;
 mod build;
@@ -9,6 +10,7 @@ mod deny;
 mod dist;
 mod fuzz;
 mod root;
+mod run;
 mod setup;
 mod soak;
 mod tests;
@@ -378,81 +380,14 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<()> {
     match command {
         Command::Setup(setup) => setup::run(setup.no_install, setup::Purpose::All),
-        Command::Demo(demo) => {
-            root::require("cargo xtask demo")?;
-            setup::run(demo.setup.no_install, setup::Purpose::Lab)?;
-            let binaries = build::release()?;
-            let root = build::root();
-            let mut arguments: Vec<OsString> = vec!["demo".into()];
-            let scenario = if demo.all { "ring4-ecmp" } else { "ring4" };
-            option(
-                &mut arguments,
-                "--scenario",
-                Some(root.join("scenarios").join(format!("{scenario}.toml"))),
-            );
-            if demo.all {
-                arguments.push("--all".into());
-            }
-            let drawing = root.join("target/demo").join(format!("{scenario}.svg"));
-            let svg = demo.svg.unwrap_or(drawing);
-            option(&mut arguments, "--svg", Some(svg));
-            option(&mut arguments, "--json", demo.json);
-            option(
-                &mut arguments,
-                "--duration",
-                demo.duration.map(|s| format!("{s}s")),
-            );
-            Err(build::become_lab(&binaries, &arguments))
-        }
-        Command::Lab(lab) => {
-            root::require("cargo xtask lab")?;
-            setup::run(lab.setup.no_install, setup::Purpose::Lab)?;
-            let binaries = build::release()?;
-            let mut arguments: Vec<OsString> = vec!["run".into(), lab.file.into()];
-            for change in lab.overrides {
-                option(&mut arguments, "--set", Some(change));
-            }
-            option(&mut arguments, "--json", lab.json);
-            option(&mut arguments, "--svg", lab.svg);
-            if lab.keep {
-                arguments.push("--keep".into());
-            }
-            Err(build::become_lab(&binaries, &arguments))
-        }
+        Command::Demo(demo) => run::demo(demo),
+        Command::Lab(lab) => run::lab(lab),
         Command::Test(test) => {
             root::require("cargo xtask test")?;
             setup::run(test.setup.no_install, setup::Purpose::All)?;
             tests::run(&test.arguments)
         }
-        Command::Bench(bench) if bench.sim => {
-            const ROUNDS: u32 = 5;
-            build::bench_simulator(bench.rounds.unwrap_or(ROUNDS), bench.json.as_deref())
-        }
-        Command::Bench(bench) if bench.wire => {
-            root::require("cargo xtask bench --wire")?;
-            setup::run(false, setup::Purpose::Lab)?;
-            let program = build::wire_bench()?;
-            let mut arguments: Vec<OsString> = vec!["wire".into()];
-            if bench.quick {
-                arguments.push("--quick".into());
-            }
-            option(&mut arguments, "--json", bench.json);
-            option(&mut arguments, "--svg", bench.svg);
-            option(
-                &mut arguments,
-                "--rounds",
-                bench.rounds.map(|count| count.to_string()),
-            );
-            arguments.extend(bench.arguments);
-            Err(build::replace_by(&program, &arguments))
-        }
-        Command::Bench(bench) if bench.core => build::bench_core(),
-        Command::Bench(bench) if bench.instructions => {
-            let program = build::instructions()?;
-            let command = if bench.accept { "accept" } else { "check" };
-            Err(build::replace_by(&program, &[command.into()]))
-        }
-        Command::Bench(_) => build::bench(),
+        Command::Bench(bench) => run::bench(bench),
         Command::Sim(sim) => {
             let simulator = build::simulator()?;
             Err(build::replace_by(&simulator, &sim.arguments))
@@ -512,13 +447,6 @@ fn run(command: Command) -> Result<()> {
             root::require("cargo xtask clean-net")?;
             clean_net::run(clean.prefix.as_deref())
         }
-    }
-}
-
-fn option(arguments: &mut Vec<OsString>, name: &str, value: Option<impl Into<OsString>>) {
-    if let Some(value) = value {
-        arguments.push(name.into());
-        arguments.push(value.into());
     }
 }
 
