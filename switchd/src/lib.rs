@@ -1,10 +1,14 @@
 //! The Weir daemon: an AF_XDP dataplane thread that drives [`weir_core::Switch`], and a tokio
 //! control plane that never stands in its way.
 //!
+//! Its floors, of which each knows those below it alone (`tests/floors.rs`): [`model`], [`os`] and [`http`]; the
+//! [`dataplane`]; the [`control`] plane; [`api`], [`metrics`], [`page`] and [`capture`], and the [`keeper`]; the [`daemon`].
+//!
 //! [`daemon::run`] is the whole life of one daemon. Between the dataplane and everything else stands
 //! the supervisor of [`control`]; [`api`] and [`metrics`] only read what it keeps. [`keeper`] is another process, for
 //! restarts that lose nothing.
 #![deny(unsafe_code)]
+#![warn(clippy::too_many_lines)]
 
 // A dataplane thread that panics has the daemon end, its programs detached. In a process that aborts, the ports would stay
 // attached to a program without sockets.
@@ -20,17 +24,10 @@ pub mod control;
 pub mod daemon;
 #[allow(unsafe_code)] // the edge to the kernel: shared memory and sockets
 pub mod dataplane;
-pub mod fabric_key;
 pub mod http;
 pub mod keeper;
 pub mod logging;
 pub mod metrics;
+pub mod model;
+pub mod os;
 pub mod page;
-pub mod placement;
-pub mod privileges;
-pub mod reload;
-pub mod run_dir;
-pub mod secret;
-pub mod service;
-pub mod setup;
-pub mod watchdog;

@@ -9,13 +9,14 @@ use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::mpsc;
 use weir_config::daemon::DaemonConfig;
 use weir_switchd::cli::{self, Cli, Kept};
+use weir_switchd::daemon::reload::Reloader;
+use weir_switchd::daemon::setup;
 use weir_switchd::daemon::{self, DaemonError, Ended, Keeping, Signal};
 use weir_switchd::dataplane::Dataplane;
 use weir_switchd::keeper::{self, frames, link::KeeperLink};
 use weir_switchd::logging::{self, LevelHandle, LogGuard};
-use weir_switchd::reload::Reloader;
-use weir_switchd::run_dir::{self, RunDir, RunDirError};
-use weir_switchd::{control, placement, privileges, service, setup};
+use weir_switchd::os::run_dir::{self, RunDir, RunDirError};
+use weir_switchd::os::{placement, privileges, random, service};
 
 /// Threads for the API and the metrics; the dataplane and the control plane have their own.
 const WORKERS: usize = 2;
@@ -184,7 +185,7 @@ async fn serve(
         reloader: Some(Reloader::new(cli.config.clone(), config.clone(), level)),
         watchdog: service::watchdog_limit(),
         keeping: keeping.transpose()?,
-        ..setup::plan(&config, control::random_seed()?, cli.drain_timeout)
+        ..setup::plan(&config, random::seed()?, cli.drain_timeout)
     };
     let start = move |run_dir: &RunDir| {
         run_dir.mount_bpf()?;

@@ -10,8 +10,9 @@ use support::running::Running;
 use support::{get, port, request, request_with, settings, until, FakeDataplane, LIMIT};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use weir_api::capture::Capture;
-use weir_switchd::control::clock;
-use weir_switchd::dataplane::tap::{Direction, Sight, Taps, Verdict};
+use weir_switchd::dataplane::tap::Taps;
+use weir_switchd::model::clock;
+use weir_switchd::model::sight::{Direction, Sight, Verdict};
 
 #[tokio::test]
 async fn what_is_not_legal_is_refused_with_what_is() {

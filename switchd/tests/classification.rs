@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use weir_core::wire::ethernet::EthernetView;
 use weir_ebpf::{FrameClass, Lldp, Meta, PortProgram, PortSettings, Trust};
-use weir_switchd::capture::headers::{Headers, Kind};
+use weir_switchd::model::headers::{Headers, Kind};
 
 const XDP_REDIRECT: u32 = 4;
 const CASES: u32 = 20_000;

@@ -9,9 +9,9 @@ use weir_core::command::RerouteSelection;
 use weir_core::event::EventKind;
 use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::{Bytes, Command, Duration, MacAddress, PortSet, Spuid};
-use weir_switchd::control::clock;
 use weir_switchd::control::flight_recorder::{FlightSettings, AFTER, RECORDS_MAX};
 use weir_switchd::control::ControlSettings;
+use weir_switchd::model::clock;
 
 async fn start(control: ControlSettings) -> Running {
     let fake = FakeDataplane::start();

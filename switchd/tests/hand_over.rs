@@ -15,7 +15,7 @@ fn a_reader_of_the_records_does_not_hold_up_a_clcm() {
     let fake = FakeDataplane::start();
     let control =
         control::start(info(), &settings(), fake.link().unwrap(), Box::new(FakeXdp)).unwrap();
-    let reader = control.shared.deadlocks();
+    let reader = control.shared.records.deadlocks();
     let remote = fake.remote();
     remote.suspect(0);
     let began = Instant::now();

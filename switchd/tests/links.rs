@@ -57,7 +57,7 @@ async fn follow_the_loopback_device() {
         .await;
         let last = Command::SetLink { port: port(1), up };
         assert_eq!((sent.len(), sent.last()), (count, Some(&last)));
-        assert_eq!(shared.link_up(port(1)), up);
+        assert_eq!(shared.links.link_up(port(1)), up);
     };
     expect(1, false).await;
     set_loopback("up");
@@ -65,6 +65,7 @@ async fn follow_the_loopback_device() {
     set_loopback("down");
     expect(3, false).await;
     let kinds: Vec<String> = shared
+        .records
         .events
         .page(0)
         .events
@@ -73,7 +74,7 @@ async fn follow_the_loopback_device() {
         .map(|event| event.kind)
         .collect();
     assert_eq!(kinds, ["link_down", "link_up", "link_down"]);
-    assert!(shared.link_up(port(0)), "a port of another device");
+    assert!(shared.links.link_up(port(0)), "a port of another device");
     control.stop();
     monitor.await.unwrap().unwrap();
 }

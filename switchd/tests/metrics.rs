@@ -19,8 +19,8 @@ use weir_switchd::control::info::ClassInfo;
 use weir_switchd::control::{self, Shared};
 use weir_switchd::daemon::RunningDataplane;
 use weir_switchd::dataplane::messages::Ring;
-use weir_switchd::metrics::histogram::Histogram;
 use weir_switchd::metrics::{render, Format};
+use weir_switchd::model::histogram::Histogram;
 
 /// A priority with Levels in what is scraped.
 const LEVELS: u8 = 4;
@@ -82,8 +82,8 @@ async fn scrape() -> Scraped {
         control::start(named, &settings(), fake.link().unwrap(), Box::new(FakeXdp)).unwrap();
     let shared = Arc::clone(&control.shared);
     let snapshot = until(async || {
-        let snapshot = shared.fresh_snapshot().await;
-        (snapshot.at > shared.began).then_some(snapshot)
+        let snapshot = shared.dataplane.fresh_snapshot().await;
+        (snapshot.at > shared.life.began).then_some(snapshot)
     })
     .await;
     let mut scrapes = Histogram::new(&[1_000_000, 2_000_000]);

@@ -17,11 +17,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{Instant, Quanta};
-use weir_switchd::control::{clock, random_seed, SupervisorError};
+use weir_switchd::control::SupervisorError;
+use weir_switchd::daemon::setup;
 use weir_switchd::daemon::{self, DaemonError, Ended, Plan, Signal};
 use weir_switchd::dataplane::Dataplane;
-use weir_switchd::run_dir::RunDir;
-use weir_switchd::setup;
+use weir_switchd::model::clock;
+use weir_switchd::os::random;
+use weir_switchd::os::run_dir::RunDir;
 
 static CORE_FAILS: AtomicBool = AtomicBool::new(false);
 static WORKER_FAILS: AtomicBool = AtomicBool::new(false);
@@ -60,7 +62,7 @@ impl Daemon {
         let plan = Plan {
             metrics: None,
             page: None,
-            ..setup::plan(&config, random_seed().unwrap(), StdDuration::from_secs(1))
+            ..setup::plan(&config, random::seed().unwrap(), StdDuration::from_secs(1))
         };
         let start = move |run_dir: &RunDir| {
             run_dir.mount_bpf()?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use weir_switchd::cli;
-use weir_switchd::run_dir::RunDir;
+use weir_switchd::os::run_dir::RunDir;
 
 /// No such device exists.
 const NO_DEVICE: &str = "weir-no-device";

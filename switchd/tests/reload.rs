@@ -11,8 +11,8 @@ use weir_api::daemon::{Error, EventPage, Status};
 use weir_api::reload::Reload;
 use weir_config::daemon::{DaemonConfig, Fallback, Port};
 use weir_core::{ClassMode, Command, CommandError, PortId};
+use weir_switchd::daemon::reload::Reloader;
 use weir_switchd::daemon::Signal;
-use weir_switchd::reload::Reloader;
 
 /// What [`support::info`] describes.
 const FILE: &str = r#"

@@ -14,9 +14,10 @@ use weir_api::daemon::{
 };
 use weir_core::switch::{FlowRecord, PinEntry, PinnedBy};
 use weir_core::{Bytes, Command, CommandError, Duration, MacAddress, PortSet};
-use weir_switchd::control::{clock, Control};
+use weir_switchd::control::Control;
 use weir_switchd::daemon::RunningDataplane;
 use weir_switchd::dataplane::tables::RouteRow;
+use weir_switchd::model::clock;
 use weir_switchd::{api, control};
 
 const X: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);

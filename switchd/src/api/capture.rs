@@ -22,11 +22,12 @@ use weir_core::PortSet;
 
 use super::ApiError;
 use crate::capture::describe::depths;
-use crate::capture::filter;
-use crate::capture::hub::Capture;
 use crate::capture::pcapng::{EncodeError, Encoder};
-use crate::control::{clock, Shared, Stage};
+use crate::control::captures::Capture;
+use crate::control::{Shared, Stage};
 use crate::dataplane::tap::{Tap, TapFigures, TapPlan, TAPS_MAX};
+use crate::model::clock;
+use crate::model::filter;
 
 /// Parts of an answer that wait for a slow client at most, and bytes in each, about.
 const PARTS_WAITING: usize = 4;
@@ -53,7 +54,7 @@ pub(super) fn router() -> Router<Arc<Shared>> {
 }
 
 async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<ApiCapture>> {
-    let captures = shared.captures.list();
+    let captures = shared.dataplane.captures.list();
     Json(captures.iter().map(|capture| view(capture)).collect())
 }
 
@@ -87,7 +88,7 @@ async fn end(
     id: Result<Path<u64>, PathRejection>,
 ) -> Result<Json<serde_json::Value>, ApiError> {
     let Path(id) = id?;
-    if shared.captures.stop(id) {
+    if shared.dataplane.captures.stop(id) {
         return Ok(Json(serde_json::Value::Null));
     }
     Err(ApiError {
@@ -111,6 +112,7 @@ async fn begin(
         .duration_seconds
         .map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
     let capture = shared
+        .dataplane
         .captures
         .begin(request, tap, clock::now())
         .ok_or_else(|| ApiError {
@@ -238,7 +240,11 @@ impl Recording {
     async fn run(mut self, started: oneshot::Sender<bool>) {
         let tap = Arc::clone(&self.capture.tap);
         let place = self.capture.place;
-        let taken = self.shared.set_tap(place, Some(Arc::clone(&tap))).await;
+        let taken = self
+            .shared
+            .dataplane
+            .set_tap(place, Some(Arc::clone(&tap)))
+            .await;
         let request = &self.capture.request;
         tracing::info!(
             capture = self.capture.id,
@@ -261,7 +267,7 @@ impl Recording {
         if let Err(Cut::Encode(error)) = outcome {
             tracing::error!(%error, "a capture could not be written");
         }
-        self.shared.captures.remove(&self.capture);
+        self.shared.dataplane.captures.remove(&self.capture);
         tracing::info!(
             capture = self.capture.id,
             frames = self.written,
@@ -274,7 +280,7 @@ impl Recording {
         let shared = Arc::clone(&self.shared);
         let capture = Arc::clone(&self.capture);
         let parts = self.parts.clone();
-        let ending = shared.ending();
+        let ending = shared.life.ending();
         let stopped = capture.stop.notified();
         let deadline = self.deadline;
         let over = async {
@@ -353,8 +359,12 @@ impl Recording {
 
     async fn remove_tap(&self) {
         for _ in 0..REMOVALS {
-            if self.shared.set_tap(self.capture.place, None).await
-                || self.shared.stage() == Stage::Ending
+            if self
+                .shared
+                .dataplane
+                .set_tap(self.capture.place, None)
+                .await
+                || self.shared.life.stage() == Stage::Ending
             {
                 return;
             }

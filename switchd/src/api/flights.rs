@@ -23,8 +23,8 @@ pub enum Missing {
 
 /// `GET /v1/deadlocks`.
 pub fn deadlocks(shared: &Shared) -> Deadlocks {
-    let mut deadlocks = shared.deadlocks().to_api();
-    let flights = shared.flights();
+    let mut deadlocks = shared.records.deadlocks().to_api();
+    let flights = shared.records.flights();
     for deadlock in deadlocks.current.iter_mut().chain(&mut deadlocks.past) {
         deadlock.recorded = flights.has(deadlock.id);
     }
@@ -38,10 +38,14 @@ pub fn deadlocks(shared: &Shared) -> Deadlocks {
 ///
 /// When there is no such record.
 pub fn record(shared: &Shared, id: u64) -> Result<FlightRecord, Missing> {
-    let mut deadlock = shared.deadlocks().get(id).ok_or(Missing::Suspicion(id))?;
+    let mut deadlock = shared
+        .records
+        .deadlocks()
+        .get(id)
+        .ok_or(Missing::Suspicion(id))?;
     // Copied first: nothing else waits while it is written out.
     let (record, settings) = {
-        let flights = shared.flights();
+        let flights = shared.records.flights();
         (flights.get(id), flights.settings())
     };
     let record = match record {

@@ -132,7 +132,7 @@ async fn serve_routes(
     shared: Arc<Shared>,
     router: Router,
 ) -> io::Result<()> {
-    let ending = async move { shared.ending().await };
+    let ending = async move { shared.life.ending().await };
     http::serve(listener, Limits::DEFAULT, router, ending).await
 }
 
@@ -150,27 +150,27 @@ struct HistoryQuery {
 }
 
 async fn status(State(shared): State<Arc<Shared>>) -> Json<Status> {
-    let snapshot = shared.fresh_snapshot().await;
+    let snapshot = shared.dataplane.fresh_snapshot().await;
     Json(views::status(&shared, &snapshot))
 }
 
 async fn ports(State(shared): State<Arc<Shared>>) -> Json<Vec<Port>> {
-    let snapshot = shared.fresh_snapshot().await;
+    let snapshot = shared.dataplane.fresh_snapshot().await;
     Json(views::ports(&shared, &snapshot))
 }
 
 async fn queues(State(shared): State<Arc<Shared>>) -> Json<Vec<Queue>> {
-    let snapshot = shared.fresh_snapshot().await;
+    let snapshot = shared.dataplane.fresh_snapshot().await;
     Json(views::queues(&shared.info, &snapshot))
 }
 
 async fn pfc(State(shared): State<Arc<Shared>>) -> Json<Vec<Pfc>> {
-    let snapshot = shared.fresh_snapshot().await;
+    let snapshot = shared.dataplane.fresh_snapshot().await;
     Json(views::pfc(&shared.info, &snapshot))
 }
 
 async fn levels(State(shared): State<Arc<Shared>>) -> Json<Levels> {
-    let snapshot = shared.fresh_snapshot().await;
+    let snapshot = shared.dataplane.fresh_snapshot().await;
     Json(levels::levels(&shared.info, &snapshot))
 }
 
@@ -205,11 +205,11 @@ async fn events(
     }
     let wait = Duration::from_secs_f64(wait_seconds.min(WAIT_SECONDS_MAX));
     tokio::select! {
-        () = shared.events.wait_beyond(after) => {}
-        () = shared.ending() => {}
+        () = shared.records.events.wait_beyond(after) => {}
+        () = shared.life.ending() => {}
         () = tokio::time::sleep(wait) => {}
     }
-    Ok(Json(shared.events.page(after)))
+    Ok(Json(shared.records.events.page(after)))
 }
 
 async fn history(
@@ -217,7 +217,7 @@ async fn history(
     query: Result<Query<HistoryQuery>, QueryRejection>,
 ) -> Result<Json<History>, ApiError> {
     let Query(HistoryQuery { after }) = query?;
-    Ok(Json(shared.history.to_api(&shared.info, after)))
+    Ok(Json(shared.records.history.to_api(&shared.info, after)))
 }
 
 async fn neighbours(State(shared): State<Arc<Shared>>) -> Json<Vec<Neighbor>> {
@@ -229,7 +229,11 @@ async fn flows(State(shared): State<Arc<Shared>>) -> Result<Json<Flows>, ApiErro
         flows: true,
         ..Tables::NONE
     };
-    let snapshot = shared.inspect(wanted).await.ok_or_else(ApiError::silence)?;
+    let snapshot = shared
+        .dataplane
+        .inspect(wanted)
+        .await
+        .ok_or_else(ApiError::silence)?;
     Ok(Json(flows::flows(&shared.info, &snapshot)))
 }
 
@@ -238,18 +242,22 @@ async fn books(State(shared): State<Arc<Shared>>) -> Result<Json<Audit>, ApiErro
         accounts: true,
         ..Tables::NONE
     };
-    let snapshot = shared.inspect(wanted).await.ok_or_else(ApiError::silence)?;
+    let snapshot = shared
+        .dataplane
+        .inspect(wanted)
+        .await
+        .ok_or_else(ApiError::silence)?;
     let names = shared.info.ports.iter().map(|port| port.name.as_str());
     Ok(Json(audit::audit(names, &snapshot)))
 }
 
 async fn whole(State(shared): State<Arc<Shared>>) -> Json<Overview> {
-    let snapshot = shared.fresh_snapshot().await;
+    let snapshot = shared.dataplane.fresh_snapshot().await;
     Json(overview::overview(&shared, &snapshot))
 }
 
 async fn watchdog(State(shared): State<Arc<Shared>>) -> Json<Pfcwd> {
-    let snapshot = shared.fresh_snapshot().await;
+    let snapshot = shared.dataplane.fresh_snapshot().await;
     Json(pfcwd::pfcwd(&shared.info, &snapshot))
 }
 

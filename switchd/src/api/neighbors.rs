@@ -9,7 +9,8 @@ use weir_core::wire::lldp::weir::{AnnouncedMode, Weir};
 use weir_core::{Instant, PortId};
 
 use crate::control::info::PortInfo;
-use crate::control::{clock, Shared};
+use crate::control::Shared;
+use crate::model::clock;
 
 /// Names of the bits of IEEE 802.1AB table 8-4, the lowest first.
 const CAPABILITIES: [&str; 11] = [
@@ -28,7 +29,7 @@ const CAPABILITIES: [&str; 11] = [
 
 /// `GET /v1/neighbors`.
 pub fn neighbors(shared: &Shared) -> Vec<Neighbor> {
-    let neighbours = shared.neighbours();
+    let neighbours = shared.links.neighbours();
     let now = clock::now();
     shared
         .info

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use weir_api::overview::Overview;
 
 use super::{flights, levels, neighbors, views};
-use crate::control::{clock, Shared};
+use crate::control::Shared;
 use crate::dataplane::messages::Snapshot;
+use crate::model::clock;
 
 /// Past suspicions shown at most.
 pub const PAST_MAX: usize = 16;
@@ -26,6 +27,7 @@ pub fn overview(shared: &Shared, snapshot: &Snapshot) -> Overview {
     levels.destinations.truncate(DESTINATIONS_MAX);
     levels.left_out += left_out as u64;
     let (events, last_event) = shared
+        .records
         .events
         .newest(EVENTS_MAX, |event| !event.kind.starts_with(CLCM));
     Overview {

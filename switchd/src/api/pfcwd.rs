@@ -65,11 +65,12 @@ pub async fn change(shared: &Shared, change: &PfcwdChange) -> Result<Pfcwd, Pfcw
     for port in &ports {
         let port = *port;
         shared
+            .dataplane
             .command(Command::SetWatchdog { port, watchdog })
             .await;
     }
     for _ in 0..LOOKS {
-        let snapshot = shared.fresh_snapshot().await;
+        let snapshot = shared.dataplane.fresh_snapshot().await;
         let has = |port: &PortId| {
             let state = snapshot.ports.get(port.index());
             state.is_some_and(|state| state.watchdog == watchdog)

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use weir_api::reload::Reload;
 
 use super::ApiError;
+use crate::control::ReloadError;
 use crate::control::Shared;
-use crate::reload::ReloadError;
 
 /// The path.
 pub(super) const PATH: &str = "/v1/reload";
@@ -32,7 +32,7 @@ async fn reload(
     query: Result<Query<ReloadQuery>, QueryRejection>,
 ) -> Result<Json<Reload>, ApiError> {
     let Query(ReloadQuery { dry_run }) = query?;
-    let Some(reloader) = shared.reloader() else {
+    let Some(reloader) = shared.life.reloader() else {
         return Err(ApiError {
             status: StatusCode::CONFLICT,
             error: "this daemon was not started from a file".to_owned(),

@@ -9,8 +9,8 @@ use axum::{Json, Router};
 use weir_api::restart::Restarting;
 
 use super::ApiError;
+use crate::control::Signal;
 use crate::control::{Shared, Stage};
-use crate::daemon::Signal;
 
 /// The path.
 pub(super) const PATH: &str = "/v1/restart";
@@ -24,15 +24,15 @@ async fn restart(State(shared): State<Arc<Shared>>) -> Result<Json<Restarting>, 
         status: StatusCode::CONFLICT,
         error: error.to_owned(),
     };
-    let signals = shared.restart_signals().ok_or_else(|| {
+    let signals = shared.life.restart_signals().ok_or_else(|| {
         conflict(
             "this daemon has no keeper that could start it anew; `weir-switchd --keeper` has, and so have the systemd units",
         )
     })?;
-    if shared.stage() != Stage::Running {
+    if shared.life.stage() != Stage::Running {
         return Err(conflict("the daemon ends already"));
     }
-    if let Some(reloader) = shared.reloader() {
+    if let Some(reloader) = shared.life.reloader() {
         // A file that is not legal would end the switch.
         reloader.check().await?;
     }

@@ -15,9 +15,10 @@ use weir_core::{Command, CommandError, MacAddress, PortId, PortSet};
 
 use super::ApiError;
 use crate::control::info::SwitchInfo;
-use crate::control::{clock, Shared};
+use crate::control::Shared;
 use crate::dataplane::messages::Snapshot;
 use crate::dataplane::tables::{RouteRow, Tables};
+use crate::model::clock;
 
 const ROUTES: Tables = Tables {
     routes: true,
@@ -57,7 +58,11 @@ pub fn routes(info: &SwitchInfo, snapshot: &Snapshot) -> Routes {
 type Outcome<T> = Result<Json<T>, ApiError>;
 
 async fn list(State(shared): State<Arc<Shared>>) -> Outcome<Routes> {
-    let snapshot = shared.inspect(ROUTES).await.ok_or_else(ApiError::silence)?;
+    let snapshot = shared
+        .dataplane
+        .inspect(ROUTES)
+        .await
+        .ok_or_else(ApiError::silence)?;
     Ok(Json(routes(&shared.info, &snapshot)))
 }
 
@@ -66,7 +71,11 @@ async fn show(
     Path(destination): Path<String>,
 ) -> Outcome<RouteDetail> {
     let address = parse_destination(&destination)?;
-    let snapshot = shared.inspect(ROUTES).await.ok_or_else(ApiError::silence)?;
+    let snapshot = shared
+        .dataplane
+        .inspect(ROUTES)
+        .await
+        .ok_or_else(ApiError::silence)?;
     let tables = &snapshot.routes;
     let Ok(index) = tables
         .rows
@@ -186,11 +195,11 @@ async fn unpin(
 
 /// Has the dataplane do it, and answers with what it says.
 async fn change(shared: &Shared, command: Command, changed: String) -> Outcome<Changed> {
-    match shared.ask(command).await {
+    match shared.dataplane.ask(command).await {
         Some(Ok(())) => {
             let described =
                 Described::new(clock::now(), "route_changed").detail("changed", &changed);
-            shared.record(described);
+            shared.records.record(described);
             Ok(Json(Changed { changed }))
         }
         Some(Err(error)) => Err(ApiError {

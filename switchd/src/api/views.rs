@@ -13,7 +13,7 @@ use crate::dataplane::messages::{self, PortSnapshot, Snapshot};
 /// `GET /v1/status`.
 pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
     let info = &shared.info;
-    let figures = shared.figures();
+    let figures = shared.records.figures();
     let sum = |of: fn(&PortSnapshot) -> u64| snapshot.ports.iter().map(of).sum();
     let mut drops_total = BTreeMap::new();
     for port in &snapshot.ports {
@@ -31,13 +31,13 @@ pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
         name: info.name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
-        state: match shared.stage() {
+        state: match shared.life.stage() {
             Stage::Running => "running",
             Stage::Draining | Stage::Ending => "draining",
         }
         .to_owned(),
-        uptime_seconds: shared.uptime().as_secs_f64(),
-        restart: shared.restarted().map(|restarted| Restart {
+        uptime_seconds: shared.life.uptime().as_secs_f64(),
+        restart: shared.life.restarted().map(|restarted| Restart {
             held_seconds: restarted.held.as_secs_f64(),
             lost_frames: restarted.lost_frames,
             missed_frames: restarted.missed_frames,
@@ -46,7 +46,7 @@ pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
         port_count: info.ports.len(),
         ports_without_device: info
             .numbered_ports()
-            .filter(|(port, _)| shared.is_gone(*port))
+            .filter(|(port, _)| shared.links.is_gone(*port))
             .map(|(_, port)| port.name.clone())
             .collect(),
         suspected_count,
@@ -88,8 +88,8 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
                 role: role_name(info.role).to_owned(),
                 address: info.address.to_string(),
                 rate_bits_per_second: info.rate.get(),
-                link_up: shared.link_up(id),
-                device_gone: shared.is_gone(id),
+                link_up: shared.links.link_up(id),
+                device_gone: shared.links.is_gone(id),
                 xdp_mode: info.xdp_mode.to_owned(),
                 zero_copy: info.zero_copy,
                 rx_frames_total: totals.rx_frames,
@@ -99,6 +99,7 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
                 drops_total: drops(state).collect(),
                 kernel_losses: kernel_losses(&state.kernel),
                 xdp_frames_total: shared
+                    .dataplane
                     .xdp_frames(id)
                     .into_iter()
                     .map(|(class, frames)| (class.to_owned(), frames))

@@ -6,10 +6,11 @@ use weir_core::wire::clcm::Phase;
 use weir_core::wire::echo::Echo;
 use weir_core::Quanta;
 
-use super::filter::feedback;
-use super::headers::{Headers, Kind};
 use crate::control::info::SwitchInfo;
-use crate::dataplane::tap::{Record, Verdict};
+use crate::dataplane::tap::Record;
+use crate::model::filter::feedback;
+use crate::model::headers::{Headers, Kind};
+use crate::model::sight::Verdict;
 
 /// D of each priority whose class has Levels, and 0 for others.
 pub fn depths(info: &SwitchInfo) -> [u8; 8] {

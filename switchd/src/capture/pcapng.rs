@@ -16,9 +16,10 @@ use pcap_file::{DataLink, Endianness};
 use weir_core::{Instant, PortId};
 
 use super::describe;
-use crate::control::clock;
 use crate::control::info::SwitchInfo;
-use crate::dataplane::tap::{Direction, Record, Tap};
+use crate::dataplane::tap::{Record, Tap};
+use crate::model::clock;
+use crate::model::sight::Direction;
 
 /// if_tsresol: 10^-9 s.
 const NANOSECONDS: u8 = 9;

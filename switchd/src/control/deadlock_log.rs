@@ -9,7 +9,7 @@ use weir_core::wire::clcm::{Clcm, Phase};
 use weir_core::{Duration, Event, Instant, PortId, PortSet, Priority};
 
 use super::info::SwitchInfo;
-use crate::metrics::histogram::Histogram;
+use crate::model::histogram::Histogram;
 
 /// Suspicions kept after they are over.
 pub const PAST_CAPACITY: usize = 256;

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use weir_api::daemon::{Event, EventPage};
 use weir_api::describe::Described;
 
-use super::clock;
+use crate::model::clock;
 
 /// Events kept at most.
 pub const EVENT_CAPACITY: usize = 8_192;

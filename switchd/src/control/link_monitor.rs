@@ -13,9 +13,9 @@ use nix::sys::socket::{
 use nix::net::if_::if_nametoindex;
 use weir_api::describe::Described;
 
-use super::clock;
 use super::shared::Shared;
 use super::waitable::Waitable;
+use crate::model::clock;
 
 /// Netlink's own limit for one message to userspace.
 const BUFFER_LENGTH: usize = 32 * 1024;
@@ -75,8 +75,8 @@ impl LinkMonitor {
         self.ask_for_all()?;
         loop {
             let read = tokio::select! {
-                () = shared.ending() => return Ok(()),
-                () = tokio::time::sleep(RECHECK), if shared.any_link_down() => {
+                () = shared.life.ending() => return Ok(()),
+                () = tokio::time::sleep(RECHECK), if shared.links.any_link_down() => {
                     self.ask_for_all()?;
                     continue;
                 }
@@ -101,7 +101,7 @@ impl LinkMonitor {
                 .find(|(_, info)| info.ifindex == state.ifindex);
             match port {
                 // Devices that are made later have other numbers.
-                Some((port, _)) if shared.is_gone(port) => {}
+                Some((port, _)) if shared.links.is_gone(port) => {}
                 Some((port, _)) if state.gone => shared.set_gone(port).await,
                 Some((port, _)) => shared.set_link(port, state.up).await,
                 None if !state.gone => self.tell_who_is_back(state.ifindex, shared),
@@ -113,13 +113,13 @@ impl LinkMonitor {
     /// Says once of each new device that has the name of one that is gone: it takes a restart to use it.
     fn tell_who_is_back(&mut self, ifindex: u32, shared: &Shared) {
         let gone = shared.info.numbered_ports();
-        for (port, info) in gone.filter(|(port, _)| shared.is_gone(*port)) {
+        for (port, info) in gone.filter(|(port, _)| shared.links.is_gone(*port)) {
             let is_there = if_nametoindex(info.device.as_str()) == Ok(ifindex);
             if is_there && !self.told_back.contains(&ifindex) {
                 // One for each port: an older device of the name is gone again.
                 self.told_back.truncate(shared.info.ports.len());
                 self.told_back.insert(0, ifindex);
-                shared.record(Described {
+                shared.records.record(Described {
                     port: Some(shared.info.port_name(port)),
                     ..Described::new(clock::now(), "device_back").detail("use", "after a restart")
                 });

@@ -2,16 +2,16 @@
 //!
 //! [`start`] runs the supervisor on a thread of its own; [`Shared`] is what others see of it.
 
-pub mod clock;
+pub mod captures;
 pub mod deadlock_log;
 pub mod event_log;
 pub mod flight_recorder;
 pub mod history;
 pub mod info;
-pub mod link;
 pub mod link_monitor;
 pub mod lldp;
 mod log;
+pub mod reloading;
 pub mod shared;
 mod supervisor;
 mod waitable;
@@ -23,14 +23,15 @@ use weir_api::describe::Described;
 use weir_core::control::{ControlConfig, ControlPlane};
 use weir_core::Duration;
 
+use crate::dataplane::link::{DataplaneLink, XdpPrograms};
 use flight_recorder::{FlightRecorder, FlightSettings};
 use history::History;
 use info::SwitchInfo;
-use link::{DataplaneLink, XdpPrograms};
 use lldp::LldpSettings;
 use supervisor::Supervisor;
 
-pub use shared::{Shared, Stage};
+pub use reloading::{ReloadError, Reloading};
+pub use shared::{Restarted, Shared, Signal, Stage};
 pub use supervisor::SupervisorError;
 
 /// Requests that wait for the supervisor at most.
@@ -82,7 +83,9 @@ pub fn start(
     let neighbours = settings.lldp.state_machine(&info);
     let shared = Shared::new(info, history, flights, neighbours, xdp, sender);
     let shared = Arc::new(shared);
-    shared.record(Described::new(shared.began, "started"));
+    shared
+        .records
+        .record(Described::new(shared.life.began, "started"));
     let plane = ControlPlane::new(settings.plane, settings.seed);
     let supervisor = Supervisor::new(Arc::clone(&shared), plane, link, inbox);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -120,16 +123,4 @@ impl Control {
             tracing::error!("the control thread has panicked");
         }
     }
-}
-
-/// A seed from the operating system.
-///
-/// # Errors
-///
-/// When `/dev/urandom` cannot be read.
-pub fn random_seed() -> std::io::Result<u64> {
-    use std::io::Read;
-    let mut bytes = [0u8; 8];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(u64::from_ne_bytes(bytes))
 }

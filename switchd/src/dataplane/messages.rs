@@ -16,7 +16,7 @@ use weir_core::{
 use super::accounts::AccountTable;
 use super::tables::{FlowTable, RouteTables, Tables};
 use super::tap::Tap;
-use crate::metrics::histogram::Histogram;
+use crate::model::histogram::Histogram;
 
 /// Destinations of the Level Table that a [`Snapshot`] has at most.
 pub const LEVEL_ENTRIES_MAX: usize = 1024;

@@ -18,7 +18,7 @@ use super::umem::Memory;
 use super::wake::Wake;
 use super::worker::{Ended, PortLimits, Queues, Worker};
 use super::xdp_io::XdpIo;
-use crate::placement;
+use crate::os::placement;
 
 /// What the thread of the switch core works on, beside the lanes.
 pub(super) struct Parts {

@@ -13,35 +13,27 @@
 //! core's next timeout.
 
 mod hand_on;
+mod housekeeping;
+mod receive;
+mod send;
 mod taps;
 
 use std::collections::VecDeque;
 
 use crossbeam::channel::{Receiver, Sender};
-use weir_core::wire::ecn::{mark_congestion, Marking};
-use weir_core::wire::ethernet::{is_link_local, EthernetView};
 use weir_core::{
-    Bytes, Command, DropReason, Duration, Event, Frame, FrameHandle, Instant, MacAddress, PortId,
-    Priority, Switch, Transmission,
+    Command, DropReason, Duration, Event, Instant, MacAddress, PortId, Priority, Switch,
 };
-use weir_ebpf::FrameClass;
 
 use super::accounts::Accounts;
-use super::io::{Batch, Io, BATCH, COMPLETION_WAIT, RECEIVE_BATCHES, WHOLE_MAX};
-use super::messages::{Answer, LeftFrame, PortSnapshot, Request, RoundStats, Snapshot};
+use super::io::{Batch, Io, WHOLE_MAX};
+use super::messages::{Answer, LeftFrame, Request, RoundStats, Snapshot};
 use super::pool::{Chunk, Pool};
 use super::tap::Taps;
 use super::wake::Wake;
 
-/// Data and control frames that one round sends by a port at most: an eighth of what it takes from a port.
-const TRANSMIT_FRAMES: usize = BATCH;
 /// Requests that one round takes at most.
 const REQUESTS_PER_ROUND: usize = 32;
-/// A sleep shorter than this costs more than it saves.
-const SLEEP_MIN: Duration = Duration::from_micros(20);
-/// The switch is taken for drained once nothing was admitted for this long: a neighbour that was just told to pause may still
-/// have frames on their way, and may be a program that has lost its CPU before it could send them.
-const DRAIN_QUIET: Duration = Duration::from_millis(50);
 
 /// What the loop needs to know of a port.
 #[derive(Clone, Copy, Debug)]
@@ -190,17 +182,17 @@ impl<I: Io> Worker<I> {
     /// One round; true when there was anything to do.
     fn round(&mut self, now: Instant) -> bool {
         let mut busy = self.take_requests(now);
-        for port in 0..self.ports.len() {
+        for port in ids(self.ports.len()) {
             busy |= self.receive(now, port);
         }
         if self.switch.next_timeout().is_some_and(|due| due <= now) {
             self.switch.handle_timeout(now);
         }
         self.take_discarded(now);
-        for port in 0..self.ports.len() {
+        for port in ids(self.ports.len()) {
             busy |= self.transmit(now, port);
         }
-        for port in 0..self.ports.len() {
+        for port in ids(self.ports.len()) {
             busy |= self.complete(now, port);
         }
         self.fill_rings();
@@ -270,385 +262,11 @@ impl<I: Io> Worker<I> {
         let _ = self.queues.answers.try_send(Answer { id, outcome });
         self.queues.notify.signal();
     }
+}
 
-    fn receive(&mut self, now: Instant, port: usize) -> bool {
-        let mut any = false;
-        for _ in 0..RECEIVE_BATCHES {
-            self.batch.clear();
-            self.io.receive(port, &mut self.batch);
-            let count = self.batch.len();
-            if count == 0 {
-                break;
-            }
-            any = true;
-            self.stats.batches.observe(count as u64);
-            self.take_batch(now, port);
-            if count < BATCH {
-                break;
-            }
-        }
-        any
-    }
-
-    fn take_batch(&mut self, now: Instant, port: usize) {
-        for at in 0..self.batch.len() {
-            let Some(chunk) = self.batch.get(at) else {
-                break;
-            };
-            self.stats.rx_frames += 1;
-            self.note_parts(port, chunk);
-            let taken = self.take_frame(now, port, chunk);
-            if self.taps.is_on() {
-                self.show_received(now, port, chunk, taken);
-            }
-            match taken {
-                Taken::Admitted { priority, mark } => {
-                    self.accounts.note_admitted(port, chunk);
-                    if mark {
-                        if let Some(id) = PortId::from_index(port) {
-                            self.mark(id, priority, chunk);
-                        }
-                    }
-                }
-                Taken::Dropped(reason) => {
-                    self.accounts.note_refused(port, reason);
-                    self.give_back(chunk);
-                }
-                Taken::Read => {
-                    self.accounts.note_read(port);
-                    self.give_back(chunk);
-                }
-            }
-        }
-    }
-
-    /// Of a frame that is longer than its first chunk.
-    fn note_parts(&mut self, port: usize, first: Chunk) {
-        let mut at = first;
-        while let Some(further) = self.io.next(at) {
-            self.accounts.note_further(port, further);
-            at = further;
-        }
-    }
-
-    fn take_frame(&mut self, now: Instant, port: usize, chunk: Chunk) -> Taken {
-        let Some(id) = PortId::from_index(port) else {
-            return Taken::Dropped(DropReason::Unclassified);
-        };
-        let (meta, bytes) = self.io.frame(chunk);
-        let (Some(meta), Ok(ethernet)) = (meta, EthernetView::new_checked(bytes)) else {
-            self.switch.count_drop(id, DropReason::Unclassified);
-            return Taken::Dropped(DropReason::Unclassified);
-        };
-        let read = match meta.class {
-            FrameClass::Data => {
-                let behind = self.io.length_behind(chunk);
-                let frame = Frame {
-                    handle: FrameHandle(chunk),
-                    length: Bytes::new((bytes.len() + behind) as u64),
-                    priority: Priority::from_low_bits(meta.priority),
-                    destination: ethernet.destination(),
-                    source: ethernet.source(),
-                    flow_hash: meta.flow_hash,
-                };
-                if is_link_local(frame.destination) {
-                    self.switch.count_drop(id, DropReason::ReservedDestination);
-                    return Taken::Dropped(DropReason::ReservedDestination);
-                }
-                return match self.switch.receive(now, id, frame) {
-                    Ok(admitted) => {
-                        self.last_admitted = now;
-                        Taken::Admitted {
-                            priority: frame.priority,
-                            mark: admitted.mark,
-                        }
-                    }
-                    Err(reason) => Taken::Dropped(reason),
-                };
-            }
-            // What is wrong with them has been counted by the core.
-            FrameClass::MacControl => self.switch.receive_mac_control(now, id, bytes),
-            FrameClass::Clcm => self.switch.receive_clcm(now, id, bytes),
-            // The XDP program gives it to the kernel: the control plane has sockets of its own.
-            FrameClass::Lldp => Ok(()),
-        };
-        read.map_or_else(Taken::Dropped, |()| Taken::Read)
-    }
-
-    /// A frame whose transport does not know ECN stays as it is, until there is no more room for it.
-    /// True when it was marked.
-    fn mark(&mut self, port: PortId, priority: Priority, chunk: Chunk) -> bool {
-        let mut marking = Marking::NotCapable;
-        self.io
-            .edit(chunk, &mut |frame| marking = mark_congestion(frame));
-        let marked = marking == Marking::Marked;
-        if marked {
-            self.switch.count_mark(port, priority);
-        }
-        marked
-    }
-
-    fn transmit(&mut self, now: Instant, port: usize) -> bool {
-        let Some(id) = PortId::from_index(port) else {
-            return false;
-        };
-        if self.ports.get(port).is_none_or(|state| state.gone) {
-            return false;
-        }
-        let mut any = false;
-        for _ in 0..TRANSMIT_FRAMES {
-            if !self.has_room(port) || self.pool.free_count() == 0 {
-                break;
-            }
-            let Some(transmission) = self.switch.transmit(now, id) else {
-                break;
-            };
-            any = true;
-            self.send(now, port, id, &transmission);
-        }
-        self.io.flush(port);
-        any
-    }
-
-    fn has_room(&self, port: usize) -> bool {
-        self.ports
-            .get(port)
-            .is_some_and(|state| state.outstanding.len() < state.limits.outstanding_max)
-    }
-
-    fn send(&mut self, now: Instant, port: usize, id: PortId, transmission: &Transmission) {
-        let mut data = None;
-        let chunk = match transmission {
-            Transmission::Data {
-                handle,
-                priority,
-                mark,
-                ..
-            } => {
-                let marked = *mark && self.mark(id, *priority, handle.0);
-                data = Some((*priority, marked));
-                Some(handle.0)
-            }
-            Transmission::Control(frame) => {
-                let source = self
-                    .ports
-                    .get(port)
-                    .map_or_else(MacAddress::default, |state| state.limits.address);
-                let chunk = self.pool.take();
-                if let Some(chunk) = chunk {
-                    self.io
-                        .write(chunk, &mut |buffer| frame.emit(source, buffer));
-                    self.accounts.load_control(chunk);
-                }
-                chunk
-            }
-        };
-        let Some(chunk) = chunk else { return };
-        if self.taps.is_on() {
-            self.show_sent(now, id, chunk, data);
-        }
-        if self.io.send(port, chunk) {
-            self.stats.tx_frames += 1;
-            match data {
-                Some(_) => self.accounts.note_sent_data(port),
-                None => self.accounts.note_sent_control(port),
-            }
-            if let Some(state) = self.ports.get_mut(port) {
-                state.outstanding.push_back(chunk);
-            }
-        } else {
-            // The ring is longer than what may be outstanding.
-            debug_assert!(false, "the TX ring is full");
-            self.accounts.note_not_sent(port);
-            self.take_back(now, id, chunk);
-        }
-    }
-
-    fn complete(&mut self, now: Instant, port: usize) -> bool {
-        let Some(id) = PortId::from_index(port) else {
-            return false;
-        };
-        self.batch.clear();
-        self.io.completed(port, &mut self.batch);
-        let count = self.batch.len();
-        for at in 0..count {
-            let Some(chunk) = self.batch.get(at) else {
-                break;
-            };
-            // A device that is gone may still say of a frame what was said for it.
-            let state = self.ports.get_mut(port);
-            if state.is_some_and(|state| state.take_completed(chunk)) {
-                self.accounts.note_completed(port, 1);
-                self.take_back(now, id, chunk);
-            }
-        }
-        count > 0
-    }
-
-    /// Takes back what the transmitter of a device that is gone will never say that it is done with.
-    fn give_up_port(&mut self, now: Instant, id: PortId) {
-        let port = id.index();
-        if let Some(state) = self.ports.get_mut(port) {
-            state.gone = true;
-        }
-        while let Some(chunk) = self.take_outstanding(port) {
-            self.accounts.note_completed(port, 1);
-            self.take_back(now, id, chunk);
-        }
-    }
-
-    fn take_outstanding(&mut self, port: usize) -> Option<Chunk> {
-        let state = self.ports.get_mut(port)?;
-        let chunk = state.outstanding.pop_front()?;
-        state.lost_with_device += 1;
-        Some(chunk)
-    }
-
-    /// A transmitter is done with a chunk.
-    fn take_back(&mut self, now: Instant, id: PortId, chunk: Chunk) {
-        if self.accounts.unload_control(chunk) {
-            self.pool.give_back(chunk);
-        } else if let Some(handle) = self.switch.complete(now, id, FrameHandle(chunk)) {
-            self.accounts.note_delivered(handle.0);
-            self.give_back(handle.0);
-        }
-    }
-
-    /// Tops up every fill ring, a bounded number of chunks at a time, in turns. To be called once before
-    /// frames can arrive; every round does it again.
-    pub(super) fn fill_rings(&mut self) {
-        for port in 0..self.ports.len() {
-            loop {
-                let room = self.io.fill_room(port).min(BATCH);
-                // Few at a time would cost a memory barrier each.
-                if room < BATCH / 2 {
-                    break;
-                }
-                self.batch.clear();
-                for _ in 0..room {
-                    let Some(chunk) = self.pool.take_for_receive() else {
-                        break;
-                    };
-                    self.batch.push(chunk);
-                }
-                if self.batch.is_empty() {
-                    break;
-                }
-                self.accounts.note_lent(port, self.batch.len());
-                self.io.fill(port, self.batch.as_slice());
-            }
-        }
-    }
-
-    fn publish_events(&mut self) -> bool {
-        let mut any = false;
-        while let Some(event) = self.switch.poll_event() {
-            any = true;
-            if self.queues.events.try_send(event).is_err() {
-                self.stats.events_lost += 1;
-            }
-        }
-        if any {
-            self.queues.notify.signal();
-        }
-        any
-    }
-
-    fn fill_snapshot(&mut self, now: Instant, mut snapshot: Box<Snapshot>) {
-        if snapshot.tables.accounts {
-            // What a command of this round had dropped is neither held nor back yet.
-            self.take_discarded(now);
-            let outstanding = self.ports.iter().map(|state| state.outstanding.len());
-            snapshot
-                .accounts
-                .fill(&self.accounts, &self.pool, outstanding);
-        }
-        snapshot.at = now;
-        snapshot.held_frames = self.switch.held_frames() as u64;
-        snapshot.umem_frames = self.pool.count() as u64;
-        snapshot.umem_frames_free = self.pool.free_count() as u64;
-        snapshot.rounds = self.stats;
-        snapshot.rounds.events_lost += self.switch.events_lost();
-        snapshot.level_table.fill(&self.switch);
-        if snapshot.tables.routes {
-            snapshot.routes.fill(&self.switch);
-        }
-        if snapshot.tables.flows {
-            snapshot.flows.fill(now, &self.switch);
-        }
-        // Allocates the first time that a snapshot comes by, never again.
-        snapshot
-            .ports
-            .resize_with(self.ports.len(), PortSnapshot::default);
-        for (index, state) in snapshot.ports.iter_mut().enumerate() {
-            let Some(port) = PortId::from_index(index) else {
-                break;
-            };
-            let here = self.ports.get(index);
-            state.counters = *self.switch.counters(port);
-            for priority in Priority::ALL {
-                state.gauges[priority.index()] = self.switch.gauges(now, port, priority);
-            }
-            state.watchdog = self.switch.watchdog(port);
-            state.kernel = self.io.losses(index);
-            state.kernel.tx_device_drops += here.map_or(0, |port| port.lost_with_device);
-            state.rings = self.io.rings(index);
-        }
-        // The control plane has at most one snapshot on its way; were it gone, the box is dropped.
-        let _ = self.queues.snapshots.try_send(snapshot);
-        self.queues.notify.signal();
-    }
-
-    fn note_round(&mut self, began: Instant, now: Instant, busy: bool) {
-        let took = now.saturating_since(began);
-        self.stats.rounds += 1;
-        if busy {
-            self.stats.busy_rounds += 1;
-            self.stats.round_times.observe(took.as_nanos());
-            self.last_work = now;
-        } else {
-            self.stats.idle += took;
-        }
-        self.stats.round_max = self.stats.round_max.max(took);
-    }
-
-    fn is_finished(&self, now: Instant) -> bool {
-        let Some(deadline) = self.deadline else {
-            return false;
-        };
-        let empty = self.switch.held_frames() == 0 && self.outstanding() == 0;
-        let quiet = now.saturating_since(self.last_admitted) >= DRAIN_QUIET;
-        (empty && quiet) || now >= deadline
-    }
-
-    fn outstanding(&self) -> usize {
-        self.ports.iter().map(|state| state.outstanding.len()).sum()
-    }
-
-    fn sleep(&mut self, now: Instant) {
-        let mut timeout = self
-            .switch
-            .next_timeout()
-            .map(|due| due.saturating_since(now));
-        if self.outstanding() > 0 {
-            // A port that could send but whose transmitter is full has a timeout in the past.
-            let soonest = timeout.filter(|span| !span.is_zero());
-            timeout = Some(soonest.map_or(COMPLETION_WAIT, |span| span.min(COMPLETION_WAIT)));
-        }
-        if self.deadline.is_some() {
-            timeout = Some(timeout.map_or(DRAIN_QUIET, |span| span.min(DRAIN_QUIET)));
-        }
-        if timeout.is_some_and(|span| span < SLEEP_MIN) {
-            return;
-        }
-        self.queues.wake.clear();
-        if !self.queues.requests.is_empty() {
-            return;
-        }
-        self.stats.sleeps += 1;
-        self.io.wait(timeout);
-        self.stats.slept += (self.clock)().saturating_since(now);
-    }
+/// The first `count` ports: a switch has no more than there are numbers for.
+fn ids(count: usize) -> impl Iterator<Item = PortId> {
+    (0..count).map_while(PortId::from_index)
 }
 
 #[cfg(test)]

@@ -21,10 +21,12 @@ use weir_core::event::EventKind;
 use weir_core::wire::clcm::Clcm;
 use weir_core::wire::ethernet::MAC_CONTROL_ADDRESS;
 use weir_core::wire::ControlFrame;
-use weir_core::{BitRate, Quanta};
-use weir_ebpf::Meta;
+use weir_core::{BitRate, Bytes, FrameHandle, Quanta};
+use weir_ebpf::{FrameClass, Meta};
 
+use super::housekeeping::{DRAIN_QUIET, SLEEP_MIN};
 use super::*;
+use crate::dataplane::io::{BATCH, COMPLETION_WAIT, RECEIVE_BATCHES};
 use crate::dataplane::messages::LevelTableSnapshot;
 use bench::*;
 use fake_io::{clock, Sent};

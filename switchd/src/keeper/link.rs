@@ -18,6 +18,7 @@ use weir_core::{Priority, Quanta};
 
 use crate::cli::Kept;
 use crate::control::info::{PortInfo, SwitchInfo};
+use crate::control::Restarted;
 use crate::dataplane::messages::PortSnapshot;
 
 /// A longer line is none of ours: 256 ports take less.
@@ -92,17 +93,6 @@ pub struct ResumedLink {
     pub ifindex: u32,
     /// The whole frame.
     pub frame: Vec<u8>,
-}
-
-/// A restart, as the switch that came of it knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Restarted {
-    /// For how long neighbours were held.
-    pub held: Duration,
-    /// Frames that were in the switch before and could not leave in time.
-    pub lost_frames: u64,
-    /// Frames of any class that came while no switch was there.
-    pub missed_frames: u64,
 }
 
 /// How all neighbours of a switch are held: every lossless class by PFC, whatever else a link speaks, since everybody obeys

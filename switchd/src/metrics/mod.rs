@@ -2,9 +2,10 @@
 //! prefer it.
 
 mod collector;
-pub mod histogram;
+mod families;
 mod negotiation;
 mod openmetrics;
+mod priorities;
 pub mod protection;
 
 use std::io::{self, Write};
@@ -25,10 +26,11 @@ use prometheus::{Registry, TextEncoder};
 use tokio::net::TcpListener;
 
 use crate::control::shared::Published;
-use crate::control::{clock, Shared};
+use crate::control::Shared;
 use crate::http::{self, Limits, Peer};
+use crate::model::clock;
+use crate::model::histogram::Histogram;
 use collector::SnapshotCollector;
-use histogram::Histogram;
 use negotiation::takes_gzip;
 use protection::{Protection, TlsListener, Token};
 
@@ -85,7 +87,7 @@ where
     if let Some(token) = token {
         router = router.layer(middleware::from_fn_with_state(token, protection::guard));
     }
-    let ending = async move { ending.ending().await };
+    let ending = async move { ending.life.ending().await };
     http::serve(listener, Limits::DEFAULT, router, ending).await
 }
 
@@ -136,7 +138,7 @@ impl Scraped {
 
 async fn scrape(State(scraped): State<Arc<Scraped>>, request: HeaderMap) -> Response {
     let began = clock::now();
-    let snapshot = scraped.shared.fresh_snapshot().await;
+    let snapshot = scraped.shared.dataplane.fresh_snapshot().await;
     let before = *scraped.times();
     let format = Format::accepted(&request);
     let answer = match render(Arc::clone(&scraped.shared), snapshot, before, format) {

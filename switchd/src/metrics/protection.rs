@@ -23,7 +23,7 @@ use tokio_rustls::server::TlsStream;
 use tokio_rustls::{Accept, TlsAcceptor};
 use weir_config::daemon::{MetricsConfig, TlsFiles};
 
-use crate::secret::{self, Renewed, SecretError};
+use crate::os::secret::{self, Renewed, SecretError};
 
 /// A token that is shorter could be guessed.
 const TOKEN_LENGTH_MIN: usize = 16;

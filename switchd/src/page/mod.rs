@@ -86,7 +86,7 @@ pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// When the listener fails for good.
 pub async fn serve(listener: TcpListener, shared: Arc<Shared>, names: Names) -> io::Result<()> {
     let ending = Arc::clone(&shared);
-    let ending = async move { ending.ending().await };
+    let ending = async move { ending.life.ending().await };
     http::serve(listener, LIMITS, router(shared, names), ending).await
 }
 
@@ -128,7 +128,7 @@ pub fn router(shared: Arc<Shared>, names: Names) -> Router {
 
 async fn show_overview(State(page): State<Arc<Page>>) -> Response {
     let make = async || {
-        let snapshot = page.shared.fresh_snapshot().await;
+        let snapshot = page.shared.dataplane.fresh_snapshot().await;
         serde_json::to_vec(&overview(&page.shared, &snapshot))
     };
     json(page.overview.get(make).await)
@@ -142,7 +142,7 @@ async fn show_timeline(
         return refuse(StatusCode::BAD_REQUEST, "a suspicion is a number");
     };
     // Looked up first: what is not there costs nothing and takes nobody's place.
-    if !page.shared.flights().has(id) {
+    if !page.shared.records.flights().has(id) {
         return refuse(
             StatusCode::NOT_FOUND,
             "there is no record of that suspicion, or no longer",

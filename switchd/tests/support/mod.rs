@@ -21,15 +21,15 @@ use weir_core::{
     BitRate, Bytes, ClassMode, Command, CommandError, Duration, Event, Instant, MacAddress, PortId,
     PortRole, PortSet, Priority, SuspicionReason,
 };
-use weir_switchd::control::clock;
 use weir_switchd::control::flight_recorder::FlightSettings;
 use weir_switchd::control::info::{ClassInfo, PortInfo, SwitchInfo};
-use weir_switchd::control::link::{Busy, DataplaneLink, Requests, XdpPrograms};
 use weir_switchd::control::lldp::LldpSettings;
 use weir_switchd::control::ControlSettings;
 use weir_switchd::daemon::{AttachedPort, RunningDataplane, Stopped};
+use weir_switchd::dataplane::link::{Busy, DataplaneLink, Requests, XdpPrograms};
 use weir_switchd::dataplane::messages::{Answer as CommandAnswer, Request, Snapshot};
 use weir_switchd::dataplane::tap::Taps;
+use weir_switchd::model::clock;
 
 /// No test waits longer than this for what must happen.
 pub const LIMIT: StdDuration = StdDuration::from_secs(60);

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use weir_switchd::control::ControlSettings;
 use weir_switchd::daemon::{run, DaemonError, Ended, Plan, Signal};
 
-use weir_switchd::reload::Reloader;
+use weir_switchd::daemon::reload::Reloader;
 
 use super::{info, until, FakeDataplane, Remote, LIMIT};
 

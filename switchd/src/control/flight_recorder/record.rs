@@ -12,8 +12,8 @@ use weir_core::{Instant, PortId, Priority};
 
 use super::sample::PortState;
 use super::{FlightSettings, Sample, AFTER, SAMPLES_BEFORE};
-use crate::control::clock;
 use crate::control::info::{role_name, SwitchInfo};
+use crate::model::clock;
 
 /// Samples of one record at most.
 pub const SAMPLES_MAX: usize = FIRST_SAMPLES + MIDDLE_SAMPLES + LAST_SAMPLES;

@@ -19,10 +19,10 @@ use weir_core::wire::lldp::basic::ChassisId;
 use weir_core::wire::lldp::{Lldp, FRAME_LENGTH_MAX};
 use weir_core::{Command, Duration, PortId};
 
-use super::clock;
 use super::info::SwitchInfo;
 use super::shared::Shared;
-use crate::dataplane::tap::{Direction, Sight, Verdict};
+use crate::model::clock;
+use crate::model::sight::{Direction, Sight, Verdict};
 use socket::{Heard, LldpSocket};
 
 /// Frames that wait for the agent at most; the rest waits in the sockets.
@@ -99,17 +99,17 @@ impl LldpAgent {
     /// Never; a port that does not work is left out.
     pub async fn run(self) -> std::io::Result<()> {
         let shared = Arc::clone(&self.shared);
-        let ending = shared.ending();
+        let ending = shared.life.ending();
         tokio::pin!(ending);
         let (sender, mut heard) = mpsc::channel(HEARD_CAPACITY);
         let _receivers = self.listen(sender);
         loop {
             self.step().await;
-            let due = shared.neighbours().next_timeout();
+            let due = shared.links.neighbours().next_timeout();
             tokio::select! {
                 () = &mut ending => break,
                 Some(heard) = heard.recv() => self.take(&heard),
-                () = shared.lldp_due() => {}
+                () = shared.links.lldp_due() => {}
                 () = sleep_until(due), if due.is_some() => {}
             }
         }
@@ -127,7 +127,7 @@ impl LldpAgent {
     }
 
     fn take(&self, heard: &Heard) {
-        let mut neighbours = self.shared.neighbours();
+        let mut neighbours = self.shared.links.neighbours();
         if heard.lost > 0 {
             neighbours.count_limited(heard.port, heard.lost);
         }
@@ -140,7 +140,7 @@ impl LldpAgent {
     async fn step(&self) {
         let now = clock::now();
         let (frames, commands, reports) = {
-            let mut neighbours = self.shared.neighbours();
+            let mut neighbours = self.shared.links.neighbours();
             neighbours.handle_timeout(now);
             let frames = self.frames_due(&mut neighbours, now);
             let commands: Vec<Command> = std::iter::from_fn(|| neighbours.poll_command()).collect();
@@ -150,15 +150,16 @@ impl LldpAgent {
         };
         for (port, lldp) in frames {
             if !self.send(port, &lldp) {
-                self.shared.neighbours().count_unsent(port);
+                self.shared.links.neighbours().count_unsent(port);
             }
         }
         for command in commands {
-            self.shared.command(command).await;
+            self.shared.dataplane.command(command).await;
         }
         for report in reports {
             let info = &self.shared.info;
             self.shared
+                .records
                 .record(describe::neighbour(&|port| info.port_name(port), &report));
         }
     }
@@ -173,9 +174,9 @@ impl LldpAgent {
 
     fn say_goodbye(&self) {
         for (port, _) in self.shared.info.numbered_ports() {
-            let goodbye = self.shared.neighbours().take_goodbye(port);
+            let goodbye = self.shared.links.neighbours().take_goodbye(port);
             if goodbye.is_some_and(|lldp| !self.send(port, &lldp)) {
-                self.shared.neighbours().count_unsent(port);
+                self.shared.links.neighbours().count_unsent(port);
             }
         }
     }
@@ -207,7 +208,7 @@ impl LldpAgent {
 
     /// To whoever captures: the dataplane never sees LLDP.
     fn show(&self, port: PortId, direction: Direction, verdict: Verdict, frame: &[u8]) {
-        self.shared.captures.offer(&Sight {
+        self.shared.dataplane.captures.offer(&Sight {
             at: clock::now(),
             port,
             direction,

@@ -9,9 +9,9 @@ use nix::sys::socket::{send, MsgFlags};
 use tokio::sync::mpsc;
 use weir_core::{Duration, Instant, PortId};
 
-use super::super::clock;
 use super::super::waitable::Waitable;
 use crate::dataplane::packet_socket::take_lost;
+use crate::model::clock;
 
 /// The longest frame that is read; a longer one is cut off, and refused for that.
 const FRAME_LENGTH_MAX: usize = 2_048;

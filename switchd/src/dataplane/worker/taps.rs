@@ -6,15 +6,12 @@ use weir_ebpf::FrameClass;
 
 use super::{Io, Taken, Worker};
 use crate::dataplane::pool::Chunk;
-use crate::dataplane::tap::{Direction, Sight, Verdict};
+use crate::model::sight::{Direction, Sight, Verdict};
 
 impl<I: Io> Worker<I> {
     /// A frame has come in and its fate is known; its bytes are as they came.
     #[cold]
-    pub(super) fn show_received(&mut self, now: Instant, port: usize, chunk: Chunk, taken: Taken) {
-        let Some(port) = PortId::from_index(port) else {
-            return;
-        };
+    pub(super) fn show_received(&mut self, now: Instant, port: PortId, chunk: Chunk, taken: Taken) {
         let (meta, bytes) = self.io.whole(chunk, &mut self.whole);
         let priority = meta
             .filter(|meta| meta.class == FrameClass::Data)

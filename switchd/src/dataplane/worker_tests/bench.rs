@@ -11,10 +11,10 @@ use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    BitRate, Budgets, ClassConfig, ClassMode, PortConfig, PortRole, Quanta, RedConfig, Spuid,
-    SwitchConfig,
+    BitRate, Budgets, Bytes, ClassConfig, ClassMode, PortConfig, PortRole, Quanta, RedConfig,
+    Spuid, SwitchConfig,
 };
-use weir_ebpf::Meta;
+use weir_ebpf::{FrameClass, Meta};
 
 use weir_api::audit::Audit;
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::capture::filter::Filter;
-use crate::dataplane::tap::{Direction, Record, Tap, TapPlan, Verdict};
+use crate::dataplane::tap::{Record, Tap, TapPlan};
+use crate::model::filter::Filter;
+use crate::model::sight::{Direction, Verdict};
 
 fn tap(bench: &mut Bench) -> Arc<Tap> {
     let plan = TapPlan {

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-use crate::control::clock;
+use crate::model::clock;
 
 /// Sends `state`, such as `READY=1`, to the socket that `NOTIFY_SOCKET` names. Does nothing without it;
 /// a failure is logged only, since the daemon works all the same.

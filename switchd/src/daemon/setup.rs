@@ -1,17 +1,15 @@
 //! From the configuration file to what the daemon's parts want.
 
-mod announcement;
-
 use std::time::Duration;
 
 use weir_config::daemon::{DaemonConfig, LogFormat};
 use weir_core::control::neighbours::AnnouncedPort;
 use weir_core::Priority;
 
+use super::{announcement, Plan};
 use crate::control::flight_recorder::FlightSettings;
 use crate::control::info::{ClassInfo, PortInfo, SwitchInfo};
 use crate::control::ControlSettings;
-use crate::daemon::Plan;
 use crate::logging;
 use crate::page::PageSettings;
 

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use weir_core::{DropReason, MacAddress, Priority, Quanta};
 
 use super::headers::{Headers, Kind};
-use crate::dataplane::tap::{Direction, Sight, Verdict};
+use crate::model::sight::{Direction, Sight, Verdict};
 
 pub use parse::{parse, FilterError};
 
@@ -179,7 +179,7 @@ impl Question {
 
 /// What a pause time says as Transmit Feedback (protocol P) at a switch with these D, if it says any.
 /// A PAUSE speaks for all classes: the deepest counts.
-pub(super) fn feedback(depths: &[u8; 8], priority: Option<Priority>, time: Quanta) -> Option<u16> {
+pub(crate) fn feedback(depths: &[u8; 8], priority: Option<Priority>, time: Quanta) -> Option<u16> {
     let depth = match priority {
         Some(priority) => depths[priority.index()],
         None => depths.iter().copied().max().unwrap_or(0),

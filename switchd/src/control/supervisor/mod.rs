@@ -3,6 +3,9 @@
 //!
 //! It runs alone on its thread, so that no request of the API delays a CLCM, and does nothing that waits.
 
+mod reconcile;
+mod snapshots;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration as StdDuration;
@@ -10,20 +13,19 @@ use std::time::Duration as StdDuration;
 use crossbeam::channel::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
-use weir_api::describe::{self, Described};
+use weir_api::describe;
 use weir_core::control::{ControlConfig, ControlPlane, Report};
 use weir_core::event::EventKind;
-use weir_core::{
-    Command, CommandError, Duration, Event, Instant, PortId, PortSet, Priority, SuspicionReason,
-};
+use weir_core::{Command, CommandError, Event, Instant};
 
-use super::clock;
-use super::link::DataplaneLink;
-use super::shared::{empty_snapshot, ControlFigures, Published, Shared};
-use super::waitable::Waitable;
+use crate::control::shared::{ControlFigures, Published, Shared};
+use crate::control::waitable::Waitable;
+use crate::dataplane::link::DataplaneLink;
 use crate::dataplane::messages::{Answer, Request, Snapshot};
 use crate::dataplane::tables::Tables;
 use crate::dataplane::tap::Tap;
+use crate::model::clock;
+use snapshots::SPARE_SNAPSHOTS;
 
 /// Commands that wait for room in the queue to the dataplane at most.
 const PENDING_CAPACITY: usize = 1_024;
@@ -31,8 +33,6 @@ const PENDING_CAPACITY: usize = 1_024;
 const EVENTS_PER_ROUND: usize = 1_024;
 /// How soon a full queue to the dataplane is tried again.
 const RETRY: StdDuration = StdDuration::from_millis(1);
-/// Snapshots kept for reuse: one in flight, one published, one with a slow reader.
-const SPARE_SNAPSHOTS: usize = 3;
 
 /// Who waits for an answer of the dataplane or for a snapshot with tables at most, each.
 const WAITING_MAX: usize = 64;
@@ -139,7 +139,7 @@ impl Supervisor {
         inbox: mpsc::Receiver<Message>,
     ) -> Self {
         let now = clock::now();
-        let flight_next = shared.flights().interval(now).map(|_| now);
+        let flight_next = shared.records.flights().interval(now).map(|_| now);
         Self {
             shared,
             plane,
@@ -172,9 +172,10 @@ impl Supervisor {
         let notify = Waitable::new(notify).map_err(SupervisorError::Notify)?;
         let mut count = [0u8; 8];
         let shared = Arc::clone(&self.shared);
-        let ending = shared.ending();
+        let ending = shared.life.ending();
         tokio::pin!(ending);
-        let interval = StdDuration::from_nanos(shared.history.interval().as_nanos().max(1_000_000));
+        let interval =
+            StdDuration::from_nanos(shared.records.history.interval().as_nanos().max(1_000_000));
         let mut sampling = tokio::time::interval(interval);
         sampling.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut inbox_open = true;
@@ -285,7 +286,7 @@ impl Supervisor {
         self.write_down();
         self.ask_for_flight_sample(now);
         self.figures.clcm = *self.plane.counters();
-        self.shared.set_figures(self.figures);
+        self.shared.records.set_figures(self.figures);
         Ok(())
     }
 
@@ -309,25 +310,25 @@ impl Supervisor {
             let name = |port| shared.info.port_name(port);
             let described = match &happened {
                 Happened::Event(event) => {
-                    shared.deadlocks().note_event(&shared.info, event);
+                    shared.records.deadlocks().note_event(&shared.info, event);
                     describe::event(&name, event)
                 }
                 Happened::Report(report) => {
-                    shared.deadlocks().note_report(report);
+                    shared.records.deadlocks().note_report(report);
                     describe::report(&name, report)
                 }
             };
             if let Happened::Event(event) = &happened {
                 self.note_flight(event);
             }
-            self.shared.record(described);
+            self.shared.records.record(described);
         }
         self.unwritten = unwritten;
     }
 
     /// Tells the state machine what LLDP knows of the neighbours: whether a stall is a storm depends on it.
     fn learn_neighbours(&mut self, now: Instant) {
-        let neighbours = self.shared.neighbours();
+        let neighbours = self.shared.links.neighbours();
         for (port, _) in self.shared.info.numbered_ports() {
             let neighbour = neighbours.storm_neighbour(port);
             self.plane.set_storm_neighbour(now, port, neighbour);
@@ -340,8 +341,8 @@ impl Supervisor {
             EventKind::Suspected {
                 egress, priority, ..
             } => {
-                let id = self.shared.deadlocks().current_id(egress, priority);
-                let mut flights = self.shared.flights();
+                let id = self.shared.records.deadlocks().current_id(egress, priority);
+                let mut flights = self.shared.records.flights();
                 // It may be a suspicion anew, the end of whose predecessor was lost.
                 flights.end(egress, priority, event.at);
                 if let Some(id) = id {
@@ -353,7 +354,10 @@ impl Supervisor {
             EventKind::SuspicionEnded {
                 egress, priority, ..
             } => {
-                self.shared.flights().end(egress, priority, event.at);
+                self.shared
+                    .records
+                    .flights()
+                    .end(egress, priority, event.at);
                 self.flight_next = self.flight_next.map(|_| event.at);
             }
             _ => {}
@@ -364,7 +368,12 @@ impl Supervisor {
         if self.flight_next.is_none_or(|due| due > now) {
             return;
         }
-        self.flight_next = self.shared.flights().interval(now).map(|span| now + span);
+        self.flight_next = self
+            .shared
+            .records
+            .flights()
+            .interval(now)
+            .map(|span| now + span);
         self.flight_due = true;
         self.request_snapshot();
     }
@@ -411,153 +420,6 @@ impl Supervisor {
             if id == answer.id {
                 // Whoever asked may have gone.
                 let _ = reply.send(answer.outcome);
-            }
-        }
-    }
-
-    fn request_snapshot(&mut self) {
-        if self.in_flight {
-            return;
-        }
-        let mut snapshot = self
-            .spare
-            .pop()
-            .unwrap_or_else(|| empty_snapshot(self.shared.info.ports.len()));
-        let wanted = |sum: Tables, inspector: &Inspector| sum.and(inspector.tables);
-        snapshot.tables = self.inspectors.iter().fold(Tables::NONE, wanted);
-        if snapshot.tables.routes {
-            snapshot.routes.make_room();
-        }
-        if snapshot.tables.flows {
-            snapshot.flows.make_room();
-        }
-        if snapshot.tables.accounts {
-            let port_count = self.shared.info.ports.len();
-            snapshot.accounts.make_room(port_count);
-        }
-        self.in_flight = self
-            .link
-            .requests
-            .try_send(Request::Snapshot(snapshot))
-            .is_ok();
-    }
-
-    fn take_snapshot(&mut self, snapshot: Box<Snapshot>) {
-        self.in_flight = false;
-        let at = snapshot.at;
-        if self.sample_due {
-            self.sample_due = false;
-            self.shared.history.push(&self.shared.info, &snapshot);
-        }
-        if self.flight_due {
-            self.flight_due = false;
-            self.shared.flights().push(&self.shared.info, &snapshot);
-        }
-        if snapshot.rounds.events_lost > self.events_lost && !self.more_events {
-            let lost = snapshot.rounds.events_lost - self.events_lost;
-            self.events_lost = snapshot.rounds.events_lost;
-            self.shared
-                .record(Described::new(at, "events_lost").detail("events", lost));
-            self.reconcile(&snapshot);
-            self.reconcile_stalls(&snapshot);
-            self.write_down();
-        }
-        if let Some(old) = self.shared.publish(snapshot) {
-            if self.spare.len() < SPARE_SNAPSHOTS {
-                self.spare.push(old);
-            }
-        }
-        self.tell_inspectors();
-        self.refresh_asked = self.refresh_asked.filter(|asked| *asked > at);
-        if self.refresh_asked.is_some() || !self.inspectors.is_empty() {
-            self.request_snapshot();
-        }
-    }
-
-    /// Hands the latest snapshot to those whom it serves.
-    fn tell_inspectors(&mut self) {
-        let latest = self.shared.snapshot();
-        let serves = |inspector: &mut Inspector| {
-            latest.at >= inspector.asked && latest.tables.cover(inspector.tables)
-        };
-        for inspector in self.inspectors.extract_if(.., serves) {
-            // Whoever asked may have gone.
-            let _ = inspector.reply.send(Arc::clone(&latest));
-        }
-        self.inspectors
-            .retain(|inspector| !inspector.reply.is_closed());
-    }
-
-    /// Makes good for events that found the queue full: begins and ends suspicions as the snapshot has
-    /// them. What happened after it was taken is left as the events told it.
-    fn reconcile(&mut self, snapshot: &Snapshot) {
-        for index in 0..snapshot.ports.len() {
-            let Some(egress) = PortId::from_index(index) else {
-                return;
-            };
-            for priority in Priority::ALL {
-                let gauges = &snapshot.ports[index].gauges[priority.index()];
-                let began = self.shared.deadlocks().began(egress, priority);
-                let kind = match began {
-                    Some(began) if !gauges.suspected && began <= snapshot.at => {
-                        EventKind::SuspicionEnded {
-                            egress,
-                            priority,
-                            lasted: snapshot.at.saturating_since(began),
-                        }
-                    }
-                    None if gauges.suspected => EventKind::Suspected {
-                        egress,
-                        priority,
-                        reason: if gauges.release_ingress.is_some() {
-                            SuspicionReason::ReleaseRule
-                        } else if gauges.paused {
-                            SuspicionReason::Paused
-                        } else {
-                            SuspicionReason::TransmitterStuck
-                        },
-                        queued: gauges.egress,
-                        idle: Duration::ZERO,
-                        // A snapshot does not say.
-                        alternatives: false,
-                        alternatives_from: PortSet::EMPTY,
-                    },
-                    _ => continue,
-                };
-                self.take_event(&Event {
-                    at: snapshot.at,
-                    kind,
-                });
-            }
-        }
-    }
-
-    /// The same for stalls: without its event a storm would never be judged.
-    fn reconcile_stalls(&mut self, snapshot: &Snapshot) {
-        for (index, state) in snapshot.ports.iter().enumerate() {
-            let Some(egress) = PortId::from_index(index) else {
-                return;
-            };
-            for priority in Priority::ALL {
-                let gauges = &state.gauges[priority.index()];
-                let kind = match self.plane.stall_began(egress, priority) {
-                    None if gauges.stalled => EventKind::PauseStalled {
-                        egress,
-                        priority,
-                        idle: Duration::ZERO,
-                        queued: gauges.egress,
-                    },
-                    Some(began)
-                        if !gauges.stalled && gauges.storm.is_none() && began <= snapshot.at =>
-                    {
-                        EventKind::PauseStallEnded { egress, priority }
-                    }
-                    _ => continue,
-                };
-                self.take_event(&Event {
-                    at: snapshot.at,
-                    kind,
-                });
             }
         }
     }

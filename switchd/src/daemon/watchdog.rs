@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::control::{Shared, Stage};
 use crate::dataplane::tables::Tables;
-use crate::service;
+use crate::os::service;
 
 /// Beats in the time after which the service manager gives up.
 const BEATS_PER_LIMIT: u32 = 4;
@@ -19,7 +19,7 @@ const WAITS_PER_LIMIT: u32 = 2;
 
 /// Beats until the daemon ends; `limit` is how long the service manager waits for a beat.
 pub async fn beat(shared: Arc<Shared>, limit: Duration) {
-    let ending = shared.ending();
+    let ending = shared.life.ending();
     tokio::pin!(ending);
     loop {
         tokio::select! {
@@ -27,8 +27,8 @@ pub async fn beat(shared: Arc<Shared>, limit: Duration) {
             () = tokio::time::sleep(limit / BEATS_PER_LIMIT) => {}
         }
         let wait = limit / WAITS_PER_LIMIT;
-        let answer = tokio::time::timeout(wait, shared.inspect(Tables::NONE)).await;
-        if shared.stage() != Stage::Running {
+        let answer = tokio::time::timeout(wait, shared.dataplane.inspect(Tables::NONE)).await;
+        if shared.life.stage() != Stage::Running {
             // The service manager has been told, and waits for the end alone.
             return;
         }

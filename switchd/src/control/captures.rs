@@ -7,8 +7,9 @@ use tokio::sync::Notify;
 use weir_api::capture::CaptureRequest;
 use weir_core::Instant;
 
-use super::headers::Headers;
-use crate::dataplane::tap::{Sight, Tap, TAPS_MAX};
+use crate::dataplane::tap::{Tap, TAPS_MAX};
+use crate::model::headers::Headers;
+use crate::model::sight::Sight;
 
 /// One capture that runs.
 #[derive(Debug)]

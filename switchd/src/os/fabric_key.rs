@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_core::config::{AuthenticationConfig, FabricKey, FABRIC_KEY_LENGTH};
 
-use crate::control::random_seed;
-use crate::secret::{self, SecretError};
+use super::random;
+use super::secret::{self, SecretError};
 
 /// What the switch core authenticates with, new nonces and a sequence number of now included.
 ///
@@ -22,7 +22,7 @@ pub fn load(path: &Path) -> Result<AuthenticationConfig, SecretError> {
             2 * FABRIC_KEY_LENGTH
         ),
     })?;
-    let seed = random_seed().map_err(|source| SecretError::Io {
+    let seed = random::seed().map_err(|source| SecretError::Io {
         path: "/dev/urandom".into(),
         source,
     })?;

@@ -1,44 +1,29 @@
 //! Reading the configuration file again: what can change while frames are forwarded does so, and the rest is told.
 
 use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
 use weir_api::describe::Described;
 use weir_api::reload::{AppliedSetting, KeptSetting, Reload};
 use weir_config::daemon::{Change, DaemonConfig, Route};
-use weir_config::FileError;
 use weir_core::config::DetectorConfig;
 use weir_core::{Command, CommandError, PortId, Priority};
 
-use crate::control::{clock, Shared};
+use super::setup;
+use crate::control::reloading::Outcome;
+use crate::control::{ReloadError, Reloading, Shared};
 use crate::logging::LevelHandle;
-use crate::{service, setup};
+use crate::model::clock;
+use crate::os::service;
 
 /// How often a change of thresholds is tried while a buffer drains.
 const TRIES: u32 = 10;
 /// Time between two tries.
 const TRY_AGAIN: Duration = Duration::from_millis(100);
-
-/// Why nothing was changed.
-#[derive(Debug, thiserror::Error)]
-pub enum ReloadError {
-    /// The file is not legal, or not there.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// The file cannot be read in the background.
-    #[error("reading the file was given up: {0}")]
-    Task(#[from] tokio::task::JoinError),
-    /// The next daemon would not stand where this one does.
-    #[error("{file}: {key} has changed: a keeper can start the switch anew only where it is; stop it and start it")]
-    Moved {
-        /// The file.
-        file: String,
-        /// The key.
-        key: &'static str,
-    },
-}
 
 /// The configuration file, and what of it is in force.
 #[derive(Debug)]
@@ -61,13 +46,15 @@ impl Reloader {
             log,
         }
     }
+}
 
+impl Reloader {
     /// Whether a daemon that starts now could stand in this one's place.
     ///
     /// # Errors
     ///
     /// When the file is not legal, or means another place.
-    pub async fn check(&self) -> Result<(), ReloadError> {
+    async fn check_file(&self) -> Result<(), ReloadError> {
         let path = self.path.clone();
         let file = tokio::task::spawn_blocking(move || DaemonConfig::load(&path)).await??;
         for (key, stays) in [
@@ -87,7 +74,7 @@ impl Reloader {
     /// # Errors
     ///
     /// When the file is not legal: nothing is changed then.
-    pub async fn reload(&self, shared: &Shared, dry_run: bool) -> Result<Reload, ReloadError> {
+    async fn read_again(&self, shared: &Shared, dry_run: bool) -> Result<Reload, ReloadError> {
         let path = self.path.clone();
         let file = tokio::task::spawn_blocking(move || DaemonConfig::load(&path)).await??;
         let mut running = self.running.lock().await;
@@ -114,15 +101,15 @@ impl Reloader {
             let told = Described::new(clock::now(), "reloaded")
                 .detail("applied", report.applied.len())
                 .detail("kept", report.kept.len());
-            shared.record(told);
+            shared.records.record(told);
         }
         Ok(report)
     }
 
     /// The same for a signal: what came of it is logged, and the service manager hears of it.
-    pub async fn reload_and_log(&self, shared: &Shared) {
+    async fn read_again_and_log(&self, shared: &Shared) {
         service::notify_reloading();
-        match self.reload(shared, false).await {
+        match self.read_again(shared, false).await {
             Ok(report) => {
                 for AppliedSetting { key, from, to } in &report.applied {
                     tracing::info!(key, ?from, ?to, "setting changed");
@@ -134,6 +121,23 @@ impl Reloader {
             Err(error) => tracing::error!(%error, "not reloaded: everything stays as it was"),
         }
         service::notify("READY=1");
+    }
+}
+
+impl Reloading for Reloader {
+    fn reload<'a>(&'a self, shared: &'a Shared, dry_run: bool) -> Outcome<'a, Reload> {
+        Box::pin(self.read_again(shared, dry_run))
+    }
+
+    fn check(&self) -> Outcome<'_, ()> {
+        Box::pin(self.check_file())
+    }
+
+    fn reload_and_log<'a>(
+        &'a self,
+        shared: &'a Shared,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(self.read_again_and_log(shared))
     }
 }
 
@@ -188,7 +192,7 @@ impl<'a> Step<'a> {
                     .insert("log.level".to_owned(), error.to_string());
             }
         }
-        shared.announce(setup::announced_ports(&self.next));
+        shared.links.announce(setup::announced_ports(&self.next));
     }
 
     /// Classes that need less memory go first, so that the others find it.
@@ -233,7 +237,7 @@ impl<'a> Step<'a> {
         if self.next.deadlock == self.running.deadlock {
             return;
         }
-        shared.reconfigure(self.next.control()).await;
+        shared.dataplane.reconfigure(self.next.control()).await;
         let detector = Some(DetectorConfig {
             detect: self.next.deadlock.detect,
         });
@@ -244,7 +248,7 @@ impl<'a> Step<'a> {
             }
             Err(why) => {
                 self.next.deadlock = self.running.deadlock;
-                shared.reconfigure(self.running.control()).await;
+                shared.dataplane.reconfigure(self.running.control()).await;
                 self.reasons.insert("deadlock.".to_owned(), why);
             }
         }
@@ -259,7 +263,7 @@ impl<'a> Step<'a> {
             let watchdog = self.next.watchdog(wanted);
             let mut outcome = Ok(());
             if wanted != before {
-                let classified = shared.classify(port, wanted);
+                let classified = shared.dataplane.classify(port, wanted);
                 outcome = classified.map_err(|error| format!("{error:#}"));
             }
             if outcome.is_ok() && watchdog != self.running.watchdog(before) {
@@ -342,7 +346,7 @@ fn applied(change: Change) -> AppliedSetting {
 }
 
 async fn ask(shared: &Shared, command: Command) -> Result<(), String> {
-    match shared.ask(command).await {
+    match shared.dataplane.ask(command).await {
         Some(outcome) => outcome.map_err(|error| error.to_string()),
         None => Err("the dataplane does not answer".to_owned()),
     }
@@ -351,7 +355,7 @@ async fn ask(shared: &Shared, command: Command) -> Result<(), String> {
 /// A buffer that drains has its memory back in a moment, unless it is held.
 async fn ask_until_drained(shared: &Shared, command: Command) -> Result<(), String> {
     for _ in 1..TRIES {
-        match shared.ask(command).await {
+        match shared.dataplane.ask(command).await {
             Some(Err(CommandError::BufferDrains { .. })) => tokio::time::sleep(TRY_AGAIN).await,
             Some(outcome) => return outcome.map_err(|error| error.to_string()),
             None => break,

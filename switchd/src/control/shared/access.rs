@@ -1,0 +1,160 @@
+//! The way to the dataplane: what it shows, and what it is asked.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use weir_config::daemon::Port;
+use weir_core::control::ControlConfig;
+use weir_core::{Command, CommandError, PortId};
+
+use crate::control::captures::Hub;
+use crate::control::supervisor::Message;
+use crate::dataplane::link::XdpPrograms;
+use crate::dataplane::messages::{LevelTableSnapshot, PortSnapshot, Snapshot, LEVEL_ENTRIES_MAX};
+use crate::dataplane::tables::Tables;
+use crate::dataplane::tap::Tap;
+use crate::model::clock;
+
+/// How long a reader waits for a snapshot younger than its question.
+const FRESH_WAIT: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// How long is waited for an answer of the dataplane.
+pub const ANSWER_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// The latest snapshot, shared by its readers.
+#[derive(Debug)]
+pub struct Published(Box<Snapshot>);
+
+impl Deref for Published {
+    type Target = Snapshot;
+    fn deref(&self) -> &Snapshot {
+        &self.0
+    }
+}
+
+/// What the dataplane shows and is asked, by way of the supervisor.
+pub struct Access {
+    /// Who captures frames.
+    pub captures: Hub,
+    snapshot: watch::Sender<Arc<Published>>,
+    xdp: Box<dyn XdpPrograms>,
+    inbox: mpsc::Sender<Message>,
+}
+
+impl Access {
+    pub(super) fn new(
+        port_count: usize,
+        xdp: Box<dyn XdpPrograms>,
+        inbox: mpsc::Sender<Message>,
+    ) -> Self {
+        let empty = Published(empty_snapshot(port_count));
+        Self {
+            captures: Hub::default(),
+            snapshot: watch::Sender::new(Arc::new(empty)),
+            xdp,
+            inbox,
+        }
+    }
+
+    /// The latest snapshot.
+    pub fn snapshot(&self) -> Arc<Published> {
+        Arc::clone(&self.snapshot.borrow())
+    }
+
+    /// A snapshot taken after this call began; the latest one when the dataplane does not give one
+    /// within 100 ms.
+    pub async fn fresh_snapshot(&self) -> Arc<Published> {
+        let asked = clock::now();
+        let mut latest = self.snapshot.subscribe();
+        // A full inbox is woken by what fills it, and a closed one means that there is nothing newer.
+        let closed = matches!(
+            self.inbox.try_send(Message::Refresh { asked }),
+            Err(mpsc::error::TrySendError::Closed(_))
+        );
+        if !closed {
+            let fresh = latest.wait_for(|snapshot| snapshot.at >= asked);
+            if let Ok(Ok(snapshot)) = tokio::time::timeout(FRESH_WAIT, fresh).await {
+                return Arc::clone(&snapshot);
+            }
+        }
+        self.snapshot()
+    }
+
+    /// A snapshot taken after this call began that has `tables`; `None` when the dataplane does not give one
+    /// within [`ANSWER_WAIT`].
+    pub async fn inspect(&self, tables: Tables) -> Option<Arc<Published>> {
+        let (reply, answer) = oneshot::channel();
+        let asked = clock::now();
+        let inspect = Message::Inspect {
+            asked,
+            tables,
+            reply,
+        };
+        self.wait_for(inspect, answer).await
+    }
+
+    /// Has the dataplane do `command`, and gives its answer; `None` when there is none within
+    /// [`ANSWER_WAIT`]. It may be done still.
+    pub async fn ask(&self, command: Command) -> Option<Result<(), CommandError>> {
+        let (reply, answer) = oneshot::channel();
+        self.wait_for(Message::Ask { command, reply }, answer).await
+    }
+
+    /// Has the dataplane show frames to `tap` from now on, or to none any more at `place`. False when it cannot
+    /// be told so now.
+    pub async fn set_tap(&self, place: usize, tap: Option<Arc<Tap>>) -> bool {
+        let (reply, answer) = oneshot::channel();
+        let message = Message::Tap { place, tap, reply };
+        self.wait_for(message, answer).await == Some(true)
+    }
+
+    async fn wait_for<T>(&self, message: Message, answer: oneshot::Receiver<T>) -> Option<T> {
+        let exchange = async {
+            self.inbox.send(message).await.ok()?;
+            answer.await.ok()
+        };
+        tokio::time::timeout(ANSWER_WAIT, exchange).await.ok()?
+    }
+
+    /// Puts `snapshot` in the place of the latest one, and gives that back unless someone reads it.
+    pub(in crate::control) fn publish(&self, snapshot: Box<Snapshot>) -> Option<Box<Snapshot>> {
+        let old = self.snapshot.send_replace(Arc::new(Published(snapshot)));
+        Arc::into_inner(old).map(|published| published.0)
+    }
+
+    /// Has the supervisor pass `command` on to the dataplane.
+    pub async fn command(&self, command: Command) {
+        // Fails only once the supervisor has ended, and with it the dataplane.
+        let _ = self.inbox.send(Message::Command(command)).await;
+    }
+
+    /// What the XDP program has counted at `port`, by class.
+    pub fn xdp_frames(&self, port: PortId) -> Vec<(&'static str, u64)> {
+        self.xdp.frames(port)
+    }
+
+    /// Has the CLCM state machine go by other settings.
+    pub(crate) async fn reconfigure(&self, plane: ControlConfig) {
+        // Fails only once the supervisor has ended.
+        let _ = self.inbox.send(Message::Reconfigure(plane)).await;
+    }
+
+    /// Has `port`'s XDP program go by other settings.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub(crate) fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()> {
+        self.xdp.classify(port, settings)
+    }
+}
+
+/// A snapshot with room for `port_count` ports and a Level Table.
+pub(in crate::control) fn empty_snapshot(port_count: usize) -> Box<Snapshot> {
+    Box::new(Snapshot {
+        ports: vec![PortSnapshot::default(); port_count],
+        level_table: LevelTableSnapshot::with_room(LEVEL_ENTRIES_MAX),
+        ..Snapshot::default()
+    })
+}

@@ -1,0 +1,116 @@
+//! What the daemon is doing, and who can have it do something else.
+
+use std::sync::OnceLock;
+use std::time::Duration as StdDuration;
+
+use tokio::sync::{mpsc, watch};
+use weir_core::{Duration, Instant};
+
+use crate::control::Reloading;
+use crate::model::clock;
+
+/// What the daemon is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It forwards.
+    Running,
+    /// It admits no more frames and sends what is buffered.
+    Draining,
+    /// It ends: whoever waits for something stops waiting.
+    Ending,
+}
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// To end, and why.
+    Stop(&'static str),
+    /// To read the configuration file again.
+    Reload,
+    /// To be started anew by the keeper.
+    Restart,
+}
+
+/// A restart, as the switch that came of it knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restarted {
+    /// For how long neighbours were held.
+    pub held: StdDuration,
+    /// Frames that were in the switch before and could not leave in time.
+    pub lost_frames: u64,
+    /// Frames of any class that came while no switch was there.
+    pub missed_frames: u64,
+}
+
+/// What a keeper makes possible.
+struct Restart {
+    signals: mpsc::Sender<Signal>,
+    restarted: Option<Restarted>,
+}
+
+/// The daemon's life.
+pub struct Life {
+    /// When forwarding began.
+    pub began: Instant,
+    stage: watch::Sender<Stage>,
+    reloader: OnceLock<Box<dyn Reloading>>,
+    restart: OnceLock<Restart>,
+}
+
+impl Life {
+    pub(super) fn new(began: Instant) -> Self {
+        Self {
+            began,
+            stage: watch::Sender::new(Stage::Running),
+            reloader: OnceLock::new(),
+            restart: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn set_stage(&self, stage: Stage) {
+        self.stage.send_replace(stage);
+    }
+
+    /// What the daemon is doing.
+    pub fn stage(&self) -> Stage {
+        *self.stage.borrow()
+    }
+
+    /// Waits until the daemon ends.
+    pub async fn ending(&self) {
+        let mut stage = self.stage.subscribe();
+        let _ = stage.wait_for(|stage| *stage == Stage::Ending).await;
+    }
+
+    /// Time since forwarding began.
+    pub fn uptime(&self) -> Duration {
+        clock::now().saturating_since(self.began)
+    }
+
+    /// What reads the configuration file again; `None` where there is no file.
+    pub fn reloader(&self) -> Option<&dyn Reloading> {
+        self.reloader.get().map(|reloader| &**reloader)
+    }
+
+    /// Sets it, once.
+    pub fn set_reloader(&self, reloader: impl Reloading + 'static) {
+        // Only the first counts.
+        let _ = self.reloader.set(Box::new(reloader));
+    }
+
+    /// A keeper can start the daemon anew: where it is asked, and what the restart took that this one came of.
+    pub fn set_restartable(&self, signals: mpsc::Sender<Signal>, restarted: Option<Restarted>) {
+        // Only the first counts.
+        let _ = self.restart.set(Restart { signals, restarted });
+    }
+
+    /// Where a restart is asked for; `None` without a keeper.
+    pub fn restart_signals(&self) -> Option<&mpsc::Sender<Signal>> {
+        self.restart.get().map(|restart| &restart.signals)
+    }
+
+    /// The restart that this daemon came of.
+    pub fn restarted(&self) -> Option<Restarted> {
+        self.restart.get().and_then(|restart| restart.restarted)
+    }
+}

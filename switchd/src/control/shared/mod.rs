@@ -1,0 +1,98 @@
+//! What the supervisor writes and others read: four handles, each for one thing.
+
+mod access;
+mod life;
+mod links;
+mod records;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::mpsc;
+use weir_api::describe::Described;
+use weir_core::control::neighbours::Neighbours;
+use weir_core::{Command, PortId};
+
+use super::flight_recorder::FlightRecorder;
+use super::history::History;
+use super::info::SwitchInfo;
+use super::supervisor::Message;
+use crate::dataplane::link::XdpPrograms;
+use crate::model::clock;
+
+pub(super) use access::empty_snapshot;
+pub use access::{Access, Published, ANSWER_WAIT};
+pub use life::{Life, Restarted, Signal, Stage};
+pub use links::Links;
+pub use records::{ControlFigures, Records};
+
+/// The control plane's state for its readers.
+pub struct Shared {
+    /// Names and settings.
+    pub info: SwitchInfo,
+    /// What has happened.
+    pub records: Records,
+    /// The way to the dataplane.
+    pub dataplane: Access,
+    /// The links and who is at their other end.
+    pub links: Links,
+    /// What the daemon is doing.
+    pub life: Life,
+}
+
+impl Shared {
+    pub(super) fn new(
+        info: SwitchInfo,
+        history: History,
+        flights: FlightRecorder,
+        neighbours: Neighbours,
+        xdp: Box<dyn XdpPrograms>,
+        inbox: mpsc::Sender<Message>,
+    ) -> Self {
+        let port_count = info.ports.len();
+        Self {
+            info,
+            records: Records::new(history, flights),
+            dataplane: Access::new(port_count, xdp, inbox),
+            links: Links::new(port_count, neighbours),
+            life: Life::new(clock::now()),
+        }
+    }
+
+    /// Moves on to `stage`; draining is recorded as an event.
+    pub fn set_stage(&self, stage: Stage) {
+        self.life.set_stage(stage);
+        if stage == Stage::Draining {
+            self.records
+                .record(Described::new(clock::now(), "draining"));
+        }
+    }
+
+    /// Takes note that the port's device is gone, and has the dataplane give the port up.
+    pub async fn set_gone(&self, port: PortId) {
+        if self.links.note_gone(port) {
+            self.set_link(port, false).await;
+            self.record_at(port, "device_gone");
+            self.dataplane.command(Command::DeviceGone { port }).await;
+        }
+    }
+
+    /// Takes note of a link's state and tells the dataplane when it changed.
+    pub async fn set_link(&self, port: PortId, up: bool) {
+        if self.links.note_up(port, up) {
+            self.record_at(port, if up { "link_up" } else { "link_down" });
+            self.links.tell_lldp(port, up);
+            self.dataplane.command(Command::SetLink { port, up }).await;
+        }
+    }
+
+    fn record_at(&self, port: PortId, kind: &'static str) {
+        self.records.record(Described {
+            port: Some(self.info.port_name(port)),
+            ..Described::new(clock::now(), kind)
+        });
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

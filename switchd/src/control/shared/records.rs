@@ -1,0 +1,72 @@
+//! What has happened. No lock is held for longer than it takes to move pointers or copy a few numbers, so that no reader delays
+//! the supervisor for long.
+
+use std::sync::{Mutex, MutexGuard};
+
+use weir_api::describe::Described;
+use weir_core::control::ControlCounters;
+
+use super::lock;
+use crate::control::deadlock_log::DeadlockLog;
+use crate::control::event_log::{EventLog, EVENT_CAPACITY};
+use crate::control::flight_recorder::FlightRecorder;
+use crate::control::history::History;
+use crate::control::log;
+
+/// Figures of the control plane.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ControlFigures {
+    /// Of the CLCM state machine.
+    pub clcm: ControlCounters,
+    /// Commands that the dataplane could not take in time.
+    pub commands_lost: u64,
+}
+
+/// Events, samples, and records of suspicions.
+pub struct Records {
+    /// What happened.
+    pub events: EventLog,
+    /// Samples.
+    pub history: History,
+    deadlocks: Mutex<DeadlockLog>,
+    flights: Mutex<FlightRecorder>,
+    figures: Mutex<ControlFigures>,
+}
+
+impl Records {
+    pub(super) fn new(history: History, flights: FlightRecorder) -> Self {
+        Self {
+            events: EventLog::new(EVENT_CAPACITY),
+            history,
+            deadlocks: Mutex::default(),
+            flights: Mutex::new(flights),
+            figures: Mutex::default(),
+        }
+    }
+
+    /// Suspicions, lasting and past.
+    pub fn deadlocks(&self) -> MutexGuard<'_, DeadlockLog> {
+        lock(&self.deadlocks)
+    }
+
+    /// Records of suspicions.
+    pub fn flights(&self) -> MutexGuard<'_, FlightRecorder> {
+        lock(&self.flights)
+    }
+
+    /// Figures of the control plane.
+    pub fn figures(&self) -> ControlFigures {
+        *lock(&self.figures)
+    }
+
+    pub(in crate::control) fn set_figures(&self, figures: ControlFigures) {
+        *lock(&self.figures) = figures;
+    }
+
+    /// Writes to the log and adds to the event log and the records of suspicions.
+    pub fn record(&self, described: Described) {
+        log::event(&described);
+        let event = self.events.push(described);
+        self.flights().note(&event);
+    }
+}

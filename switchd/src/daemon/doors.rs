@@ -1,0 +1,128 @@
+//! Where the daemon is asked: taken before the first device is touched, opened once frames are forwarded.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, UnixListener};
+use tokio::task::JoinHandle;
+use weir_config::daemon::read_socket;
+
+use super::plan::{DaemonError, Plan};
+use super::watchdog;
+use crate::control::link_monitor::LinkMonitor;
+use crate::control::lldp::LldpAgent;
+use crate::control::Shared;
+use crate::metrics::protection::Protection;
+use crate::page::{self, Names};
+use crate::{api, metrics};
+
+/// What listens.
+pub(super) struct Doors {
+    api: UnixListener,
+    readers: Option<UnixListener>,
+    protection: Protection,
+    metrics: Option<TcpListener>,
+    page: Option<(TcpListener, Names)>,
+    monitor: LinkMonitor,
+}
+
+impl Doors {
+    /// Takes all addresses.
+    ///
+    /// # Errors
+    ///
+    /// The first that cannot be had.
+    pub(super) async fn open(plan: &Plan) -> Result<Self, DaemonError> {
+        let listen =
+            |path: &Path, group: Option<&str>| api::listen(path, group).map_err(api_error(path));
+        let api = listen(&plan.api_socket, plan.api.group.as_deref())?;
+        let reading_socket = read_socket(&plan.api_socket);
+        let reading_group = plan.api.read_group.as_deref();
+        let readers = reading_group
+            .map(|group| listen(&reading_socket, Some(group)))
+            .transpose()?;
+        let protection = Protection::load(&plan.metrics_protection)?;
+        let metrics = match plan.metrics {
+            Some(address) => Some(
+                metrics::listen(address)
+                    .await
+                    .map_err(|source| DaemonError::Metrics { address, source })?,
+            ),
+            None => None,
+        };
+        let page = match &plan.page {
+            Some(settings) => {
+                let address = settings.listen;
+                let listener = page::listen(address)
+                    .await
+                    .map_err(|source| DaemonError::Page { address, source })?;
+                Some((listener, Names::new(&settings.names)))
+            }
+            None => None,
+        };
+        Ok(Self {
+            api,
+            readers,
+            protection,
+            metrics,
+            page,
+            monitor: LinkMonitor::new().map_err(DaemonError::LinkMonitor)?,
+        })
+    }
+
+    /// Begins to answer, and to watch and announce links.
+    pub(super) fn serve(
+        self,
+        plan: &mut Plan,
+        shared: &Arc<Shared>,
+        lldp: Option<Vec<io::Result<OwnedFd>>>,
+    ) -> Vec<JoinHandle<()>> {
+        let mut tasks = vec![
+            watched("API", api::serve(self.api, Arc::clone(shared))),
+            watched("link monitor", self.monitor.run(Arc::clone(shared))),
+        ];
+        if let Some(listener) = self.readers {
+            let (shared, full) = (Arc::clone(shared), plan.api_socket.clone());
+            let serve = async move { api::serve_readers(listener, shared, &full).await };
+            tasks.push(watched("API for readers", serve));
+        }
+        if let Some(sockets) = lldp {
+            let agent = LldpAgent::new(Arc::clone(shared), sockets);
+            tasks.push(watched("LLDP agent", agent.run()));
+        }
+        if let Some(listener) = self.metrics {
+            let serve = metrics::serve(listener, Arc::clone(shared), self.protection);
+            tasks.push(watched("metrics", serve));
+        }
+        if let Some(reloader) = plan.reloader.take() {
+            shared.life.set_reloader(reloader);
+        }
+        if let Some((listener, names)) = self.page {
+            let serve = page::serve(listener, Arc::clone(shared), names);
+            tasks.push(watched("live page", serve));
+        }
+        if let Some(limit) = plan.watchdog {
+            tasks.push(tokio::spawn(watchdog::beat(Arc::clone(shared), limit)));
+        }
+        tasks
+    }
+}
+
+fn api_error(path: &Path) -> impl FnOnce(io::Error) -> DaemonError {
+    let path = path.to_owned();
+    move |source| DaemonError::Api { path, source }
+}
+
+/// Spawns what may fail and leave the switch forwarding; the failure is logged.
+fn watched(
+    what: &'static str,
+    task: impl std::future::Future<Output = io::Result<()>> + Send + 'static,
+) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        if let Err(error) = task.await {
+            tracing::error!(%error, "the {what} has failed; the switch forwards all the same");
+        }
+    })
+}

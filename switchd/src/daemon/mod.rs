@@ -1,0 +1,408 @@
+//! The daemon's life: start-up, running, draining, clean-up, in this order and back.
+
+mod announcement;
+mod doors;
+mod plan;
+pub mod reload;
+pub mod setup;
+mod watchdog;
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::{spawn_blocking, JoinHandle};
+use weir_config::daemon::{read_socket, Port};
+use weir_core::PortId;
+
+use crate::control::info::PortInfo;
+use crate::control::{self, Control, Shared, Stage, SupervisorError};
+use crate::dataplane::link::XdpPrograms;
+use crate::dataplane::tables::Tables;
+use crate::keeper::frames;
+use crate::keeper::link::{held_links, resumed_links};
+use crate::os::run_dir::RunDir;
+use crate::os::service;
+use doors::Doors;
+
+pub use crate::control::Signal;
+pub use crate::dataplane::link::{AttachedPort, RunningDataplane, Stopped};
+pub use plan::{DaemonError, Keeping, Plan};
+
+/// How long answers that are on their way may take once the daemon ends.
+const ANSWERS_WAIT: Duration = Duration::from_secs(1);
+
+/// How the daemon ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// As asked; frames may be lost all the same when the time for draining was too short.
+    Cleanly,
+    /// A second signal came while it drained.
+    CutShort,
+    /// The keeper is to start it anew; it holds the neighbours.
+    ToRestart,
+}
+
+/// Runs until [`Signal::Stop`] arrives on `signals`. Everything that can be refused is tried before the first
+/// device is touched.
+///
+/// # Errors
+///
+/// See [`DaemonError`]; everything is cleaned up then.
+pub async fn run<D: RunningDataplane>(
+    plan: Plan,
+    start: impl FnOnce(&RunDir) -> anyhow::Result<D> + Send + 'static,
+    signals: mpsc::Receiver<Signal>,
+) -> Result<Ended, DaemonError> {
+    let run_dir = Arc::new(RunDir::take(&plan.run_dir)?);
+    let api_socket = plan.api_socket.clone();
+    let reading_socket = read_socket(&api_socket);
+    let outcome = run_in(plan, Arc::clone(&run_dir), start, signals).await;
+    // A start that was cut short may hold the directory still: then the process's end releases it.
+    if let Some(run_dir) = Arc::into_inner(run_dir) {
+        match outcome {
+            Ok(Ended::ToRestart) => run_dir.leave(),
+            _ => {
+                // What was left for a switch that did not come.
+                let left = frames::path(run_dir.path());
+                run_dir.release(&[&api_socket, &reading_socket, &left]);
+            }
+        }
+    }
+    outcome
+}
+
+async fn run_in<D: RunningDataplane>(
+    mut plan: Plan,
+    run_dir: Arc<RunDir>,
+    start: impl FnOnce(&RunDir) -> anyhow::Result<D> + Send + 'static,
+    mut signals: mpsc::Receiver<Signal>,
+) -> Result<Ended, DaemonError> {
+    let doors = Doors::open(&plan).await?;
+    let run_path = run_dir.path().to_owned();
+    let dataplane = spawn_blocking(move || start(&run_dir))
+        .await
+        .unwrap_or_else(|panic| Err(panic.into()))
+        .map_err(DaemonError::Dataplane)?;
+    let Begun {
+        dataplane,
+        mut control,
+        lldp,
+    } = begin(&mut plan, dataplane).await?;
+    let shared = Arc::clone(&control.shared);
+    let tasks = doors.serve(&mut plan, &shared, lldp);
+    let page = plan.page.as_ref().map(|settings| settings.listen);
+    log_ready(&shared, &plan.api_socket, plan.metrics, page);
+
+    let mut keeping = plan.keeping;
+    if let Some(keeping) = &mut keeping {
+        meet(keeping, &shared).await;
+    }
+    let reason = until_end(&mut signals, &mut control, &mut keeping, plan.drain).await;
+    shared.set_stage(Stage::Draining);
+    let (drain, again) = match &reason {
+        Reason::Stop => (plan.drain, false),
+        Reason::Restart => (plan.drain, true),
+        Reason::Failed(_) => (Duration::ZERO, false),
+    };
+    if again {
+        service::notify_reloading();
+    } else {
+        service::notify("STOPPING=1");
+    }
+    let ended = tokio::select! {
+        stopped = stop_shared(&dataplane, drain) => match (again, &mut keeping) {
+            (true, Some(keeping)) => {
+                leave(stopped, keeping, &run_path, &shared).await;
+                Ended::ToRestart
+            }
+            _ => {
+                log_stopped(&stopped);
+                Ended::Cleanly
+            }
+        },
+        reason = stop_signal(&mut signals) => {
+            tracing::warn!(reason, "ending at once: what is buffered is lost");
+            Ended::CutShort
+        }
+    };
+    stop_control(control, tasks).await;
+    match reason {
+        Reason::Failed(error) => Err(error.into()),
+        Reason::Stop | Reason::Restart => Ok(ended),
+    }
+}
+
+/// What runs once frames are forwarded.
+struct Begun<D> {
+    dataplane: Arc<Mutex<Option<D>>>,
+    control: Control,
+    lldp: Option<Vec<io::Result<OwnedFd>>>,
+}
+
+/// Starts the control plane above `dataplane`, which is stopped when that fails.
+async fn begin<D: RunningDataplane>(
+    plan: &mut Plan,
+    dataplane: D,
+) -> Result<Begun<D>, DaemonError> {
+    for (port, attached) in plan.info.ports.iter_mut().zip(dataplane.attached()) {
+        fill_in(port, attached);
+    }
+    let link = match dataplane.link() {
+        Ok(link) => link,
+        Err(error) => {
+            stop_dataplane(dataplane, Duration::ZERO).await;
+            return Err(SupervisorError::Notify(error).into());
+        }
+    };
+    let lldp = plan.control.lldp.enabled.then(|| dataplane.lldp_sockets());
+    let dataplane = Arc::new(Mutex::new(Some(dataplane)));
+    let xdp = Box::new(SharedDataplane(Arc::clone(&dataplane)));
+    match control::start(plan.info.clone(), &plan.control, link, xdp) {
+        Ok(control) => Ok(Begun {
+            dataplane,
+            control,
+            lldp,
+        }),
+        Err(error) => {
+            stop_shared(&dataplane, Duration::ZERO).await;
+            Err(error.into())
+        }
+    }
+}
+
+/// Lets neighbours go on that were held for this switch, and takes requests for the next one.
+async fn meet(keeping: &mut Keeping, shared: &Shared) {
+    // What the switch itself holds by now stays held.
+    let snapshot = shared.dataplane.inspect(Tables::NONE).await;
+    let resumed = snapshot.map(|snapshot| resumed_links(&shared.info, &snapshot.ports));
+    match keeping
+        .link
+        .ready(keeping.kept, resumed.unwrap_or_default())
+        .await
+    {
+        Ok(restarted) => shared
+            .life
+            .set_restartable(keeping.signals.clone(), restarted),
+        Err(error) => {
+            tracing::error!(%error, "the keeper does not answer: neighbours may be held still")
+        }
+    }
+}
+
+/// Leaves frames that could not leave for the next switch, and tells the keeper which are lost.
+async fn leave(stopped: Stopped, keeping: &mut Keeping, run_dir: &Path, shared: &Shared) {
+    let count = stopped.left.len() as u64;
+    let names: Vec<&str> = shared.info.ports.iter().map(|port| &*port.name).collect();
+    let mut lost = stopped.lost_in_flight;
+    match frames::write(run_dir, &stopped.left, &names) {
+        Ok(()) => tracing::info!(frames = count, "left for the next switch"),
+        Err(error) => {
+            tracing::error!(%error, frames = count, "frames cannot be left for the next switch");
+            lost += count;
+        }
+    }
+    if let Err(error) = keeping.link.left(lost, stopped.missed).await {
+        tracing::warn!(%error, "the keeper does not hear what was lost");
+    }
+}
+
+fn log_stopped(stopped: &Stopped) {
+    match stopped.held_frames() {
+        0 => tracing::info!("all buffered frames have left"),
+        frames => tracing::warn!(frames, "buffered frames are lost: draining took too long"),
+    }
+}
+
+/// Waits until the keeper is gone; for ever without one.
+async fn gone(keeping: &mut Option<Keeping>) {
+    match keeping {
+        Some(keeping) => keeping.link.gone().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Why the switch ends.
+enum Reason {
+    /// Somebody asked, or its keeper is gone.
+    Stop,
+    /// To be started anew; the neighbours are held.
+    Restart,
+    /// The dataplane or the control plane has ended.
+    Failed(SupervisorError),
+}
+
+/// Waits until the switch has to end.
+async fn until_end(
+    signals: &mut mpsc::Receiver<Signal>,
+    control: &mut Control,
+    keeping: &mut Option<Keeping>,
+    drain: Duration,
+) -> Reason {
+    let shared = Arc::clone(&control.shared);
+    loop {
+        tokio::select! {
+            signal = until_signal(signals, &shared) => match signal {
+                Asked::Stop(reason) => {
+                    tracing::info!(reason, drain_timeout = ?drain, "ending");
+                    return Reason::Stop;
+                }
+                // The API gives this only where there is a keeper.
+                Asked::Restart => if let Some(keeping) = keeping {
+                    let links = held_links(&shared.info, keeping.pause_time);
+                    match keeping.link.hold(links).await {
+                        Ok(()) => {
+                            tracing::info!("ending, to be started anew: neighbours are held");
+                            return Reason::Restart;
+                        }
+                        Err(error) => tracing::error!(%error, "no restart: the keeper does not hold neighbours"),
+                    }
+                }
+            },
+            () = gone(keeping) => {
+                tracing::error!("ending: the keeper is gone");
+                return Reason::Stop;
+            }
+            error = control.failed() => {
+                tracing::error!(%error, "ending");
+                return Reason::Failed(error);
+            }
+        }
+    }
+}
+
+/// What a signal asks for that ends the switch.
+enum Asked {
+    Stop(&'static str),
+    Restart,
+}
+
+/// Waits for a signal that ends the switch, and reads the configuration file again whenever it is asked to.
+async fn until_signal(signals: &mut mpsc::Receiver<Signal>, shared: &Shared) -> Asked {
+    loop {
+        match signals.recv().await {
+            Some(Signal::Stop(reason)) => return Asked::Stop(reason),
+            Some(Signal::Restart) => return Asked::Restart,
+            Some(Signal::Reload) => match shared.life.reloader() {
+                Some(reloader) => reloader.reload_and_log(shared).await,
+                None => tracing::warn!("there is no configuration file to read again"),
+            },
+            // Whoever could ask is gone.
+            None => return Asked::Stop("no more signals"),
+        }
+    }
+}
+
+/// Waits for a signal to end, and nothing else.
+async fn stop_signal(signals: &mut mpsc::Receiver<Signal>) -> &'static str {
+    loop {
+        match signals.recv().await {
+            Some(Signal::Stop(reason)) => return reason,
+            Some(Signal::Reload | Signal::Restart) => {}
+            None => return std::future::pending().await,
+        }
+    }
+}
+
+fn fill_in(port: &mut PortInfo, attached: AttachedPort) {
+    port.ifindex = attached.ifindex;
+    port.address = attached.address;
+    port.xdp_mode = attached.xdp_mode;
+    port.zero_copy = attached.zero_copy;
+}
+
+fn log_ready(
+    shared: &Shared,
+    api_socket: &Path,
+    metrics: Option<SocketAddr>,
+    page: Option<SocketAddr>,
+) {
+    let or_off = |address: Option<SocketAddr>| {
+        address.map_or_else(|| "off".to_owned(), |address| address.to_string())
+    };
+    for port in &shared.info.ports {
+        tracing::info!(
+            port = port.name,
+            device = port.device,
+            address = %port.address,
+            rate = %port.rate,
+            xdp_mode = port.xdp_mode,
+            zero_copy = port.zero_copy,
+            "port attached"
+        );
+    }
+    tracing::info!(
+        switch = shared.info.name,
+        ports = shared.info.ports.len(),
+        deadlock_policy = shared.info.deadlock_policy.get(),
+        api = %api_socket.display(),
+        metrics = or_off(metrics),
+        page = or_off(page),
+        "ready"
+    );
+    service::notify("READY=1");
+}
+
+async fn stop_control(control: Control, tasks: Vec<JoinHandle<()>>) {
+    // It ends at once, but a thread's end must not be awaited on the runtime.
+    let _ = spawn_blocking(move || control.stop()).await;
+    let deadline = tokio::time::Instant::now() + ANSWERS_WAIT;
+    for mut task in tasks {
+        if tokio::time::timeout_at(deadline, &mut task).await.is_err() {
+            task.abort();
+        }
+    }
+}
+
+async fn stop_shared<D: RunningDataplane>(
+    dataplane: &Mutex<Option<D>>,
+    drain: Duration,
+) -> Stopped {
+    let taken = dataplane
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
+    match taken {
+        Some(dataplane) => stop_dataplane(dataplane, drain).await,
+        None => Stopped::default(),
+    }
+}
+
+async fn stop_dataplane<D: RunningDataplane>(dataplane: D, drain: Duration) -> Stopped {
+    match spawn_blocking(move || dataplane.stop(drain)).await {
+        Ok(Ok(stopped)) => return stopped,
+        Ok(Err(error)) => tracing::error!("the dataplane did not end as it should: {error:#}"),
+        Err(panic) => tracing::error!(%panic, "the dataplane has panicked"),
+    }
+    Stopped::default()
+}
+
+/// The dataplane as a source of counters, until it is taken out to be stopped.
+struct SharedDataplane<D>(Arc<Mutex<Option<D>>>);
+
+impl<D: RunningDataplane> XdpPrograms for SharedDataplane<D> {
+    fn frames(&self, port: PortId) -> Vec<(&'static str, u64)> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_ref()
+            .map(|dataplane| dataplane.xdp_frames(port))
+            .unwrap_or_default()
+    }
+
+    fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()> {
+        match self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_ref()
+        {
+            Some(dataplane) => dataplane.classify(port, settings),
+            None => anyhow::bail!("the switch is ending"),
+        }
+    }
+}

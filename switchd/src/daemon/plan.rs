@@ -1,0 +1,105 @@
+//! What a daemon is to be, and why it could not.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use weir_config::daemon::{ApiConfig, MetricsConfig};
+use weir_core::Quanta;
+
+use super::reload::Reloader;
+use crate::cli::Kept;
+use crate::control::info::SwitchInfo;
+use crate::control::{ControlSettings, Signal, SupervisorError};
+use crate::keeper::link::KeeperLink;
+use crate::os::run_dir::RunDirError;
+use crate::os::secret::SecretError;
+use crate::page::PageSettings;
+
+/// All that the daemon needs to know beside its dataplane.
+#[derive(Debug)]
+pub struct Plan {
+    /// The run directory.
+    pub run_dir: PathBuf,
+    /// Where the API's Unix socket will be.
+    pub api_socket: PathBuf,
+    /// Who may use it, and the socket for those who may look only.
+    pub api: ApiConfig,
+    /// Where the metrics are served; `None` for nowhere.
+    pub metrics: Option<SocketAddr>,
+    /// How they are protected there.
+    pub metrics_protection: MetricsConfig,
+    /// Where the live page is served; `None` for nowhere.
+    pub page: Option<PageSettings>,
+    /// Names and settings; what is known only once the ports are attached is filled in then.
+    pub info: SwitchInfo,
+    /// Settings of the control plane.
+    pub control: ControlSettings,
+    /// How long buffered frames may take to leave at the end.
+    pub drain: Duration,
+    /// Reads the configuration file again; `None` where there is none.
+    pub reloader: Option<Reloader>,
+    /// How long the service manager waits for a heartbeat; `None` when it wants none.
+    pub watchdog: Option<Duration>,
+    /// What can start the switch anew; `None` when it has no keeper.
+    pub keeping: Option<Keeping>,
+}
+
+/// The switch's side of its keeper.
+#[derive(Debug)]
+pub struct Keeping {
+    /// To it.
+    pub link: KeeperLink,
+    /// Which of its switches this is.
+    pub kept: Kept,
+    /// What neighbours are held by.
+    pub pause_time: Quanta,
+    /// Where [`Signal::Restart`] is given.
+    pub signals: mpsc::Sender<Signal>,
+}
+
+/// Why the daemon could not start, or ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The run directory cannot be ours.
+    #[error(transparent)]
+    RunDir(#[from] RunDirError),
+    /// The API's socket cannot be made.
+    #[error("cannot make the API's socket {path}: {source}")]
+    Api {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The metrics' address cannot be taken.
+    #[error("cannot serve metrics at {address}: {source}")]
+    Metrics {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The files that protect the metrics cannot be used.
+    #[error("cannot protect the metrics: {0}")]
+    Protection(#[from] SecretError),
+    /// The page's address cannot be taken.
+    #[error("cannot serve the live page at {address}: {source}; page.listen names another address, or \"off\"")]
+    Page {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The dataplane did not start.
+    #[error("cannot start the dataplane: {0:#}")]
+    Dataplane(anyhow::Error),
+    /// The control plane did not start, or the dataplane has ended by itself.
+    #[error(transparent)]
+    Control(#[from] SupervisorError),
+    /// The devices' link state cannot be watched.
+    #[error("cannot watch the link state of devices: {0}")]
+    LinkMonitor(io::Error),
+}

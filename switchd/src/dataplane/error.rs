@@ -1,0 +1,89 @@
+//! Why a dataplane does not start.
+
+use std::io as std_io;
+
+use weir_core::{Bytes, ConfigError};
+use weir_ebpf::EbpfError;
+
+use crate::os::secret::SecretError;
+
+/// Why the dataplane could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum DataplaneError {
+    /// The fabric's key cannot be had.
+    #[error("control-frames.key-file: {0}")]
+    FabricKey(#[from] SecretError),
+    /// No such device in this network namespace.
+    #[error("port {port}: there is no device `{device}` in this network namespace (`ip link` lists them)")]
+    NoDevice {
+        /// The port.
+        port: String,
+        /// The device.
+        device: String,
+    },
+    /// The device has no MAC address.
+    #[error("port {port}: device `{device}` has no MAC address; give the port one with `address`")]
+    NoAddress {
+        /// The port.
+        port: String,
+        /// The device.
+        device: String,
+    },
+    /// The device carries shorter frames than the switch would send by it.
+    #[error("port {port}: device `{device}` has an MTU of {mtu} B and dataplane.mtu is {wanted}: longer frames for it would be lost; raise the device's (`ip link set dev {device} mtu {}`) or lower dataplane.mtu", wanted.get())]
+    SmallMtu {
+        /// The port.
+        port: String,
+        /// The device.
+        device: String,
+        /// The device's, in bytes.
+        mtu: u32,
+        /// The configured one.
+        wanted: Bytes,
+    },
+    /// The shared memory could not be had.
+    #[error("mapping {mebibytes} MiB of UMEM: {reason}; smaller buffers (xoff, headroom, buffer) or a larger cell need less")]
+    Umem {
+        /// How much.
+        mebibytes: u64,
+        /// Why not.
+        reason: String,
+    },
+    /// The shared memory was to be in huge pages.
+    #[error("huge-pages = \"require\": {pages} huge pages of 2 MiB of UMEM could not be had: {reason}; `sysctl vm.nr_hugepages={pages}` reserves as many, \"auto\" goes on without")]
+    HugePages {
+        /// How many.
+        pages: u64,
+        /// Why not.
+        reason: String,
+    },
+    /// A socket could not be opened.
+    #[error("AF_XDP socket on {device} queue {queue}: {reason}; it needs CAP_NET_RAW (or root), a queue that exists (`ethtool -l {device}`) and that no other socket has")]
+    Socket {
+        /// The device.
+        device: String,
+        /// The queue.
+        queue: u32,
+        /// Why not.
+        reason: String,
+    },
+    /// The XDP program could not be loaded or attached.
+    #[error("port {port}: {source}")]
+    Program {
+        /// The port.
+        port: String,
+        /// Why not.
+        source: EbpfError,
+    },
+    /// The switch core refuses the configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A thread or an eventfd could not be had.
+    #[error("{what}: {source}")]
+    System {
+        /// What.
+        what: &'static str,
+        /// Why not.
+        source: std_io::Error,
+    },
+}

@@ -1,0 +1,122 @@
+//! What a dataplane is to those above it, whoever plays one: its ends of the queues, its programs, its life.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use crossbeam::channel::Receiver;
+use weir_config::daemon::Port;
+use weir_core::{Event, MacAddress, PortId};
+
+use super::messages::{Answer, LeftFrame, Request, Snapshot};
+
+/// Both directions between control plane and dataplane.
+pub struct DataplaneLink {
+    /// Takes requests.
+    pub requests: Box<dyn Requests>,
+    /// What happened, oldest first.
+    pub events: Receiver<Event>,
+    /// Requested snapshots, filled.
+    pub snapshots: Receiver<Box<Snapshot>>,
+    /// What became of requests whose sender waits, in the order of the requests.
+    pub answers: Receiver<Answer>,
+    /// An eventfd that becomes readable when events, snapshots or answers were queued.
+    pub notify: OwnedFd,
+}
+
+/// Sends requests to the dataplane without waiting.
+pub trait Requests: Send {
+    /// Queues `request` and wakes the dataplane.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`] when the queue is full or the dataplane has ended; the request is gone then.
+    fn try_send(&self, request: Request) -> Result<(), Busy>;
+}
+
+/// The dataplane takes no more requests now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the queue to the dataplane is full")]
+pub struct Busy;
+
+/// The XDP programs of all ports.
+pub trait XdpPrograms: Send + Sync {
+    /// Frames seen at `port` by class (`data`, `mac_control` …) since its program was loaded; empty
+    /// when they cannot be read.
+    fn frames(&self, port: PortId) -> Vec<(&'static str, u64)>;
+
+    /// Has `port` go by other settings: where a frame's priority is looked for, and what becomes of frames without a
+    /// socket.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()>;
+}
+
+/// A running dataplane. The daemon's is [`Dataplane`](super::Dataplane)'s; tests have their own.
+pub trait RunningDataplane: Send + 'static {
+    /// The queues to and from it. Called once.
+    ///
+    /// # Errors
+    ///
+    /// When the eventfd cannot be duplicated.
+    fn link(&self) -> io::Result<DataplaneLink>;
+
+    /// What is known of each port only once it is attached, in the configuration's order.
+    fn attached(&self) -> Vec<AttachedPort>;
+
+    /// See [`XdpPrograms::frames`].
+    fn xdp_frames(&self, port: PortId) -> Vec<(&'static str, u64)>;
+
+    /// See [`XdpPrograms::classify`].
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()>;
+
+    /// A socket for each port, in the configuration's order, that gives and takes whole LLDP frames.
+    /// Called once, if LLDP is spoken.
+    fn lldp_sockets(&self) -> Vec<io::Result<OwnedFd>> {
+        Vec::new()
+    }
+
+    /// Admits nothing more, sends what is buffered for `drain` at most, ends and detaches.
+    ///
+    /// # Errors
+    ///
+    /// What could not be put back as it was.
+    fn stop(self, drain: Duration) -> anyhow::Result<Stopped>;
+}
+
+/// One attached port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachedPort {
+    /// The device's index.
+    pub ifindex: u32,
+    /// The port's own address.
+    pub address: MacAddress,
+    /// `native` or `generic`.
+    pub xdp_mode: &'static str,
+    /// True when the driver shares memory with the socket.
+    pub zero_copy: bool,
+}
+
+/// How the dataplane ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stopped {
+    /// Frames that a transmitter still had.
+    pub lost_in_flight: u64,
+    /// Frames that could not leave.
+    pub left: Vec<LeftFrame>,
+    /// Frames that found no socket any more at the end, and got the fallback.
+    pub missed: u64,
+}
+
+impl Stopped {
+    /// Frames that are lost, unless somebody takes on what is left.
+    pub fn held_frames(&self) -> u64 {
+        self.lost_in_flight + self.left.len() as u64
+    }
+}

@@ -1,0 +1,151 @@
+//! What a round does beside frames: memory for the kernel, news for the control plane, and sleep.
+
+use weir_core::{Duration, Instant, PortId, Priority};
+
+use super::Worker;
+use crate::dataplane::io::{Io, BATCH, COMPLETION_WAIT};
+use crate::dataplane::messages::{PortSnapshot, Snapshot};
+
+/// A sleep shorter than this costs more than it saves.
+pub(super) const SLEEP_MIN: Duration = Duration::from_micros(20);
+/// The switch is taken for drained once nothing was admitted for this long: a neighbour that was just told to pause may still
+/// have frames on their way, and may be a program that has lost its CPU before it could send them.
+pub(super) const DRAIN_QUIET: Duration = Duration::from_millis(50);
+
+impl<I: Io> Worker<I> {
+    /// Tops up every fill ring, a bounded number of chunks at a time, in turns. To be called once before
+    /// frames can arrive; every round does it again.
+    pub(in crate::dataplane) fn fill_rings(&mut self) {
+        for port in 0..self.ports.len() {
+            loop {
+                let room = self.io.fill_room(port).min(BATCH);
+                // Few at a time would cost a memory barrier each.
+                if room < BATCH / 2 {
+                    break;
+                }
+                self.batch.clear();
+                for _ in 0..room {
+                    let Some(chunk) = self.pool.take_for_receive() else {
+                        break;
+                    };
+                    self.batch.push(chunk);
+                }
+                if self.batch.is_empty() {
+                    break;
+                }
+                self.accounts.note_lent(port, self.batch.len());
+                self.io.fill(port, self.batch.as_slice());
+            }
+        }
+    }
+
+    pub(super) fn publish_events(&mut self) -> bool {
+        let mut any = false;
+        while let Some(event) = self.switch.poll_event() {
+            any = true;
+            if self.queues.events.try_send(event).is_err() {
+                self.stats.events_lost += 1;
+            }
+        }
+        if any {
+            self.queues.notify.signal();
+        }
+        any
+    }
+
+    pub(super) fn fill_snapshot(&mut self, now: Instant, mut snapshot: Box<Snapshot>) {
+        if snapshot.tables.accounts {
+            // What a command of this round had dropped is neither held nor back yet.
+            self.take_discarded(now);
+            let outstanding = self.ports.iter().map(|state| state.outstanding.len());
+            snapshot
+                .accounts
+                .fill(&self.accounts, &self.pool, outstanding);
+        }
+        snapshot.at = now;
+        snapshot.held_frames = self.switch.held_frames() as u64;
+        snapshot.umem_frames = self.pool.count() as u64;
+        snapshot.umem_frames_free = self.pool.free_count() as u64;
+        snapshot.rounds = self.stats;
+        snapshot.rounds.events_lost += self.switch.events_lost();
+        snapshot.level_table.fill(&self.switch);
+        if snapshot.tables.routes {
+            snapshot.routes.fill(&self.switch);
+        }
+        if snapshot.tables.flows {
+            snapshot.flows.fill(now, &self.switch);
+        }
+        // Allocates the first time that a snapshot comes by, never again.
+        snapshot
+            .ports
+            .resize_with(self.ports.len(), PortSnapshot::default);
+        for (index, state) in snapshot.ports.iter_mut().enumerate() {
+            let Some(port) = PortId::from_index(index) else {
+                break;
+            };
+            let here = self.ports.get(index);
+            state.counters = *self.switch.counters(port);
+            for priority in Priority::ALL {
+                state.gauges[priority.index()] = self.switch.gauges(now, port, priority);
+            }
+            state.watchdog = self.switch.watchdog(port);
+            state.kernel = self.io.losses(index);
+            state.kernel.tx_device_drops += here.map_or(0, |port| port.lost_with_device);
+            state.rings = self.io.rings(index);
+        }
+        // The control plane has at most one snapshot on its way; were it gone, the box is dropped.
+        let _ = self.queues.snapshots.try_send(snapshot);
+        self.queues.notify.signal();
+    }
+
+    pub(super) fn note_round(&mut self, began: Instant, now: Instant, busy: bool) {
+        let took = now.saturating_since(began);
+        self.stats.rounds += 1;
+        if busy {
+            self.stats.busy_rounds += 1;
+            self.stats.round_times.observe(took.as_nanos());
+            self.last_work = now;
+        } else {
+            self.stats.idle += took;
+        }
+        self.stats.round_max = self.stats.round_max.max(took);
+    }
+
+    pub(super) fn is_finished(&self, now: Instant) -> bool {
+        let Some(deadline) = self.deadline else {
+            return false;
+        };
+        let empty = self.switch.held_frames() == 0 && self.outstanding() == 0;
+        let quiet = now.saturating_since(self.last_admitted) >= DRAIN_QUIET;
+        (empty && quiet) || now >= deadline
+    }
+
+    pub(super) fn outstanding(&self) -> usize {
+        self.ports.iter().map(|state| state.outstanding.len()).sum()
+    }
+
+    pub(super) fn sleep(&mut self, now: Instant) {
+        let mut timeout = self
+            .switch
+            .next_timeout()
+            .map(|due| due.saturating_since(now));
+        if self.outstanding() > 0 {
+            // A port that could send but whose transmitter is full has a timeout in the past.
+            let soonest = timeout.filter(|span| !span.is_zero());
+            timeout = Some(soonest.map_or(COMPLETION_WAIT, |span| span.min(COMPLETION_WAIT)));
+        }
+        if self.deadline.is_some() {
+            timeout = Some(timeout.map_or(DRAIN_QUIET, |span| span.min(DRAIN_QUIET)));
+        }
+        if timeout.is_some_and(|span| span < SLEEP_MIN) {
+            return;
+        }
+        self.queues.wake.clear();
+        if !self.queues.requests.is_empty() {
+            return;
+        }
+        self.stats.sleeps += 1;
+        self.io.wait(timeout);
+        self.stats.slept += (self.clock)().saturating_since(now);
+    }
+}

@@ -1,0 +1,125 @@
+//! From the RX rings into the switch.
+
+use weir_core::wire::ecn::{mark_congestion, Marking};
+use weir_core::wire::ethernet::{is_link_local, EthernetView};
+use weir_core::{Bytes, DropReason, Frame, FrameHandle, Instant, PortId, Priority};
+use weir_ebpf::FrameClass;
+
+use super::{Taken, Worker};
+use crate::dataplane::io::{Io, BATCH, RECEIVE_BATCHES};
+use crate::dataplane::pool::Chunk;
+
+impl<I: Io> Worker<I> {
+    pub(super) fn receive(&mut self, now: Instant, port: PortId) -> bool {
+        let mut any = false;
+        for _ in 0..RECEIVE_BATCHES {
+            self.batch.clear();
+            self.io.receive(port.index(), &mut self.batch);
+            let count = self.batch.len();
+            if count == 0 {
+                break;
+            }
+            any = true;
+            self.stats.batches.observe(count as u64);
+            self.take_batch(now, port);
+            if count < BATCH {
+                break;
+            }
+        }
+        any
+    }
+
+    fn take_batch(&mut self, now: Instant, port: PortId) {
+        for at in 0..self.batch.len() {
+            let Some(chunk) = self.batch.get(at) else {
+                break;
+            };
+            self.stats.rx_frames += 1;
+            self.note_parts(port, chunk);
+            let taken = self.take_frame(now, port, chunk);
+            if self.taps.is_on() {
+                self.show_received(now, port, chunk, taken);
+            }
+            match taken {
+                Taken::Admitted { priority, mark } => {
+                    self.accounts.note_admitted(port.index(), chunk);
+                    if mark {
+                        self.mark(port, priority, chunk);
+                    }
+                }
+                Taken::Dropped(reason) => {
+                    self.accounts.note_refused(port.index(), reason);
+                    self.give_back(chunk);
+                }
+                Taken::Read => {
+                    self.accounts.note_read(port.index());
+                    self.give_back(chunk);
+                }
+            }
+        }
+    }
+
+    /// Of a frame that is longer than its first chunk.
+    fn note_parts(&mut self, port: PortId, first: Chunk) {
+        let mut at = first;
+        while let Some(further) = self.io.next(at) {
+            self.accounts.note_further(port.index(), further);
+            at = further;
+        }
+    }
+
+    fn take_frame(&mut self, now: Instant, port: PortId, chunk: Chunk) -> Taken {
+        let (meta, bytes) = self.io.frame(chunk);
+        let (Some(meta), Ok(ethernet)) = (meta, EthernetView::new_checked(bytes)) else {
+            self.switch.count_drop(port, DropReason::Unclassified);
+            return Taken::Dropped(DropReason::Unclassified);
+        };
+        let read = match meta.class {
+            FrameClass::Data => {
+                let behind = self.io.length_behind(chunk);
+                let frame = Frame {
+                    handle: FrameHandle(chunk),
+                    length: Bytes::new((bytes.len() + behind) as u64),
+                    priority: Priority::from_low_bits(meta.priority),
+                    destination: ethernet.destination(),
+                    source: ethernet.source(),
+                    flow_hash: meta.flow_hash,
+                };
+                if is_link_local(frame.destination) {
+                    self.switch
+                        .count_drop(port, DropReason::ReservedDestination);
+                    return Taken::Dropped(DropReason::ReservedDestination);
+                }
+                return match self.switch.receive(now, port, frame) {
+                    Ok(admitted) => {
+                        self.last_admitted = now;
+                        Taken::Admitted {
+                            priority: frame.priority,
+                            mark: admitted.mark,
+                        }
+                    }
+                    Err(reason) => Taken::Dropped(reason),
+                };
+            }
+            // What is wrong with them has been counted by the core.
+            FrameClass::MacControl => self.switch.receive_mac_control(now, port, bytes),
+            FrameClass::Clcm => self.switch.receive_clcm(now, port, bytes),
+            // The XDP program gives it to the kernel: the control plane has sockets of its own.
+            FrameClass::Lldp => Ok(()),
+        };
+        read.map_or_else(Taken::Dropped, |()| Taken::Read)
+    }
+
+    /// A frame whose transport does not know ECN stays as it is, until there is no more room for it.
+    /// True when it was marked.
+    pub(super) fn mark(&mut self, port: PortId, priority: Priority, chunk: Chunk) -> bool {
+        let mut marking = Marking::NotCapable;
+        self.io
+            .edit(chunk, &mut |frame| marking = mark_congestion(frame));
+        let marked = marking == Marking::Marked;
+        if marked {
+            self.switch.count_mark(port, priority);
+        }
+        marked
+    }
+}

@@ -1,0 +1,131 @@
+//! Out of the switch into the TX rings, and back when the transmitters are done.
+
+use weir_core::{FrameHandle, Instant, MacAddress, PortId, Transmission};
+
+use super::Worker;
+use crate::dataplane::io::{Io, BATCH};
+use crate::dataplane::pool::Chunk;
+
+/// Data and control frames that one round sends by a port at most: an eighth of what it takes from a port.
+const TRANSMIT_FRAMES: usize = BATCH;
+
+impl<I: Io> Worker<I> {
+    pub(super) fn transmit(&mut self, now: Instant, port: PortId) -> bool {
+        if self.ports.get(port.index()).is_none_or(|state| state.gone) {
+            return false;
+        }
+        let mut any = false;
+        for _ in 0..TRANSMIT_FRAMES {
+            if !self.has_room(port) || self.pool.free_count() == 0 {
+                break;
+            }
+            let Some(transmission) = self.switch.transmit(now, port) else {
+                break;
+            };
+            any = true;
+            self.send(now, port, &transmission);
+        }
+        self.io.flush(port.index());
+        any
+    }
+
+    fn has_room(&self, port: PortId) -> bool {
+        self.ports
+            .get(port.index())
+            .is_some_and(|state| state.outstanding.len() < state.limits.outstanding_max)
+    }
+
+    fn send(&mut self, now: Instant, port: PortId, transmission: &Transmission) {
+        let mut data = None;
+        let chunk = match transmission {
+            Transmission::Data {
+                handle,
+                priority,
+                mark,
+                ..
+            } => {
+                let marked = *mark && self.mark(port, *priority, handle.0);
+                data = Some((*priority, marked));
+                Some(handle.0)
+            }
+            Transmission::Control(frame) => {
+                let source = self
+                    .ports
+                    .get(port.index())
+                    .map_or_else(MacAddress::default, |state| state.limits.address);
+                let chunk = self.pool.take();
+                if let Some(chunk) = chunk {
+                    self.io
+                        .write(chunk, &mut |buffer| frame.emit(source, buffer));
+                    self.accounts.load_control(chunk);
+                }
+                chunk
+            }
+        };
+        let Some(chunk) = chunk else { return };
+        if self.taps.is_on() {
+            self.show_sent(now, port, chunk, data);
+        }
+        if self.io.send(port.index(), chunk) {
+            self.stats.tx_frames += 1;
+            match data {
+                Some(_) => self.accounts.note_sent_data(port.index()),
+                None => self.accounts.note_sent_control(port.index()),
+            }
+            if let Some(state) = self.ports.get_mut(port.index()) {
+                state.outstanding.push_back(chunk);
+            }
+        } else {
+            // The ring is longer than what may be outstanding.
+            debug_assert!(false, "the TX ring is full");
+            self.accounts.note_not_sent(port.index());
+            self.take_back(now, port, chunk);
+        }
+    }
+
+    pub(super) fn complete(&mut self, now: Instant, port: PortId) -> bool {
+        self.batch.clear();
+        self.io.completed(port.index(), &mut self.batch);
+        let count = self.batch.len();
+        for at in 0..count {
+            let Some(chunk) = self.batch.get(at) else {
+                break;
+            };
+            // A device that is gone may still say of a frame what was said for it.
+            let state = self.ports.get_mut(port.index());
+            if state.is_some_and(|state| state.take_completed(chunk)) {
+                self.accounts.note_completed(port.index(), 1);
+                self.take_back(now, port, chunk);
+            }
+        }
+        count > 0
+    }
+
+    /// Takes back what the transmitter of a device that is gone will never say that it is done with.
+    pub(super) fn give_up_port(&mut self, now: Instant, port: PortId) {
+        if let Some(state) = self.ports.get_mut(port.index()) {
+            state.gone = true;
+        }
+        while let Some(chunk) = self.take_outstanding(port) {
+            self.accounts.note_completed(port.index(), 1);
+            self.take_back(now, port, chunk);
+        }
+    }
+
+    fn take_outstanding(&mut self, port: PortId) -> Option<Chunk> {
+        let state = self.ports.get_mut(port.index())?;
+        let chunk = state.outstanding.pop_front()?;
+        state.lost_with_device += 1;
+        Some(chunk)
+    }
+
+    /// A transmitter is done with a chunk.
+    fn take_back(&mut self, now: Instant, port: PortId, chunk: Chunk) {
+        if self.accounts.unload_control(chunk) {
+            self.pool.give_back(chunk);
+        } else if let Some(handle) = self.switch.complete(now, port, FrameHandle(chunk)) {
+            self.accounts.note_delivered(handle.0);
+            self.give_back(handle.0);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What the daemon asks of the operating system and its service manager, whatever the switch does.
+
+pub mod fabric_key;
+pub mod placement;
+pub mod privileges;
+pub mod random;
+pub mod run_dir;
+pub mod secret;
+pub mod service;
