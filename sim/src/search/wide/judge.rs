@@ -14,7 +14,7 @@
 use std::path::Path;
 
 use weir_config::scenario::Scenario;
-use weir_core::{Duration, Quanta};
+use weir_core::{Duration, FeedbackCoding, Quanta};
 
 use super::case::{Case, GAMMA_MAX};
 use super::Protocol;
@@ -244,7 +244,12 @@ impl Judging {
         let breaker = &self.case.breaker;
         let round = breaker.detect + breaker.interval + breaker.release;
         let latency = self.case.latency.saturating_mul(2);
-        let echo = Duration::from_millis(2_500);
+        let mut links = self.case.links.iter();
+        let counts = links.any(|link| link.coding == FeedbackCoding::Grants);
+        let echo = match self.protocol {
+            Protocol::Level if counts => Duration::from_millis(2_500),
+            _ => Duration::ZERO,
+        };
         let standstill = pause.saturating_mul(2) + (round + latency).saturating_mul(8) + echo;
         Drain {
             standstill,

@@ -10,7 +10,7 @@ use crate::random::Random;
 use crate::search::routes::{routes_to, Graph, RoutesTo, Style};
 
 /// Crossings of a line that are planned: what a run takes follows from them.
-const CROSSINGS: f64 = 10_000.0;
+const CROSSINGS: f64 = 7_000.0;
 
 /// Who sends to whom.
 #[derive(Clone, Copy)]
