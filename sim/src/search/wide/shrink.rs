@@ -118,10 +118,12 @@ impl Shrinking {
     /// A lock at the very end is one that nobody sees: long enough that most of the run stands still.
     fn clearer(&mut self) {
         if self.answer.broken.first() == Some(&Broken::Stuck) {
-            self.tries = 0;
             let mut case = self.best.clone();
             case.duration = case.duration.saturating_mul(8);
-            self.try_case(case);
+            let answer = judge(&case, self.protocol, Patience::AsItIs);
+            if answer.broken.first() == Some(&Broken::Stuck) {
+                (self.best, self.answer) = (case, answer);
+            }
         }
     }
 
