@@ -191,6 +191,20 @@ fn pfc_lost(times: u8) -> Disturbance {
     }
 }
 
+/// The line with a round trip of one frame, which a switch still sends after a Feedback for it is due.
+fn late_by_a_frame() -> Plan {
+    round_trip(no_round_trip(networks::line(levels(&[2, 2], 1))))
+}
+
+/// The line with a round trip of one frame: two are under way at most, and what is said arrives at once.
+fn two_under_way() -> Plan {
+    Plan {
+        wire: 2,
+        prompt_control: true,
+        ..networks::line(levels(&[2, 2], 1))
+    }
+}
+
 fn clcm(times: u8) -> Disturbance {
     Disturbance {
         times,
@@ -206,12 +220,6 @@ pub fn all() -> Vec<Case> {
     cases.extend(with_levels());
     cases.extend(with_breaker());
     cases
-}
-
-/// The same with the rule that the paper prints.
-fn as_printed(mut plan: Plan) -> Plan {
-    plan.faults.level_as_printed = true;
-    plan
 }
 
 fn pfc() -> Vec<Case> {
@@ -286,6 +294,8 @@ fn pfc() -> Vec<Case> {
 }
 
 fn with_levels() -> Vec<Case> {
+    let mut as_printed = late_by_a_frame();
+    as_printed.faults.level_as_printed = true;
     vec![
         Case::new(
             "levels-line",
@@ -300,17 +310,25 @@ fn with_levels() -> Vec<Case> {
             Verdict::Free,
         ),
         Case::new(
-            "fault-equation-22",
-            "FAULT: round trip of a frame, Levels on arrival as printed",
-            as_printed(networks::line(levels(&[2, 2], 1))),
+            "levels-round-trip",
+            "the line with rT of a frame, which each PFC frame takes at most",
+            late_by_a_frame(),
+            Verdict::Free,
+        )
+        .large(),
+        Case::new(
+            "levels-busy-line",
+            "FINDING: the same where the line is busy while a Feedback is low",
+            two_under_way(),
             Verdict::Starves,
         ),
         Case::new(
-            "levels-line-round-trip",
-            "the same with the Level that the frame had",
-            networks::line(levels(&[2, 2], 1)),
-            Verdict::Free,
-        ),
+            "fault-equation-22",
+            "FAULT: levels-round-trip with Levels on arrival as printed",
+            as_printed,
+            Verdict::Starves,
+        )
+        .large(),
         Case::new(
             "levels-lost",
             "Levels, one link, one Feedback is lost",

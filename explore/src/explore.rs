@@ -84,6 +84,7 @@ fn judge(mut graph: Graph<'_>, starts: usize) -> Result<Outcome, PlanError> {
         ticks: None,
         story: Vec::new(),
     };
+    let mut found = None;
     let shown = match graph.end {
         End::TooMany => {
             outcome.verdict = Verdict::Unfinished;
@@ -103,17 +104,22 @@ fn judge(mut graph: Graph<'_>, starts: usize) -> Result<Outcome, PlanError> {
                 let locked = progress::locked(&graph).next();
                 Some(locked.unwrap_or(first))
             } else {
-                let found = progress::starvation(&graph);
+                found = progress::starvation(&graph);
                 if found.is_some() {
                     outcome.verdict = Verdict::Starves;
                 }
-                found.map(|found| found.state)
+                found.as_ref().map(|found| found.state)
             }
         }
     };
     if let Some(state) = shown {
         outcome.story = story::tell(&mut graph, state)?;
         outcome.story.extend(story::picture(&mut graph, state)?);
+    }
+    if let Some(found) = found {
+        outcome.story.push("     and then, ever again:".to_owned());
+        let round = found.round(&graph);
+        outcome.story.extend(story::along(&mut graph, &round)?);
     }
     Ok(outcome)
 }

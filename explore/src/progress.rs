@@ -52,14 +52,77 @@ pub fn locked<'a>(graph: &'a Graph<'_>) -> impl Iterator<Item = u32> + 'a {
 }
 
 /// A virtual queue that may hold a frame for ever, and a state from which it may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Starvation {
     /// The queue, as in [`Step::served`](crate::world::Step::served).
     pub queue: u16,
     /// The first such state.
     pub state: u32,
-    /// In how many states it goes on.
-    pub states: usize,
+    /// The states in which it goes on.
+    pub part: Vec<u32>,
+}
+
+impl Starvation {
+    /// A way from `state` through the part and back to where it was, on which a frame of another queue is sent, if there
+    /// is one: its states.
+    pub fn round(&self, graph: &Graph<'_>) -> Vec<u32> {
+        let mut inside = vec![false; graph.len()];
+        for state in &self.part {
+            inside[*state as usize] = true;
+        }
+        let serves_another = |from: u32| {
+            let edges = graph.edges(from).iter();
+            let mut others = edges.filter(|edge| {
+                let served = graph.labels[usize::from(edge.label)].served;
+                served.is_some_and(|queue| queue != self.queue) && inside[edge.to as usize]
+            });
+            others.next().map(|edge| edge.to)
+        };
+        let mut way = self.way(graph, &inside, self.state, |state| {
+            serves_another(state).is_some()
+        });
+        let busy = way.last().copied().unwrap_or(self.state);
+        if let Some(next) = serves_another(busy) {
+            way.push(next);
+            let back = self.way(graph, &inside, next, |state| state == busy);
+            way.extend(back.into_iter().skip(1));
+        }
+        way
+    }
+
+    /// The shortest way inside from `from` to a state of the kind that is looked for.
+    fn way(
+        &self,
+        graph: &Graph<'_>,
+        inside: &[bool],
+        from: u32,
+        found: impl Fn(u32) -> bool,
+    ) -> Vec<u32> {
+        let mut parents = vec![OUTSIDE; graph.len()];
+        parents[from as usize] = from;
+        let mut open = std::collections::VecDeque::from([from]);
+        while let Some(state) = open.pop_front() {
+            if found(state) {
+                let mut way = vec![state];
+                let mut at = state;
+                while at != from {
+                    at = parents[at as usize];
+                    way.push(at);
+                }
+                way.reverse();
+                return way;
+            }
+            for edge in graph.edges(state) {
+                let serves = graph.labels[usize::from(edge.label)].served == Some(self.queue);
+                let to = edge.to as usize;
+                if !serves && inside[to] && parents[to] == OUTSIDE {
+                    parents[to] = state;
+                    open.push_back(edge.to);
+                }
+            }
+        }
+        vec![from]
+    }
 }
 
 /// Looks for a run without end in which a virtual queue always holds a frame and never sends one, although the network is
@@ -127,12 +190,8 @@ impl<'g, 'a> Parts<'g, 'a> {
                 match self.leaves_out(&part, queue) {
                     None => {
                         let state = part.iter().copied().min().unwrap_or_default();
-                        if found.is_none_or(|found| state < found.state) {
-                            found = Some(Starvation {
-                                queue,
-                                state,
-                                states: part.len(),
-                            });
+                        if found.as_ref().is_none_or(|found| state < found.state) {
+                            found = Some(Starvation { queue, state, part });
                         }
                     }
                     Some(rest) if rest.is_empty() => {}

@@ -15,19 +15,7 @@ use crate::world::{Action, Item, World};
 /// None that did not come while exploring.
 pub fn tell(graph: &mut Graph<'_>, state: u32) -> Result<Vec<String>, PlanError> {
     let way = graph.way_to(state);
-    let mut lines = Vec::new();
-    for pair in way.windows(2) {
-        let (Some(before), Some(after)) = (graph.world(pair[0]), graph.world(pair[1])) else {
-            continue;
-        };
-        let steps = graph.steps_from(pair[0])?;
-        let step = steps.into_iter().find(|step| step.world == after);
-        let Some(step) = step else { continue };
-        let plan = graph.rules.plan();
-        let served = step.served.map(|queue| destination_of(plan, queue));
-        let what = describe(plan, &graph.nodes.frames, &before, step.action, served);
-        lines.push(format!("{:>3}  {what}", lines.len() + 1));
-    }
+    let mut lines = along(graph, &way)?;
     if let End::Dropped {
         state: before,
         action,
@@ -46,6 +34,28 @@ pub fn tell(graph: &mut Graph<'_>, state: u32) -> Result<Vec<String>, PlanError>
             lines.push(format!("{:>3}  {what}", lines.len() + 1));
             lines.push(format!("     s{node} drops it: {}", reason.name()));
         }
+    }
+    Ok(lines)
+}
+
+/// The steps from each of these states to the next.
+///
+/// # Errors
+///
+/// None that did not come while exploring.
+pub fn along(graph: &mut Graph<'_>, way: &[u32]) -> Result<Vec<String>, PlanError> {
+    let mut lines = Vec::new();
+    for pair in way.windows(2) {
+        let (Some(before), Some(after)) = (graph.world(pair[0]), graph.world(pair[1])) else {
+            continue;
+        };
+        let steps = graph.steps_from(pair[0])?;
+        let step = steps.into_iter().find(|step| step.world == after);
+        let Some(step) = step else { continue };
+        let plan = graph.rules.plan();
+        let served = step.served.map(|queue| destination_of(plan, queue));
+        let what = describe(plan, &graph.nodes.frames, &before, step.action, served);
+        lines.push(format!("{:>3}  {what}", lines.len() + 1));
     }
     Ok(lines)
 }
