@@ -56,7 +56,6 @@ fn on_long_lines_nothing_is_lost() {
 }
 
 #[test]
-#[ignore = "the Level rule lets flows starve where T is above zero"]
 fn tori_keep_the_bounds() {
     for seed in 0..2 {
         assert_kept(&comparisons(

@@ -17,9 +17,15 @@ fn no_flow_of_a_torus_of_three_by_three_starves() {
         for flow in &result.flows {
             let kept = (flow.lost, flow.reordered, flow.corrupted, flow.duplicated);
             assert_eq!(kept, (0, 0, 0, 0), "{coding}: {flow:?}");
-            assert_eq!(flow.sent, flow.received, "{coding}: all has drained: {flow:?}");
+            assert_eq!(
+                flow.sent, flow.received,
+                "{coding}: all has drained: {flow:?}"
+            );
             let longest = flow.longest_stall_seconds;
-            assert!(longest < PART * result.duration_seconds, "{coding}: {flow:?}");
+            assert!(
+                longest < PART * result.duration_seconds,
+                "{coding}: {flow:?}"
+            );
         }
     }
 }
