@@ -371,7 +371,8 @@ fn with_levels() -> Vec<Case> {
             "Levels, the ring that locks under PFC",
             at_once(networks::ring(false, levels(&[1, 1], 0))),
             Verdict::Free,
-        ),
+        )
+        .large(),
         Case::new(
             "levels-ring-2",
             "the same with the second host, receivers prompt",

@@ -49,7 +49,6 @@ cases! {
     levels_busy_line = "levels-busy-line",
     levels_lost = "levels-lost",
     fault_reserve = "fault-reserve",
-    levels_ring = "levels-ring",
     levels_ring_2 = "levels-ring-2",
     fault_release = "fault-release",
 }
