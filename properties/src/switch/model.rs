@@ -93,14 +93,16 @@ impl Model {
 
     pub fn raise(&mut self, port: u8, priority: u8, until: u64) {
         let extra = FRAME_LENGTH_MAX.div_ceil(CELL) * CELL;
-        let xoff = (self.occupancy(port, priority) + extra).clamp(XOFF, XOFF + HEADROOM);
+        let stored = self.occupancy(port, priority);
+        let xoff = (stored + extra).clamp(XOFF, XOFF + HEADROOM);
         let before = match *self.raise_of(port, priority) {
             Raise::Active { until, .. } => until,
             _ => 0,
         };
         *self.raise_of(port, priority) = Raise::Active {
             xoff,
-            xon: (xoff - extra).max(XON),
+            // The neighbour resumes with what is stored, or with the first frame that leaves.
+            xon: (xoff - extra).max(XON).max(stored.min(xoff - 1)),
             until: until.max(before),
         };
     }
