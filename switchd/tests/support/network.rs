@@ -12,9 +12,7 @@ use nix::errno::Errno;
 use nix::net::if_::if_nametoindex;
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sched::{unshare, CloneFlags};
-use nix::sys::socket::{
-    recv, send, socket, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType,
-};
+use nix::sys::socket::{recv, send, socket, AddressFamily, MsgFlags, SockFlag, SockType};
 use weir_config::daemon::DaemonConfig;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{MacAddress, Quanta};
@@ -123,11 +121,12 @@ pub struct Host {
 
 impl Host {
     pub fn new(device: &str) -> Self {
+        // Without a protocol it receives nothing yet: one that has it takes frames of all devices until it is bound.
         let socket = socket(
             AddressFamily::Packet,
             SockType::Raw,
             SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
-            SockProtocol::EthAll,
+            None,
         )
         .unwrap();
         let address = libc::sockaddr_ll {
