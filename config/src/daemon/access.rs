@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use weir_core::Duration;
+
 /// `[api]`, beside the socket's path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApiConfig {
@@ -54,6 +56,9 @@ pub fn is_remote(address: SocketAddr) -> bool {
     !address.ip().to_canonical().is_loopback()
 }
 
+/// The highest limit of control frames a second that may be set.
+pub(crate) const RATE_MOST: u64 = 1_000_000_000;
+
 /// `[control-frames]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlFramesConfig {
@@ -65,12 +70,18 @@ pub struct ControlFramesConfig {
     pub message_rate: Option<u32>,
 }
 
-impl Default for ControlFramesConfig {
-    fn default() -> Self {
+impl ControlFramesConfig {
+    /// The defaults for this `clcm-interval`. Every port that is suspected sends a CLCM in each, and a loop's link carries
+    /// those of all its switches: a limit that they reach would keep the election from ending.
+    pub fn for_interval(clcm_interval: Duration) -> Self {
+        const MESSAGES_PER_INTERVAL: u64 = 200;
+        const MESSAGE_RATE_LEAST: u64 = 10_000;
+        let intervals = Duration::from_secs(1).as_nanos() / clcm_interval.as_nanos().max(1);
+        let rate = intervals.saturating_mul(MESSAGES_PER_INTERVAL);
         Self {
             key_file: None,
             pause_rate: Some(1_000_000),
-            message_rate: Some(10_000),
+            message_rate: Some(rate.clamp(MESSAGE_RATE_LEAST, RATE_MOST) as u32),
         }
     }
 }

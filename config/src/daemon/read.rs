@@ -215,7 +215,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         metrics_listen,
         metrics,
         page: access::page(root),
-        control_frames: access::control_frames(root),
+        control_frames: access::control_frames(root, deadlock.clcm_interval),
         classes,
         dataplane,
         deadlock,

@@ -211,7 +211,7 @@ impl Scenario {
             metrics_listen: None,
             metrics: MetricsConfig::default(),
             api: ApiConfig::default(),
-            control_frames: ControlFramesConfig::default(),
+            control_frames: ControlFramesConfig::for_interval(self.deadlock.clcm_interval),
             page: PageConfig::OFF,
             dataplane,
             classes: self.classes_of(switch),

@@ -31,6 +31,43 @@ impl Port {
         }
     }
 
+    /// Takes note that the link is up or down. True when it has come up: what was told while it was down may be lost, so
+    /// that a neighbour could send on into a buffer that is full until the next refresh. All is told again.
+    pub(super) fn set_link(&mut self, up: bool) -> bool {
+        let up = up && !self.gone;
+        let was_up = core::mem::replace(&mut self.up, up);
+        if !up || was_up {
+            return false;
+        }
+        if let Some(echo) = &mut self.echo {
+            echo.begin_anew();
+        }
+        if let Some(authentication) = &mut self.authentication {
+            authentication.begin_anew();
+        }
+        self.tell_all_anew();
+        true
+    }
+
+    fn tell_all_anew(&mut self) {
+        if self.levels.iter().flatten().any(|level| level.obeys) {
+            self.link_sent.tell_anew();
+            self.pause_due |= self.coding == FeedbackCoding::Pause;
+        }
+        for priority in Priority::ALL {
+            match &mut self.levels[priority.index()] {
+                Some(level) => {
+                    level.sent.tell_anew();
+                    self.pfc_due.insert(priority);
+                }
+                None if self.ingress[priority.index()].may_pause() => {
+                    self.pfc_due.insert(priority);
+                }
+                None => {}
+            }
+        }
+    }
+
     /// True when frames that are under way when a Feedback is sent need room of their own.
     pub(super) fn needs_reserve(&self) -> bool {
         self.coding != FeedbackCoding::Grants

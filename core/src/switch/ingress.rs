@@ -187,6 +187,11 @@ impl IngressBuffer {
         self.headroom_used_max
     }
 
+    /// True when the neighbour is paused by this buffer's occupancy, now or ever.
+    pub(super) fn may_pause(&self) -> bool {
+        self.mode.pauses()
+    }
+
     pub(super) fn is_pausing(&self) -> bool {
         self.pausing
     }

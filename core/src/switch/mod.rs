@@ -299,18 +299,7 @@ impl Switch {
                 period,
             } => self.begin_traffic_release(now, ingress, egress, priority, amount, period),
             Command::SetLink { port, up } => {
-                let state = self.port_mut(port)?;
-                let up = up && !state.gone;
-                let was_up = core::mem::replace(&mut state.up, up);
-                let came_up = up && !was_up;
-                if let (Some(echo), true, false) = (&mut state.echo, up, was_up) {
-                    echo.begin_anew();
-                }
-                if let (Some(authentication), true, false) = (&mut state.authentication, up, was_up)
-                {
-                    authentication.begin_anew();
-                }
-                if came_up {
+                if self.port_mut(port)?.set_link(up) {
                     self.note_ways_changed(now);
                 }
                 Ok(())

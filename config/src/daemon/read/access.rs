@@ -3,14 +3,17 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use weir_core::Duration;
+
 use super::{keys, within};
-use crate::daemon::access::{is_remote, ApiConfig, ControlFramesConfig, MetricsConfig, TlsFiles};
+use crate::daemon::access::{
+    is_remote, ApiConfig, ControlFramesConfig, MetricsConfig, TlsFiles, RATE_MOST,
+};
 use crate::daemon::PageConfig;
 use crate::reader::Table;
 
-/// The least and the most frames a second that a limit may be: a fabric's own refreshes need some.
+/// The lowest limit in frames a second: a fabric's own refreshes need some.
 const RATE_LEAST: u64 = 100;
-const RATE_MOST: u64 = 1_000_000_000;
 
 /// The socket's path, and who may use it.
 pub(super) fn api(root: &Table<'_>, run_dir: &Path) -> (PathBuf, ApiConfig) {
@@ -97,8 +100,8 @@ pub(super) fn page(root: &Table<'_>) -> PageConfig {
     config
 }
 
-pub(super) fn control_frames(root: &Table<'_>) -> ControlFramesConfig {
-    let default = ControlFramesConfig::default();
+pub(super) fn control_frames(root: &Table<'_>, clcm_interval: Duration) -> ControlFramesConfig {
+    let default = ControlFramesConfig::for_interval(clcm_interval);
     let Some(table) = root.table("control-frames", keys("control-frames")) else {
         return default;
     };

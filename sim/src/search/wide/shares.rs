@@ -1,6 +1,6 @@
 //! What lines flows share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use weir_core::Duration;
 
@@ -69,17 +69,31 @@ impl Case {
         way
     }
 
-    /// How long the slowest flow takes to move what buffers of `buffer` bytes on its way hold when all are full and every
-    /// line is shared equally.
+    /// How long the slowest flow takes to move what buffers of `buffer` bytes on its way hold when all are full, every line
+    /// is shared equally between the lines that feed it (a parking lot: what each of them gets is a part of a part), and
+    /// the first by its flows. O(flows × hops × log lines).
     pub(super) fn filling_time(&self, buffer: u64) -> Duration {
+        let ways: Vec<Vec<Place>> = self.flows.iter().map(|flow| self.way(flow)).collect();
+        let mut feeders: BTreeMap<Place, BTreeSet<Option<Place>>> = BTreeMap::new();
+        for way in &ways {
+            let before = std::iter::once(None).chain(way.iter().copied().map(Some));
+            for (place, before) in way.iter().zip(before) {
+                feeders.entry(*place).or_default().insert(before);
+            }
+        }
         let shares = self.shares();
-        let times = shares.iter().map(|share| {
-            let hops = share.hops.iter();
-            let times = hops.map(|hop| {
-                let bits = u128::from(buffer) * 8 * u128::from(hop.users);
-                (bits * 1_000_000_000 / u128::from(hop.rate.max(1))) as u64
-            });
-            times.sum()
+        let times = ways.iter().zip(&shares).map(|(way, share)| {
+            let mut rate = u64::MAX;
+            let mut time = 0u64;
+            for (place, hop) in way.iter().zip(&share.hops).rev() {
+                rate = rate.min(hop.rate).max(1);
+                let bits = u128::from(buffer) * 8 * 1_000_000_000;
+                let moved = (bits / u128::from(rate)).try_into().unwrap_or(u64::MAX);
+                time = time.saturating_add(moved);
+                rate /= feeders[place].len() as u64;
+            }
+            let at_host = share.hops.first().map_or(1, |hop| hop.users);
+            time.saturating_mul(at_host)
         });
         Duration::from_nanos(times.max().unwrap_or(0))
     }

@@ -1,0 +1,70 @@
+//! What was told as a link went down may be lost. It is told again when the link is back, not with the next refresh.
+
+mod level_node;
+mod route_node;
+mod support;
+
+use level_node::{Node as LevelNode, NOW, X};
+use route_node::{config, port, Node, Y};
+use support::PRIORITY;
+use weir_core::wire::mac_control::MacControl;
+use weir_core::wire::ControlFrame;
+use weir_core::{Command, Quanta, Transmission};
+
+fn pauses(node: &mut Node, number: u8) -> Vec<Quanta> {
+    let mut told = Vec::new();
+    while let Some(Transmission::Control(frame)) = node.switch.transmit(node.now, port(number)) {
+        if let ControlFrame::Mac(MacControl::Pfc { times }) = frame {
+            told.extend(times[PRIORITY.index()]);
+        }
+    }
+    told
+}
+
+fn link(node: &mut Node, up: bool) {
+    let command = Command::SetLink { port: port(0), up };
+    node.switch.apply(node.now, command).unwrap();
+}
+
+#[test]
+fn xoff_and_xon_are_told_again() {
+    let mut node = Node::new(config(8));
+    node.hold(1);
+    while pauses(&mut node, 0).is_empty() {
+        node.receive(0, Y, 7);
+    }
+    link(&mut node, false);
+    link(&mut node, true);
+    let xoff = node.switch.config().pause_time;
+    assert_eq!(pauses(&mut node, 0), [xoff], "the buffer is still full");
+    link(&mut node, true);
+    assert!(pauses(&mut node, 0).is_empty(), "it was up already");
+
+    link(&mut node, false);
+    let mut times = [None; 8];
+    times[PRIORITY.index()] = Some(Quanta::ZERO);
+    let mut bytes = [0; 60];
+    MacControl::Pfc { times }.emit(Default::default(), &mut bytes);
+    let now = node.now;
+    node.switch
+        .receive_mac_control(now, port(1), &bytes)
+        .unwrap();
+    assert!(!node.send(1).is_empty());
+    assert!(pauses(&mut node, 0).is_empty(), "the link is down");
+    link(&mut node, true);
+    assert_eq!(pauses(&mut node, 0), [Quanta::ZERO]);
+}
+
+#[test]
+fn feedback_is_told_again() {
+    let mut node = LevelNode::tight();
+    node.receive(0, X).unwrap();
+    let told = node.told(0);
+    assert!(!told.is_empty());
+    assert_eq!(node.told(0), [0; 0]);
+    for up in [false, true] {
+        let command = Command::SetLink { port: port(0), up };
+        node.switch.apply(NOW, command).unwrap();
+    }
+    assert_eq!(node.told(0), told);
+}
