@@ -14,7 +14,17 @@ const FLOORS: [&[&str]; 8] = [
     &["metrics", "page"],
     &["daemon"],
 ];
-/// The folder's files and folders at most.
+/// The same inside the dataplane.
+const DATAPLANE_FLOORS: [&[&str]; 7] = [
+    &["error"],
+    &["memory"],
+    &["exchange"],
+    &["rings"],
+    &["threads"],
+    &["kernel", "worker"],
+    &["launch"],
+];
+/// A folder's files and folders at most.
 const ENTRIES_MAX: usize = 15;
 /// Lines of a file at most.
 const LINES_MAX: usize = 500;
@@ -124,6 +134,45 @@ fn nothing_is_taken_from_above() {
     assert_eq!(rooms.len(), FLOORS.iter().map(|rooms| rooms.len()).sum());
 }
 
+/// In a room of the dataplane `super` is the room itself, and in its `mod.rs` the dataplane.
+#[test]
+fn nothing_is_taken_from_above_inside_the_dataplane() {
+    let floor = |room: &str| {
+        DATAPLANE_FLOORS
+            .iter()
+            .position(|rooms| rooms.contains(&room))
+    };
+    let mut wrong = Vec::new();
+    let mut rooms = BTreeSet::new();
+    for (path, ..) in files() {
+        let Ok(inside) = path.strip_prefix(source().join("dataplane")) else {
+            continue;
+        };
+        let first = inside.iter().next().and_then(|first| first.to_str());
+        let room = first.unwrap().trim_end_matches(".rs");
+        if room == "mod" {
+            continue;
+        }
+        assert!(floor(room).is_some(), "{room} stands on no floor");
+        let mut text = code(&std::fs::read_to_string(&path).unwrap());
+        if inside.components().count() == 1 || inside.ends_with("mod.rs") {
+            text = text.replace("use super::", "use crate::dataplane::");
+        }
+        let dataplane = text.replace("crate::dataplane::", "\u{1}crate::");
+        for other in dataplane.split('\u{1}').skip(1).flat_map(named) {
+            if other != room && floor(&other) >= floor(room) {
+                wrong.push(format!("{} takes from {other}", path.display()));
+            }
+        }
+        rooms.insert(room.to_owned());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(
+        rooms.len(),
+        DATAPLANE_FLOORS.iter().map(|rooms| rooms.len()).sum()
+    );
+}
+
 #[test]
 fn an_arrow_back_up_is_seen() {
     for (text, expected) in [
@@ -142,8 +191,18 @@ fn an_arrow_back_up_is_seen() {
 
 #[test]
 fn files_and_folders_are_small_enough_to_be_read() {
-    let entries = std::fs::read_dir(source()).unwrap().count();
-    assert!(entries <= ENTRIES_MAX, "{entries} entries");
+    let folders: BTreeSet<_> = files()
+        .into_iter()
+        .filter_map(|(path, ..)| path.parent().map(Path::to_owned))
+        .collect();
+    for folder in folders {
+        let entries = std::fs::read_dir(&folder).unwrap().count();
+        assert!(
+            entries <= ENTRIES_MAX,
+            "{}: {entries} entries",
+            folder.display()
+        );
+    }
     for (path, ..) in files() {
         let lines = std::fs::read_to_string(&path).unwrap().lines().count();
         assert!(lines <= LINES_MAX, "{}: {lines} lines", path.display());

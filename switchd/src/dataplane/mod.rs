@@ -4,32 +4,14 @@
 //! [`Dataplane::start`] opens everything and starts the threads; from then on they and the control plane speak through
 //! the bounded queues of [`messages`].
 
-pub mod accounts;
-mod chains;
-mod devices;
 mod error;
-mod hand_over;
-mod io;
-mod lane;
-pub mod link;
-pub mod messages;
-pub mod packet_socket;
-mod pool;
-mod promiscuous;
-mod settings;
-mod sleeper;
-#[cfg(test)]
-mod sleeper_tests;
-mod socket;
-mod socket_worker;
-mod sync;
-pub mod tables;
-pub mod tap;
+mod exchange;
+mod kernel;
+mod launch;
+mod memory;
+mod rings;
 mod threads;
-mod umem;
-mod wake;
 mod worker;
-mod xdp_io;
 
 use std::io as std_io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -42,16 +24,19 @@ use weir_ebpf::{AttachedMode, FrameClass, PortProgram, Verdict};
 
 use crate::model::clock;
 use crate::os::fabric_key;
-use devices::Device;
 pub use error::DataplaneError;
+pub use exchange::{accounts, link, messages, tables, tap};
+use kernel::devices::{self, Device};
+pub use kernel::packet_socket;
+use kernel::promiscuous::Promiscuous;
+use kernel::settings;
+use kernel::socket::{SocketOptions, XdpSocket};
+use launch::{Parts, Prepared, Threads};
 use link::{AttachedPort, Busy, DataplaneLink, Requests, RunningDataplane, Stopped};
+use memory::pool::Pool;
+use memory::umem::{Memory, MemoryOptions};
 use messages::{Answer, LeftFrame, Request, Snapshot};
-use pool::Pool;
-use promiscuous::Promiscuous;
-use socket::{SocketOptions, XdpSocket};
-use threads::{Parts, Prepared, Threads};
-use umem::{Memory, MemoryOptions};
-use wake::Wake;
+use threads::wake::Wake;
 use worker::{PortLimits, Queues};
 
 /// Requests that wait for the dataplane at most.

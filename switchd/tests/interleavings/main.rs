@@ -4,14 +4,14 @@
 //!
 //! `LOOM_MAX_PREEMPTIONS` and the other variables of loom go further than the tests do by themselves.
 
-#[path = "../../src/dataplane/hand_over.rs"]
+#[path = "../../src/dataplane/threads/hand_over.rs"]
 #[allow(dead_code)]
 mod hand_over;
-#[path = "../../src/dataplane/lane.rs"]
+#[path = "../../src/dataplane/rings/lane.rs"]
 mod lane;
-#[path = "../../src/dataplane/sleeper.rs"]
+#[path = "../../src/dataplane/threads/sleeper.rs"]
 mod sleeper;
-#[path = "../../src/dataplane/socket_worker.rs"]
+#[path = "../../src/dataplane/threads/socket_worker.rs"]
 #[allow(dead_code)]
 mod socket_worker;
 mod sync;

@@ -3,10 +3,10 @@
 use weir_core::wire::ethernet::EthernetView;
 use weir_core::{Bytes, Command, DropReason, Frame, FrameHandle, Instant, PortId};
 
-use super::super::io::Io;
-use super::super::messages::LeftFrame;
-use super::super::pool::Chunk;
 use super::Worker;
+use crate::dataplane::exchange::messages::LeftFrame;
+use crate::dataplane::memory::pool::Chunk;
+use crate::dataplane::rings::io::Io;
 
 impl<I: Io> Worker<I> {
     /// Takes all frames out of the switch, those of a flow in the order in which they would have left. One that waits at

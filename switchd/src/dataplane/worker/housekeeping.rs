@@ -3,8 +3,8 @@
 use weir_core::{Duration, Instant, PortId, Priority};
 
 use super::Worker;
-use crate::dataplane::io::{Io, BATCH, COMPLETION_WAIT};
 use crate::dataplane::messages::{PortSnapshot, Snapshot};
+use crate::dataplane::rings::io::{Io, BATCH, COMPLETION_WAIT};
 
 /// A sleep shorter than this costs more than it saves.
 pub(super) const SLEEP_MIN: Duration = Duration::from_micros(20);

@@ -6,8 +6,8 @@ use weir_core::{Bytes, DropReason, Frame, FrameHandle, Instant, PortId, Priority
 use weir_ebpf::FrameClass;
 
 use super::{Taken, Worker};
-use crate::dataplane::io::{Io, BATCH, RECEIVE_BATCHES};
-use crate::dataplane::pool::Chunk;
+use crate::dataplane::memory::pool::Chunk;
+use crate::dataplane::rings::io::{Io, BATCH, RECEIVE_BATCHES};
 
 impl<I: Io> Worker<I> {
     pub(super) fn receive(&mut self, now: Instant, port: PortId) -> bool {

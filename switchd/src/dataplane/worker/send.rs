@@ -3,8 +3,8 @@
 use weir_core::{FrameHandle, Instant, MacAddress, PortId, Transmission};
 
 use super::Worker;
-use crate::dataplane::io::{Io, BATCH};
-use crate::dataplane::pool::Chunk;
+use crate::dataplane::memory::pool::Chunk;
+use crate::dataplane::rings::io::{Io, BATCH};
 
 /// Data and control frames that one round sends by a port at most: an eighth of what it takes from a port.
 const TRANSMIT_FRAMES: usize = BATCH;

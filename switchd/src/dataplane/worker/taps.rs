@@ -5,7 +5,7 @@ use weir_core::{Discarded, Duration, Instant, PortId, Priority};
 use weir_ebpf::FrameClass;
 
 use super::{Io, Taken, Worker};
-use crate::dataplane::pool::Chunk;
+use crate::dataplane::memory::pool::Chunk;
 use crate::model::sight::{Direction, Sight, Verdict};
 
 impl<I: Io> Worker<I> {

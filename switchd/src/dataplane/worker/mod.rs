@@ -25,12 +25,12 @@ use weir_core::{
     Command, DropReason, Duration, Event, Instant, MacAddress, PortId, Priority, Switch,
 };
 
-use super::accounts::Accounts;
-use super::io::{Batch, Io, WHOLE_MAX};
-use super::messages::{Answer, LeftFrame, Request, RoundStats, Snapshot};
-use super::pool::{Chunk, Pool};
-use super::tap::Taps;
-use super::wake::Wake;
+use super::exchange::accounts::Accounts;
+use super::exchange::messages::{Answer, LeftFrame, Request, RoundStats, Snapshot};
+use super::exchange::tap::Taps;
+use super::memory::pool::{Chunk, Pool};
+use super::rings::io::{Batch, Io, WHOLE_MAX};
+use super::threads::wake::Wake;
 
 /// Requests that one round takes at most.
 const REQUESTS_PER_ROUND: usize = 32;
@@ -270,5 +270,4 @@ fn ids(count: usize) -> impl Iterator<Item = PortId> {
 }
 
 #[cfg(test)]
-#[path = "worker_tests.rs"]
 mod tests;

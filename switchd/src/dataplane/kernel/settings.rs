@@ -4,7 +4,7 @@ use weir_config::daemon::{Fallback, Port, Trust, XdpMode};
 use weir_ebpf::{AttachMode, Lldp, PortSettings};
 
 /// The program's settings of one port.
-pub(super) fn program(port: &Port) -> PortSettings {
+pub(in crate::dataplane) fn program(port: &Port) -> PortSettings {
     PortSettings {
         default_priority: port.default_priority.get(),
         trust: weir_ebpf::Trust {
@@ -22,7 +22,7 @@ pub(super) fn program(port: &Port) -> PortSettings {
 }
 
 /// How the program is to be attached.
-pub(super) fn attach_mode(mode: XdpMode) -> AttachMode {
+pub(in crate::dataplane) fn attach_mode(mode: XdpMode) -> AttachMode {
     match mode {
         XdpMode::Auto => AttachMode::Auto,
         XdpMode::Native => AttachMode::Native,

@@ -9,7 +9,7 @@ use super::wake::{Readable, Wake};
 
 /// Whoever sleeps.
 #[derive(Debug)]
-pub(super) struct Sleeper {
+pub(crate) struct Sleeper {
     wake: Wake,
     asleep: Arc<AtomicBool>,
     readable: Readable,
@@ -17,14 +17,14 @@ pub(super) struct Sleeper {
 
 /// Wakes a [`Sleeper`].
 #[derive(Clone, Debug)]
-pub(super) struct Waker {
+pub(crate) struct Waker {
     wake: Wake,
     asleep: Arc<AtomicBool>,
 }
 
 impl Sleeper {
     /// Sleeps end when one of `readable` is, or `wake`. The descriptors stay open for as long as this is used.
-    pub(super) fn new(wake: Wake, readable: impl IntoIterator<Item = RawFd>) -> Self {
+    pub(crate) fn new(wake: Wake, readable: impl IntoIterator<Item = RawFd>) -> Self {
         Self {
             readable: Readable::new(&wake, readable),
             wake,
@@ -32,7 +32,7 @@ impl Sleeper {
         }
     }
 
-    pub(super) fn waker(&self) -> Waker {
+    pub(crate) fn waker(&self) -> Waker {
         Waker {
             wake: self.wake.clone(),
             asleep: Arc::clone(&self.asleep),
@@ -40,13 +40,13 @@ impl Sleeper {
     }
 
     /// Forgets that it was woken. Work that came before is to be looked for after this.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.wake.clear();
     }
 
     /// Sleeps until a descriptor is readable, somebody wakes it, or `timeout` is over; not at all when there is
     /// work already.
-    pub(super) fn sleep(&mut self, timeout: Option<Duration>, has_work: impl FnOnce() -> bool) {
+    pub(crate) fn sleep(&mut self, timeout: Option<Duration>, has_work: impl FnOnce() -> bool) {
         // Exchanged and not stored, here and below: an exchange comes behind what a waker has exchanged, also in loom's model,
         // where a waker's `false` could otherwise come behind this. It costs little beside the system call.
         self.asleep.swap(true, Ordering::Relaxed);
@@ -61,7 +61,7 @@ impl Sleeper {
 
 impl Waker {
     /// To be called after work was put where the sleeper looks for it.
-    pub(super) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed) {
             self.wake.signal();

@@ -10,29 +10,29 @@ use weir_core::Duration;
 
 /// An eventfd that several threads can signal.
 #[derive(Clone, Debug)]
-pub(super) struct Wake(Arc<EventFd>);
+pub(in crate::dataplane) struct Wake(Arc<EventFd>);
 
 /// Descriptors that a thread sleeps on.
 #[derive(Debug)]
-pub(super) struct Readable(Vec<libc::pollfd>);
+pub(in crate::dataplane) struct Readable(Vec<libc::pollfd>);
 
 impl Wake {
-    pub(super) fn new() -> io::Result<Self> {
+    pub(in crate::dataplane) fn new() -> io::Result<Self> {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         Ok(Self(Arc::new(EventFd::from_flags(flags)?)))
     }
 
     /// Makes the descriptor readable. A counter that is full is readable already.
-    pub(super) fn signal(&self) {
+    pub(in crate::dataplane) fn signal(&self) {
         let _ = self.0.write(1);
     }
 
     /// Makes it unreadable again.
-    pub(super) fn clear(&self) {
+    pub(in crate::dataplane) fn clear(&self) {
         let _ = self.0.read();
     }
 
-    pub(super) fn try_clone_fd(&self) -> io::Result<OwnedFd> {
+    pub(in crate::dataplane) fn try_clone_fd(&self) -> io::Result<OwnedFd> {
         self.0.as_fd().try_clone_to_owned()
     }
 }
@@ -45,7 +45,7 @@ impl AsFd for Wake {
 
 impl Readable {
     /// `wake` and others, which stay open for as long as this is used.
-    pub(super) fn new(wake: &Wake, others: impl IntoIterator<Item = RawFd>) -> Self {
+    pub(in crate::dataplane) fn new(wake: &Wake, others: impl IntoIterator<Item = RawFd>) -> Self {
         let own = wake.as_fd().as_raw_fd();
         let descriptors = others.into_iter().chain([own]);
         Self(
@@ -60,7 +60,7 @@ impl Readable {
     }
 
     /// Until one of them is readable, or `timeout` is over.
-    pub(super) fn wait(&mut self, timeout: Option<Duration>) {
+    pub(in crate::dataplane) fn wait(&mut self, timeout: Option<Duration>) {
         let limit = timeout.map(|timeout| libc::timespec {
             tv_sec: (timeout.as_nanos() / NANOS_PER_SECOND) as libc::time_t,
             tv_nsec: (timeout.as_nanos() % NANOS_PER_SECOND) as libc::c_long,

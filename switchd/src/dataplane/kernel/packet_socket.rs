@@ -19,7 +19,7 @@ const RECEIVE_BUFFER: usize = 64 * 1024;
 /// # Errors
 ///
 /// What the kernel says; it takes CAP_NET_RAW.
-pub(super) fn open(ifindex: u32) -> io::Result<OwnedFd> {
+pub(in crate::dataplane) fn open(ifindex: u32) -> io::Result<OwnedFd> {
     let socket = unbound()?;
     setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER)?;
     let mut multicast = libc::packet_mreq {
@@ -127,7 +127,7 @@ fn take_statistics(socket: RawFd) -> Option<libc::tpacket_stats> {
 }
 
 /// With protocol zero until it is bound, so that no other device's frame gets in.
-pub(super) fn unbound() -> io::Result<OwnedFd> {
+pub(in crate::dataplane) fn unbound() -> io::Result<OwnedFd> {
     Ok(socket(
         AddressFamily::Packet,
         SockType::Raw,
@@ -160,7 +160,11 @@ fn bind(socket: &OwnedFd, ifindex: u32, protocol: u16) -> io::Result<()> {
 }
 
 /// Sets an option of a packet socket.
-pub(super) fn set_option<T>(socket: &OwnedFd, name: libc::c_int, value: &T) -> io::Result<()> {
+pub(in crate::dataplane) fn set_option<T>(
+    socket: &OwnedFd,
+    name: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
     // SAFETY: the value is valid for the call and of the size that is given.
     let result = unsafe {
         libc::setsockopt(

@@ -7,14 +7,14 @@ use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 use weir_config::daemon::{DaemonConfig, Port};
 use weir_core::MacAddress;
 
-use super::DataplaneError;
+use crate::dataplane::DataplaneError;
 
 /// A port's device.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Device {
-    pub(super) index: u32,
+pub(in crate::dataplane) struct Device {
+    pub(in crate::dataplane) index: u32,
     /// The port's address: the configured one, or the device's own.
-    pub(super) address: MacAddress,
+    pub(in crate::dataplane) address: MacAddress,
 }
 
 /// Every port's device, in this network namespace.
@@ -22,7 +22,7 @@ pub(super) struct Device {
 /// # Errors
 ///
 /// When one is not there, has no address, or would not carry the longest frames of the configuration.
-pub(super) fn find(config: &DaemonConfig) -> Result<Vec<Device>, DataplaneError> {
+pub(in crate::dataplane) fn find(config: &DaemonConfig) -> Result<Vec<Device>, DataplaneError> {
     let found = |port: &Port| {
         let device = port.device.as_str();
         let index = if_nametoindex(device).map_err(|_| DataplaneError::NoDevice {

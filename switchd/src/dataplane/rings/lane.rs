@@ -8,7 +8,7 @@ use super::messages::{KernelLosses, Rings};
 /// that does.
 ///
 /// Whoever holds a descriptor owns its chunk. A lane takes back only what it was given.
-pub(super) trait Lane {
+pub(crate) trait Lane {
     /// Received frames, or parts of frames in order, up to `most` of them and to a batch; their chunks are the
     /// caller's now. Fewer only when there are no more.
     fn receive(&mut self, most: usize) -> &[FrameDesc];

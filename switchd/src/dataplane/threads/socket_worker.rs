@@ -16,7 +16,7 @@ use super::sync::{Arc, AtomicBool, Ordering};
 
 /// The threads; they end with [`stop`](Self::stop).
 #[derive(Debug, Default)]
-pub(super) struct SocketWorkers {
+pub(crate) struct SocketWorkers {
     threads: Vec<JoinHandle<()>>,
     wakers: Vec<Waker>,
     stopping: Arc<AtomicBool>,
@@ -24,14 +24,14 @@ pub(super) struct SocketWorkers {
 
 /// What one thread serves.
 #[derive(Debug)]
-pub(super) struct SocketWorker<L> {
-    pub(super) sockets: Vec<SocketSide<L>>,
-    pub(super) sleeper: Sleeper,
+pub(crate) struct SocketWorker<L> {
+    pub(crate) sockets: Vec<SocketSide<L>>,
+    pub(crate) sleeper: Sleeper,
     /// Wakes the thread of the switch core.
-    pub(super) core: Waker,
-    pub(super) clock: fn() -> Instant,
+    pub(crate) core: Waker,
+    pub(crate) clock: fn() -> Instant,
     /// For how long it looks for work before it sleeps.
-    pub(super) spin: Duration,
+    pub(crate) spin: Duration,
 }
 
 /// Has the thread of the switch core look around when a thread ends.
@@ -49,7 +49,7 @@ impl SocketWorkers {
     /// # Errors
     ///
     /// When there can be no more threads.
-    pub(super) fn start<L: Lane + Send + 'static>(
+    pub(crate) fn start<L: Lane + Send + 'static>(
         &mut self,
         worker: SocketWorker<L>,
         prepare: impl FnOnce() + Send + 'static,
@@ -78,7 +78,7 @@ impl SocketWorkers {
     /// # Errors
     ///
     /// When one of them has panicked.
-    pub(super) fn stop(self) -> std::thread::Result<()> {
+    pub(crate) fn stop(self) -> std::thread::Result<()> {
         self.stopping.store(true, Ordering::Relaxed);
         for waker in &self.wakers {
             waker.wake();
@@ -89,7 +89,7 @@ impl SocketWorkers {
 
 impl<L: Lane> SocketWorker<L> {
     /// Gives the kernel what the core has left to receive into, as far as there is room.
-    pub(super) fn fill_rings(&mut self) {
+    pub(crate) fn fill_rings(&mut self) {
         for socket in &mut self.sockets {
             while socket.fill() {}
         }

@@ -4,39 +4,39 @@
 use weir_core::Duration;
 use weir_ebpf::Meta;
 
-use super::messages::{KernelLosses, Rings};
-use super::pool::Chunk;
+use crate::dataplane::exchange::messages::{KernelLosses, Rings};
+use crate::dataplane::memory::pool::Chunk;
 
 /// Chunks that one call moves at most.
-pub(super) const BATCH: usize = 64;
+pub(in crate::dataplane) const BATCH: usize = 64;
 /// Bytes of the longest frame that a kernel hands over: 17 fragments (`MAX_SKB_FRAGS`) and a head, a page each.
-pub(super) const WHOLE_MAX: usize = 18 * 4096;
+pub(in crate::dataplane) const WHOLE_MAX: usize = 18 * 4096;
 /// Batches that are taken from an RX ring in one go at most.
-pub(super) const RECEIVE_BATCHES: usize = 8;
+pub(in crate::dataplane) const RECEIVE_BATCHES: usize = 8;
 /// Completions come without a signal: while any is due, sleeps are no longer than this.
-pub(super) const COMPLETION_WAIT: Duration = Duration::from_micros(200);
+pub(in crate::dataplane) const COMPLETION_WAIT: Duration = Duration::from_micros(200);
 
 /// A handful of chunks, without allocation.
 #[derive(Debug)]
-pub(super) struct Batch {
+pub(in crate::dataplane) struct Batch {
     chunks: [Chunk; BATCH],
     length: usize,
 }
 
 impl Batch {
-    pub(super) const fn new() -> Self {
+    pub(in crate::dataplane) const fn new() -> Self {
         Self {
             chunks: [0; BATCH],
             length: 0,
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(in crate::dataplane) fn clear(&mut self) {
         self.length = 0;
     }
 
     /// Appends a chunk; one beyond [`BATCH`] is refused.
-    pub(super) fn push(&mut self, chunk: Chunk) -> bool {
+    pub(in crate::dataplane) fn push(&mut self, chunk: Chunk) -> bool {
         match self.chunks.get_mut(self.length) {
             Some(place) => {
                 *place = chunk;
@@ -47,20 +47,20 @@ impl Batch {
         }
     }
 
-    pub(super) fn as_slice(&self) -> &[Chunk] {
+    pub(in crate::dataplane) fn as_slice(&self) -> &[Chunk] {
         self.chunks.get(..self.length).unwrap_or(&[])
     }
 
     /// The chunk at a place that is below [`len`](Self::len).
-    pub(super) fn get(&self, at: usize) -> Option<Chunk> {
+    pub(in crate::dataplane) fn get(&self, at: usize) -> Option<Chunk> {
         self.as_slice().get(at).copied()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::dataplane) fn len(&self) -> usize {
         self.length
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::dataplane) fn is_empty(&self) -> bool {
         self.length == 0
     }
 }
@@ -72,7 +72,7 @@ impl Batch {
 ///
 /// A frame goes by its first chunk. One that is longer than a chunk has others [behind](Self::next) it, which go
 /// where the first one goes; they are the caller's when the frame is, and have to be filled in or kept one by one.
-pub(super) trait Io {
+pub(in crate::dataplane) trait Io {
     /// Received frames of `port`, up to [`BATCH`]; their chunks are the caller's now.
     fn receive(&mut self, port: usize, into: &mut Batch);
 

@@ -5,7 +5,7 @@
 
 use weir_core::{DropReason, PortId};
 
-use super::pool::{Chunk, Pool};
+use crate::dataplane::memory::pool::{Chunk, Pool};
 
 /// What a chunk carries while it is with the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct PortAccount {
 
 /// The books of all ports and the place of every chunk.
 #[derive(Debug)]
-pub(super) struct Accounts {
+pub(in crate::dataplane) struct Accounts {
     ports: Vec<PortAccount>,
     /// By chunk.
     cargo: Vec<Cargo>,
@@ -59,7 +59,7 @@ pub(super) struct Accounts {
 
 impl Accounts {
     /// Empty books.
-    pub(super) fn new(port_count: usize, chunk_count: usize) -> Self {
+    pub(in crate::dataplane) fn new(port_count: usize, chunk_count: usize) -> Self {
         Self {
             ports: vec![PortAccount::default(); port_count],
             cargo: vec![Cargo::Nothing; chunk_count],
@@ -86,12 +86,12 @@ impl Accounts {
     }
 
     /// `count` chunks are in `port`'s fill ring from now on.
-    pub(super) fn note_lent(&mut self, port: usize, count: usize) {
+    pub(in crate::dataplane) fn note_lent(&mut self, port: usize, count: usize) {
         self.port(port, |account| account.lent += count as u64);
     }
 
     /// A frame came out of `port`'s RX ring and was for this switch.
-    pub(super) fn note_read(&mut self, port: usize) {
+    pub(in crate::dataplane) fn note_read(&mut self, port: usize) {
         self.port(port, |account| {
             account.received += 1;
             account.read += 1;
@@ -99,7 +99,7 @@ impl Accounts {
     }
 
     /// A frame came out of `port`'s RX ring and is dropped.
-    pub(super) fn note_refused(&mut self, port: usize, reason: DropReason) {
+    pub(in crate::dataplane) fn note_refused(&mut self, port: usize, reason: DropReason) {
         self.port(port, |account| {
             account.received += 1;
             account.refused[reason.index()] += 1;
@@ -107,7 +107,7 @@ impl Accounts {
     }
 
     /// A frame came out of `port`'s RX ring and the switch has it.
-    pub(super) fn note_admitted(&mut self, port: usize, chunk: Chunk) {
+    pub(in crate::dataplane) fn note_admitted(&mut self, port: usize, chunk: Chunk) {
         self.port(port, |account| {
             account.received += 1;
             account.admitted += 1;
@@ -118,18 +118,18 @@ impl Accounts {
     }
 
     /// A frame that came out of `port`'s RX ring goes on in `chunk`.
-    pub(super) fn note_further(&mut self, port: usize, chunk: Chunk) {
+    pub(in crate::dataplane) fn note_further(&mut self, port: usize, chunk: Chunk) {
         self.port(port, |account| account.further += 1);
         self.load(chunk, Cargo::Further);
     }
 
     /// The frame that `chunk` had a part of is gone.
-    pub(super) fn unload_further(&mut self, chunk: Chunk) {
+    pub(in crate::dataplane) fn unload_further(&mut self, chunk: Chunk) {
         self.load(chunk, Cargo::Nothing);
     }
 
     /// The switch dropped a frame that it had admitted.
-    pub(super) fn note_given_up(&mut self, chunk: Chunk, reason: DropReason) {
+    pub(in crate::dataplane) fn note_given_up(&mut self, chunk: Chunk, reason: DropReason) {
         if let Cargo::Data(ingress) = self.unload(chunk) {
             self.port(ingress.index(), |account| {
                 account.given_up[reason.index()] += 1;
@@ -138,39 +138,39 @@ impl Accounts {
     }
 
     /// `port`'s transmitter has a data frame.
-    pub(super) fn note_sent_data(&mut self, port: usize) {
+    pub(in crate::dataplane) fn note_sent_data(&mut self, port: usize) {
         self.port(port, |account| account.sent_data += 1);
     }
 
     /// `port`'s transmitter has a control frame.
-    pub(super) fn note_sent_control(&mut self, port: usize) {
+    pub(in crate::dataplane) fn note_sent_control(&mut self, port: usize) {
         self.port(port, |account| account.sent_control += 1);
     }
 
     /// `chunk` carries a control frame.
-    pub(super) fn load_control(&mut self, chunk: Chunk) {
+    pub(in crate::dataplane) fn load_control(&mut self, chunk: Chunk) {
         self.load(chunk, Cargo::Control);
     }
 
     /// `port`'s TX ring had no place for a frame.
-    pub(super) fn note_not_sent(&mut self, port: usize) {
+    pub(in crate::dataplane) fn note_not_sent(&mut self, port: usize) {
         self.port(port, |account| account.not_sent += 1);
     }
 
     /// `port`'s transmitter is done with `count` frames.
-    pub(super) fn note_completed(&mut self, port: usize, count: usize) {
+    pub(in crate::dataplane) fn note_completed(&mut self, port: usize, count: usize) {
         self.port(port, |account| account.completed += count as u64);
     }
 
     /// The switch is done with a data frame that it had admitted: the last copy is sent.
-    pub(super) fn note_delivered(&mut self, chunk: Chunk) {
+    pub(in crate::dataplane) fn note_delivered(&mut self, chunk: Chunk) {
         if let Cargo::Data(ingress) = self.unload(chunk) {
             self.port(ingress.index(), |account| account.delivered += 1);
         }
     }
 
     /// True when `chunk` carried a control frame; it does no more.
-    pub(super) fn unload_control(&mut self, chunk: Chunk) -> bool {
+    pub(in crate::dataplane) fn unload_control(&mut self, chunk: Chunk) -> bool {
         let is_control = self.cargo.get(chunk as usize) == Some(&Cargo::Control);
         if is_control {
             self.load(chunk, Cargo::Nothing);
@@ -180,13 +180,13 @@ impl Accounts {
 
     /// Chunks that carry control frames.
     #[cfg(test)]
-    pub(super) fn control_chunks(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(in crate::dataplane) fn control_chunks(&self) -> impl Iterator<Item = usize> + '_ {
         self.chunks_with(Cargo::Control)
     }
 
     /// Chunks that carry parts of frames which begin in others.
     #[cfg(test)]
-    pub(super) fn further_chunks(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(in crate::dataplane) fn further_chunks(&self) -> impl Iterator<Item = usize> + '_ {
         self.chunks_with(Cargo::Further)
     }
 
@@ -226,7 +226,7 @@ impl AccountTable {
     }
 
     /// Copies the books and counts the chunks. O(ports + chunks), and allocates nothing where there is room.
-    pub(super) fn fill(
+    pub(in crate::dataplane) fn fill(
         &mut self,
         accounts: &Accounts,
         pool: &Pool,

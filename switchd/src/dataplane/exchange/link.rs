@@ -54,7 +54,7 @@ pub trait XdpPrograms: Send + Sync {
     fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()>;
 }
 
-/// A running dataplane. The daemon's is [`Dataplane`](super::Dataplane)'s; tests have their own.
+/// A running dataplane. The daemon's is [`Dataplane`](crate::dataplane::Dataplane)'s; tests have their own.
 pub trait RunningDataplane: Send + 'static {
     /// The queues to and from it. Called once.
     ///

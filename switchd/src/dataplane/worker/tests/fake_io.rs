@@ -10,9 +10,9 @@ use std::rc::Rc;
 use weir_core::{Duration, Instant};
 use weir_ebpf::Meta;
 
-use crate::dataplane::io::{Batch, Io};
+use crate::dataplane::memory::pool::Chunk;
 use crate::dataplane::messages::{KernelLosses, Ring, Rings};
-use crate::dataplane::pool::Chunk;
+use crate::dataplane::rings::io::{Batch, Io};
 
 const CHUNK_SIZE: usize = 2048;
 /// However small the parts of frames are in a test, control frames fit into one.

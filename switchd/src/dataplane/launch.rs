@@ -8,16 +8,16 @@ use std::thread::JoinHandle;
 use weir_config::daemon::DataplaneConfig;
 use weir_core::{Instant, Switch};
 
-use super::hand_over::{hand_over, CoreSide};
-use super::lane::Lane;
-use super::pool::Pool;
-use super::sleeper::Sleeper;
-use super::socket::XdpSocket;
-use super::socket_worker::{SocketWorker, SocketWorkers};
-use super::umem::Memory;
-use super::wake::Wake;
+use super::kernel::socket::XdpSocket;
+use super::kernel::xdp_io::XdpIo;
+use super::memory::pool::Pool;
+use super::memory::umem::Memory;
+use super::rings::lane::Lane;
+use super::threads::hand_over::{hand_over, CoreSide};
+use super::threads::sleeper::Sleeper;
+use super::threads::socket_worker::{SocketWorker, SocketWorkers};
+use super::threads::wake::Wake;
 use super::worker::{Ended, PortLimits, Queues, Worker};
-use super::xdp_io::XdpIo;
 use crate::os::placement;
 
 /// What the thread of the switch core works on, beside the lanes.

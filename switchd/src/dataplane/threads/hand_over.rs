@@ -26,7 +26,7 @@ struct Queues {
 
 /// The switch core's side.
 #[derive(Debug)]
-pub(super) struct CoreSide {
+pub(crate) struct CoreSide {
     queues: Arc<Queues>,
     socket_thread: Waker,
     scratch: [FrameDesc; BATCH],
@@ -37,7 +37,7 @@ pub(super) struct CoreSide {
 
 /// The socket's side.
 #[derive(Debug)]
-pub(super) struct SocketSide<L> {
+pub(crate) struct SocketSide<L> {
     lane: L,
     queues: Arc<Queues>,
     scratch: [FrameDesc; BATCH],
@@ -47,15 +47,15 @@ pub(super) struct SocketSide<L> {
 
 /// What a turn did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Served {
+pub(crate) struct Served {
     /// It moved anything.
-    pub(super) busy: bool,
+    pub(crate) busy: bool,
     /// There is something for the core.
-    pub(super) for_core: bool,
+    pub(crate) for_core: bool,
 }
 
 /// The two ends of the queues to `lane`, whose rings have so many entries.
-pub(super) fn hand_over<L: Lane>(
+pub(crate) fn hand_over<L: Lane>(
     lane: L,
     rx_ring: usize,
     tx_ring: usize,
@@ -145,7 +145,7 @@ impl Lane for CoreSide {
 
 impl<L: Lane> SocketSide<L> {
     /// Moves what there is in both directions, a bounded amount of it.
-    pub(super) fn serve(&mut self) -> Served {
+    pub(crate) fn serve(&mut self) -> Served {
         let filled = self.fill();
         let received = self.receive();
         let sent = self.send();
@@ -161,17 +161,17 @@ impl<L: Lane> SocketSide<L> {
     }
 
     /// True when the core has left something to do.
-    pub(super) fn has_work(&self) -> bool {
+    pub(crate) fn has_work(&self) -> bool {
         !self.queues.to_send.is_empty() || !self.queues.to_fill.is_empty()
     }
 
     /// True while chunks are to come back, of which nobody tells.
-    pub(super) fn is_sending(&self) -> bool {
+    pub(crate) fn is_sending(&self) -> bool {
         self.outstanding > 0
     }
 
     /// Gives the kernel chunks that the core has left. True when there were any, and room.
-    pub(super) fn fill(&mut self) -> bool {
+    pub(crate) fn fill(&mut self) -> bool {
         let room = self.lane.fill_room();
         let count = take(&self.queues.to_fill, &mut self.scratch, room);
         let chunks = self.scratch.get(..count).unwrap_or(&[]);

@@ -4,17 +4,17 @@ use weir_core::Duration;
 use weir_ebpf::Meta;
 use xsk_rs::FrameDesc;
 
-use super::chains::Begun;
-use super::io::{Batch, Io, BATCH};
-use super::lane::Lane;
-use super::messages::{KernelLosses, Rings};
-use super::pool::Chunk;
-use super::sleeper::Sleeper;
-use super::umem::Memory;
+use crate::dataplane::exchange::messages::{KernelLosses, Rings};
+use crate::dataplane::memory::chains::Begun;
+use crate::dataplane::memory::pool::Chunk;
+use crate::dataplane::memory::umem::Memory;
+use crate::dataplane::rings::io::{Batch, Io, BATCH};
+use crate::dataplane::rings::lane::Lane;
+use crate::dataplane::threads::sleeper::Sleeper;
 
 /// The lanes of all ports over one UMEM. Lanes come first: sockets are closed before the UMEM goes.
 #[derive(Debug)]
-pub(super) struct XdpIo<L> {
+pub(in crate::dataplane) struct XdpIo<L> {
     ports: Vec<PortLanes<L>>,
     memory: Memory,
     sleeper: Sleeper,
@@ -33,7 +33,7 @@ struct PortLanes<L> {
 impl<L: Lane> XdpIo<L> {
     /// Lanes by port, at least one for each. The thread sleeps until one of `readable` is, or somebody wakes it through
     /// `sleeper`.
-    pub(super) fn new(ports: Vec<Vec<L>>, memory: Memory, sleeper: Sleeper) -> Self {
+    pub(in crate::dataplane) fn new(ports: Vec<Vec<L>>, memory: Memory, sleeper: Sleeper) -> Self {
         Self {
             ports: ports
                 .into_iter()

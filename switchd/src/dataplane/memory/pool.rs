@@ -1,11 +1,11 @@
 //! The UMEM chunks that are nowhere else: not in a ring, not in the switch.
 
 /// Number of a chunk: its place in the UMEM and, for the switch core, the frame's handle.
-pub(super) type Chunk = u32;
+pub(in crate::dataplane) type Chunk = u32;
 
 /// A stack of free chunks: the one that was used last is warm in the cache.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(in crate::dataplane) struct Pool {
     free: Vec<Chunk>,
     /// True while the chunk is here; catches a chunk that comes back twice.
     is_free: Vec<bool>,
@@ -14,7 +14,7 @@ pub(super) struct Pool {
 
 impl Pool {
     /// All of `count` chunks; the last `reserve` of them are for control frames alone.
-    pub(super) fn new(count: usize, reserve: usize) -> Self {
+    pub(in crate::dataplane) fn new(count: usize, reserve: usize) -> Self {
         Self {
             free: (0..count as Chunk).rev().collect(),
             is_free: vec![true; count],
@@ -22,29 +22,29 @@ impl Pool {
         }
     }
 
-    pub(super) fn free_count(&self) -> usize {
+    pub(in crate::dataplane) fn free_count(&self) -> usize {
         self.free.len()
     }
 
     /// True while the chunk is here.
-    pub(super) fn is_free(&self, chunk: Chunk) -> bool {
+    pub(in crate::dataplane) fn is_free(&self, chunk: Chunk) -> bool {
         self.is_free.get(chunk as usize) == Some(&true)
     }
 
     /// Chunks in all.
-    pub(super) fn count(&self) -> usize {
+    pub(in crate::dataplane) fn count(&self) -> usize {
         self.is_free.len()
     }
 
     /// A chunk to receive into; leaves the reserve alone.
-    pub(super) fn take_for_receive(&mut self) -> Option<Chunk> {
+    pub(in crate::dataplane) fn take_for_receive(&mut self) -> Option<Chunk> {
         (self.free.len() > self.reserve)
             .then(|| self.take())
             .flatten()
     }
 
     /// A chunk for a control frame.
-    pub(super) fn take(&mut self) -> Option<Chunk> {
+    pub(in crate::dataplane) fn take(&mut self) -> Option<Chunk> {
         let chunk = self.free.pop()?;
         if let Some(flag) = self.is_free.get_mut(chunk as usize) {
             *flag = false;
@@ -53,7 +53,7 @@ impl Pool {
     }
 
     /// Takes a chunk back.
-    pub(super) fn give_back(&mut self, chunk: Chunk) {
+    pub(in crate::dataplane) fn give_back(&mut self, chunk: Chunk) {
         match self.is_free.get_mut(chunk as usize) {
             Some(flag) if !*flag => {
                 *flag = true;

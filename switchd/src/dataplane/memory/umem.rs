@@ -9,7 +9,7 @@ use xsk_rs::{FrameDesc, Umem};
 
 use super::chains::{Begun, Chains};
 use super::pool::Chunk;
-use super::DataplaneError;
+use crate::dataplane::DataplaneError;
 
 /// Bytes of a huge page, where the kernel is not told otherwise.
 const HUGE_PAGE: u64 = 2 << 20;
@@ -17,7 +17,7 @@ const HUGE_PAGE: u64 = 2 << 20;
 /// One UMEM and, for each of its chunks, the descriptor that says where in it a frame, or a part of one, begins
 /// and how long it is.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(in crate::dataplane) struct Memory {
     umem: Umem,
     descriptors: Vec<FrameDesc>,
     chains: Chains,
@@ -27,23 +27,23 @@ pub(super) struct Memory {
 
 /// What a UMEM is mapped with.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct MemoryOptions {
+pub(in crate::dataplane) struct MemoryOptions {
     /// Chunks.
-    pub(super) count: u32,
+    pub(in crate::dataplane) count: u32,
     /// Bytes of each.
-    pub(super) chunk_size: u32,
+    pub(in crate::dataplane) chunk_size: u32,
     /// Entries of each fill ring.
-    pub(super) fill_ring: u32,
+    pub(in crate::dataplane) fill_ring: u32,
     /// Entries of each completion ring.
-    pub(super) completion_ring: u32,
-    pub(super) huge_pages: HugePages,
+    pub(in crate::dataplane) completion_ring: u32,
+    pub(in crate::dataplane) huge_pages: HugePages,
     /// Whether a frame may take several chunks.
-    pub(super) has_long_frames: bool,
+    pub(in crate::dataplane) has_long_frames: bool,
 }
 
 impl Memory {
     /// Maps the chunks.
-    pub(super) fn new(options: MemoryOptions) -> Result<Self, DataplaneError> {
+    pub(in crate::dataplane) fn new(options: MemoryOptions) -> Result<Self, DataplaneError> {
         let MemoryOptions {
             count,
             chunk_size,
@@ -101,21 +101,21 @@ impl Memory {
     }
 
     /// Whether it is in huge pages.
-    pub(super) fn has_huge_pages(&self) -> bool {
+    pub(in crate::dataplane) fn has_huge_pages(&self) -> bool {
         self.has_huge_pages
     }
 
-    pub(super) fn umem(&self) -> &Umem {
+    pub(in crate::dataplane) fn umem(&self) -> &Umem {
         &self.umem
     }
 
-    pub(super) fn descriptor(&self, chunk: Chunk) -> Option<&FrameDesc> {
+    pub(in crate::dataplane) fn descriptor(&self, chunk: Chunk) -> Option<&FrameDesc> {
         self.descriptors.get(chunk as usize)
     }
 
     /// Remembers what the kernel said of a received frame, or of a part of one after those that have `begun`, and
     /// names the frame's first chunk once all of it is there.
-    pub(super) fn note_received(
+    pub(in crate::dataplane) fn note_received(
         &mut self,
         descriptor: FrameDesc,
         begun: &mut Option<Begun>,
@@ -129,14 +129,14 @@ impl Memory {
 
     /// The first chunk of the frame that a transmitter is done with, now that it gave back this chunk: it gives
     /// back all of a frame, in order.
-    pub(super) fn note_completed(&self, descriptor: &FrameDesc) -> Option<Chunk> {
+    pub(in crate::dataplane) fn note_completed(&self, descriptor: &FrameDesc) -> Option<Chunk> {
         let chunk = self.chunk_of(descriptor)?;
         let goes_on = self.descriptor(chunk)?.has_more_frames();
         (!goes_on).then(|| self.chains.after(chunk))
     }
 
     /// The chunk that goes on where this one ends; `None` at a frame's end.
-    pub(super) fn next(&self, chunk: Chunk) -> Option<Chunk> {
+    pub(in crate::dataplane) fn next(&self, chunk: Chunk) -> Option<Chunk> {
         let goes_on = self.descriptor(chunk)?.has_more_frames();
         goes_on.then(|| self.chains.after(chunk))
     }
@@ -148,7 +148,7 @@ impl Memory {
     }
 
     /// A held chunk's record, and the frame or the part of one that is in it.
-    pub(super) fn frame(&self, chunk: Chunk) -> (Option<Meta>, &[u8]) {
+    pub(in crate::dataplane) fn frame(&self, chunk: Chunk) -> (Option<Meta>, &[u8]) {
         let Some(descriptor) = self.descriptor(chunk) else {
             return (None, &[]);
         };
@@ -159,7 +159,7 @@ impl Memory {
     }
 
     /// Lets `edit` change a held chunk's frame in place.
-    pub(super) fn edit(&mut self, chunk: Chunk, edit: &mut dyn FnMut(&mut [u8])) {
+    pub(in crate::dataplane) fn edit(&mut self, chunk: Chunk, edit: &mut dyn FnMut(&mut [u8])) {
         if let Some(descriptor) = self.descriptors.get_mut(chunk as usize) {
             // SAFETY: the descriptor is of this UMEM and the caller holds the chunk, so this is the only
             // reference to its bytes.
@@ -168,7 +168,7 @@ impl Memory {
     }
 
     /// Lets `write` put a frame into one chunk, at the place where a received one would begin.
-    pub(super) fn write(
+    pub(in crate::dataplane) fn write(
         &mut self,
         chunk: Chunk,
         write: &mut dyn FnMut(&mut [u8]) -> Option<usize>,
@@ -190,7 +190,7 @@ impl Memory {
     }
 
     /// Has chunks that were [written](Self::write) follow one another as parts of one frame.
-    pub(super) fn chain(&mut self, chunks: &[Chunk]) {
+    pub(in crate::dataplane) fn chain(&mut self, chunks: &[Chunk]) {
         let mut begun = None;
         for (at, chunk) in chunks.iter().enumerate() {
             let goes_on = at + 1 < chunks.len();
@@ -245,7 +245,7 @@ fn whole_pages(count: u32, chunk_size: u32) -> u32 {
 }
 
 /// An error of xsk-rs with its cause, which its own text leaves out.
-pub(super) fn with_cause(error: &dyn std::error::Error) -> String {
+pub(in crate::dataplane) fn with_cause(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),

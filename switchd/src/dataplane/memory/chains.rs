@@ -4,21 +4,21 @@ use super::pool::Chunk;
 
 /// Links between the chunks of one UMEM. The last chunk of a frame leads back to its first.
 #[derive(Debug, Default)]
-pub(super) struct Chains {
+pub(in crate::dataplane) struct Chains {
     /// By chunk; empty where every frame fits into one.
     next: Vec<Chunk>,
 }
 
 /// What of a frame has come out of an RX ring while its last chunk has not.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Begun {
+pub(in crate::dataplane) struct Begun {
     first: Chunk,
     last: Chunk,
 }
 
 impl Chains {
     /// For `count` chunks; with zero there are no frames of several.
-    pub(super) fn new(count: usize) -> Self {
+    pub(in crate::dataplane) fn new(count: usize) -> Self {
         Self {
             next: (0..count as Chunk).collect(),
         }
@@ -26,7 +26,7 @@ impl Chains {
 
     /// Takes the next chunk of an RX ring, after which its frame goes on or not. The frame's first chunk, once
     /// all of it is there.
-    pub(super) fn append(
+    pub(in crate::dataplane) fn append(
         &mut self,
         begun: &mut Option<Begun>,
         chunk: Chunk,
@@ -47,12 +47,12 @@ impl Chains {
     }
 
     /// `chunk` is a frame by itself.
-    pub(super) fn set_alone(&mut self, chunk: Chunk) {
+    pub(in crate::dataplane) fn set_alone(&mut self, chunk: Chunk) {
         self.link(chunk, chunk);
     }
 
     /// The chunk after this one; after a frame's last one its first.
-    pub(super) fn after(&self, chunk: Chunk) -> Chunk {
+    pub(in crate::dataplane) fn after(&self, chunk: Chunk) -> Chunk {
         self.next.get(chunk as usize).copied().unwrap_or(chunk)
     }
 

@@ -1,20 +1,12 @@
 //! The loop over rings in plain memory, in virtual time: what becomes of frames, requests and events.
 
-#[path = "worker_tests/audit.rs"]
 mod audit;
-#[path = "worker_tests/bench.rs"]
 mod bench;
-#[path = "worker_tests/ecn.rs"]
 mod ecn;
-#[path = "worker_tests/fake_io.rs"]
 mod fake_io;
-#[path = "worker_tests/random.rs"]
 mod random;
-#[path = "worker_tests/tables.rs"]
 mod tables;
-#[path = "worker_tests/taps.rs"]
 mod taps;
-#[path = "worker_tests/time.rs"]
 mod time;
 
 use weir_core::event::EventKind;
@@ -26,8 +18,8 @@ use weir_ebpf::{FrameClass, Meta};
 
 use super::housekeeping::{DRAIN_QUIET, SLEEP_MIN};
 use super::*;
-use crate::dataplane::io::{BATCH, COMPLETION_WAIT, RECEIVE_BATCHES};
 use crate::dataplane::messages::LevelTableSnapshot;
+use crate::dataplane::rings::io::{BATCH, COMPLETION_WAIT, RECEIVE_BATCHES};
 use bench::*;
 use fake_io::{clock, Sent};
 

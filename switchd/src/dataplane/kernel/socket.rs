@@ -9,11 +9,11 @@ use weir_core::Duration;
 use xsk_rs::config::{BindFlags, Interface, LibxdpFlags, QueueSize, SocketConfig};
 use xsk_rs::{CompQueue, FillQueue, FrameDesc, RxQueue, Socket, TxQueue};
 
-use super::io::BATCH;
-use super::lane::Lane;
-use super::messages::{KernelLosses, Ring, Rings};
-use super::umem::{with_cause, Memory};
-use super::DataplaneError;
+use crate::dataplane::exchange::messages::{KernelLosses, Ring, Rings};
+use crate::dataplane::memory::umem::{with_cause, Memory};
+use crate::dataplane::rings::io::BATCH;
+use crate::dataplane::rings::lane::Lane;
+use crate::dataplane::DataplaneError;
 
 /// `SOL_XDP`, `XDP_OPTIONS` and `XDP_OPTIONS_ZEROCOPY` of linux/if_xdp.h.
 const SOL_XDP: libc::c_int = 283;
@@ -30,7 +30,7 @@ const RELEASE_POLL: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// An open socket.
 #[derive(Debug)]
-pub(super) struct XdpSocket {
+pub(in crate::dataplane) struct XdpSocket {
     rx: RxQueue,
     tx: TxQueue,
     fill: FillQueue,
@@ -53,21 +53,21 @@ pub(super) struct XdpSocket {
 
 /// What a socket is opened with.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SocketOptions<'a> {
-    pub(super) device: &'a str,
-    pub(super) queue: u32,
-    pub(super) rx_ring: u32,
-    pub(super) tx_ring: u32,
-    pub(super) zero_copy: ZeroCopy,
+pub(in crate::dataplane) struct SocketOptions<'a> {
+    pub(in crate::dataplane) device: &'a str,
+    pub(in crate::dataplane) queue: u32,
+    pub(in crate::dataplane) rx_ring: u32,
+    pub(in crate::dataplane) tx_ring: u32,
+    pub(in crate::dataplane) zero_copy: ZeroCopy,
     /// Zero for never.
-    pub(super) busy_poll: Duration,
+    pub(in crate::dataplane) busy_poll: Duration,
     /// Whether a frame may take several chunks: since Linux 6.6.
-    pub(super) has_long_frames: bool,
+    pub(in crate::dataplane) has_long_frames: bool,
 }
 
 impl XdpSocket {
     /// Binds to a queue of a device. The UMEM may serve other queues too.
-    pub(super) fn open(
+    pub(in crate::dataplane) fn open(
         memory: &Memory,
         options: SocketOptions<'_>,
     ) -> Result<Self, DataplaneError> {
@@ -137,7 +137,7 @@ impl XdpSocket {
     }
 
     /// True when the driver shares memory with this socket.
-    pub(super) fn is_zero_copy(&self) -> bool {
+    pub(in crate::dataplane) fn is_zero_copy(&self) -> bool {
         let mut flags = 0u32;
         let mut length = size_of::<u32>() as libc::socklen_t;
         // SAFETY: value and length are valid for the call and of the size that the option has.

@@ -8,12 +8,12 @@ use super::packet_socket::{set_option, unbound};
 /// A packet socket that receives nothing and keeps one device promiscuous. The kernel undoes it when the
 /// socket is closed, also when the process is killed.
 #[derive(Debug)]
-pub(super) struct Promiscuous {
+pub(in crate::dataplane) struct Promiscuous {
     _socket: OwnedFd,
 }
 
 impl Promiscuous {
-    pub(super) fn new(ifindex: u32) -> io::Result<Self> {
+    pub(in crate::dataplane) fn new(ifindex: u32) -> io::Result<Self> {
         let socket = unbound()?;
         let request = libc::packet_mreq {
             mr_ifindex: ifindex as libc::c_int,

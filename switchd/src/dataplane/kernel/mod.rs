@@ -1,0 +1,8 @@
+//! What belongs to the kernel: devices, and the sockets on them.
+
+pub(super) mod devices;
+pub mod packet_socket;
+pub(super) mod promiscuous;
+pub(super) mod settings;
+pub(super) mod socket;
+pub(super) mod xdp_io;

@@ -1,0 +1,5 @@
+//! The chunks of packet memory: the memory itself, those that are free, and which one goes on where another ends.
+
+pub(super) mod chains;
+pub(super) mod pool;
+pub(super) mod umem;

@@ -1,0 +1,13 @@
+//! How the dataplane's threads sleep, wake each other and hand descriptors over. `tests/interleavings` compiles these files
+//! with loom's atomics, in a module that has the same names as this one.
+
+pub(super) mod hand_over;
+pub(super) mod sleeper;
+#[cfg(test)]
+mod sleeper_tests;
+pub(super) mod socket_worker;
+mod sync;
+pub(super) mod wake;
+
+use super::exchange::messages;
+use super::rings::{io, lane};
