@@ -204,7 +204,13 @@ fn a_port_whose_link_is_down_takes_and_gives_nothing() {
     assert_eq!(bench.counters(1).drops[DropReason::PortDown.index()], 1);
     bench.command(set_link(true));
     bench.settle();
-    assert_eq!(bench.sent_by(1), [data(0, 1, 1, 500)]);
+    let sent = bench.sent_by(1);
+    assert_eq!(
+        pause_of(&sent[0]),
+        Some(Quanta::ZERO),
+        "what was told before may be lost"
+    );
+    assert_eq!(sent[1..], [data(0, 1, 1, 500)]);
     bench.assert_conserved();
 }
 
