@@ -1,5 +1,4 @@
-//! Compiles the XDP program with clang, generates its skeleton, and generates the Rust side of the ABI
-//! from the C header.
+//! Compiles the XDP program with clang and generates its skeleton.
 
 use std::env;
 use std::path::PathBuf;
@@ -8,7 +7,7 @@ use anyhow::{Context, Result};
 use libbpf_cargo::SkeletonBuilder;
 
 const PROGRAM: &str = "src/bpf/weir_xdp.bpf.c";
-const HEADER: &str = "include/weir_abi.h";
+const HEADER: &str = "../abi/include/weir_abi.h";
 const REMEDY: &str =
     "is clang installed? `apt-get install clang libclang-dev`, or `cargo xtask setup`";
 
@@ -17,25 +16,17 @@ fn main() -> Result<()> {
     println!("cargo:rerun-if-changed={HEADER}");
     let out = PathBuf::from(env::var_os("OUT_DIR").context("cargo sets OUT_DIR")?);
 
-    let mut clang_args = vec!["-Iinclude".to_owned(), "-Wall".into(), "-Werror".into()];
+    let mut clang_args = vec![
+        "-I../abi/include".to_owned(),
+        "-Wall".into(),
+        "-Werror".into(),
+    ];
     clang_args.extend(multiarch_include());
     SkeletonBuilder::new()
         .source(PROGRAM)
         .clang_args(clang_args)
         .build_and_generate(out.join("weir_xdp.skel.rs"))
-        .with_context(|| format!("compiling {PROGRAM}: {REMEDY}"))?;
-
-    bindgen::Builder::default()
-        .header(HEADER)
-        .allowlist_item("weir_.*|WEIR_.*")
-        .default_enum_style(bindgen::EnumVariation::Consts)
-        .prepend_enum_name(false)
-        .derive_default(true)
-        .layout_tests(true)
-        .generate()
-        .with_context(|| format!("reading {HEADER}: {REMEDY}"))?
-        .write_to_file(out.join("weir_abi.rs"))
-        .context("writing the bindings")
+        .with_context(|| format!("compiling {PROGRAM}: {REMEDY}"))
 }
 
 /// `asm/types.h` is in a directory of its own on Debian and Ubuntu, which `clang -target bpf` does not

@@ -1,7 +1,6 @@
 //! What the program counts, summed over CPUs.
 
-use crate::abi;
-use crate::meta::FrameClass;
+use weir_abi::{self as abi, FrameClass, Verdict};
 
 /// Frames and bytes of one (class, priority).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,43 +40,6 @@ impl ClassCounters {
             entry.bytes += traffic.bytes;
         }
         debug_assert!(index < self.by_class.len() * priorities);
-    }
-}
-
-/// What became of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    /// It went to the queue's socket.
-    Redirected,
-    /// The kernel got it: LLDP, or there is no socket and the port's fallback is to pass.
-    Passed,
-    /// No socket: nobody got it.
-    Dropped,
-    /// No whole Ethernet header.
-    TooShort,
-    /// The driver left no room for the metadata.
-    NoMeta,
-}
-
-impl Verdict {
-    /// All verdicts in the order of `enum weir_verdict`.
-    pub const ALL: [Self; abi::WEIR_VERDICTS as usize] = [
-        Self::Redirected,
-        Self::Passed,
-        Self::Dropped,
-        Self::TooShort,
-        Self::NoMeta,
-    ];
-
-    /// The name in metrics and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Redirected => "redirected",
-            Self::Passed => "passed",
-            Self::Dropped => "dropped",
-            Self::TooShort => "too_short",
-            Self::NoMeta => "no_meta",
-        }
     }
 }
 

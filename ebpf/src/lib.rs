@@ -1,11 +1,10 @@
 //! Weir's XDP program and its loader.
 //!
-//! `src/bpf/weir_xdp.bpf.c` is the program, `include/weir_abi.h` the ABI that it shares with userspace.
+//! `src/bpf/weir_xdp.bpf.c` is the program, and `weir-abi` what it shares with userspace.
 //! [`PortProgram`] loads one instance for one port, attaches it by a BPF link and pins link and maps, so
 //! that a daemon that dies leaves something that can be found and taken away ([`remove_stale`]).
 //! [`Meta`] reads the record that the program writes in front of each frame.
 
-mod abi;
 mod bpffs;
 mod counters;
 mod error;
@@ -15,12 +14,13 @@ mod program;
 mod settings;
 
 pub use bpffs::{ensure_bpffs, is_bpffs, remove_stale, unmount_bpffs};
-pub use counters::{ClassCounters, Traffic, Verdict, VerdictCounters};
+pub use counters::{ClassCounters, Traffic, VerdictCounters};
 pub use error::EbpfError;
 pub use flow_hash::udp_flow_hash;
-pub use meta::{FrameClass, Meta, META_LENGTH};
+pub use meta::{Meta, META_LENGTH};
 pub use program::{AttachMode, AttachedMode, PortProgram, TestRun};
 pub use settings::{Fallback, Lldp, PortSettings, Trust};
+pub use weir_abi::{FrameClass, Verdict};
 
 /// Receive queues of one device that can have a socket.
-pub const QUEUES_MAX: u32 = abi::WEIR_QUEUES_MAX;
+pub const QUEUES_MAX: u32 = weir_abi::WEIR_QUEUES_MAX;

@@ -2,39 +2,10 @@
 
 use std::mem::{offset_of, size_of};
 
-use crate::abi::{self, weir_meta};
+use weir_abi::{self as abi, weir_meta, FrameClass};
 
 /// Length in bytes of the record.
 pub const META_LENGTH: usize = size_of::<weir_meta>();
-
-/// What a frame is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FrameClass {
-    /// Anything that is not a control protocol of this switch.
-    Data,
-    /// PAUSE, PFC and other MAC control.
-    MacControl,
-    /// LLDP.
-    Lldp,
-    /// Credit Loop Control Message.
-    Clcm,
-}
-
-impl FrameClass {
-    /// All classes in the order of `enum weir_class`.
-    pub const ALL: [Self; abi::WEIR_CLASSES as usize] =
-        [Self::Data, Self::MacControl, Self::Lldp, Self::Clcm];
-
-    /// The name in metrics and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::MacControl => "mac_control",
-            Self::Lldp => "lldp",
-            Self::Clcm => "clcm",
-        }
-    }
-}
 
 /// What the XDP program read from a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

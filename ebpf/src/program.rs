@@ -12,11 +12,11 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject};
 use nix::errno::Errno;
 
-use crate::abi;
 use crate::bpffs::remove_stale;
 use crate::counters::{ClassCounters, Traffic, VerdictCounters};
 use crate::error::EbpfError;
 use crate::settings::PortSettings;
+use weir_abi as abi;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 mod skeleton {

@@ -1,6 +1,6 @@
 //! One port's settings, as the program reads them.
 
-use crate::abi;
+use weir_abi as abi;
 
 /// Where a frame's priority is looked for. Where nothing is found the port's default counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

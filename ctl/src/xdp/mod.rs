@@ -1,6 +1,5 @@
 //! The kernel side, read through aya: works when the daemon is gone, and needs no libbpf.
 
-mod abi;
 mod device;
 mod link;
 mod pins;

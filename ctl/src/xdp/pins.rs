@@ -10,16 +10,13 @@ use anyhow::{bail, Context, Result};
 use aya::maps::{Array, Map, MapData, PerCpuArray};
 use nix::sys::statfs::{statfs, BPF_FS_MAGIC};
 use serde::Serialize;
+use weir_abi::{self as abi, FrameClass, Verdict};
 
+use super::device;
 use super::link::{OpenLink, Process, Program};
-use super::{abi, device};
 
 /// Names of the pins in a port's directory. The link is the first to go: with it, frames stop coming.
 pub const PIN_NAMES: [&str; 5] = ["link", "xsks", "settings", "traffic", "verdicts"];
-
-const CLASS_NAMES: [&str; abi::WEIR_CLASSES as usize] = ["data", "mac_control", "lldp", "clcm"];
-const VERDICT_NAMES: [&str; abi::WEIR_VERDICTS as usize] =
-    ["redirected", "passed", "dropped", "too_short", "no_meta"];
 
 /// What is pinned for one port. What could not be read is absent and named in `problems`.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -182,9 +179,9 @@ fn read_verdicts(directory: &Path) -> Result<BTreeMap<&'static str, u64>> {
     let map: PerCpuArray<_, u64> =
         PerCpuArray::try_from(Map::PerCpuArray(open_map(&path)?)).with_context(named)?;
     let mut verdicts = BTreeMap::new();
-    for (index, verdict) in VERDICT_NAMES.into_iter().enumerate() {
-        let per_cpu = map.get(&(index as u32), 0).with_context(named)?;
-        verdicts.insert(verdict, per_cpu.iter().sum());
+    for verdict in Verdict::ALL {
+        let per_cpu = map.get(&(verdict as u32), 0).with_context(named)?;
+        verdicts.insert(verdict.name(), per_cpu.iter().sum());
     }
     Ok(verdicts)
 }
@@ -196,12 +193,12 @@ fn read_traffic(directory: &Path) -> Result<Vec<Traffic>> {
     let map: PerCpuArray<_, [u64; 2]> =
         PerCpuArray::try_from(Map::PerCpuArray(open_map(&path)?)).with_context(named)?;
     let mut seen = Vec::new();
-    for (class, class_name) in CLASS_NAMES.into_iter().enumerate() {
+    for class in FrameClass::ALL {
         for priority in 0..abi::WEIR_PRIORITIES {
             let index = class as u32 * abi::WEIR_PRIORITIES + priority;
             let per_cpu = map.get(&index, 0).with_context(named)?;
             let entry = Traffic {
-                class: class_name,
+                class: class.name(),
                 priority,
                 frames: per_cpu.iter().map(|[frames, _]| frames).sum(),
                 bytes: per_cpu.iter().map(|[_, bytes]| bytes).sum(),

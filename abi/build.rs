@@ -1,11 +1,11 @@
-//! Generates the XDP program's ABI from its header: this program reads pinned maps without the loader.
+//! Generates the Rust side of the ABI from the C header.
 
 use std::env;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-const HEADER: &str = "../ebpf/include/weir_abi.h";
+const HEADER: &str = "include/weir_abi.h";
 
 fn main() -> Result<()> {
     println!("cargo:rerun-if-changed={HEADER}");
@@ -15,9 +15,12 @@ fn main() -> Result<()> {
         .allowlist_item("weir_.*|WEIR_.*")
         .default_enum_style(bindgen::EnumVariation::Consts)
         .prepend_enum_name(false)
-        .layout_tests(false)
+        .derive_default(true)
+        .layout_tests(true)
         .generate()
-        .with_context(|| format!("reading {HEADER}: is clang installed? `cargo xtask setup`"))?
+        .with_context(|| {
+            format!("reading {HEADER}: is clang installed? `apt-get install clang libclang-dev`, or `cargo xtask setup`")
+        })?
         .write_to_file(out.join("weir_abi.rs"))
         .context("writing the bindings")
 }
