@@ -1,13 +1,11 @@
 //! `switchctl audit` on a ring under load: at any moment every frame and every chunk of packet memory is accounted for.
 
-mod support;
-
 use std::path::Path;
 
-use support::switches::switchctl;
-use support::{scenario, tear_down, until, with_traffic};
 use weir_api::audit::Audit;
 use weir_lab::lab::switches::SwitchProcess;
+use weir_tests::switches::switchctl;
+use weir_tests::{scenario, tear_down, until, with_traffic};
 
 /// Of each of the four switches, while it forwards.
 const AUDITS: usize = 100;

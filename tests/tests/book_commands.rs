@@ -2,23 +2,19 @@
 //!
 //! A block of commands is fenced as `sh`, or as `console` where the book shows what they print. The commands of a page run in
 //! their order in one shell: at an empty desk with a copy of the repository's files, or, with `on=ring` and `on=level-ring`, on the machine
-//! of a switch of a ring with traffic. `tests/support/book/block.rs` has all words that may stand behind the language. Commands of
+//! of a switch of a ring with traffic. `tests/src/book/block.rs` has all words that may stand behind the language. Commands of
 //! cargo are looked at as far as their words are legal, and so are those of blocks with `parsed`. Those, and the ones with `no-run`, are in
-//! `support/book/not-run.txt`, one a line.
-
-#[path = "support/book/mod.rs"]
-mod book;
-mod support;
+//! `tests/src/book/not-run.txt`, one a line.
 
 use std::collections::BTreeSet;
 
-use book::block::{Place, Use};
-use book::{pages, session, Page};
-use support::{scenario, until, with_traffic};
 use weir_api::daemon::Deadlocks;
 use weir_lab::lab::stage::Stage;
+use weir_tests::book::block::{Place, Use};
+use weir_tests::book::{pages, session, Page};
+use weir_tests::{scenario, until, with_traffic};
 
-const NOT_RUN: &str = include_str!("support/book/not-run.txt");
+const NOT_RUN: &str = include_str!("../src/book/not-run.txt");
 
 #[test]
 fn commands_at_the_desk_do_as_the_book_says() {
@@ -119,7 +115,7 @@ fn assert_listed(is_meant: impl Fn(&str) -> bool, found: &BTreeSet<String>) {
     let spare: Vec<_> = expected.difference(found).cloned().collect();
     assert!(
         missing.is_empty() && spare.is_empty(),
-        "support/book/not-run.txt lacks\n{}\nand has no more use for\n{}",
+        "tests/src/book/not-run.txt lacks\n{}\nand has no more use for\n{}",
         missing.join("\n"),
         spare.join("\n")
     );

@@ -1,12 +1,9 @@
 //! Every page of the book is in its summary, and everything that a page points to is there. No mdBook is needed.
 
-#[path = "support/book/mod.rs"]
-mod book;
-
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use book::{pages, repository, Page};
+use weir_tests::book::{pages, repository, Page};
 
 const BOOK: &str = "docs/src";
 const SUMMARY: &str = "docs/src/SUMMARY.md";

@@ -1,19 +1,17 @@
 //! `switchctl capture` on real switches, with tshark as the reader: what a port receives and sends, and what
 //! became of it.
 
-mod support;
-
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
-use support::scapy::Scapy;
-use support::switches::switchctl;
-use support::{run_as_expected_and, scenario, until, Bench, PATIENCE};
 use weir_api::capture::Capture;
 use weir_core::{Bytes, MarkAt, PartsPerMillion, RedConfig};
 use weir_lab::lab::interrupt::wait_for;
+use weir_tests::scapy::Scapy;
+use weir_tests::switches::switchctl;
+use weir_tests::{run_as_expected_and, scenario, until, Bench, PATIENCE};
 
 /// A pause of 65535 quanta holds for 3.4 s at this rate.
 const SLOW: &str = "link-defaults.rate=10Mbit";

@@ -1,9 +1,7 @@
 //! Ordinary kernels talk through the switch: ARP, ICMP, TCP and UDP.
 
-mod support;
-
-use support::iperf::received_bytes;
-use support::{until, Bench};
+use weir_tests::iperf::received_bytes;
+use weir_tests::{until, Bench};
 
 /// A learning switch between two hosts with IP addresses.
 fn bench() -> Bench {

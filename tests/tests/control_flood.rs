@@ -1,23 +1,18 @@
 //! What a flood of control frames costs: CPU time of the dataplane, and no lossless frame of others. Each run prints what it has
 //! measured, which the book has in its page on threats.
 
-mod support;
-
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
 
-use support::faults::{thread, Scene};
-use support::switches::port;
-use support::{cpu, until, PATIENT_DETECTION};
 use weir_core::PortRole;
 use weir_lab::lab::process::{inside, Process};
 use weir_lab::lab::switches::METRICS_ADDRESS;
+use weir_tests::faults::{thread, Scene};
+use weir_tests::switches::port;
+use weir_tests::{cpu, until, PATIENT_DETECTION};
 
-const SCENARIO: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/tests/support/three-hosts.toml"
-);
+const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/three-hosts.toml");
 /// Whoever floods.
 const FLOODER: &str = "h3";
 /// Frames that each flow has to move before a figure is taken, about a second's worth.

@@ -78,7 +78,7 @@ impl Endpoint {
         let file = directory.join(format!("{namespace}.json"));
         std::fs::write(&file, serde_json::to_vec(config).unwrap()).unwrap();
         let mut child = enter(namespace)
-            .arg(env!("CARGO_BIN_EXE_weir-endpoint"))
+            .arg(weir_lab::lab::process::program("weir-endpoint").unwrap())
             .args(["run", "--config"])
             .arg(&file)
             .stdin(Stdio::piped())

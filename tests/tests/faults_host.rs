@@ -1,16 +1,14 @@
 //! Faults of the machine around the daemon: disks that are full, and a wall clock that steps.
 
-mod support;
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
-use support::faults::Scene;
-use support::switches::{self, events, switchctl};
-use support::{until, PATIENCE, PATIENT_DETECTION};
 use weir_lab::lab::interrupt::wait_for;
 use weir_lab::lab::process::{inside, program, Process};
+use weir_tests::faults::Scene;
+use weir_tests::switches::{self, events, switchctl};
+use weir_tests::{until, PATIENCE, PATIENT_DETECTION};
 
 fn scene() -> Scene {
     Scene::new("one-switch.toml", &[PATIENT_DETECTION], |_| ())

@@ -1,12 +1,10 @@
 //! The daemon is killed at random moments, also while it starts.
 
-mod support;
-
 use std::hash::{BuildHasher, RandomState};
 use std::process::Command;
 
-use support::faults::Scene;
-use support::{switches, until, LOSSLESS, PATIENT_DETECTION};
+use weir_tests::faults::Scene;
+use weir_tests::{switches, until, LOSSLESS, PATIENT_DETECTION};
 
 const KILLS: usize = 10;
 
@@ -62,6 +60,6 @@ fn the_daemon_is_killed_at_random_moments() {
     scene.switch(0).end_process().unwrap();
     assert!(!attached(&scene), "a program stays attached");
     let run_dir = scene.stage.switches[0].config.run_dir.clone();
-    support::assert_nothing_left(&run_dir);
+    weir_tests::assert_nothing_left(&run_dir);
     scene.end();
 }

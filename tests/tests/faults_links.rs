@@ -1,10 +1,8 @@
 //! Faults of a link: its device goes down, changes, is deleted and made again.
 
-mod support;
-
-use support::faults::Scene;
-use support::switches::{self, events, pfc, port};
-use support::{inline_scenario, until, LOSSLESS};
+use weir_tests::faults::Scene;
+use weir_tests::switches::{self, events, pfc, port};
+use weir_tests::{inline_scenario, until, LOSSLESS};
 
 /// Times that a link goes down and up in one test.
 const FLAPS: usize = 5;

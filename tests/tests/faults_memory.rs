@@ -1,9 +1,7 @@
 //! Faults of memory: frames so small that there are many of them, held by a host that takes none.
 
-mod support;
-
-use support::faults::Scene;
-use support::{until, LOSSLESS, PATIENT_DETECTION};
+use weir_tests::faults::Scene;
+use weir_tests::{until, LOSSLESS, PATIENT_DETECTION};
 
 /// Frames of the least length that a lab's host numbers into a switch that can send none of them, until it cannot take more.
 fn flood(overrides: &[&str], is_full: impl Fn(&mut Scene) -> bool) -> Scene {

@@ -1,12 +1,10 @@
 //! Faults of a neighbour: it is restarted, killed, frozen, or gone for good.
 
-mod support;
-
 use nix::sys::signal::Signal;
-use support::faults::Scene;
-use support::switches::{self, pfc};
-use support::{until, PATIENT_DETECTION};
 use weir_lab::lab::switches::SwitchProcess;
+use weir_tests::faults::Scene;
+use weir_tests::switches::{self, pfc};
+use weir_tests::{until, PATIENT_DETECTION};
 
 /// Two switches between two hosts, and plain PFC between them.
 const LINE: &str = "gateway.toml";
@@ -73,11 +71,11 @@ fn a_neighbour_pauses_and_is_gone() {
     let mut scene = line();
     scene.wait_for_all(100);
     // The host at the end stops its switch, which stops the one before it, and dies.
-    let tell = format!("pfc {} {}", support::LOSSLESS, u16::MAX);
+    let tell = format!("pfc {} {}", weir_tests::LOSSLESS, u16::MAX);
     until("the pause has gone the whole way", || {
         scene.stage.hosts[1].tell(&tell).unwrap();
         let paused = pfc(scene.switch(0), "s2").paused;
-        let first = scene.snapshot(0).paused.contains(&support::LOSSLESS);
+        let first = scene.snapshot(0).paused.contains(&weir_tests::LOSSLESS);
         (paused && first).then_some(())
     });
     scene.switch(1).process().unwrap().signal(Signal::SIGKILL);

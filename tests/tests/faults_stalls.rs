@@ -1,16 +1,14 @@
 //! Faults of time: threads of the daemon that stand still or starve, and its clients that hold on to it.
 
-mod support;
-
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::Duration;
 
-use support::cpu::Quota;
-use support::faults::{thread, Held, Scene};
-use support::{until, PATIENT_DETECTION};
 use weir_lab::lab::process::Process;
+use weir_tests::cpu::Quota;
+use weir_tests::faults::{thread, Held, Scene};
+use weir_tests::{until, PATIENT_DETECTION};
 
 /// Stalls in one test.
 const STALLS: usize = 5;

@@ -1,10 +1,8 @@
 //! The flight recorder in a ring that locks and is released: every switch can tell what happened.
 
-mod support;
-
-use support::{run_as_expected_and, scenario, until, LOSSLESS};
 use weir_api::daemon::{Deadlocks, FlightRecord, Master};
 use weir_lab::lab::switches::SwitchProcess;
+use weir_tests::{run_as_expected_and, scenario, until, LOSSLESS};
 
 /// For how long a record goes on after its suspicion.
 const AFTER_SECONDS: f64 = 1.0;

@@ -2,12 +2,10 @@
 //! obey PFC, sends into a fabric with Levels towards a host that is slower. It is policed where it comes in,
 //! and the fabric loses nothing.
 
-mod support;
-
-use support::iperf::received_bytes;
-use support::{until, Bench};
 use weir_api::daemon::Port;
 use weir_core::{BitRate, Police, Priority};
+use weir_tests::iperf::received_bytes;
+use weir_tests::{until, Bench};
 
 const RECEIVER: &str = "10.99.0.2";
 const SLOW: BitRate = BitRate::from_mbit(20);

@@ -1,12 +1,10 @@
 //! CLCM that no loop made: from a host, forged, replayed, cut off, with as many hops as there may be. Counted and
 //! ignored; no port is released.
 
-mod support;
-
-use support::scapy::Scapy;
-use support::{until, Bench, LOSSLESS};
 use weir_core::control::Policy;
 use weir_core::PortRole;
+use weir_tests::scapy::Scapy;
+use weir_tests::{until, Bench, LOSSLESS};
 
 /// How often each frame is sent.
 const COUNT: u64 = 10;

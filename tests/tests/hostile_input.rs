@@ -1,9 +1,7 @@
 //! What no station should send is counted under its reason, and the switch goes on forwarding.
 
-mod support;
-
-use support::scapy::Scapy;
-use support::{until, Bench};
+use weir_tests::scapy::Scapy;
+use weir_tests::{until, Bench};
 
 const GOOD: &str = "Ether(src='02:57:00:00:00:01', dst='02:57:00:00:00:02') / Raw(bytes(100))";
 /// How often each frame is sent.

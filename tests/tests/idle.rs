@@ -1,14 +1,12 @@
 //! What a switch costs that has nothing to do.
 
-mod support;
-
 use std::time::{Duration, Instant};
 
 use nix::time::{clock_getcpuclockid, clock_gettime};
 use nix::unistd::Pid;
-use support::{tear_down, until};
 use weir_config::daemon::{DaemonConfig, DataplaneConfig};
 use weir_lab::lab::stage::Stage;
+use weir_tests::{tear_down, until};
 
 /// Long enough for whatever a daemon does once a second.
 const SPAN: Duration = Duration::from_secs(8);
@@ -24,7 +22,7 @@ fn cpu_time(pid: u32) -> Duration {
 
 #[test]
 fn an_idle_ring_sleeps() {
-    let scenario = support::scenario("ring4.toml", &[]);
+    let scenario = weir_tests::scenario("ring4.toml", &[]);
     // A lab's daemons look around more often than others.
     let as_usual = |config: &mut DaemonConfig| {
         config.dataplane = DataplaneConfig::default();

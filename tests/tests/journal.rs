@@ -1,14 +1,12 @@
 //! The log in a real journal: systemd's, in a mount namespace of the test's own.
 
-mod support;
-
 use std::fs;
 use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use support::{until, Bench};
 use weir_lab::lab::process::{program, Process};
+use weir_tests::{until, Bench};
 
 const JOURNALD: &str = "/lib/systemd/systemd-journald";
 /// Keeps what it hears in memory, and to itself.
@@ -159,7 +157,7 @@ fn events_are_entries_with_fields() {
     );
 
     daemon.ask_to_end();
-    daemon.end(support::PATIENCE).unwrap();
+    daemon.end(weir_tests::PATIENCE).unwrap();
     // Nothing has gone to standard error as well.
     assert!(journal.entries(&["SYSLOG_IDENTIFIER=stream"]).is_empty());
     bench.end();
@@ -175,7 +173,7 @@ fn lines_go_where_they_are_asked_for() {
         let text = fs::read_to_string(bench.file("daemon.log")).unwrap();
         text.contains(" ready switch=").then_some(())
     });
-    daemon.end(support::PATIENCE).unwrap();
+    daemon.end(weir_tests::PATIENCE).unwrap();
     assert!(journal
         .entries(&["SYSLOG_IDENTIFIER=weir-switchd"])
         .is_empty());
@@ -188,6 +186,6 @@ fn lines_go_where_they_are_asked_for() {
         &["SYSLOG_IDENTIFIER=weir-switchd", "WEIR_SWITCH=s1"],
         "ready ",
     );
-    daemon.end(support::PATIENCE).unwrap();
+    daemon.end(weir_tests::PATIENCE).unwrap();
     bench.end();
 }

@@ -1,12 +1,10 @@
 //! Frames that are longer than a chunk of the packet memory: real pings, TCP and captures.
 
-mod support;
-
-use support::iperf::received_bytes;
-use support::switches::switchctl;
-use support::{printed, until, Bench};
 use weir_config::daemon::{DaemonConfig, Workers};
 use weir_core::Bytes;
+use weir_tests::iperf::received_bytes;
+use weir_tests::switches::switchctl;
+use weir_tests::{printed, until, Bench};
 
 /// Makes the lab's links and the switch take frames of 9,216 B.
 const LONG_FRAMES: &str = "flow.a.frame=9216B";

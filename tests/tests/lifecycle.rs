@@ -1,10 +1,8 @@
 //! A daemon that is killed, and one that is asked to end.
 
-mod support;
-
-use support::{assert_nothing_left, scenario, switches, until, with_traffic, LOSSLESS};
 use weir_lab::endpoint::report::Snapshot;
 use weir_lab::lab::stage::{HostProcess, Stage};
+use weir_tests::{assert_nothing_left, scenario, switches, until, with_traffic, LOSSLESS};
 
 /// Longer than any of these tests: the hosts send until they are told to stop.
 const DURATION: &str = "duration=600s";

@@ -2,19 +2,15 @@
 //!
 //! `WEIR_SCREENSHOTS=DIR` leaves pictures for the book there; `WEIR_AXE=axe.min.js` lets axe-core look, too.
 
-#[path = "support/browser.rs"]
-mod browser;
-mod support;
-
 use std::path::PathBuf;
 use std::time::Duration;
 
-use browser::{with_browser, Browser};
 use serde_json::Value;
-use support::scenario;
 use weir_lab::endpoint::run::clock;
 use weir_lab::lab::stage::Stage;
 use weir_lab::lab::switches::PAGE_ADDRESS;
+use weir_tests::browser::{with_browser, Browser};
+use weir_tests::scenario;
 
 /// Until the hosts begin to send: time for all of them to start.
 const START_MARGIN: Duration = Duration::from_millis(1500);
@@ -184,7 +180,7 @@ async fn check_and_picture(page: &Browser, name: &str) {
 }
 
 async fn check(page: &Browser, what: &str) {
-    let wrong = page.run(include_str!("support/accessible.js")).await;
+    let wrong = page.run(include_str!("../src/accessible.js")).await;
     assert_eq!(wrong, Value::Array(Vec::new()), "{what}");
     if let Some(axe) = std::env::var_os("WEIR_AXE") {
         page.run(&std::fs::read_to_string(axe).unwrap()).await;

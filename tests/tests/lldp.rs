@@ -1,14 +1,10 @@
 //! LLDP on real links: an lldpd as the neighbour of a switch, and two switches that learn each other.
 
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
-use support::switches::{self, events, switchctl};
-use support::{inline_scenario, printed, until, Bench, Directory};
 use weir_api::neighbors::Neighbor;
 use weir_config::daemon::DaemonConfig;
 use weir_config::scenario::Scenario;
@@ -17,6 +13,8 @@ use weir_lab::lab::names::Names;
 use weir_lab::lab::process::{inside, Process};
 use weir_lab::lab::switches::{lab_config, SwitchProcess};
 use weir_lab::lab::topology::{plan, Topology};
+use weir_tests::switches::{self, events, switchctl};
+use weir_tests::{inline_scenario, printed, until, Bench, Directory};
 
 const METRICS: &str = "127.0.0.1:9464";
 /// How long an lldpd may take to end.
@@ -282,7 +280,7 @@ impl Pair {
     fn end(mut self) {
         for switch in &mut self.switches {
             switches::end(switch);
-            support::assert_nothing_left(&switch.config.run_dir);
+            weir_tests::assert_nothing_left(&switch.config.run_dir);
         }
     }
 }

@@ -2,13 +2,11 @@
 //! both sides understand each other. What is not promised there is freedom from deadlock: most of these tests
 //! have traffic under which no ring locks.
 
-mod support;
-
-use support::metrics::Metrics;
-use support::{run_as_expected_and, scenario, PATIENCE, PATIENT_DETECTION};
 use weir_config::scenario::Scenario;
 use weir_lab::lab::interrupt::wait_for;
 use weir_lab::lab::stage::Stage;
+use weir_tests::metrics::Metrics;
+use weir_tests::{run_as_expected_and, scenario, PATIENCE, PATIENT_DETECTION};
 
 /// Regular switches have to react within what the buffers hold, and a machine that is busy with other things
 /// keeps one from its core for 100 ms: slow links give them the time.

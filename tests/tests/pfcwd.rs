@@ -1,17 +1,15 @@
 //! The PFC storm watchdog with real frames: a host pauses one priority without end.
 
-mod support;
-
 use std::time::Duration;
 
-use support::scapy::Scapy;
-use support::switches::events;
-use support::{until, Bench, LOSSLESS};
 use weir_api::client::{self, Method};
 use weir_api::daemon::Queue;
 use weir_api::pfcwd::{Pfcwd, PfcwdChange, PfcwdQueue, PfcwdSettings};
 use weir_config::daemon::PfcwdConfig;
 use weir_lab::lab::switches::SwitchProcess;
+use weir_tests::scapy::Scapy;
+use weir_tests::switches::events;
+use weir_tests::{until, Bench, LOSSLESS};
 
 /// At this rate one pause of 65535 quanta holds for 3.4 s: no test machine is too slow to refresh it.
 const RATE: &str = "link-defaults.rate=10Mbit";

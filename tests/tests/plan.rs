@@ -1,18 +1,16 @@
 //! What `switchctl plan` says beforehand against what a real switch counts: the most that its buffers held, and how often it
 //! paused each host. Nothing in the prediction is taken from a run.
 
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use support::scenario;
 use weir_api::run::RunResult;
 use weir_config::scenario::Scenario;
 use weir_lab::lab::process::program;
 use weir_lab::lab::run::{run, Options};
 use weir_results::table;
+use weir_tests::scenario;
 
 /// Of what was counted. A host that another process keeps from its core answers late: it overshoots xoff, and its pauses become
 /// longer and fewer.

@@ -1,10 +1,8 @@
 //! What a running daemon may do: every thread of it, by what the kernel says of them.
 
-mod support;
-
 use std::collections::BTreeMap;
 
-use support::{until, Bench};
+use weir_tests::{until, Bench};
 
 /// Bits of the capabilities that a daemon keeps (linux/capability.h): NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN,
 /// PERFMON, BPF.

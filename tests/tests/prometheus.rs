@@ -3,21 +3,20 @@
 
 #[path = "../../switchd/tests/support/certificate.rs"]
 mod certificate;
-mod support;
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use support::metrics::relay;
-use support::prometheus::Prometheus;
-use support::{scenario, until, with_traffic, Bench};
 use weir_config::daemon::MetricsConfig;
 use weir_config::scenario::Scenario;
 use weir_lab::lab::stage::Stage;
 use weir_monitoring::promql::substituted;
 use weir_monitoring::{dashboards, rules};
+use weir_tests::metrics::relay;
+use weir_tests::prometheus::Prometheus;
+use weir_tests::{scenario, until, with_traffic, Bench};
 
 /// The hosts send for as long as the test looks.
 const DURATION: &str = "duration=600s";
@@ -71,7 +70,7 @@ fn every_panel_and_every_rule_has_data() {
     while !missing.is_empty() {
         missing.retain(|expression, _| prometheus.values(expression).is_empty());
         assert!(
-            began.elapsed() < support::PATIENCE || missing.is_empty(),
+            began.elapsed() < weir_tests::PATIENCE || missing.is_empty(),
             "of {all} expressions these have no data: {missing:#?}"
         );
     }

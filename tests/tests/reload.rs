@@ -1,17 +1,15 @@
 //! Reloads of a running switch under load: what they change is in force, and no frame is lost by them.
 
-mod support;
-
 use std::time::Duration as StdDuration;
 
 use nix::sys::signal::Signal;
-use support::{scenario, tear_down, until, with_traffic};
 use weir_api::client::{self, Method};
 use weir_api::daemon::{EventPage, Pfc, Status};
 use weir_api::reload::Reload;
 use weir_core::control::Policy;
 use weir_core::{Bytes, ClassMode};
 use weir_lab::lab::switches::SwitchProcess;
+use weir_tests::{scenario, tear_down, until, with_traffic};
 
 /// Of each of the four switches.
 const RELOADS: u64 = 250;

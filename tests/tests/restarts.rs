@@ -1,10 +1,8 @@
 //! Switches that their keepers start anew under traffic: no frame of a lossless class is lost, overtaken or changed.
 
-mod support;
-
 use nix::sys::signal::Signal;
-use support::faults::Scene;
-use support::{until, PATIENT_DETECTION};
+use weir_tests::faults::Scene;
+use weir_tests::{until, PATIENT_DETECTION};
 
 /// Restarts in one test.
 const RESTARTS: usize = 5;

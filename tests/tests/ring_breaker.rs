@@ -1,8 +1,6 @@
 //! The Deadlock Breaker in rings that lock without it: traffic flows to the end, and nothing is lost.
 
-mod support;
-
-use support::{run_as_expected, scenario};
+use weir_tests::{run_as_expected, scenario};
 
 const RUNS: u32 = 20;
 /// From the last suspicion of the loop to its release: three rounds of CLCM at most.

@@ -1,9 +1,7 @@
 //! A ring under plain PFC: locks with the second host on one switch, never without it. These are the
 //! controls of every deadlock experiment.
 
-mod support;
-
-use support::{run_as_expected, scenario, PATIENT_DETECTION};
+use weir_tests::{run_as_expected, scenario, PATIENT_DETECTION};
 
 #[test]
 fn a_ring_with_a_second_host_locks_and_stays_locked() {

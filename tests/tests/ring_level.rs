@@ -1,11 +1,9 @@
 //! Protocol P in rings that lock under PFC: nothing stands still, nothing is lost, and no throughput is paid
 //! for it.
 
-mod support;
-
-use support::{run_as_expected, scenario, PATIENT_DETECTION};
 use weir_api::run::RunResult;
 use weir_results::verdict::{rate_before, rate_until, standstill};
+use weir_tests::{run_as_expected, scenario, PATIENT_DETECTION};
 
 const RUNS: u32 = 20;
 

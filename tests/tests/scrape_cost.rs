@@ -1,11 +1,9 @@
 //! What a scrape costs a switch of 64 ports with 8 lossless classes each: bytes, time, and the dataplane's share of
 //! it. All are printed; what is checked is that nothing is left out and that compression is worth it.
 
-mod support;
-
 use std::fmt::Write as _;
 
-use support::Bench;
+use weir_tests::Bench;
 
 const PORTS: usize = 64;
 const CLASSES: usize = 8;

@@ -1,18 +1,16 @@
 //! CLCM with the fabric's key, on real frames: a ring whose switches have it is released; an attacker in a
 //! neighbour's place who forges, changes or repeats gets nothing. The neighbour is written in Python, from the book.
 
-mod support;
-
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use support::scapy::Scapy;
-use support::{scenario, switches, tear_down, until, Bench, PATIENT_DETECTION};
 use weir_config::daemon::DaemonConfig;
 use weir_core::control::Policy;
 use weir_core::PortRole;
 use weir_lab::lab::stage::Stage;
+use weir_tests::scapy::Scapy;
+use weir_tests::{scenario, switches, tear_down, until, Bench, PATIENT_DETECTION};
 
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 /// How often each frame is sent.

@@ -1,11 +1,9 @@
 //! `switchctl top` in a real terminal, of a real switch: what it shows, what keys do, what it leaves behind.
 
-mod support;
-
 use std::process::Command;
 
-use support::{until, Bench};
 use weir_lab::lab::process::program;
+use weir_tests::{until, Bench};
 
 /// A terminal of 80 by 24, gone with the value.
 struct Terminal {

@@ -1,11 +1,9 @@
 //! Networks whose routes close credit loops, under plain PFC: each locks, in the loops that its routes say. These are the
 //! positive controls of what is done about deadlocks in them.
 
-mod support;
-
 use std::collections::BTreeSet;
 
-use support::{run_as_expected, scenario, LOSSLESS};
+use weir_tests::{run_as_expected, scenario, LOSSLESS};
 
 #[test]
 fn a_ring_with_both_directions_as_members_locks_clockwise() {

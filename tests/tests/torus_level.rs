@@ -1,8 +1,6 @@
 //! A torus of nine real switches under Levels: with links whose round trip counts, no flow starves.
 
-mod support;
-
-use support::{run_as_expected, scenario};
+use weir_tests::{run_as_expected, scenario};
 
 /// No flow stands still for this part of a run. In virtual time none does for more than a hundredth.
 const PART: f64 = 0.25;

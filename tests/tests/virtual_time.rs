@@ -1,17 +1,15 @@
 //! The simulator against reality: scenarios in namespaces, with real frames, and in virtual time give the same
 //! verdicts and, at a rate that two cores carry, the same throughput.
 
-mod support;
-
 use std::collections::BTreeSet;
 
-use support::{run_as_expected, scenario, PATIENT_DETECTION};
 use weir_api::run::RunResult;
 use weir_config::scenario::Scenario;
 use weir_results::compare::{compare, Tolerance};
 use weir_results::table;
 use weir_results::verdict::fabric_flows;
 use weir_sim::scenario::Options;
+use weir_tests::{run_as_expected, scenario, PATIENT_DETECTION};
 
 /// At 25 Mbit/s the lab's processes keep up on two cores that others use too; at 100 Mbit/s two runs of the lab differ
 /// by more than what is asked for here.

@@ -1,14 +1,12 @@
 //! The heartbeat for the service manager: it ends when a thread of the daemon hangs, and comes back with it.
 
-mod support;
-
 use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 
-use support::faults::{thread, Held};
-use support::{until, Bench};
 use weir_lab::lab::process::{program, Process};
+use weir_tests::faults::{thread, Held};
+use weir_tests::{until, Bench};
 
 /// What the service manager would wait for a heartbeat in microseconds.
 const LIMIT_MICROS: &str = "400000";
@@ -97,6 +95,6 @@ fn heartbeats_end_while_a_thread_hangs() {
         held.let_go();
         watched.wait_for("WATCHDOG=1");
     }
-    watched.process.end(support::PATIENCE).unwrap();
+    watched.process.end(weir_tests::PATIENCE).unwrap();
     bench.end();
 }

@@ -1,11 +1,9 @@
 //! Every way out of a deadlock, on real frames: flows that move, loops that are released, several loops at once.
 
-mod support;
-
 use std::collections::BTreeSet;
 
-use support::{run_as_expected, scenario};
 use weir_api::run::{RunEvent, RunResult};
+use weir_tests::{run_as_expected, scenario};
 
 /// Long enough to lock, to get out, and to lock again if that did not last.
 const DURATION: &str = "duration=5s";

@@ -1,15 +1,13 @@
 //! Independent tools as judges: tshark decodes our PAUSE and PFC frames, and frames that scapy built
 //! pause and resume our queues.
 
-mod support;
-
 use std::path::Path;
 use std::process::Command;
 
-use support::scapy::Scapy;
-use support::{until, Bench, LOSSLESS};
 use weir_core::units::{MacAddress, Quanta};
 use weir_core::wire::mac_control::MacControl;
+use weir_tests::scapy::Scapy;
+use weir_tests::{until, Bench, LOSSLESS};
 
 /// A pause of 65535 quanta holds for 3.4 s at this rate.
 const SLOW: &str = "link-defaults.rate=10Mbit";

@@ -1,18 +1,16 @@
 //! The dissector in packaging/wireshark: tshark with it reads what Weir writes, and no frame makes it fail.
 
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::scapy::Scapy;
-use support::switches::switchctl;
-use support::{printed, until, Bench};
 use weir_api::daemon::EventPage;
 use weir_api::neighbors::Neighbor;
 use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::wire::echo::Echo;
 use weir_core::{MacAddress, PortId, Priority, Spuid};
+use weir_tests::scapy::Scapy;
+use weir_tests::switches::switchctl;
+use weir_tests::{printed, until, Bench};
 
 fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/wireshark/weir.lua")

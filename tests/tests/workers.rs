@@ -1,16 +1,14 @@
 //! Switches whose sockets are served by threads of their own, and ports that receive from several queues.
 
-mod support;
-
 use std::fs;
 
-use support::iperf::received_bytes;
-use support::{run_with_workers, scenario, until, Bench, PATIENT_DETECTION};
 use weir_api::run::RunResult;
 use weir_config::daemon::Workers;
 use weir_lab::lab::names::Names;
 use weir_lab::lab::process::inside;
 use weir_lab::lab::switches::SwitchProcess;
+use weir_tests::iperf::received_bytes;
+use weir_tests::{run_with_workers, scenario, until, Bench, PATIENT_DETECTION};
 
 const QUEUES: u32 = 2;
 

@@ -22,6 +22,7 @@ const RATE: &str = "link-defaults.rate=25Mbit";
 
 /// A network with traffic.
 pub struct Scene {
+    /// Its namespaces, switches and hosts.
     pub stage: Stage,
     scenario: Scenario,
 }
@@ -178,6 +179,7 @@ pub fn thread(process: u32, name: &str) -> Pid {
 pub struct Held(Pid);
 
 impl Held {
+    /// Stops `thread` now.
     pub fn new(thread: Pid) -> Self {
         ptrace::seize(thread, ptrace::Options::empty()).unwrap();
         ptrace::interrupt(thread).unwrap();

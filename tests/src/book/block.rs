@@ -63,6 +63,7 @@ pub enum Use {
 /// How commands are run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
+    /// Where they run.
     pub place: Place,
     /// Only as far as the command line is legal.
     pub is_parsed_only: bool,
@@ -82,7 +83,9 @@ pub struct Run {
 pub struct Block {
     /// Where it begins in its page.
     pub line: usize,
+    /// What it shows.
     pub text: String,
+    /// What a test does with it.
     pub used: Use,
     /// Commands that the page does not show and that its commands build on (`<!-- before: … -->`).
     pub before: Vec<String>,

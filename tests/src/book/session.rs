@@ -103,7 +103,11 @@ fn beginning(printed: &str) -> String {
 /// All that was printed, for whoever writes the book, is in target/tmp.
 fn keep_transcript(page: &Page, place: Place, steps: &[Step], printed: impl Fn(usize) -> String) {
     let name = page.path.display().to_string().replace('/', "-");
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{place:?}.txt"));
+    // The test is target/debug/deps/book_commands-….
+    let test = std::env::current_exe().unwrap();
+    let directory = test.ancestors().nth(3).unwrap().join("tmp");
+    std::fs::create_dir_all(&directory).unwrap();
+    let file = directory.join(format!("{name}-{place:?}.txt"));
     let mut text = String::new();
     for (index, step) in steps.iter().enumerate() {
         let _ = write!(text, "== {}\n{}{}", step.place, step.script, printed(index));

@@ -13,7 +13,7 @@ use nix::sched::{setns, CloneFlags};
 use serde_json::{json, Value};
 use weir_lab::lab::process::{inside, Process};
 
-use super::support::PATIENCE;
+use crate::PATIENCE;
 
 /// The driver is alone in its namespace, so that the port is free.
 const DRIVER: &str = "http://127.0.0.1:9515";

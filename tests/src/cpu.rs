@@ -22,6 +22,7 @@ pub struct Quota {
 }
 
 impl Quota {
+    /// Moves `process` into a group of its own that gets `quota` in each `period`.
     pub fn new(process: u32, quota: Duration, period: Duration) -> Self {
         let hierarchy = Hierarchy::find();
         let group = hierarchy.root().join(format!("weir-quota-{process}"));

@@ -7,6 +7,7 @@ pub struct Expected(Vec<String>);
 const ANY: &str = "…";
 
 impl Expected {
+    /// Expects one more line.
     pub fn push(&mut self, line: &str) {
         self.0.push(line.trim_end().to_owned());
     }

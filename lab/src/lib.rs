@@ -1,0 +1,5 @@
+//! The lab: experiments with real frames in network namespaces.
+
+pub mod endpoint;
+pub mod lab;
+pub mod soak;
