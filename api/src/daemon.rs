@@ -6,6 +6,7 @@
 //! | `GET /v1/ports` | `Vec<`[`Port`]`>` |
 //! | `GET /v1/queues` | `Vec<`[`Queue`]`>` |
 //! | `GET /v1/pfc` | `Vec<`[`Pfc`]`>` |
+//! | `GET /v1/counters` | `Vec<`[`Counters`](crate::counters::Counters)`>` |
 //! | `GET /v1/levels` | [`Levels`] |
 //! | `GET /v1/deadlocks` | [`Deadlocks`] |
 //! | `GET /v1/deadlocks/ID` | [`FlightRecord`]; 404 when there is none of that suspicion, or no longer |

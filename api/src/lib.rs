@@ -8,6 +8,7 @@ pub mod audit;
 pub mod capture;
 #[cfg(feature = "client")]
 pub mod client;
+pub mod counters;
 pub mod daemon;
 pub mod describe;
 pub mod neighbors;

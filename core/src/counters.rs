@@ -1,5 +1,6 @@
 //! What a port counts. Plain numbers that only grow; the caller reads them and takes differences.
 
+use crate::metric::Definition;
 use crate::units::PRIORITY_COUNT;
 
 /// Declares the reasons once: the enum, [`DropReason::ALL`] and the names come of one list, so that no reason can be
@@ -82,88 +83,206 @@ drop_reasons! {
     ControlRate => "control_rate",
 }
 
-/// Counters of one (port, priority). Those that every frame changes come first and share a cache line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C, align(64))]
-pub struct PriorityCounters {
-    /// Frames admitted from this port.
-    pub rx_frames: u64,
-    /// Bytes admitted from this port.
-    pub rx_bytes: u64,
-    /// Frames handed to this port's transmitter.
-    pub tx_frames: u64,
-    /// Bytes handed to this port's transmitter.
-    pub tx_bytes: u64,
-    /// XOFF that we sent to the neighbour, refreshes included.
-    pub xoff_sent: u64,
-    /// XON that we sent to the neighbour.
-    pub xon_sent: u64,
-    /// Pauses (time above zero) that the neighbour sent for this priority.
-    pub pause_received: u64,
-    /// Resumes (time zero) that the neighbour sent for this priority.
-    pub resume_received: u64,
-    /// Times this egress became deadlock-suspected.
-    pub suspicions: u64,
-    /// Releases that started with this port as the loop's egress.
-    pub releases: u64,
-    /// Frames that a traffic release of the Loop Breaker sent although the neighbour paused them; `tx_frames`
-    /// counts them too.
-    pub forced_frames: u64,
-    /// Their bytes.
-    pub forced_bytes: u64,
-    /// Flows that were moved from this port to another member of their group.
-    pub flows_moved: u64,
-    /// Frames marked Congestion Experienced: when they were admitted from this port, or when they left by it, as
-    /// [`MarkAt`](crate::MarkAt) of the class says.
-    pub marks: u64,
-    /// Transmit Feedback that we sent to the neighbour, refreshes included.
-    pub feedback_sent: u64,
-    /// Transmit Feedback that the neighbour sent.
-    pub feedback_received: u64,
-    /// Feedback of the neighbour that stopped to count because it was not refreshed.
-    pub feedback_expired: u64,
-    /// Destinations that a frame from this port lifted to a higher Level.
-    pub lifts: u64,
-    /// Frames from this port whose Level reached D away from their destination: their route is longer.
-    pub routes_too_long: u64,
-    /// PFC storms that were called at this egress.
-    pub storms_detected: u64,
-    /// PFC storms at this egress that are over.
-    pub storms_restored: u64,
-    /// Copies of frames that were dropped at or before this egress because of a storm.
-    pub storm_dropped: u64,
-    /// Frames that left by this egress while a storm's pause was ignored. Follows the samples of the
-    /// watchdog.
-    pub storm_forwarded: u64,
-    /// Copies of frames that were dropped at or before this egress by the head-of-queue lifetime limit.
-    pub lifetime_dropped: u64,
-    /// Times this egress became VLStalled.
-    pub lifetime_stalls: u64,
+/// A counter of a `T`: what it counts, and where it is shown. It is declared once, below; snapshot, metric, API and the
+/// book's table follow from that.
+#[derive(Clone, Copy, Debug)]
+pub struct Counter<T: 'static> {
+    /// Its name in JSON, with `_total` behind it.
+    pub name: &'static str,
+    /// Its meaning.
+    pub help: &'static str,
+    /// The metric that it is a part of.
+    pub metric: &'static Definition,
+    /// The values of the metric's labels behind those of the place.
+    pub labels: &'static [&'static str],
+    /// Where it means something.
+    pub shown: Shown,
+    read: fn(&T) -> u64,
 }
 
-/// Counters of one port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortCounters {
-    /// By priority.
-    pub priority: [PriorityCounters; PRIORITY_COUNT],
-    /// Frames from this port that were dropped, by [`DropReason::index`].
-    pub drops: [u64; DropReason::COUNT],
-    /// PFC frames sent.
-    pub pfc_sent: u64,
-    /// PFC frames received.
-    pub pfc_received: u64,
-    /// 802.3x PAUSE frames received.
-    pub pause_received: u64,
-    /// CLCM frames sent.
-    pub clcm_sent: u64,
-    /// CLCM frames received on a fabric port and understood.
-    pub clcm_received: u64,
-    /// Echo replies received: round trips measured.
-    pub echo_replies: u64,
-    /// Round trips that were longer than what the buffers of classes with Levels are made for.
-    pub round_trips_exceeded: u64,
-    /// Control frames that found the port's control queue full.
-    pub control_overflow: u64,
+impl<T> Counter<T> {
+    /// Its value in `counters`.
+    pub fn get(&self, counters: &T) -> u64 {
+        (self.read)(counters)
+    }
+}
+
+/// Where a counter means something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Everywhere.
+    Always,
+    /// In lossless classes.
+    Lossless,
+    /// Where the link has Levels.
+    Levels,
+}
+
+/// Declares structs of counters. A counter is one line: `NAME "metric" [labels] Shown "help" { field []; }`. A metric
+/// with labels of its own has a line for each of its counters, with the labels' values and a meaning. The fields stand
+/// in the order of the lines; those that every frame changes come first.
+macro_rules! counters {
+    ($(
+        $(#[$attribute:meta])*
+        $counters:ident, $list:ident {
+            $($(#[$own:meta])* $own_field:ident: $own_type:ty,)*
+        } {
+            $($constant:ident $metric:literal [$($label:literal),*] $shown:ident $help:literal
+                { $($field:ident [$($value:literal),*] $($meaning:literal)?;)* })*
+        }
+    )*) => {
+        /// The metrics of the core's counters.
+        pub mod metrics {
+            use crate::metric::{Definition, Kind};
+            $($(
+                #[doc = $help]
+                pub const $constant: Definition = Definition {
+                    name: $metric,
+                    kind: Kind::Counter,
+                    labels: &[$($label),*],
+                    help: $help,
+                };
+            )*)*
+        }
+
+        /// All of [`metrics`].
+        pub const METRICS: &[Definition] = &[$($(metrics::$constant,)*)*];
+
+        $(
+            $(#[$attribute])*
+            pub struct $counters {
+                $($(
+                    #[doc = $help]
+                    $(#[doc = ""] #[doc = $meaning])?
+                    pub $field: u64,
+                )*)*
+                $($(#[$own])* pub $own_field: $own_type,)*
+            }
+
+            /// What each of them counts.
+            pub const $list: &[Counter<$counters>] = &[$($(
+                Counter {
+                    name: stringify!($field),
+                    help: [$($meaning,)? $help][0],
+                    metric: &metrics::$constant,
+                    labels: &[$($value),*],
+                    shown: Shown::$shown,
+                    read: |counters| counters.$field,
+                },
+            )*)*];
+        )*
+    };
+}
+
+counters! {
+    /// Counters of one (port, priority). Those that every frame changes come first and share a cache line.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[repr(C, align(64))]
+    PriorityCounters, PRIORITY_COUNTERS {} {
+        PORT_FRAMES "weir_port_frames_total" ["port", "priority", "direction"] Always
+            "Data frames admitted from (rx) and handed to the transmitter of (tx) the port."
+            {
+                rx_frames ["rx"] "Frames admitted from this port.";
+                tx_frames ["tx"] "Frames handed to this port's transmitter.";
+            }
+        PORT_BYTES "weir_port_bytes_total" ["port", "priority", "direction"] Always
+            "Bytes of data frames admitted from (rx) and handed to the transmitter of (tx) the port."
+            {
+                rx_bytes ["rx"] "Bytes admitted from this port.";
+                tx_bytes ["tx"] "Bytes handed to this port's transmitter.";
+            }
+        PFC_FRAMES "weir_pfc_frames_total" ["port", "priority", "direction", "kind"] Always
+            "Pauses (xoff) and resumes (xon) of the priority sent (tx) and received (rx); refreshes and 802.3x pauses count."
+            {
+                xoff_sent ["tx", "xoff"] "XOFF that we sent to the neighbour, refreshes included.";
+                xon_sent ["tx", "xon"] "XON that we sent to the neighbour.";
+                pause_received ["rx", "xoff"] "Pauses (time above zero) that the neighbour sent for this priority.";
+                resume_received ["rx", "xon"] "Resumes (time zero) that the neighbour sent for this priority.";
+            }
+        SUSPICIONS "weir_suspicions_total" ["port", "priority"] Lossless
+            "Times that the egress became suspected of a deadlock."
+            { suspicions []; }
+        RELEASES "weir_releases_total" ["port", "priority"] Lossless
+            "Deadlock releases that started with the port as the loop's egress."
+            { releases []; }
+        FORCED_FRAMES "weir_forced_frames_total" ["port", "priority"] Lossless
+            "Frames that a traffic release of the Loop Breaker sent although the neighbour paused them."
+            { forced_frames []; }
+        FORCED_BYTES "weir_forced_bytes_total" ["port", "priority"] Lossless
+            "Bytes of the frames that a traffic release of the Loop Breaker sent although the neighbour paused them."
+            { forced_bytes []; }
+        FLOWS_MOVED "weir_flows_moved_total" ["port", "priority"] Lossless
+            "Flows that were moved from the port to another member of their destination's group."
+            { flows_moved []; }
+        MARKED_FRAMES "weir_ecn_marked_frames_total" ["port", "priority"] Lossless
+            "Frames from the port that were marked Congestion Experienced."
+            { marks []; }
+        FEEDBACK_FRAMES "weir_level_feedback_frames_total" ["port", "priority", "direction"] Levels
+            "Transmit Feedback sent (tx, refreshes included) and received (rx)."
+            {
+                feedback_sent ["tx"] "Transmit Feedback that we sent to the neighbour, refreshes included.";
+                feedback_received ["rx"] "Transmit Feedback that the neighbour sent.";
+            }
+        FEEDBACK_EXPIRED "weir_level_feedback_expired_total" ["port", "priority"] Levels
+            "Times that the neighbour's Feedback was not refreshed and stopped to count."
+            { feedback_expired []; }
+        LIFTS "weir_level_lifts_total" ["port", "priority"] Levels
+            "Destinations that a frame from the port lifted to a higher Level."
+            { lifts []; }
+        ROUTES_TOO_LONG "weir_level_routes_too_long_total" ["port", "priority"] Levels
+            "Destinations that reached Level D away from their own switch: their routes are longer than D links."
+            { routes_too_long []; }
+        STORMS_DETECTED "weir_storms_detected_total" ["port", "priority"] Lossless
+            "PFC storms that were called at the egress."
+            { storms_detected []; }
+        STORMS_RESTORED "weir_storms_restored_total" ["port", "priority"] Lossless
+            "PFC storms at the egress that are over."
+            { storms_restored []; }
+        STORM_DROPPED_FRAMES "weir_storm_dropped_frames_total" ["port", "priority"] Lossless
+            "Copies of frames for the egress that were dropped because of a storm."
+            { storm_dropped []; }
+        STORM_FORWARDED_FRAMES "weir_storm_forwarded_frames_total" ["port", "priority"] Lossless
+            "Frames that left by the egress while a storm's pause was ignored."
+            { storm_forwarded []; }
+        LIFETIME_DROPPED_FRAMES "weir_lifetime_dropped_frames_total" ["port", "priority"] Lossless
+            "Copies of frames for the egress that were dropped by the head-of-queue lifetime limit."
+            { lifetime_dropped []; }
+        LIFETIME_STALLS "weir_lifetime_stalls_total" ["port", "priority"] Lossless
+            "Times that the egress began to drop everything (VLStalled)."
+            { lifetime_stalls []; }
+    }
+
+    /// Counters of one port.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    PortCounters, PORT_COUNTERS {
+        /// By priority.
+        priority: [PriorityCounters; PRIORITY_COUNT],
+        /// Frames from this port that were dropped, by [`DropReason::index`].
+        drops: [u64; DropReason::COUNT],
+    } {
+        PAUSE_FRAMES "weir_pause_frames_total" ["port", "protocol", "direction"] Always
+            "MAC control frames by protocol: pfc (802.1Qbb) or pause (802.3x)."
+            {
+                pfc_sent ["pfc", "tx"] "PFC frames sent.";
+                pfc_received ["pfc", "rx"] "PFC frames received.";
+                pause_received ["pause", "rx"] "802.3x PAUSE frames received.";
+            }
+        CLCM_FRAMES "weir_clcm_frames_total" ["port", "direction"] Always
+            "CLCM frames sent (tx), and received and understood (rx)."
+            {
+                clcm_sent ["tx"] "CLCM frames sent.";
+                clcm_received ["rx"] "CLCM frames received on a fabric port and understood.";
+            }
+        ROUND_TRIPS "weir_level_round_trips_total" ["port"] Always
+            "Round trips of the link that were measured: echo messages that the neighbour has answered."
+            { echo_replies []; }
+        ROUND_TRIPS_EXCEEDED "weir_level_round_trips_exceeded_total" ["port"] Always
+            "Round trips that took longer than the buffers of classes with Levels are made for."
+            { round_trips_exceeded []; }
+        CONTROL_OVERFLOWS "weir_control_overflows_total" ["port"] Always
+            "Control frames that found the port's control queue full."
+            { control_overflow []; }
+    }
 }
 
 impl PortCounters {

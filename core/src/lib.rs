@@ -22,6 +22,7 @@ pub mod counters;
 pub mod event;
 pub mod frame;
 pub mod level;
+pub mod metric;
 pub mod port_set;
 pub mod random;
 pub mod switch;

@@ -105,6 +105,18 @@ Examples:
 Example: who is held now?
   switchctl --json pfc | jq -r '.[] | select(.paused) | \"\\(.port) \\(.priority)\"'")]
     Pfc,
+    /// Every counter of ports and priorities, with its meaning.
+    #[command(after_help = "\
+A counter grows from the start of the daemon. Drops by reason are in `switchctl ports`; each counter is a
+part of a metric as well (`/metrics`).
+
+Example: what has the Deadlock Breaker done?
+  switchctl counters | grep -E 'suspicions|releases'")]
+    Counters {
+        /// Also those that are zero.
+        #[arg(long)]
+        all: bool,
+    },
     /// Selective backpressure: budgets and Feedback of each link, and the Level Table.
     #[command(after_help = "\
 First, one line for each fabric port and priority of a class of mode `level`:
@@ -325,6 +337,7 @@ impl Command {
             | Self::Ports
             | Self::Queues { .. }
             | Self::Pfc
+            | Self::Counters { .. }
             | Self::Levels
             | Self::Audit
             | Self::Neighbors

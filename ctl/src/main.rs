@@ -57,6 +57,7 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Ports => show::ports(target, output)?,
         Command::Queues { all } => show::queues(target, output, *all)?,
         Command::Pfc => show::pfc(target, output)?,
+        Command::Counters { all } => show::counters(target, output, *all)?,
         Command::Levels => show::levels(target, output)?,
         Command::Audit => show::audit(target, output)?,
         Command::Deadlock { command: None } => show::deadlock(target, output)?,

@@ -160,6 +160,32 @@ fn pfc_tells_who_pauses_whom() {
     );
 }
 
+#[test]
+fn counters_have_their_meaning() {
+    let body = json!([
+        {"port": "s2", "counters": {"pfc_sent_total": 3, "from_the_future_total": 1, "clcm_sent_total": 0}},
+        {"port": "s2", "priority": 3, "counters": {"pause_received_total": 7}},
+        {"port": "s4", "counters": {"pfc_sent_total": 0}}
+    ]);
+    assert_eq!(
+        shown(&["counters"], "/v1/counters", &body),
+        support::lines(
+            "
+|port  priority  counter                count  meaning
+|s2           –  from_the_future_total      1  –
+|s2           –  pfc_sent_total             3  PFC frames sent.
+|s2           3  pause_received_total       7  Pauses (time above zero) that the neighbour sent for this priority."
+        )
+    );
+    assert_json(&["counters", "--all"], "/v1/counters", &body);
+    let all = shown(&["counters", "--all"], "/v1/counters", &body);
+    assert!(all.contains("s4           –  pfc_sent_total"), "{all}");
+    assert_eq!(
+        shown(&["counters"], "/v1/counters", &json!([])),
+        "nothing has been counted\n"
+    );
+}
+
 fn level_link(port: &str, class: &str, priority: u8) -> Value {
     json!({
         "port": port, "priority": priority, "class": class, "depth": 3,

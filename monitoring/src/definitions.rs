@@ -1,52 +1,16 @@
 //! The name, kind, labels and meaning of every metric, in one place.
 
-use std::fmt;
-
-/// What a metric is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Only grows while the daemon runs.
-    Counter,
-    /// Goes up and down.
-    Gauge,
-    /// How many observations were at most each of a list of bounds, their sum and their count.
-    Histogram,
-}
-
-impl Kind {
-    /// As the text exposition format says it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::Gauge => "gauge",
-            Self::Histogram => "histogram",
-        }
-    }
-}
-
-/// One metric.
-#[derive(Clone, Copy, Debug)]
-pub struct Definition {
-    /// Its name.
-    pub name: &'static str,
-    /// What it is.
-    pub kind: Kind,
-    /// The labels of each of its series.
-    pub labels: &'static [&'static str],
-    /// Its meaning.
-    pub help: &'static str,
-}
-
-/// The name: expressions are written with it.
-impl fmt::Display for Definition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
 /// The metric of this name.
 pub fn find(name: &str) -> Option<&'static Definition> {
-    ALL.iter().chain(PROCESS).find(|metric| metric.name == name)
+    all().chain(PROCESS).find(|metric| metric.name == name)
+}
+
+pub use weir_core::counters::metrics::*;
+pub use weir_core::metric::{Definition, Kind};
+
+/// All metrics of the daemon: those of the core's counters, and [`OWN`].
+pub fn all() -> impl Iterator<Item = &'static Definition> {
+    weir_core::counters::METRICS.iter().chain(OWN)
 }
 
 macro_rules! metrics {
@@ -66,27 +30,19 @@ macro_rules! metrics {
 }
 
 metrics! {
-    "What the daemon knows of itself and its switch." ALL
+    "What the daemon knows of itself and its switch, beside the counters of the core." OWN
     BUILD_INFO Gauge "weir_build_info" ["version", "switch", "deadlock_policy"]
         "Always 1; the labels tell the version, the switch's name and its deadlock policy.";
     UPTIME Gauge "weir_uptime_seconds" []
         "Time since the daemon began to forward.";
     LINK_UP Gauge "weir_link_up" ["port"]
         "1 while the port's device is up and has carrier.";
-    PORT_FRAMES Counter "weir_port_frames_total" ["port", "priority", "direction"]
-        "Data frames admitted from (rx) and handed to the transmitter of (tx) the port.";
-    PORT_BYTES Counter "weir_port_bytes_total" ["port", "priority", "direction"]
-        "Bytes of data frames admitted from (rx) and handed to the transmitter of (tx) the port.";
     DROPS Counter "weir_drops_total" ["port", "reason"]
         "Frames from the port that were dropped; every drop has exactly one reason.";
     KERNEL_LOSSES Counter "weir_kernel_losses_total" ["port", "kind"]
         "Frames that the kernel or the device lost before or after the switch (XDP_STATISTICS of the port's socket, and refused transmissions).";
     XDP_FRAMES Counter "weir_xdp_frames_total" ["port", "class"]
         "Frames that the XDP program saw, by the class it gave them.";
-    PFC_FRAMES Counter "weir_pfc_frames_total" ["port", "priority", "direction", "kind"]
-        "Pauses (xoff) and resumes (xon) of the priority sent (tx) and received (rx); refreshes and 802.3x pauses count.";
-    PAUSE_FRAMES Counter "weir_pause_frames_total" ["port", "protocol", "direction"]
-        "MAC control frames by protocol: pfc (802.1Qbb) or pause (802.3x).";
     PAUSE_SECONDS Counter "weir_pause_seconds_total" ["port", "priority"]
         "For how long the neighbour has held the priority in all, a pause that lasts included.";
     PAUSED Gauge "weir_paused" ["port", "priority"]
@@ -111,42 +67,14 @@ metrics! {
         "Ingress occupancy from which the neighbour is paused, as in force now.";
     SUSPECTED Gauge "weir_suspected" ["port", "priority"]
         "1 while the egress is suspected of a deadlock.";
-    SUSPICIONS Counter "weir_suspicions_total" ["port", "priority"]
-        "Times that the egress became suspected of a deadlock.";
-    FLOWS_MOVED Counter "weir_flows_moved_total" ["port", "priority"]
-        "Flows that were moved from the port to another member of their destination's group.";
-    RELEASES Counter "weir_releases_total" ["port", "priority"]
-        "Deadlock releases that started with the port as the loop's egress.";
-    FORCED_FRAMES Counter "weir_forced_frames_total" ["port", "priority"]
-        "Frames that a traffic release of the Loop Breaker sent although the neighbour paused them.";
     STORM Gauge "weir_storm" ["port", "priority"]
         "1 while the storm watchdog takes its action at the egress: a PFC storm lasts.";
-    STORMS_DETECTED Counter "weir_storms_detected_total" ["port", "priority"]
-        "PFC storms that were called at the egress.";
-    STORMS_RESTORED Counter "weir_storms_restored_total" ["port", "priority"]
-        "PFC storms at the egress that are over.";
-    STORM_DROPPED_FRAMES Counter "weir_storm_dropped_frames_total" ["port", "priority"]
-        "Copies of frames for the egress that were dropped because of a storm.";
-    STORM_FORWARDED_FRAMES Counter "weir_storm_forwarded_frames_total" ["port", "priority"]
-        "Frames that left by the egress while a storm's pause was ignored.";
     LIFETIME_STALLED Gauge "weir_lifetime_stalled" ["port", "priority"]
         "1 while the egress drops everything after too many drops by the lifetime limit in a row (VLStalled).";
-    LIFETIME_STALLS Counter "weir_lifetime_stalls_total" ["port", "priority"]
-        "Times that the egress began to drop everything (VLStalled).";
-    LIFETIME_DROPPED_FRAMES Counter "weir_lifetime_dropped_frames_total" ["port", "priority"]
-        "Copies of frames for the egress that were dropped by the head-of-queue lifetime limit.";
     FEEDBACK Gauge "weir_level_feedback" ["port", "priority", "direction"]
         "Transmit Feedback in force on the link: told by us (tx) and told by the neighbour (rx); 0 restricts nothing.";
-    FEEDBACK_FRAMES Counter "weir_level_feedback_frames_total" ["port", "priority", "direction"]
-        "Transmit Feedback sent (tx, refreshes included) and received (rx).";
-    FEEDBACK_EXPIRED Counter "weir_level_feedback_expired_total" ["port", "priority"]
-        "Times that the neighbour's Feedback was not refreshed and stopped to count.";
     ROUND_TRIP Gauge "weir_level_round_trip_seconds" ["port", "priority"]
         "Longest round trip of the link of late, measured by echo messages; no sample before the neighbour has answered.";
-    ROUND_TRIPS Counter "weir_level_round_trips_total" ["port"]
-        "Round trips of the link that were measured: echo messages that the neighbour has answered.";
-    ROUND_TRIPS_EXCEEDED Counter "weir_level_round_trips_exceeded_total" ["port"]
-        "Round trips that took longer than the buffers of classes with Levels are made for.";
     LEVEL_HELD_FRAMES Gauge "weir_level_held_frames" ["port", "priority"]
         "Frames waiting to leave by the port that the neighbour's Feedback holds back.";
     LEVEL_HELD_BYTES Gauge "weir_level_held_bytes" ["port", "priority"]
@@ -159,14 +87,6 @@ metrics! {
         "b_i: the budget of the class at Level i on every fabric port.";
     LEVEL_TABLE_ENTRIES Gauge "weir_level_table_entries" []
         "Destinations in the Level Table.";
-    LIFTS Counter "weir_level_lifts_total" ["port", "priority"]
-        "Destinations that a frame from the port lifted to a higher Level.";
-    ROUTES_TOO_LONG Counter "weir_level_routes_too_long_total" ["port", "priority"]
-        "Destinations that reached Level D away from their own switch: their routes are longer than D links.";
-    MARKED_FRAMES Counter "weir_ecn_marked_frames_total" ["port", "priority"]
-        "Frames from the port that were marked Congestion Experienced.";
-    CLCM_FRAMES Counter "weir_clcm_frames_total" ["port", "direction"]
-        "CLCM frames sent (tx), and received and understood (rx).";
     CLCM_ORIGINATED Counter "weir_clcm_originated_total" []
         "CLCM messages of this switch's own suspicions.";
     CLCM_FORWARDED Counter "weir_clcm_forwarded_total" []
@@ -191,8 +111,6 @@ metrics! {
         "From the suspicion of an egress to its end; a suspicion that lasts does not count yet.";
     UNANSWERED Counter "weir_clcm_unanswered_total" []
         "Suspicions whose CLCM nothing answered for long: no loop runs there, or a switch of it does not speak CLCM.";
-    CONTROL_OVERFLOWS Counter "weir_control_overflows_total" ["port"]
-        "Control frames that found the port's control queue full.";
     COMMANDS_LOST Counter "weir_commands_lost_total" []
         "Commands of the control plane that the dataplane could not take in time.";
     COMMANDS_REFUSED Counter "weir_commands_refused_total" []
@@ -273,8 +191,9 @@ mod tests {
 
     #[test]
     fn names_follow_the_conventions() {
-        for (index, metric) in ALL.iter().enumerate() {
-            let Definition { name, kind, .. } = *metric;
+        let all: Vec<_> = all().collect();
+        for (index, metric) in all.iter().enumerate() {
+            let Definition { name, kind, .. } = **metric;
             assert!(name.starts_with("weir_"), "{name}");
             assert!(
                 name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'),
@@ -288,7 +207,7 @@ mod tests {
             );
             assert!(metric.help.ends_with('.'), "{name}");
             assert!(
-                ALL[..index].iter().all(|other| other.name != name),
+                all[..index].iter().all(|other| other.name != name),
                 "{name}"
             );
         }

@@ -6,6 +6,7 @@
 //! made from them.
 #![forbid(unsafe_code)]
 
+pub mod book;
 pub mod dashboards;
 pub mod definitions;
 pub mod promql;

@@ -10,6 +10,7 @@ use support::{answer, ask, get, info, port, priority, request, settings, until};
 use support::{FakeDataplane, LIMIT, LOSSLESS};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
+use weir_api::counters::Counters;
 use weir_api::daemon::{Deadlocks, Error, EventPage, History, Levels, Pfc, Port, Queue, Status};
 use weir_core::event::EventKind;
 use weir_core::wire::clcm::{Clcm, Hop};
@@ -95,6 +96,33 @@ async fn every_route_answers() {
     assert!((pfc[0].paused_seconds_total - 1.5).abs() < 1e-9 && pfc[0].paused);
     assert_eq!(pfc[0].release_ingress.as_deref(), Some("p1"));
     assert_eq!(pfc[0].headroom_bytes, 65_536);
+
+    let counters: Vec<Counters> = get(socket, "/v1/counters").await.json();
+    let places: Vec<_> = counters
+        .iter()
+        .map(|place| (place.port.as_str(), place.priority))
+        .collect();
+    let ports = ["p0", "p1", "p2"].map(|port| (port, None));
+    let priorities = shown
+        .iter()
+        .map(|(port, priority)| (*port, Some(*priority)));
+    let mut expected: Vec<_> = ports.into_iter().chain(priorities).collect();
+    expected.sort();
+    assert_eq!(places, expected);
+    let of = |port, priority| {
+        let is_there =
+            |place: &&Counters| (place.port.as_str(), place.priority) == (port, priority);
+        &counters.iter().find(is_there).unwrap().counters
+    };
+    assert_eq!(
+        of("p0", None).len(),
+        weir_core::counters::PORT_COUNTERS.len()
+    );
+    assert!(of("p0", Some(3)).contains_key("xoff_sent_total"));
+    assert!(
+        !of("p0", Some(3)).contains_key("lifts_total"),
+        "no Levels there"
+    );
 
     let levels: Levels = get(socket, "/v1/levels").await.json();
     assert_eq!(levels, Levels::default());

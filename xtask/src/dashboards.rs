@@ -1,8 +1,10 @@
-//! Writes the rules and dashboards that operators install.
+//! Writes the rules and dashboards that operators install, and the book's rows of metrics.
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
+
+use crate::build;
 
 /// Writes every generated file below `directory`; `book` is where the alerts' runbooks are.
 ///
@@ -18,5 +20,10 @@ pub fn write(directory: &Path, book: &str) -> Result<()> {
         std::fs::write(&path, text).with_context(|| path.display().to_string())?;
         println!("{name}");
     }
+    let path = build::root().join("docs/src/operations/metrics.md");
+    let page = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let page = weir_monitoring::book::updated(&page).map_err(Error::msg)?;
+    std::fs::write(&path, page).with_context(|| path.display().to_string())?;
+    println!("{}", path.display());
     Ok(())
 }

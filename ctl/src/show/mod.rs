@@ -10,6 +10,7 @@ mod pfcwd;
 mod views;
 
 use anyhow::Result;
+use weir_api::counters::Counters;
 use weir_api::daemon::{Deadlocks, Levels, Pfc, Port, Queue, Status};
 
 use crate::output::Output;
@@ -46,6 +47,18 @@ pub fn queues(target: &Target, output: &Output, all: bool) -> Result<()> {
 /// `switchctl pfc`.
 pub fn pfc(target: &Target, output: &Output) -> Result<()> {
     output.print(&target.get::<Vec<Pfc>>("/v1/pfc")?, |pfc| views::pfc(pfc))
+}
+
+/// `switchctl counters`.
+pub fn counters(target: &Target, output: &Output, all: bool) -> Result<()> {
+    let mut counters: Vec<Counters> = target.get("/v1/counters")?;
+    if !all {
+        for place in &mut counters {
+            place.counters.retain(|_, count| *count > 0);
+        }
+        counters.retain(|place| !place.counters.is_empty());
+    }
+    output.print(&counters, |counters| views::counters(counters))
 }
 
 /// `switchctl levels`.

@@ -30,6 +30,7 @@ use axum::{Json, Router};
 use serde::Deserialize;
 use tokio::net::UnixListener;
 use weir_api::audit::Audit;
+use weir_api::counters::Counters;
 use weir_api::daemon::{
     Deadlocks, Error, EventPage, FlightRecord, Flows, History, Levels, Pfc, Port, Queue, Status,
 };
@@ -55,6 +56,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .route("/v1/ports", get(ports))
         .route("/v1/queues", get(queues))
         .route("/v1/pfc", get(pfc))
+        .route("/v1/counters", get(counters))
         .route("/v1/levels", get(levels))
         .route("/v1/deadlocks", get(deadlocks))
         .route("/v1/deadlocks/{id}", get(flight))
@@ -167,6 +169,11 @@ async fn queues(State(shared): State<Arc<Shared>>) -> Json<Vec<Queue>> {
 async fn pfc(State(shared): State<Arc<Shared>>) -> Json<Vec<Pfc>> {
     let snapshot = shared.dataplane.fresh_snapshot().await;
     Json(views::pfc(&shared.info, &snapshot))
+}
+
+async fn counters(State(shared): State<Arc<Shared>>) -> Json<Vec<Counters>> {
+    let snapshot = shared.dataplane.fresh_snapshot().await;
+    Json(views::counters(&shared.info, &snapshot))
 }
 
 async fn levels(State(shared): State<Arc<Shared>>) -> Json<Levels> {

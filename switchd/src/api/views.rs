@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use weir_api::counters::Counters;
 use weir_api::daemon::{Clcm, Dataplane, KernelLosses, Pfc, Port, Queue, Restart, Status};
+use weir_core::counters::{Counter, Shown, PORT_COUNTERS, PRIORITY_COUNTERS};
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::{DropReason, Priority};
 
@@ -171,6 +173,47 @@ pub fn pfc(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Pfc> {
         }
     }
     all
+}
+
+/// `GET /v1/counters`.
+pub fn counters(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Counters> {
+    let mut all = Vec::new();
+    for (port, state) in info.ports.iter().zip(&snapshot.ports) {
+        all.push(Counters {
+            port: port.name.clone(),
+            priority: None,
+            counters: values(PORT_COUNTERS, &state.counters, |_| true),
+        });
+        for priority in shown_priorities(info, state) {
+            let is_lossless = info.class(priority).mode.get().is_lossless();
+            let has_levels = state.gauges[priority.index()].levels.is_some();
+            let means_something = |shown| match shown {
+                Shown::Always => true,
+                Shown::Lossless => is_lossless,
+                Shown::Levels => has_levels,
+            };
+            let counters = &state.counters.priority[priority.index()];
+            all.push(Counters {
+                port: port.name.clone(),
+                priority: Some(priority.get()),
+                counters: values(PRIORITY_COUNTERS, counters, means_something),
+            });
+        }
+    }
+    all
+}
+
+fn values<T>(
+    declared: &[Counter<T>],
+    counters: &T,
+    means_something: impl Fn(Shown) -> bool,
+) -> BTreeMap<String, u64> {
+    let shown = declared
+        .iter()
+        .filter(|counter| means_something(counter.shown));
+    shown
+        .map(|counter| (format!("{}_total", counter.name), counter.get(counters)))
+        .collect()
 }
 
 /// The priorities of a port that the configuration names or that something ever happened at: what is

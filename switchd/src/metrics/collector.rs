@@ -5,6 +5,7 @@ use std::sync::Arc;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use weir_core::control::IgnoreReason;
+use weir_core::counters::PORT_COUNTERS;
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::wire::lldp::dcbx::PfcMismatch;
 use weir_core::{ClassMode, DropReason, PortId, Priority};
@@ -43,8 +44,7 @@ impl SnapshotCollector {
         snapshot: Arc<Published>,
         scrapes: Histogram,
     ) -> prometheus::Result<Self> {
-        let descriptions = define::ALL
-            .iter()
+        let descriptions = define::all()
             .map(|metric| {
                 Desc::new(
                     metric.name.to_owned(),
@@ -221,26 +221,9 @@ impl SnapshotCollector {
         for (class, count) in self.shared.dataplane.xdp_frames(id) {
             families.add(&define::XDP_FRAMES, &[port, class], count as f64);
         }
-        for (labels, count) in [
-            ([port, "pfc", "tx"], counters.pfc_sent),
-            ([port, "pfc", "rx"], counters.pfc_received),
-            ([port, "pause", "rx"], counters.pause_received),
-        ] {
-            families.add(&define::PAUSE_FRAMES, &labels, count as f64);
+        for counter in PORT_COUNTERS {
+            families.add_counter(counter, &[port], counters);
         }
-        let overflows = counters.control_overflow as f64;
-        families.add(&define::CONTROL_OVERFLOWS, &[port], overflows);
-        families.add(
-            &define::CLCM_FRAMES,
-            &[port, "tx"],
-            counters.clcm_sent as f64,
-        );
-        let measured = counters.echo_replies as f64;
-        families.add(&define::ROUND_TRIPS, &[port], measured);
-        let exceeded = counters.round_trips_exceeded as f64;
-        families.add(&define::ROUND_TRIPS_EXCEEDED, &[port], exceeded);
-        let received = counters.clcm_received as f64;
-        families.add(&define::CLCM_FRAMES, &[port, "rx"], received);
     }
 
     fn collect_lldp(&self, families: &mut Families, id: PortId, info: &PortInfo) {

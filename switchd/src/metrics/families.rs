@@ -6,6 +6,7 @@ use prometheus::proto::{
     Bucket, Counter, Gauge, Histogram as HistogramSample, LabelPair, Metric, MetricFamily,
     MetricType,
 };
+use weir_core::counters;
 use weir_monitoring::definitions::{Definition, Kind};
 
 use crate::model::histogram::Histogram;
@@ -30,6 +31,17 @@ impl Families {
             metric.set_gauge(gauge);
         }
         self.push(definition, labels, metric);
+    }
+
+    /// The value of `counter` in `counters`, at `place`.
+    pub(super) fn add_counter<T>(
+        &mut self,
+        counter: &counters::Counter<T>,
+        place: &[&str],
+        counters: &T,
+    ) {
+        let labels = [place, counter.labels].concat();
+        self.add(counter.metric, &labels, counter.get(counters) as f64);
     }
 
     /// Bounds and sum are `histogram`'s times `scale`.

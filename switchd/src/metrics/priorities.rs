@@ -1,6 +1,6 @@
 //! What the metrics tell of one priority of one port.
 
-use weir_core::counters::PriorityCounters;
+use weir_core::counters::{PriorityCounters, Shown, PRIORITY_COUNTERS};
 use weir_core::switch::{LevelGauges, PriorityGauges};
 use weir_core::Bytes;
 use weir_monitoring::definitions as define;
@@ -17,20 +17,8 @@ pub(super) struct QueueState<'a> {
 
 impl QueueState<'_> {
     pub(super) fn collect_traffic(&self, families: &mut Families) {
-        let Self {
-            place,
-            counters,
-            gauges,
-        } = self;
-        let [port, number] = *place;
-        for (direction, frames, bytes) in [
-            ("rx", counters.rx_frames, counters.rx_bytes),
-            ("tx", counters.tx_frames, counters.tx_bytes),
-        ] {
-            let labels = [port, number, direction];
-            families.add(&define::PORT_FRAMES, &labels, frames as f64);
-            families.add(&define::PORT_BYTES, &labels, bytes as f64);
-        }
+        let Self { place, gauges, .. } = self;
+        self.collect_counters(families, Shown::Always);
         for (metric, value) in [
             (&define::INGRESS_BYTES, gauges.ingress),
             (&define::INGRESS_MAX_BYTES, gauges.ingress_max),
@@ -43,66 +31,45 @@ impl QueueState<'_> {
         let paused = gauges.paused_total.as_secs_f64();
         families.add(&define::PAUSE_SECONDS, place, paused);
         families.add(&define::PAUSED, place, f64::from(u8::from(gauges.paused)));
-        for (direction, kind, count) in [
-            ("tx", "xoff", counters.xoff_sent),
-            ("tx", "xon", counters.xon_sent),
-            ("rx", "xoff", counters.pause_received),
-            ("rx", "xon", counters.resume_received),
-        ] {
-            let labels = [port, number, direction, kind];
-            families.add(&define::PFC_FRAMES, &labels, count as f64);
+    }
+
+    fn collect_counters(&self, families: &mut Families, shown: Shown) {
+        let counters = PRIORITY_COUNTERS.iter();
+        for counter in counters.filter(|counter| counter.shown == shown) {
+            families.add_counter(counter, &self.place, self.counters);
         }
     }
 
     pub(super) fn collect_lossless(&self, families: &mut Families) {
-        let Self {
-            place,
-            counters,
-            gauges,
-        } = self;
+        let Self { place, gauges, .. } = self;
+        self.collect_counters(families, Shown::Lossless);
         for (metric, value) in [
-            (&define::SUSPECTED, u64::from(gauges.suspected)),
-            (&define::SUSPICIONS, counters.suspicions),
-            (&define::FLOWS_MOVED, counters.flows_moved),
-            (&define::RELEASES, counters.releases),
-            (&define::FORCED_FRAMES, counters.forced_frames),
-            (&define::STORM, u64::from(gauges.storm.is_some())),
-            (&define::STORMS_DETECTED, counters.storms_detected),
-            (&define::STORMS_RESTORED, counters.storms_restored),
-            (&define::STORM_DROPPED_FRAMES, counters.storm_dropped),
-            (&define::STORM_FORWARDED_FRAMES, counters.storm_forwarded),
-            (&define::LIFETIME_STALLED, u64::from(gauges.vl_stalled)),
-            (&define::LIFETIME_STALLS, counters.lifetime_stalls),
-            (&define::LIFETIME_DROPPED_FRAMES, counters.lifetime_dropped),
+            (&define::SUSPECTED, gauges.suspected),
+            (&define::STORM, gauges.storm.is_some()),
+            (&define::LIFETIME_STALLED, gauges.vl_stalled),
         ] {
-            families.add(metric, place, value as f64);
+            families.add(metric, place, f64::from(u8::from(value)));
         }
-        families.add(&define::MARKED_FRAMES, place, counters.marks as f64);
     }
 
     pub(super) fn collect_levels(&self, families: &mut Families, levels: &LevelGauges) {
-        let Self {
-            place, counters, ..
-        } = self;
+        let place = &self.place;
         let [port, number] = *place;
+        self.collect_counters(families, Shown::Levels);
         if let Some(round_trip) = levels.round_trip_measured {
             families.add(&define::ROUND_TRIP, place, round_trip.as_secs_f64());
         }
-        for (direction, feedback, frames) in [
-            ("tx", levels.feedback_sent, counters.feedback_sent),
-            ("rx", levels.feedback_received, counters.feedback_received),
+        for (direction, feedback) in [
+            ("tx", levels.feedback_sent),
+            ("rx", levels.feedback_received),
         ] {
             let labels = [port, number, direction];
             families.add(&define::FEEDBACK, &labels, f64::from(feedback.get()));
-            families.add(&define::FEEDBACK_FRAMES, &labels, frames as f64);
         }
         for (metric, value) in [
             (&define::LEVEL_HELD_FRAMES, levels.held_frames),
             (&define::LEVEL_HELD_BYTES, levels.held.get()),
             (&define::LEVEL_ELIGIBLE_BYTES, levels.eligible.get()),
-            (&define::LIFTS, counters.lifts),
-            (&define::FEEDBACK_EXPIRED, counters.feedback_expired),
-            (&define::ROUTES_TOO_LONG, counters.routes_too_long),
         ] {
             families.add(metric, place, value as f64);
         }
