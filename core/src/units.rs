@@ -188,6 +188,10 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// Preamble and start delimiter (8 B), FCS (4 B) and interpacket gap (12 B): what a frame occupies of
+/// the line beside its own bytes (IEEE 802.3 clauses 3 and 4.4.2).
+pub const LINE_OVERHEAD: Bytes = Bytes::new(24);
+
 /// A line rate in bits per second; never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BitRate(u64);

@@ -6,7 +6,7 @@ mod plans;
 use plans::fat_tree::{choices, fat_tree, Load, HALF_RATE};
 use plans::regular::{regular, FLOWS_PER_HOST, FLOWS_PER_LINE_MAX};
 use plans::{DELAY, FRAME_LENGTH, LINE_RATE, PRIORITY};
-use weir_core::switch::LINE_OVERHEAD;
+use weir_core::units::LINE_OVERHEAD;
 use weir_core::{Duration, PortId};
 use weir_sim::network::plan::{End, NetworkPlan};
 use weir_sim::network::Network;

@@ -1,7 +1,6 @@
 //! rT of section V: what a Receiving Queue keeps free for frames under way.
 
-use crate::switch::LINE_OVERHEAD;
-use crate::units::{BitRate, Bytes, Duration};
+use crate::units::{BitRate, Bytes, Duration, LINE_OVERHEAD};
 
 /// How often in a row a restricting Feedback may get lost before frames can be.
 const REPEATS: u64 = 8;

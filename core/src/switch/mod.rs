@@ -64,7 +64,6 @@ use crate::wire::ControlFrame;
 pub use flows::{FlowRecord, HALVINGS, WAYS};
 pub use forwarding::{PinEntry, PinnedBy, RouteEntry};
 pub use gauges::{LevelEntry, LevelGauges, PriorityGauges};
-pub use shaper::LINE_OVERHEAD;
 
 /// Events that wait to be polled at most; more are counted in [`Switch::events_lost`].
 pub const EVENT_CAPACITY: usize = 1024;

@@ -1,10 +1,6 @@
 //! One port's line: when the next frame may start.
 
-use crate::units::{BitRate, Bytes, Duration, Instant, NANOS_PER_SECOND};
-
-/// Preamble and start delimiter (8 B), FCS (4 B) and interpacket gap (12 B): what a frame occupies of
-/// the line beside its own bytes (IEEE 802.3 clauses 3 and 4.4.2).
-pub const LINE_OVERHEAD: Bytes = Bytes::new(24);
+use crate::units::{BitRate, Bytes, Duration, Instant, LINE_OVERHEAD, NANOS_PER_SECOND};
 
 /// A virtual line of fixed rate. Frames go out back to back; a caller that comes late may catch up by
 /// at most `burst`, and control frames that go out at once push later frames back.

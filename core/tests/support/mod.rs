@@ -489,7 +489,7 @@ impl Network {
         if host.paused_until > self.now || host.free_at > self.now {
             return;
         }
-        let time = RATE.time_for(FRAME + weir_core::switch::LINE_OVERHEAD);
+        let time = RATE.time_for(FRAME + weir_core::units::LINE_OVERHEAD);
         host.free_at = host.free_at.max(self.now) + time + host.idle;
         let data = DataFrame {
             flow_hash: host.flow_hash,

@@ -1,6 +1,6 @@
 //! What arrives after XOFF: the closed form behind the headroom.
 
-use weir_core::switch::LINE_OVERHEAD;
+use weir_core::units::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration};
 
 /// A PFC frame on the line: 60 bytes and [`LINE_OVERHEAD`].

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use anyhow::{bail, Result};
 use weir_config::daemon::{Class, DaemonConfig, DataplaneConfig};
 use weir_config::scenario::{Flow, Pattern, PortPeer, Scenario, SwitchPort, Transport};
-use weir_core::switch::LINE_OVERHEAD;
+use weir_core::units::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, PortRole};
 
 use super::capture::{Recorded, RecordedFlow};

@@ -6,7 +6,7 @@ use anyhow::Result;
 use weir_calculus::algebra::{Curve, Extended};
 use weir_config::daemon::Class;
 use weir_core::config::Reserve;
-use weir_core::switch::LINE_OVERHEAD;
+use weir_core::units::LINE_OVERHEAD;
 use weir_core::{Bytes, ClassMode, Duration, FeedbackCoding, PortRole};
 
 use super::arrivals::{Arrivals, Input};

@@ -1,6 +1,6 @@
 //! One direction of a link: a transmitter that sends one thing at a time, and the way to the other end.
 
-use weir_core::switch::LINE_OVERHEAD;
+use weir_core::units::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration, Instant};
 
 use super::disturbance::Disturbance;

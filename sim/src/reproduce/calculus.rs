@@ -260,7 +260,7 @@ impl Recorder {
             _ => 0,
         };
         let frame = scenario.flows.first().map_or(1, |flow| flow.frame.get());
-        let overhead = weir_core::switch::LINE_OVERHEAD.get();
+        let overhead = weir_core::units::LINE_OVERHEAD.get();
         let line = scenario.link_defaults.rate;
         Self {
             trace: Trace {

@@ -1,7 +1,7 @@
 //! Parameters at data-centre speeds, put over a scenario file as `--set` does.
 
 use weir_config::Override;
-use weir_core::switch::LINE_OVERHEAD;
+use weir_core::units::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration};
 
 /// Longest frame of all flows.

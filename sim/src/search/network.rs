@@ -4,7 +4,7 @@ use weir_config::scenario::Transport;
 use weir_core::config::{
     DetectorConfig, EcmpConfig, FlowMonitorConfig, LevelRules, Reserve, RouteConfig,
 };
-use weir_core::switch::LINE_OVERHEAD;
+use weir_core::units::LINE_OVERHEAD;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, Duration, FeedbackCoding, Instant, Neighbour,
     PortConfig, PortId, PortRole, Priority, Quanta, SwitchConfig,

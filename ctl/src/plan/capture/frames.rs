@@ -12,7 +12,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::{Block, PcapNgReader};
 use pcap_file::DataLink;
 use weir_config::scenario::Scenario;
-use weir_core::switch::LINE_OVERHEAD;
+use weir_core::units::LINE_OVERHEAD;
 use weir_core::{Bytes, MacAddress};
 
 use super::super::headroom::Charging;

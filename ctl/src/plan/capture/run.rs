@@ -4,7 +4,7 @@ use std::io::Read;
 
 use anyhow::Result;
 use weir_config::scenario::Scenario;
-use weir_core::switch::LINE_OVERHEAD;
+use weir_core::units::LINE_OVERHEAD;
 
 use super::super::compare::read_run;
 use super::super::network::{kilobits, scenario_charging};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use weir_core::config::Reserve;
-use weir_core::switch::LINE_OVERHEAD;
+use weir_core::units::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration, FeedbackCoding};
 
 /// From destination address to FCS.
