@@ -12,7 +12,6 @@ mod egress;
 #[cfg(feature = "testing")]
 mod faults;
 mod feedback_out;
-mod fifo;
 mod flows;
 mod forwarding;
 mod gauges;
@@ -35,7 +34,6 @@ mod storms;
 mod timers;
 mod traffic_release;
 mod transmit;
-mod turns;
 mod virtual_queues;
 
 use std::collections::VecDeque;

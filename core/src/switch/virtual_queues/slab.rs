@@ -1,10 +1,10 @@
 //! Virtual queues by name: a slab that is allocated once, and a hash table over it.
 
 use super::backlog::Backlog;
+use super::fifo::Fifo;
+use super::turns::{Turn, Turner, NIL};
 use crate::level::Level;
-use crate::switch::fifo::Fifo;
 use crate::switch::hash::mix;
-use crate::switch::turns::{Turn, Turner, NIL};
 
 /// The frames of one (egress, priority, ingress, destination). It exists only while it holds a frame.
 #[derive(Clone, Copy, Debug)]

@@ -11,19 +11,21 @@
 //! locks. Classes without Levels have all their frames at Level 0.
 
 mod backlog;
+mod fifo;
 mod lone;
 mod owed;
 mod queries;
 mod slab;
+mod turns;
 
-use super::fifo::NodeSlab;
-use super::turns::{Turn, Turner, Turns};
 use crate::frame::FrameHandle;
 use crate::level::Level;
 use crate::units::{PortId, Priority, PRIORITY_COUNT};
+use fifo::NodeSlab;
 use lone::{LevelTurn, Lone};
 use owed::{By, Since, NEVER};
 use slab::QueueSlab;
+use turns::{Turn, Turner, Turns};
 
 pub(super) use backlog::Backlog;
 #[cfg(test)]
@@ -492,13 +494,10 @@ fn level_turn_index(egress: PortId, priority: Priority) -> usize {
 }
 
 #[cfg(feature = "testing")]
-#[path = "digest/virtual_queues.rs"]
 mod digest;
 
 #[cfg(test)]
-#[path = "virtual_queues_tests.rs"]
 mod tests;
 
 #[cfg(test)]
-#[path = "eligibility_age_tests.rs"]
 mod eligibility_age_tests;

@@ -1,9 +1,9 @@
 //! Which frames wait and whose turn it is.
 
 use super::owed::NEVER;
+use super::turns::Turner;
 use super::{level_turn_index, VirtualQueues};
 use crate::level::{Level, LEVEL_MAX};
-use crate::switch::turns::Turner;
 use crate::testing::Digest;
 use crate::units::{PortId, Priority};
 
