@@ -17,7 +17,6 @@ mod forwarding;
 mod gauges;
 mod hash;
 mod ingress;
-mod level_rules;
 mod levels;
 mod lifetime;
 mod limiter;

@@ -3,8 +3,7 @@
 use super::charges::Charge;
 use super::forwarding::Decision;
 use super::ingress::{PauseChange, Refusal};
-use super::level_rules::Assignment;
-use super::levels::ShareId;
+use super::levels::{Assignment, ShareId};
 use super::virtual_queues::Place;
 use super::Switch;
 use crate::config::{FeedbackCoding, PortRole};

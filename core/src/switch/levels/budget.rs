@@ -298,7 +298,7 @@ fn count_of(level: Level) -> usize {
 }
 
 #[cfg(feature = "testing")]
-#[path = "../digest/budget.rs"]
+#[path = "digest/budget.rs"]
 mod digest;
 
 #[cfg(test)]

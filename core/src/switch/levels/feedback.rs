@@ -276,7 +276,7 @@ impl FeedbackReceived {
 }
 
 #[cfg(feature = "testing")]
-#[path = "../digest/feedback.rs"]
+#[path = "digest/feedback.rs"]
 mod digest;
 
 #[cfg(test)]

@@ -3,11 +3,13 @@
 mod budget;
 mod feedback;
 mod grants;
+mod rules;
 mod table;
 mod told;
 
 pub(super) use budget::Budget;
 pub(super) use feedback::{FeedbackReceived, FeedbackSent, Manner};
 pub(super) use grants::{GrantsGiven, GrantsTaken};
+pub(super) use rules::Assignment;
 pub(super) use table::{EntryId, LevelTable, ShareId};
 pub(super) use told::Told;

@@ -95,7 +95,7 @@ impl Told {
 }
 
 #[cfg(feature = "testing")]
-#[path = "../digest/told.rs"]
+#[path = "digest/told.rs"]
 mod digest;
 
 #[cfg(test)]

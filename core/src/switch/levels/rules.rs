@@ -1,11 +1,7 @@
 //! Where protocol P touches the switch: Level assignment, lifting, and Feedback (Karol, Golestani and Lee,
 //! sections III to V).
 
-use super::echo::EchoState;
-use super::levels::{EntryId, FeedbackReceived, GrantsTaken, ShareId};
-use super::receive::Egresses;
-use super::virtual_queues::Place;
-use super::{LevelGauges, Switch};
+use super::{EntryId, FeedbackReceived, GrantsTaken, ShareId};
 use crate::command::CommandError;
 use crate::config::{FeedbackCoding, Neighbour, PortRole};
 use crate::counters::DropReason;
@@ -13,11 +9,15 @@ use crate::event::EventKind;
 use crate::frame::Frame;
 use crate::level::{Level, LEVEL_MAX};
 use crate::port_set::PortSet;
+use crate::switch::echo::EchoState;
+use crate::switch::receive::Egresses;
+use crate::switch::virtual_queues::Place;
+use crate::switch::{LevelGauges, Switch};
 use crate::units::{Bytes, Instant, PortId, Priority, Quanta};
 
 /// What a frame that is to be admitted does to its destination's Level.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Assignment {
+pub(in crate::switch) struct Assignment {
     /// `None` for a destination that has no frames here.
     entry: Option<EntryId>,
     before: Level,
@@ -26,13 +26,13 @@ pub(super) struct Assignment {
 
 impl Assignment {
     /// For classes without Levels.
-    pub(super) const NONE: Self = Self {
+    pub(in crate::switch) const NONE: Self = Self {
         entry: None,
         before: Level::ZERO,
         after: Level::ZERO,
     };
 
-    pub(super) fn level(&self) -> Level {
+    pub(in crate::switch) fn level(&self) -> Level {
         self.after
     }
 }
@@ -45,7 +45,7 @@ impl Switch {
     /// than one above the Feedback that let the frame out, and then lemma 3 does not hold. So it is at least that;
     /// the book's page on Levels has the proof.
     #[inline(always)]
-    pub(super) fn assign_level(
+    pub(in crate::switch) fn assign_level(
         &mut self,
         now: Instant,
         port: PortId,
@@ -103,7 +103,7 @@ impl Switch {
     /// for it, and the frame is stored. O(1); for a destination that is lifted O(ingress ports with frames
     /// for it × their egress ports).
     #[inline(always)]
-    pub(super) fn store_at_level(
+    pub(in crate::switch) fn store_at_level(
         &mut self,
         now: Instant,
         port: PortId,
@@ -158,7 +158,7 @@ impl Switch {
 
     /// A frame has left the switch.
     #[inline(never)]
-    pub(super) fn leave_level(
+    pub(in crate::switch) fn leave_level(
         &mut self,
         ingress: PortId,
         priority: Priority,
@@ -184,7 +184,7 @@ impl Switch {
 
     /// A pause time came in by `port` for `priority` in a PFC frame. True when it is Feedback: then it is
     /// no pause, or one that may be over with the next frame.
-    pub(super) fn receive_feedback(
+    pub(in crate::switch) fn receive_feedback(
         &mut self,
         now: Instant,
         port: PortId,
@@ -229,7 +229,7 @@ impl Switch {
     }
 
     /// The same for a PAUSE frame: one Feedback for all classes with Levels.
-    pub(super) fn receive_link_feedback(
+    pub(in crate::switch) fn receive_link_feedback(
         &mut self,
         now: Instant,
         port: PortId,
@@ -266,7 +266,12 @@ impl Switch {
     }
 
     /// Feedback that is due again, and what a neighbour said that counts no more.
-    pub(super) fn refresh_feedback(&mut self, now: Instant, port: PortId, priority: Priority) {
+    pub(in crate::switch) fn refresh_feedback(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        priority: Priority,
+    ) {
         #[cfg(feature = "testing")]
         if self.forgets_refresh() {
             return;
@@ -286,7 +291,7 @@ impl Switch {
 
     /// What the neighbour was told as the one, it may not have understood as the other. What it told us
     /// stays until it expires: should it go on as before, nothing is lost.
-    pub(super) fn set_neighbour(
+    pub(in crate::switch) fn set_neighbour(
         &mut self,
         port: PortId,
         neighbour: Neighbour,
@@ -308,7 +313,7 @@ impl Switch {
     }
 
     /// Every link gets Feedback D.
-    pub(super) fn close_levels(&mut self) {
+    pub(in crate::switch) fn close_levels(&mut self) {
         for index in 0..self.ports.len() {
             for priority in Priority::ALL {
                 let state = &mut self.ports[index];
@@ -321,7 +326,11 @@ impl Switch {
     }
 
     /// Protocol P on one link, for people.
-    pub(super) fn level_gauges(&self, port: PortId, priority: Priority) -> Option<LevelGauges> {
+    pub(in crate::switch) fn level_gauges(
+        &self,
+        port: PortId,
+        priority: Priority,
+    ) -> Option<LevelGauges> {
         let state = self.ports.get(port.index())?;
         let level = state.levels[priority.index()].as_ref()?;
         let mut m = [Bytes::ZERO; LEVEL_MAX];
@@ -374,7 +383,7 @@ impl Switch {
     /// Whether the Deadlock Breaker may release what came in by `ingress`: only where frames have come further than the
     /// class is made for, since a loop of others does not lock (Lemma 1). Such a frame is at Level D and waits for a
     /// switch. O(destinations in the Level Table × their ingress ports).
-    pub(super) fn check_loan(
+    pub(in crate::switch) fn check_loan(
         &self,
         ingress: PortId,
         priority: Priority,
@@ -399,7 +408,12 @@ impl Switch {
     }
 
     /// The receiver's half of a release: Level D has more room until `until`, and the neighbour hears of it.
-    pub(super) fn lend_level(&mut self, ingress: PortId, priority: Priority, until: Instant) {
+    pub(in crate::switch) fn lend_level(
+        &mut self,
+        ingress: PortId,
+        priority: Priority,
+        until: Instant,
+    ) {
         let state = &mut self.ports[ingress.index()];
         if let Some(level) = &mut state.levels[priority.index()] {
             level.budget.lend(until);
@@ -409,7 +423,12 @@ impl Switch {
     }
 
     /// Takes back what was lent when its time is over: the neighbour hears Feedback D until the loan has left.
-    pub(super) fn end_loan(&mut self, now: Instant, ingress: PortId, priority: Priority) {
+    pub(in crate::switch) fn end_loan(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        priority: Priority,
+    ) {
         let state = &mut self.ports[ingress.index()];
         if let Some(level) = &mut state.levels[priority.index()] {
             if level.budget.end_loan(now) {
@@ -421,12 +440,12 @@ impl Switch {
 
     /// True when frames that have come further than D links wait at (`egress`, `priority`), and the neighbour's Feedback
     /// lets nothing out.
-    pub(super) fn holds_too_far(&self, egress: PortId, priority: Priority) -> bool {
+    pub(in crate::switch) fn holds_too_far(&self, egress: PortId, priority: Priority) -> bool {
         self.ports[egress.index()].is_shut(priority) && self.came_too_far(egress, priority)
     }
 
     /// True when frames at Level D wait at (`egress`, `priority`) for another switch. O(1).
-    pub(super) fn came_too_far(&self, egress: PortId, priority: Priority) -> bool {
+    pub(in crate::switch) fn came_too_far(&self, egress: PortId, priority: Priority) -> bool {
         let level = self.ports[egress.index()].levels[priority.index()].as_ref();
         level.is_some_and(|level| self.queues.waits_at(egress, priority, level.budget.depth()))
     }
