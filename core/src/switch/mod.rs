@@ -2,16 +2,13 @@
 
 mod ages;
 mod aging;
-mod authentication;
 mod charges;
 mod choice;
 #[cfg(feature = "testing")]
 mod digest;
-mod echo;
 mod egress;
 #[cfg(feature = "testing")]
 mod faults;
-mod feedback_out;
 mod flows;
 mod forwarding;
 mod gauges;
@@ -19,9 +16,8 @@ mod hash;
 mod ingress;
 mod levels;
 mod lifetime;
-mod limiter;
+mod link;
 mod marking;
-mod pause_received;
 mod port;
 mod ready;
 mod receive;

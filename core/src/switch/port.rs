@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use super::authentication::Authentication;
-use super::echo::EchoState;
 use super::egress::EgressState;
 use super::ingress::{BufferMode, IngressBuffer};
 use super::levels::{Budget, FeedbackReceived, FeedbackSent, GrantsGiven, GrantsTaken, Told};
 use super::lifetime::Head;
-use super::limiter::Limiter;
-use super::pause_received::PauseReceived;
+use super::link::Authentication;
+use super::link::EchoState;
+use super::link::Limiter;
+use super::link::PauseReceived;
 use super::shaper::Shaper;
 use super::storms::Storms;
 use super::virtual_queues::Gate;

@@ -1,10 +1,10 @@
 //! Frames out: control first, then what the shaper, the pauses and the turns allow.
 
-use super::authentication::Authentication;
 use super::choice::{self, Offer};
-use super::echo::EchoState;
 use super::ingress::PauseChange;
 use super::levels::ShareId;
+use super::link::Authentication;
+use super::link::EchoState;
 use super::port::Port;
 use super::virtual_queues::{Departure, Gate, VirtualQueues};
 use super::{Switch, Transmission};

@@ -9,7 +9,7 @@ use crate::event::EventKind;
 use crate::frame::Frame;
 use crate::level::{Level, LEVEL_MAX};
 use crate::port_set::PortSet;
-use crate::switch::echo::EchoState;
+use crate::switch::link::EchoState;
 use crate::switch::receive::Egresses;
 use crate::switch::virtual_queues::Place;
 use crate::switch::{LevelGauges, Switch};

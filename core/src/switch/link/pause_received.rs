@@ -6,7 +6,7 @@ use crate::units::{BitRate, Duration, Instant, Priority, Quanta, PRIORITY_COUNT}
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C)]
-pub(super) struct PauseReceived {
+pub(in crate::switch) struct PauseReceived {
     all_until: Instant,
     until: [Instant; PRIORITY_COUNT],
     rate: BitRate,
@@ -16,7 +16,7 @@ pub(super) struct PauseReceived {
 }
 
 impl PauseReceived {
-    pub(super) fn new(rate: BitRate) -> Self {
+    pub(in crate::switch) fn new(rate: BitRate) -> Self {
         Self {
             rate,
             all_until: Instant::ZERO,
@@ -27,31 +27,36 @@ impl PauseReceived {
     }
 
     /// 802.3x PAUSE: the newest frame counts, zero lets everything go.
-    pub(super) fn receive_pause(&mut self, now: Instant, quanta: Quanta) {
+    pub(in crate::switch) fn receive_pause(&mut self, now: Instant, quanta: Quanta) {
         self.settle(now);
         self.all_until = now + quanta.at(self.rate);
         self.open(now);
     }
 
     /// One enabled entry of a PFC frame.
-    pub(super) fn receive_pfc(&mut self, now: Instant, priority: Priority, quanta: Quanta) {
+    pub(in crate::switch) fn receive_pfc(
+        &mut self,
+        now: Instant,
+        priority: Priority,
+        quanta: Quanta,
+    ) {
         self.settle(now);
         self.until[priority.index()] = now + quanta.at(self.rate);
         self.open(now);
     }
 
     /// True while `priority` must not start another frame.
-    pub(super) fn is_paused(&self, now: Instant, priority: Priority) -> bool {
+    pub(in crate::switch) fn is_paused(&self, now: Instant, priority: Priority) -> bool {
         self.resumes_at(priority) > now
     }
 
     /// When `priority` may send again if nothing else comes in; in the past when it may already.
-    pub(super) fn resumes_at(&self, priority: Priority) -> Instant {
+    pub(in crate::switch) fn resumes_at(&self, priority: Priority) -> Instant {
         self.all_until.max(self.until[priority.index()])
     }
 
     /// For how long `priority` has been held in all, up to `now`.
-    pub(super) fn paused_total(&self, now: Instant, priority: Priority) -> Duration {
+    pub(in crate::switch) fn paused_total(&self, now: Instant, priority: Priority) -> Duration {
         let open = self.since[priority.index()].map_or(Duration::ZERO, |since| {
             self.resumes_at(priority).min(now).saturating_since(since)
         });

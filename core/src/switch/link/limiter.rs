@@ -10,7 +10,7 @@ const BURST_FRAMES_MIN: u64 = 32;
 /// A token bucket in the form of the generic cell rate algorithm (ITU-T I.371, annex A): one moment is all its
 /// state.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limiter {
+pub(in crate::switch) struct Limiter {
     /// Nanoseconds between two frames at the rate; zero for no limit.
     interval: u64,
     /// How far the moment may lie ahead.
@@ -21,7 +21,7 @@ pub(super) struct Limiter {
 
 impl Limiter {
     /// For `rate` frames a second, `None` for any number.
-    pub(super) fn new(rate: Option<u32>) -> Self {
+    pub(in crate::switch) fn new(rate: Option<u32>) -> Self {
         let interval = rate.map_or(0, |rate| NANOS_PER_SECOND / u64::from(rate.max(1)));
         Self {
             interval,
@@ -32,7 +32,7 @@ impl Limiter {
 
     /// Whether one more frame is within the limit; it is counted then.
     #[inline]
-    pub(super) fn take(&mut self, now: Instant) -> bool {
+    pub(in crate::switch) fn take(&mut self, now: Instant) -> bool {
         if self.interval == 0 {
             return true;
         }

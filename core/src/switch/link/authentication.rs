@@ -8,10 +8,10 @@
 //! Were a neighbour's clock set back between two starts, its numbers would be of old for us. Its nonce is another
 //! one then: we take a new nonce, which makes all that was ever sealed with the old one worthless, and count anew.
 
-use super::Switch;
 use crate::config::{AuthenticationConfig, PortRole};
 use crate::counters::DropReason;
 use crate::random::SplitMix64;
+use crate::switch::Switch;
 use crate::units::{Duration, Instant, PortId};
 use crate::wire::clcm::Clcm;
 use crate::wire::echo::Echo;
@@ -25,7 +25,7 @@ const INTERVAL_AT_FIRST: Duration = Duration::from_millis(10);
 /// One link.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
-pub(super) struct Authentication {
+pub(in crate::switch) struct Authentication {
     config: AuthenticationConfig,
     random: SplitMix64,
     /// What the neighbour seals with.
@@ -45,7 +45,7 @@ pub(super) struct Authentication {
 
 impl Authentication {
     /// For a fabric port; each has its own nonces.
-    pub(super) fn new(config: AuthenticationConfig, port: usize) -> Self {
+    pub(in crate::switch) fn new(config: AuthenticationConfig, port: usize) -> Self {
         // Far apart in the generator's one cycle.
         let stream = SplitMix64::new(port as u64).next_u64();
         let mut random = SplitMix64::new(config.seed ^ stream);
@@ -64,12 +64,12 @@ impl Authentication {
     }
 
     /// When the next greeting is due.
-    pub(super) fn next_at(&self) -> Instant {
+    pub(in crate::switch) fn next_at(&self) -> Instant {
         self.next_at
     }
 
     /// Makes a greeting due when it is time.
-    pub(super) fn refresh(&mut self, now: Instant) {
+    pub(in crate::switch) fn refresh(&mut self, now: Instant) {
         if self.next_at <= now {
             self.greeting_due = true;
             self.next_at = now + self.interval;
@@ -78,24 +78,24 @@ impl Authentication {
     }
 
     /// Greets at once, and soon again: there may be another neighbour.
-    pub(super) fn begin_anew(&mut self) {
+    pub(in crate::switch) fn begin_anew(&mut self) {
         self.greeting_due = true;
         self.next_at = Instant::ZERO;
         self.interval = INTERVAL_AT_FIRST;
     }
 
     /// Whether a greeting goes out now.
-    pub(super) fn greeting_is_due(&self) -> bool {
+    pub(in crate::switch) fn greeting_is_due(&self) -> bool {
         self.greeting_due
     }
 
     /// Whether the neighbour would believe a message.
-    pub(super) fn is_open(&self) -> bool {
+    pub(in crate::switch) fn is_open(&self) -> bool {
         self.peer.is_some()
     }
 
     /// A greeting that is due.
-    pub(super) fn take_greeting(&mut self) -> Option<Sealed> {
+    pub(in crate::switch) fn take_greeting(&mut self) -> Option<Sealed> {
         if !core::mem::take(&mut self.greeting_due) {
             return None;
         }
@@ -104,7 +104,7 @@ impl Authentication {
     }
 
     /// `message` as the neighbour believes it; `None` before it has told its nonce.
-    pub(super) fn sealed(&mut self, message: Sealable) -> Option<Sealed> {
+    pub(in crate::switch) fn sealed(&mut self, message: Sealable) -> Option<Sealed> {
         let nonce = self.peer?;
         Some(self.seal(message, nonce))
     }
@@ -172,7 +172,11 @@ fn nonce(random: &mut SplitMix64) -> u64 {
 impl Switch {
     /// A frame with the EtherType of CLCM came in by `port`, a fabric port: `Ok(false)` for one that has done its work
     /// already.
-    pub(super) fn authenticate(&mut self, port: PortId, bytes: &[u8]) -> Result<bool, DropReason> {
+    pub(in crate::switch) fn authenticate(
+        &mut self,
+        port: PortId,
+        bytes: &[u8],
+    ) -> Result<bool, DropReason> {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return Err(DropReason::PortDown);
         };
@@ -190,17 +194,20 @@ impl Switch {
     }
 }
 
-impl super::port::Port {
+impl crate::switch::port::Port {
     /// Whether CLCM and echo messages may go out.
     #[inline]
-    pub(super) fn may_speak(&self) -> bool {
+    pub(in crate::switch) fn may_speak(&self) -> bool {
         self.authentication
             .as_ref()
             .is_none_or(Authentication::is_open)
     }
 
     /// `message` as it goes out by this port.
-    pub(super) fn spoken(&mut self, message: Sealable) -> Option<crate::wire::ControlFrame> {
+    pub(in crate::switch) fn spoken(
+        &mut self,
+        message: Sealable,
+    ) -> Option<crate::wire::ControlFrame> {
         use crate::wire::ControlFrame;
         match (&mut self.authentication, message) {
             (Some(authentication), message) => {
@@ -212,7 +219,7 @@ impl super::port::Port {
         }
     }
 
-    pub(super) fn new_authentication(
+    pub(in crate::switch) fn new_authentication(
         config: Option<AuthenticationConfig>,
         role: PortRole,
         index: usize,

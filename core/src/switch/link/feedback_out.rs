@@ -1,18 +1,18 @@
 //! What a port tells its neighbour: XOFF and XON, and Transmit Feedback in the link's coding.
 
-use super::levels::{GrantsGiven, Manner};
-use super::port::{Port, PrioritySet};
-use super::Switch;
 use crate::command::CommandError;
 use crate::config::{FeedbackCoding, Neighbour};
 use crate::level::Level;
+use crate::switch::levels::{GrantsGiven, Manner};
+use crate::switch::port::{Port, PrioritySet};
+use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority, Quanta, PRIORITY_COUNT};
 use crate::wire::mac_control::MacControl;
 
 impl Port {
     /// Looks whether the neighbour must be told something about `priority` now. O(D), with one Feedback
     /// for the whole link O(priorities × D).
-    pub(super) fn note_feedback(&mut self, priority: Priority) {
+    pub(in crate::switch) fn note_feedback(&mut self, priority: Priority) {
         if self.coding == FeedbackCoding::Pause {
             let (feedback, _) = self.link_feedback();
             self.pause_due |= self.link_sent.is_due(feedback);
@@ -33,7 +33,7 @@ impl Port {
 
     /// Takes note that the link is up or down. True when it has come up: what was told while it was down may be lost, so
     /// that a neighbour could send on into a buffer that is full until the next refresh. All is told again.
-    pub(super) fn set_link(&mut self, up: bool) -> bool {
+    pub(in crate::switch) fn set_link(&mut self, up: bool) -> bool {
         let up = up && !self.gone;
         let was_up = core::mem::replace(&mut self.up, up);
         if !up || was_up {
@@ -69,7 +69,7 @@ impl Port {
     }
 
     /// True when frames that are under way when a Feedback is sent need room of their own.
-    pub(super) fn needs_reserve(&self) -> bool {
+    pub(in crate::switch) fn needs_reserve(&self) -> bool {
         self.coding != FeedbackCoding::Grants
     }
 
@@ -96,7 +96,7 @@ impl Port {
 impl Switch {
     /// What is under way was permitted in the old manner and has its room. In the new one nothing is permitted before it
     /// is told, and no grant before the neighbour has been counted anew.
-    pub(super) fn set_feedback(
+    pub(in crate::switch) fn set_feedback(
         &mut self,
         port: PortId,
         coding: FeedbackCoding,
@@ -128,7 +128,11 @@ impl Switch {
     }
 
     /// A PAUSE or PFC frame that is due. Second frames come first: nothing may come between the two.
-    pub(super) fn next_mac_control(&mut self, now: Instant, port: PortId) -> Option<MacControl> {
+    pub(in crate::switch) fn next_mac_control(
+        &mut self,
+        now: Instant,
+        port: PortId,
+    ) -> Option<MacControl> {
         let state = self.ports.get_mut(port.index())?;
         if core::mem::take(&mut state.pause_zero_due) {
             let quanta = Quanta::ZERO;

@@ -1,10 +1,10 @@
 //! The round trip time T of each fabric link, measured by echo messages (Karol, section V).
 
-use super::port::Port;
-use super::Switch;
 use crate::config::{FeedbackCoding, PortConfig, PortRole, SwitchConfig};
 use crate::counters::DropReason;
 use crate::event::EventKind;
+use crate::switch::port::Port;
+use crate::switch::Switch;
 use crate::units::{Duration, Instant, PortId, Priority, PRIORITY_COUNT};
 use crate::wire::echo::Echo;
 
@@ -34,7 +34,7 @@ enum Request {
 /// Echo on one link.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
-pub(super) struct EchoState {
+pub(in crate::switch) struct EchoState {
     next_at: Instant,
     interval: Duration,
     request_due: bool,
@@ -48,7 +48,7 @@ pub(super) struct EchoState {
 }
 
 impl EchoState {
-    pub(super) fn new() -> Self {
+    pub(in crate::switch) fn new() -> Self {
         Self {
             next_at: Instant::ZERO,
             interval: INTERVAL_AT_FIRST,
@@ -63,17 +63,17 @@ impl EchoState {
     }
 
     /// The longest round trip of late.
-    pub(super) fn round_trip(&self) -> Option<Duration> {
+    pub(in crate::switch) fn round_trip(&self) -> Option<Duration> {
         self.round_trip
     }
 
     /// When the next request is due.
-    pub(super) fn next_at(&self) -> Instant {
+    pub(in crate::switch) fn next_at(&self) -> Instant {
         self.next_at
     }
 
     /// Makes a request due when it is time.
-    pub(super) fn refresh(&mut self, now: Instant) {
+    pub(in crate::switch) fn refresh(&mut self, now: Instant) {
         if self.next_at <= now {
             self.request_due = true;
             self.next_at = now + self.interval;
@@ -82,13 +82,13 @@ impl EchoState {
     }
 
     /// Whether something goes out now.
-    pub(super) fn is_due(&self) -> bool {
+    pub(in crate::switch) fn is_due(&self) -> bool {
         self.request_due || self.reply_due.is_some()
     }
 
     /// What goes out now; replies first. A reply never waits for its turn, requests come once an
     /// interval, so that two neighbours cannot keep each other busy.
-    pub(super) fn take(
+    pub(in crate::switch) fn take(
         &mut self,
         now: Instant,
         sent: impl FnOnce() -> [u16; PRIORITY_COUNT],
@@ -108,14 +108,14 @@ impl EchoState {
     }
 
     /// Asks at once, and soon again: what both sides know of each other may be of old.
-    pub(super) fn begin_anew(&mut self) {
+    pub(in crate::switch) fn begin_anew(&mut self) {
         self.request_due = true;
         self.next_at = Instant::ZERO;
         self.interval = INTERVAL_AT_FIRST;
     }
 
     /// The same, out of turn: the neighbour is to ask at once, too.
-    pub(super) fn begin_anew_with_the_neighbour(&mut self) {
+    pub(in crate::switch) fn begin_anew_with_the_neighbour(&mut self) {
         self.id = self.id.wrapping_add(1);
         self.begin_anew();
     }
@@ -169,7 +169,7 @@ impl EchoState {
 
 impl Switch {
     /// An echo message came in by `port`.
-    pub(super) fn receive_echo(
+    pub(in crate::switch) fn receive_echo(
         &mut self,
         now: Instant,
         port: PortId,
@@ -243,7 +243,7 @@ impl Port {
     /// Keeps room for what arrives in the round trip time, as far as it is known and the link's coding asks for that.
     /// False when a budget has none: then the largest that fits counts, and a port whose buffers were not made for it
     /// lets nothing in.
-    pub(super) fn reserve_for_round_trip(
+    pub(in crate::switch) fn reserve_for_round_trip(
         &mut self,
         config: &SwitchConfig,
         configured: &PortConfig,
