@@ -1,8 +1,8 @@
 //! The switch's dataplane as a state machine.
 
+mod admission;
 mod ages;
 mod aging;
-mod charges;
 mod choice;
 #[cfg(feature = "testing")]
 mod digest;
@@ -13,14 +13,11 @@ mod flows;
 mod forwarding;
 mod gauges;
 mod hash;
-mod ingress;
 mod levels;
 mod lifetime;
 mod link;
-mod marking;
 mod port;
 mod ready;
-mod receive;
 mod reconfigure;
 mod reroute;
 mod routes;
@@ -33,11 +30,11 @@ mod virtual_queues;
 
 use std::collections::VecDeque;
 
+use admission::Charges;
+use admission::PauseChange;
 use ages::Ages;
-use charges::Charges;
 use flows::Flows;
 use forwarding::Forwarding;
-use ingress::PauseChange;
 use levels::LevelTable;
 use port::{Port, PrioritySet};
 use ready::Ready;
@@ -176,8 +173,8 @@ impl Switch {
                 with_levels.insert(priority);
             }
         }
-        let [marks_arrivals, marks_departures] =
-            [MarkAt::Arrival, MarkAt::Departure].map(|at| marking::classes_that_mark(&config, at));
+        let [marks_arrivals, marks_departures] = [MarkAt::Arrival, MarkAt::Departure]
+            .map(|at| admission::classes_that_mark(&config, at));
         let port_count = config.ports.len();
         let depths = config.classes.map(|class| class.mode.depth());
         let flows = Flows::new(&config.flows);

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::admission::{BufferMode, IngressBuffer};
 use super::egress::EgressState;
-use super::ingress::{BufferMode, IngressBuffer};
 use super::levels::{Budget, FeedbackReceived, FeedbackSent, GrantsGiven, GrantsTaken, Told};
 use super::lifetime::Head;
 use super::link::Authentication;

@@ -1,7 +1,7 @@
 //! Changing what a running switch was configured with.
 
-use super::ingress::BufferMode;
-use super::{marking, Switch};
+use super::admission::BufferMode;
+use super::{admission, Switch};
 use crate::command::CommandError;
 use crate::config::{ClassConfig, DetectorConfig, MarkAt};
 use crate::units::{Instant, PortId, Priority};
@@ -32,8 +32,8 @@ impl Switch {
         } else {
             self.set_thresholds(priority, class)?;
         }
-        self.marks_arrivals = marking::classes_that_mark(&self.config, MarkAt::Arrival);
-        self.marks_departures = marking::classes_that_mark(&self.config, MarkAt::Departure);
+        self.marks_arrivals = admission::classes_that_mark(&self.config, MarkAt::Arrival);
+        self.marks_departures = admission::classes_that_mark(&self.config, MarkAt::Departure);
         self.settle_observation();
         Ok(())
     }

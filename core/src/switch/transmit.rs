@@ -1,7 +1,7 @@
 //! Frames out: control first, then what the shaper, the pauses and the turns allow.
 
+use super::admission::PauseChange;
 use super::choice::{self, Offer};
-use super::ingress::PauseChange;
 use super::levels::ShareId;
 use super::link::Authentication;
 use super::link::EchoState;

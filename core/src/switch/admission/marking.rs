@@ -1,14 +1,14 @@
 //! Explicit Congestion Notification by the backlog that a frame finds at its egress.
 
-use super::port::PrioritySet;
-use super::Switch;
 use crate::config::{MarkAt, SwitchConfig};
 use crate::frame::FrameHandle;
 use crate::port_set::PortSet;
+use crate::switch::port::PrioritySet;
+use crate::switch::Switch;
 use crate::units::{PortId, Priority};
 
 /// The classes that mark at this moment.
-pub(super) fn classes_that_mark(config: &SwitchConfig, at: MarkAt) -> PrioritySet {
+pub(in crate::switch) fn classes_that_mark(config: &SwitchConfig, at: MarkAt) -> PrioritySet {
     let mut classes = PrioritySet::default();
     for priority in Priority::ALL {
         let red = config.classes[priority.index()].ecn;
@@ -25,7 +25,11 @@ impl Switch {
     /// Each copy has a draw of its own, but all share the frame's bytes. Out of line, so that classes without
     /// thresholds pay for one branch alone.
     #[inline(never)]
-    pub(super) fn marks_by_backlog(&mut self, priority: Priority, egresses: &PortSet) -> bool {
+    pub(in crate::switch) fn marks_by_backlog(
+        &mut self,
+        priority: Priority,
+        egresses: &PortSet,
+    ) -> bool {
         let Some(red) = self.config.classes[priority.index()].ecn else {
             return false;
         };
@@ -40,7 +44,7 @@ impl Switch {
     /// Whether the frame that has just left the queue of (`port`, `priority`) is to be marked. One with copies at other
     /// ports is not: a transmitter may be reading their common bytes. O(1).
     #[inline(never)]
-    pub(super) fn marks_departure(
+    pub(in crate::switch) fn marks_departure(
         &mut self,
         port: PortId,
         priority: Priority,

@@ -1,17 +1,17 @@
 //! Frames in: admission, forwarding, and what neighbours tell us.
 
 use super::charges::Charge;
-use super::forwarding::Decision;
 use super::ingress::{PauseChange, Refusal};
-use super::levels::{Assignment, ShareId};
-use super::virtual_queues::Place;
-use super::Switch;
 use crate::config::{FeedbackCoding, PortRole};
 use crate::counters::DropReason;
 use crate::event::EventKind;
 use crate::frame::{Admitted, Frame};
 use crate::level::Level;
 use crate::port_set::PortSet;
+use crate::switch::forwarding::Decision;
+use crate::switch::levels::{Assignment, ShareId};
+use crate::switch::virtual_queues::Place;
+use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId, Priority, Quanta};
 use crate::wire::clcm::Clcm;
 use crate::wire::echo::Echo;
@@ -19,7 +19,7 @@ use crate::wire::mac_control::MacControl;
 
 /// Where a frame leaves by.
 #[derive(Clone, Copy)]
-pub(super) enum Egresses {
+pub(in crate::switch) enum Egresses {
     /// The usual frame: one copy.
     One(PortId),
     /// A flood to several ports.
@@ -28,14 +28,14 @@ pub(super) enum Egresses {
 
 impl Egresses {
     /// For a frame with one copy.
-    pub(super) fn only(&self) -> Option<PortId> {
+    pub(in crate::switch) fn only(&self) -> Option<PortId> {
         match self {
             Self::One(port) => Some(*port),
             Self::Several(_) => None,
         }
     }
 
-    pub(super) fn ports(&self) -> PortSet {
+    pub(in crate::switch) fn ports(&self) -> PortSet {
         match self {
             Self::One(port) => PortSet::from_iter([*port]),
             Self::Several(ports) => *ports,
@@ -441,7 +441,7 @@ impl Switch {
     }
 }
 
-impl super::port::Port {
+impl crate::switch::port::Port {
     fn count_pause(&mut self, priority: Priority, quanta: Quanta) {
         let counters = &mut self.counters.priority[priority.index()];
         if quanta == Quanta::ZERO {

@@ -10,7 +10,7 @@ use crate::units::{Bytes, Duration, Instant};
 
 /// What an ingress buffer does when it fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BufferMode {
+pub(in crate::switch) enum BufferMode {
     /// Refuses what does not fit.
     Bounded { buffer: Bytes },
     /// Pauses the neighbour first.
@@ -29,7 +29,7 @@ pub(super) enum BufferMode {
 
 impl BufferMode {
     /// Budgets and Feedback keep the buffer of a class with Levels from overflowing at fabric ports.
-    pub(super) fn of(mode: ClassMode, port: &PortConfig) -> Self {
+    pub(in crate::switch) fn of(mode: ClassMode, port: &PortConfig) -> Self {
         let police = match port.role {
             PortRole::Edge => port.police,
             PortRole::Fabric => Police::Off,
@@ -81,7 +81,7 @@ impl BufferMode {
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C, align(64))]
-pub(super) struct IngressBuffer {
+pub(in crate::switch) struct IngressBuffer {
     occupancy: Bytes,
     /// Up to here a frame may be charged and nothing else follows from it: no limit, threshold or watermark is lower.
     /// Zero while the neighbour is paused.
@@ -130,7 +130,7 @@ enum Raise {
 
 /// What a change of occupancy asks us to tell the neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PauseChange {
+pub(in crate::switch) enum PauseChange {
     None,
     Xoff,
     Xon,
@@ -138,21 +138,21 @@ pub(super) enum PauseChange {
 
 /// What follows from a frame that was admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Admission {
-    pub(super) change: PauseChange,
+pub(in crate::switch) struct Admission {
+    pub(in crate::switch) change: PauseChange,
     /// The frame is to be marked Congestion Experienced.
-    pub(super) mark: bool,
+    pub(in crate::switch) mark: bool,
 }
 
 /// Why a frame was not admitted, and whether this is the first of its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) reason: DropReason,
-    pub(super) first: bool,
+pub(in crate::switch) struct Refusal {
+    pub(in crate::switch) reason: DropReason,
+    pub(in crate::switch) first: bool,
 }
 
 impl IngressBuffer {
-    pub(super) fn new(mode: BufferMode) -> Self {
+    pub(in crate::switch) fn new(mode: BufferMode) -> Self {
         let mut buffer = Self {
             mode,
             occupancy: Bytes::ZERO,
@@ -175,34 +175,34 @@ impl IngressBuffer {
         buffer
     }
 
-    pub(super) fn occupancy(&self) -> Bytes {
+    pub(in crate::switch) fn occupancy(&self) -> Bytes {
         self.occupancy
     }
 
-    pub(super) fn occupancy_max(&self) -> Bytes {
+    pub(in crate::switch) fn occupancy_max(&self) -> Bytes {
         self.occupancy_max
     }
 
-    pub(super) fn headroom_used_max(&self) -> Bytes {
+    pub(in crate::switch) fn headroom_used_max(&self) -> Bytes {
         self.headroom_used_max
     }
 
     /// True when the neighbour is paused by this buffer's occupancy, now or ever.
-    pub(super) fn may_pause(&self) -> bool {
+    pub(in crate::switch) fn may_pause(&self) -> bool {
         self.mode.pauses()
     }
 
-    pub(super) fn is_pausing(&self) -> bool {
+    pub(in crate::switch) fn is_pausing(&self) -> bool {
         self.pausing
     }
 
     /// When the pause that we asked for must be asked for again.
-    pub(super) fn refresh_at(&self) -> Option<Instant> {
+    pub(in crate::switch) fn refresh_at(&self) -> Option<Instant> {
         (self.pausing && self.refresh_at != Instant::FAR_FUTURE).then_some(self.refresh_at)
     }
 
     /// True once for each refresh that is due.
-    pub(super) fn take_refresh(&mut self, now: Instant) -> bool {
+    pub(in crate::switch) fn take_refresh(&mut self, now: Instant) -> bool {
         let due = self.refresh_at().is_some_and(|at| at <= now);
         if due {
             self.refresh_at = Instant::FAR_FUTURE;
@@ -211,12 +211,12 @@ impl IngressBuffer {
     }
 
     /// The pause (or its refresh) goes out now and holds the neighbour for twice `refresh`.
-    pub(super) fn note_pause_sent(&mut self, now: Instant, refresh: Duration) {
+    pub(in crate::switch) fn note_pause_sent(&mut self, now: Instant, refresh: Duration) {
         self.refresh_at = now + refresh;
     }
 
     /// Thresholds in force, (xoff, xon); zero for a lossy class.
-    pub(super) fn thresholds(&self) -> (Bytes, Bytes) {
+    pub(in crate::switch) fn thresholds(&self) -> (Bytes, Bytes) {
         match (self.mode, self.raise) {
             (BufferMode::Bounded { .. } | BufferMode::Policed { .. }, _) => {
                 (Bytes::ZERO, Bytes::ZERO)
@@ -227,7 +227,7 @@ impl IngressBuffer {
     }
 
     /// The most that may be charged now.
-    pub(super) fn limit(&self) -> Bytes {
+    pub(in crate::switch) fn limit(&self) -> Bytes {
         self.limit
     }
 
@@ -244,7 +244,7 @@ impl IngressBuffer {
 
     /// Charges `cells` bytes (whole cells), or says why not.
     #[inline(always)]
-    pub(super) fn admit(&mut self, cells: Bytes) -> Result<Admission, Refusal> {
+    pub(in crate::switch) fn admit(&mut self, cells: Bytes) -> Result<Admission, Refusal> {
         let occupancy = self.occupancy + cells;
         if occupancy <= self.calm_up_to {
             self.occupancy = occupancy;
@@ -275,7 +275,7 @@ impl IngressBuffer {
 
     /// Takes `cells` bytes off again.
     #[inline(always)]
-    pub(super) fn discharge(&mut self, cells: Bytes) -> PauseChange {
+    pub(in crate::switch) fn discharge(&mut self, cells: Bytes) -> PauseChange {
         self.occupancy -= cells;
         if self.watched {
             self.see_after_discharge()
@@ -304,7 +304,7 @@ impl IngressBuffer {
     /// `extra` counts from the occupancy found, not from xoff: frames that were under way when the
     /// pause went out have already used part of the headroom. Where the headroom has no room for all of `extra` the
     /// neighbour resumes all the same: at once, or where all of it is used, with the first frame that leaves.
-    pub(super) fn raise(&mut self, extra: Bytes, until: Instant) -> PauseChange {
+    pub(in crate::switch) fn raise(&mut self, extra: Bytes, until: Instant) -> PauseChange {
         let BufferMode::Pausing {
             xoff,
             xon,
@@ -332,7 +332,7 @@ impl IngressBuffer {
     }
 
     /// When the raised thresholds fall back.
-    pub(super) fn raised_until(&self) -> Option<Instant> {
+    pub(in crate::switch) fn raised_until(&self) -> Option<Instant> {
         match self.raise {
             Raise::Active { until, .. } => Some(until),
             _ => None,
@@ -340,7 +340,7 @@ impl IngressBuffer {
     }
 
     /// Ends a raise whose time is over.
-    pub(super) fn expire_raise(&mut self, now: Instant) -> PauseChange {
+    pub(in crate::switch) fn expire_raise(&mut self, now: Instant) -> PauseChange {
         match (self.mode, self.raise) {
             (BufferMode::Pausing { xoff: normal, .. }, Raise::Active { xoff, until, .. })
                 if until <= now =>
@@ -358,13 +358,13 @@ impl IngressBuffer {
     }
 
     /// True while more may be charged than the thresholds say: a release, or what it or older thresholds let in.
-    pub(super) fn is_raised(&self) -> bool {
+    pub(in crate::switch) fn is_raised(&self) -> bool {
         !matches!(self.raise, Raise::None)
     }
 
     /// Other thresholds from now on, of the same kind, while [`is_raised`](Self::is_raised) is false. What the old ones
     /// let in stays admitted, and so is what the neighbour has under way because of them.
-    pub(super) fn retune(&mut self, mode: BufferMode) -> PauseChange {
+    pub(in crate::switch) fn retune(&mut self, mode: BufferMode) -> PauseChange {
         let old_limit = self.limit();
         self.mode = mode;
         if let BufferMode::Pausing { xoff, headroom, .. } = mode {
@@ -378,7 +378,7 @@ impl IngressBuffer {
     }
 
     /// Holds the neighbour whatever the occupancy, from now on: the switch is shutting down.
-    pub(super) fn close(&mut self) -> PauseChange {
+    pub(in crate::switch) fn close(&mut self) -> PauseChange {
         if let BufferMode::Policed { limit, .. } = &mut self.mode {
             *limit = Bytes::ZERO;
         }

@@ -1,17 +1,17 @@
 //! Who pays for each frame: the ingress buffer it is charged to, until its last copy has left.
 
-use super::levels::ShareId;
 use crate::frame::FrameHandle;
+use crate::switch::levels::ShareId;
 use crate::units::{Bytes, PortId, Priority};
 
 /// What one frame is charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Charge {
-    pub(super) cells: Bytes,
-    pub(super) ingress: PortId,
-    pub(super) priority: Priority,
+pub(in crate::switch) struct Charge {
+    pub(in crate::switch) cells: Bytes,
+    pub(in crate::switch) ingress: PortId,
+    pub(in crate::switch) priority: Priority,
     /// Its part in the Level Table.
-    pub(super) share: ShareId,
+    pub(in crate::switch) share: ShareId,
 }
 
 /// A [`Charge`], and the copies that have not left: sixteen bytes, four to a cache line.
@@ -27,13 +27,13 @@ struct Slot {
 /// By frame handle. A handle with no copies left is the caller's.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
-pub(super) struct Charges {
+pub(in crate::switch) struct Charges {
     by_handle: Vec<Slot>,
     held: usize,
 }
 
 impl Charges {
-    pub(super) fn new(frame_count: usize) -> Self {
+    pub(in crate::switch) fn new(frame_count: usize) -> Self {
         let empty = Slot {
             cells: Bytes::ZERO,
             share: ShareId::NONE,
@@ -48,32 +48,32 @@ impl Charges {
     }
 
     /// Frames with at least one copy in the switch.
-    pub(super) fn held(&self) -> usize {
+    pub(in crate::switch) fn held(&self) -> usize {
         self.held
     }
 
     /// True when the handle exists and is not in the switch.
-    pub(super) fn is_free(&self, handle: FrameHandle) -> bool {
+    pub(in crate::switch) fn is_free(&self, handle: FrameHandle) -> bool {
         self.by_handle
             .get(handle.index())
             .is_some_and(|slot| slot.copies == 0)
     }
 
     /// The port that a frame in the switch came in by.
-    pub(super) fn ingress_of(&self, handle: FrameHandle) -> Option<PortId> {
+    pub(in crate::switch) fn ingress_of(&self, handle: FrameHandle) -> Option<PortId> {
         let slot = self.by_handle.get(handle.index())?;
         (slot.copies > 0).then_some(slot.ingress)
     }
 
     /// Whether all but one of its copies have been sent or dropped.
-    pub(super) fn is_last_copy(&self, handle: FrameHandle) -> bool {
+    pub(in crate::switch) fn is_last_copy(&self, handle: FrameHandle) -> bool {
         self.by_handle
             .get(handle.index())
             .is_some_and(|slot| slot.copies == 1)
     }
 
     /// Books `copies` copies (at least one) of a [free](Self::is_free) handle.
-    pub(super) fn open(&mut self, handle: FrameHandle, charge: Charge, copies: u16) {
+    pub(in crate::switch) fn open(&mut self, handle: FrameHandle, charge: Charge, copies: u16) {
         debug_assert!(copies > 0 && self.is_free(handle));
         if let Some(slot) = self.by_handle.get_mut(handle.index()) {
             let Charge {
@@ -94,7 +94,7 @@ impl Charges {
     }
 
     /// One copy has left. With the last one, says what is paid back to whom.
-    pub(super) fn close_one(&mut self, handle: FrameHandle) -> Option<Charge> {
+    pub(in crate::switch) fn close_one(&mut self, handle: FrameHandle) -> Option<Charge> {
         let slot = self.by_handle.get_mut(handle.index())?;
         if slot.copies == 0 {
             debug_assert!(false, "completion of a frame that the switch does not hold");
