@@ -3,10 +3,8 @@
 mod admission;
 mod ages;
 mod aging;
-mod choice;
 #[cfg(feature = "testing")]
 mod digest;
-mod egress;
 #[cfg(feature = "testing")]
 mod faults;
 mod flows;
@@ -17,15 +15,13 @@ mod levels;
 mod lifetime;
 mod link;
 mod port;
-mod ready;
 mod reconfigure;
 mod reroute;
 mod routes;
-mod shaper;
+mod schedule;
 mod storms;
 mod timers;
 mod traffic_release;
-mod transmit;
 mod virtual_queues;
 
 use std::collections::VecDeque;
@@ -37,7 +33,7 @@ use flows::Flows;
 use forwarding::Forwarding;
 use levels::LevelTable;
 use port::{Port, PrioritySet};
-use ready::Ready;
+use schedule::Ready;
 use storms::StormClock;
 use virtual_queues::{Gate, VirtualQueues};
 

@@ -1,7 +1,7 @@
 //! What happens by the clock: pause refresh, the end of releases, and the deadlock detector.
 
-use super::egress::{ReleaseRule, WatchChange};
 use super::port::Port;
+use super::schedule::{ReleaseRule, WatchChange};
 use super::{Switch, SAMPLES_PER_DETECT};
 use crate::event::EventKind;
 use crate::units::{Duration, Instant, PortId, Priority};

@@ -1,15 +1,15 @@
 //! Frames out: control first, then what the shaper, the pauses and the turns allow.
 
-use super::admission::PauseChange;
 use super::choice::{self, Offer};
-use super::levels::ShareId;
-use super::link::Authentication;
-use super::link::EchoState;
-use super::port::Port;
-use super::virtual_queues::{Departure, Gate, VirtualQueues};
-use super::{Switch, Transmission};
 use crate::config::SwitchConfig;
 use crate::frame::FrameHandle;
+use crate::switch::admission::PauseChange;
+use crate::switch::levels::ShareId;
+use crate::switch::link::Authentication;
+use crate::switch::link::EchoState;
+use crate::switch::port::Port;
+use crate::switch::virtual_queues::{Departure, Gate, VirtualQueues};
+use crate::switch::{Switch, Transmission};
 use crate::units::{Bytes, Instant, PortId, Priority, PRIORITY_COUNT};
 use crate::wire::ethernet::FRAME_LENGTH_MIN;
 use crate::wire::ControlFrame;

@@ -6,7 +6,7 @@ use crate::units::{BitRate, Bytes, Duration, Instant, LINE_OVERHEAD, NANOS_PER_S
 /// at most `burst`, and control frames that go out at once push later frames back.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
-pub(super) struct Shaper {
+pub(in crate::switch) struct Shaper {
     line: LineTime,
     burst: Duration,
     free_at: Instant,
@@ -64,7 +64,7 @@ impl LineTime {
 
 impl Shaper {
     /// A line that lets a caller catch up who is late by no more than `burst`.
-    pub(super) fn new(rate: BitRate, burst: Duration) -> Self {
+    pub(in crate::switch) fn new(rate: BitRate, burst: Duration) -> Self {
         Self {
             line: LineTime::new(rate),
             burst,
@@ -73,13 +73,13 @@ impl Shaper {
     }
 
     /// When the next frame may start.
-    pub(super) fn free_at(&self) -> Instant {
+    pub(in crate::switch) fn free_at(&self) -> Instant {
         self.free_at
     }
 
     /// Books a frame of `length` that starts at `now`.
     #[inline]
-    pub(super) fn book(&mut self, now: Instant, length: Bytes) {
+    pub(in crate::switch) fn book(&mut self, now: Instant, length: Bytes) {
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(self.burst.as_nanos()));
         self.free_at = self.free_at.max(earliest) + self.line.time_for(length);
     }

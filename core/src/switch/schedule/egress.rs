@@ -7,7 +7,7 @@ use crate::units::{Bytes, Duration, Instant, PortId};
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C, align(64))]
-pub(super) struct EgressState {
+pub(in crate::switch) struct EgressState {
     backlog: Bytes,
     backlog_max: Bytes,
     frame_count: u64,
@@ -29,37 +29,37 @@ struct Watch {
 /// The arbitration rule of the CLCM paper's section 3.3: only frames from the loop's ingress leave; after
 /// that, for a while, they leave first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ReleaseRule {
-    pub(super) ingress: PortId,
+pub(in crate::switch) struct ReleaseRule {
+    pub(in crate::switch) ingress: PortId,
     /// [`Instant::FAR_FUTURE`] once it is past.
-    pub(super) exclusive_until: Instant,
+    pub(in crate::switch) exclusive_until: Instant,
     departures: u8,
-    pub(super) until: Instant,
-    pub(super) released: Bytes,
+    pub(in crate::switch) until: Instant,
+    pub(in crate::switch) released: Bytes,
 }
 
 /// The traffic release of the CLCM paper's section 3.2.3: frames leave although the neighbour pauses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Forced {
-    pub(super) ingress: PortId,
-    pub(super) until: Instant,
-    pub(super) released: Bytes,
+pub(in crate::switch) struct Forced {
+    pub(in crate::switch) ingress: PortId,
+    pub(in crate::switch) until: Instant,
+    pub(in crate::switch) released: Bytes,
     amount: Bytes,
 }
 
 impl ReleaseRule {
-    pub(super) fn is_exclusive(&self) -> bool {
+    pub(in crate::switch) fn is_exclusive(&self) -> bool {
         self.exclusive_until != Instant::FAR_FUTURE
     }
 
     /// Whether the next frame is to be one of the loop's, if one waits: one in [`BY_TURNS`] is not, so that
     /// nobody waits for the whole preference.
-    pub(super) fn prefers(&self) -> bool {
+    pub(in crate::switch) fn prefers(&self) -> bool {
         !self.departures.is_multiple_of(BY_TURNS)
     }
 
     /// When it next changes.
-    pub(super) fn next_change(&self) -> Instant {
+    pub(in crate::switch) fn next_change(&self) -> Instant {
         self.exclusive_until.min(self.until)
     }
 }
@@ -69,40 +69,40 @@ const BY_TURNS: u8 = 4;
 
 /// What the detector found out at a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WatchChange {
+pub(in crate::switch) enum WatchChange {
     None,
     Suspected { idle: Duration },
     Ended { lasted: Duration },
 }
 
 impl EgressState {
-    pub(super) fn backlog(&self) -> Bytes {
+    pub(in crate::switch) fn backlog(&self) -> Bytes {
         self.backlog
     }
 
-    pub(super) fn backlog_max(&self) -> Bytes {
+    pub(in crate::switch) fn backlog_max(&self) -> Bytes {
         self.backlog_max
     }
 
-    pub(super) fn frame_count(&self) -> u64 {
+    pub(in crate::switch) fn frame_count(&self) -> u64 {
         self.frame_count
     }
 
-    pub(super) fn is_suspected(&self) -> bool {
+    pub(in crate::switch) fn is_suspected(&self) -> bool {
         self.watch.suspected_since.is_some()
     }
 
-    pub(super) fn release(&self) -> Option<&ReleaseRule> {
+    pub(in crate::switch) fn release(&self) -> Option<&ReleaseRule> {
         self.release.as_ref()
     }
 
     /// The ingress port that a release favours.
-    pub(super) fn release_ingress(&self) -> Option<PortId> {
+    pub(in crate::switch) fn release_ingress(&self) -> Option<PortId> {
         self.release.map(|rule| rule.ingress)
     }
 
     /// A frame begins to wait. True when it is the only one.
-    pub(super) fn note_arrival(&mut self, length: Bytes) -> bool {
+    pub(in crate::switch) fn note_arrival(&mut self, length: Bytes) -> bool {
         self.backlog += length;
         self.backlog_max = self.backlog_max.max(self.backlog);
         self.frame_count += 1;
@@ -113,7 +113,7 @@ impl EgressState {
     }
 
     /// A frame leaves. True when none is left.
-    pub(super) fn note_departure(&mut self, length: Bytes) -> bool {
+    pub(in crate::switch) fn note_departure(&mut self, length: Bytes) -> bool {
         self.watch.moved = true;
         if let Some(rule) = &mut self.release {
             rule.released += length;
@@ -123,7 +123,7 @@ impl EgressState {
     }
 
     /// A frame leaves although the port is paused, which is no throughput. True when none is left.
-    pub(super) fn note_forced_departure(&mut self, length: Bytes) -> bool {
+    pub(in crate::switch) fn note_forced_departure(&mut self, length: Bytes) -> bool {
         if let Some(forced) = &mut self.forced {
             forced.released += length;
         }
@@ -131,12 +131,12 @@ impl EgressState {
     }
 
     /// The traffic release in force.
-    pub(super) fn forced(&self) -> Option<&Forced> {
+    pub(in crate::switch) fn forced(&self) -> Option<&Forced> {
         self.forced.as_ref()
     }
 
     /// Begins a traffic release in place of the one before.
-    pub(super) fn force(&mut self, ingress: PortId, amount: Bytes, until: Instant) {
+    pub(in crate::switch) fn force(&mut self, ingress: PortId, amount: Bytes, until: Instant) {
         self.forced = Some(Forced {
             ingress,
             until,
@@ -146,13 +146,17 @@ impl EgressState {
     }
 
     /// Ends a traffic release that is complete, or whose time is over, or that is not `needed` any more.
-    pub(super) fn expire_forced(&mut self, now: Instant, needed: bool) -> Option<Forced> {
+    pub(in crate::switch) fn expire_forced(
+        &mut self,
+        now: Instant,
+        needed: bool,
+    ) -> Option<Forced> {
         self.forced
             .take_if(|forced| !needed || forced.until <= now || forced.released >= forced.amount)
     }
 
     /// A frame is dropped where it waits, which is no throughput. True when none is left.
-    pub(super) fn note_discard(&mut self, length: Bytes) -> bool {
+    pub(in crate::switch) fn note_discard(&mut self, length: Bytes) -> bool {
         self.backlog -= length;
         self.frame_count -= 1;
         self.frame_count == 0
@@ -160,7 +164,7 @@ impl EgressState {
 
     /// Samples for a deadlock: `elapsed` is the time since the sample before, cut to what the
     /// sampler answers for (a sampler that was itself held up has not seen the egress stand still).
-    pub(super) fn sample(
+    pub(in crate::switch) fn sample(
         &mut self,
         now: Instant,
         elapsed: Duration,
@@ -181,7 +185,7 @@ impl EgressState {
     }
 
     /// Forgets how long nothing has left: a suspicion ends.
-    pub(super) fn watch_anew(&mut self, now: Instant) -> WatchChange {
+    pub(in crate::switch) fn watch_anew(&mut self, now: Instant) -> WatchChange {
         self.watch.idle = Duration::ZERO;
         match self.watch.suspected_since.take() {
             Some(since) => WatchChange::Ended {
@@ -192,7 +196,7 @@ impl EgressState {
     }
 
     /// Why nothing leaves, for people.
-    pub(super) fn reason(
+    pub(in crate::switch) fn reason(
         &self,
         paused: bool,
         has_levels: bool,
@@ -211,7 +215,7 @@ impl EgressState {
 
     /// Installs or prolongs the rule. `Err` names the ingress port that holds this egress already;
     /// `Ok(true)` says that the rule is new.
-    pub(super) fn install_release(
+    pub(in crate::switch) fn install_release(
         &mut self,
         ingress: PortId,
         exclusive_until: Instant,
@@ -243,13 +247,13 @@ impl EgressState {
 
     /// Removes a rule that only prefers another ingress port than `ingress`: a loop that is locked now needs
     /// the egress more.
-    pub(super) fn make_way(&mut self, ingress: PortId) -> Option<ReleaseRule> {
+    pub(in crate::switch) fn make_way(&mut self, ingress: PortId) -> Option<ReleaseRule> {
         self.release
             .take_if(|rule| rule.ingress != ingress && !rule.is_exclusive())
     }
 
     /// Removes a rule whose time is over.
-    pub(super) fn expire_release(&mut self, now: Instant) -> Option<ReleaseRule> {
+    pub(in crate::switch) fn expire_release(&mut self, now: Instant) -> Option<ReleaseRule> {
         if let Some(rule) = &mut self.release {
             if rule.exclusive_until <= now {
                 rule.exclusive_until = Instant::FAR_FUTURE;

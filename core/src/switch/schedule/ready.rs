@@ -1,19 +1,19 @@
 //! Which ports are worth asking, and when: for callers with so many ports or switches that asking all of
 //! them after each call is too slow.
 
-use super::port::Port;
-use super::Switch;
 use crate::port_set::PortSet;
+use crate::switch::port::Port;
+use crate::switch::Switch;
 use crate::units::{Instant, PortId};
 
 /// What has changed since the caller last asked.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
-pub(super) struct Ready {
+pub(in crate::switch) struct Ready {
     /// Ports whose `transmit` may give more than it did.
-    pub(super) ports: PortSet,
+    pub(in crate::switch) ports: PortSet,
     /// Whether a timer may be earlier than it was.
-    pub(super) timers: bool,
+    pub(in crate::switch) timers: bool,
     /// Ports at which one may be.
     timer_ports: PortSet,
     /// By port: a moment before which none of its timers is due, but for those of `timer_ports`.
@@ -23,7 +23,7 @@ pub(super) struct Ready {
 
 impl Ready {
     /// Nobody has been asked yet.
-    pub(super) fn new(port_count: usize) -> Self {
+    pub(in crate::switch) fn new(port_count: usize) -> Self {
         let all: PortSet = (0..port_count).filter_map(PortId::from_index).collect();
         Self {
             ports: all,
@@ -35,20 +35,20 @@ impl Ready {
     }
 
     /// A Feedback may have become due at `port`.
-    pub(super) fn note_due(&mut self, port: PortId, state: &Port) {
+    pub(in crate::switch) fn note_due(&mut self, port: PortId, state: &Port) {
         if !state.pfc_due.is_empty() || state.pause_due {
             self.ports.insert(port);
         }
     }
 
     /// A timer of `port` may be earlier than it was.
-    pub(super) fn note_timer(&mut self, port: PortId) {
+    pub(in crate::switch) fn note_timer(&mut self, port: PortId) {
         self.timer_ports.insert(port);
         self.timers = true;
     }
 
     /// A call that may have changed anything.
-    pub(super) fn note_all(&mut self) {
+    pub(in crate::switch) fn note_all(&mut self) {
         self.ports = self.all;
         self.timer_ports = self.all;
         self.timers = true;

@@ -1,18 +1,18 @@
 //! The next frame of a port at which several priorities wait: those that are owed one, then turns by weight.
 
-use super::port::{PrioritySet, PriorityTurn};
-use super::virtual_queues::{Departure, Gate, VirtualQueues};
+use crate::switch::port::{PrioritySet, PriorityTurn};
+use crate::switch::virtual_queues::{Departure, Gate, VirtualQueues};
 use crate::units::{PortId, Priority, PRIORITY_COUNT};
 
 /// What a port may send, by priority.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Offer {
+pub(in crate::switch) struct Offer {
     /// Priorities with frames.
-    pub(super) waiting: PrioritySet,
+    pub(in crate::switch) waiting: PrioritySet,
     /// Those of them that no pause holds.
-    pub(super) sendable: PrioritySet,
+    pub(in crate::switch) sendable: PrioritySet,
     /// The rule of each that waits.
-    pub(super) gates: [Gate; PRIORITY_COUNT],
+    pub(in crate::switch) gates: [Gate; PRIORITY_COUNT],
 }
 
 impl Offer {
@@ -21,9 +21,9 @@ impl Offer {
     }
 }
 
-/// Takes the next frame of `port`. The bound of [`virtual_queues`](super::virtual_queues) holds across priorities: what
+/// Takes the next frame of `port`. The bound of [`virtual_queues`](crate::switch::virtual_queues) holds across priorities: what
 /// is owed at one of them goes before the turns of all. O(priorities), and O(Levels) where a frame is owed.
-pub(super) fn take_next(
+pub(in crate::switch) fn take_next(
     queues: &mut VirtualQueues,
     turn: &mut PriorityTurn,
     port: PortId,

@@ -1,0 +1,11 @@
+//! The way of a frame out: which port is worth asking, which priority has its turn, when the line is free.
+
+mod choice;
+mod egress;
+mod ready;
+mod shaper;
+mod transmit;
+
+pub(in crate::switch) use egress::{EgressState, ReleaseRule, WatchChange};
+pub(in crate::switch) use ready::Ready;
+pub(in crate::switch) use shaper::Shaper;
