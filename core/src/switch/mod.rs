@@ -1,8 +1,6 @@
 //! The switch's dataplane as a state machine.
 
 mod admission;
-mod ages;
-mod aging;
 #[cfg(feature = "testing")]
 mod digest;
 #[cfg(feature = "testing")]
@@ -12,29 +10,26 @@ mod forwarding;
 mod gauges;
 mod hash;
 mod levels;
-mod lifetime;
 mod link;
 mod port;
 mod reconfigure;
-mod reroute;
+mod recovery;
 mod routes;
 mod schedule;
-mod storms;
 mod timers;
-mod traffic_release;
 mod virtual_queues;
 
 use std::collections::VecDeque;
 
 use admission::Charges;
 use admission::PauseChange;
-use ages::Ages;
 use flows::Flows;
 use forwarding::Forwarding;
 use levels::LevelTable;
 use port::{Port, PrioritySet};
+use recovery::Ages;
+use recovery::StormClock;
 use schedule::Ready;
-use storms::StormClock;
 use virtual_queues::{Gate, VirtualQueues};
 
 use crate::command::{Command, CommandError};
@@ -112,7 +107,7 @@ pub struct Switch {
     forwarding: Forwarding,
     flows: Flows,
     /// Room for sorting the flows that a reroute moves.
-    to_move: Vec<reroute::Candidate>,
+    to_move: Vec<recovery::Candidate>,
     queues: VirtualQueues,
     charges: Charges,
     levels: LevelTable,

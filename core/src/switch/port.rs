@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use super::admission::{BufferMode, IngressBuffer};
 use super::levels::{Budget, FeedbackReceived, FeedbackSent, GrantsGiven, GrantsTaken, Told};
-use super::lifetime::Head;
 use super::link::Authentication;
 use super::link::EchoState;
 use super::link::Limiter;
 use super::link::PauseReceived;
+use super::recovery::Head;
+use super::recovery::Storms;
 use super::schedule::EgressState;
 use super::schedule::Shaper;
-use super::storms::Storms;
 use super::virtual_queues::Gate;
 use crate::config::{ClassMode, FeedbackCoding, Neighbour, PortConfig, PortRole, SwitchConfig};
 use crate::counters::PortCounters;

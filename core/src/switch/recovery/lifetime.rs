@@ -5,11 +5,11 @@
 //! The clock is that of the queue, not of a frame: it starts when a frame comes to the head, which is when
 //! the one before it has left or was dropped, or when the queue was empty.
 
-use super::{Gate, Switch};
 use crate::config::{ClassMode, LifetimeConfig};
 use crate::counters::DropReason;
 use crate::event::EventKind;
 use crate::frame::Discarded;
+use crate::switch::{Gate, Switch};
 use crate::units::{Bytes, Duration, Instant, PortId, Priority};
 
 /// A timeout that comes late by this part of the limit says that the switch itself stood still, and may
@@ -18,7 +18,7 @@ const GRACE_DIVISOR: u64 = 8;
 
 /// The head of one (egress, priority).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Head {
+pub(in crate::switch) struct Head {
     since: Instant,
     grace: Duration,
     /// Frames in a row that stood here for too long.
@@ -40,19 +40,19 @@ enum Verdict {
 
 impl Head {
     /// The first frame of an empty queue.
-    pub(super) fn note_first(&mut self, now: Instant) {
+    pub(in crate::switch) fn note_first(&mut self, now: Instant) {
         self.since = now;
         self.grace = Duration::ZERO;
     }
 
     /// A frame has left.
-    pub(super) fn note_departure(&mut self, now: Instant) {
+    pub(in crate::switch) fn note_departure(&mut self, now: Instant) {
         self.note_first(now);
         self.drops = 0;
     }
 
     /// True while everything is dropped.
-    pub(super) fn is_stalled(&self) -> bool {
+    pub(in crate::switch) fn is_stalled(&self) -> bool {
         self.stalled_until.is_some()
     }
 
@@ -88,7 +88,7 @@ impl Head {
 
 impl Switch {
     /// When a head's time is over next. O(ports × priorities).
-    pub(super) fn next_lifetime(&self) -> Option<Instant> {
+    pub(in crate::switch) fn next_lifetime(&self) -> Option<Instant> {
         let config = self.config.lifetime?;
         let ports = self.ports.iter().enumerate();
         let ports = ports.filter_map(|(index, port)| Some((PortId::from_index(index)?, port)));
@@ -103,7 +103,7 @@ impl Switch {
     }
 
     /// Drops what has stood at a head for too long. O(ports × priorities), and O(1) for each frame.
-    pub(super) fn drop_overdue_heads(&mut self, now: Instant) {
+    pub(in crate::switch) fn drop_overdue_heads(&mut self, now: Instant) {
         let Some(config) = self.config.lifetime else {
             return;
         };
@@ -121,7 +121,7 @@ impl Switch {
 
     /// Drops the frame of (`egress`, `priority`) whose turn it is, whatever holds it; false when none
     /// waits. O(1).
-    pub(super) fn drop_head(
+    pub(in crate::switch) fn drop_head(
         &mut self,
         now: Instant,
         egress: PortId,
@@ -162,7 +162,7 @@ impl Switch {
     }
 
     /// [`Command::DeviceGone`](crate::Command::DeviceGone). O(1) for each frame that waits.
-    pub(super) fn give_up_port(
+    pub(in crate::switch) fn give_up_port(
         &mut self,
         now: Instant,
         port: PortId,
@@ -177,7 +177,7 @@ impl Switch {
     }
 
     /// [`Command::GiveUpAll`](crate::Command::GiveUpAll).
-    pub(super) fn give_up_all(&mut self, now: Instant) {
+    pub(in crate::switch) fn give_up_all(&mut self, now: Instant) {
         for port in (0..self.ports.len()).filter_map(PortId::from_index) {
             for priority in Priority::ALL {
                 while self.drop_head(now, port, priority, DropReason::Draining) {}
@@ -221,10 +221,10 @@ impl Switch {
     }
 }
 
-impl super::port::Port {
+impl crate::switch::port::Port {
     /// Why frames for this egress are dropped on arrival, if they are.
     #[inline]
-    pub(super) fn refusal(&self, priority: Priority) -> Option<DropReason> {
+    pub(in crate::switch) fn refusal(&self, priority: Priority) -> Option<DropReason> {
         if self.storms.drops(priority) {
             Some(DropReason::Storm)
         } else if self.heads[priority.index()].is_stalled() {
@@ -238,7 +238,7 @@ impl super::port::Port {
 
     /// Counts a copy that was dropped at or before this egress.
     #[cold]
-    pub(super) fn count_egress_drop(&mut self, priority: Priority, reason: DropReason) {
+    pub(in crate::switch) fn count_egress_drop(&mut self, priority: Priority, reason: DropReason) {
         let counters = &mut self.counters.priority[priority.index()];
         match reason {
             DropReason::Storm => counters.storm_dropped += 1,

@@ -3,12 +3,12 @@
 //! Stalls and the end of storms are found here, by samples as SONiC's watchdog takes them. Whether a stall
 //! is a storm says the control plane, which knows of loops and neighbours; see `control/watchdog.rs`.
 
-use super::port::PrioritySet;
-use super::Switch;
 use crate::command::CommandError;
 use crate::config::{StormAction, WatchdogConfig};
 use crate::counters::DropReason;
 use crate::event::EventKind;
+use crate::switch::port::PrioritySet;
+use crate::switch::Switch;
 use crate::units::{Duration, Instant, PortId, Priority, PRIORITY_COUNT};
 
 /// Samples in one detection or restoration time, whichever is shorter.
@@ -18,19 +18,19 @@ const SAMPLES: u64 = 8;
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C)]
-pub(super) struct Storms {
+pub(in crate::switch) struct Storms {
     /// Priorities for which everything is dropped.
     dropping: PrioritySet,
     /// Priorities whose pause is ignored.
     forwarding: PrioritySet,
-    pub(super) config: Option<WatchdogConfig>,
+    pub(in crate::switch) config: Option<WatchdogConfig>,
     watches: [Watch; PRIORITY_COUNT],
 }
 
 /// When samples are taken.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
-pub(super) struct StormClock {
+pub(in crate::switch) struct StormClock {
     /// `None` while no port is watched.
     interval: Option<Duration>,
     last: Instant,
@@ -93,7 +93,7 @@ enum Change {
 }
 
 impl Storms {
-    pub(super) fn new(config: Option<WatchdogConfig>) -> Self {
+    pub(in crate::switch) fn new(config: Option<WatchdogConfig>) -> Self {
         Self {
             config,
             ..Self::default()
@@ -101,22 +101,22 @@ impl Storms {
     }
 
     /// True while what is for `priority` is dropped.
-    pub(super) fn drops(&self, priority: Priority) -> bool {
+    pub(in crate::switch) fn drops(&self, priority: Priority) -> bool {
         self.dropping.contains(priority)
     }
 
     /// True while the neighbour's pause of `priority` does not count.
-    pub(super) fn ignores_pause(&self, priority: Priority) -> bool {
+    pub(in crate::switch) fn ignores_pause(&self, priority: Priority) -> bool {
         self.forwarding.contains(priority)
     }
 
     /// True for a stall that was not called a storm.
-    pub(super) fn is_stalled(&self, priority: Priority) -> bool {
+    pub(in crate::switch) fn is_stalled(&self, priority: Priority) -> bool {
         self.watches[priority.index()].stage == Stage::Stalled
     }
 
     /// The action of the storm that lasts.
-    pub(super) fn action(&self, priority: Priority) -> Option<StormAction> {
+    pub(in crate::switch) fn action(&self, priority: Priority) -> Option<StormAction> {
         match self.watches[priority.index()].stage {
             Stage::Storm(storm) => Some(storm.action),
             Stage::Quiet | Stage::Stalled => None,
@@ -169,7 +169,7 @@ impl Watch {
 }
 
 impl StormClock {
-    pub(super) fn new<'a>(ports: impl Iterator<Item = &'a Storms>) -> Self {
+    pub(in crate::switch) fn new<'a>(ports: impl Iterator<Item = &'a Storms>) -> Self {
         Self {
             interval: interval(ports),
             last: Instant::ZERO,
@@ -191,13 +191,13 @@ fn interval<'a>(ports: impl Iterator<Item = &'a Storms>) -> Option<Duration> {
 
 impl Switch {
     /// When the next sample is due; `None` while there is nothing to sample.
-    pub(super) fn next_storm_sample(&self) -> Option<Instant> {
+    pub(in crate::switch) fn next_storm_sample(&self) -> Option<Instant> {
         self.storm_clock_runs().then_some(self.storm_clock.next)
     }
 
     /// A lossless egress begins to hold frames. To be called before it is counted.
     #[inline(always)]
-    pub(super) fn start_storm_clock(&mut self, now: Instant) {
+    pub(in crate::switch) fn start_storm_clock(&mut self, now: Instant) {
         if let Some(interval) = self.storm_clock.interval {
             if !self.storm_clock_runs() {
                 self.ready.timers = true;
@@ -209,7 +209,7 @@ impl Switch {
     }
 
     /// O(ports × lossless priorities) when due.
-    pub(super) fn sample_for_storms(&mut self, now: Instant) {
+    pub(in crate::switch) fn sample_for_storms(&mut self, now: Instant) {
         let Some(interval) = self.storm_clock.interval else {
             return;
         };
@@ -233,7 +233,7 @@ impl Switch {
     }
 
     /// [`Command::CallStorm`](crate::Command::CallStorm). O(frames that wait there) where they are dropped.
-    pub(super) fn call_storm(
+    pub(in crate::switch) fn call_storm(
         &mut self,
         now: Instant,
         egress: PortId,
@@ -274,7 +274,7 @@ impl Switch {
     }
 
     /// [`Command::SetWatchdog`](crate::Command::SetWatchdog). Other settings end what the old ones found.
-    pub(super) fn set_watchdog(
+    pub(in crate::switch) fn set_watchdog(
         &mut self,
         now: Instant,
         port: PortId,

@@ -1,10 +1,10 @@
 //! Aging: a frame that has waited for too long is dropped (Karol, Golestani and Lee, section V).
 
-use super::ages::Expired;
-use super::virtual_queues::Place;
-use super::Switch;
+use super::age_lists::Expired;
 use crate::counters::DropReason;
 use crate::frame::{Discarded, Frame};
+use crate::switch::virtual_queues::Place;
+use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId, Priority};
 
 impl Switch {
@@ -15,7 +15,12 @@ impl Switch {
     }
 
     /// A frame is admitted; `only` is the one port that it leaves by.
-    pub(super) fn note_age(&mut self, now: Instant, frame: &Frame, only: Option<PortId>) {
+    pub(in crate::switch) fn note_age(
+        &mut self,
+        now: Instant,
+        frame: &Frame,
+        only: Option<PortId>,
+    ) {
         if !self.ages.is_on() {
             return;
         }
@@ -25,7 +30,7 @@ impl Switch {
     }
 
     /// Drops what has become too old. O(1) for a frame, O(ports) for a flooded one.
-    pub(super) fn drop_aged(&mut self, now: Instant) {
+    pub(in crate::switch) fn drop_aged(&mut self, now: Instant) {
         for priority in Priority::ALL {
             while let Some(expired) = self.ages.take_expired(now, priority) {
                 self.discard(now, priority, &expired);

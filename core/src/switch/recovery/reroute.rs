@@ -4,18 +4,18 @@
 //! What is moved at once is a unit: the flows that share a pin, or a bucket. A unit goes to a member that
 //! will do for all of its recent flows, for a frame that would leave by the port it came in by is lost.
 
-use super::flows::FlowRecord;
-use super::forwarding::{FlowWay, GroupId};
-use super::hash::mix;
-use super::Switch;
 use crate::command::{CommandError, RerouteBy, RerouteSelection};
 use crate::event::EventKind;
 use crate::port_set::PortSet;
+use crate::switch::flows::FlowRecord;
+use crate::switch::forwarding::{FlowWay, GroupId};
+use crate::switch::hash::mix;
+use crate::switch::Switch;
 use crate::units::{Instant, MacAddress, PortId, Priority, PORT_COUNT_MAX};
 
 /// A recent flow that goes by the blocked egress now. Sorted, those of one unit stand together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Candidate {
+pub(in crate::switch) struct Candidate {
     unit: Unit,
     /// Its place in the table of flows.
     flow: u32,
@@ -37,7 +37,7 @@ struct Progress {
 }
 
 impl Switch {
-    pub(super) fn reroute(
+    pub(in crate::switch) fn reroute(
         &mut self,
         now: Instant,
         selection: RerouteSelection,

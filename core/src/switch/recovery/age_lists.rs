@@ -7,11 +7,11 @@ const NIL: u32 = u32::MAX;
 
 /// A frame that has become too old, and where it may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Expired {
-    pub(super) handle: FrameHandle,
-    pub(super) destination: MacAddress,
+pub(in crate::switch) struct Expired {
+    pub(in crate::switch) handle: FrameHandle,
+    pub(in crate::switch) destination: MacAddress,
     /// `None` for a flooded frame: at any port.
-    pub(super) egress: Option<PortId>,
+    pub(in crate::switch) egress: Option<PortId>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -35,14 +35,17 @@ struct List {
 /// One list for each priority, oldest frame first. All operations are O(1).
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
-pub(super) struct Ages {
+pub(in crate::switch) struct Ages {
     lists: [List; PRIORITY_COUNT],
     slots: Vec<Slot>,
 }
 
 impl Ages {
     /// No memory where no class has a limit.
-    pub(super) fn new(limits: [Option<Duration>; PRIORITY_COUNT], frame_count: usize) -> Self {
+    pub(in crate::switch) fn new(
+        limits: [Option<Duration>; PRIORITY_COUNT],
+        frame_count: usize,
+    ) -> Self {
         let any = limits.iter().any(Option::is_some);
         let slot = Slot {
             since: Instant::ZERO,
@@ -64,12 +67,12 @@ impl Ages {
 
     /// True when a class has a limit.
     #[inline]
-    pub(super) fn is_on(&self) -> bool {
+    pub(in crate::switch) fn is_on(&self) -> bool {
         !self.slots.is_empty()
     }
 
     /// A frame came in; does nothing for a class without a limit.
-    pub(super) fn enter(
+    pub(in crate::switch) fn enter(
         &mut self,
         now: Instant,
         priority: Priority,
@@ -102,7 +105,7 @@ impl Ages {
 
     /// A frame has left the switch, or is about to.
     #[inline(never)]
-    pub(super) fn leave(&mut self, handle: FrameHandle) {
+    pub(in crate::switch) fn leave(&mut self, handle: FrameHandle) {
         let Some(slot) = self.slots.get_mut(handle.index()) else {
             return;
         };
@@ -122,7 +125,7 @@ impl Ages {
     }
 
     /// When the next frame becomes too old. O(priorities).
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub(in crate::switch) fn next(&self) -> Option<Instant> {
         self.lists
             .iter()
             .filter_map(|list| Some(self.slots.get(list.oldest as usize)?.since + list.limit?))
@@ -130,7 +133,11 @@ impl Ages {
     }
 
     /// Takes one frame of `priority` that has waited for its limit or longer.
-    pub(super) fn take_expired(&mut self, now: Instant, priority: Priority) -> Option<Expired> {
+    pub(in crate::switch) fn take_expired(
+        &mut self,
+        now: Instant,
+        priority: Priority,
+    ) -> Option<Expired> {
         let list = &self.lists[priority.index()];
         let (limit, oldest) = (list.limit?, list.oldest);
         let slot = self.slots.get(oldest as usize)?;

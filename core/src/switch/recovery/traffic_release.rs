@@ -1,13 +1,13 @@
 //! The Loop Breaker's traffic release (CLCM paper, section 3.2.3): frames of the loop leave although the
 //! neighbour pauses them, a stated amount and no more.
 
-use super::Switch;
 use crate::command::CommandError;
 use crate::event::EventKind;
+use crate::switch::Switch;
 use crate::units::{Bytes, Duration, Instant, PortId, Priority};
 
 impl Switch {
-    pub(super) fn begin_traffic_release(
+    pub(in crate::switch) fn begin_traffic_release(
         &mut self,
         now: Instant,
         ingress: PortId,
@@ -29,7 +29,7 @@ impl Switch {
     /// Ends those of `port` that are complete, late, or not needed because the pause is over.
     #[cold]
     #[inline(never)]
-    pub(super) fn end_traffic_releases(&mut self, now: Instant, port: PortId) {
+    pub(in crate::switch) fn end_traffic_releases(&mut self, now: Instant, port: PortId) {
         let forced = self.ports[port.index()].forced;
         for priority in forced.iter() {
             let state = &self.ports[port.index()];
