@@ -1,21 +1,18 @@
 //! The switch's dataplane as a state machine.
 
 mod admission;
-#[cfg(feature = "testing")]
-mod digest;
-#[cfg(feature = "testing")]
-mod faults;
-mod flows;
 mod forwarding;
-mod gauges;
 mod hash;
 mod levels;
 mod link;
+mod observe;
 mod port;
 mod reconfigure;
 mod recovery;
 mod routes;
 mod schedule;
+#[cfg(feature = "testing")]
+mod testing;
 mod timers;
 mod virtual_queues;
 
@@ -23,9 +20,9 @@ use std::collections::VecDeque;
 
 use admission::Charges;
 use admission::PauseChange;
-use flows::Flows;
 use forwarding::Forwarding;
 use levels::LevelTable;
+use observe::Flows;
 use port::{Port, PrioritySet};
 use recovery::Ages;
 use recovery::StormClock;
@@ -42,9 +39,9 @@ use crate::random::SplitMix64;
 use crate::units::{Bytes, Instant, PortId, Priority, Quanta};
 use crate::wire::ControlFrame;
 
-pub use flows::{FlowRecord, HALVINGS, WAYS};
 pub use forwarding::{PinEntry, PinnedBy, RouteEntry};
-pub use gauges::{LevelEntry, LevelGauges, PriorityGauges};
+pub use observe::{FlowRecord, HALVINGS, WAYS};
+pub use observe::{LevelEntry, LevelGauges, PriorityGauges};
 
 /// Events that wait to be polled at most; more are counted in [`Switch::events_lost`].
 pub const EVENT_CAPACITY: usize = 1024;

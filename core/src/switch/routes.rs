@@ -1,6 +1,6 @@
 //! Routes and recent flows as the caller sees them.
 
-use super::flows::FlowKey;
+use super::observe::FlowKey;
 use super::{FlowRecord, PinEntry, RouteEntry, Switch};
 use crate::command::CommandError;
 use crate::event::{Event, EventKind};

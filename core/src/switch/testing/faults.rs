@@ -1,7 +1,7 @@
 //! What an explorer changes about a switch: faults on purpose, and reserves that leave buffers small.
 
-use super::Switch;
 use crate::config::{ConfigError, SwitchConfig};
+use crate::switch::Switch;
 use crate::testing::Faults;
 use crate::units::Bytes;
 
@@ -28,11 +28,11 @@ impl Switch {
         fits
     }
 
-    pub(super) fn forgets_refresh(&self) -> bool {
+    pub(in crate::switch) fn forgets_refresh(&self) -> bool {
         self.faults.no_refresh
     }
 
-    pub(super) fn extra_of_release(&self, extra: Bytes) -> Bytes {
+    pub(in crate::switch) fn extra_of_release(&self, extra: Bytes) -> Bytes {
         if self.faults.release_without_frame {
             Bytes::ZERO
         } else {

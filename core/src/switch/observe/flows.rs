@@ -6,8 +6,8 @@
 //! up to its traffic, and a flow with more than 1/[`WAYS`] of it is never the lightest. Weights are bytes
 //! that are halved [`HALVINGS`] times in an age, so that what was heavy long ago makes place.
 
-use super::hash::mix;
 use crate::config::FlowMonitorConfig;
+use crate::switch::hash::mix;
 use crate::units::{Bytes, Duration, Instant, MacAddress, PortId, Priority};
 
 /// Flows of one set: a flow with more than one part in so many of its set's traffic is known.
@@ -41,12 +41,12 @@ pub struct FlowRecord {
 
 /// What a frame says of its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FlowKey {
-    pub(super) ingress: PortId,
-    pub(super) egress: PortId,
-    pub(super) priority: Priority,
-    pub(super) destination: MacAddress,
-    pub(super) flow_hash: u32,
+pub(in crate::switch) struct FlowKey {
+    pub(in crate::switch) ingress: PortId,
+    pub(in crate::switch) egress: PortId,
+    pub(in crate::switch) priority: Priority,
+    pub(in crate::switch) destination: MacAddress,
+    pub(in crate::switch) flow_hash: u32,
 }
 
 /// One cache line: the usual frame touches no other of this table.
@@ -82,7 +82,7 @@ const UNUSED: Entry = Entry {
 /// The table.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
-pub(super) struct Flows {
+pub(in crate::switch) struct Flows {
     /// Sets one behind the other.
     entries: Vec<Entry>,
     age: Duration,
@@ -94,7 +94,7 @@ pub(super) struct Flows {
 }
 
 impl Flows {
-    pub(super) fn new(config: &FlowMonitorConfig) -> Self {
+    pub(in crate::switch) fn new(config: &FlowMonitorConfig) -> Self {
         let sets = match config.capacity {
             0 => 0,
             capacity => capacity.div_ceil(WAYS).next_power_of_two(),
@@ -111,18 +111,18 @@ impl Flows {
     }
 
     #[inline]
-    pub(super) fn is_on(&self) -> bool {
+    pub(in crate::switch) fn is_on(&self) -> bool {
         !self.entries.is_empty()
     }
 
     /// Flows that are recent still but had to make place for others.
-    pub(super) fn evictions(&self) -> u64 {
+    pub(in crate::switch) fn evictions(&self) -> u64 {
         self.evictions
     }
 
     /// A frame was admitted. O(1), and one cache line for a flow that is where its hash says.
     #[inline]
-    pub(super) fn note(&mut self, now: Instant, key: FlowKey, length: Bytes) {
+    pub(in crate::switch) fn note(&mut self, now: Instant, key: FlowKey, length: Bytes) {
         if now >= self.epoch_ends {
             self.begin_epoch(now);
         }
@@ -164,7 +164,7 @@ impl Flows {
 
     /// Flows of which a frame was seen within the age, in the order of the table. O(1) for each place in
     /// the table.
-    pub(super) fn iter(&self, now: Instant) -> impl Iterator<Item = FlowRecord> + '_ {
+    pub(in crate::switch) fn iter(&self, now: Instant) -> impl Iterator<Item = FlowRecord> + '_ {
         self.entries
             .iter()
             .filter(move |entry| entry.is_recent(now, self.age))
@@ -172,16 +172,16 @@ impl Flows {
     }
 
     /// Places in the table.
-    pub(super) fn capacity(&self) -> usize {
+    pub(in crate::switch) fn capacity(&self) -> usize {
         self.entries.len()
     }
 
-    pub(super) fn age(&self) -> Duration {
+    pub(in crate::switch) fn age(&self) -> Duration {
         self.age
     }
 
     /// The flow in one place of the table, if it is recent.
-    pub(super) fn get(&self, now: Instant, index: usize) -> Option<FlowRecord> {
+    pub(in crate::switch) fn get(&self, now: Instant, index: usize) -> Option<FlowRecord> {
         let entry = self.entries.get(index)?;
         entry.is_recent(now, self.age).then(|| entry.record())
     }

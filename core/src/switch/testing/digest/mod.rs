@@ -2,9 +2,9 @@
 
 mod setup;
 
-use super::port::{LevelState, Port};
-use super::{Detector, Switch};
 use crate::config::FeedbackCoding;
+use crate::switch::port::{LevelState, Port};
+use crate::switch::{Detector, Switch};
 use crate::testing::{Clock, Digest};
 use crate::units::{Bytes, Duration, PortId, Priority};
 

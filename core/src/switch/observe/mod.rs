@@ -1,0 +1,8 @@
+//! What the switch shows of itself and changes nothing: gauges, recent flows.
+
+mod flows;
+mod gauges;
+
+pub(in crate::switch) use flows::{FlowKey, Flows};
+pub use flows::{FlowRecord, HALVINGS, WAYS};
+pub use gauges::{LevelEntry, LevelGauges, PriorityGauges};
