@@ -2,14 +2,12 @@
 
 mod admission;
 mod forwarding;
-mod hash;
 mod levels;
 mod link;
 mod observe;
 mod port;
 mod reconfigure;
 mod recovery;
-mod routes;
 mod schedule;
 #[cfg(feature = "testing")]
 mod testing;

@@ -1,7 +1,7 @@
 //! Where a destination's static entry is found in O(1): a hash table beside the sorted list.
 
 use super::Way;
-use crate::switch::hash::spread;
+use crate::random::spread;
 use crate::units::PortId;
 
 /// No MAC address has so many bits.

@@ -39,7 +39,7 @@ impl LearntTable {
     }
 
     fn set_index(&self, address: u64) -> usize {
-        crate::switch::hash::mix(address) as usize & (self.sets.len().max(1) - 1)
+        crate::random::mix(address) as usize & (self.sets.len().max(1) - 1)
     }
 
     fn is_fresh(&self, now: Instant, entry: &Learnt) -> bool {

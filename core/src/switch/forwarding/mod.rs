@@ -8,6 +8,7 @@ mod groups;
 mod index;
 mod learnt;
 mod pins;
+mod routes;
 
 use crate::command::CommandError;
 use crate::config::{RouteConfig, SwitchConfig, BUCKETS_MAX};

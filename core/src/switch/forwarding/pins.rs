@@ -2,7 +2,7 @@
 
 use super::GroupId;
 use crate::command::CommandError;
-use crate::switch::hash::mix;
+use crate::random::mix;
 use crate::units::{Instant, PortId};
 
 /// Who pinned a flow.

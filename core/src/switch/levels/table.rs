@@ -2,7 +2,7 @@
 
 use crate::level::Level;
 use crate::port_set::PortSet;
-use crate::switch::hash::spread;
+use crate::random::spread;
 use crate::switch::LevelEntry;
 use crate::units::{Bytes, MacAddress, PortId, Priority, PRIORITY_COUNT};
 

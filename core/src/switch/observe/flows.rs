@@ -7,7 +7,9 @@
 //! that are halved [`HALVINGS`] times in an age, so that what was heavy long ago makes place.
 
 use crate::config::FlowMonitorConfig;
-use crate::switch::hash::mix;
+use crate::frame::Frame;
+use crate::random::mix;
+use crate::switch::Switch;
 use crate::units::{Bytes, Duration, Instant, MacAddress, PortId, Priority};
 
 /// Flows of one set: a flow with more than one part in so many of its set's traffic is known.
@@ -253,6 +255,43 @@ impl Entry {
             frames: self.frames,
             first_seen: self.first_seen,
             last_seen: self.last_seen,
+        }
+    }
+}
+
+impl Switch {
+    /// The flows of which the monitor has seen a frame within
+    /// [`FlowMonitorConfig::age`](crate::config::FlowMonitorConfig::age), in no particular order. Every
+    /// unicast frame that is admitted counts. O(its capacity) for all of them.
+    pub fn flows(&self, now: Instant) -> impl Iterator<Item = FlowRecord> + '_ {
+        self.flows.iter(now)
+    }
+
+    /// Recent flows that the monitor forgot because heavier ones needed their place.
+    pub fn flow_evictions(&self) -> u64 {
+        self.flows.evictions()
+    }
+
+    /// A frame is admitted; `only` is the one port that it leaves by.
+    pub(in crate::switch) fn note_flow(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        frame: &Frame,
+        only: Option<PortId>,
+    ) {
+        if !self.flows.is_on() || frame.destination.is_group() {
+            return;
+        }
+        if let Some(egress) = only {
+            let key = FlowKey {
+                ingress,
+                egress,
+                priority: frame.priority,
+                destination: frame.destination,
+                flow_hash: frame.flow_hash,
+            };
+            self.flows.note(now, key, frame.length);
         }
     }
 }

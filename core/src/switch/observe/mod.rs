@@ -3,6 +3,6 @@
 mod flows;
 mod gauges;
 
-pub(in crate::switch) use flows::{FlowKey, Flows};
+pub(in crate::switch) use flows::Flows;
 pub use flows::{FlowRecord, HALVINGS, WAYS};
 pub use gauges::{LevelEntry, LevelGauges, PriorityGauges};

@@ -7,8 +7,8 @@
 use crate::command::{CommandError, RerouteBy, RerouteSelection};
 use crate::event::EventKind;
 use crate::port_set::PortSet;
+use crate::random::mix;
 use crate::switch::forwarding::{FlowWay, GroupId};
-use crate::switch::hash::mix;
 use crate::switch::observe::FlowRecord;
 use crate::switch::Switch;
 use crate::units::{Instant, MacAddress, PortId, Priority, PORT_COUNT_MAX};

@@ -4,7 +4,7 @@ use super::backlog::Backlog;
 use super::fifo::Fifo;
 use super::turns::{Turn, Turner, NIL};
 use crate::level::Level;
-use crate::switch::hash::mix;
+use crate::random::mix;
 
 /// The frames of one (egress, priority, ingress, destination). It exists only while it holds a frame.
 #[derive(Clone, Copy, Debug)]

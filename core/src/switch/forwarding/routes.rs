@@ -1,0 +1,53 @@
+//! Routes and pins as the caller sees and sets them.
+
+use super::{PinEntry, RouteEntry};
+use crate::command::CommandError;
+use crate::event::{Event, EventKind};
+use crate::port_set::PortSet;
+use crate::switch::Switch;
+use crate::units::{Instant, MacAddress};
+
+impl Switch {
+    /// The static forwarding entries in the order of their addresses. O(1) for each that is taken.
+    pub fn routes(&self) -> impl Iterator<Item = RouteEntry<'_>> {
+        self.forwarding.routes()
+    }
+
+    /// Static forwarding entries.
+    pub fn route_count(&self) -> usize {
+        self.forwarding.route_count()
+    }
+
+    /// The flow pins, in no particular order. O(their capacity) for all of them.
+    pub fn pins(&self) -> impl Iterator<Item = PinEntry> + '_ {
+        self.forwarding.pins()
+    }
+
+    /// Flow pins.
+    pub fn pin_count(&self) -> usize {
+        self.forwarding.pin_count()
+    }
+
+    pub(in crate::switch) fn set_route(
+        &mut self,
+        now: Instant,
+        destination: MacAddress,
+        members: PortSet,
+        buckets: u16,
+    ) -> Result<(), CommandError> {
+        for port in members.iter() {
+            self.port_mut(port)?;
+        }
+        self.forwarding.set_route(destination, members, buckets)?;
+        self.note_ways_changed(now);
+        Ok(())
+    }
+
+    /// Tells who may have given up for want of another way that there may be one. A change of many routes is told once.
+    pub(in crate::switch) fn note_ways_changed(&mut self, now: Instant) {
+        let told = |event: &Event| event.kind == EventKind::WaysChanged;
+        if self.detector.suspected > 0 && !self.events.back().is_some_and(told) {
+            self.push_event(now, EventKind::WaysChanged);
+        }
+    }
+}
