@@ -24,6 +24,7 @@ pub mod frame;
 pub mod level;
 pub mod metric;
 pub mod port_set;
+mod priority_set;
 pub mod random;
 pub mod switch;
 #[cfg(feature = "testing")]

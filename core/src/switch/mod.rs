@@ -16,12 +16,13 @@ mod virtual_queues;
 
 use std::collections::VecDeque;
 
+use crate::priority_set::PrioritySet;
 use admission::Charges;
 use admission::PauseChange;
 use forwarding::Forwarding;
 use levels::LevelTable;
 use observe::Flows;
-use port::{Port, PrioritySet};
+use port::Port;
 use recovery::Ages;
 use recovery::StormClock;
 use schedule::Ready;

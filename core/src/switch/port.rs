@@ -16,50 +16,13 @@ use super::virtual_queues::Gate;
 use crate::config::{ClassMode, FeedbackCoding, Neighbour, PortConfig, PortRole, SwitchConfig};
 use crate::counters::PortCounters;
 use crate::level::Level;
+use crate::priority_set::PrioritySet;
 use crate::units::{Bytes, Instant, Priority, PRIORITY_COUNT};
 use crate::wire::clcm::Clcm;
 use crate::wire::echo::Echo;
 
 /// CLCM messages that wait for one port's transmitter at most.
 pub(super) const CONTROL_QUEUE_CAPACITY: usize = 16;
-
-/// A set of priorities as a bitmap.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct PrioritySet(pub(super) u8);
-
-impl PrioritySet {
-    pub(super) fn insert(&mut self, priority: Priority) {
-        self.0 |= 1 << priority.get();
-    }
-
-    pub(super) fn remove(&mut self, priority: Priority) {
-        self.0 &= !(1 << priority.get());
-    }
-
-    pub(super) fn contains(self, priority: Priority) -> bool {
-        self.0 & (1 << priority.get()) != 0
-    }
-
-    pub(super) fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// The only one in the set.
-    #[inline]
-    pub(super) fn single(self) -> Option<Priority> {
-        let only = self.0 != 0 && self.0 & (self.0 - 1) == 0;
-        only.then(|| Priority::from_low_bits(self.0.trailing_zeros() as u8))
-    }
-
-    pub(super) fn iter(self) -> impl Iterator<Item = Priority> {
-        let mut rest = self.0;
-        core::iter::from_fn(move || {
-            let priority = *Priority::ALL.get(rest.trailing_zeros() as usize)?;
-            rest &= rest - 1;
-            Some(priority)
-        })
-    }
-}
 
 /// State of one port. What every frame reads comes first, so that it lies in few cache lines; what frames of
 /// one priority need beside that lies in lines of that priority.

@@ -3,7 +3,7 @@
 use crate::config::{MarkAt, SwitchConfig};
 use crate::frame::FrameHandle;
 use crate::port_set::PortSet;
-use crate::switch::port::PrioritySet;
+use crate::priority_set::PrioritySet;
 use crate::switch::Switch;
 use crate::units::{PortId, Priority};
 

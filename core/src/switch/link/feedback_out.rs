@@ -3,8 +3,9 @@
 use crate::command::CommandError;
 use crate::config::{FeedbackCoding, Neighbour};
 use crate::level::Level;
+use crate::priority_set::PrioritySet;
 use crate::switch::levels::{GrantsGiven, Manner};
-use crate::switch::port::{Port, PrioritySet};
+use crate::switch::port::Port;
 use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority, Quanta, PRIORITY_COUNT};
 use crate::wire::mac_control::MacControl;
