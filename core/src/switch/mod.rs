@@ -24,7 +24,7 @@ use levels::LevelTable;
 use observe::Flows;
 use port::Port;
 use recovery::Ages;
-use recovery::StormClock;
+use recovery::{Detector, StormClock};
 use schedule::Ready;
 use virtual_queues::{Gate, VirtualQueues};
 
@@ -47,9 +47,6 @@ pub const EVENT_CAPACITY: usize = 1024;
 
 /// Room among them that is kept from events which come in great numbers at once.
 const EVENT_RESERVE: usize = 128;
-
-/// Samples of the deadlock detector in one detection time.
-const SAMPLES_PER_DETECT: u64 = 8;
 
 /// Something to send.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -130,18 +127,6 @@ pub struct Switch {
     faults: crate::testing::Faults,
 }
 
-/// When the ports are sampled for deadlocks.
-#[derive(Debug)]
-#[cfg_attr(feature = "testing", derive(Clone))]
-struct Detector {
-    /// Lossless (egress, priority) pairs with frames.
-    backlogged: usize,
-    /// (egress, priority) pairs that are suspected.
-    suspected: usize,
-    last: Instant,
-    next: Instant,
-}
-
 impl Switch {
     /// A switch with empty buffers and all links up.
     ///
@@ -205,12 +190,7 @@ impl Switch {
             marks_arrivals,
             marks_departures,
             random: SplitMix64::new(config.seed),
-            detector: Detector {
-                backlogged: 0,
-                suspected: 0,
-                last: Instant::ZERO,
-                next: Instant::FAR_FUTURE,
-            },
+            detector: Detector::new(),
             draining: false,
             #[cfg(feature = "testing")]
             faults: crate::testing::Faults::default(),
@@ -343,11 +323,6 @@ impl Switch {
         self.charges.held()
     }
 
-    /// (egress, priority) pairs that are suspected of a deadlock now.
-    pub fn suspected_count(&self) -> usize {
-        self.detector.suspected
-    }
-
     /// A port's counters.
     ///
     /// # Panics
@@ -441,66 +416,6 @@ impl Switch {
         self.ports
             .get_mut(port.index())
             .ok_or(CommandError::NoSuchPort(port))
-    }
-
-    /// Only what can deadlock can be released. A class with Levels is by [`check_loan`](Self::check_loan).
-    fn check_releasable(&self, priority: Priority) -> Result<(), CommandError> {
-        if !self.lossless.contains(priority) {
-            return Err(CommandError::NotLossless(priority));
-        }
-        if self.with_levels.contains(priority) {
-            return Err(CommandError::HasLevels(priority));
-        }
-        Ok(())
-    }
-
-    fn release(
-        &mut self,
-        now: Instant,
-        ingress: PortId,
-        egress: PortId,
-        priority: Priority,
-        [exclusive_until, until]: [Instant; 2],
-        extra: Bytes,
-    ) -> Result<(), CommandError> {
-        self.port_mut(ingress)?;
-        self.port_mut(egress)?;
-        if self.with_levels.contains(priority) {
-            self.check_loan(ingress, priority)?;
-        } else {
-            self.check_releasable(priority)?;
-        }
-        let past = self.port_mut(egress)?.egress[priority.index()].make_way(ingress);
-        self.tell_release_ended(now, egress, priority, past);
-        let out = self.port_mut(egress)?;
-        let is_new = out.egress[priority.index()]
-            .install_release(ingress, exclusive_until, until)
-            .map_err(|holder| CommandError::ReleaseConflict {
-                egress,
-                priority,
-                holder,
-            })?;
-        if is_new {
-            out.counters.priority[priority.index()].releases += 1;
-            self.push_event(
-                now,
-                EventKind::ReleaseStarted {
-                    ingress,
-                    egress,
-                    priority,
-                },
-            );
-        }
-        self.lend_level(ingress, priority, exclusive_until);
-        let extra = extra
-            .max(self.config.frame_length_max)
-            .round_up_to(self.config.cell);
-        #[cfg(feature = "testing")]
-        let extra = self.extra_of_release(extra);
-        let change =
-            self.ports[ingress.index()].ingress[priority.index()].raise(extra, exclusive_until);
-        self.note_pause_change(ingress, priority, change);
-        Ok(())
     }
 
     /// Holds every neighbour. What they had under way is still admitted (the headroom is there for

@@ -3,8 +3,8 @@
 use super::admission::BufferMode;
 use super::{admission, Switch};
 use crate::command::CommandError;
-use crate::config::{ClassConfig, DetectorConfig, MarkAt};
-use crate::units::{Instant, PortId, Priority};
+use crate::config::{ClassConfig, MarkAt};
+use crate::units::{PortId, Priority};
 
 impl Switch {
     /// [`Command::SetClass`](crate::Command::SetClass).
@@ -35,31 +35,6 @@ impl Switch {
         self.marks_arrivals = admission::classes_that_mark(&self.config, MarkAt::Arrival);
         self.marks_departures = admission::classes_that_mark(&self.config, MarkAt::Departure);
         self.settle_observation();
-        Ok(())
-    }
-
-    /// [`Command::SetDetector`](crate::Command::SetDetector).
-    pub(super) fn set_detector(
-        &mut self,
-        now: Instant,
-        detector: Option<DetectorConfig>,
-    ) -> Result<(), CommandError> {
-        if detector.is_some_and(|detector| detector.detect.is_zero()) {
-            return Err(CommandError::ZeroDetect);
-        }
-        for index in 0..self.ports.len() {
-            let Some(egress) = PortId::from_index(index) else {
-                break;
-            };
-            for priority in self.lossless.iter() {
-                let change = self.ports[index].egress[priority.index()].watch_anew(now);
-                self.note_watch_change(now, egress, priority, change);
-            }
-        }
-        self.config.detector = detector;
-        self.detector.last = now;
-        self.detector.next = now + self.sample_interval();
-        self.ready.timers = true;
         Ok(())
     }
 

@@ -4,7 +4,7 @@ mod setup;
 
 use crate::config::FeedbackCoding;
 use crate::switch::port::{LevelState, Port};
-use crate::switch::{Detector, Switch};
+use crate::switch::Switch;
 use crate::testing::{Clock, Digest};
 use crate::units::{Bytes, Duration, PortId, Priority};
 
@@ -112,21 +112,6 @@ impl Switch {
             sent.digest(digest);
             budget.digest(digest);
             told.digest(digest);
-        }
-    }
-
-    fn digest_detector(&self, digest: &mut Digest) {
-        let Detector {
-            backlogged,
-            suspected,
-            last,
-            next,
-        } = &self.detector;
-        digest.word(*backlogged as u64);
-        digest.word(*suspected as u64);
-        if self.config.detector.is_some() && (*backlogged > 0 || *suspected > 0) {
-            digest.due(*next);
-            digest.past(*last, self.sample_interval().saturating_mul(2));
         }
     }
 }

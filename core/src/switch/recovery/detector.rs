@@ -1,0 +1,189 @@
+//! The deadlock detector: which egress holds frames and has sent none for too long. Samples find it.
+
+use crate::command::CommandError;
+use crate::config::DetectorConfig;
+use crate::event::EventKind;
+use crate::switch::schedule::WatchChange;
+use crate::switch::Switch;
+use crate::units::{Duration, Instant, PortId, Priority};
+
+/// Samples of the deadlock detector in one detection time.
+const SAMPLES_PER_DETECT: u64 = 8;
+
+/// When the ports are sampled for deadlocks.
+#[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
+pub(in crate::switch) struct Detector {
+    /// Lossless (egress, priority) pairs with frames.
+    pub(super) backlogged: usize,
+    /// (egress, priority) pairs that are suspected.
+    suspected: usize,
+    last: Instant,
+    next: Instant,
+}
+
+impl Detector {
+    /// Nothing waits.
+    pub(in crate::switch) fn new() -> Self {
+        Self {
+            backlogged: 0,
+            suspected: 0,
+            last: Instant::ZERO,
+            next: Instant::FAR_FUTURE,
+        }
+    }
+}
+
+impl Switch {
+    /// (egress, priority) pairs that are suspected of a deadlock now.
+    pub fn suspected_count(&self) -> usize {
+        self.detector.suspected
+    }
+
+    /// When the next sample is due; `None` while there is nothing to sample.
+    pub(in crate::switch) fn next_deadlock_sample(&self) -> Option<Instant> {
+        self.detector_runs().then_some(self.detector.next)
+    }
+
+    /// A lossless egress has begun to hold frames: the detector has something to watch.
+    #[inline(always)]
+    pub(in crate::switch) fn note_backlog(&mut self, now: Instant) {
+        self.start_storm_clock(now);
+        if self.detector.backlogged == 0 {
+            self.ready.timers = true;
+        }
+        if self.detector.backlogged == 0 && self.detector.suspected == 0 {
+            self.detector.last = now;
+            self.detector.next = now + self.sample_interval();
+        }
+        self.detector.backlogged += 1;
+    }
+
+    /// An egress has sent or dropped its last frame.
+    pub(in crate::switch) fn note_empty(&mut self, egress: PortId, priority: Priority) {
+        self.ports[egress.index()].waiting.remove(priority);
+        self.note_no_backlog(priority);
+    }
+
+    /// What [`note_backlog`](Self::note_backlog) began is over.
+    #[inline]
+    pub(in crate::switch) fn note_no_backlog(&mut self, priority: Priority) {
+        if self.lossless.contains(priority) {
+            self.detector.backlogged -= 1;
+        }
+    }
+
+    fn detector_runs(&self) -> bool {
+        self.config.detector.is_some()
+            && (self.detector.backlogged > 0 || self.detector.suspected > 0)
+    }
+
+    fn sample_interval(&self) -> Duration {
+        self.config.detector.map_or(Duration::ZERO, |detector| {
+            detector
+                .detect
+                .divided_by(SAMPLES_PER_DETECT)
+                .max(Duration::from_nanos(1))
+        })
+    }
+
+    pub(in crate::switch) fn sample_for_deadlocks(&mut self, now: Instant) {
+        let Some(detector) = self.config.detector else {
+            return;
+        };
+        if !self.detector_runs() || self.detector.next > now {
+            return;
+        }
+        let interval = self.sample_interval();
+        // A sampler that was held up must not take its own delay for the egress's.
+        let elapsed = now
+            .saturating_since(self.detector.last)
+            .min(interval.saturating_mul(2));
+        self.detector.last = now;
+        self.detector.next = now + interval;
+        for index in 0..self.ports.len() {
+            let Some(egress) = PortId::from_index(index) else {
+                return;
+            };
+            for priority in self.lossless.iter() {
+                let change = self.ports[index].egress[priority.index()].sample(
+                    now,
+                    elapsed,
+                    detector.detect,
+                );
+                self.note_watch_change(now, egress, priority, change);
+            }
+        }
+    }
+
+    fn note_watch_change(
+        &mut self,
+        now: Instant,
+        egress: PortId,
+        priority: Priority,
+        change: WatchChange,
+    ) {
+        let kind = match change {
+            WatchChange::None => return,
+            WatchChange::Suspected { idle } => {
+                self.detector.suspected += 1;
+                let alternatives_from = self.alternatives_from(now, egress, priority);
+                let state = &mut self.ports[egress.index()];
+                state.counters.priority[priority.index()].suspicions += 1;
+                let paused = state.pause_received.is_paused(now, priority);
+                let waiting = &state.egress[priority.index()];
+                let may_leave = self
+                    .queues
+                    .may_leave(egress, priority, state.gate(priority));
+                let has_levels = state.levels[priority.index()].is_some();
+                EventKind::Suspected {
+                    egress,
+                    priority,
+                    reason: waiting.reason(paused, has_levels, may_leave),
+                    queued: waiting.backlog(),
+                    idle,
+                    alternatives: !alternatives_from.is_empty(),
+                    alternatives_from,
+                }
+            }
+            WatchChange::Ended { lasted } => {
+                self.detector.suspected -= 1;
+                EventKind::SuspicionEnded {
+                    egress,
+                    priority,
+                    lasted,
+                }
+            }
+        };
+        self.push_event(now, kind);
+    }
+
+    /// [`Command::SetDetector`](crate::Command::SetDetector).
+    pub(in crate::switch) fn set_detector(
+        &mut self,
+        now: Instant,
+        detector: Option<DetectorConfig>,
+    ) -> Result<(), CommandError> {
+        if detector.is_some_and(|detector| detector.detect.is_zero()) {
+            return Err(CommandError::ZeroDetect);
+        }
+        for index in 0..self.ports.len() {
+            let Some(egress) = PortId::from_index(index) else {
+                break;
+            };
+            for priority in self.lossless.iter() {
+                let change = self.ports[index].egress[priority.index()].watch_anew(now);
+                self.note_watch_change(now, egress, priority, change);
+            }
+        }
+        self.config.detector = detector;
+        self.detector.last = now;
+        self.detector.next = now + self.sample_interval();
+        self.ready.timers = true;
+        Ok(())
+    }
+}
+
+#[cfg(feature = "testing")]
+#[path = "digest/detector.rs"]
+mod digest;
