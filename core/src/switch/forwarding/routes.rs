@@ -46,7 +46,7 @@ impl Switch {
     /// Tells who may have given up for want of another way that there may be one. A change of many routes is told once.
     pub(in crate::switch) fn note_ways_changed(&mut self, now: Instant) {
         let told = |event: &Event| event.kind == EventKind::WaysChanged;
-        if self.suspected_count() > 0 && !self.events.back().is_some_and(told) {
+        if self.suspected_count() > 0 && !self.events.last().is_some_and(told) {
             self.push_event(now, EventKind::WaysChanged);
         }
     }

@@ -7,12 +7,11 @@ use crate::config::{FeedbackCoding, Neighbour, PortRole};
 use crate::counters::DropReason;
 use crate::event::EventKind;
 use crate::frame::Frame;
-use crate::level::{Level, LEVEL_MAX};
+use crate::level::Level;
 use crate::port_set::PortSet;
 use crate::switch::admission::Egresses;
-use crate::switch::link::EchoState;
 use crate::switch::virtual_queues::Place;
-use crate::switch::{LevelGauges, Switch};
+use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId, Priority, Quanta};
 
 /// What a frame that is to be admitted does to its destination's Level.
@@ -323,37 +322,6 @@ impl Switch {
                 }
             }
         }
-    }
-
-    /// Protocol P on one link, for people.
-    pub(in crate::switch) fn level_gauges(
-        &self,
-        port: PortId,
-        priority: Priority,
-    ) -> Option<LevelGauges> {
-        let state = self.ports.get(port.index())?;
-        let level = state.levels[priority.index()].as_ref()?;
-        let mut m = [Bytes::ZERO; LEVEL_MAX];
-        for (m, from) in m.iter_mut().zip(level.budget.m()) {
-            *m = from;
-        }
-        let waiting = self.queues.waiting(port, priority, state.gate(priority));
-        Some(LevelGauges {
-            depth: level.budget.depth(),
-            m,
-            feedback_sent: match state.coding {
-                FeedbackCoding::Pause => state.link_sent.told().min(level.budget.depth()),
-                _ => level.sent.told(),
-            },
-            reserve: level.budget.reserve(),
-            round_trip: self.config.ports[port.index()].round_trip,
-            round_trip_measured: state.echo.as_ref().and_then(EchoState::round_trip),
-            feedback_received: level.received.feedback(),
-            eligible: waiting.eligible.bytes,
-            eligible_frames: waiting.eligible.frames,
-            held: waiting.held.bytes,
-            held_frames: waiting.held.frames,
-        })
     }
 
     #[inline(never)]

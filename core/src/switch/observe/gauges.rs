@@ -1,8 +1,10 @@
 //! What one (port, priority) looks like at one moment.
 
-use crate::config::StormAction;
+use crate::config::{FeedbackCoding, Neighbour, StormAction, WatchdogConfig};
 use crate::level::{Level, LEVEL_MAX};
-use crate::units::{Bytes, Duration, MacAddress, PortId, Priority};
+use crate::switch::link::EchoState;
+use crate::switch::Switch;
+use crate::units::{Bytes, Duration, Instant, MacAddress, PortId, Priority};
 
 /// State of one (port, priority), read by [`Switch::gauges`](crate::Switch::gauges).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,4 +84,99 @@ pub struct LevelEntry {
     pub level: Level,
     /// What they charge, in whole cells.
     pub buffered: Bytes,
+}
+
+impl Switch {
+    /// The state of one (port, priority) at `now`; all zero for a port that does not exist.
+    pub fn gauges(&self, now: Instant, port: PortId, priority: Priority) -> PriorityGauges {
+        let index = port;
+        let Some(port) = self.ports.get(port.index()) else {
+            return PriorityGauges::default();
+        };
+        let ingress = &port.ingress[priority.index()];
+        let egress = &port.egress[priority.index()];
+        let (xoff, xon) = ingress.thresholds();
+        PriorityGauges {
+            ingress: ingress.occupancy(),
+            ingress_max: ingress.occupancy_max(),
+            egress: egress.backlog(),
+            egress_max: egress.backlog_max(),
+            egress_frames: egress.frame_count(),
+            xoff,
+            xon,
+            headroom_used_max: ingress.headroom_used_max(),
+            pausing: ingress.is_pausing(),
+            paused: port.pause_received.is_paused(now, priority),
+            paused_total: port.pause_received.paused_total(now, priority),
+            suspected: egress.is_suspected(),
+            release_ingress: egress.release_ingress(),
+            stalled: port.storms.is_stalled(priority),
+            storm: port.storms.action(priority),
+            vl_stalled: port.heads[priority.index()].is_stalled(),
+            levels: self.level_gauges(index, priority),
+        }
+    }
+
+    /// What the ingress buffer of (`port`, `priority`) is charged, and what waits for its egress: the part of
+    /// [`gauges`](Self::gauges) that is cheap. Zero for a port that does not exist. O(1).
+    pub fn occupancy(&self, port: PortId, priority: Priority) -> (Bytes, Bytes) {
+        self.ports
+            .get(port.index())
+            .map_or_else(Default::default, |port| {
+                let ingress = &port.ingress[priority.index()];
+                (ingress.occupancy(), port.egress[priority.index()].backlog())
+            })
+    }
+
+    /// The Level Table, those destinations first that have been in it longest.
+    /// O(ports) for each that is taken.
+    pub fn level_table(&self) -> impl Iterator<Item = LevelEntry> + '_ {
+        self.levels.iter()
+    }
+
+    /// Destinations in the Level Table.
+    pub fn level_table_len(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// How `port` is watched for PFC storms; `None` also for a port that does not exist.
+    pub fn watchdog(&self, port: PortId) -> Option<WatchdogConfig> {
+        self.ports.get(port.index())?.storms.config
+    }
+
+    /// How the switch on the other side of `port` is spoken to.
+    ///
+    /// # Panics
+    ///
+    /// When the configuration has no such port.
+    pub fn neighbour(&self, port: PortId) -> Neighbour {
+        self.ports[port.index()].neighbour
+    }
+
+    /// Protocol P on one link, for people.
+    fn level_gauges(&self, port: PortId, priority: Priority) -> Option<LevelGauges> {
+        let state = self.ports.get(port.index())?;
+        let level = state.levels[priority.index()].as_ref()?;
+        let mut m = [Bytes::ZERO; LEVEL_MAX];
+        for (m, from) in m.iter_mut().zip(level.budget.m()) {
+            *m = from;
+        }
+        let waiting = self.queues.waiting(port, priority, state.gate(priority));
+        Some(LevelGauges {
+            depth: level.budget.depth(),
+            m,
+            feedback_sent: match state.coding {
+                FeedbackCoding::Pause => state.link_sent.told().min(level.budget.depth()),
+                _ => level.sent.told(),
+            },
+            reserve: level.budget.reserve(),
+            round_trip: self.config.ports[port.index()].round_trip,
+            round_trip_measured: state.echo.as_ref().and_then(EchoState::round_trip),
+            feedback_received: level.received.feedback(),
+            eligible: waiting.eligible.bytes,
+            eligible_frames: waiting.eligible.frames,
+            held: waiting.held.bytes,
+            held_frames: waiting.held.frames,
+        })
+    }
 }

@@ -9,7 +9,8 @@ use crate::config::{ClassMode, LifetimeConfig};
 use crate::counters::DropReason;
 use crate::event::EventKind;
 use crate::frame::Discarded;
-use crate::switch::{Gate, Switch};
+use crate::switch::virtual_queues::Gate;
+use crate::switch::Switch;
 use crate::units::{Bytes, Duration, Instant, PortId, Priority};
 
 /// A timeout that comes late by this part of the limit says that the switch itself stood still, and may
@@ -159,30 +160,6 @@ impl Switch {
             });
         }
         true
-    }
-
-    /// [`Command::DeviceGone`](crate::Command::DeviceGone). O(1) for each frame that waits.
-    pub(in crate::switch) fn give_up_port(
-        &mut self,
-        now: Instant,
-        port: PortId,
-    ) -> Result<(), crate::CommandError> {
-        let state = self.port_mut(port)?;
-        state.up = false;
-        state.gone = true;
-        for priority in Priority::ALL {
-            while self.drop_head(now, port, priority, DropReason::PortDown) {}
-        }
-        Ok(())
-    }
-
-    /// [`Command::GiveUpAll`](crate::Command::GiveUpAll).
-    pub(in crate::switch) fn give_up_all(&mut self, now: Instant) {
-        for port in (0..self.ports.len()).filter_map(PortId::from_index) {
-            for priority in Priority::ALL {
-                while self.drop_head(now, port, priority, DropReason::Draining) {}
-            }
-        }
     }
 
     /// Classes of mode `pfc` have one, and of those with Levels what has come further than D links.

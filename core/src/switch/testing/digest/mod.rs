@@ -63,7 +63,7 @@ impl Switch {
             let is_empty = |port: &Port| port.ingress[priority.index()].occupancy() == Bytes::ZERO;
             !self.lossless.contains(priority) && !self.ports.iter().all(is_empty)
         });
-        let pending = !self.events.is_empty() || !self.discarded.is_empty();
+        let pending = self.events.last().is_some() || !self.discarded.is_empty();
         !(self.observes_arrivals || self.draining || pending || lossy || under_way)
             && self.marks_departures.is_empty()
             && setup::is_plain(&self.config)

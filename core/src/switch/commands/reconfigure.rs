@@ -1,14 +1,14 @@
 //! Changing what a running switch was configured with.
 
-use super::admission::BufferMode;
-use super::{admission, Switch};
 use crate::command::CommandError;
 use crate::config::{ClassConfig, MarkAt};
+use crate::switch::admission::{self, BufferMode};
+use crate::switch::Switch;
 use crate::units::{PortId, Priority};
 
 impl Switch {
     /// [`Command::SetClass`](crate::Command::SetClass).
-    pub(super) fn set_class(
+    pub(in crate::switch) fn set_class(
         &mut self,
         priority: Priority,
         class: ClassConfig,

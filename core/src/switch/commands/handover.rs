@@ -1,0 +1,65 @@
+//! One switch ends and another takes its place: it drains or gives up what waits, and the next one assumes the worst.
+
+use crate::command::CommandError;
+use crate::counters::DropReason;
+use crate::switch::Switch;
+use crate::units::{Instant, PortId, Priority, Quanta};
+
+impl Switch {
+    /// Holds every neighbour. What they had under way is still admitted (the headroom is there for
+    /// it), so that a lossless class loses nothing by a shutdown that has time to drain.
+    pub(in crate::switch) fn drain(&mut self) {
+        self.draining = true;
+        for index in 0..self.ports.len() {
+            let Some(port) = PortId::from_index(index) else {
+                return;
+            };
+            for priority in self.lossless.iter() {
+                let change = self.ports[index].ingress[priority.index()].close();
+                self.note_pause_change(port, priority, change);
+            }
+        }
+        self.close_levels();
+    }
+
+    /// The longest time that a pause can say, since a neighbour that goes on holding tells it again before that is over; and
+    /// for Levels what lets nothing out, which ends with the neighbour's next Feedback, or as any that is not refreshed.
+    pub(in crate::switch) fn assume_paused(&mut self, now: Instant) {
+        let refresh = self.config.feedback_refresh;
+        for state in &mut self.ports {
+            for priority in self.lossless.iter() {
+                let pause = &mut state.pause_received;
+                pause.receive_pfc(now, priority, Quanta::MAX);
+                if let Some(level) = &mut state.levels[priority.index()] {
+                    if level.obeys {
+                        level.received.receive(now, level.budget.depth(), refresh);
+                    }
+                }
+            }
+        }
+    }
+
+    /// [`Command::DeviceGone`](crate::Command::DeviceGone). O(1) for each frame that waits.
+    pub(in crate::switch) fn give_up_port(
+        &mut self,
+        now: Instant,
+        port: PortId,
+    ) -> Result<(), CommandError> {
+        let state = self.port_mut(port)?;
+        state.up = false;
+        state.gone = true;
+        for priority in Priority::ALL {
+            while self.drop_head(now, port, priority, DropReason::PortDown) {}
+        }
+        Ok(())
+    }
+
+    /// [`Command::GiveUpAll`](crate::Command::GiveUpAll).
+    pub(in crate::switch) fn give_up_all(&mut self, now: Instant) {
+        for port in (0..self.ports.len()).filter_map(PortId::from_index) {
+            for priority in Priority::ALL {
+                while self.drop_head(now, port, priority, DropReason::Draining) {}
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What the control plane asks of the switch: each command goes to the room that it is for. A command that is refused
+//! has changed nothing.
+
+mod handover;
+mod reconfigure;
+
+use super::port::{Port, CONTROL_QUEUE_CAPACITY};
+use super::Switch;
+use crate::command::{Command, CommandError};
+use crate::units::{Instant, PortId};
+
+impl Switch {
+    /// Does what the control plane asks.
+    ///
+    /// # Errors
+    ///
+    /// Says why the command was refused; the switch is then as it was.
+    pub fn apply(&mut self, now: Instant, command: Command) -> Result<(), CommandError> {
+        self.ready.note_all();
+        match command {
+            Command::SendClcm { port, message } => {
+                let state = self.port_mut(port)?;
+                if state.clcm_queue.len() >= CONTROL_QUEUE_CAPACITY {
+                    state.counters.control_overflow += 1;
+                    return Err(CommandError::ControlQueueFull(port));
+                }
+                state.clcm_queue.push_back(message);
+                Ok(())
+            }
+            Command::Release {
+                ingress,
+                egress,
+                priority,
+                period,
+                preference,
+                extra,
+            } => {
+                let exclusive_until = now + period;
+                let until = exclusive_until + preference;
+                self.release(
+                    now,
+                    ingress,
+                    egress,
+                    priority,
+                    [exclusive_until, until],
+                    extra,
+                )
+            }
+            Command::TrafficRelease {
+                ingress,
+                egress,
+                priority,
+                amount,
+                period,
+            } => self.begin_traffic_release(now, ingress, egress, priority, amount, period),
+            Command::SetLink { port, up } => {
+                if self.port_mut(port)?.set_link(up) {
+                    self.note_ways_changed(now);
+                }
+                Ok(())
+            }
+            Command::DeviceGone { port } => self.give_up_port(now, port),
+            Command::SetNeighbour { port, neighbour } => self.set_neighbour(port, neighbour),
+            Command::SetFeedback { port, coding } => self.set_feedback(port, coding),
+            Command::SetRoute {
+                destination,
+                members,
+                buckets,
+            } => self.set_route(now, destination, members, buckets),
+            Command::RemoveRoute { destination } => self.forwarding.remove_route(destination),
+            Command::MoveBucket {
+                destination,
+                bucket,
+                to,
+            } => self.forwarding.move_bucket(destination, bucket, to),
+            Command::PinFlow {
+                destination,
+                flow_hash,
+                port,
+            } => self.forwarding.pin(now, destination, flow_hash, port),
+            Command::UnpinFlow {
+                destination,
+                flow_hash,
+            } => self.forwarding.unpin(destination, flow_hash),
+            Command::Reroute {
+                selection,
+                egress,
+                priority,
+                by,
+            } => self.reroute(now, selection, egress, priority, by),
+            Command::CallStorm { egress, priority } => self.call_storm(now, egress, priority),
+            Command::SetWatchdog { port, watchdog } => self.set_watchdog(now, port, watchdog),
+            Command::SetClass { priority, class } => self.set_class(priority, class),
+            Command::SetDetector { detector } => self.set_detector(now, detector),
+            Command::Drain => {
+                self.drain();
+                Ok(())
+            }
+            Command::GiveUpAll => {
+                self.give_up_all(now);
+                Ok(())
+            }
+            Command::AssumePaused => {
+                self.assume_paused(now);
+                Ok(())
+            }
+        }
+    }
+
+    pub(in crate::switch) fn port_mut(&mut self, port: PortId) -> Result<&mut Port, CommandError> {
+        self.ports
+            .get_mut(port.index())
+            .ok_or(CommandError::NoSuchPort(port))
+    }
+}

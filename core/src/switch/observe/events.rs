@@ -1,0 +1,64 @@
+//! What the control plane is told of: a queue of events that never grows.
+
+use std::collections::VecDeque;
+
+use crate::event::{Event, EventKind};
+use crate::switch::Switch;
+use crate::units::Instant;
+
+/// Events that wait to be polled at most; more are counted in [`Switch::events_lost`].
+pub const EVENT_CAPACITY: usize = 1024;
+
+/// Room among them that is kept from events which come in great numbers at once.
+const EVENT_RESERVE: usize = 128;
+
+/// Events that nobody has polled yet, oldest first.
+#[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
+pub(in crate::switch) struct Events {
+    waiting: VecDeque<Event>,
+    lost: u64,
+}
+
+impl Events {
+    pub(in crate::switch) fn new() -> Self {
+        Self {
+            waiting: VecDeque::with_capacity(EVENT_CAPACITY),
+            lost: 0,
+        }
+    }
+
+    /// The one that came last, if nobody has polled it yet.
+    pub(in crate::switch) fn last(&self) -> Option<&Event> {
+        self.waiting.back()
+    }
+}
+
+impl Switch {
+    /// The next event, oldest first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.waiting.pop_front()
+    }
+
+    /// Events that found [`EVENT_CAPACITY`] others waiting.
+    pub fn events_lost(&self) -> u64 {
+        self.events.lost
+    }
+
+    pub(in crate::switch) fn push_event(&mut self, at: Instant, kind: EventKind) {
+        self.push_event_within(EVENT_CAPACITY, at, kind);
+    }
+
+    /// One of many events that a command causes at once: they leave room for the rest.
+    pub(in crate::switch) fn push_detail(&mut self, at: Instant, kind: EventKind) {
+        self.push_event_within(EVENT_CAPACITY - EVENT_RESERVE, at, kind);
+    }
+
+    fn push_event_within(&mut self, capacity: usize, at: Instant, kind: EventKind) {
+        if self.events.waiting.len() < capacity {
+            self.events.waiting.push_back(Event { at, kind });
+        } else {
+            self.events.lost += 1;
+        }
+    }
+}
