@@ -16,7 +16,7 @@ mod virtual_queues;
 
 use std::collections::VecDeque;
 
-use admission::{Charges, PauseChange};
+use admission::Charges;
 use forwarding::Forwarding;
 use levels::LevelTable;
 use observe::{Events, Flows};
@@ -225,16 +225,6 @@ impl Switch {
     pub fn count_mark(&mut self, port: PortId, priority: Priority) {
         if let Some(port) = self.ports.get_mut(port.index()) {
             port.counters.priority[priority.index()].marks += 1;
-        }
-    }
-
-    #[inline(never)]
-    fn note_pause_change(&mut self, port: PortId, priority: Priority, change: PauseChange) {
-        if change != PauseChange::None {
-            if let Some(state) = self.ports.get_mut(port.index()) {
-                state.pfc_due.insert(priority);
-                self.ready.ports.insert(port);
-            }
         }
     }
 }

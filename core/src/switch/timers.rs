@@ -3,7 +3,7 @@
 use super::port::Port;
 use super::schedule::ReleaseRule;
 use super::Switch;
-use crate::units::{Instant, PortId, Priority};
+use crate::units::{Instant, PortId};
 
 impl Switch {
     /// Does what is due at `now`. O(ports × lossless priorities).
@@ -95,16 +95,5 @@ impl Switch {
             }
         }
         next
-    }
-
-    fn refresh_pause(&mut self, now: Instant, port: PortId, priority: Priority) {
-        #[cfg(feature = "testing")]
-        if self.forgets_refresh() {
-            return;
-        }
-        let state = &mut self.ports[port.index()];
-        if state.ingress[priority.index()].take_refresh(now) {
-            state.pfc_due.insert(priority);
-        }
     }
 }

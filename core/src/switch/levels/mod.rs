@@ -3,7 +3,9 @@
 mod budget;
 mod feedback;
 mod grants;
+mod loans;
 mod rules;
+mod state;
 mod table;
 mod told;
 
@@ -11,5 +13,6 @@ pub(super) use budget::Budget;
 pub(super) use feedback::{FeedbackReceived, FeedbackSent, Manner};
 pub(super) use grants::{GrantsGiven, GrantsTaken};
 pub(super) use rules::Assignment;
+pub(super) use state::LevelState;
 pub(super) use table::{EntryId, LevelTable, ShareId};
 pub(super) use told::Told;

@@ -1,9 +1,8 @@
 //! Where protocol P touches the switch: Level assignment, lifting, and Feedback (Karol, Golestani and Lee,
 //! sections III to V).
 
-use super::{EntryId, FeedbackReceived, GrantsTaken, ShareId};
-use crate::command::CommandError;
-use crate::config::{FeedbackCoding, Neighbour, PortRole};
+use super::{EntryId, ShareId};
+use crate::config::{FeedbackCoding, PortRole};
 use crate::counters::DropReason;
 use crate::event::EventKind;
 use crate::frame::Frame;
@@ -12,7 +11,7 @@ use crate::port_set::PortSet;
 use crate::switch::admission::Egresses;
 use crate::switch::virtual_queues::Place;
 use crate::switch::Switch;
-use crate::units::{Bytes, Instant, PortId, Priority, Quanta};
+use crate::units::{Bytes, Instant, PortId, Priority};
 
 /// What a frame that is to be admitted does to its destination's Level.
 #[derive(Clone, Copy, Debug)]
@@ -181,136 +180,6 @@ impl Switch {
         }
     }
 
-    /// A pause time came in by `port` for `priority` in a PFC frame. True when it is Feedback: then it is
-    /// no pause, or one that may be over with the next frame.
-    pub(in crate::switch) fn receive_feedback(
-        &mut self,
-        now: Instant,
-        port: PortId,
-        priority: Priority,
-        quanta: Quanta,
-    ) -> bool {
-        let refresh = self.config.feedback_refresh;
-        let state = &mut self.ports[port.index()];
-        let Some(level) = &mut state.levels[priority.index()] else {
-            return false;
-        };
-        let (neighbour, depth) = (state.neighbour, level.budget.depth());
-        let is_regular = neighbour == Neighbour::Regular;
-        if level.given.is_some() && GrantsTaken::is_grant(quanta) && !is_regular {
-            // One that comes too early says nothing.
-            if let Some(feedback) = level.taken.receive(quanta, depth) {
-                level.received.receive(now, feedback, refresh);
-                state.counters.priority[priority.index()].feedback_received += 1;
-            }
-            return true;
-        }
-        let Some(feedback) = FeedbackReceived::decode(quanta) else {
-            level.received.note_other();
-            return false;
-        };
-        if level.obeys {
-            let received = &mut level.received;
-            received.receive_from(now, neighbour, feedback, depth, refresh);
-        }
-        if is_regular {
-            return false;
-        }
-        state.counters.priority[priority.index()].feedback_received += 1;
-        if state.neighbour == Neighbour::Enhanced {
-            // It sends no second frame. What it held before, it holds no more.
-            state
-                .pause_received
-                .receive_pfc(now, priority, Quanta::ZERO);
-            return true;
-        }
-        false
-    }
-
-    /// The same for a PAUSE frame: one Feedback for all classes with Levels.
-    pub(in crate::switch) fn receive_link_feedback(
-        &mut self,
-        now: Instant,
-        port: PortId,
-        quanta: Quanta,
-    ) -> bool {
-        let refresh = self.config.feedback_refresh;
-        let state = &mut self.ports[port.index()];
-        if state.levels.iter().all(Option::is_none) {
-            return false;
-        }
-        let (neighbour, feedback) = (state.neighbour, FeedbackReceived::decode(quanta));
-        for (level, counters) in state.levels.iter_mut().zip(&mut state.counters.priority) {
-            let Some(level) = level else { continue };
-            let (depth, received) = (level.budget.depth(), &mut level.received);
-            match feedback {
-                None => received.note_other(),
-                Some(feedback) if level.obeys => {
-                    // A Feedback for the whole link goes up to the highest D of all classes.
-                    let feedback = feedback.min(depth);
-                    received.receive_from(now, neighbour, feedback, depth, refresh);
-                    counters.feedback_received += u64::from(neighbour != Neighbour::Regular);
-                }
-                Some(_) => {}
-            }
-        }
-        if feedback.is_none() {
-            return false;
-        }
-        if state.neighbour == Neighbour::Enhanced {
-            state.pause_received.receive_pause(now, Quanta::ZERO);
-            return true;
-        }
-        false
-    }
-
-    /// Feedback that is due again, and what a neighbour said that counts no more.
-    pub(in crate::switch) fn refresh_feedback(
-        &mut self,
-        now: Instant,
-        port: PortId,
-        priority: Priority,
-    ) {
-        #[cfg(feature = "testing")]
-        if self.forgets_refresh() {
-            return;
-        }
-        let state = &mut self.ports[port.index()];
-        state.pause_due |= state.link_sent.refresh(now);
-        let Some(level) = &mut state.levels[priority.index()] else {
-            return;
-        };
-        if level.sent.refresh(now) {
-            state.pfc_due.insert(priority);
-        }
-        if level.received.expire(now) {
-            state.counters.priority[priority.index()].feedback_expired += 1;
-        }
-    }
-
-    /// What the neighbour was told as the one, it may not have understood as the other. What it told us
-    /// stays until it expires: should it go on as before, nothing is lost.
-    pub(in crate::switch) fn set_neighbour(
-        &mut self,
-        port: PortId,
-        neighbour: Neighbour,
-    ) -> Result<(), CommandError> {
-        let state = self.port_mut(port)?;
-        if core::mem::replace(&mut state.neighbour, neighbour) == neighbour {
-            return Ok(());
-        }
-        state.link_sent.tell_anew();
-        state.pause_due = true;
-        for priority in Priority::ALL {
-            if let Some(level) = &mut state.levels[priority.index()] {
-                level.sent.tell_anew();
-                level.told.forget();
-                state.pfc_due.insert(priority);
-            }
-        }
-        Ok(())
-    }
-
     /// Every link gets Feedback D.
     pub(in crate::switch) fn close_levels(&mut self) {
         for index in 0..self.ports.len() {
@@ -346,76 +215,6 @@ impl Switch {
             }
         }
         self.levels.set_level(entry, to);
-    }
-
-    /// Whether the Deadlock Breaker may release what came in by `ingress`: only where frames have come further than the
-    /// class is made for, since a loop of others does not lock (Lemma 1). Such a frame is at Level D and waits for a
-    /// switch. O(destinations in the Level Table × their ingress ports).
-    pub(in crate::switch) fn check_loan(
-        &self,
-        ingress: PortId,
-        priority: Priority,
-    ) -> Result<(), CommandError> {
-        let level = self
-            .ports
-            .get(ingress.index())
-            .and_then(|port| port.levels[priority.index()].as_ref());
-        let fabric: PortSet = (0..self.ports.len())
-            .filter_map(PortId::from_index)
-            .filter(|port| self.ports[port.index()].role == PortRole::Fabric)
-            .collect();
-        let came_too_far = level.is_some_and(|level| {
-            let depth = level.budget.depth();
-            level.obeys && self.levels.waits_at(priority, depth, ingress, &fabric)
-        });
-        if came_too_far {
-            Ok(())
-        } else {
-            Err(CommandError::HasLevels(priority))
-        }
-    }
-
-    /// The receiver's half of a release: Level D has more room until `until`, and the neighbour hears of it.
-    pub(in crate::switch) fn lend_level(
-        &mut self,
-        ingress: PortId,
-        priority: Priority,
-        until: Instant,
-    ) {
-        let state = &mut self.ports[ingress.index()];
-        if let Some(level) = &mut state.levels[priority.index()] {
-            level.budget.lend(until);
-            state.note_feedback(priority);
-            self.ready.note_due(ingress, state);
-        }
-    }
-
-    /// Takes back what was lent when its time is over: the neighbour hears Feedback D until the loan has left.
-    pub(in crate::switch) fn end_loan(
-        &mut self,
-        now: Instant,
-        ingress: PortId,
-        priority: Priority,
-    ) {
-        let state = &mut self.ports[ingress.index()];
-        if let Some(level) = &mut state.levels[priority.index()] {
-            if level.budget.end_loan(now) {
-                level.settle_loan();
-                state.note_feedback(priority);
-            }
-        }
-    }
-
-    /// True when frames that have come further than D links wait at (`egress`, `priority`), and the neighbour's Feedback
-    /// lets nothing out.
-    pub(in crate::switch) fn holds_too_far(&self, egress: PortId, priority: Priority) -> bool {
-        self.ports[egress.index()].is_shut(priority) && self.came_too_far(egress, priority)
-    }
-
-    /// True when frames at Level D wait at (`egress`, `priority`) for another switch. O(1).
-    pub(in crate::switch) fn came_too_far(&self, egress: PortId, priority: Priority) -> bool {
-        let level = self.ports[egress.index()].levels[priority.index()].as_ref();
-        level.is_some_and(|level| self.queues.waits_at(egress, priority, level.budget.depth()))
     }
 
     /// Level D, to which a destination was lifted, belongs to its own switch alone (Lemma 1).

@@ -11,6 +11,7 @@
 use crate::config::{AuthenticationConfig, PortRole};
 use crate::counters::DropReason;
 use crate::random::SplitMix64;
+use crate::switch::port::Port;
 use crate::switch::Switch;
 use crate::units::{Duration, Instant, PortId};
 use crate::wire::clcm::Clcm;
@@ -194,7 +195,7 @@ impl Switch {
     }
 }
 
-impl crate::switch::port::Port {
+impl Port {
     /// Whether CLCM and echo messages may go out.
     #[inline]
     pub(in crate::switch) fn may_speak(&self) -> bool {

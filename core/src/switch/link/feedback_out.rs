@@ -1,10 +1,10 @@
 //! What a port tells its neighbour: XOFF and XON, and Transmit Feedback in the link's coding.
 
-use crate::command::CommandError;
 use crate::config::{FeedbackCoding, Neighbour};
 use crate::level::Level;
 use crate::priority_set::PrioritySet;
-use crate::switch::levels::{GrantsGiven, Manner};
+use crate::switch::admission::PauseChange;
+use crate::switch::levels::Manner;
 use crate::switch::port::Port;
 use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority, Quanta, PRIORITY_COUNT};
@@ -29,43 +29,6 @@ impl Port {
         }
         if level.sent.is_due(level.budget.feedback()) {
             self.pfc_due.insert(priority);
-        }
-    }
-
-    /// Takes note that the link is up or down. True when it has come up: what was told while it was down may be lost, so
-    /// that a neighbour could send on into a buffer that is full until the next refresh. All is told again.
-    pub(in crate::switch) fn set_link(&mut self, up: bool) -> bool {
-        let up = up && !self.gone;
-        let was_up = core::mem::replace(&mut self.up, up);
-        if !up || was_up {
-            return false;
-        }
-        if let Some(echo) = &mut self.echo {
-            echo.begin_anew();
-        }
-        if let Some(authentication) = &mut self.authentication {
-            authentication.begin_anew();
-        }
-        self.tell_all_anew();
-        true
-    }
-
-    fn tell_all_anew(&mut self) {
-        if self.levels.iter().flatten().any(|level| level.obeys) {
-            self.link_sent.tell_anew();
-            self.pause_due |= self.coding == FeedbackCoding::Pause;
-        }
-        for priority in Priority::ALL {
-            match &mut self.levels[priority.index()] {
-                Some(level) => {
-                    level.sent.tell_anew();
-                    self.pfc_due.insert(priority);
-                }
-                None if self.ingress[priority.index()].may_pause() => {
-                    self.pfc_due.insert(priority);
-                }
-                None => {}
-            }
         }
     }
 
@@ -95,37 +58,35 @@ impl Port {
 }
 
 impl Switch {
-    /// What is under way was permitted in the old manner and has its room. In the new one nothing is permitted before it
-    /// is told, and no grant before the neighbour has been counted anew.
-    pub(in crate::switch) fn set_feedback(
+    #[inline(never)]
+    pub(in crate::switch) fn note_pause_change(
         &mut self,
         port: PortId,
-        coding: FeedbackCoding,
-    ) -> Result<(), CommandError> {
-        let configured = self.config.ports.get(port.index());
-        let configured = *configured.ok_or(CommandError::NoSuchPort(port))?;
-        let state = &mut self.ports[port.index()];
-        if state.coding == coding {
-            return Ok(());
-        }
-        if configured.feedback != FeedbackCoding::Grants || coding == FeedbackCoding::Pause {
-            return Err(CommandError::FeedbackFixed(port));
-        }
-        state.coding = coding;
-        for priority in Priority::ALL {
-            if let Some(level) = &mut state.levels[priority.index()] {
-                let grants = coding == FeedbackCoding::Grants && level.obeys;
-                level.given = grants.then(GrantsGiven::default);
-                level.taken.close();
-                level.sent.tell_anew();
+        priority: Priority,
+        change: PauseChange,
+    ) {
+        if change != PauseChange::None {
+            if let Some(state) = self.ports.get_mut(port.index()) {
                 state.pfc_due.insert(priority);
+                self.ready.ports.insert(port);
             }
         }
-        state.reserve_for_round_trip(&self.config, &configured);
-        if let Some(echo) = &mut state.echo {
-            echo.begin_anew_with_the_neighbour();
+    }
+
+    pub(in crate::switch) fn refresh_pause(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        priority: Priority,
+    ) {
+        #[cfg(feature = "testing")]
+        if self.forgets_refresh() {
+            return;
         }
-        Ok(())
+        let state = &mut self.ports[port.index()];
+        if state.ingress[priority.index()].take_refresh(now) {
+            state.pfc_due.insert(priority);
+        }
     }
 
     /// A PAUSE or PFC frame that is due. Second frames come first: nothing may come between the two.

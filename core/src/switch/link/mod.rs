@@ -5,8 +5,13 @@
 //! `PauseReceived`; no queue and no buffer is touched here.
 
 mod authentication;
+mod changes;
+mod control_in;
+mod control_out;
 mod echo;
+mod feedback_in;
 mod feedback_out;
+mod grants;
 mod limiter;
 mod pause_received;
 

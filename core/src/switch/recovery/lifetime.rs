@@ -9,6 +9,7 @@ use crate::config::{ClassMode, LifetimeConfig};
 use crate::counters::DropReason;
 use crate::event::EventKind;
 use crate::frame::Discarded;
+use crate::switch::port::Port;
 use crate::switch::virtual_queues::Gate;
 use crate::switch::Switch;
 use crate::units::{Bytes, Duration, Instant, PortId, Priority};
@@ -198,7 +199,7 @@ impl Switch {
     }
 }
 
-impl crate::switch::port::Port {
+impl Port {
     /// Why frames for this egress are dropped on arrival, if they are.
     #[inline]
     pub(in crate::switch) fn refusal(&self, priority: Priority) -> Option<DropReason> {

@@ -2,10 +2,13 @@
 
 mod choice;
 mod egress;
+mod eligibility;
+mod priority_turn;
 mod ready;
 mod shaper;
 mod transmit;
 
 pub(in crate::switch) use egress::{EgressState, ReleaseRule, WatchChange};
+pub(in crate::switch) use priority_turn::PriorityTurn;
 pub(in crate::switch) use ready::Ready;
 pub(in crate::switch) use shaper::Shaper;

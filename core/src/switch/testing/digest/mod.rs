@@ -3,7 +3,8 @@
 mod setup;
 
 use crate::config::FeedbackCoding;
-use crate::switch::port::{LevelState, Port};
+use crate::switch::levels::LevelState;
+use crate::switch::port::Port;
 use crate::switch::Switch;
 use crate::testing::{Clock, Digest};
 use crate::units::{Bytes, Duration, PortId, Priority};

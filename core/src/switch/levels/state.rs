@@ -1,0 +1,66 @@
+//! Protocol P on one link and class.
+
+use super::{Budget, FeedbackReceived, FeedbackSent, GrantsGiven, GrantsTaken, Told};
+use crate::config::{ClassMode, FeedbackCoding, PortConfig, PortRole, SwitchConfig};
+use crate::level::Level;
+use crate::units::Bytes;
+
+/// Protocol P on one link and class: what arrives by it, and what may leave by it. The usual frame touches the
+/// first two cache lines.
+#[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
+#[repr(C, align(64))]
+pub(in crate::switch) struct LevelState {
+    pub(in crate::switch) taken: GrantsTaken,
+    /// Where Feedback is permission for a number of frames.
+    pub(in crate::switch) given: Option<GrantsGiven>,
+    /// False for a class that ignores Feedback, and is told none.
+    pub(in crate::switch) obeys: bool,
+    pub(in crate::switch) received: FeedbackReceived,
+    pub(in crate::switch) sent: FeedbackSent,
+    pub(in crate::switch) budget: Budget,
+    pub(in crate::switch) repeat_after: Bytes,
+    pub(in crate::switch) told: Told,
+}
+
+impl LevelState {
+    /// `None` for a class without Levels, and towards hosts.
+    pub(in crate::switch) fn new(
+        config: &SwitchConfig,
+        port: &PortConfig,
+        priority: usize,
+    ) -> Option<Box<Self>> {
+        let ClassMode::Level { budgets, rules, .. } = &config.classes[priority].mode else {
+            return None;
+        };
+        (port.role == PortRole::Fabric).then(|| {
+            Box::new(Self {
+                budget: Budget::new(budgets, config.gamma_max(), config.reserve(port)),
+                sent: if rules.obeys_feedback && port.feedback != FeedbackCoding::Pause {
+                    FeedbackSent::new()
+                } else {
+                    FeedbackSent::silent()
+                },
+                received: FeedbackReceived::new(),
+                given: (port.feedback == FeedbackCoding::Grants && rules.obeys_feedback)
+                    .then(GrantsGiven::default),
+                taken: GrantsTaken::default(),
+                repeat_after: config.repeat_after(port),
+                told: Told::new(port.round_trip),
+                obeys: rules.obeys_feedback,
+            })
+        })
+    }
+
+    /// Forgets a loan that has ended as soon as what may be under way because of it has room without.
+    pub(in crate::switch) fn settle_loan(&mut self) {
+        let permitted = self.given.as_ref().map_or(0, GrantsGiven::permitted);
+        self.budget.settle_loan(permitted);
+    }
+
+    /// True when the neighbour need not be told anything, unless frames are granted to it: the Feedback is 0
+    /// and was told as such.
+    pub(in crate::switch) fn is_calm(&self) -> bool {
+        self.budget.feedback() == Level::ZERO && self.sent.is_calm()
+    }
+}

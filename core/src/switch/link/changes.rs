@@ -1,0 +1,106 @@
+//! A link that is another one than before: it is up again, its neighbour is another one, or Feedback is coded otherwise.
+//! What was told may be lost or misunderstood, so that all is told again.
+
+use crate::command::CommandError;
+use crate::config::{FeedbackCoding, Neighbour};
+use crate::switch::levels::GrantsGiven;
+use crate::switch::port::Port;
+use crate::switch::Switch;
+use crate::units::{PortId, Priority};
+
+impl Port {
+    /// Takes note that the link is up or down. True when it has come up: what was told while it was down may be lost, so
+    /// that a neighbour could send on into a buffer that is full until the next refresh. All is told again.
+    pub(in crate::switch) fn set_link(&mut self, up: bool) -> bool {
+        let up = up && !self.gone;
+        let was_up = core::mem::replace(&mut self.up, up);
+        if !up || was_up {
+            return false;
+        }
+        if let Some(echo) = &mut self.echo {
+            echo.begin_anew();
+        }
+        if let Some(authentication) = &mut self.authentication {
+            authentication.begin_anew();
+        }
+        self.tell_all_anew();
+        true
+    }
+
+    fn tell_all_anew(&mut self) {
+        if self.levels.iter().flatten().any(|level| level.obeys) {
+            self.link_sent.tell_anew();
+            self.pause_due |= self.coding == FeedbackCoding::Pause;
+        }
+        for priority in Priority::ALL {
+            match &mut self.levels[priority.index()] {
+                Some(level) => {
+                    level.sent.tell_anew();
+                    self.pfc_due.insert(priority);
+                }
+                None if self.ingress[priority.index()].may_pause() => {
+                    self.pfc_due.insert(priority);
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+impl Switch {
+    /// What the neighbour was told as the one, it may not have understood as the other. What it told us
+    /// stays until it expires: should it go on as before, nothing is lost.
+    pub(in crate::switch) fn set_neighbour(
+        &mut self,
+        port: PortId,
+        neighbour: Neighbour,
+    ) -> Result<(), CommandError> {
+        let state = self.port_mut(port)?;
+        if core::mem::replace(&mut state.neighbour, neighbour) == neighbour {
+            return Ok(());
+        }
+        state.link_sent.tell_anew();
+        state.pause_due = true;
+        for priority in Priority::ALL {
+            if let Some(level) = &mut state.levels[priority.index()] {
+                level.sent.tell_anew();
+                level.told.forget();
+                state.pfc_due.insert(priority);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is under way was permitted in the old manner and has its room. In the new one nothing is permitted before it
+    /// is told, and no grant before the neighbour has been counted anew.
+    pub(in crate::switch) fn set_feedback(
+        &mut self,
+        port: PortId,
+        coding: FeedbackCoding,
+    ) -> Result<(), CommandError> {
+        let configured = self.config.ports.get(port.index());
+        let configured = *configured.ok_or(CommandError::NoSuchPort(port))?;
+        let state = &mut self.ports[port.index()];
+        if state.coding == coding {
+            return Ok(());
+        }
+        if configured.feedback != FeedbackCoding::Grants || coding == FeedbackCoding::Pause {
+            return Err(CommandError::FeedbackFixed(port));
+        }
+        state.coding = coding;
+        for priority in Priority::ALL {
+            if let Some(level) = &mut state.levels[priority.index()] {
+                let grants = coding == FeedbackCoding::Grants && level.obeys;
+                level.given = grants.then(GrantsGiven::default);
+                level.taken.close();
+                level.sent.tell_anew();
+                state.pfc_due.insert(priority);
+            }
+        }
+        state.reserve_for_round_trip(&self.config, &configured);
+        if let Some(echo) = &mut state.echo {
+            echo.begin_anew_with_the_neighbour();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! Control frames out: PAUSE and PFC, then greetings, then echo messages, then CLCM.
+
+use super::{Authentication, EchoState};
+use crate::switch::port::Port;
+use crate::switch::{Switch, Transmission};
+use crate::units::{Bytes, Instant, PortId};
+use crate::wire::ethernet::FRAME_LENGTH_MIN;
+use crate::wire::ControlFrame;
+
+impl Switch {
+    #[cold]
+    pub(in crate::switch) fn transmit_control(
+        &mut self,
+        now: Instant,
+        port: PortId,
+    ) -> Option<Transmission> {
+        let control = self.choose_control(now, port)?;
+        self.ready.note_timer(port);
+        let state = &mut self.ports[port.index()];
+        state.shaper.book(now, Bytes::new(FRAME_LENGTH_MIN as u64));
+        Some(Transmission::Control(control))
+    }
+
+    fn choose_control(&mut self, now: Instant, port: PortId) -> Option<ControlFrame> {
+        if let Some(frame) = self.next_mac_control(now, port) {
+            return Some(ControlFrame::Mac(frame));
+        }
+        let state = &mut self.ports[port.index()];
+        if let Some(authentication) = &mut state.authentication {
+            if let Some(greeting) = authentication.take_greeting() {
+                return Some(ControlFrame::Sealed(greeting));
+            }
+            if !authentication.is_open() {
+                return None;
+            }
+        }
+        if let Some(message) = state.next_echo(now) {
+            return state.spoken(message.into());
+        }
+        let message = state.clcm_queue.pop_front()?;
+        state.counters.clcm_sent += 1;
+        state.spoken(message.into())
+    }
+}
+
+impl Port {
+    /// Whether a control frame may have to go out.
+    #[inline]
+    pub(in crate::switch) fn has_control(&self) -> bool {
+        // Hardly ever: one branch for all of them.
+        let flags = self.pause_due | self.pause_zero_due;
+        flags | !self.pfc_due.is_empty() | !self.zero_due.is_empty()
+            || self.has_messages()
+            || self
+                .authentication
+                .as_ref()
+                .is_some_and(Authentication::greeting_is_due)
+    }
+
+    /// Whether the neighbour is to be told something that it would believe.
+    #[inline]
+    fn has_messages(&self) -> bool {
+        (!self.clcm_queue.is_empty() || self.echo.as_ref().is_some_and(EchoState::is_due))
+            && self.may_speak()
+    }
+}

@@ -1,0 +1,55 @@
+//! Where Feedback is permission for a number of frames: both ends count what was sent, and echo messages bring the counts
+//! together.
+
+use crate::switch::port::Port;
+use crate::units::{Instant, Priority, PRIORITY_COUNT};
+use crate::wire::echo::Echo;
+
+impl Port {
+    /// An echo message that is due.
+    pub(in crate::switch) fn next_echo(&mut self, now: Instant) -> Option<Echo> {
+        let levels = &self.levels;
+        self.echo.as_mut()?.take(now, || {
+            core::array::from_fn(|index| {
+                levels[index].as_ref().map_or(0, |level| level.taken.sent())
+            })
+        })
+    }
+
+    /// Where frames are granted: one is here, and its sender has counted it whatever becomes of it.
+    pub(in crate::switch) fn note_link_arrival(&mut self, priority: Priority) {
+        let level = self.levels[priority.index()].as_mut();
+        if let Some(given) = level.and_then(|level| level.given.as_mut()) {
+            given.note_arrival();
+        }
+    }
+
+    /// The neighbour has said how many frames it has sent, for the first time in its life or once more.
+    pub(in crate::switch) fn synchronise_grants(
+        &mut self,
+        sent: &[u16; PRIORITY_COUNT],
+        begins_anew: bool,
+    ) {
+        for priority in Priority::ALL {
+            let level = self.levels[priority.index()].as_mut();
+            let Some((given, told)) =
+                level.and_then(|level| Some((level.given.as_mut()?, &mut level.sent)))
+            else {
+                continue;
+            };
+            // It may be one that has begun anew, and believes no grant before its echo is answered: more than one is
+            // told, as to a new neighbour.
+            if given.synchronise(sent[priority.index()], begins_anew) {
+                told.tell_anew();
+            }
+            self.note_feedback(priority);
+        }
+    }
+
+    /// The neighbour knows how many frames we have sent.
+    pub(in crate::switch) fn open_grants(&mut self) {
+        for level in self.levels.iter_mut().flatten() {
+            level.taken.open();
+        }
+    }
+}

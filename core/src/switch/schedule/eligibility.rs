@@ -1,0 +1,91 @@
+//! What may leave by one port: releases, Feedback, pauses and storms together.
+
+use crate::level::Level;
+use crate::priority_set::PrioritySet;
+use crate::switch::levels::LevelState;
+use crate::switch::port::Port;
+use crate::switch::virtual_queues::Gate;
+use crate::units::{Instant, Priority};
+
+impl Port {
+    /// Which frames of `priority` may leave: a release's rule, a traffic release's, or the Transmit Eligibility Rule. With
+    /// Feedback D none may (Karol, section III).
+    #[inline(always)]
+    pub(in crate::switch) fn gate(&self, priority: Priority) -> Gate {
+        let index = priority.index();
+        if self.forced.contains(priority) || self.egress[index].release().is_some() {
+            return self.gate_of_release(priority);
+        }
+        self.gate_of_levels(priority)
+    }
+
+    #[inline(always)]
+    fn gate_of_levels(&self, priority: Priority) -> Gate {
+        match &self.levels[priority.index()] {
+            None => Gate::FromLevel(Level::ZERO),
+            Some(state) if state.received.feedback() >= state.budget.depth() => {
+                self.gate_of_storm(priority, state)
+            }
+            Some(state) if state.given.is_some() && !state.taken.permits() => Gate::Shut,
+            Some(state) => Gate::FromLevel(state.received.feedback()),
+        }
+    }
+
+    /// With Feedback D none may leave, unless the storm watchdog has it ignored. A number of permitted frames is never
+    /// exceeded.
+    #[cold]
+    fn gate_of_storm(&self, priority: Priority, state: &LevelState) -> Gate {
+        if self.storms.ignores_pause(priority) && state.given.is_none() {
+            Gate::ALL
+        } else {
+            Gate::Shut
+        }
+    }
+
+    /// True when the neighbour's Feedback lets nothing out at `priority`.
+    pub(in crate::switch) fn is_shut(&self, priority: Priority) -> bool {
+        self.levels[priority.index()]
+            .as_ref()
+            .is_some_and(|state| state.received.feedback() >= state.budget.depth())
+    }
+
+    /// A release chooses among what the Feedback lets out; a traffic release is for classes without Levels.
+    #[cold]
+    fn gate_of_release(&self, priority: Priority) -> Gate {
+        let index = priority.index();
+        let Gate::FromLevel(from) = self.gate_of_levels(priority) else {
+            return Gate::Shut;
+        };
+        if self.forced.contains(priority) {
+            if let Some(forced) = self.egress[index].forced() {
+                return Gate::OnlyFrom(forced.ingress, from);
+            }
+        }
+        match self.egress[index].release() {
+            Some(rule) if rule.is_exclusive() => Gate::OnlyFrom(rule.ingress, from),
+            Some(rule) if rule.prefers() => Gate::FirstFrom(rule.ingress, from),
+            _ => Gate::FromLevel(from),
+        }
+    }
+
+    /// When the neighbour lets `priority` go if nothing else comes in; in the past when it may send.
+    #[inline]
+    pub(in crate::switch) fn resumes_at(&self, priority: Priority) -> Instant {
+        if self.storms.ignores_pause(priority) || self.forced.contains(priority) {
+            Instant::ZERO
+        } else {
+            self.pause_received.resumes_at(priority)
+        }
+    }
+
+    /// Priorities that have frames and are not held by the neighbour, or sent in spite of it.
+    pub(in crate::switch) fn sendable(&self, now: Instant) -> PrioritySet {
+        let mut set = self.waiting;
+        for priority in self.waiting.iter() {
+            if self.resumes_at(priority) > now {
+                set.remove(priority);
+            }
+        }
+        set
+    }
+}
