@@ -12,6 +12,7 @@
 
 mod backlog;
 mod fifo;
+mod lanes;
 mod lone;
 mod owed;
 mod queries;
@@ -22,6 +23,7 @@ use crate::frame::FrameHandle;
 use crate::level::Level;
 use crate::units::{PortId, Priority, PRIORITY_COUNT};
 use fifo::NodeSlab;
+use lanes::{Group, Lane};
 use lone::{LevelTurn, Lone};
 use owed::{By, Since, NEVER};
 use slab::QueueSlab;
@@ -30,51 +32,6 @@ use turns::{Turn, Turner, Turns};
 pub(super) use backlog::Backlog;
 #[cfg(test)]
 pub(super) use queries::Waiting;
-
-/// The frames of one (egress, priority, Level, ingress).
-#[derive(Clone, Copy, Debug)]
-struct Lane {
-    queues: Turns,
-    turn: Turn,
-    frame_count: u64,
-}
-
-/// The lanes of one (egress, priority, Level).
-#[derive(Clone, Copy, Debug)]
-struct Group {
-    lanes: Turns,
-    lane_count: u32,
-    /// The first lane has sent in its turn.
-    begun: bool,
-    backlog: Backlog,
-}
-
-impl Group {
-    /// Takes a lane without frames out of the turns.
-    fn remove_lane(
-        &mut self,
-        lanes: &mut [Lane],
-        lane_index: usize,
-        turn: &mut LevelTurn,
-        level: Level,
-    ) {
-        self.begun &= self.lanes.head() != lane_index as u32;
-        self.lanes.remove(lanes, lane_index as u32);
-        self.lane_count -= 1;
-        if self.lane_count == 0 {
-            turn.note_empty(level);
-        }
-    }
-}
-
-impl Turner for Lane {
-    fn turn(&self) -> &Turn {
-        &self.turn
-    }
-    fn turn_mut(&mut self) -> &mut Turn {
-        &mut self.turn
-    }
-}
 
 /// All virtual queues of a switch.
 #[derive(Debug)]

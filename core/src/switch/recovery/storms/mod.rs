@@ -3,6 +3,8 @@
 //! Stalls and the end of storms are found here, by samples as SONiC's watchdog takes them. Whether a stall
 //! is a storm says the control plane, which knows of loops and neighbours; see `control/watchdog.rs`.
 
+mod watch;
+
 use crate::command::CommandError;
 use crate::config::{StormAction, WatchdogConfig};
 use crate::counters::DropReason;
@@ -10,6 +12,7 @@ use crate::event::EventKind;
 use crate::priority_set::PrioritySet;
 use crate::switch::Switch;
 use crate::units::{Duration, Instant, PortId, Priority, PRIORITY_COUNT};
+use watch::{Change, Seen, Stage, Storm, Watch};
 
 /// Samples in one detection or restoration time, whichever is shorter.
 const SAMPLES: u64 = 8;
@@ -41,57 +44,6 @@ pub(in crate::switch) struct StormClock {
     span: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Watch {
-    stage: Stage,
-    /// Of the last sample: its span, and the counters then.
-    span: u64,
-    tx_frames: u64,
-    pauses: u64,
-    was_held: bool,
-    idle: Duration,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
-    #[default]
-    Quiet,
-    /// The detection time is over.
-    Stalled,
-    /// It was called a storm.
-    Storm(Storm),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Storm {
-    action: StormAction,
-    since: Instant,
-    /// Time without a pause.
-    quiet: Duration,
-    /// The egress's counters when it began.
-    dropped: u64,
-    forwarded: u64,
-}
-
-/// What a sample sees of one (egress, priority).
-#[derive(Clone, Copy)]
-struct Seen {
-    span: u64,
-    elapsed: Duration,
-    tx_frames: u64,
-    pauses: u64,
-    paused: bool,
-    waiting: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
-    None,
-    Stalled { idle: Duration },
-    StallEnded,
-    Restored(Storm),
-}
-
 impl Storms {
     pub(in crate::switch) fn new(config: Option<WatchdogConfig>) -> Self {
         Self {
@@ -121,50 +73,6 @@ impl Storms {
             Stage::Storm(storm) => Some(storm.action),
             Stage::Quiet | Stage::Stalled => None,
         }
-    }
-}
-
-impl Watch {
-    fn sample(&mut self, config: &WatchdogConfig, seen: &Seen) -> Change {
-        let known = self.span == seen.span;
-        let moved = self.tx_frames != seen.tx_frames;
-        let new_pause = self.pauses != seen.pauses;
-        let held = seen.paused && seen.waiting;
-        let stood = known && self.was_held && held && !moved;
-        self.span = seen.span;
-        self.tx_frames = seen.tx_frames;
-        self.pauses = seen.pauses;
-        self.was_held = held;
-        match &mut self.stage {
-            Stage::Quiet if !stood => self.idle = Duration::ZERO,
-            Stage::Quiet => {
-                self.idle += seen.elapsed;
-                if self.idle >= config.detection {
-                    self.stage = Stage::Stalled;
-                    return Change::Stalled { idle: self.idle };
-                }
-            }
-            Stage::Stalled if stood => {}
-            Stage::Stalled => {
-                self.stage = Stage::Quiet;
-                self.idle = Duration::ZERO;
-                return Change::StallEnded;
-            }
-            Stage::Storm(storm) => {
-                if seen.paused || new_pause || !known {
-                    storm.quiet = Duration::ZERO;
-                } else {
-                    storm.quiet += seen.elapsed;
-                }
-                if storm.quiet >= config.restoration {
-                    let storm = *storm;
-                    self.stage = Stage::Quiet;
-                    self.idle = Duration::ZERO;
-                    return Change::Restored(storm);
-                }
-            }
-        }
-        Change::None
     }
 }
 
@@ -388,131 +296,5 @@ impl Switch {
             }
         };
         self.push_event(now, kind);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TICK: Duration = Duration::from_millis(25);
-    const CONFIG: WatchdogConfig = WatchdogConfig {
-        detection: Duration::from_millis(200),
-        restoration: Duration::from_millis(100),
-        action: StormAction::Drop,
-    };
-    const HELD: Seen = Seen {
-        span: 1,
-        elapsed: TICK,
-        tx_frames: 7,
-        pauses: 1,
-        paused: true,
-        waiting: true,
-    };
-
-    fn stalled() -> Watch {
-        let mut watch = Watch::default();
-        for _ in 0..8 {
-            assert_eq!(watch.sample(&CONFIG, &HELD), Change::None);
-        }
-        let idle = CONFIG.detection;
-        assert_eq!(watch.sample(&CONFIG, &HELD), Change::Stalled { idle });
-        assert_eq!(watch.sample(&CONFIG, &HELD), Change::None, "told once");
-        watch
-    }
-
-    fn storm() -> Watch {
-        let mut watch = stalled();
-        watch.stage = Stage::Storm(Storm {
-            action: StormAction::Drop,
-            since: Instant::ZERO,
-            quiet: Duration::ZERO,
-            dropped: 0,
-            forwarded: 0,
-        });
-        watch
-    }
-
-    #[test]
-    fn a_stall_ends_when_anything_changes() {
-        for seen in [
-            Seen {
-                tx_frames: 8,
-                ..HELD
-            },
-            Seen {
-                paused: false,
-                ..HELD
-            },
-            Seen {
-                waiting: false,
-                ..HELD
-            },
-        ] {
-            assert_eq!(stalled().sample(&CONFIG, &seen), Change::StallEnded);
-        }
-        let refreshed = Seen { pauses: 9, ..HELD };
-        assert_eq!(stalled().sample(&CONFIG, &refreshed), Change::None);
-    }
-
-    #[test]
-    fn each_of_three_conditions_starts_the_clock_anew() {
-        for broken in [
-            Seen {
-                tx_frames: 8,
-                ..HELD
-            },
-            Seen {
-                paused: false,
-                ..HELD
-            },
-            Seen {
-                waiting: false,
-                ..HELD
-            },
-            Seen { span: 2, ..HELD },
-        ] {
-            let mut watch = Watch::default();
-            for _ in 0..8 {
-                watch.sample(&CONFIG, &HELD);
-            }
-            assert_eq!(watch.sample(&CONFIG, &broken), Change::None, "one before");
-            for _ in 0..7 {
-                let after = Seen {
-                    paused: true,
-                    waiting: true,
-                    ..broken
-                };
-                assert_eq!(watch.sample(&CONFIG, &after), Change::None);
-            }
-        }
-    }
-
-    #[test]
-    fn a_storm_ends_after_the_restoration_time_without_a_pause() {
-        let calm = Seen {
-            paused: false,
-            ..HELD
-        };
-        let mut watch = storm();
-        for _ in 0..3 {
-            assert_eq!(watch.sample(&CONFIG, &calm), Change::None);
-        }
-        // One more pause, already over when the sample is taken.
-        let again = Seen { pauses: 2, ..calm };
-        assert_eq!(watch.sample(&CONFIG, &again), Change::None);
-        for _ in 0..3 {
-            assert_eq!(watch.sample(&CONFIG, &again), Change::None);
-        }
-        assert!(matches!(watch.sample(&CONFIG, &again), Change::Restored(_)));
-        assert_eq!(watch.stage, Stage::Quiet);
-    }
-
-    #[test]
-    fn a_pause_in_force_is_no_end_although_none_comes_in() {
-        let mut watch = storm();
-        for _ in 0..100 {
-            assert_eq!(watch.sample(&CONFIG, &HELD), Change::None);
-        }
     }
 }

@@ -1,10 +1,16 @@
 //! The Level Table: which Level each destination has, and how much is buffered for it behind which link.
 
+mod chain;
+mod key;
+
+use chain::{unchain, Chained};
+use key::Key;
+
 use crate::level::Level;
 use crate::port_set::PortSet;
 use crate::random::spread;
 use crate::switch::LevelEntry;
-use crate::units::{Bytes, MacAddress, PortId, Priority, PRIORITY_COUNT};
+use crate::units::{Bytes, MacAddress, PortId, Priority};
 
 const NIL: u32 = u32::MAX;
 
@@ -53,29 +59,6 @@ struct LaterShare {
     previous: u32,
     /// Next in the same hash bucket, or next free one.
     chain: u32,
-}
-
-/// A destination of a priority: the address as a number, the priority above it, and above that the ingress port
-/// where each has entries of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Key(u64);
-
-/// Where the ingress port stands in a [`Key`].
-const INGRESS_SHIFT: u32 = 56;
-
-impl Key {
-    fn new(priority: Priority, destination: MacAddress, ingress: u64) -> Self {
-        let of_class = destination.to_u64() | u64::from(priority.get()) << 48;
-        Self(of_class | ingress << INGRESS_SHIFT)
-    }
-
-    fn priority(self) -> Priority {
-        Priority::ALL[(self.0 >> 48) as usize % PRIORITY_COUNT]
-    }
-
-    fn destination(self) -> MacAddress {
-        MacAddress::from_u64(self.0)
-    }
 }
 
 /// One destination of one priority: each class is a network of its own, with buffers and Feedback of
@@ -488,11 +471,6 @@ impl LevelTable {
     }
 }
 
-/// A member of a hash bucket's list.
-trait Chained {
-    fn chain_mut(&mut self) -> &mut u32;
-}
-
 impl Chained for Entry {
     fn chain_mut(&mut self) -> &mut u32 {
         &mut self.chain
@@ -505,23 +483,5 @@ impl Chained for LaterShare {
     }
 }
 
-fn unchain<T: Chained>(first: &mut u32, all: &mut [T], index: u32) {
-    let after = *all[index as usize].chain_mut();
-    if *first == index {
-        *first = after;
-        return;
-    }
-    let mut at = *first;
-    while let Some(member) = all.get_mut(at as usize) {
-        let chain = member.chain_mut();
-        if *chain == index {
-            *chain = after;
-            return;
-        }
-        at = *chain;
-    }
-}
-
 #[cfg(test)]
-#[path = "table_tests.rs"]
 mod tests;
