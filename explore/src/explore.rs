@@ -4,9 +4,10 @@ use crate::cases::{Case, Verdict};
 use crate::nodes::Nodes;
 use crate::plan::{Plan, PlanError};
 use crate::progress;
+use crate::rules::Rules;
 use crate::search::{End, Graph};
 use crate::story;
-use crate::world::{Rules, World};
+use crate::world::World;
 
 /// What came of a case.
 #[derive(Clone, Debug)]

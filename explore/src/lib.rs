@@ -8,6 +8,7 @@
 //! * [`node`]: one switch, and what can be done to it.
 //! * [`nodes`]: each state of a switch once, and what each input made of it.
 //! * [`world`]: the network's state, put together from those.
+//! * [`rules`]: what can happen in it, and what comes of that.
 //! * [`search`]: breadth first through all of them.
 //! * [`progress`]: what the graph says.
 //! * [`story`]: the shortest way to a state, told.
@@ -27,6 +28,7 @@ pub mod node;
 pub mod nodes;
 pub mod plan;
 pub mod progress;
+pub mod rules;
 pub mod search;
 pub mod story;
 pub mod world;

@@ -1,7 +1,7 @@
 //! What the graph of all states says about progress: ways out, locked states, and frames that wait for ever.
 
+use crate::rules::Action;
 use crate::search::Graph;
-use crate::world::Action;
 
 /// States from which no sequence of steps leads to one in which all frames have arrived, in the order in which they
 /// were found.
@@ -54,7 +54,7 @@ pub fn locked<'a>(graph: &'a Graph<'_>) -> impl Iterator<Item = u32> + 'a {
 /// A virtual queue that may hold a frame for ever, and a state from which it may.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Starvation {
-    /// The queue, as in [`Step::served`](crate::world::Step::served).
+    /// The queue, as in [`Step::served`](crate::rules::Step::served).
     pub queue: u16,
     /// The first such state.
     pub state: u32,

@@ -6,7 +6,8 @@ use weir_core::{DropReason, Instant};
 use crate::hashing::Table;
 use crate::nodes::Nodes;
 use crate::plan::PlanError;
-use crate::world::{Action, Rules, Step, World, QUEUES_OF_NODE};
+use crate::rules::{Action, Rules, Step, QUEUES_OF_NODE};
+use crate::world::World;
 
 /// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,9 @@ use weir_core::wire::ControlFrame;
 
 use crate::node::Frames;
 use crate::plan::{Mode, Plan, PlanError, PRIORITY};
+use crate::rules::Action;
 use crate::search::{End, Graph};
-use crate::world::{Action, Item, World};
+use crate::world::{Item, World};
 
 /// The shortest way to `state`, a line for each step.
 ///
@@ -106,10 +107,10 @@ fn frame_of(_: &Plan) -> &'static str {
     "frame"
 }
 
-/// The destination of a queue as in [`Step::served`](crate::world::Step::served).
+/// The destination of a queue as in [`Step::served`](crate::rules::Step::served).
 fn destination_of(plan: &Plan, queue: u16) -> usize {
     let destinations = plan.nodes.iter().map(|node| node.routes.len()).max();
-    usize::from(queue) % crate::world::QUEUES_OF_NODE as usize % destinations.unwrap_or(1)
+    usize::from(queue) % crate::rules::QUEUES_OF_NODE as usize % destinations.unwrap_or(1)
 }
 
 fn describe(
