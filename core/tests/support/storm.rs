@@ -9,8 +9,9 @@ use weir_core::{
 };
 
 use super::config::switch_config;
+use super::run::emit;
 use super::{
-    emit, host_address, End, Network, Node, Packet, Random, RingOptions, HOST_DELAY, PRIORITY, RATE,
+    host_address, End, Network, Node, Packet, Random, RingOptions, HOST_DELAY, PRIORITY, RATE,
 };
 
 /// What the switches do about storms and old frames.
