@@ -1,6 +1,9 @@
 //! The LLDP agent: when it sends, whom it knows, and what follows.
 
 mod judging;
+mod neighbour_changes;
+mod neighbours_agree;
+mod neighbours_mismatched;
 mod sending;
 
 use proptest::prelude::*;

@@ -12,7 +12,7 @@
 //! `neighbour = "regular"` is always believed, `"enhanced"` until a switch with our TLV says something else.
 //!
 //! Two that take each other for enhanced must have the same D: all else loses no frame, whatever they take each other for
-//! (`core/tests/neighbour_changes.rs`). Each has compared an announcement of the other with what it is itself. Were
+//! (`core/tests/neighbours/neighbour_changes.rs`). Each has compared an announcement of the other with what it is itself. Were
 //! their D different now, both announcements would be of an earlier life; but whichever began its present life last has
 //! heard the other's present one. That it hears us is asked for as well: an enhanced neighbour is told Feedback
 //! without an XOFF and without a zero behind it, and who takes us for unknown does not go on before it is told 0. It is not

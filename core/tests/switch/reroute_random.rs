@@ -1,13 +1,10 @@
 //! Whatever is moved while frames wait: nothing is lost, and each way keeps the order.
 
-mod route_node;
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::route_node::{config, port, Node, MEMBERS, PORTS, X};
+use crate::support::PRIORITY;
 use proptest::prelude::*;
-use route_node::{config, port, Node, MEMBERS, PORTS, X};
-use support::PRIORITY;
 use weir_core::config::LevelRules;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{

@@ -2,7 +2,7 @@
 //! they take each other for and however different their D and their coding of Feedback.
 //!
 //! One pair of minds is left out: both take each other for enhanced, and their D differ. That they never do so is
-//! what `control/neighbours/judge.rs` is for, and `core/tests/neighbours_agree.rs` shows.
+//! what `control/neighbours/judge.rs` is for, and `core/tests/neighbours/neighbours_agree.rs` shows.
 
 use std::collections::VecDeque;
 

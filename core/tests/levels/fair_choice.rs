@@ -1,9 +1,7 @@
 //! A frame that may leave again and again leaves (Karol, Definition 4), whatever the neighbour lets go in between:
 //! Feedback and pauses that change in step with the turns.
 
-mod level_node;
-
-use level_node::{address, config, port, EDGE, GAMMA, LENGTH, NOW, P3};
+use crate::level_node::{address, config, port, EDGE, GAMMA, LENGTH, NOW, P3};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{
     Bytes, ClassMode, Duration, Frame, FrameHandle, MacAddress, Neighbour, Priority, Quanta,

@@ -1,12 +1,8 @@
 //! What was told as a link went down may be lost. It is told again when the link is back, not with the next refresh.
 
-mod level_node;
-mod route_node;
-mod support;
-
-use level_node::{Node as LevelNode, NOW, X};
-use route_node::{config, port, Node, Y};
-use support::PRIORITY;
+use crate::level_node::{Node as LevelNode, NOW, X};
+use crate::route_node::{config, port, Node, Y};
+use crate::support::PRIORITY;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{Command, Quanta, Transmission};

@@ -1,9 +1,7 @@
 //! Several loops at once, in whole networks of switch cores: disjoint ones, ones that share a link, ones that share
 //! a switch.
 
-mod support;
-
-use support::{Network, Path, RingOptions, Topology};
+use crate::support::{Network, Path, RingOptions, Topology};
 use weir_core::control::Policy;
 use weir_core::event::EventKind;
 use weir_core::Duration;

@@ -1,8 +1,6 @@
 //! What the Karol paper's section V adds to protocol P, setting by setting.
 
-mod level_node;
-
-use level_node::{address, config, port, Node, EDGE, GAMMA, LENGTH, NOW, P3, X, Y};
+use crate::level_node::{address, config, port, Node, EDGE, GAMMA, LENGTH, NOW, P3, X, Y};
 use weir_core::config::{ConfigError, LevelRules, Reserve};
 use weir_core::event::EventKind;
 use weir_core::wire::echo::Echo;

@@ -1,8 +1,6 @@
 //! Protocol P, example by example: Figure 4 of the Karol paper, the wire, and what is refused.
 
-mod level_node;
-
-use level_node::{address, config, port, Node, EDGE, GAMMA, LENGTH, NOW, P3, X, Y, Z};
+use crate::level_node::{address, config, port, Node, EDGE, GAMMA, LENGTH, NOW, P3, X, Y, Z};
 use weir_core::config::ConfigError;
 use weir_core::event::EventKind;
 use weir_core::{

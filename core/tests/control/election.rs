@@ -1,10 +1,8 @@
 //! The Loop Breaker's election among control planes: one master for each loop, nobody without a loop.
 
-mod control_net;
-
 use std::collections::BTreeSet;
 
-use control_net::{config, ended, port, whole_ring, Net, INTERVAL};
+use crate::control_net::{config, ended, port, whole_ring, Net, INTERVAL};
 use weir_core::command::RerouteSelection;
 use weir_core::control::{ControlConfig, IgnoreReason, LoopBreakerConfig, NoAlternative, Policy};
 use weir_core::control::{Report, ReportKind};

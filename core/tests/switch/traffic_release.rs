@@ -1,8 +1,6 @@
 //! The Loop Breaker's traffic release at one switch: what leaves although the neighbour pauses.
 
-mod support;
-
-use support::{switch_config, FRAME, PRIORITY, RATE};
+use crate::support::{switch_config, FRAME, PRIORITY, RATE};
 use weir_core::config::RouteConfig;
 use weir_core::event::EventKind;
 use weir_core::wire::mac_control::MacControl;

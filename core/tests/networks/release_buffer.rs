@@ -1,8 +1,6 @@
 //! A release that may lend more than the headroom leaves: it lends what there is, and the ring moves.
 
-mod support;
-
-use support::{Network, RingOptions, PRIORITY};
+use crate::support::{Network, RingOptions, PRIORITY};
 use weir_core::control::{ControlConfig, LoopBreakerConfig, Policy};
 use weir_core::event::EventKind;
 use weir_core::{Bytes, ClassMode, Command, Duration, PortId};

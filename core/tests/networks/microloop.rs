@@ -2,9 +2,7 @@
 //! for: every buffer of the loop fills with frames of Level D, every Feedback is D, and once the routes are right again
 //! nothing moves by itself. The ways out act on it, and none of them but those that drop loses a frame.
 
-mod support;
-
-use support::{Disturbance, Network, Random, Recovery, RingOptions, PRIORITY};
+use crate::support::{Disturbance, Network, Random, Recovery, RingOptions, PRIORITY};
 use weir_core::config::{LifetimeConfig, StormAction, WatchdogConfig};
 use weir_core::control::Policy;
 use weir_core::event::{EventKind, SuspicionReason};

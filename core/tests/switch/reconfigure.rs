@@ -1,9 +1,7 @@
 //! What a running switch is told anew: thresholds, detection, deadlock policy. No frame is lost by it.
 
-mod support;
-
+use crate::support::{Network, RingOptions, PRIORITY};
 use proptest::prelude::*;
-use support::{Network, RingOptions, PRIORITY};
 use weir_core::config::DetectorConfig;
 use weir_core::control::{ControlConfig, Policy};
 use weir_core::event::EventKind;

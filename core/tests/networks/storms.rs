@@ -1,8 +1,6 @@
 //! PFC storms and credit loops are told apart, and what the watchdog and the lifetime limit do.
 
-mod support;
-
-use support::{LineOptions, Network, Random, Recovery, RingOptions, PRIORITY};
+use crate::support::{LineOptions, Network, Random, Recovery, RingOptions, PRIORITY};
 use weir_core::config::{LifetimeConfig, StormAction, WatchdogConfig};
 use weir_core::control::{Policy, ReportKind, StormNeighbour};
 use weir_core::event::EventKind;

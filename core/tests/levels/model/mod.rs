@@ -2,10 +2,10 @@
 //! of its own, n_i and m_i are sums over all frames (equations 7 and 8), and after every random operation
 //! the switch's incremental state must equal what they give.
 
-mod model;
+mod slow;
 
-use model::Model;
 use proptest::prelude::*;
+use slow::Model;
 use weir_core::config::{LevelRules, RouteConfig};
 use weir_core::level::LEVEL_MAX;
 use weir_core::wire::mac_control::MacControl;

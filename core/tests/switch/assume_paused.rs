@@ -1,10 +1,7 @@
 //! A switch that stands where another stood does not send before its neighbours can have said that they are paused.
 
-mod route_node;
-mod support;
-
-use route_node::{config, port, Node, PORTS, Y};
-use support::PRIORITY;
+use crate::route_node::{config, port, Node, PORTS, Y};
+use crate::support::PRIORITY;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{Command, Duration, MacAddress, Quanta};
 

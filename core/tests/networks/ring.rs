@@ -1,8 +1,6 @@
 //! The deadlock experiment of the CLCM paper (Figure 4) on rings of cores in virtual time.
 
-mod support;
-
-use support::{Disturbance, Network, Random, RingOptions, FEEDBACK_REFRESH};
+use crate::support::{Disturbance, Network, Random, RingOptions, FEEDBACK_REFRESH};
 use weir_core::control::Policy;
 use weir_core::event::EventKind;
 use weir_core::{Duration, FeedbackCoding, Neighbour, Quanta};
@@ -178,7 +176,7 @@ fn lost_doubled_and_late_feedback_costs_no_frame_and_no_more_than_two_refreshes(
 /// more than 0.9 ms as without any damage; what can be promised is the end of the longest pause.
 #[test]
 fn damaged_feedback_costs_no_frame_and_ends_by_itself() {
-    let longest_pause = Quanta::MAX.at(support::RATE);
+    let longest_pause = Quanta::MAX.at(crate::support::RATE);
     for neighbour in NEIGHBOURS {
         let clean = disturbed_ring(neighbour, Disturbance::default(), 1);
         let refreshes = FEEDBACK_REFRESH.saturating_mul(2);

@@ -1,11 +1,9 @@
 //! The Loop Breaker in whole networks of switch cores: flows move off the loop, one switch acts, and the loop does
 //! not come back.
 
-mod support;
-
 use std::collections::BTreeSet;
 
-use support::{Network, RingOptions, Topology};
+use crate::support::{Network, RingOptions, Topology};
 use weir_core::control::{LoopBreakerConfig, NoAlternative, Policy};
 use weir_core::event::EventKind;
 use weir_core::{Duration, PortId, RerouteBy, RerouteSelection};
@@ -122,7 +120,8 @@ fn forced_frames(network: &Network, node: usize) -> u64 {
     let switch = &network.nodes[node].switch;
     (0..switch.config().ports.len() as u8)
         .map(|port| {
-            switch.counters(PortId::new(port)).priority[support::PRIORITY.index()].forced_frames
+            switch.counters(PortId::new(port)).priority[crate::support::PRIORITY.index()]
+                .forced_frames
         })
         .sum()
 }

@@ -1,0 +1,10 @@
+//! Networks of several switches in lock step.
+
+mod loops;
+mod microloop;
+mod release_buffer;
+mod rerouting;
+mod ring;
+mod storms;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,15 @@
+//! One switch and what it is asked.
+
+mod assume_paused;
+#[path = "../level_node/mod.rs"]
+mod level_node;
+mod link_back;
+mod marking;
+mod ready;
+mod reconfigure;
+mod reroute;
+mod reroute_random;
+mod route_node;
+#[path = "../support/mod.rs"]
+mod support;
+mod traffic_release;
