@@ -342,7 +342,7 @@ impl ControlPlane {
     }
 
     fn ignore(&mut self, now: Instant, ingress: PortId, message: &Clcm, reason: IgnoreReason) {
-        self.counters.clcm_ignored[reason as usize] += 1;
+        self.counters.clcm_ignored[reason.index()] += 1;
         self.report(
             now,
             ingress,

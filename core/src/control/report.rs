@@ -124,58 +124,57 @@ impl ReportKind {
     }
 }
 
-/// Why a message went no further.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(usize)]
-pub enum IgnoreReason {
-    /// Nothing here waits for an egress that is suspected: the suspicion upstream is no part of a loop.
-    NotSuspected,
-    /// The own identifier is in the message, but what came in by this port does not wait for that egress.
-    NotOnLoop,
-    /// A release names an identifier that is not ours, or no longer.
-    UnknownSpuid,
-    /// The message holds as many hops as it can.
-    HopsFull,
-    /// The release went round the whole loop: its way ends here.
-    LoopComplete,
-    /// The deadlock policy is off.
-    PolicyOff,
-    /// The deadlock policy knows nothing of this kind of message.
-    OtherPolicy,
-    /// This switch's own SPUID is lower.
-    Outranked,
-    /// The message has been here, or a copy of it just now.
-    AlreadyHere,
+/// Declares the reasons once, as those of [`DropReason`](crate::DropReason).
+macro_rules! ignore_reasons {
+    ($($(#[$attribute:meta])* $reason:ident => $name:literal,)*) => {
+        /// Why a message went no further.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum IgnoreReason {
+            $($(#[$attribute])* $reason,)*
+        }
+
+        impl IgnoreReason {
+            /// All reasons in declaration order.
+            pub const ALL: [Self; Self::COUNT] = [$(Self::$reason,)*];
+
+            /// How many reasons there are.
+            pub const COUNT: usize = [$($name,)*].len();
+
+            /// As an index into [`ControlCounters::clcm_ignored`].
+            pub const fn index(self) -> usize {
+                self as usize
+            }
+
+            /// The reason's name in metrics, JSON and messages.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$reason => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl IgnoreReason {
-    /// All reasons in declaration order.
-    pub const ALL: [Self; 9] = [
-        Self::NotSuspected,
-        Self::NotOnLoop,
-        Self::UnknownSpuid,
-        Self::HopsFull,
-        Self::LoopComplete,
-        Self::PolicyOff,
-        Self::OtherPolicy,
-        Self::Outranked,
-        Self::AlreadyHere,
-    ];
-
-    /// The reason's name in metrics, JSON and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NotSuspected => "not_suspected",
-            Self::NotOnLoop => "not_on_loop",
-            Self::UnknownSpuid => "unknown_spuid",
-            Self::HopsFull => "hops_full",
-            Self::LoopComplete => "loop_complete",
-            Self::PolicyOff => "policy_off",
-            Self::OtherPolicy => "other_policy",
-            Self::Outranked => "outranked",
-            Self::AlreadyHere => "already_here",
-        }
-    }
+ignore_reasons! {
+    /// Nothing here waits for an egress that is suspected: the suspicion upstream is no part of a loop.
+    NotSuspected => "not_suspected",
+    /// The own identifier is in the message, but what came in by this port does not wait for that egress.
+    NotOnLoop => "not_on_loop",
+    /// A release names an identifier that is not ours, or no longer.
+    UnknownSpuid => "unknown_spuid",
+    /// The message holds as many hops as it can.
+    HopsFull => "hops_full",
+    /// The release went round the whole loop: its way ends here.
+    LoopComplete => "loop_complete",
+    /// The deadlock policy is off.
+    PolicyOff => "policy_off",
+    /// The deadlock policy knows nothing of this kind of message.
+    OtherPolicy => "other_policy",
+    /// This switch's own SPUID is lower.
+    Outranked => "outranked",
+    /// The message has been here, or a copy of it just now.
+    AlreadyHere => "already_here",
 }
 
 /// What the control plane has counted since it began.
@@ -185,8 +184,8 @@ pub struct ControlCounters {
     pub clcm_sent: u64,
     /// Messages of others passed on.
     pub clcm_forwarded: u64,
-    /// Messages that went no further, by [`IgnoreReason`] in declaration order.
-    pub clcm_ignored: [u64; IgnoreReason::ALL.len()],
+    /// Messages that went no further, by [`IgnoreReason::index`].
+    pub clcm_ignored: [u64; IgnoreReason::COUNT],
     /// Loops found here.
     pub loops_found: u64,
     /// Releases ordered of the dataplane.

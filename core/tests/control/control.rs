@@ -27,7 +27,7 @@ fn a_ring_longer_than_a_message_is_reported_and_left_alone() {
     net.suspect_all();
     net.run(Duration::from_millis(200));
     assert!(net.released.is_empty());
-    let full = IgnoreReason::HopsFull as usize;
+    let full = IgnoreReason::HopsFull.index();
     assert!(net
         .planes
         .iter()

@@ -286,7 +286,7 @@ fn who_only_reroutes_leaves_the_deadlock_breakers_messages_alone() {
     net.run(Duration::from_millis(30));
     assert!(net.released.is_empty());
     assert!(masters(&net).is_empty());
-    let other = IgnoreReason::OtherPolicy as usize;
+    let other = IgnoreReason::OtherPolicy.index();
     assert!(net
         .planes
         .iter()
