@@ -207,21 +207,17 @@ impl Switch {
         let config = &self.config.ports[port.index()];
         let state = &mut self.ports[port.index()];
         state.counters.echo_replies += 1;
-        let longest = state.echo.as_ref().and_then(EchoState::round_trip);
-        let twice = longest.unwrap_or(sample).saturating_mul(2);
-        let round_trip = twice.max(config.round_trip);
-        for level in state.levels.iter_mut().flatten() {
-            level.told.set_window(round_trip);
-        }
-        let mut exceeds = false;
-        if state.needs_reserve() && !config.round_trip_measured {
-            exceeds = sample > config.round_trip;
-        } else if state.needs_reserve() {
-            exceeds = !state.reserve_for_round_trip(&self.config, config);
+        let fits = state.reserve_for_round_trip(&self.config, config);
+        let exceeds = if !state.needs_reserve() {
+            false
+        } else if config.round_trip_measured {
             for priority in Priority::ALL {
                 state.note_feedback(priority);
             }
-        }
+            !fits
+        } else {
+            sample > config.round_trip
+        };
         state.counters.round_trips_exceeded += u64::from(exceeds);
         let report = state
             .echo
@@ -249,15 +245,21 @@ impl Port {
         configured: &PortConfig,
     ) -> bool {
         let measured = self.echo.as_ref().and_then(EchoState::round_trip);
-        let measured = measured.filter(|_| configured.round_trip_measured);
         let twice = measured.unwrap_or(Duration::ZERO).saturating_mul(2);
+        let longest = twice.max(configured.round_trip);
+        let counts = if configured.round_trip_measured {
+            longest
+        } else {
+            configured.round_trip
+        };
         let as_told = PortConfig {
             feedback: self.coding,
             ..*configured
         };
-        let reserve = config.reserve_for(&as_told, twice.max(configured.round_trip));
+        let reserve = config.reserve_for(&as_told, counts);
         let mut fits = true;
         for level in self.levels.iter_mut().flatten() {
+            level.told.set_window(longest);
             let has_room = level.budget.set_reserve(reserve.total());
             if configured.feedback == FeedbackCoding::Grants {
                 level.budget.bar(!has_room);
