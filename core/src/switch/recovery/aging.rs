@@ -8,12 +8,6 @@ use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId, Priority};
 
 impl Switch {
-    /// A frame that the switch has given up: its handle is the caller's again. To be asked after
-    /// [`handle_timeout`](Self::handle_timeout) until it gives `None`.
-    pub fn poll_discarded(&mut self) -> Option<Discarded> {
-        self.discarded.pop_front()
-    }
-
     /// A frame is admitted; `only` is the one port that it leaves by.
     pub(in crate::switch) fn note_age(
         &mut self,

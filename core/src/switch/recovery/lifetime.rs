@@ -8,11 +8,9 @@
 use crate::config::{ClassMode, LifetimeConfig};
 use crate::counters::DropReason;
 use crate::event::EventKind;
-use crate::frame::Discarded;
-use crate::switch::port::Port;
 use crate::switch::virtual_queues::Gate;
 use crate::switch::Switch;
-use crate::units::{Bytes, Duration, Instant, PortId, Priority};
+use crate::units::{Duration, Instant, PortId, Priority};
 
 /// A timeout that comes late by this part of the limit says that the switch itself stood still, and may
 /// not have seen that the frame could leave: the frame is given the same part once more.
@@ -121,48 +119,6 @@ impl Switch {
         }
     }
 
-    /// Drops the frame of (`egress`, `priority`) whose turn it is, whatever holds it; false when none
-    /// waits. O(1).
-    pub(in crate::switch) fn drop_head(
-        &mut self,
-        now: Instant,
-        egress: PortId,
-        priority: Priority,
-        reason: DropReason,
-    ) -> bool {
-        self.drop_head_through(now, egress, priority, Gate::ALL, reason)
-    }
-
-    /// The same for the frame whose turn it is among those that `gate` lets out.
-    fn drop_head_through(
-        &mut self,
-        now: Instant,
-        egress: PortId,
-        priority: Priority,
-        gate: Gate,
-        reason: DropReason,
-    ) -> bool {
-        let Some(departure) = self.queues.pop(egress, priority, gate) else {
-            return false;
-        };
-        let state = &mut self.ports[egress.index()];
-        state.count_egress_drop(priority, reason);
-        let length = Bytes::new(u64::from(departure.length_bytes));
-        if state.egress[priority.index()].note_discard(length) {
-            self.note_empty(egress, priority);
-        }
-        self.count_drop(departure.ingress, reason);
-        if let Some(handle) = self.complete(now, egress, departure.handle) {
-            self.discarded.push_back(Discarded {
-                handle,
-                ingress: departure.ingress,
-                priority,
-                reason,
-            });
-        }
-        true
-    }
-
     /// Classes of mode `pfc` have one, and of those with Levels what has come further than D links.
     fn has_lifetime(&self, egress: PortId, priority: Priority) -> bool {
         match self.config.classes[priority.index()].mode {
@@ -195,33 +151,6 @@ impl Switch {
                 self.push_event(now, EventKind::LifetimeStalled { egress, priority });
                 while self.drop_head(now, egress, priority, DropReason::Lifetime) {}
             }
-        }
-    }
-}
-
-impl Port {
-    /// Why frames for this egress are dropped on arrival, if they are.
-    #[inline]
-    pub(in crate::switch) fn refusal(&self, priority: Priority) -> Option<DropReason> {
-        if self.storms.drops(priority) {
-            Some(DropReason::Storm)
-        } else if self.heads[priority.index()].is_stalled() {
-            Some(DropReason::Lifetime)
-        } else if self.gone {
-            Some(DropReason::PortDown)
-        } else {
-            None
-        }
-    }
-
-    /// Counts a copy that was dropped at or before this egress.
-    #[cold]
-    pub(in crate::switch) fn count_egress_drop(&mut self, priority: Priority, reason: DropReason) {
-        let counters = &mut self.counters.priority[priority.index()];
-        match reason {
-            DropReason::Storm => counters.storm_dropped += 1,
-            DropReason::Lifetime => counters.lifetime_dropped += 1,
-            _ => {}
         }
     }
 }

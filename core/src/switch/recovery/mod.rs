@@ -3,6 +3,7 @@
 mod age_lists;
 mod aging;
 mod detector;
+mod discard;
 mod lifetime;
 mod release;
 mod reroute;

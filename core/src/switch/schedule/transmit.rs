@@ -34,6 +34,13 @@ impl Switch {
 
     /// A data frame of `transmit` has left `port`, or never will. With its last copy the handle is
     /// the caller's again, and its ingress buffer is discharged.
+    ///
+    /// To be called once for each [`Transmission::Data`], in any order, as soon as the device is done with the frame: until
+    /// then its buffer stays charged, and its neighbour may be paused for it.
+    ///
+    /// `now` and `port` say which departure it is, as in every other call. They change nothing: what is discharged is the
+    /// ingress buffer that the frame came in by, whichever copy is the last.
+    #[must_use = "the handle of a last copy is the caller's again"]
     pub fn complete(
         &mut self,
         _now: Instant,

@@ -113,7 +113,7 @@ fn a_frame_that_the_switch_forgets_is_found() {
     bench.round();
     assert_eq!(bench.audit().differences(), []);
     // The core is done with it, and nobody has told the loop.
-    bench
+    let _ = bench
         .worker
         .switch
         .complete(bench.now, id(1), FrameHandle(chunk));
