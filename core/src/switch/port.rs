@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::admission::{BufferMode, IngressBuffer};
 use super::levels::{FeedbackSent, LevelState};
-use super::link::{Authentication, EchoState, Limiter, PauseReceived};
+use super::link::{Authentication, Due, EchoState, Limiter, PauseReceived, CLCM_QUEUE_CAPACITY};
 use super::recovery::{Head, Storms};
 use super::schedule::{EgressState, PriorityTurn, Shaper};
 use crate::config::{FeedbackCoding, Neighbour, PortConfig, PortRole, SwitchConfig};
@@ -12,9 +12,6 @@ use crate::counters::PortCounters;
 use crate::priority_set::PrioritySet;
 use crate::units::PRIORITY_COUNT;
 use crate::wire::clcm::Clcm;
-
-/// CLCM messages that wait for one port's transmitter at most.
-pub(super) const CONTROL_QUEUE_CAPACITY: usize = 16;
 
 /// State of one port. What every frame reads comes first, so that it lies in few cache lines; what frames of
 /// one priority need beside that lies in lines of that priority.
@@ -32,13 +29,9 @@ pub(super) struct Port {
     pub(super) waiting: PrioritySet,
     /// Priorities with a traffic release in force.
     pub(super) forced: PrioritySet,
-    /// Priorities whose pause state the neighbour must be told.
-    pub(super) pfc_due: PrioritySet,
-    /// Priorities whose Feedback must be followed by zero at once (Karol, section IV).
-    pub(super) zero_due: PrioritySet,
-    pub(super) pause_due: bool,
-    pub(super) pause_zero_due: bool,
-    /// Messages to send outside the data priorities; never more than [`CONTROL_QUEUE_CAPACITY`].
+    /// What the neighbour must be told.
+    pub(super) due: Due,
+    /// Messages to send outside the data priorities; never more than [`CLCM_QUEUE_CAPACITY`].
     pub(super) clcm_queue: VecDeque<Clcm>,
     pub(super) shaper: Shaper,
     pub(super) turn: PriorityTurn,
@@ -77,8 +70,6 @@ impl Port {
             } else {
                 FeedbackSent::silent()
             },
-            pause_due: false,
-            pause_zero_due: false,
             role: port.role,
             up: true,
             gone: false,
@@ -98,9 +89,8 @@ impl Port {
                     .max(config.shaper_burst_time),
             ),
             counters: PortCounters::default(),
-            clcm_queue: VecDeque::with_capacity(CONTROL_QUEUE_CAPACITY),
-            pfc_due: PrioritySet::default(),
-            zero_due: PrioritySet::default(),
+            clcm_queue: VecDeque::with_capacity(CLCM_QUEUE_CAPACITY),
+            due: Due::default(),
             waiting: PrioritySet::default(),
             forced: PrioritySet::default(),
             turn: PriorityTurn::default(),

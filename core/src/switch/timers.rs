@@ -1,4 +1,4 @@
-//! What happens by the clock: pause refresh, the end of releases, and the deadlock detector.
+//! What happens by the clock: each room does what is due, and says when it is next due.
 
 use super::port::Port;
 use super::schedule::ReleaseRule;

@@ -1,4 +1,8 @@
-//! The way of a frame in: is there a place to send it, is there room, what does it charge.
+//! The way of a frame in: where does it go, is there room for it, what does it charge.
+//!
+//! Owns the ingress buffers with their thresholds, and what each frame that the switch holds charges to them. A frame that
+//! is refused has changed nothing but what is learnt and counted. Whoever changes an ingress buffer gets a `PauseChange` and
+//! hands it to `note_pause_change`: the link tells the neighbour.
 
 mod charges;
 mod ingress;

@@ -297,13 +297,13 @@ impl Switch {
         let length = frame.length.get() as u32;
         let queued = self.queues.push(place, level, frame.handle, length);
         debug_assert!(queued, "room was checked");
-        self.ready.ports.insert(egress);
+        self.ready.note_port(egress);
         let state = &mut self.ports[egress.index()];
         if state.egress[frame.priority.index()].note_arrival(frame.length) {
             state.waiting.insert(frame.priority);
             if self.config.lifetime.is_some() {
                 state.heads[frame.priority.index()].note_first(now);
-                self.ready.timers = true;
+                self.ready.note_timers();
             }
             if self.lossless.contains(frame.priority) {
                 self.note_backlog(now);

@@ -4,7 +4,7 @@
 mod handover;
 mod reconfigure;
 
-use super::port::{Port, CONTROL_QUEUE_CAPACITY};
+use super::port::Port;
 use super::Switch;
 use crate::command::{Command, CommandError};
 use crate::units::{Instant, PortId};
@@ -19,13 +19,11 @@ impl Switch {
         self.ready.note_all();
         match command {
             Command::SendClcm { port, message } => {
-                let state = self.port_mut(port)?;
-                if state.clcm_queue.len() >= CONTROL_QUEUE_CAPACITY {
-                    state.counters.control_overflow += 1;
-                    return Err(CommandError::ControlQueueFull(port));
+                if self.port_mut(port)?.queue_clcm(message) {
+                    Ok(())
+                } else {
+                    Err(CommandError::ControlQueueFull(port))
                 }
-                state.clcm_queue.push_back(message);
-                Ok(())
             }
             Command::Release {
                 ingress,

@@ -211,7 +211,7 @@ impl Switch {
                     destination: frame.destination.to_u64(),
                 };
                 self.queues.lift(&place, to);
-                self.ready.ports.insert(egress);
+                self.ready.note_port(egress);
             }
         }
         self.levels.set_level(entry, to);
@@ -229,7 +229,9 @@ impl Switch {
         let counters = &mut self.ports[port.index()].counters;
         counters.priority[frame.priority.index()].routes_too_long += 1;
         // The lifetime limit counts for it from now on.
-        self.ready.timers |= self.config.lifetime.is_some();
+        if self.config.lifetime.is_some() {
+            self.ready.note_timers();
+        }
         self.push_event(
             now,
             EventKind::RouteTooLong {

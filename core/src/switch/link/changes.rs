@@ -30,16 +30,16 @@ impl Port {
     fn tell_all_anew(&mut self) {
         if self.levels.iter().flatten().any(|level| level.obeys) {
             self.link_sent.tell_anew();
-            self.pause_due |= self.coding == FeedbackCoding::Pause;
+            self.due.pause |= self.coding == FeedbackCoding::Pause;
         }
         for priority in Priority::ALL {
             match &mut self.levels[priority.index()] {
                 Some(level) => {
                     level.sent.tell_anew();
-                    self.pfc_due.insert(priority);
+                    self.due.pfc.insert(priority);
                 }
                 None if self.ingress[priority.index()].may_pause() => {
-                    self.pfc_due.insert(priority);
+                    self.due.pfc.insert(priority);
                 }
                 None => {}
             }
@@ -60,12 +60,12 @@ impl Switch {
             return Ok(());
         }
         state.link_sent.tell_anew();
-        state.pause_due = true;
+        state.due.pause = true;
         for priority in Priority::ALL {
             if let Some(level) = &mut state.levels[priority.index()] {
                 level.sent.tell_anew();
                 level.told.forget();
-                state.pfc_due.insert(priority);
+                state.due.pfc.insert(priority);
             }
         }
         Ok(())
@@ -94,7 +94,7 @@ impl Switch {
                 level.given = grants.then(GrantsGiven::default);
                 level.taken.close();
                 level.sent.tell_anew();
-                state.pfc_due.insert(priority);
+                state.due.pfc.insert(priority);
             }
         }
         state.reserve_for_round_trip(&self.config, &configured);

@@ -30,7 +30,7 @@ impl Switch {
             state.counters.drop_frame(DropReason::ControlRate);
             return Err(DropReason::ControlRate);
         }
-        self.ready.ports.insert(port);
+        self.ready.note_port(port);
         if !self.with_levels.is_empty() {
             self.ready.note_timer(port);
         }

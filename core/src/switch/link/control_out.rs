@@ -4,8 +4,12 @@ use super::{Authentication, EchoState};
 use crate::switch::port::Port;
 use crate::switch::{Switch, Transmission};
 use crate::units::{Bytes, Instant, PortId};
+use crate::wire::clcm::Clcm;
 use crate::wire::ethernet::FRAME_LENGTH_MIN;
 use crate::wire::ControlFrame;
+
+/// CLCM messages that wait for one port's transmitter at most.
+pub(in crate::switch) const CLCM_QUEUE_CAPACITY: usize = 16;
 
 impl Switch {
     #[cold]
@@ -44,12 +48,21 @@ impl Switch {
 }
 
 impl Port {
+    /// A message of the control plane's is to go out. False when too many wait.
+    pub(in crate::switch) fn queue_clcm(&mut self, message: Clcm) -> bool {
+        let has_room = self.clcm_queue.len() < CLCM_QUEUE_CAPACITY;
+        if has_room {
+            self.clcm_queue.push_back(message);
+        } else {
+            self.counters.control_overflow += 1;
+        }
+        has_room
+    }
+
     /// Whether a control frame may have to go out.
     #[inline]
     pub(in crate::switch) fn has_control(&self) -> bool {
-        // Hardly ever: one branch for all of them.
-        let flags = self.pause_due | self.pause_zero_due;
-        flags | !self.pfc_due.is_empty() | !self.zero_due.is_empty()
+        self.due.is_any()
             || self.has_messages()
             || self
                 .authentication

@@ -101,12 +101,12 @@ impl Switch {
             return;
         }
         let state = &mut self.ports[port.index()];
-        state.pause_due |= state.link_sent.refresh(now);
+        state.due.pause |= state.link_sent.refresh(now);
         let Some(level) = &mut state.levels[priority.index()] else {
             return;
         };
         if level.sent.refresh(now) {
-            state.pfc_due.insert(priority);
+            state.due.pfc.insert(priority);
         }
         if level.received.expire(now) {
             state.counters.priority[priority.index()].feedback_expired += 1;

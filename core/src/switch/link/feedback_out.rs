@@ -16,7 +16,7 @@ impl Port {
     pub(in crate::switch) fn note_feedback(&mut self, priority: Priority) {
         if self.coding == FeedbackCoding::Pause {
             let (feedback, _) = self.link_feedback();
-            self.pause_due |= self.link_sent.is_due(feedback);
+            self.due.pause |= self.link_sent.is_due(feedback);
             return;
         }
         let Some(level) = &mut self.levels[priority.index()] else {
@@ -28,7 +28,7 @@ impl Port {
             level.sent.tell_anew();
         }
         if level.sent.is_due(level.budget.feedback()) {
-            self.pfc_due.insert(priority);
+            self.due.pfc.insert(priority);
         }
     }
 
@@ -67,8 +67,8 @@ impl Switch {
     ) {
         if change != PauseChange::None {
             if let Some(state) = self.ports.get_mut(port.index()) {
-                state.pfc_due.insert(priority);
-                self.ready.ports.insert(port);
+                state.due.pfc.insert(priority);
+                self.ready.note_port(port);
             }
         }
     }
@@ -85,7 +85,7 @@ impl Switch {
         }
         let state = &mut self.ports[port.index()];
         if state.ingress[priority.index()].take_refresh(now) {
-            state.pfc_due.insert(priority);
+            state.due.pfc.insert(priority);
         }
     }
 
@@ -96,19 +96,19 @@ impl Switch {
         port: PortId,
     ) -> Option<MacControl> {
         let state = self.ports.get_mut(port.index())?;
-        if core::mem::take(&mut state.pause_zero_due) {
+        if core::mem::take(&mut state.due.pause_zero) {
             let quanta = Quanta::ZERO;
             return Some(MacControl::Pause { quanta });
         }
         if let Some(zero) = make_zero(state) {
             return Some(zero);
         }
-        if core::mem::take(&mut state.pause_due) {
+        if core::mem::take(&mut state.due.pause) {
             if let Some(pause) = self.make_pause(now, port) {
                 return Some(pause);
             }
         }
-        if self.ports[port.index()].pfc_due.is_empty() {
+        if self.ports[port.index()].due.pfc.is_empty() {
             return None;
         }
         self.make_pfc(now, port)
@@ -124,7 +124,7 @@ impl Switch {
         let manner = self.manner(port);
         let state = &mut self.ports[port.index()];
         let mut times = [None; PRIORITY_COUNT];
-        for priority in state.pfc_due.iter() {
+        for priority in state.due.pfc.iter() {
             let index = priority.index();
             let counters = &mut state.counters.priority[index];
             if let Some(level) = &mut state.levels[index] {
@@ -141,7 +141,7 @@ impl Switch {
                     level.told.tell(now, level.sent.told());
                 }
                 if signal.then_zero {
-                    state.zero_due.insert(priority);
+                    state.due.zero.insert(priority);
                 }
                 let counter = match (&mut level.given, signal.quanta) {
                     (Some(given), _) => {
@@ -162,7 +162,7 @@ impl Switch {
                 counters.xon_sent += 1;
             }
         }
-        state.pfc_due = PrioritySet::default();
+        state.due.pfc = PrioritySet::default();
         if times == [None; PRIORITY_COUNT] {
             return None;
         }
@@ -178,7 +178,7 @@ impl Switch {
         let signal = state
             .link_sent
             .take(now, feedback, &Manner { depth, ..manner })?;
-        state.pause_zero_due = signal.then_zero;
+        state.due.pause_zero = signal.then_zero;
         for (level, counters) in state.levels.iter_mut().zip(&mut state.counters.priority) {
             let Some(level) = level.as_mut().filter(|level| level.obeys) else {
                 continue;
@@ -211,7 +211,7 @@ impl Switch {
 
 /// The second frame of a Feedback by class: a regular neighbour goes on at once.
 fn make_zero(state: &mut Port) -> Option<MacControl> {
-    let due = core::mem::take(&mut state.zero_due);
+    let due = core::mem::take(&mut state.due.zero);
     if due.is_empty() {
         return None;
     }

@@ -1,13 +1,14 @@
-//! What the two ends of one link tell each other: PAUSE, PFC and Feedback, echo messages, greetings.
+//! What the two ends of one link tell each other: PAUSE, PFC and Feedback, echo messages, greetings, CLCM.
 //!
-//! A port is told what it must tell (`note_feedback`, a set of priorities that are due), and `next_mac_control` makes the
-//! frames. What comes in is limited, then verified, then read. Which frames may leave because of it is asked of
-//! `PauseReceived`; no queue and no buffer is touched here.
+//! Owns what is due to the neighbour and what the neighbour has said. Others change a buffer or a Level and note it
+//! (`note_pause_change`, `note_feedback`); the frames are made when the port sends. What comes in is limited first, then
+//! verified, then read. No queue and no ingress buffer is changed here.
 
 mod authentication;
 mod changes;
 mod control_in;
 mod control_out;
+mod due;
 mod echo;
 mod feedback_in;
 mod feedback_out;
@@ -16,6 +17,8 @@ mod limiter;
 mod pause_received;
 
 pub(in crate::switch) use authentication::Authentication;
+pub(in crate::switch) use control_out::CLCM_QUEUE_CAPACITY;
+pub(in crate::switch) use due::Due;
 pub(in crate::switch) use echo::EchoState;
 pub(in crate::switch) use limiter::Limiter;
 pub(in crate::switch) use pause_received::PauseReceived;

@@ -141,7 +141,7 @@ impl Switch {
 
     /// How `port` is watched for PFC storms; `None` also for a port that does not exist.
     pub fn watchdog(&self, port: PortId) -> Option<WatchdogConfig> {
-        self.ports.get(port.index())?.storms.config
+        self.ports.get(port.index())?.storms.config()
     }
 
     /// How the switch on the other side of `port` is spoken to.

@@ -1,4 +1,7 @@
-//! What the switch shows of itself and changes nothing: gauges, recent flows.
+//! What the switch shows of itself: gauges, recent flows, events.
+//!
+//! Owns the queue of events and the recent-flow monitor. Nothing that becomes of a frame depends on this room, but a reroute
+//! is for the flows that it has seen.
 
 mod events;
 mod flows;

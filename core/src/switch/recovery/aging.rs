@@ -20,7 +20,9 @@ impl Switch {
         }
         self.ages
             .enter(now, frame.priority, frame.handle, frame.destination, only);
-        self.ready.timers |= self.ages.next().is_some();
+        if self.ages.next().is_some() {
+            self.ready.note_timers();
+        }
     }
 
     /// Drops what has become too old. O(1) for a frame, O(ports) for a flooded one.

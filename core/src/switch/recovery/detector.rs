@@ -50,7 +50,7 @@ impl Switch {
     pub(in crate::switch) fn note_backlog(&mut self, now: Instant) {
         self.start_storm_clock(now);
         if self.detector.backlogged == 0 {
-            self.ready.timers = true;
+            self.ready.note_timers();
         }
         if self.detector.backlogged == 0 && self.detector.suspected == 0 {
             self.detector.last = now;
@@ -179,7 +179,7 @@ impl Switch {
         self.config.detector = detector;
         self.detector.last = now;
         self.detector.next = now + self.sample_interval();
-        self.ready.timers = true;
+        self.ready.note_timers();
         Ok(())
     }
 }

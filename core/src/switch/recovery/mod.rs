@@ -1,4 +1,8 @@
-//! What is done about traffic that stands still.
+//! What is done about traffic that stands still: the deadlock detector, releases and traffic releases, reroutes, the storm
+//! watchdog, lifetime and age limits.
+//!
+//! Owns the clocks and samples by which standing still is found, and what is given up. It finds and acts; what a finding
+//! means is judged by the control plane, which hears of it by events and answers with commands.
 
 mod age_lists;
 mod aging;

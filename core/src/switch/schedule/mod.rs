@@ -1,4 +1,7 @@
-//! The way of a frame out: which port is worth asking, which priority has its turn, when the line is free.
+//! The way of a frame out: which ports are worth asking, which frames may leave, whose turn it is, when the line is free.
+//!
+//! Owns the backlog of each (egress, priority) with the rules of releases, the turns between priorities, the shaper, and
+//! what a caller need not ask (`Ready`). Whoever makes something possible that was not notes the port or the timers there.
 
 mod choice;
 mod egress;

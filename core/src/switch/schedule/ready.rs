@@ -11,9 +11,9 @@ use crate::units::{Instant, PortId};
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Ready {
     /// Ports whose `transmit` may give more than it did.
-    pub(in crate::switch) ports: PortSet,
+    ports: PortSet,
     /// Whether a timer may be earlier than it was.
-    pub(in crate::switch) timers: bool,
+    timers: bool,
     /// Ports at which one may be.
     timer_ports: PortSet,
     /// By port: a moment before which none of its timers is due, but for those of `timer_ports`.
@@ -36,9 +36,21 @@ impl Ready {
 
     /// A Feedback may have become due at `port`.
     pub(in crate::switch) fn note_due(&mut self, port: PortId, state: &Port) {
-        if !state.pfc_due.is_empty() || state.pause_due {
+        if state.due.is_feedback() {
             self.ports.insert(port);
         }
+    }
+
+    /// `port` may have something to send that it had not.
+    #[inline]
+    pub(in crate::switch) fn note_port(&mut self, port: PortId) {
+        self.ports.insert(port);
+    }
+
+    /// A timer that belongs to no port alone may be earlier than it was.
+    #[inline]
+    pub(in crate::switch) fn note_timers(&mut self) {
+        self.timers = true;
     }
 
     /// A timer of `port` may be earlier than it was.

@@ -92,7 +92,7 @@ impl Switch {
         }
         if self.config.lifetime.is_some() {
             state.heads[priority.index()].note_departure(now);
-            self.ready.timers = true;
+            self.ready.note_timers();
         }
         let egress = &mut state.egress[priority.index()];
         let emptied = if state.forced.contains(priority) {

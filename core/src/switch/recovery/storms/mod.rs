@@ -26,7 +26,7 @@ pub(in crate::switch) struct Storms {
     dropping: PrioritySet,
     /// Priorities whose pause is ignored.
     forwarding: PrioritySet,
-    pub(in crate::switch) config: Option<WatchdogConfig>,
+    config: Option<WatchdogConfig>,
     watches: [Watch; PRIORITY_COUNT],
 }
 
@@ -50,6 +50,11 @@ impl Storms {
             config,
             ..Self::default()
         }
+    }
+
+    /// How the port is watched.
+    pub(in crate::switch) fn config(&self) -> Option<WatchdogConfig> {
+        self.config
     }
 
     /// True while what is for `priority` is dropped.
@@ -108,7 +113,7 @@ impl Switch {
     pub(in crate::switch) fn start_storm_clock(&mut self, now: Instant) {
         if let Some(interval) = self.storm_clock.interval {
             if !self.storm_clock_runs() {
-                self.ready.timers = true;
+                self.ready.note_timers();
                 self.storm_clock.span += 1;
                 self.storm_clock.last = now;
                 self.storm_clock.next = now + interval;

@@ -68,19 +68,20 @@ impl Switch {
         !(self.observes_arrivals || self.draining || pending || lossy || under_way)
             && self.marks_departures.is_empty()
             && setup::is_plain(&self.config)
-            && self.ports.iter().all(|port| port.storms.config.is_none())
+            && self.ports.iter().all(|port| port.storms.config().is_none())
     }
 
     fn digest_port(&self, digest: &mut Digest, id: PortId, port: &Port) {
         let detector = self.config.detector;
         let detect = detector.map_or(Duration::ZERO, |detector| detector.detect);
         debug_assert!(port.coding == FeedbackCoding::Pfc);
-        for flag in [port.up, port.gone, port.pause_due, port.pause_zero_due] {
+        for flag in [port.up, port.gone] {
             digest.word(flag);
         }
-        for set in [port.waiting, port.forced, port.pfc_due, port.zero_due] {
+        for set in [port.waiting, port.forced] {
             digest.word(set.0);
         }
+        port.due.digest(digest);
         digest.word(port.neighbour as u8);
         digest.word(port.clcm_queue.len() as u64);
         for message in &port.clcm_queue {

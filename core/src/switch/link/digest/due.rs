@@ -1,0 +1,21 @@
+//! What is due brings all that it is into a digest.
+
+use super::Due;
+use crate::testing::Digest;
+
+impl Due {
+    pub(in crate::switch) fn digest(&self, digest: &mut Digest) {
+        let Self {
+            pfc,
+            zero,
+            pause,
+            pause_zero,
+        } = self;
+        for flag in [*pause, *pause_zero] {
+            digest.word(flag);
+        }
+        for set in [*pfc, *zero] {
+            digest.word(set.0);
+        }
+    }
+}
