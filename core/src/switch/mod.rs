@@ -2,8 +2,8 @@
 //!
 //! A frame comes in by `admission`, waits in the `virtual_queues`, and leaves by `schedule`; `forwarding` knows its way. The
 //! `link` speaks with the neighbours and `levels` keeps the rules of those classes that have them. `recovery` looks after
-//! what stands still, `observe` shows it, and `commands` brings what the control plane asks. Each room keeps its part of a
-//! [`Port`] or of the [`Switch`] to itself, and has methods of both.
+//! what stands still, `observe` shows it, and `commands` brings what the control plane asks. The [`Switch`] and its ports
+//! are put together from the parts of all rooms, and each room has methods of both.
 
 mod admission;
 mod commands;
