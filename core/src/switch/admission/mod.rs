@@ -12,4 +12,3 @@ mod receive;
 pub(in crate::switch) use charges::Charges;
 pub(in crate::switch) use ingress::{BufferMode, IngressBuffer, PauseChange};
 pub(in crate::switch) use marking::classes_that_mark;
-pub(in crate::switch) use receive::Egresses;

@@ -8,44 +8,11 @@ use crate::event::EventKind;
 use crate::frame::{Admitted, Frame};
 use crate::level::Level;
 use crate::port_set::PortSet;
-use crate::switch::forwarding::Decision;
+use crate::switch::forwarding::{Decision, Egresses};
 use crate::switch::levels::{Assignment, ShareId};
 use crate::switch::virtual_queues::Place;
 use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId, Priority};
-
-/// Where a frame leaves by.
-#[derive(Clone, Copy)]
-pub(in crate::switch) enum Egresses {
-    /// The usual frame: one copy.
-    One(PortId),
-    /// A flood to several ports.
-    Several(PortSet),
-}
-
-impl Egresses {
-    /// For a frame with one copy.
-    pub(in crate::switch) fn only(&self) -> Option<PortId> {
-        match self {
-            Self::One(port) => Some(*port),
-            Self::Several(_) => None,
-        }
-    }
-
-    pub(in crate::switch) fn ports(&self) -> PortSet {
-        match self {
-            Self::One(port) => PortSet::from_iter([*port]),
-            Self::Several(ports) => *ports,
-        }
-    }
-
-    fn copies(&self) -> usize {
-        match self {
-            Self::One(_) => 1,
-            Self::Several(ports) => ports.count(),
-        }
-    }
-}
 
 impl Switch {
     /// A data frame came in by `port`. `Ok` means that the switch owns its handle now.

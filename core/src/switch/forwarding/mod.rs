@@ -4,6 +4,7 @@
 //! hash and the buckets over its members; a pin takes one flow out of its bucket. Buckets and pins are
 //! what rerouting moves: the members of a group are equally good ways by construction of the routes.
 
+mod egresses;
 mod groups;
 mod index;
 mod learnt;
@@ -19,6 +20,7 @@ use index::RouteIndex;
 use learnt::LearntTable;
 use pins::{Pin, Pins};
 
+pub(super) use egresses::Egresses;
 pub use pins::PinnedBy;
 
 /// What to do with a frame.

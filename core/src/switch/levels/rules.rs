@@ -8,7 +8,7 @@ use crate::event::EventKind;
 use crate::frame::Frame;
 use crate::level::Level;
 use crate::port_set::PortSet;
-use crate::switch::admission::Egresses;
+use crate::switch::forwarding::Egresses;
 use crate::switch::virtual_queues::Place;
 use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId, Priority};

@@ -1,0 +1,37 @@
+//! Where a frame leaves by.
+
+use crate::port_set::PortSet;
+use crate::units::PortId;
+
+/// One port, or several.
+#[derive(Clone, Copy)]
+pub(in crate::switch) enum Egresses {
+    /// The usual frame: one copy.
+    One(PortId),
+    /// A flood to several ports.
+    Several(PortSet),
+}
+
+impl Egresses {
+    /// For a frame with one copy.
+    pub(in crate::switch) fn only(&self) -> Option<PortId> {
+        match self {
+            Self::One(port) => Some(*port),
+            Self::Several(_) => None,
+        }
+    }
+
+    pub(in crate::switch) fn ports(&self) -> PortSet {
+        match self {
+            Self::One(port) => PortSet::from_iter([*port]),
+            Self::Several(ports) => *ports,
+        }
+    }
+
+    pub(in crate::switch) fn copies(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Several(ports) => ports.count(),
+        }
+    }
+}
