@@ -18,13 +18,7 @@ impl Switch {
     pub fn apply(&mut self, now: Instant, command: Command) -> Result<(), CommandError> {
         self.ready.note_all();
         match command {
-            Command::SendClcm { port, message } => {
-                if self.port_mut(port)?.queue_clcm(message) {
-                    Ok(())
-                } else {
-                    Err(CommandError::ControlQueueFull(port))
-                }
-            }
+            Command::SendClcm { port, message } => self.send_clcm(port, message),
             Command::Release {
                 ingress,
                 egress,
@@ -51,12 +45,7 @@ impl Switch {
                 amount,
                 period,
             } => self.begin_traffic_release(now, ingress, egress, priority, amount, period),
-            Command::SetLink { port, up } => {
-                if self.port_mut(port)?.set_link(up) {
-                    self.note_ways_changed(now);
-                }
-                Ok(())
-            }
+            Command::SetLink { port, up } => self.set_link(now, port, up),
             Command::DeviceGone { port } => self.give_up_port(now, port),
             Command::SetNeighbour { port, neighbour } => self.set_neighbour(port, neighbour),
             Command::SetFeedback { port, coding } => self.set_feedback(port, coding),

@@ -6,12 +6,12 @@ use crate::config::{FeedbackCoding, Neighbour};
 use crate::switch::levels::GrantsGiven;
 use crate::switch::port::Port;
 use crate::switch::Switch;
-use crate::units::{PortId, Priority};
+use crate::units::{Instant, PortId, Priority};
 
 impl Port {
     /// Takes note that the link is up or down. True when it has come up: what was told while it was down may be lost, so
     /// that a neighbour could send on into a buffer that is full until the next refresh. All is told again.
-    pub(in crate::switch) fn set_link(&mut self, up: bool) -> bool {
+    fn note_link(&mut self, up: bool) -> bool {
         let up = up && !self.gone;
         let was_up = core::mem::replace(&mut self.up, up);
         if !up || was_up {
@@ -48,6 +48,19 @@ impl Port {
 }
 
 impl Switch {
+    /// [`Command::SetLink`](crate::Command::SetLink).
+    pub(in crate::switch) fn set_link(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        up: bool,
+    ) -> Result<(), CommandError> {
+        if self.port_mut(port)?.note_link(up) {
+            self.note_ways_changed(now);
+        }
+        Ok(())
+    }
+
     /// What the neighbour was told as the one, it may not have understood as the other. What it told us
     /// stays until it expires: should it go on as before, nothing is lost.
     pub(in crate::switch) fn set_neighbour(

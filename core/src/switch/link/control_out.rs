@@ -1,6 +1,7 @@
 //! Control frames out: PAUSE and PFC, then greetings, then echo messages, then CLCM.
 
 use super::{Authentication, EchoState};
+use crate::command::CommandError;
 use crate::switch::port::Port;
 use crate::switch::{Switch, Transmission};
 use crate::units::{Bytes, Instant, PortId};
@@ -12,6 +13,21 @@ use crate::wire::ControlFrame;
 pub(in crate::switch) const CLCM_QUEUE_CAPACITY: usize = 16;
 
 impl Switch {
+    /// [`Command::SendClcm`](crate::Command::SendClcm).
+    pub(in crate::switch) fn send_clcm(
+        &mut self,
+        port: PortId,
+        message: Clcm,
+    ) -> Result<(), CommandError> {
+        let state = self.port_mut(port)?;
+        if state.clcm_queue.len() >= CLCM_QUEUE_CAPACITY {
+            state.counters.control_overflow += 1;
+            return Err(CommandError::ControlQueueFull(port));
+        }
+        state.clcm_queue.push_back(message);
+        Ok(())
+    }
+
     #[cold]
     pub(in crate::switch) fn transmit_control(
         &mut self,
@@ -48,17 +64,6 @@ impl Switch {
 }
 
 impl Port {
-    /// A message of the control plane's is to go out. False when too many wait.
-    pub(in crate::switch) fn queue_clcm(&mut self, message: Clcm) -> bool {
-        let has_room = self.clcm_queue.len() < CLCM_QUEUE_CAPACITY;
-        if has_room {
-            self.clcm_queue.push_back(message);
-        } else {
-            self.counters.control_overflow += 1;
-        }
-        has_room
-    }
-
     /// Whether a control frame may have to go out.
     #[inline]
     pub(in crate::switch) fn has_control(&self) -> bool {
