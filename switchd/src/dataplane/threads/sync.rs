@@ -1,7 +1,7 @@
 //! What the dataplane's threads share things with: the standard library's and crossbeam's.
 //!
 //! Whoever uses it from here is also compiled with loom's, under which a test goes through the orders in which threads can
-//! run and memory can be seen (`switchd/tests/interleavings.rs`).
+//! run and memory can be seen (`switchd/tests/interleavings/main.rs`).
 
 pub(in crate::dataplane) use std::sync::atomic::{fence, AtomicBool, Ordering};
 pub(in crate::dataplane) use std::sync::Arc;
