@@ -3,6 +3,7 @@
 mod access;
 mod changes;
 mod dataplane;
+mod deadlock;
 mod pfcwd;
 mod read;
 mod write;
@@ -24,6 +25,7 @@ use crate::reader::FileError;
 pub use access::{is_remote, read_socket, ApiConfig, ControlFramesConfig, MetricsConfig, TlsFiles};
 pub use changes::Change;
 pub use dataplane::{DataplaneConfig, HugePages, Workers, XdpMode, ZeroCopy};
+pub use deadlock::DeadlockConfig;
 pub use pfcwd::PfcwdConfig;
 pub use read::KEYS;
 
@@ -234,30 +236,6 @@ pub enum Fallback {
     Drop,
 }
 
-/// `[deadlock]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeadlockConfig {
-    /// What is done about a deadlock.
-    pub policy: Policy,
-    /// Zero throughput with a non-empty queue for this long is suspect.
-    pub detect: Duration,
-    /// Time between two CLCM of one suspected port.
-    pub clcm_interval: Duration,
-    /// For how long a release holds.
-    pub release: Duration,
-    /// Additional buffer of the loop's ingress port while it is released.
-    pub release_buffer: Bytes,
-    /// How the Loop Breaker works.
-    pub loop_breaker: weir_core::control::LoopBreakerConfig,
-    /// Of the policy `lifetime`: for how long a frame may stand at the head of its queue (HOQLife).
-    pub lifetime: Duration,
-    /// Of the policy `lifetime`: drops in a row after which a queue drops everything (VLStallCount); zero
-    /// for never.
-    pub stall_count: u8,
-    /// Whether the flight recorder keeps a record of each suspicion.
-    pub record: bool,
-}
-
 /// `[forwarding]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForwardingConfig {
@@ -318,22 +296,6 @@ impl Default for LogConfig {
         Self {
             level: "info".into(),
             format: LogFormat::Auto,
-        }
-    }
-}
-
-impl Default for DeadlockConfig {
-    fn default() -> Self {
-        Self {
-            policy: Policy::Off,
-            detect: Duration::from_millis(200),
-            clcm_interval: Duration::from_millis(20),
-            release: Duration::from_millis(50),
-            release_buffer: Bytes::new(3072),
-            loop_breaker: weir_core::control::LoopBreakerConfig::default(),
-            lifetime: Duration::from_millis(512),
-            stall_count: 7,
-            record: true,
         }
     }
 }
@@ -502,7 +464,7 @@ impl DaemonConfig {
             clcm_interval: self.deadlock.clcm_interval,
             release_period: self.deadlock.release,
             release_extra: self.deadlock.release_buffer,
-            loop_breaker: self.deadlock.loop_breaker,
+            loop_breaker: self.deadlock.loop_breaker(),
             port_count: self.ports.len(),
             fabric_ports: fabric
                 .filter_map(|(index, _)| PortId::from_index(index))

@@ -11,6 +11,7 @@ pub mod fraction;
 mod names;
 mod reader;
 pub mod scenario;
+pub mod settings;
 pub mod units;
 
 pub use document::Override;

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_core::control::Policy;
-
-use super::{Class, DaemonConfig, DeadlockConfig, Port};
+use super::{Class, DaemonConfig, Port};
 
 /// One setting that is different.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +40,7 @@ impl DaemonConfig {
     #[must_use]
     pub fn with_live_settings_of(&self, file: &Self) -> Self {
         let mut next = self.clone();
+        next.dataplane.take_live(&file.dataplane);
         next.log.level.clone_from(&file.log.level);
         for class in &mut next.classes {
             if let Some(wanted) = file.classes.iter().find(|other| other.name == class.name) {
@@ -53,7 +52,7 @@ impl DaemonConfig {
                 reclassify(port, wanted);
             }
         }
-        next.deadlock = live_deadlock(&self.deadlock, &file.deadlock);
+        next.deadlock = self.deadlock.with_live_settings_of(&file.deadlock);
         next.pfcwd = file.pfcwd;
         if self.port_names().eq(file.port_names()) {
             next.routes.clone_from(&file.routes);
@@ -134,19 +133,4 @@ fn reclassify(port: &mut Port, wanted: &Port) {
     port.dscp_map = wanted.dscp_map;
     port.fallback = wanted.fallback;
     port.pfcwd = wanted.pfcwd;
-}
-
-fn live_deadlock(running: &DeadlockConfig, wanted: &DeadlockConfig) -> DeadlockConfig {
-    let counts_from_arrival = [running.policy, wanted.policy].contains(&Policy::Lifetime);
-    DeadlockConfig {
-        policy: if counts_from_arrival {
-            running.policy
-        } else {
-            wanted.policy
-        },
-        lifetime: running.lifetime,
-        stall_count: running.stall_count,
-        record: running.record,
-        ..*wanted
-    }
 }

@@ -5,47 +5,51 @@ use std::str::FromStr;
 
 use weir_core::{Bytes, Duration, Quanta};
 
-/// `[dataplane]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DataplaneConfig {
-    /// Buffers are charged in whole cells of this size.
-    pub cell: Bytes,
-    /// UMEM chunk, with 256 B for metadata and headroom: a frame, or a part of one that is longer. 2 KiB or 4 KiB.
-    pub chunk: Bytes,
-    /// Longest payload of an Ethernet frame, on every port; header and two VLAN tags come on top.
-    pub mtu: Bytes,
-    /// Entries of each RX ring; a power of two.
-    pub rx_ring: u32,
-    /// Entries of each TX ring; a power of two.
-    pub tx_ring: u32,
-    /// For how long the thread looks for work before it sleeps.
-    pub spin: Duration,
-    /// CPU that the thread is bound to.
-    pub cpu: Option<usize>,
-    /// Threads that serve the sockets.
-    pub workers: Workers,
-    /// CPUs that those threads are bound to, in turns.
-    pub worker_cpus: Vec<usize>,
-    /// For how long a system call looks into the device itself; zero for never.
-    pub busy_poll: Duration,
-    /// Whether the packet memory is in huge pages.
-    pub huge_pages: HugePages,
-    /// Pause time that XOFF asks for.
-    pub pause_time: Quanta,
-    /// A Transmit Feedback is told again after this time.
-    pub feedback_refresh: Duration,
-    /// A port may send back to back what its line carries in this time, and two full frames in any case.
-    pub shaper_burst: Duration,
-    /// Whether sockets share memory with the driver.
-    pub zero_copy: ZeroCopy,
-    /// How the XDP program is attached.
-    pub xdp_mode: XdpMode,
-    /// Time between two samples of the history.
-    pub history_interval: Duration,
-    /// Samples that are kept.
-    pub history_length: usize,
-    /// Packet memory beside what the buffers need at the start, for larger ones that a reload brings.
-    pub spare_buffers: Bytes,
+use crate::settings::{settings, valid, words};
+
+settings! {
+    /// `[dataplane]`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    DataplaneConfig in "dataplane" {
+        "cell" cell: Bytes = Bytes::new(256), "64 B to 64 KiB", Restart, valid::anything;
+            "Buffers are charged in whole cells, so that tiny frames cannot use up the packet memory."
+        "chunk" chunk: Bytes = Bytes::new(2048), "`\"2KiB\"`, `\"4KiB\"`", Restart, valid::anything;
+            "UMEM chunk: 256 B for metadata, and a frame or part of one in the rest."
+        "mtu" mtu: Bytes = Bytes::new(1500), "68 B to 9216 B", Restart, valid::anything;
+            "Longest payload, on every port; the daemon does not start on a device whose MTU is smaller. The Ethernet header and two VLAN tags are added to it. Frames longer than a chunk take several ([jumbo frames](../internals/internals.md#jumbo-frames)); a `cell` can then be no larger than a chunk less 256 B."
+        "rx-ring" rx_ring: u32 = 2048, "powers of two, 64 to 32768", Restart, ring;
+            "Entries of each RX ring."
+        "tx-ring" tx_ring: u32 = 2048, "powers of two, 64 to 32768", Restart, ring;
+            "Entries of each TX ring."
+        "spin" spin: Duration = Duration::from_micros(50), "", Restart, valid::anything;
+            "For how long the dataplane thread polls before it sleeps. `\"0ns\"` where many switches share few cores."
+        "cpu" cpu: Option<usize> = None, "", Restart, valid::anything;
+            "CPU to which the thread of the switch core is pinned. All other threads of the daemon keep off it. A CPU that the machine does not have is refused."
+        "workers" workers: Workers = Workers::default(), "1 to 64, `\"auto\"`", Restart, valid::anything;
+            "Threads that serve the sockets. 1: the thread of the switch core serves them. More: that many beside it, with ports assigned in turn, and never more than there are ports. `\"auto\"`: two fewer than there are CPUs."
+        "worker-cpus" worker_cpus: Vec<usize> = Vec::new(), "", Restart, valid::anything;
+            "CPUs to which those threads are pinned, in turn; other threads keep off them."
+        "busy-poll" busy_poll: Duration = Duration::ZERO, "", Restart, valid::anything;
+            "Above zero: preferred busy polling. System calls on a socket poll the device for up to this time, instead of waiting for interrupts."
+        "huge-pages" huge_pages: HugePages = HugePages::Auto, "`\"auto\"`, `\"off\"`, `\"require\"`", Restart, valid::anything;
+            "Packet memory in huge pages of 2 MiB: if enough are free, never, or always."
+        "pause-time" pause_time: Quanta = Quanta::MAX, "1 to 65535", Restart, quanta;
+            "Pause time of an XOFF, in quanta of 512 bit times; refreshed after half of it."
+        "feedback-refresh" feedback_refresh: Duration = Duration::from_millis(10), "above 0", Restart, valid::anything;
+            "A Transmit Feedback of a `level` class is repeated after this time, and sooner when it is new; a received one is valid for 16 times as long. Must be the same in all switches."
+        "shaper-burst" shaper_burst: Duration = Duration::from_micros(200), "", Restart, valid::anything;
+            "What a port may send back to back after the thread was late: as much as its line carries in this time, and at least two full frames. A port sends a batch of up to 64 frames in each round of the thread."
+        "zero-copy" zero_copy: ZeroCopy = ZeroCopy::Auto, "`\"auto\"`, `\"off\"`, `\"require\"`", Restart, valid::anything;
+            "Whether sockets share memory with the driver."
+        "xdp-mode" xdp_mode: XdpMode = XdpMode::Auto, "`\"auto\"`, `\"native\"`, `\"generic\"`", Restart, valid::anything;
+            "`\"auto\"` uses native XDP, or generic (with a warning) if the driver has none."
+        "history-interval" history_interval: Duration = Duration::from_secs(1), "", Restart, valid::anything;
+            "Time between two samples of `/v1/history`."
+        "history-length" history_length: usize = 600, "1 to 1000000", Restart, valid::count(1, 1_000_000);
+            "Number of samples kept."
+        "spare-buffers" spare_buffers: Bytes = Bytes::ZERO, "", Restart, valid::anything;
+            "Packet memory beyond what the buffers of all ports and classes need at the start: room for larger ones after a [reload](../operations/operations.md#reloading)."
+    }
 }
 
 impl DataplaneConfig {
@@ -93,30 +97,23 @@ impl DataplaneConfig {
     }
 }
 
-impl Default for DataplaneConfig {
-    fn default() -> Self {
-        Self {
-            cell: Bytes::new(256),
-            chunk: Bytes::new(2048),
-            mtu: Bytes::new(1500),
-            rx_ring: 2048,
-            tx_ring: 2048,
-            spin: Duration::from_micros(50),
-            cpu: None,
-            workers: Workers::default(),
-            worker_cpus: Vec::new(),
-            busy_poll: Duration::ZERO,
-            huge_pages: HugePages::Auto,
-            pause_time: Quanta::MAX,
-            feedback_refresh: Duration::from_millis(10),
-            shaper_burst: Duration::from_micros(200),
-            zero_copy: ZeroCopy::Auto,
-            xdp_mode: XdpMode::Auto,
-            history_interval: Duration::from_secs(1),
-            history_length: 600,
-            spare_buffers: Bytes::ZERO,
-        }
+fn ring(entries: &u32) -> Result<(), String> {
+    if entries.is_power_of_two() && (64..=32_768).contains(entries) {
+        return Ok(());
     }
+    Err(format!(
+        "{entries} is not a power of two between 64 and 32768 entries"
+    ))
+}
+
+fn quanta(quanta: &Quanta) -> Result<(), String> {
+    valid::within(1, u64::from(u16::MAX))(&quanta.0)
+}
+
+words! {
+    ZeroCopy: [("auto", Self::Auto), ("off", Self::Off), ("require", Self::Require)];
+    XdpMode: [("auto", Self::Auto), ("native", Self::Native), ("generic", Self::Generic)];
+    HugePages: [("auto", Self::Auto), ("off", Self::Off), ("require", Self::Require)];
 }
 
 /// Whether sockets share memory with the driver.

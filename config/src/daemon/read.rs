@@ -9,11 +9,12 @@ mod route;
 
 use std::path::PathBuf;
 
-use weir_core::command::RerouteBy;
-use weir_core::control::{LoopBreakerConfig, NoAlternative, Policy};
-use weir_core::{Bytes, ClassMode, Duration, MacAddress, PortRole};
+use weir_core::{ClassMode, Duration, MacAddress, PortRole};
 
-use super::{Class, DaemonConfig, DeadlockConfig, LldpConfig, LogConfig, LogFormat, PfcwdConfig};
+use super::{
+    Class, DaemonConfig, DataplaneConfig, DeadlockConfig, LldpConfig, LogConfig, LogFormat,
+    PfcwdConfig,
+};
 use crate::document;
 use crate::names::check_name;
 use crate::reader::{Problem, Problems, Table};
@@ -65,30 +66,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
         "control-frames",
         &["key-file", "pause-rate", "message-rate"],
     ),
-    (
-        "dataplane",
-        &[
-            "cell",
-            "chunk",
-            "mtu",
-            "rx-ring",
-            "tx-ring",
-            "spin",
-            "cpu",
-            "workers",
-            "worker-cpus",
-            "busy-poll",
-            "huge-pages",
-            "pause-time",
-            "feedback-refresh",
-            "shaper-burst",
-            "zero-copy",
-            "xdp-mode",
-            "history-interval",
-            "history-length",
-            "spare-buffers",
-        ],
-    ),
+    (DataplaneConfig::TABLE, DataplaneConfig::KEYS),
     (
         "class",
         &[
@@ -134,23 +112,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "pfcwd",
         ],
     ),
-    (
-        "deadlock",
-        &[
-            "policy",
-            "detect",
-            "clcm-interval",
-            "release",
-            "release-buffer",
-            "reroute-by",
-            "no-alternative",
-            "traffic-release",
-            "traffic-release-max",
-            "lifetime",
-            "stall-count",
-            "record",
-        ],
-    ),
+    (DeadlockConfig::TABLE, DeadlockConfig::KEYS),
     (
         "pfcwd",
         &["enabled", "detection-time", "restoration-time", "action"],
@@ -265,31 +227,9 @@ fn deadlock(root: &Table<'_>) -> DeadlockConfig {
 
 /// Reads `[deadlock]`; also used by scenarios.
 pub(crate) fn deadlock_table(table: &Table<'_>) -> DeadlockConfig {
-    let default = DeadlockConfig::default();
-    let config = DeadlockConfig {
-        policy: table
-            .choice("policy", &Policy::NAMED)
-            .unwrap_or(default.policy),
-        detect: table.get_or("detect", default.detect),
-        clcm_interval: table.get_or("clcm-interval", default.clcm_interval),
-        release: table.get_or("release", default.release),
-        release_buffer: table.get_or("release-buffer", default.release_buffer),
-        loop_breaker: loop_breaker(table, default.loop_breaker),
-        lifetime: table.get_or("lifetime", default.lifetime),
-        // Three bits in InfiniBand's PortInfo.
-        stall_count: within(table, "stall-count", 0, 7)
-            .map_or(default.stall_count, |count| count as u8),
-        record: table.get_or("record", default.record),
-    };
-    for (key, duration) in [
-        ("detect", config.detect),
-        ("clcm-interval", config.clcm_interval),
-        ("release", config.release),
-        ("lifetime", config.lifetime),
-    ] {
-        if duration.is_zero() {
-            table.complain(key, "must be above zero");
-        }
+    let config = DeadlockConfig::read(table);
+    if config.traffic_release_max < config.traffic_release {
+        table.complain("traffic-release-max", "is below traffic-release");
     }
     config
 }
@@ -321,26 +261,6 @@ pub(crate) fn fit_release_buffer(
             ),
         Some(_) => {}
     }
-}
-
-fn loop_breaker(table: &Table<'_>, default: LoopBreakerConfig) -> LoopBreakerConfig {
-    let config = LoopBreakerConfig {
-        reroute_by: table
-            .choice("reroute-by", &RerouteBy::NAMED)
-            .unwrap_or(default.reroute_by),
-        no_alternative: table
-            .choice("no-alternative", &NoAlternative::NAMED)
-            .unwrap_or(default.no_alternative),
-        traffic_release: table.get_or("traffic-release", default.traffic_release),
-        traffic_release_max: table.get_or("traffic-release-max", default.traffic_release_max),
-    };
-    if config.traffic_release == Bytes::ZERO {
-        table.complain("traffic-release", "must be above zero");
-    }
-    if config.traffic_release_max < config.traffic_release {
-        table.complain("traffic-release-max", "is below traffic-release");
-    }
-    config
 }
 
 fn lldp(root: &Table<'_>) -> LldpConfig {

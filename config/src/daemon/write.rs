@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use weir_core::{ClassMode, FeedbackCoding, Neighbour, Police, PortRole, Priority};
 
 use super::{
-    default_dscp_map, Class, ControlFramesConfig, DaemonConfig, Fallback, HugePages, PfcwdConfig,
-    Port, Trust, Workers, XdpMode, ZeroCopy,
+    default_dscp_map, Class, ControlFramesConfig, DaemonConfig, Fallback, PfcwdConfig, Port, Trust,
 };
+use crate::settings::quoted;
 use crate::units::{format_duration, format_probability, format_rate, format_size};
 
 pub(super) fn daemon(config: &DaemonConfig) -> String {
@@ -70,14 +70,14 @@ fn write_all(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
         names.join(", "),
         config.page.unprotected
     )?;
-    dataplane(out, config)?;
+    out.push_str(&config.dataplane.written());
     for entry in &config.classes {
         class(out, entry)?;
     }
     for entry in &config.ports {
         port(out, entry)?;
     }
-    deadlock(out, config)?;
+    out.push_str(&config.deadlock.written());
     writeln!(out, "\n[pfcwd]")?;
     for (key, value) in pfcwd(&config.pfcwd) {
         writeln!(out, "{key} = {value}")?;
@@ -123,73 +123,6 @@ fn write_all(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
         format_duration(config.lldp.interval)
     )?;
     control_frames(out, &config.control_frames)
-}
-
-fn dataplane(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
-    let dataplane = &config.dataplane;
-    let zero_copy = match dataplane.zero_copy {
-        ZeroCopy::Auto => "auto",
-        ZeroCopy::Off => "off",
-        ZeroCopy::Require => "require",
-    };
-    let xdp_mode = match dataplane.xdp_mode {
-        XdpMode::Auto => "auto",
-        XdpMode::Native => "native",
-        XdpMode::Generic => "generic",
-    };
-    writeln!(out, "\n[dataplane]")?;
-    writeln!(out, "cell = \"{}\"", format_size(dataplane.cell))?;
-    writeln!(out, "chunk = \"{}\"", format_size(dataplane.chunk))?;
-    writeln!(out, "mtu = \"{}\"", format_size(dataplane.mtu))?;
-    writeln!(out, "rx-ring = {}", dataplane.rx_ring)?;
-    writeln!(out, "tx-ring = {}", dataplane.tx_ring)?;
-    writeln!(out, "spin = \"{}\"", format_duration(dataplane.spin))?;
-    if let Some(cpu) = dataplane.cpu {
-        writeln!(out, "cpu = {cpu}")?;
-    }
-    match dataplane.workers {
-        Workers::Count(count) => writeln!(out, "workers = {count}")?,
-        Workers::Auto => writeln!(out, "workers = \"auto\"")?,
-    }
-    if !dataplane.worker_cpus.is_empty() {
-        writeln!(out, "worker-cpus = {:?}", dataplane.worker_cpus)?;
-    }
-    let huge_pages = match dataplane.huge_pages {
-        HugePages::Auto => "auto",
-        HugePages::Off => "off",
-        HugePages::Require => "require",
-    };
-    writeln!(
-        out,
-        "busy-poll = \"{}\"\nhuge-pages = \"{huge_pages}\"",
-        format_duration(dataplane.busy_poll)
-    )?;
-    writeln!(out, "pause-time = {}", dataplane.pause_time.0)?;
-    writeln!(
-        out,
-        "feedback-refresh = \"{}\"",
-        format_duration(dataplane.feedback_refresh)
-    )?;
-    writeln!(
-        out,
-        "shaper-burst = \"{}\"",
-        format_duration(dataplane.shaper_burst)
-    )?;
-    writeln!(
-        out,
-        "zero-copy = \"{zero_copy}\"\nxdp-mode = \"{xdp_mode}\""
-    )?;
-    writeln!(
-        out,
-        "history-interval = \"{}\"",
-        format_duration(dataplane.history_interval)
-    )?;
-    writeln!(out, "history-length = {}", dataplane.history_length)?;
-    writeln!(
-        out,
-        "spare-buffers = \"{}\"",
-        format_size(dataplane.spare_buffers)
-    )
 }
 
 fn class(out: &mut String, class: &Class) -> std::fmt::Result {
@@ -337,46 +270,6 @@ fn port(out: &mut String, port: &Port) -> std::fmt::Result {
     writeln!(out, "fallback = \"{fallback}\"")
 }
 
-fn deadlock(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
-    let deadlock = &config.deadlock;
-    let policy = deadlock.policy.name();
-    writeln!(out, "\n[deadlock]\npolicy = \"{policy}\"")?;
-    writeln!(out, "detect = \"{}\"", format_duration(deadlock.detect))?;
-    writeln!(
-        out,
-        "clcm-interval = \"{}\"",
-        format_duration(deadlock.clcm_interval)
-    )?;
-    writeln!(out, "release = \"{}\"", format_duration(deadlock.release))?;
-    writeln!(
-        out,
-        "release-buffer = \"{}\"",
-        format_size(deadlock.release_buffer)
-    )?;
-    let loop_breaker = &deadlock.loop_breaker;
-    let reroute_by = loop_breaker.reroute_by.name();
-    writeln!(out, "reroute-by = \"{reroute_by}\"")?;
-    let no_alternative = loop_breaker.no_alternative.name();
-    writeln!(out, "no-alternative = \"{no_alternative}\"")?;
-    writeln!(
-        out,
-        "traffic-release = \"{}\"",
-        format_size(loop_breaker.traffic_release)
-    )?;
-    writeln!(
-        out,
-        "traffic-release-max = \"{}\"",
-        format_size(loop_breaker.traffic_release_max)
-    )?;
-    writeln!(
-        out,
-        "lifetime = \"{}\"\nstall-count = {}",
-        format_duration(deadlock.lifetime),
-        deadlock.stall_count
-    )?;
-    writeln!(out, "record = {}", deadlock.record)
-}
-
 fn control_frames(out: &mut String, frames: &ControlFramesConfig) -> std::fmt::Result {
     writeln!(out, "\n[control-frames]")?;
     if let Some(file) = &frames.key_file {
@@ -407,21 +300,4 @@ fn pfcwd(pfcwd: &PfcwdConfig) -> [(&'static str, String); 4] {
 fn numbers(priorities: &[Priority]) -> String {
     let numbers: Vec<String> = priorities.iter().map(Priority::to_string).collect();
     format!("[{}]", numbers.join(", "))
-}
-
-/// A TOML basic string.
-fn quoted(text: &str) -> String {
-    let mut out = String::from('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04X}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }

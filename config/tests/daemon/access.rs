@@ -57,7 +57,8 @@ fn limits_of_control_frames_are_numbers_or_off() {
     let default = with_table("").unwrap().control_frames;
     assert_eq!(default.message_rate, Some(10_000));
     // CLCM that are sent more often need a limit above them.
-    let faster = with_table("[deadlock]\nclcm-interval = \"100us\"").unwrap();
+    let faster = GOOD.replace("[deadlock]", "[deadlock]\nclcm-interval = \"100us\"");
+    let faster = parse(&faster).unwrap();
     assert_eq!(faster.control_frames.message_rate, Some(2_000_000));
     let config = with_table(
         "[control-frames]\nkey-file = \"/etc/weir/fabric.key\"\npause-rate = \"off\"\nmessage-rate = 500",
