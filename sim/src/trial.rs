@@ -19,7 +19,8 @@ pub struct Trial {
     pub lost_for_room: u64,
     /// Those of them that were on a line that went down.
     pub lost_on_lines: u64,
-    /// Those of them that would have had to leave a switch by the port they came in by.
+    /// Those of them that would have had to leave a switch by the port they came in by, or came to a switch that had no
+    /// route for them: routes change one after another.
     pub lost_for_turns: u64,
     /// Frames that arrived after one that was sent later.
     pub reordered: u64,
@@ -116,7 +117,8 @@ fn outcome(network: &Network, flows: Vec<Share>) -> Trial {
             + totals.lost_at_doors,
         lost_on_lines: totals.lost_on_lines,
         lost_for_room: counters.drops[DropReason::HeadroomExceeded.index()],
-        lost_for_turns: counters.drops[DropReason::Hairpin.index()],
+        lost_for_turns: counters.drops[DropReason::Hairpin.index()]
+            + counters.drops[DropReason::NoRoute.index()],
         reordered: sum(|flow| flow.reordered),
         inside: network.frames_in_network() as u64,
         frame_hops: totals.frame_hops,

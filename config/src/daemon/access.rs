@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use weir_core::Duration;
+use weir_core::{BitRate, Duration};
 
 /// `[api]`, beside the socket's path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,16 +71,23 @@ pub struct ControlFramesConfig {
 }
 
 impl ControlFramesConfig {
-    /// The defaults for this `clcm-interval`. Every port that is suspected sends a CLCM in each, and a loop's link carries
-    /// those of all its switches: a limit that they reach would keep the election from ending.
-    pub fn for_interval(clcm_interval: Duration) -> Self {
+    /// The defaults for this `clcm-interval` and the fastest port.
+    ///
+    /// Every port that is suspected sends a CLCM in each interval, and a loop's link carries those of all its switches: a
+    /// limit that they reach would keep the election from ending. A neighbour whose xoff and xon are one frame apart may
+    /// send a pause for each frame: a pause that is dropped loses frames.
+    pub fn for_fabric(clcm_interval: Duration, fastest: Option<BitRate>) -> Self {
         const MESSAGES_PER_INTERVAL: u64 = 200;
         const MESSAGE_RATE_LEAST: u64 = 10_000;
+        const PAUSE_RATE_LEAST: u64 = 1_000_000;
+        /// A tenth of a line full of frames of 64 B, preamble and gap included.
+        const BITS_PER_PAUSE: u64 = 10 * 84 * 8;
+        let pauses = fastest.map_or(0, |rate| rate.get() / BITS_PER_PAUSE);
         let intervals = Duration::from_secs(1).as_nanos() / clcm_interval.as_nanos().max(1);
         let rate = intervals.saturating_mul(MESSAGES_PER_INTERVAL);
         Self {
             key_file: None,
-            pause_rate: Some(1_000_000),
+            pause_rate: Some(pauses.clamp(PAUSE_RATE_LEAST, RATE_MOST) as u32),
             message_rate: Some(rate.clamp(MESSAGE_RATE_LEAST, RATE_MOST) as u32),
         }
     }

@@ -165,6 +165,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let (metrics_listen, metrics) = access::metrics(root);
     let pfcwd = pfcwd(root, PfcwdConfig::default()).unwrap_or_default();
     let ports = ports(root, pfcwd);
+    let fastest = ports.iter().map(|port| port.rate).max();
     let dataplane = dataplane(root);
     let fabric = ports.iter().filter(|port| port.role == PortRole::Fabric);
     let links = fabric.map(|port| (port.rate, port.round_trip, port.feedback));
@@ -177,7 +178,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         metrics_listen,
         metrics,
         page: access::page(root),
-        control_frames: access::control_frames(root, deadlock.clcm_interval),
+        control_frames: access::control_frames(root, deadlock.clcm_interval, fastest),
         classes,
         dataplane,
         deadlock,

@@ -162,6 +162,7 @@ impl Scenario {
         dataplane: DataplaneConfig,
         device: impl Fn(PortPeer) -> String,
     ) -> DaemonConfig {
+        let fastest = ports.iter().map(|port| port.properties.rate).max();
         let ports = ports
             .iter()
             .map(|port| Port {
@@ -211,7 +212,7 @@ impl Scenario {
             metrics_listen: None,
             metrics: MetricsConfig::default(),
             api: ApiConfig::default(),
-            control_frames: ControlFramesConfig::for_interval(self.deadlock.clcm_interval),
+            control_frames: ControlFramesConfig::for_fabric(self.deadlock.clcm_interval, fastest),
             page: PageConfig::OFF,
             dataplane,
             classes: self.classes_of(switch),

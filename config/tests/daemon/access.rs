@@ -60,6 +60,11 @@ fn limits_of_control_frames_are_numbers_or_off() {
     let faster = GOOD.replace("[deadlock]", "[deadlock]\nclcm-interval = \"100us\"");
     let faster = parse(&faster).unwrap();
     assert_eq!(faster.control_frames.message_rate, Some(2_000_000));
+    // A tenth of 100 Gbit/s in frames of 84 B.
+    let fast = parse(&GOOD.replace("10Gbit", "100Gbit")).unwrap();
+    assert_eq!(fast.control_frames.pause_rate, Some(14_880_952));
+    let slow = parse(&GOOD.replace("10Gbit", "1Gbit")).unwrap();
+    assert_eq!(slow.control_frames.pause_rate, Some(1_000_000));
     let config = with_table(
         "[control-frames]\nkey-file = \"/etc/weir/fabric.key\"\npause-rate = \"off\"\nmessage-rate = 500",
     )

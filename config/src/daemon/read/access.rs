@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use weir_core::Duration;
+use weir_core::{BitRate, Duration};
 
 use super::{keys, within};
 use crate::daemon::access::{
@@ -100,8 +100,12 @@ pub(super) fn page(root: &Table<'_>) -> PageConfig {
     config
 }
 
-pub(super) fn control_frames(root: &Table<'_>, clcm_interval: Duration) -> ControlFramesConfig {
-    let default = ControlFramesConfig::for_interval(clcm_interval);
+pub(super) fn control_frames(
+    root: &Table<'_>,
+    clcm_interval: Duration,
+    fastest: Option<BitRate>,
+) -> ControlFramesConfig {
+    let default = ControlFramesConfig::for_fabric(clcm_interval, fastest);
     let Some(table) = root.table("control-frames", keys("control-frames")) else {
         return default;
     };
