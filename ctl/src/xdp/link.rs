@@ -8,8 +8,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use aya::programs::links::{FdLink, PinnedLink};
-use aya::programs::{loaded_links, loaded_programs};
+use aya::programs::loaded_programs;
 use serde::Serialize;
+
+/// Looks at a link until a process that has it open counts as one that holds it.
+const LOOKS: usize = 6;
+
+/// Time between two looks.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// A link that this process has open.
 #[derive(Debug)]
@@ -77,10 +83,16 @@ impl OpenLink {
             })
     }
 
-    /// Other processes that have the link open, by process id. It takes root to see those of others.
+    /// Other processes that hold the link, by process id. It takes root to see those of others. Who only
+    /// looks at links (`bpftool link`) opens each of them for a moment, and does not count.
     pub fn holders(&self) -> Vec<Process> {
+        lasting(|| self.openers(), || thread::sleep(BETWEEN_LOOKS))
+    }
+
+    /// Other processes that have the link open at this moment, by process id.
+    fn openers(&self) -> Vec<Process> {
         let own = std::process::id();
-        let mut holders: Vec<Process> = fs::read_dir("/proc")
+        let mut openers: Vec<Process> = fs::read_dir("/proc")
             .into_iter()
             .flatten()
             .flatten()
@@ -97,8 +109,8 @@ impl OpenLink {
                     .map_or_else(|_| "?".to_owned(), |name| name.trim().to_owned()),
             })
             .collect();
-        holders.sort_by_key(|process| process.pid);
-        holders
+        openers.sort_by_key(|process| process.pid);
+        openers
     }
 
     /// Detaches the program whoever holds the link: what remains is a link to nothing.
@@ -106,33 +118,12 @@ impl OpenLink {
     /// # Errors
     ///
     /// When the kernel refuses.
-    #[allow(unsafe_code)] // aya has no call for it
     pub fn force_detach(&self) -> io::Result<()> {
         /// `enum bpf_cmd` of linux/bpf.h.
         const BPF_LINK_DETACH: libc::c_int = 34;
-        /// The `link_detach` part of `union bpf_attr`.
-        #[repr(C)]
-        struct Attributes {
-            link_fd: u32,
-        }
         let descriptor = self.descriptor.ok_or(io::ErrorKind::NotFound)?;
-        let attributes = Attributes {
-            link_fd: descriptor as u32,
-        };
-        // SAFETY: the attributes live through the call and go with their own size, which the kernel
-        // takes as zeros beyond it; it only reads them. The descriptor is open for as long as `self`.
-        let result = unsafe {
-            libc::syscall(
-                libc::SYS_bpf,
-                BPF_LINK_DETACH,
-                std::ptr::from_ref(&attributes),
-                size_of::<Attributes>(),
-            )
-        };
-        if result < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
+        // The `link_detach` part of `union bpf_attr`: the descriptor, open for as long as `self`.
+        bpf(BPF_LINK_DETACH, &mut [descriptor as u32])
     }
 }
 
@@ -148,15 +139,57 @@ pub fn is_gone(id: u32) -> bool {
     const LIMIT: Duration = Duration::from_secs(5);
     const STEP: Duration = Duration::from_millis(10);
     let begin = Instant::now();
-    loop {
-        if !loaded_links().flatten().any(|info| info.id() == id) {
-            return true;
-        }
+    while exists(id) {
         if begin.elapsed() > LIMIT {
             return false;
         }
         thread::sleep(STEP);
     }
+    true
+}
+
+/// True when the kernel has a link of this id. Opens no link: that would keep it, and those of others,
+/// alive for a moment.
+fn exists(id: u32) -> bool {
+    /// `enum bpf_cmd` of linux/bpf.h.
+    const BPF_LINK_GET_NEXT_ID: libc::c_int = 31;
+    // `start_id`, `next_id`, `open_flags` of `union bpf_attr`.
+    let mut attributes = [id.saturating_sub(1), 0, 0];
+    bpf(BPF_LINK_GET_NEXT_ID, &mut attributes).is_ok() && attributes[1] == id
+}
+
+/// A call of the kernel that aya has no function for; `attributes` are the part of `union bpf_attr` that
+/// the command reads and writes.
+#[allow(unsafe_code)]
+fn bpf<const WORDS: usize>(command: libc::c_int, attributes: &mut [u32; WORDS]) -> io::Result<()> {
+    // SAFETY: the attributes live through the call and go with their own size, which the kernel takes
+    // as zeros beyond it and never writes beyond.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            command,
+            std::ptr::from_mut(attributes),
+            size_of_val(attributes),
+        )
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Those who are there in every one of some looks, with a rest between two.
+fn lasting(mut look: impl FnMut() -> Vec<Process>, mut rest: impl FnMut()) -> Vec<Process> {
+    let mut there = look();
+    for _ in 1..LOOKS {
+        if there.is_empty() {
+            break;
+        }
+        rest();
+        let now = look();
+        there.retain(|process| now.contains(process));
+    }
+    there
 }
 
 /// One open descriptor of a process that is a link.
@@ -193,6 +226,30 @@ fn field(text: &str, name: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_opens_a_link_for_a_moment_does_not_hold_it() {
+        let process = |pid| Process {
+            pid,
+            command: "test".to_owned(),
+        };
+        let mut rests = 0;
+        let mut looks = 0;
+        let there = lasting(
+            || {
+                looks += 1;
+                // 7 holds it; 8 looks at all links again and again, 9 once.
+                match looks {
+                    1 => vec![process(7), process(8), process(9)],
+                    LOOKS => vec![process(7)],
+                    _ => vec![process(7), process(8)],
+                }
+            },
+            || rests += 1,
+        );
+        assert_eq!((there, rests), (vec![process(7)], LOOKS - 1));
+        assert_eq!(lasting(Vec::new, || panic!("nobody to wait for")), []);
+    }
 
     #[test]
     fn fields_are_found_by_their_whole_name() {
