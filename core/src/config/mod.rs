@@ -10,7 +10,7 @@ mod red;
 mod reserve;
 mod validate;
 
-use crate::units::{Bytes, Duration, Quanta, PRIORITY_COUNT};
+use crate::units::{Bytes, Duration, Quanta, LINE_OVERHEAD, PRIORITY_COUNT};
 
 pub use class::{ClassConfig, ClassMode, LevelRules};
 pub use control_frames::{AuthenticationConfig, ControlLimits, FabricKey, FABRIC_KEY_LENGTH};
@@ -130,6 +130,16 @@ impl SwitchConfig {
     /// rT of a port's link (Karol, section V) as it is charged: see [`Reserve`].
     pub fn reserve(&self, port: &PortConfig) -> Bytes {
         self.reserve_of(port).total()
+    }
+
+    /// For how long a Feedback that was replaced may still let one frame out: the time of the longest frame on a port's
+    /// line, which may have kept the line busy while the Feedback was in force. Zero without a round trip time: then
+    /// there is no reserve for that frame.
+    pub fn lingering(&self, port: &PortConfig) -> Duration {
+        if port.round_trip == Duration::ZERO {
+            return Duration::ZERO;
+        }
+        port.rate.time_for(self.frame_length_max + LINE_OVERHEAD)
     }
 
     /// A restricting Feedback is told again after this much has arrived since.

@@ -33,6 +33,8 @@ impl Switch {
                 if let Some(level) = &mut state.levels[priority.index()] {
                     if level.obeys {
                         level.received.receive(now, level.budget.depth(), refresh);
+                        // Nothing was said that could linger.
+                        level.received.note_opportunity();
                     }
                 }
             }

@@ -1,20 +1,17 @@
-//! Transmit Feedback on its way: what to tell a neighbour and when, and what a neighbour has told us.
+//! Transmit Feedback on its way: what to tell a neighbour and when. What it lets out there is in
+//! [`received`](super::received).
 //!
 //! Feedback f goes as a pause time of 1 + f quanta followed at once by zero (section IV), so that a
-//! neighbour that knows nothing of Levels does not stop. It is sent when it changes and refreshed. Three
+//! neighbour that knows nothing of Levels does not stop. It is sent when it changes and refreshed. Two
 //! things go beyond the paper:
 //!
 //! * Feedback D, which lets nothing out, is sent to a neighbour that may be a regular one as an ordinary
 //!   XOFF. Both kinds obey it, so that a regular neighbour's frames are not lost either.
-//! * A Feedback from a neighbour that is not known to be enhanced, with no zero behind it, holds everything until its next
-//!   word. Such a neighbour takes us for enhanced, and 1 + D of its D may be all that it says when nothing may be sent;
-//!   whatever the two ends take each other for, nothing is lost. No pause that means to be one is as short as that:
-//!   32 quanta are the time of 2 KiB.
 //! * A Feedback that may have got lost is repeated not only by time but also whenever part of the reserve
 //!   for the round trip has arrived since it was sent (see `SwitchConfig::reserve`).
 
 use crate::config::Neighbour;
-use crate::level::{Level, LEVEL_MAX};
+use crate::level::Level;
 use crate::units::{Bytes, Duration, Instant, Quanta};
 
 /// A change is told again after a sixteenth of the refresh interval, then an eighth, and so on up to the
@@ -24,9 +21,6 @@ const EARLY_REPEATS: u8 = 4;
 /// Refreshes of Feedback 0 at the usual interval; later ones come [`CALM`] times as slowly.
 const EAGER_REFRESHES: u8 = 8;
 const CALM: u64 = 100;
-
-/// Refreshes that may be missing before a neighbour's Feedback counts no more: it is gone, or another.
-const REFRESHES_MISSED: u64 = 16;
 
 /// One entry of a PFC frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,86 +189,6 @@ impl FeedbackSent {
     }
 }
 
-/// What the neighbour has told us on one (port, priority).
-#[derive(Debug)]
-#[cfg_attr(feature = "testing", derive(Clone))]
-pub(in crate::switch) struct FeedbackReceived {
-    feedback: Level,
-    /// While a Feedback with no zero behind it holds everything: what is obeyed when the zero has come.
-    once_followed: Option<Level>,
-    expires_at: Instant,
-}
-
-impl FeedbackReceived {
-    pub(in crate::switch) fn new() -> Self {
-        Self {
-            feedback: Level::ZERO,
-            once_followed: None,
-            expires_at: Instant::FAR_FUTURE,
-        }
-    }
-
-    /// f: frames below this Level stay.
-    pub(in crate::switch) fn feedback(&self) -> Level {
-        self.feedback
-    }
-
-    /// The Feedback that a pause time stands for, if it can be one, whatever the neighbour's D.
-    pub(in crate::switch) fn decode(quanta: Quanta) -> Option<Level> {
-        const _: () = assert!(LEVEL_MAX < u8::MAX as usize);
-        let feedback = u8::try_from(quanta.0.checked_sub(1)?).ok()?;
-        Level::new(feedback)
-    }
-
-    /// A Feedback from a neighbour that is taken for `neighbour`, for a class of D = `depth`.
-    pub(in crate::switch) fn receive_from(
-        &mut self,
-        now: Instant,
-        neighbour: Neighbour,
-        feedback: Level,
-        depth: Level,
-        refresh: Duration,
-    ) {
-        if neighbour == Neighbour::Enhanced || feedback == Level::ZERO {
-            return self.receive(now, feedback.min(depth), refresh);
-        }
-        self.receive(now, depth, refresh);
-        let obeys = neighbour == Neighbour::Unknown && feedback <= depth;
-        self.once_followed = Some(if obeys { feedback } else { Level::ZERO });
-    }
-
-    /// A pause time that is no Feedback came in: zero, or an ordinary pause, which holds by itself.
-    pub(in crate::switch) fn note_other(&mut self) {
-        if let Some(feedback) = self.once_followed.take() {
-            self.feedback = feedback;
-        }
-    }
-
-    pub(in crate::switch) fn receive(&mut self, now: Instant, feedback: Level, refresh: Duration) {
-        self.once_followed = None;
-        self.feedback = feedback;
-        self.expires_at = if feedback == Level::ZERO {
-            Instant::FAR_FUTURE
-        } else {
-            now + refresh.saturating_mul(REFRESHES_MISSED)
-        };
-    }
-
-    /// When the Feedback stops to count.
-    pub(in crate::switch) fn expires_at(&self) -> Instant {
-        self.expires_at
-    }
-
-    /// True once when the neighbour has refreshed nothing for so long that what it said counts no more.
-    pub(in crate::switch) fn expire(&mut self, now: Instant) -> bool {
-        let expired = self.expires_at <= now;
-        if expired {
-            *self = Self::new();
-        }
-        expired
-    }
-}
-
 #[cfg(feature = "testing")]
 #[path = "digest/feedback.rs"]
 mod digest;
@@ -424,50 +338,5 @@ mod tests {
         sent.take(now, level(1), &manner);
         sent.take(now, level(0), &manner);
         assert_eq!(sent.refresh_at(), now + Duration::from_millis(1));
-    }
-
-    #[test]
-    fn what_a_neighbour_said_expires_without_refresh() {
-        let refresh = Duration::from_millis(10);
-        let mut received = FeedbackReceived::new();
-        received.receive(at(0), level(2), refresh);
-        assert_eq!(received.feedback(), level(2));
-        assert!(!received.expire(at(159)));
-        assert!(received.expire(at(160)));
-        assert_eq!(received.feedback(), Level::ZERO);
-        assert!(!received.expire(at(1000)));
-    }
-
-    #[test]
-    fn small_pause_times_are_feedback() {
-        let decode = |quanta| FeedbackReceived::decode(Quanta(quanta));
-        let most = LEVEL_MAX as u16;
-        assert_eq!(decode(0), None);
-        assert_eq!(decode(1), Some(level(0)));
-        assert_eq!(decode(1 + most), Some(level(LEVEL_MAX as u8)));
-        assert_eq!(decode(2 + most), None);
-        assert_eq!(decode(65_535), None);
-    }
-
-    #[test]
-    fn what_no_zero_follows_holds_everything_unless_the_neighbour_is_enhanced() {
-        let refresh = Duration::from_millis(10);
-        // Feedback 0 to 4 of a neighbour, with D = 3 here: obeyed at first, and with a zero behind it.
-        let obeyed = |neighbour, feedback| {
-            let mut received = FeedbackReceived::new();
-            received.receive_from(at(0), neighbour, level(feedback), level(3), refresh);
-            let alone = received.feedback().get();
-            received.note_other();
-            (alone, received.feedback().get())
-        };
-        let of = |neighbour| [0, 1, 3, 4].map(|feedback| obeyed(neighbour, feedback));
-        assert_eq!(of(Neighbour::Enhanced), [(0, 0), (1, 1), (3, 3), (3, 3)]);
-        assert_eq!(of(Neighbour::Unknown), [(0, 0), (3, 1), (3, 3), (3, 0)]);
-        assert_eq!(of(Neighbour::Regular), [(0, 0), (3, 0), (3, 0), (3, 0)]);
-        let mut received = FeedbackReceived::new();
-        received.receive_from(at(0), Neighbour::Regular, level(2), level(3), refresh);
-        assert!(!received.expire(at(159)));
-        assert!(received.expire(at(160)), "its next word never came");
-        assert_eq!(received.feedback(), level(0));
     }
 }

@@ -8,14 +8,16 @@ mod budget;
 mod feedback;
 mod grants;
 mod loans;
+mod received;
 mod rules;
 mod state;
 mod table;
 mod told;
 
 pub(super) use budget::Budget;
-pub(super) use feedback::{FeedbackReceived, FeedbackSent, Manner};
+pub(super) use feedback::{FeedbackSent, Manner};
 pub(super) use grants::{GrantsGiven, GrantsTaken};
+pub(super) use received::FeedbackReceived;
 pub(super) use rules::Assignment;
 pub(super) use state::LevelState;
 pub(super) use table::{EntryId, LevelTable, ShareId};

@@ -41,12 +41,12 @@ impl LevelState {
                 } else {
                     FeedbackSent::silent()
                 },
-                received: FeedbackReceived::new(),
+                received: FeedbackReceived::new(config.lingering(port)),
                 given: (port.feedback == FeedbackCoding::Grants && rules.obeys_feedback)
                     .then(GrantsGiven::default),
                 taken: GrantsTaken::default(),
                 repeat_after: config.repeat_after(port),
-                told: Told::new(port.round_trip),
+                told: Told::new(port.round_trip + config.lingering(port)),
                 obeys: rules.obeys_feedback,
             })
         })

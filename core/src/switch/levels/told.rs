@@ -21,7 +21,7 @@ pub(in crate::switch) struct Told {
     lowest: Level,
     /// Until when `lowest` is known to be right if nothing else is told.
     known_until: Instant,
-    /// T.
+    /// T, and for how long a Feedback lingers at the neighbour.
     window: Duration,
     /// The last signals, by turns; `next` is the oldest.
     recent: [Level; HEARD_OF],
@@ -31,7 +31,7 @@ pub(in crate::switch) struct Told {
 }
 
 impl Told {
-    /// A neighbour that was told nothing yet. `window` is T.
+    /// A neighbour that was told nothing yet. What was replaced counts for `window`.
     pub(in crate::switch) fn new(window: Duration) -> Self {
         let mut until = [Instant::ZERO; LEVEL_MAX + 1];
         until[0] = Instant::FAR_FUTURE;
@@ -45,7 +45,7 @@ impl Told {
         }
     }
 
-    /// Another T counts from the next signal on.
+    /// Another window counts from the next signal on.
     pub(in crate::switch) fn set_window(&mut self, window: Duration) {
         self.window = window;
     }

@@ -257,9 +257,10 @@ impl Port {
             ..*configured
         };
         let reserve = config.reserve_for(&as_told, counts);
+        let counts_for = longest + config.lingering(configured);
         let mut fits = true;
         for level in self.levels.iter_mut().flatten() {
-            level.told.set_window(longest);
+            level.told.set_window(counts_for);
             let has_room = level.budget.set_reserve(reserve.total());
             if configured.feedback == FeedbackCoding::Grants {
                 level.budget.bar(!has_room);

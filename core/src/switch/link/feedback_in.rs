@@ -26,6 +26,8 @@ impl Switch {
             // One that comes too early says nothing.
             if let Some(feedback) = level.taken.receive(quanta, depth) {
                 level.received.receive(now, feedback, refresh);
+                // Permission waits for the frame: nothing has to linger, and there is no reserve for it.
+                level.received.note_opportunity();
                 state.counters.priority[priority.index()].feedback_received += 1;
             }
             return true;

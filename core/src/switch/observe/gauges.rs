@@ -161,7 +161,8 @@ impl Switch {
         for (m, from) in m.iter_mut().zip(level.budget.m()) {
             *m = from;
         }
-        let waiting = self.queues.waiting(port, priority, state.gate(priority));
+        let gate = state.gate(Instant::FAR_FUTURE, priority);
+        let waiting = self.queues.waiting(port, priority, gate);
         Some(LevelGauges {
             depth: level.budget.depth(),
             m,

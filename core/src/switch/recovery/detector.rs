@@ -134,7 +134,7 @@ impl Switch {
                 let waiting = &state.egress[priority.index()];
                 let may_leave = self
                     .queues
-                    .may_leave(egress, priority, state.gate(priority));
+                    .may_leave(egress, priority, state.gate(now, priority));
                 let has_levels = state.levels[priority.index()].is_some();
                 EventKind::Suspected {
                     egress,

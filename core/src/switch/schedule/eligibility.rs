@@ -8,26 +8,31 @@ use crate::switch::virtual_queues::Gate;
 use crate::units::{Instant, Priority};
 
 impl Port {
-    /// Which frames of `priority` may leave: a release's rule, a traffic release's, or the Transmit Eligibility Rule. With
+    /// Which frames of `priority` may leave at `now`: a release's rule, a traffic release's, or the Transmit Eligibility Rule. With
     /// Feedback D none may (Karol, section III).
     #[inline(always)]
-    pub(in crate::switch) fn gate(&self, priority: Priority) -> Gate {
+    pub(in crate::switch) fn gate(&self, now: Instant, priority: Priority) -> Gate {
         let index = priority.index();
         if self.forced.contains(priority) || self.egress[index].release().is_some() {
-            return self.gate_of_release(priority);
+            return self.gate_of_release(now, priority);
         }
-        self.gate_of_levels(priority)
+        self.gate_of_levels(now, priority)
     }
 
     #[inline(always)]
-    fn gate_of_levels(&self, priority: Priority) -> Gate {
+    fn gate_of_levels(&self, now: Instant, priority: Priority) -> Gate {
         match &self.levels[priority.index()] {
             None => Gate::FromLevel(Level::ZERO),
-            Some(state) if state.received.feedback() >= state.budget.depth() => {
-                self.gate_of_storm(priority, state)
+            Some(state) => {
+                let from = state.received.lets_out_from(now);
+                if from >= state.budget.depth() {
+                    self.gate_of_storm(priority, state)
+                } else if state.given.is_some() && !state.taken.permits() {
+                    Gate::Shut
+                } else {
+                    Gate::FromLevel(from)
+                }
             }
-            Some(state) if state.given.is_some() && !state.taken.permits() => Gate::Shut,
-            Some(state) => Gate::FromLevel(state.received.feedback()),
         }
     }
 
@@ -42,6 +47,16 @@ impl Port {
         }
     }
 
+    /// The line was free and nothing could leave: no Feedback lingers. `None`, what leaves.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::switch) fn note_opportunity<T>(&mut self) -> Option<T> {
+        for level in self.levels.iter_mut().flatten() {
+            level.received.note_opportunity();
+        }
+        None
+    }
+
     /// True when the neighbour's Feedback lets nothing out at `priority`.
     pub(in crate::switch) fn is_shut(&self, priority: Priority) -> bool {
         self.levels[priority.index()]
@@ -51,9 +66,9 @@ impl Port {
 
     /// A release chooses among what the Feedback lets out; a traffic release is for classes without Levels.
     #[cold]
-    fn gate_of_release(&self, priority: Priority) -> Gate {
+    fn gate_of_release(&self, now: Instant, priority: Priority) -> Gate {
         let index = priority.index();
-        let Gate::FromLevel(from) = self.gate_of_levels(priority) else {
+        let Gate::FromLevel(from) = self.gate_of_levels(now, priority) else {
             return Gate::Shut;
         };
         if self.forced.contains(priority) {

@@ -85,8 +85,9 @@ impl Switch {
             return None;
         }
         // A gate that lets nothing out must not make the caller spin: its end is a timer's.
+        let free_at = state.shaper.free_at();
         let may_leave = |priority| {
-            let gate = state.gate(priority);
+            let gate = state.gate(state.resumes_at(priority).max(free_at), priority);
             self.queues.may_leave(port, priority, gate)
         };
         let resumes = state
@@ -95,7 +96,7 @@ impl Switch {
             .filter(|priority| may_leave(*priority))
             .map(|priority| state.resumes_at(priority))
             .min()?;
-        Some(resumes.max(state.shaper.free_at()))
+        Some(resumes.max(free_at))
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is next due: [`next_timeout`](Self::next_timeout) without

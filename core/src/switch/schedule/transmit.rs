@@ -74,13 +74,19 @@ impl Switch {
         let (priority, departure) = match state.waiting.single() {
             Some(priority) if state.resumes_at(priority) > now => return None,
             Some(priority) => {
-                let departure = self.queues.pop(port, priority, state.gate(priority))?;
+                let gate = state.gate(now, priority);
+                let Some(departure) = self.queues.pop(port, priority, gate) else {
+                    return state.note_opportunity();
+                };
                 let quantum = || quantum_bytes(&self.config, priority);
                 let length = u64::from(departure.length_bytes);
                 state.turn.take_alone(priority, quantum, length);
                 (priority, departure)
             }
-            None => choose_among(&mut self.queues, &self.config, now, port, state)?,
+            None => match choose_among(&mut self.queues, &self.config, now, port, state) {
+                None => return state.note_opportunity(),
+                Some(chosen) => chosen,
+            },
         };
         let length = Bytes::new(u64::from(departure.length_bytes));
         state.shaper.book(now, length);
@@ -89,6 +95,7 @@ impl Switch {
         counters.tx_bytes += length.get();
         if let Some(level) = &mut state.levels[priority.index()] {
             level.taken.note_departure();
+            level.received.note_opportunity();
         }
         if self.config.lifetime.is_some() {
             state.heads[priority.index()].note_departure(now);
@@ -138,7 +145,7 @@ fn choose_among(
         gates: [Gate::Shut; PRIORITY_COUNT],
     };
     for priority in state.waiting.iter() {
-        offer.gates[priority.index()] = state.gate(priority);
+        offer.gates[priority.index()] = state.gate(now, priority);
     }
     let quantum_of = |priority| quantum_bytes(config, priority);
     choice::take_next(queues, &mut state.turn, port, &offer, quantum_of)

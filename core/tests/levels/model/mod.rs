@@ -43,7 +43,7 @@ enum Op {
         quanta: u16,
     },
     Wait {
-        micros: u16,
+        nanos: u64,
     },
 }
 
@@ -56,7 +56,9 @@ fn op(depth: u8) -> impl Strategy<Value = Op> {
         4 => any::<u8>().prop_map(|index| Op::Complete { index }),
         2 => (0..FABRIC, prop_oneof![8 => 0..u16::from(depth) + 3, 1 => Just(u16::MAX)])
             .prop_map(|(port, quanta)| Op::Feedback { port, quanta }),
-        2 => (1u16..2000).prop_map(|micros| Op::Wait { micros }),
+        1 => (1u64..2000).prop_map(|micros| Op::Wait { nanos: micros * 1000 }),
+        // As long as a Feedback lingers, about.
+        2 => (0u64..3000).prop_map(|nanos| Op::Wait { nanos }),
     ]
 }
 
@@ -129,7 +131,12 @@ impl Run {
         let config = config(budgets, round_trip);
         let reserve = config.reserve(&config.ports[0]).get();
         Self {
-            model: Model::new(budgets, reserve, round_trip),
+            model: Model::new(
+                budgets,
+                reserve,
+                round_trip,
+                config.lingering(&config.ports[0]),
+            ),
             now: 1_000_000_000,
             free: (0..config.frame_count as u32).map(FrameHandle).collect(),
             switch: Switch::new(config).unwrap(),
@@ -150,8 +157,8 @@ impl Run {
             Op::Transmit { port } => self.transmit(port),
             Op::Complete { index } => self.complete(index),
             Op::Feedback { port, quanta } => self.feedback(port, quanta),
-            Op::Wait { micros } => {
-                self.now += u64::from(micros) * 1000;
+            Op::Wait { nanos } => {
+                self.now += nanos;
                 self.switch.handle_timeout(self.instant());
             }
         }
@@ -189,12 +196,14 @@ impl Run {
     fn transmit(&mut self, port: u8) {
         loop {
             let eligible = self.model.eligible(self.now, port);
+            let has_opportunity = self.model.has_opportunity(self.now, port);
             match self.switch.transmit(self.instant(), PortId::new(port)) {
                 Some(Transmission::Data { handle, .. }) => {
                     assert!(eligible.contains(&handle), "{handle:?} of {eligible:?}");
                     let frames = &mut self.model.frames;
                     let frame = frames.iter_mut().find(|frame| frame.handle == handle);
                     frame.unwrap().sent_by = Some(port);
+                    self.model.note_opportunity(port);
                     return;
                 }
                 Some(Transmission::Control(ControlFrame::Mac(MacControl::Pfc { times }))) => {
@@ -209,6 +218,9 @@ impl Run {
                 Some(other) => panic!("unexpected {other:?}"),
                 None => {
                     assert_eq!(eligible, [], "they wait for nothing");
+                    if has_opportunity {
+                        self.model.note_opportunity(port);
+                    }
                     if port < FABRIC {
                         let gauges = self.switch.gauges(self.instant(), PortId::new(port), P3);
                         let told = gauges.levels.unwrap().feedback_sent.get();
@@ -248,7 +260,8 @@ impl Run {
         let at = usize::from(port);
         if (1..=LEVEL_MAX as u16 + 1).contains(&quanta) {
             // That of a higher D holds as D does.
-            self.model.feedback_received[at] = (quanta as u8 - 1).min(self.model.depth());
+            let feedback = (quanta as u8 - 1).min(self.model.depth());
+            self.model.hear(self.now, port, feedback);
             self.model.paused_until[at] = 0;
         } else {
             let pause = Quanta(quanta).at(BitRate::from_mbit(10_000));

@@ -27,12 +27,16 @@ pub struct Model {
     pub feedback_received: [u8; FABRIC as usize],
     pub paused_until: [u64; FABRIC as usize],
     round_trip: u64,
+    /// For how long a Feedback that is replaced by a higher one lets one more frame out.
+    lingering: u64,
+    /// What was replaced by a higher Feedback since the last opportunity to send, and when.
+    replaced: [Vec<(u64, u8)>; FABRIC as usize],
     /// What each link's neighbour was told, and when.
     told: [Vec<(u64, u8)>; FABRIC as usize],
 }
 
 impl Model {
-    pub fn new(budgets: &[u64], reserve: u64, round_trip: Duration) -> Self {
+    pub fn new(budgets: &[u64], reserve: u64, round_trip: Duration, lingering: Duration) -> Self {
         Self {
             budgets: budgets.to_vec(),
             reserve,
@@ -40,6 +44,8 @@ impl Model {
             feedback_received: [0; FABRIC as usize],
             paused_until: [0; FABRIC as usize],
             round_trip: round_trip.as_nanos(),
+            lingering: lingering.as_nanos(),
+            replaced: core::array::from_fn(|_| Vec::new()),
             // A neighbour that was told nothing sends what it likes.
             told: core::array::from_fn(|_| vec![(0, 0); HEARD_OF]),
         }
@@ -49,13 +55,51 @@ impl Model {
         self.told[usize::from(link)].push((now, feedback));
     }
 
+    /// A Feedback came in.
+    pub fn hear(&mut self, now: u64, link: u8, feedback: u8) {
+        let at = usize::from(link);
+        let before = self.feedback_received[at];
+        // A higher one lingers in vain.
+        if before < feedback && before <= self.lets_out_from(now, link) {
+            self.replaced[at].push((now, before));
+        }
+        self.feedback_received[at] = feedback;
+    }
+
+    /// Frames wait, the line is free, and a frame left or none could.
+    pub fn note_opportunity(&mut self, link: u8) {
+        if let Some(replaced) = self.replaced.get_mut(usize::from(link)) {
+            replaced.clear();
+        }
+    }
+
+    /// The lowest of the Feedback in force and those that linger.
+    fn lets_out_from(&self, now: u64, link: u8) -> u8 {
+        let at = usize::from(link);
+        let lingering = self.replaced[at]
+            .iter()
+            .filter(|(when, _)| when + self.lingering > now)
+            .map(|(_, feedback)| *feedback);
+        lingering.chain([self.feedback_received[at]]).min().unwrap()
+    }
+
+    /// True when frames wait for a port that is not paused.
+    pub fn has_opportunity(&self, now: u64, egress: u8) -> bool {
+        let paused = self.paused_until.get(usize::from(egress));
+        paused.is_none_or(|until| *until <= now)
+            && self
+                .frames
+                .iter()
+                .any(|frame| frame.sent_by.is_none() && egress_of(frame.destination) == egress)
+    }
+
     /// The lowest Feedback that may have let out a frame that arrives now: one counts until [`HEARD_OF`] others
-    /// were told after it and the last of these has had the round trip time.
+    /// were told after it and the last of these has had the round trip time, and the neighbour has lingered.
     fn lowest_told(&self, now: u64, link: u8) -> u8 {
         let told = &self.told[usize::from(link)];
         let counting = told.iter().enumerate().filter(|(index, _)| {
             let heard = told.get(index + HEARD_OF);
-            heard.is_none_or(|(when, _)| when + self.round_trip > now)
+            heard.is_none_or(|(when, _)| when + self.round_trip + self.lingering > now)
         });
         counting.map(|(_, (_, feedback))| *feedback).min().unwrap()
     }
@@ -159,7 +203,7 @@ impl Model {
     }
 
     /// Frames that may leave by a port: the oldest of their ingress and destination, and not below the
-    /// Feedback (equation 1); with Feedback D none.
+    /// Feedback (equation 1) or what lingers; with Feedback D none.
     pub fn eligible(&self, now: u64, egress: u8) -> Vec<FrameHandle> {
         let waiting = || {
             self.frames.iter().filter(move |frame| {
@@ -168,8 +212,10 @@ impl Model {
         };
         let feedback = match self.feedback_received.get(usize::from(egress)) {
             Some(_) if self.paused_until[usize::from(egress)] > now => return Vec::new(),
-            Some(feedback) if *feedback == self.depth() => return Vec::new(),
-            Some(feedback) => *feedback,
+            Some(_) => match self.lets_out_from(now, egress) {
+                feedback if feedback == self.depth() => return Vec::new(),
+                feedback => feedback,
+            },
             None => 0,
         };
         waiting()

@@ -1,7 +1,6 @@
 //! What Transmit Feedback on its way depends on.
 
-use super::{FeedbackReceived, FeedbackSent, EAGER_REFRESHES, EARLY_REPEATS};
-use crate::level::Level;
+use super::{FeedbackSent, EAGER_REFRESHES, EARLY_REPEATS};
 use crate::testing::Digest;
 
 impl FeedbackSent {
@@ -23,18 +22,5 @@ impl FeedbackSent {
         digest.timed((*told_before).min(EARLY_REPEATS + EAGER_REFRESHES));
         // What arrives while a repeat is due changes nothing any more.
         digest.word(if *repeat { 0 } else { arrived_since.get() });
-    }
-}
-
-impl FeedbackReceived {
-    pub(in crate::switch) fn digest(&self, digest: &mut Digest) {
-        let Self {
-            feedback,
-            expires_at,
-            once_followed,
-        } = self;
-        digest.word(feedback.get());
-        digest.due(*expires_at);
-        digest.word(once_followed.map_or(u8::MAX, Level::get));
     }
 }
