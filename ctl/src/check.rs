@@ -8,7 +8,7 @@ use weir_config::daemon::DaemonConfig;
 use weir_config::units::format_size;
 use weir_core::{ClassMode, PortRole};
 
-use crate::output::{bytes, facts, rate, table, Output};
+use weir_output::{bytes, facts, rate, table, Output};
 
 #[derive(Serialize)]
 struct Verdict {

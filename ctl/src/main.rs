@@ -5,8 +5,6 @@ mod capture;
 mod check;
 mod cli;
 mod convert;
-mod generated;
-mod output;
 mod plan;
 mod reload;
 mod restart;
@@ -19,14 +17,14 @@ mod xdp;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use cli::{
     Cli, Command, ConfigCommand, DeadlockCommand, XdpCommand, EXIT_BAD, EXIT_UNBALANCED,
     EXIT_UNREACHABLE, EXIT_USAGE,
 };
-use output::Output;
 use target::TargetError;
+use weir_output::{generated, Output};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -41,7 +39,7 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(good) => ExitCode::from(if good { 0 } else { EXIT_BAD }),
-        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if weir_output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("switchctl: {error:#}");
             ExitCode::from(exit_code(&cli.command, &error))
@@ -73,8 +71,8 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         }
         Command::Pfcwd(command) => show::pfcwd(target, output, command)?,
         Command::Top { interval, once } => top::top(target, output, *interval, *once)?,
-        Command::Completions { shell } => generated::completions(*shell, *output)?,
-        Command::Man { directory } => generated::manual(directory)?,
+        Command::Completions { shell } => generated::completions(Cli::command(), *shell, *output)?,
+        Command::Man { directory } => generated::manual(Cli::command(), directory)?,
         Command::Config(ConfigCommand::Check { file }) => return check::config(file, output),
         Command::Config(ConfigCommand::Convert(arguments)) => {
             return convert::run(arguments, output)

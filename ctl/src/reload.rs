@@ -4,8 +4,8 @@ use anyhow::Result;
 use weir_api::client::Method;
 use weir_api::reload::Reload;
 
-use crate::output::{table, Output, NONE};
 use crate::target::Target;
+use weir_output::{table, Output, NONE};
 
 /// False when the file has settings that are not in force.
 pub fn reload(target: &Target, output: &Output, dry_run: bool) -> Result<bool> {

@@ -8,8 +8,8 @@ use weir_api::client::Method;
 use weir_api::daemon::{Restart, Status};
 use weir_api::restart::Restarting;
 
-use crate::output::Output;
 use crate::target::Target;
+use weir_output::Output;
 
 /// Between two looks whether the new daemon forwards.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);

@@ -7,8 +7,8 @@ use weir_api::daemon::{Changed, Pin, Route, RouteDetail, Routes, SetRoute, ToPor
 use weir_core::MacAddress;
 
 use crate::cli::{FlowHash, RouteCommand};
-use crate::output::{table, Output, NONE};
 use crate::target::Target;
+use weir_output::{table, Output, NONE};
 
 /// Does what the command says.
 pub fn route(target: &Target, output: &Output, command: &RouteCommand) -> Result<()> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::output::{self, Output};
+use weir_output::Output;
 
 /// To the top left, with all below gone.
 const CLEAR: &str = "\x1b[H\x1b[2J";
@@ -26,7 +26,7 @@ pub fn watch(
 ) -> Result<bool> {
     let output = output.captured();
     let on_terminal = io::stdout().is_terminal();
-    let mark = match (output::colour(), on_terminal) {
+    let mark = match (weir_output::colour(), on_terminal) {
         (true, _) => Some(YELLOW),
         (false, true) => Some(BOLD),
         (false, false) => None,

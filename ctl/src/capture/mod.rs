@@ -20,9 +20,9 @@ use weir_api::capture::CaptureRequest;
 use weir_api::client::{self, Method, Streaming};
 use weir_core::wire::ethernet::EthernetView;
 
-use crate::output::Output;
 use crate::target::{explain, Target};
 use cli::CaptureArguments;
+use weir_output::Output;
 
 const CAPTURES: &str = "/v1/captures";
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
@@ -69,7 +69,7 @@ pub fn run(target: &Target, output: &Output, arguments: &CaptureArguments) -> Re
     let mut reader = Reader::new(sink);
     let copied = runtime.block_on(copy(&socket, streaming, &mut reader));
     // What was read until then counts, whatever ended it.
-    if !matches!(&copied, Err(error) if crate::output::is_broken_pipe(error)) {
+    if !matches!(&copied, Err(error) if weir_output::is_broken_pipe(error)) {
         reader.summary();
     }
     copied

@@ -23,10 +23,10 @@ use weir_config::daemon::{DaemonConfig, DataplaneConfig};
 use weir_core::Bytes;
 
 use crate::cli::ConvertArguments;
-use crate::output::Output;
 use database::Database;
 use notes::{Kind, Note, Problem, Report};
 use ports::Port;
+use weir_output::Output;
 use write::{plain, Converted};
 
 /// No switch's file is larger.

@@ -13,7 +13,7 @@ use weir_config::Override;
 use super::buffers::{self, Buffer};
 use super::counted::{percent, Counted};
 use super::network::{LinkOptions, Network};
-use crate::output::{bytes, seconds, table, Output, NONE};
+use weir_output::{bytes, seconds, table, Output, NONE};
 
 /// What a run counted and recorded, and what is planned for its scenario.
 #[derive(Debug, PartialEq, Serialize)]

@@ -7,7 +7,7 @@ use weir_api::run::BufferResult;
 use super::network::{Network, Switch};
 use super::planner;
 use super::result::{EgressPlan, IngressPlan};
-use crate::output::{bytes, table, NONE};
+use weir_output::{bytes, table, NONE};
 
 /// One ingress buffer. Errors are predicted − counted, as a part of what was counted.
 #[derive(Debug, PartialEq, Serialize)]

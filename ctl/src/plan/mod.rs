@@ -26,10 +26,10 @@ use weir_config::daemon::{Class, DaemonConfig};
 use weir_config::scenario::Scenario;
 use weir_config::Override;
 
-use crate::output::Output;
 use cli::{FileArguments, PlanArguments, PlanCommand};
 use network::{LinkOptions, Network};
 use result::Plan;
+use weir_output::Output;
 
 /// False when a plan finds buffers that are too small.
 pub fn run(arguments: &PlanArguments, output: &Output) -> Result<bool> {

@@ -13,7 +13,7 @@ use super::buffers::{buffers, Buffer};
 use super::network::Network;
 use super::result::{IngressPlan, Plan};
 use super::text::{grouped, place, same_ingress};
-use crate::output::bytes;
+use weir_output::bytes;
 
 /// Panels of one switch at most: the fullest buffers have them.
 const PANELS_MAX: usize = 8;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use weir_calculus::figures::{reproduce, Curves, Figure, Panel, Series};
 
-use crate::output::{table, Output};
+use weir_output::{table, Output};
 
 /// What a figure shows, in numbers.
 #[derive(Debug, Serialize)]

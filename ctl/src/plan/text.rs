@@ -1,6 +1,6 @@
 //! A plan for people.
 
-use crate::output::{bytes, seconds, table, NONE};
+use weir_output::{bytes, seconds, table, NONE};
 
 use super::result::{EgressPlan, IngressPlan, Plan};
 
@@ -186,7 +186,7 @@ fn budget_cells((row, count): &(&IngressPlan, usize)) -> Vec<String> {
 
 fn egress_cells((row, count): &(&EgressPlan, usize)) -> Vec<String> {
     let ecn = row.ecn.as_ref();
-    let rate = |gigabits: f64| crate::output::rate((gigabits * 1e6).round() as u64 * 1000);
+    let rate = |gigabits: f64| weir_output::rate((gigabits * 1e6).round() as u64 * 1000);
     vec![
         place(&row.switch, &row.port, *count),
         row.class.clone(),

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use weir_api::audit::{Audit, Difference, PortAudit};
 
-use crate::output::{reasons, table, Output};
 use crate::target::Target;
+use weir_output::{reasons, table, Output};
 
 /// The books of a switch do not balance.
 #[derive(Debug, thiserror::Error)]

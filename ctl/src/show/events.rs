@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::Result;
 use weir_api::daemon::{Event, EventPage};
 
-use crate::output::Output;
 use crate::target::Target;
+use weir_output::Output;
 
 /// How long the daemon may hold a request open, and how much longer its answer may take.
 const WAIT_SECONDS: u64 = 30;

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use weir_api::daemon::Flows;
 
-use crate::output::{bytes, seconds, table, Output};
 use crate::target::Target;
+use weir_output::{bytes, seconds, table, Output};
 
 /// Prints recent flows, the fastest first; of them only those that come in or go by the ports named.
 pub fn flows(

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use weir_api::daemon::{LevelDestination, LevelLink, Levels};
 
-use crate::output::{bytes, seconds, table, NONE};
+use weir_output::{bytes, seconds, table, NONE};
 
 /// The links, then the Level Table.
 pub fn levels(levels: &Levels) -> String {

@@ -13,8 +13,8 @@ use anyhow::Result;
 use weir_api::counters::Counters;
 use weir_api::daemon::{Deadlocks, Levels, Pfc, Port, Queue, Status};
 
-use crate::output::Output;
 use crate::target::Target;
+use weir_output::Output;
 
 pub use audit::{audit, Unbalanced};
 pub use events::events;

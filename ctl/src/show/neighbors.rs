@@ -3,8 +3,8 @@
 use anyhow::Result;
 use weir_api::neighbors::Neighbor;
 
-use crate::output::{table, Output, NONE};
 use crate::target::Target;
+use weir_output::{table, Output, NONE};
 
 /// Asks and prints.
 pub fn neighbors(target: &Target, output: &Output) -> Result<()> {

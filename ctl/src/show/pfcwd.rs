@@ -5,8 +5,8 @@ use weir_api::client::Method;
 use weir_api::pfcwd::{Pfcwd, PfcwdChange, PfcwdPort, PfcwdQueue, PfcwdSettings};
 
 use crate::cli::{PfcwdCommand, PfcwdShow};
-use crate::output::{table, Output, NONE};
 use crate::target::{Target, TargetError};
+use weir_output::{table, Output, NONE};
 
 const PATH: &str = "/v1/pfcwd";
 /// What SONiC's `start_default` sets, in milliseconds.

@@ -4,7 +4,7 @@ use weir_api::counters::Counters;
 use weir_api::daemon::{Deadlock, Deadlocks, Pfc, Port, Queue, Status};
 use weir_core::counters::{PORT_COUNTERS, PRIORITY_COUNTERS};
 
-use crate::output::{bytes, facts, rate, reasons, seconds, table, NONE};
+use weir_output::{bytes, facts, rate, reasons, seconds, table, NONE};
 
 pub fn status(status: &Status) -> String {
     let plane = &status.dataplane;

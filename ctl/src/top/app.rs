@@ -9,7 +9,7 @@ use weir_api::overview::Overview;
 
 use super::grid::{Cell, Grid, Weight};
 use super::views::View;
-use crate::output::seconds;
+use weir_output::seconds;
 
 /// What keys do.
 pub const HELP: &str = "\

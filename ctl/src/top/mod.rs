@@ -15,10 +15,10 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use ratatui::Terminal;
 use weir_api::overview::Overview;
 
-use crate::output::Output;
 use crate::target::Target;
 use app::{Action, App};
 use views::View;
+use weir_output::Output;
 
 const PATH: &str = "/v1/overview";
 /// Keys wait for an answer: a daemon that does not give one must not hold them up for long.
@@ -43,7 +43,7 @@ pub fn top(target: &Target, output: &Output, interval: Duration, once: bool) -> 
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         bail!("`top` needs a terminal; `top --once` prints one frame as text");
     }
-    let mut app = App::new(first, crate::output::colour());
+    let mut app = App::new(first, weir_output::colour());
     // Restores the terminal on panic, too.
     let mut terminal = ratatui::try_init()?;
     let outcome = run(target, &mut terminal, &mut app, interval);

@@ -4,7 +4,7 @@ use weir_api::daemon::{Deadlock, Event, LevelLink, Pfc, Port};
 use weir_api::overview::Overview;
 
 use super::grid::{number, text, Grid, Weight};
-use crate::output::{bytes, rate, reasons, seconds, NONE};
+use weir_output::{bytes, rate, reasons, seconds, NONE};
 
 /// Characters of a bar up to xoff, and of its headroom.
 const BAR_CELLS: (usize, usize) = (10, 6);

@@ -11,8 +11,8 @@ use std::path::Path;
 use anyhow::{bail, Context, Result};
 use serde::Serialize;
 
-use crate::output::Output;
 use link::{OpenLink, Process};
+use weir_output::Output;
 
 /// `switchctl xdp status`; false when something could not be read.
 pub fn status(pins: &Path, output: &Output) -> Result<bool> {

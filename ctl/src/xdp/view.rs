@@ -1,7 +1,7 @@
 //! Tables of the kernel side.
 
 use super::pins::PinnedPort;
-use crate::output::{bytes, reasons, table, NONE};
+use weir_output::{bytes, reasons, table, NONE};
 
 /// All ports, then what each one counted.
 pub fn ports(ports: &[PinnedPort]) -> String {

@@ -10,9 +10,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use weir_api::daemon::FlightRecord;
 
-use crate::output::Output;
 use crate::target::Target;
 use view::View;
+use weir_output::Output;
 
 /// Prints the record of suspicion `id`, and draws it into `svg` if that is given.
 pub fn flight(target: &Target, output: &Output, id: u64, svg: Option<&Path>) -> Result<()> {

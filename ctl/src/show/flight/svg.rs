@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use weir_api::daemon::FlightPortSample;
 
 use super::view::{concerns, Series, View};
-use crate::output::{bytes, seconds};
+use weir_output::{bytes, seconds};
 
 const WIDTH: f64 = 980.0;
 const LEFT: f64 = 150.0;

@@ -4,7 +4,7 @@ use weir_api::daemon::{Event, Master};
 
 use super::chart::TimeLine;
 use super::view::{concerns, Series, View};
-use crate::output::{bytes, facts, seconds, NONE};
+use weir_output::{bytes, facts, seconds, NONE};
 
 /// All of it.
 pub fn text(view: &View<'_>) -> String {

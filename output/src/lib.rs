@@ -1,4 +1,7 @@
-//! Tables for people, JSON for programs.
+//! What the operator's commands print: tables for people, JSON for programs, completions and manual pages.
+#![forbid(unsafe_code)]
+
+pub mod generated;
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
