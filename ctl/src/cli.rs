@@ -3,13 +3,13 @@
 mod pfcwd;
 mod route;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::capture::cli::{CaptureArguments, CAPTURE_HELP};
-use crate::plan::cli::PlanArguments;
 use crate::target::{Target, TargetError};
 
 pub use pfcwd::{PfcwdCommand, PfcwdShow};
@@ -313,7 +313,24 @@ Example:
     #[command(subcommand)]
     Config(ConfigCommand),
     /// What thresholds lead to, before a frame is sent. Works without a daemon.
-    Plan(PlanArguments),
+    #[command(
+        disable_help_flag = true,
+        after_help = "\
+Runs `weir-plan`, which is beside this program or on PATH, with the same arguments. Its help:
+`switchctl plan --help`, or weir-plan(1).
+
+Example:
+  switchctl plan scenarios/incast.toml"
+    )]
+    Plan {
+        /// For weir-plan.
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "ARGUMENTS"
+        )]
+        arguments: Vec<OsString>,
+    },
     /// Look at the kernel side: XDP programs, their maps and links. Works without a daemon.
     #[command(subcommand)]
     Xdp(XdpCommand),

@@ -79,7 +79,7 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         }
         Command::Reload { dry_run } => return reload::reload(target, output, *dry_run),
         Command::Restart { timeout } => return restart::restart(target, output, *timeout),
-        Command::Plan(arguments) => return plan::run(arguments, output),
+        Command::Plan { arguments } => return Err(plan::become_planner(arguments, cli.json)),
         Command::Xdp(XdpCommand::Status { place }) => {
             return xdp::status(&place.pins(target)?, output)
         }

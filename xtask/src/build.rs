@@ -44,7 +44,7 @@ pub fn soak() -> Result<PathBuf> {
 ///
 /// When it does not compile.
 pub fn packaged() -> Result<PathBuf> {
-    build(&["weir-switchd", "weir-ctl"])?;
+    build(&["weir-switchd", "weir-ctl", "weir-plan"])?;
     Ok(target_directory().join("release"))
 }
 

@@ -58,18 +58,20 @@ fn version(revision: &str) -> String {
 
 /// Manual pages and completions, from the programs themselves.
 fn generate(binaries: &Path, directory: &Path) -> Result<()> {
-    let switchctl = binaries.join("switchctl");
     for section in ["man1", "man8"] {
         std::fs::create_dir_all(directory.join(section))?;
     }
-    run(Command::new(&switchctl)
-        .arg("man")
-        .arg(directory.join("man1")))?;
     let daemon = output(Command::new(binaries.join("weir-switchd")).arg("--manual"))?;
     std::fs::write(directory.join("man8/weir-switchd.8"), daemon)?;
-    for shell in ["bash", "zsh", "fish"] {
-        let script = output(Command::new(&switchctl).args(["completions", shell]))?;
-        std::fs::write(directory.join(format!("switchctl.{shell}")), script)?;
+    for name in ["switchctl", "weir-plan"] {
+        let program = binaries.join(name);
+        run(Command::new(&program)
+            .arg("man")
+            .arg(directory.join("man1")))?;
+        for shell in ["bash", "zsh", "fish"] {
+            let script = output(Command::new(&program).args(["completions", shell]))?;
+            std::fs::write(directory.join(format!("{name}.{shell}")), script)?;
+        }
     }
     Ok(())
 }

@@ -5,13 +5,14 @@ use super::expected::Expected;
 /// Languages of blocks that are no commands.
 const OTHER: [&str; 8] = ["text", "usage", "toml", "json", "ini", "yaml", "hex", "lua"];
 /// What a line of commands begins with. None hides in a block of text.
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 10] = [
     "$ ",
     "cargo ",
     "sudo ",
     "ip ",
     "switchctl ",
     "weir-lab ",
+    "weir-plan ",
     "weir-sim ",
     "weir-switchd --",
     "target/release/",

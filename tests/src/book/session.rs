@@ -15,13 +15,14 @@ use super::{repository, Page};
 /// What a session finds in its directory.
 const COPIES: [&str; 4] = ["ctl/tests/data", "netns-scripts", "packaging", "scenarios"];
 /// Programs that something stands for.
-const STAND_INS: [&str; 8] = [
+const STAND_INS: [&str; 9] = [
     "cargo",
     "curl",
     "sudo",
     "switchctl",
     "tail",
     "weir-lab",
+    "weir-plan",
     "weir-sim",
     "weir-switchd",
 ];
@@ -272,6 +273,9 @@ pub fn finds_a_checkout(checkout: &Path, file: &str) -> Result<bool, String> {
 }
 
 fn binaries() -> PathBuf {
-    let switchctl = program("switchctl").unwrap_or_else(|error| panic!("{error:#}"));
+    let built = |name| program(name).unwrap_or_else(|error| panic!("{error:#}"));
+    // `switchctl plan` runs it.
+    built("weir-plan");
+    let switchctl = built("switchctl");
     switchctl.parent().expect("it is a file").to_owned()
 }

@@ -1,5 +1,7 @@
 //! What is planned: switches with ports, classes, and the traffic through them, from a scenario or a configuration.
 
+pub mod headroom;
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -9,8 +11,8 @@ use weir_config::scenario::{Flow, Pattern, PortPeer, Scenario, SwitchPort, Trans
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, PortRole};
 
-use super::capture::{Recorded, RecordedFlow};
-use super::headroom::{Charging, Feedback, Link};
+use crate::capture::{Recorded, RecordedFlow};
+use headroom::{Charging, Feedback, Link};
 
 /// Streams of a plan at most: each flow is one at each switch that it passes.
 const STREAMS_MAX: usize = 100_000;

@@ -15,10 +15,10 @@ use weir_config::scenario::Scenario;
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{Bytes, MacAddress};
 
-use super::super::headroom::Charging;
-use super::super::network::{gigabits, kilobits, scenario_charging};
 use super::line::Thinned;
 use super::{Recorded, RecordedFlow};
+use crate::network::headroom::Charging;
+use crate::network::{gigabits, kilobits, scenario_charging};
 
 /// The first bytes of a pcapng file.
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];

@@ -1,5 +1,7 @@
 //! `switchctl plan compare`: prediction beside what was measured.
 
+mod counted;
+
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -10,9 +12,9 @@ use weir_api::run::{RunResult, RUN_FORMAT};
 use weir_config::scenario::Scenario;
 use weir_config::Override;
 
-use super::buffers::{self, Buffer};
-use super::counted::{percent, Counted};
-use super::network::{LinkOptions, Network};
+use crate::network::{LinkOptions, Network};
+use crate::predict::buffers::{self, Buffer};
+use counted::{percent, Counted};
 use weir_output::{bytes, seconds, table, Output, NONE};
 
 /// What a run counted and recorded, and what is planned for its scenario.

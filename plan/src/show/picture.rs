@@ -9,10 +9,10 @@ use weir_core::{Bytes, ClassMode};
 use weir_results::chart::{self, Axis, Chart, Column, Curve, Panel, Style};
 use weir_results::quantity::Unit;
 
-use super::buffers::{buffers, Buffer};
-use super::network::Network;
-use super::result::{IngressPlan, Plan};
-use super::text::{grouped, place, same_ingress};
+use crate::network::Network;
+use crate::predict::buffers::{buffers, Buffer};
+use crate::result::{IngressPlan, Plan};
+use crate::show::text::{grouped, place, same_ingress};
 use weir_output::bytes;
 
 /// Panels of one switch at most: the fullest buffers have them.

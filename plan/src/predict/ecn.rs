@@ -4,9 +4,9 @@ use anyhow::Result;
 use weir_core::{MarkAt, RedConfig};
 
 use super::egress::reaches;
-use super::network::kilobits;
-use super::planner::Computed;
-use super::result::EcnPlan;
+use super::Computed;
+use crate::network::kilobits;
+use crate::result::EcnPlan;
 
 /// K_max is advised in whole numbers of this.
 const STEP_BYTES: u64 = 1024;

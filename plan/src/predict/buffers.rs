@@ -6,8 +6,8 @@ use anyhow::Result;
 use weir_calculus::algebra::Curve;
 
 use super::egress::peak;
-use super::network::{Network, Switch};
-use super::planner::{computed, has_budgets, limits, xoff_time, Computed};
+use super::{computed, has_budgets, limits, xoff_time, Computed};
+use crate::network::{Network, Switch};
 
 /// What one ingress port holds over time.
 pub struct Buffer {

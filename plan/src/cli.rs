@@ -2,17 +2,21 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use weir_calculus::figures::Figure;
 use weir_config::units::parse_duration;
 use weir_config::Override;
 use weir_core::Duration;
 
-use super::network::LinkOptions;
+use crate::network::LinkOptions;
 
-/// `switchctl plan …`.
-#[derive(Debug, Args)]
+/// What thresholds lead to, before a frame is sent. Works without a daemon.
+#[derive(Debug, Parser)]
 #[command(
+    name = "weir-plan",
+    version,
+    max_term_width = 100,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     arg_required_else_help = true,
@@ -41,7 +45,10 @@ Examples:
   switchctl --json plan /etc/weir/s1.toml | jq -r '.advice[] | \"\\(.class) \\(.key) = \\(.value)\"'
   switchctl plan reproduce fig10"
 )]
-pub struct PlanArguments {
+pub struct Cli {
+    /// Print JSON instead of tables.
+    #[arg(long, global = true)]
+    pub json: bool,
     /// The file.
     #[command(flatten)]
     pub file: FileArguments,
@@ -132,4 +139,51 @@ Example:
         #[arg(long = "set", value_name = "PATH=VALUE")]
         overrides: Vec<Override>,
     },
+    /// Print a shell's completions of this command line.
+    #[command(
+        hide = true,
+        after_help = "\
+Example:
+  weir-plan completions bash > /usr/share/bash-completion/completions/weir-plan"
+    )]
+    Completions {
+        /// Which shell.
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Write manual pages, one for each command.
+    #[command(
+        hide = true,
+        after_help = "\
+Example:
+  weir-plan man /usr/local/share/man/man1"
+    )]
+    Man {
+        /// Where to.
+        directory: PathBuf,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_an_example_and_those_shown_are_in_the_book() {
+        let page = include_str!("../../docs/src/reference/switchctl.md");
+        for command in Cli::command().get_subcommands() {
+            let name = command.get_name();
+            let help = command.get_after_help().map(ToString::to_string);
+            assert!(help.is_some_and(|help| help.contains("Example")), "{name}");
+            let row = format!("| [`plan {name} ");
+            assert!(command.is_hide_set() || page.contains(&row), "{name}");
+        }
+    }
 }

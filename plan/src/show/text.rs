@@ -2,7 +2,7 @@
 
 use weir_output::{bytes, seconds, table, NONE};
 
-use super::result::{EgressPlan, IngressPlan, Plan};
+use crate::result::{EgressPlan, IngressPlan, Plan};
 
 /// Tables of buffers and queues, then what to change.
 pub fn text(plan: &Plan) -> String {
@@ -140,7 +140,7 @@ fn time(micros: Option<f64>) -> String {
 fn ingress_cells((row, count): &(&IngressPlan, usize)) -> Vec<String> {
     let pauses = row.pauses.as_ref();
     let none = || NONE.to_owned();
-    let room = |value: fn(&super::result::Headroom) -> u64| {
+    let room = |value: fn(&crate::result::Headroom) -> u64| {
         row.headroom
             .as_ref()
             .map_or_else(none, |room| bytes(value(room)))

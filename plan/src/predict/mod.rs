@@ -1,5 +1,11 @@
 //! From switches and streams to a plan.
 
+pub mod arrivals;
+pub mod buffers;
+mod ecn;
+pub mod egress;
+mod shares;
+
 use std::collections::BTreeMap;
 
 use anyhow::Result;
@@ -9,13 +15,11 @@ use weir_core::config::Reserve;
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{Bytes, ClassMode, Duration, FeedbackCoding, PortRole};
 
-use super::arrivals::{Arrivals, Input};
-use super::ecn;
-use super::egress::{self, Egress, Limits, Outcome};
-use super::headroom::Charging;
-use super::network::{gigabits, kilobits, micros, Network, Port, Stream, Switch};
-use super::result::{BudgetPlan, EgressPlan, Headroom, IngressPlan, Pauses};
-use super::shares;
+use crate::network::headroom::Charging;
+use crate::network::{gigabits, kilobits, micros, Network, Port, Stream, Switch};
+use crate::result::{BudgetPlan, EgressPlan, Headroom, IngressPlan, Pauses};
+use arrivals::{Arrivals, Input};
+use egress::{Egress, Limits, Outcome};
 
 /// One egress in one class, computed.
 pub struct Computed {

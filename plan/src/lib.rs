@@ -1,39 +1,37 @@
 //! `switchctl plan`: what thresholds lead to, before a frame is sent.
+#![forbid(unsafe_code)]
 
 mod advice;
 mod apply;
-mod arrivals;
-mod buffers;
 mod capture;
 pub mod cli;
 mod compare;
-mod counted;
-mod ecn;
-mod egress;
-mod headroom;
 mod network;
-mod picture;
-mod planner;
+mod predict;
 mod reproduce;
 mod result;
-mod shares;
-mod text;
+mod show;
 
 use std::path::Path;
 
 use anyhow::{bail, Context, Result};
+use clap::CommandFactory;
 use weir_config::daemon::{Class, DaemonConfig};
 use weir_config::scenario::Scenario;
 use weir_config::Override;
 
-use cli::{FileArguments, PlanArguments, PlanCommand};
+use cli::{Cli, FileArguments, PlanCommand};
 use network::{LinkOptions, Network};
 use result::Plan;
-use weir_output::Output;
+use weir_output::{generated, Output};
 
-/// False when a plan finds buffers that are too small.
-pub fn run(arguments: &PlanArguments, output: &Output) -> Result<bool> {
-    match &arguments.command {
+/// Does what the command line asks for. False when a plan finds buffers that are too small.
+///
+/// # Errors
+///
+/// When a file is not legal or cannot be planned for, or an output cannot be written.
+pub fn run(cli: &Cli, output: &Output) -> Result<bool> {
+    match &cli.command {
         Some(PlanCommand::Reproduce { figure, out }) => {
             reproduce::figure(*figure, out, output)?;
             return Ok(true);
@@ -46,6 +44,14 @@ pub fn run(arguments: &PlanArguments, output: &Output) -> Result<bool> {
             compare::run(run, scenario, overrides, &LinkOptions::default(), output)?;
             return Ok(true);
         }
+        Some(PlanCommand::Completions { shell }) => {
+            generated::completions(Cli::command(), *shell, *output)?;
+            return Ok(true);
+        }
+        Some(PlanCommand::Man { directory }) => {
+            generated::manual(Cli::command(), directory)?;
+            return Ok(true);
+        }
         None => {}
     }
     let FileArguments {
@@ -55,18 +61,18 @@ pub fn run(arguments: &PlanArguments, output: &Output) -> Result<bool> {
         svg,
         from_capture,
         ..
-    } = &arguments.file;
+    } = &cli.file;
     let Some(file) = file else {
         anyhow::bail!("name a scenario or a configuration to plan for");
     };
-    let links = arguments.file.links();
+    let links = cli.file.links();
     let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
     let planned = |text: &str| plan(text, file, overrides, from_capture.as_deref(), &links);
     let (plan, network) = planned(&text)?;
     if let Some(svg) = svg {
-        picture::write(&network, &plan, svg)?;
+        show::picture::write(&network, &plan, svg)?;
     }
-    output.print(&plan, text::text)?;
+    output.print(&plan, show::text::text)?;
     if let Some(out) = out {
         apply::apply(&text, |text| Ok(planned(text)?.0), out)?;
         eprintln!("{} has what was advised", out.display());
@@ -120,7 +126,7 @@ fn planned(
 ) -> Result<(Plan, Network)> {
     let (mut ingress, mut egress) = (Vec::new(), Vec::new());
     for switch in &network.switches {
-        let (buffers, queues) = planner::switch(&network, switch, kind == "configuration")?;
+        let (buffers, queues) = predict::switch(&network, switch, kind == "configuration")?;
         ingress.extend(buffers);
         egress.extend(queues);
     }

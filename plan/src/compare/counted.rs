@@ -4,9 +4,9 @@ use anyhow::Result;
 use serde::Serialize;
 use weir_api::run::BufferResult;
 
-use super::network::{Network, Switch};
-use super::planner;
-use super::result::{EgressPlan, IngressPlan};
+use crate::network::{Network, Switch};
+use crate::predict;
+use crate::result::{EgressPlan, IngressPlan};
 use weir_output::{bytes, table, NONE};
 
 /// One ingress buffer. Errors are predicted − counted, as a part of what was counted.
@@ -61,7 +61,7 @@ impl Counted {
     pub fn new(network: &Network, counted: &[BufferResult]) -> Result<Self> {
         let mut all = Self::default();
         for switch in &network.switches {
-            let (ingress, egress) = planner::switch(network, switch, false)?;
+            let (ingress, egress) = predict::switch(network, switch, false)?;
             for plan in &ingress {
                 let found = find(counted, switch, &plan.port, &plan.class);
                 all.buffers

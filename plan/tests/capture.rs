@@ -32,7 +32,7 @@ fn path() -> PathBuf {
 
 fn plan(words: &[&str]) -> Value {
     let file = text_of(&path());
-    let mut all = vec!["--json", "plan", &file];
+    let mut all = vec!["--json", &file];
     all.extend(words);
     let run = run(&all);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
@@ -206,7 +206,7 @@ fn what_is_no_capture_of_the_scenario_is_refused() {
         let file = folder.path().join(name);
         std::fs::write(&file, bytes).unwrap();
         let (scenario, file) = (text_of(&path()), text_of(&file));
-        let mut all = vec!["plan", &scenario, "--from-capture", &file];
+        let mut all = vec![scenario.as_str(), "--from-capture", &file];
         all.extend(words);
         let run = run(&all);
         assert_ne!(run.code, Some(0));

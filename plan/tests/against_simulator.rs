@@ -34,7 +34,7 @@ fn counted(file: &str, changes: &[&str]) -> Value {
     let json = folder.path().join("run.json");
     std::fs::write(&json, serde_json::to_vec(&result).unwrap()).unwrap();
     let (json, file) = (text_of(&json), text_of(&path(file)));
-    let mut words = vec!["--json", "plan", "compare", &json, &file];
+    let mut words = vec!["--json", "compare", &json, &file];
     words.extend(changes.iter().flat_map(|change| ["--set", change]));
     let run = run(&words);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{bail, Context, Result};
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
-use super::result::{Advice, Plan};
+use crate::result::{Advice, Plan};
 
 /// What is taken can call for more: so often at most.
 const ROUNDS_MAX: usize = 8;

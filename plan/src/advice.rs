@@ -4,7 +4,7 @@ use weir_config::daemon::Class;
 use weir_config::units::format_size;
 use weir_core::{Bytes, ClassMode};
 
-use super::result::{Advice, EgressPlan, IngressPlan};
+use crate::result::{Advice, EgressPlan, IngressPlan};
 
 /// Advised sizes are whole numbers of this.
 const STEP: Bytes = Bytes::new(1024);

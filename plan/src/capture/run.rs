@@ -6,10 +6,10 @@ use anyhow::Result;
 use weir_config::scenario::Scenario;
 use weir_core::units::LINE_OVERHEAD;
 
-use super::super::compare::read_run;
-use super::super::network::{kilobits, scenario_charging};
 use super::line::Thinned;
 use super::{Recorded, RecordedFlow};
+use crate::compare::read_run;
+use crate::network::{kilobits, scenario_charging};
 
 /// Each flow of the run that the scenario has by that name.
 pub fn read(file: impl Read, scenario: &Scenario) -> Result<Recorded> {
