@@ -1,19 +1,23 @@
 //! The command line.
 
+mod config;
 mod pfcwd;
 mod route;
+mod xdp;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 use crate::capture::cli::{CaptureArguments, CAPTURE_HELP};
-use crate::target::{Target, TargetError};
+use crate::target::Target;
 
+pub use config::{ConfigCommand, ConvertArguments};
 pub use pfcwd::{PfcwdCommand, PfcwdShow};
 pub use route::{FlowHash, RouteCommand};
+pub use xdp::XdpCommand;
 
 /// Exit status when what was asked about is bad, or was not found.
 pub const EXIT_BAD: u8 = 1;
@@ -391,110 +395,6 @@ Examples:
         #[arg(long, value_name = "FILE")]
         svg: Option<PathBuf>,
     },
-}
-
-/// `switchctl config …`.
-#[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
-    /// Check a daemon's configuration without starting anything.
-    #[command(after_help = "\
-Prints what the file amounts to, packet memory included, or all that is wrong with it as
-FILE:LINE: KEY: MESSAGE. Devices need not exist.
-
-Example:
-  switchctl config check /etc/weir/s1.toml && systemctl restart weir-switchd@s1")]
-    Check {
-        /// The file.
-        file: PathBuf,
-    },
-    /// Make a daemon's configuration from SONiC's config_db.json.
-    #[command(after_help = "\
-Carried over: ports, PFC, DSCP and 802.1p maps, buffer profiles, WRED as ECN marking, weights, pfcwd.
-What is not, or means something else here, is named on standard error as FILE: TABLE|key.field: MESSAGE
-(not-carried, changed, assumed or unknown). Values that cannot be right are named in the same way, and
-nothing is written. Routes are for you to add.
-
-Exit status: 0 when a configuration came of it, 1 when none did, with --strict also when anything was noted.
-
-Examples:
-  switchctl config convert /etc/sonic/config_db.json -o leaf1.toml
-  switchctl --json config convert config_db.json | jq '.notes[] | select(.kind == \"unknown\").path'")]
-    Convert(ConvertArguments),
-}
-
-/// `switchctl config convert`.
-#[derive(Debug, Args)]
-pub struct ConvertArguments {
-    /// SONiC's file.
-    pub file: PathBuf,
-    /// Write into this new file instead of standard output.
-    #[arg(long, short, value_name = "OUT")]
-    pub output: Option<PathBuf>,
-    /// Write nothing unless all is carried over as it is.
-    #[arg(long)]
-    pub strict: bool,
-}
-
-/// `switchctl xdp …`.
-#[derive(Debug, Subcommand)]
-pub enum XdpCommand {
-    /// What is attached where, and what it counted.
-    #[command(after_help = "\
-`held by` names the daemon that serves the port; `nobody` means that it was left behind, and every frame
-gets the port's fallback. Names of devices in a network namespace are seen from inside it. Takes root.
-
-Examples:
-  switchctl --name s1 xdp status
-  nsenter --net=/run/netns/s1 switchctl --name s1 xdp status")]
-    Status {
-        /// Where the pins are.
-        #[command(flatten)]
-        place: Pins,
-    },
-    /// Detach programs that a daemon left behind, and remove their pins.
-    #[command(after_help = "\
-The kernel gets the device's frames again. A daemon that runs detaches its programs itself when it ends:
-links in use are refused, and with --force taken away from under it. Takes root.
-
-Examples:
-  switchctl --name s1 xdp detach --all
-  switchctl xdp detach --run-dir /run/weir/s1 s2 s4")]
-    Detach {
-        /// Where the pins are.
-        #[command(flatten)]
-        place: Pins,
-        /// Ports to detach.
-        #[arg(value_name = "PORT", required_unless_present = "all")]
-        ports: Vec<String>,
-        /// All of them.
-        #[arg(long, conflicts_with = "ports")]
-        all: bool,
-        /// Also where a running daemon holds the link.
-        #[arg(long)]
-        force: bool,
-    },
-}
-
-/// Where the pins are.
-#[derive(Debug, Args)]
-pub struct Pins {
-    /// Run directory of the daemon. Default: that of --name, else the only one under /run/weir.
-    #[arg(long, value_name = "DIR")]
-    run_dir: Option<PathBuf>,
-    /// Directory with a directory of pins for each port. Default: `bpf` in the run directory.
-    #[arg(long, value_name = "DIR")]
-    bpf_dir: Option<PathBuf>,
-}
-
-impl Pins {
-    /// The directory that has one of pins for each port.
-    ///
-    /// # Errors
-    ///
-    /// When nothing says which, and there is none or more than one to choose from.
-    pub fn pins(&self, target: &Target) -> Result<PathBuf, TargetError> {
-        target.pins(self.run_dir.as_deref(), self.bpf_dir.as_deref())
-    }
 }
 
 #[cfg(test)]

@@ -3,15 +3,15 @@
 mod access;
 mod levels;
 mod names;
+mod reference;
+mod watchdog;
 
 use std::path::Path;
 
 use proptest::prelude::*;
-use weir_config::daemon::{DaemonConfig, DataplaneConfig, DeadlockConfig, KEYS};
+use weir_config::daemon::{DaemonConfig, DeadlockConfig, KEYS};
 use weir_core::control::Policy;
-use weir_core::{
-    Bytes, ClassMode, Duration, MacAddress, PortId, PortRole, Priority, StormAction, WatchdogConfig,
-};
+use weir_core::{Bytes, ClassMode, Duration, MacAddress, PortId, PortRole, Priority};
 
 const GOOD: &str = r#"
 name = "s1"
@@ -360,67 +360,6 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
-fn the_storm_watchdog_has_sonics_names_and_times() {
-    let plain = parse(GOOD).unwrap();
-    assert!(!plain.pfcwd.enabled);
-    assert!(plain
-        .core(&[])
-        .ports
-        .iter()
-        .all(|port| port.watchdog.is_none()));
-    let text = GOOD.replace(
-        "rate = \"10Gbit\"",
-        "rate = \"10Gbit\"\npfcwd = { action = \"forward\", detection-time = \"400ms\" }",
-    );
-    let config = parse(&format!("{text}\n[pfcwd]\nenabled = true\n")).unwrap();
-    let watchdogs: Vec<_> = config
-        .core(&[])
-        .ports
-        .iter()
-        .map(|port| port.watchdog)
-        .collect();
-    let default = WatchdogConfig {
-        detection: Duration::from_millis(200),
-        restoration: Duration::from_millis(200),
-        action: StormAction::Drop,
-    };
-    let own = WatchdogConfig {
-        detection: Duration::from_millis(400),
-        action: StormAction::Forward,
-        ..default
-    };
-    assert!(watchdogs.contains(&Some(own)), "{watchdogs:?}");
-    assert!(watchdogs
-        .iter()
-        .all(|watchdog| [Some(own), Some(default)].contains(watchdog)));
-    assert_eq!(parse(&config.to_toml()), Ok(config));
-}
-
-#[test]
-fn times_of_the_watchdog_are_within_sonics_ranges() {
-    for (line, complaint) in [
-        (
-            "detection-time = \"99ms\"",
-            "pfcwd.detection-time: must be between \"100ms\" and \"5s\"",
-        ),
-        (
-            "detection-time = \"5001ms\"",
-            "pfcwd.detection-time: must be between",
-        ),
-        (
-            "restoration-time = \"61s\"",
-            "pfcwd.restoration-time: must be between \"100ms\" and",
-        ),
-        ("action = \"shut\"", "pfcwd.action: "),
-        ("poll = 1", "pfcwd.poll: "),
-    ] {
-        let text = format!("{GOOD}\n[pfcwd]\n{line}\n");
-        let error = parse(&text).unwrap_err().to_string();
-        assert!(error.contains(complaint), "{error}");
-    }
-}
-
-#[test]
 fn each_policy_switches_on_what_it_needs() {
     for policy in ["off", "breaker", "watchdog", "lifetime"] {
         let text = GOOD.replace(
@@ -454,52 +393,6 @@ fn every_key_of_a_port_is_written() {
             written || ["address", "dscp-map", "pfcwd"].contains(key),
             "{key}"
         );
-    }
-}
-
-/// The rows of settings that are declared with their meaning. `WEIR_WRITE=1` writes them.
-#[test]
-fn the_reference_has_the_rows_of_the_declarations() {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../docs/src/reference/configuration.md"
-    );
-    let page = std::fs::read_to_string(path).unwrap();
-    let mut renewed = page.clone();
-    for (table, settings) in [
-        (DataplaneConfig::TABLE, DataplaneConfig::settings()),
-        (DeadlockConfig::TABLE, DeadlockConfig::settings()),
-    ] {
-        let rows: String = settings
-            .iter()
-            .map(|setting| setting.row() + "\n")
-            .collect();
-        let section = renewed.find(&format!("## `[{table}]`")).unwrap();
-        let head = "|---|---|---|---|\n";
-        let begin = section + renewed[section..].find(head).unwrap() + head.len();
-        let end = begin + renewed[begin..].find("\n\n").unwrap() + 1;
-        renewed.replace_range(begin..end, &rows);
-    }
-    if std::env::var_os("WEIR_WRITE").is_some() {
-        std::fs::write(path, &renewed).unwrap();
-        return;
-    }
-    assert!(
-        page == renewed,
-        "WEIR_WRITE=1 cargo test -p weir-config --test daemon the_reference writes the rows anew"
-    );
-}
-
-#[test]
-fn the_reference_names_every_key() {
-    let page = include_str!("../../../docs/src/reference/configuration.md");
-    for (table, keys) in KEYS {
-        for key in *keys {
-            assert!(
-                page.contains(&format!("`{key}`")),
-                "[{table}] {key} is not documented"
-            );
-        }
     }
 }
 

@@ -1,0 +1,49 @@
+//! The page that explains every key.
+
+use weir_config::daemon::{DataplaneConfig, DeadlockConfig, KEYS};
+
+/// The rows of settings that are declared with their meaning. `WEIR_WRITE=1` writes them.
+#[test]
+fn the_reference_has_the_rows_of_the_declarations() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../docs/src/reference/configuration.md"
+    );
+    let page = std::fs::read_to_string(path).unwrap();
+    let mut renewed = page.clone();
+    for (table, settings) in [
+        (DataplaneConfig::TABLE, DataplaneConfig::settings()),
+        (DeadlockConfig::TABLE, DeadlockConfig::settings()),
+    ] {
+        let rows: String = settings
+            .iter()
+            .map(|setting| setting.row() + "\n")
+            .collect();
+        let section = renewed.find(&format!("## `[{table}]`")).unwrap();
+        let head = "|---|---|---|---|\n";
+        let begin = section + renewed[section..].find(head).unwrap() + head.len();
+        let end = begin + renewed[begin..].find("\n\n").unwrap() + 1;
+        renewed.replace_range(begin..end, &rows);
+    }
+    if std::env::var_os("WEIR_WRITE").is_some() {
+        std::fs::write(path, &renewed).unwrap();
+        return;
+    }
+    assert!(
+        page == renewed,
+        "WEIR_WRITE=1 cargo test -p weir-config --test daemon the_reference writes the rows anew"
+    );
+}
+
+#[test]
+fn the_reference_names_every_key() {
+    let page = include_str!("../../../docs/src/reference/configuration.md");
+    for (table, keys) in KEYS {
+        for key in *keys {
+            assert!(
+                page.contains(&format!("`{key}`")),
+                "[{table}] {key} is not documented"
+            );
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The command line of `switchctl xdp`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::target::{Target, TargetError};
+
+/// `switchctl xdp …`.
+#[derive(Debug, Subcommand)]
+pub enum XdpCommand {
+    /// What is attached where, and what it counted.
+    #[command(after_help = "\
+`held by` names the daemon that serves the port; `nobody` means that it was left behind, and every frame
+gets the port's fallback. Names of devices in a network namespace are seen from inside it. Takes root.
+
+Examples:
+  switchctl --name s1 xdp status
+  nsenter --net=/run/netns/s1 switchctl --name s1 xdp status")]
+    Status {
+        /// Where the pins are.
+        #[command(flatten)]
+        place: Pins,
+    },
+    /// Detach programs that a daemon left behind, and remove their pins.
+    #[command(after_help = "\
+The kernel gets the device's frames again. A daemon that runs detaches its programs itself when it ends:
+links in use are refused, and with --force taken away from under it. Takes root.
+
+Examples:
+  switchctl --name s1 xdp detach --all
+  switchctl xdp detach --run-dir /run/weir/s1 s2 s4")]
+    Detach {
+        /// Where the pins are.
+        #[command(flatten)]
+        place: Pins,
+        /// Ports to detach.
+        #[arg(value_name = "PORT", required_unless_present = "all")]
+        ports: Vec<String>,
+        /// All of them.
+        #[arg(long, conflicts_with = "ports")]
+        all: bool,
+        /// Also where a running daemon holds the link.
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+/// Where the pins are.
+#[derive(Debug, Args)]
+pub struct Pins {
+    /// Run directory of the daemon. Default: that of --name, else the only one under /run/weir.
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
+    /// Directory with a directory of pins for each port. Default: `bpf` in the run directory.
+    #[arg(long, value_name = "DIR")]
+    bpf_dir: Option<PathBuf>,
+}
+
+impl Pins {
+    /// The directory that has one of pins for each port.
+    ///
+    /// # Errors
+    ///
+    /// When nothing says which, and there is none or more than one to choose from.
+    pub fn pins(&self, target: &Target) -> Result<PathBuf, TargetError> {
+        target.pins(self.run_dir.as_deref(), self.bpf_dir.as_deref())
+    }
+}
