@@ -6,10 +6,10 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::cpu::{load_average, Cpus};
+use crate::measure::trial::{Traffic, Trials};
 use crate::measure::{Effort, Measurement};
 use crate::stage::Stage;
 use crate::system::System;
-use crate::trial::{Traffic, Trials};
 
 /// Version of the JSON.
 pub const FORMAT: u32 = 1;

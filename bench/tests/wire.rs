@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use weir_bench::cpu::Cpus;
+use weir_bench::measure::trial::{Generator, Load, Traffic, Trials};
 use weir_bench::measure::Effort;
 use weir_bench::report;
 use weir_bench::rounds::{Measured, Plan, FORMAT};
 use weir_bench::stage::Stage;
 use weir_bench::system::System;
-use weir_bench::trial::{Generator, Load, Traffic, Trials};
 
 /// Frames per second, low enough for a machine that does other things at the same time.
 const RATE: f64 = 2_000.0;

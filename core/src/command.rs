@@ -1,7 +1,7 @@
 //! What the control plane asks of the dataplane.
 
 use crate::config::{ClassConfig, DetectorConfig, FeedbackCoding, Neighbour, WatchdogConfig};
-use crate::port_set::PortSet;
+use crate::sets::PortSet;
 use crate::units::{Bytes, Duration, MacAddress, PortId, Priority};
 use crate::wire::clcm::Clcm;
 

@@ -2,7 +2,7 @@
 
 use crate::command::RerouteSelection;
 use crate::config::StormAction;
-use crate::port_set::PortSet;
+use crate::sets::PortSet;
 use crate::units::{Bytes, Duration, Instant, MacAddress, PortId, Priority};
 use crate::wire::clcm::Clcm;
 

@@ -23,9 +23,8 @@ pub mod event;
 pub mod frame;
 pub mod level;
 pub mod metric;
-pub mod port_set;
-mod priority_set;
 pub mod random;
+mod sets;
 pub mod switch;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -42,7 +41,7 @@ pub use counters::DropReason;
 pub use event::{Event, SuspicionReason};
 pub use frame::{Admitted, Discarded, Frame, FrameHandle};
 pub use level::{Budgets, Level};
-pub use port_set::PortSet;
+pub use sets::PortSet;
 pub use switch::{Switch, Transmission};
 pub use units::{
     BitRate, Bytes, Duration, Instant, MacAddress, PortId, Priority, Quanta, Spuid, PORT_COUNT_MAX,

@@ -1,7 +1,7 @@
 //! Settings of the control plane.
 
 use crate::command::RerouteBy;
-use crate::port_set::PortSet;
+use crate::sets::PortSet;
 use crate::units::{Bytes, Duration};
 
 /// What is done about a deadlock.

@@ -3,7 +3,7 @@
 
 use super::{ControlPlane, IgnoreReason, ReportKind};
 use crate::command::Command;
-use crate::port_set::PortSet;
+use crate::sets::PortSet;
 use crate::units::{Instant, PortId, Priority};
 use crate::wire::clcm::{Clcm, Hop};
 

@@ -3,7 +3,7 @@
 
 use super::{ControlPlane, IgnoreReason, NoAlternative, ReportKind};
 use crate::command::{Command, RerouteSelection};
-use crate::port_set::PortSet;
+use crate::sets::PortSet;
 use crate::units::{Bytes, Instant, PortId, Priority};
 use crate::wire::clcm::{Clcm, Hop};
 

@@ -48,7 +48,7 @@ pub use watchdog::StormNeighbour;
 
 use crate::command::Command;
 use crate::event::{Event, EventKind};
-use crate::port_set::PortSet;
+use crate::sets::PortSet;
 use crate::units::{Duration, Instant, PortId, Priority};
 use crate::wire::clcm::{Clcm, Hop, Phase};
 

@@ -34,8 +34,8 @@ use crate::config::{ConfigError, MarkAt, SwitchConfig};
 use crate::counters::{DropReason, PortCounters};
 use crate::frame::{Discarded, FrameHandle};
 use crate::level::Level;
-use crate::priority_set::PrioritySet;
 use crate::random::SplitMix64;
+use crate::sets::PrioritySet;
 use crate::units::{Bytes, PortId, Priority};
 use crate::wire::ControlFrame;
 

@@ -9,7 +9,7 @@ use super::recovery::{Head, Storms};
 use super::schedule::{EgressState, PriorityTurn, Shaper};
 use crate::config::{FeedbackCoding, Neighbour, PortConfig, PortRole, SwitchConfig};
 use crate::counters::PortCounters;
-use crate::priority_set::PrioritySet;
+use crate::sets::PrioritySet;
 use crate::units::PRIORITY_COUNT;
 use crate::wire::clcm::Clcm;
 

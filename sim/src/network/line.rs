@@ -3,7 +3,7 @@
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration, Instant};
 
-use super::disturbance::Disturbance;
+use super::faults::disturbance::Disturbance;
 use super::plan::{End, PriorityMap};
 use crate::random::Random;
 

@@ -1,10 +1,9 @@
 //! Switches, hosts and the lines between them, driven event by event.
 
-pub mod actions;
 mod answers;
 mod control;
 mod counters;
-pub mod disturbance;
+pub mod faults;
 mod flow;
 mod hosts;
 mod line;

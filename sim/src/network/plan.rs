@@ -1,6 +1,6 @@
 //! What a network is made of, before it runs.
 
-use super::actions::Action;
+use super::faults::actions::Action;
 use weir_config::scenario::{DcqcnConfig, Transport, WindowConfig};
 use weir_core::control::{ControlConfig, StormNeighbour};
 use weir_core::units::PRIORITY_COUNT;

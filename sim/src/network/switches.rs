@@ -5,7 +5,7 @@ use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::{ControlFrame, CONTROL_FRAME_LENGTH_MAX};
 use weir_core::{Bytes, Frame, FrameHandle, Instant, PortId, Transmission};
 
-use super::disturbance::{meet, Fate};
+use super::faults::disturbance::{meet, Fate};
 use super::node::{Payload, NO_FRAME};
 use super::plan::{host_address, port_address, End, PriorityMap};
 use super::{Event, LogKind, Network, Totals};

@@ -4,8 +4,8 @@ use weir_config::scenario::{Fault, FaultTime, PortPeer, Scenario, SwitchPort};
 use weir_config::Fraction;
 use weir_core::{Duration, Instant, PortId, PortSet};
 
-use crate::network::actions::Action;
-use crate::network::disturbance::{Disturbance, DisturbanceKind};
+use crate::network::faults::actions::Action;
+use crate::network::faults::disturbance::{Disturbance, DisturbanceKind};
 use crate::network::plan::{End, NetworkPlan};
 
 /// Adds what the faults do to `plan`. `link_of` has the place of each link of the scenario in the plan.

@@ -2,8 +2,8 @@
 
 use weir_core::{Duration, Instant};
 
-use crate::network::actions::Action;
-use crate::network::disturbance::{Disturbance, DisturbanceKind};
+use crate::network::faults::actions::Action;
+use crate::network::faults::disturbance::{Disturbance, DisturbanceKind};
 use crate::network::plan::{End, NetworkPlan};
 use crate::random::Random;
 

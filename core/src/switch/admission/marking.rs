@@ -2,8 +2,8 @@
 
 use crate::config::{MarkAt, SwitchConfig};
 use crate::frame::FrameHandle;
-use crate::port_set::PortSet;
-use crate::priority_set::PrioritySet;
+use crate::sets::PortSet;
+use crate::sets::PrioritySet;
 use crate::switch::Switch;
 use crate::units::{PortId, Priority};
 

@@ -7,7 +7,7 @@ use crate::counters::DropReason;
 use crate::event::EventKind;
 use crate::frame::{Admitted, Frame};
 use crate::level::Level;
-use crate::port_set::PortSet;
+use crate::sets::PortSet;
 use crate::switch::forwarding::{Decision, Egresses};
 use crate::switch::levels::{Assignment, ShareId};
 use crate::switch::virtual_queues::Place;

@@ -1,6 +1,6 @@
 //! Where a frame leaves by.
 
-use crate::port_set::PortSet;
+use crate::sets::PortSet;
 use crate::units::PortId;
 
 /// One port, or several.

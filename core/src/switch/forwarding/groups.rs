@@ -2,7 +2,7 @@
 
 use super::GroupId;
 use crate::command::CommandError;
-use crate::port_set::PortSet;
+use crate::sets::PortSet;
 use crate::units::{MacAddress, PortId};
 
 #[derive(Clone, Copy, Debug)]

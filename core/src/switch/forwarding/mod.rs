@@ -13,7 +13,7 @@ mod routes;
 
 use crate::command::CommandError;
 use crate::config::{RouteConfig, SwitchConfig, BUCKETS_MAX};
-use crate::port_set::PortSet;
+use crate::sets::PortSet;
 use crate::units::{Instant, MacAddress, PortId};
 use groups::Groups;
 use index::RouteIndex;

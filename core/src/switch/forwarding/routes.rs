@@ -3,7 +3,7 @@
 use super::{PinEntry, RouteEntry};
 use crate::command::CommandError;
 use crate::event::{Event, EventKind};
-use crate::port_set::PortSet;
+use crate::sets::PortSet;
 use crate::switch::Switch;
 use crate::units::{Instant, MacAddress};
 

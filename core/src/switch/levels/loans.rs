@@ -2,7 +2,7 @@
 
 use crate::command::CommandError;
 use crate::config::PortRole;
-use crate::port_set::PortSet;
+use crate::sets::PortSet;
 use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority};
 

@@ -7,7 +7,7 @@ use crate::counters::DropReason;
 use crate::event::EventKind;
 use crate::frame::Frame;
 use crate::level::Level;
-use crate::port_set::PortSet;
+use crate::sets::PortSet;
 use crate::switch::forwarding::Egresses;
 use crate::switch::virtual_queues::Place;
 use crate::switch::Switch;

@@ -1,6 +1,6 @@
 //! What a neighbour is still to be told.
 
-use crate::priority_set::PrioritySet;
+use crate::sets::PrioritySet;
 
 /// Of one port. Every frame asks whether there is anything.
 #[derive(Debug, Default)]

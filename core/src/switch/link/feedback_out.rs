@@ -2,7 +2,7 @@
 
 use crate::config::{FeedbackCoding, Neighbour};
 use crate::level::Level;
-use crate::priority_set::PrioritySet;
+use crate::sets::PrioritySet;
 use crate::switch::admission::PauseChange;
 use crate::switch::levels::Manner;
 use crate::switch::port::Port;

@@ -6,8 +6,8 @@
 
 use crate::command::{CommandError, RerouteBy, RerouteSelection};
 use crate::event::EventKind;
-use crate::port_set::PortSet;
 use crate::random::mix;
+use crate::sets::PortSet;
 use crate::switch::forwarding::{FlowWay, GroupId};
 use crate::switch::observe::FlowRecord;
 use crate::switch::Switch;

@@ -1,7 +1,7 @@
 //! The next frame of a port at which several priorities wait: those that are owed one, then turns by weight.
 
 use super::PriorityTurn;
-use crate::priority_set::PrioritySet;
+use crate::sets::PrioritySet;
 use crate::switch::virtual_queues::{Departure, Gate, VirtualQueues};
 use crate::units::{PortId, Priority, PRIORITY_COUNT};
 

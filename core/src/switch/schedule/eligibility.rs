@@ -1,7 +1,7 @@
 //! What may leave by one port: releases, Feedback, pauses and storms together.
 
 use crate::level::Level;
-use crate::priority_set::PrioritySet;
+use crate::sets::PrioritySet;
 use crate::switch::levels::LevelState;
 use crate::switch::port::Port;
 use crate::switch::virtual_queues::Gate;

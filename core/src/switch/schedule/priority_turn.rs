@@ -1,6 +1,6 @@
 //! Turns between the priorities of one port.
 
-use crate::priority_set::PrioritySet;
+use crate::sets::PrioritySet;
 use crate::units::{Priority, PRIORITY_COUNT};
 
 /// Deficit round robin between the priorities of one port.

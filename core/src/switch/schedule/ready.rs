@@ -1,7 +1,7 @@
 //! Which ports are worth asking, and when: for callers with so many ports or switches that asking all of
 //! them after each call is too slow.
 
-use crate::port_set::PortSet;
+use crate::sets::PortSet;
 use crate::switch::port::Port;
 use crate::switch::Switch;
 use crate::units::{Instant, PortId};

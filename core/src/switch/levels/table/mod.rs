@@ -7,8 +7,8 @@ use chain::{unchain, Chained};
 use key::Key;
 
 use crate::level::Level;
-use crate::port_set::PortSet;
 use crate::random::spread;
+use crate::sets::PortSet;
 use crate::switch::LevelEntry;
 use crate::units::{Bytes, MacAddress, PortId, Priority};
 

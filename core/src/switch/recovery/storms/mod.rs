@@ -9,7 +9,7 @@ use crate::command::CommandError;
 use crate::config::{StormAction, WatchdogConfig};
 use crate::counters::DropReason;
 use crate::event::EventKind;
-use crate::priority_set::PrioritySet;
+use crate::sets::PrioritySet;
 use crate::switch::Switch;
 use crate::units::{Duration, Instant, PortId, Priority, PRIORITY_COUNT};
 use watch::{Change, Seen, Stage, Storm, Watch};

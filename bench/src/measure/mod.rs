@@ -3,15 +3,18 @@
 //! Rates are searched for with live frames, which cost the sender's CPU least. Latency is measured with AF_XDP, because live
 //! frames wait for their batch.
 
+mod search;
+pub mod trial;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::search::{search, Tried};
 use crate::system::System;
-use crate::trial::{Generator, Load, Outcome, Traffic, Trials};
+use search::{search, Tried};
+use trial::{Generator, Load, Outcome, Traffic, Trials};
 
 /// Loads of the overload trials, as multiples of the rate without loss.
 pub const OVERLOADS: [u32; 3] = [1, 2, 4];

@@ -6,9 +6,9 @@ use weir_core::wire::mac_control::MacControl;
 use weir_core::{Command, Duration, Instant, PortSet, Quanta, Switch};
 
 use super::disturbance::Disturbance;
-use super::node::{ControlCpu, Frozen, NO_FRAME};
-use super::plan::{host_address, End};
-use super::{Event, Network};
+use crate::network::node::{ControlCpu, Frozen, NO_FRAME};
+use crate::network::plan::{host_address, End};
+use crate::network::{Event, Network};
 
 /// One change, at the moment that the plan gives it. What begins must end by the action beside it; two that
 /// overlap end with the later one.
@@ -77,7 +77,7 @@ pub enum Action {
 }
 
 impl Network {
-    pub(super) fn act(&mut self, action: Action) {
+    pub(in crate::network) fn act(&mut self, action: Action) {
         match action {
             Action::LinkDown(link) => self.set_link(link, false),
             Action::LinkUp(link) => self.set_link(link, true),
@@ -125,7 +125,7 @@ impl Network {
     }
 
     /// A storming host asks for a pause, and will do so again when half of it is over.
-    pub(super) fn storm(&mut self, host: u32) {
+    pub(in crate::network) fn storm(&mut self, host: u32) {
         let nic = &mut self.nics[host as usize];
         if nic.storm == 0 {
             return;

@@ -28,13 +28,13 @@ pub enum DisturbanceKind {
 
 /// What becomes of one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fate {
-    pub(super) copies: u8,
-    pub(super) late_by: Duration,
+pub(in crate::network) struct Fate {
+    pub(in crate::network) copies: u8,
+    pub(in crate::network) late_by: Duration,
 }
 
 impl Fate {
-    pub(super) const ORDINARY: Self = Self {
+    pub(in crate::network) const ORDINARY: Self = Self {
         copies: 1,
         late_by: Duration::ZERO,
     };
@@ -42,7 +42,11 @@ impl Fate {
 
 /// Lets all of `disturbances` meet the frame `bytes`. A frame that one of them loses is lost, though another
 /// would have it twice.
-pub(super) fn meet(disturbances: &[Disturbance], random: &mut Random, bytes: &mut [u8]) -> Fate {
+pub(in crate::network) fn meet(
+    disturbances: &[Disturbance],
+    random: &mut Random,
+    bytes: &mut [u8],
+) -> Fate {
     let mut fate = Fate::ORDINARY;
     let mut lost = false;
     for disturbance in disturbances {
