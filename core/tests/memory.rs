@@ -1,5 +1,5 @@
 //! What a switch occupies, counted by an allocator of this test's own, against the tables of the book
-//! (docs/src/experiments/core-speed.md).
+//! (docs/src/experiments/speed/core-speed.md).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -164,7 +164,7 @@ fn tables() -> Vec<Vec<String>> {
 fn the_book_says_what_a_switch_occupies() {
     let page = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../docs/src/experiments/core-speed.md"
+        "/../docs/src/experiments/speed/core-speed.md"
     );
     let page = std::fs::read_to_string(page).unwrap();
     let rows = tables();

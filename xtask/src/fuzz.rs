@@ -16,7 +16,7 @@ const MEMORY_MEBIBYTES: u32 = 2048;
 /// One execution may take this long.
 const EXECUTION_SECONDS: u32 = 20;
 /// Where the record stands, and between which lines.
-const PAGE: &str = "docs/src/experiments/fuzzing.md";
+const PAGE: &str = "docs/src/experiments/robustness/fuzzing.md";
 const RECORD_BEGIN: &str = "<!-- record -->";
 const RECORD_END: &str = "<!-- end of record -->";
 /// From a report of libFuzzer, the lines that say what it found: the first of them.
