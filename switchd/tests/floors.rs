@@ -24,10 +24,6 @@ const DATAPLANE_FLOORS: [&[&str]; 7] = [
     &["kernel", "worker"],
     &["launch"],
 ];
-/// A folder's files and folders at most.
-const ENTRIES_MAX: usize = 15;
-/// Lines of a file at most.
-const LINES_MAX: usize = 500;
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
@@ -186,25 +182,5 @@ fn an_arrow_back_up_is_seen() {
         ("#[cfg(test)]\nuse crate::daemon::Plan;", &[]),
     ] {
         assert_eq!(arrows_up("control", 2, text), expected, "{text}");
-    }
-}
-
-#[test]
-fn files_and_folders_are_small_enough_to_be_read() {
-    let folders: BTreeSet<_> = files()
-        .into_iter()
-        .filter_map(|(path, ..)| path.parent().map(Path::to_owned))
-        .collect();
-    for folder in folders {
-        let entries = std::fs::read_dir(&folder).unwrap().count();
-        assert!(
-            entries <= ENTRIES_MAX,
-            "{}: {entries} entries",
-            folder.display()
-        );
-    }
-    for (path, ..) in files() {
-        let lines = std::fs::read_to_string(&path).unwrap().lines().count();
-        assert!(lines <= LINES_MAX, "{}: {lines} lines", path.display());
     }
 }
