@@ -301,7 +301,7 @@ fn as_reader(arguments: &[&str], socket: &std::path::Path) -> Run {
 
 #[test]
 fn who_may_not_ask_everything_asks_where_one_may_look() {
-    let refusal = json!({"error": "this socket is for looking"}).to_string();
+    let refusal = json!({"error": "this socket is read-only"}).to_string();
     let reading = FakeDaemon::new(&[
         (
             "/v1/flows",
@@ -338,9 +338,6 @@ fn who_may_not_ask_everything_asks_where_one_may_look() {
     assert_eq!(reading.asked(), ["/v1/flows"], "{told:?}");
     let told = as_reader(&["reload"], &full);
     assert_ne!(told.code, Some(0), "{told:?}");
-    assert!(
-        told.stderr.contains("this socket is for looking"),
-        "{told:?}"
-    );
+    assert!(told.stderr.contains("this socket is read-only"), "{told:?}");
     assert!(told.stderr.contains("HTTP 403"), "{told:?}");
 }

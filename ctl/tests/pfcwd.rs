@@ -135,13 +135,9 @@ fn times_beyond_sonics_ranges_are_no_command_line() {
 
 #[test]
 fn a_refusal_is_told() {
-    let answer = Answer::Http(400, json!({"error": "there is no port `x`"}).to_string());
+    let answer = Answer::Http(400, json!({"error": "no such port: `x`"}).to_string());
     let daemon = FakeDaemon::new(&[("/v1/pfcwd", vec![answer])]);
     let run = daemon.run(&["pfcwd", "stop", "x"]);
     assert_eq!(run.code, Some(1));
-    assert!(
-        run.stderr.contains("there is no port `x`"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("no such port: `x`"), "{}", run.stderr);
 }

@@ -30,7 +30,7 @@ fn what_changed_is_a_table() {
 #[test]
 fn what_stays_is_told_with_its_reason_and_status_1() {
     let kept = json!([{"key": "port.p2.rate", "running": "\"100Mbit\"", "file": null,
-                       "why": "takes a restart"}]);
+                       "why": "needs a restart"}]);
     let body = report(kept.clone()).to_string();
     let daemon = FakeDaemon::good("/v1/reload?dry_run=true", &body);
     let run = daemon.run(&["reload", "--dry-run"]);
@@ -38,7 +38,7 @@ fn what_stays_is_told_with_its_reason_and_status_1() {
     let expected = lines(
         "|stays as it is:
          |setting       running    file  why
-         |port.p2.rate  \"100Mbit\"  –     takes a restart",
+         |port.p2.rate  \"100Mbit\"  –     needs a restart",
     );
     assert!(run.stdout.ends_with(&expected), "{}", run.stdout);
     let daemon = FakeDaemon::good("/v1/reload", &body);

@@ -36,17 +36,17 @@ pub struct Cli {
     )]
     pub config: PathBuf,
 
-    /// Check the configuration, print what is wrong with file and line, and exit.
+    /// Check the configuration, report errors with file and line, and exit.
     #[arg(long)]
     pub check: bool,
 
-    /// Mount the BPF file system of the run directory, and exit. For a service manager that then starts the
-    /// daemon in a mount namespace of its own: only so its XDP programs outlive a daemon that is killed.
+    /// Mount the BPF file system of the run directory, and exit. For service managers that then start the
+    /// daemon in its own mount namespace: without this, its XDP programs do not survive a killed daemon.
     #[arg(long, conflicts_with = "check")]
     pub prepare: bool,
 
-    /// Run the switch in a process of its own, and stay beside it to start it anew when `switchctl restart` asks for that:
-    /// meanwhile neighbours are held, and no frame of a lossless class is lost. The systemd units have it.
+    /// Run the switch in a child process and supervise it, so that `switchctl restart` can restart it: the keeper
+    /// pauses neighbours meanwhile, and no frame of a lossless class is lost. The systemd units use it.
     #[arg(long, conflicts_with_all = ["check", "prepare"])]
     pub keeper: bool,
 
@@ -58,12 +58,12 @@ pub struct Cli {
     #[arg(long, hide = true, exclusive = true)]
     pub manual: bool,
 
-    /// What to log: error, warn, info, debug or trace, or a list such as `warn,weir_switchd=debug`.
+    /// Log level: error, warn, info, debug or trace, or a list such as `warn,weir_switchd=debug`.
     /// Overrides the configuration.
     #[arg(long, value_name = "LEVEL")]
     pub log_level: Option<String>,
 
-    /// At the end, wait for this long at most until all buffered frames have left.
+    /// On shutdown, wait at most this long for buffered frames to be sent.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_time)]
     pub drain_timeout: Duration,
 }
@@ -89,26 +89,27 @@ impl Kept {
 
 const AFTER_HELP: &str = "\
 Signals:
-  SIGTERM, SIGINT   admit no more frames, send what is buffered, detach, clean up, exit 0
-  a second one      end at once, with what is buffered lost; exit 4
-  SIGHUP            read the configuration file again, as `switchctl reload` does
+  SIGTERM, SIGINT   stop admitting, send what is buffered, detach, clean up, exit 0
+  a second one      exit at once with status 4; buffered frames are lost
+  SIGHUP            reload the configuration file, as `switchctl reload` does
 
 Exit status:
-  0  ended as asked, or the configuration is good (--check)
+  0  stopped on request, or the configuration is valid (--check)
   1  could not start, or failed while running
-  2  the command line or the configuration is not legal
-  3  another weir-switchd holds the run directory
-  4  a second signal cut the draining short
-  5  to be started anew (a keeper does, and does not end)
+  2  invalid command line or configuration
+  3  another weir-switchd uses the run directory
+  4  a second signal cut draining short
+  5  restart requested (the keeper restarts the switch and keeps running)
 
 Examples:
   weir-switchd --check      (reads /etc/weir/switchd.toml)
   nsenter --net=/run/netns/s1 weir-switchd --config s1.toml
   switchctl status          (asks a running daemon, over its Unix socket)
 
-The daemon needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_SYS_ADMIN (for its BPF file system) and
-CAP_IPC_LOCK (for packet memory); root has them all. Enter a network namespace with nsenter rather
-than `ip netns exec`, which hides mounted BPF file systems.";
+The daemon needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_SYS_ADMIN (for its
+BPF file system) and CAP_IPC_LOCK (for packet memory); root has them all. Enter
+a network namespace with nsenter, not `ip netns exec`, which hides mounted BPF
+file systems.";
 
 /// Reads a time with its unit: `1s`, `250ms`, `0s`.
 fn parse_time(text: &str) -> Result<Duration, String> {

@@ -14,7 +14,7 @@
 // attached to a program without sockets.
 #[cfg(not(panic = "unwind"))]
 compile_error!(
-    "weir-switchd detaches its programs while it unwinds: build it with panic = \"unwind\""
+    "weir-switchd detaches its XDP programs during unwinding: build it with panic = \"unwind\""
 );
 
 pub mod api;

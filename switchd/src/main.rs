@@ -39,14 +39,14 @@ fn main() -> ExitCode {
     let missing = placement::missing(&reserved);
     if !missing.is_empty() {
         eprintln!(
-            "{}: dataplane.cpu, dataplane.worker-cpus: this machine has no CPU {missing:?}",
+            "{}: dataplane.cpu, dataplane.worker-cpus: no such CPU on this machine: {missing:?}",
             cli.config.display()
         );
         return ExitCode::from(cli::EXIT_CONFIG);
     }
     if cli.check {
         println!(
-            "{}: good: switch `{}`, {} ports, {} of packet memory",
+            "{}: valid: switch `{}`, {} ports, {} of packet memory",
             cli.config.display(),
             config.name,
             config.ports.len(),
@@ -81,7 +81,7 @@ fn main() -> ExitCode {
         }
     };
     if let Err(error) = placed {
-        tracing::warn!(%error, "other threads may run on the dataplane's CPUs");
+        tracing::warn!(%error, "cannot keep other threads off the dataplane's CPUs");
     }
     // What the command line says stays, whatever the file says later.
     let level = cli.log_level.is_none().then_some(level);
@@ -142,11 +142,11 @@ fn run(cli: &Cli, config: DaemonConfig, log: &LogGuard, level: Option<LevelHandl
     let outcome = runtime.block_on(serve(cli, config, level));
     let status = match outcome {
         Ok(Ended::Cleanly) => {
-            tracing::info!("ended");
+            tracing::info!("stopped");
             cli::EXIT_OK
         }
         Ok(Ended::ToRestart) => {
-            tracing::info!("ended, to be started anew");
+            tracing::info!("stopped; the keeper restarts the switch");
             cli::EXIT_AGAIN
         }
         Ok(Ended::CutShort) => {
@@ -174,7 +174,7 @@ async fn serve(
     let (sender, signals) = signals()?;
     let keeping = cli.kept.map(|kept| {
         anyhow::Ok(Keeping {
-            link: KeeperLink::by_standard_input().context("--kept is for a keeper to say")?,
+            link: KeeperLink::by_standard_input().context("--kept is set by the keeper only")?,
             kept,
             pause_time: config.dataplane.pause_time,
             signals: sender,

@@ -18,10 +18,10 @@ use weir_switchd::model::sight::{Direction, Sight, Verdict};
 async fn what_is_not_legal_is_refused_with_what_is() {
     let daemon = Running::start(FakeDataplane::start(), settings()).await;
     for (body, said) in [
-        (r#"{"filter": "pfcc"}"#, "`pfcc` (word 1) is not legal here"),
+        (r#"{"filter": "pfcc"}"#, "`pfcc` (word 1) is not valid here"),
         (
             r#"{"ports": ["nowhere"]}"#,
-            "there is no port `nowhere`; there are ",
+            "no such port: `nowhere`; ports: ",
         ),
         (
             r#"{"snap_bytes": 63}"#,

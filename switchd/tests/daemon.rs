@@ -138,7 +138,7 @@ async fn wrong_requests_are_told_what_is_right() {
     let socket = &daemon.socket;
     for (method, path, status, hint) in [
         ("GET", "/v1/portz", 404, "/v1/ports"),
-        ("POST", "/v1/status", 405, "answers GET"),
+        ("POST", "/v1/status", 405, "supports GET"),
         ("GET", "/v1/events?after=x", 400, "after"),
         ("GET", "/v1/events?since=1", 400, "since"),
         ("GET", "/v1/events?wait_seconds=-1", 400, "0 to 60"),

@@ -232,7 +232,10 @@ async fn what_has_no_record_says_why() {
         said.contains("no record of suspicion 33") && said.contains("32 are kept"),
         "{said}"
     );
-    assert!(daemon.refusal(count + 1).await.contains("no suspicion 34"));
+    assert!(daemon
+        .refusal(count + 1)
+        .await
+        .contains("no such suspicion: 34"));
     daemon.end().await.unwrap();
 
     let mut off = settings();

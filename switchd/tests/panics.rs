@@ -132,7 +132,7 @@ fn a_panic_ends_the_daemon(workers: usize, fails: &AtomicBool, clock: fn() -> In
         let is_gone = matches!(error, DaemonError::Control(SupervisorError::DataplaneGone));
         assert!(is_gone, "{error}");
         network.assert_nothing_attached();
-        assert!(!run_dir.exists(), "the run directory is left behind");
+        assert!(!run_dir.exists(), "cannot clean up the run directory");
         // The last pause was said before the end, and holds for 65535 quanta at most: nobody is there to say another one.
         while h0.receive_within(StdDuration::ZERO).is_some() {}
         for _ in 0..100 {

@@ -145,7 +145,7 @@ async fn what_is_not_legal_is_refused_and_changes_nothing() {
     assert_eq!(daemon.remote.commands(), []);
     let answer = request(&daemon.socket, "POST", "/v1/pfcwd").await;
     assert_eq!(answer.status, 405);
-    assert!(answer.body.contains("answers GET and PUT"));
+    assert!(answer.body.contains("supports GET and PUT"));
     daemon.control.stop();
 }
 

@@ -60,7 +60,7 @@ fn check_accepts_a_good_file_and_touches_nothing() {
     let files = Files::new();
     let output = weir_switchd(&files.config(""), &["--check"]);
     assert_eq!(status(&output), cli::EXIT_OK, "{output:?}");
-    assert!(String::from_utf8(output.stdout).unwrap().contains("good"));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("valid"));
     assert!(!files.run_dir().exists());
 }
 
@@ -87,7 +87,7 @@ fn a_cpu_that_the_machine_does_not_have_is_refused() {
         let output = weir_switchd(&path, arguments);
         assert_eq!(status(&output), cli::EXIT_CONFIG, "{output:?}");
         assert!(
-            complaints(&output).contains("no CPU [1000000]"),
+            complaints(&output).contains("no such CPU on this machine: [1000000]"),
             "{output:?}"
         );
     }

@@ -146,7 +146,7 @@ async fn what_can_change_does_and_the_rest_is_told() {
             "route.02:00:00:00:00:02.ports",
         ]
     );
-    assert_eq!(kept(&report), [("port.p2.rate", "takes a restart")]);
+    assert_eq!(kept(&report), [("port.p2.rate", "needs a restart")]);
     let commands = daemon.commands();
     let [Command::SetClass {
         priority: changed,
@@ -242,6 +242,6 @@ async fn without_a_file_there_is_nothing_to_read() {
     assert_eq!(answer.status, 409);
     let wrong = request(&running.socket, "GET", "/v1/reload").await;
     assert_eq!(wrong.status, 405);
-    assert!(wrong.json::<Error>().error.contains("answers POST"));
+    assert!(wrong.json::<Error>().error.contains("supports POST"));
     running.end().await.unwrap();
 }

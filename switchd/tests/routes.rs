@@ -138,7 +138,7 @@ async fn routes_with_their_members_buckets_and_pins() {
     );
     let unknown = get(&daemon.socket, "/v1/routes/02:00:00:00:00:09").await;
     assert_eq!(unknown.status, 404);
-    let said = "the route to 02:00:00:00:00:09 is none of those that fit into a snapshot";
+    let said = "the route to 02:00:00:00:00:09 does not fit into a snapshot";
     assert_eq!(unknown.json::<Error>().error, said);
     daemon.stop().await;
 }
@@ -208,7 +208,7 @@ async fn every_change_is_passed_on_and_recorded() {
                 members,
                 buckets: 8,
             },
-            "02:00:00:00:00:01 goes by p1, p0, 8 buckets",
+            "02:00:00:00:00:01 is forwarded by p1, p0, 8 buckets",
         ),
         (
             "PUT",
@@ -219,7 +219,7 @@ async fn every_change_is_passed_on_and_recorded() {
                 members: PortSet::from_iter([port(2)]),
                 buckets: 64,
             },
-            "02:00:00:00:00:01 goes by p2",
+            "02:00:00:00:00:01 is forwarded by p2",
         ),
         (
             "PUT",
@@ -230,7 +230,7 @@ async fn every_change_is_passed_on_and_recorded() {
                 bucket: 7,
                 to: port(1),
             },
-            "bucket 7 of 02:00:00:00:00:01 goes by p1",
+            "bucket 7 of 02:00:00:00:00:01 is assigned to p1",
         ),
         (
             "PUT",
@@ -241,7 +241,7 @@ async fn every_change_is_passed_on_and_recorded() {
                 flow_hash: 0xbeef,
                 port: port(0),
             },
-            "flow 0000beef to 02:00:00:00:00:01 is pinned to p0",
+            "flow 0000beef to 02:00:00:00:00:01 pinned to p0",
         ),
         (
             "DELETE",
@@ -251,14 +251,14 @@ async fn every_change_is_passed_on_and_recorded() {
                 destination: X,
                 flow_hash: 0xbeef,
             },
-            "flow 0000beef to 02:00:00:00:00:01 goes by its bucket again",
+            "flow 0000beef to 02:00:00:00:00:01 unpinned; it follows its bucket",
         ),
         (
             "DELETE",
             path,
             "",
             Command::RemoveRoute { destination: X },
-            "the route to 02:00:00:00:00:01 is removed",
+            "route to 02:00:00:00:00:01 removed",
         ),
     ];
     for (method, path, body, command, said) in cases {
@@ -287,7 +287,7 @@ async fn what_the_dataplane_refuses_is_told_in_its_words() {
                 port: member,
             },
             409,
-            "port p1 is no member of the group of 02:00:00:00:00:01",
+            "port p1 is not in the group of 02:00:00:00:00:01",
         ),
         (
             CommandError::NoSuchRoute(X),
@@ -334,7 +334,7 @@ async fn what_is_no_request_never_reaches_the_dataplane() {
             &x,
             r#"{"ports": ["p9"]}"#,
             400,
-            "no port `p9`; there are p0, p1, p2",
+            "no such port: `p9`; ports: p0, p1, p2",
         ),
         ("PUT", &x, r#"{"ports": ["p0", "p0"]}"#, 400, "twice"),
         (
@@ -357,21 +357,21 @@ async fn what_is_no_request_never_reaches_the_dataplane() {
             &format!("{x}/pins/xyz"),
             r#"{"port": "p0"}"#,
             400,
-            "`xyz` is no flow hash",
+            "`xyz` invalid flow hash",
         ),
         (
             "PUT",
             &format!("{x}/pins/+1"),
             r#"{"port": "p0"}"#,
             400,
-            "`+1` is no flow hash",
+            "`+1` invalid flow hash",
         ),
         (
             "DELETE",
             &format!("{x}/pins/123456789"),
             "",
             400,
-            "is no flow hash",
+            "invalid flow hash",
         ),
     ] {
         let answer = request_with(&daemon.socket, method, path, body).await;
@@ -380,14 +380,18 @@ async fn what_is_no_request_never_reaches_the_dataplane() {
         assert!(error.contains(said), "{error}");
     }
     for (method, path, said) in [
-        ("POST", x.clone(), "answers GET, PUT and DELETE, not POST"),
-        ("GET", format!("{x}/buckets/1"), "answers PUT, not GET"),
+        ("POST", x.clone(), "supports GET, PUT and DELETE, not POST"),
+        ("GET", format!("{x}/buckets/1"), "supports PUT, not GET"),
         (
             "GET",
             format!("{x}/pins/1"),
-            "answers PUT and DELETE, not GET",
+            "supports PUT and DELETE, not GET",
         ),
-        ("DELETE", "/v1/routes".to_owned(), "answers GET, not DELETE"),
+        (
+            "DELETE",
+            "/v1/routes".to_owned(),
+            "supports GET, not DELETE",
+        ),
     ] {
         let answer = request(&daemon.socket, method, &path).await;
         assert_eq!(answer.status, 405);

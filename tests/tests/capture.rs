@@ -188,7 +188,7 @@ fn what_a_switch_does_with_frames_stands_in_the_capture() {
         count(&file, "h2", "read: PFC priority 3 XON"),
         h2_pfc.resume_received_total
     );
-    assert!(count(&file, "h1", "held by a pause") > 0);
+    assert!(count(&file, "h1", "egress paused") > 0);
     assert!(count(&file, "h1", "past xoff") > 0);
 
     // A frame is shown as it came, and marked as it left.
@@ -285,7 +285,7 @@ fn a_capture_is_piped_live_and_ends_with_its_reader_or_its_client() {
     until_captures(&bench, 4);
     let fifth = switchctl(&socket).args(["capture", "h1"]).output().unwrap();
     assert_eq!(fifth.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&fifth.stderr).contains("4 captures run already"));
+    assert!(String::from_utf8_lossy(&fifth.stderr).contains("4 captures are running already"));
     drop(several);
     until_captures(&bench, 0);
     let bounded = Capturing::start(

@@ -93,7 +93,7 @@ async fn end(
     }
     Err(ApiError {
         status: StatusCode::NOT_FOUND,
-        error: format!("no capture {id} runs; GET /v1/captures lists those that do"),
+        error: format!("no running capture {id}; GET /v1/captures lists them"),
     })
 }
 
@@ -118,7 +118,7 @@ async fn begin(
         .ok_or_else(|| ApiError {
             status: StatusCode::CONFLICT,
             error: format!(
-                "{TAPS_MAX} captures run already, and no more may; GET /v1/captures lists them"
+                "{TAPS_MAX} captures are running already, the most allowed; GET /v1/captures lists them"
             ),
         })?;
     let id = capture.id;
@@ -172,7 +172,7 @@ fn plan(shared: &Shared, request: &CaptureRequest) -> Result<TapPlan, String> {
     let bytes = u64::from(request.snap_bytes) * u64::from(request.ring_frames);
     if bytes > RING_BYTES_MAX {
         return Err(format!(
-            "ring_frames × snap_bytes must not exceed {RING_BYTES_MAX} bytes, and is {bytes}"
+            "ring_frames × snap_bytes must not exceed {RING_BYTES_MAX} bytes; it is {bytes}"
         ));
     }
     if request.sample == 0 || request.count == Some(0) {
@@ -251,7 +251,7 @@ impl Recording {
             ports = ?request.ports,
             filter = request.filter,
             snap_bytes = request.snap_bytes,
-            "a capture begins"
+            "capture started"
         );
         let outcome = if taken && started.send(true).is_ok() {
             self.record().await
@@ -265,13 +265,13 @@ impl Recording {
             cut => cut,
         };
         if let Err(Cut::Encode(error)) = outcome {
-            tracing::error!(%error, "a capture could not be written");
+            tracing::error!(%error, "cannot write a capture");
         }
         self.shared.dataplane.captures.remove(&self.capture);
         tracing::info!(
             capture = self.capture.id,
             frames = self.written,
-            "the capture has ended"
+            "capture ended"
         );
     }
 

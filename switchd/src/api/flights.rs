@@ -9,15 +9,13 @@ use crate::control::Shared;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
     /// Nothing with this number was suspected, or so long ago that it is forgotten.
-    #[error("there is no suspicion {0}; GET /v1/deadlocks lists those that are known")]
+    #[error("no such suspicion: {0}; GET /v1/deadlocks lists the known ones")]
     Suspicion(u64),
     /// The flight recorder is off.
-    #[error("there is no record of suspicion {0}: the flight recorder is off (deadlock.record)")]
+    #[error("no record of suspicion {0}: the flight recorder is off (deadlock.record)")]
     Off(u64),
     /// Newer records have taken its place, or there was no room when it began.
-    #[error(
-        "there is no record of suspicion {0}, or no longer: {RECORDS_MAX} are kept, the newest ones"
-    )]
+    #[error("no record of suspicion {0}: only the newest {RECORDS_MAX} are kept")]
     Record(u64),
 }
 

@@ -90,7 +90,7 @@ pub fn listen(path: &Path, group: Option<&str>) -> io::Result<UnixListener> {
         Ok(_) => {
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
-                "there is something else than a socket",
+                "a file that is not a socket is in the way",
             ))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -280,7 +280,7 @@ async fn not_found(uri: Uri) -> ApiError {
     ApiError {
         status: StatusCode::NOT_FOUND,
         error: format!(
-            "there is no {}; there are /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/levels, \
+            "no such path: {}; paths: /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/levels, \
              /v1/deadlocks, /v1/deadlocks/ID, /v1/events, /v1/history, /v1/neighbors, /v1/routes, \
              /v1/flows, /v1/captures, /v1/audit, /v1/overview, /v1/pfcwd, /v1/reload and /v1/restart",
             uri.path()
@@ -292,7 +292,7 @@ async fn method_not_allowed(method: Method, uri: Uri) -> ApiError {
     ApiError {
         status: StatusCode::METHOD_NOT_ALLOWED,
         error: format!(
-            "{} answers {}, not {method}",
+            "{} supports {}, not {method}",
             uri.path(),
             methods(uri.path())
         ),
@@ -332,8 +332,7 @@ impl ApiError {
     fn silence() -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
-            error: "the dataplane does not answer; what was asked of it may be done still"
-                .to_owned(),
+            error: "the dataplane does not answer; the change may still be applied".to_owned(),
         }
     }
 }

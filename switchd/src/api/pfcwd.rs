@@ -18,7 +18,7 @@ pub enum PfcwdError {
     #[error("{0}")]
     Illegal(String),
     /// The dataplane does not answer.
-    #[error("the dataplane has not taken the change in time; ask for /v1/pfcwd again")]
+    #[error("the dataplane did not apply the change in time; check GET /v1/pfcwd")]
     NotTaken,
 }
 
@@ -105,7 +105,9 @@ fn from_api(settings: &PfcwdSettings) -> Result<WatchdogConfig, PfcwdError> {
         .find(|action| action.name() == settings.action)
         .ok_or_else(|| {
             let word = &settings.action;
-            PfcwdError::Illegal(format!("action `{word}` is none of drop, forward, alert"))
+            PfcwdError::Illegal(format!(
+                "unknown action `{word}`; write drop, forward or alert"
+            ))
         })?;
     let time = |what: &str, value: u64, (least, most): (Duration, Duration)| {
         let (least, most) = (millis(least), millis(most));

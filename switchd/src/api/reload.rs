@@ -35,7 +35,7 @@ async fn reload(
     let Some(reloader) = shared.life.reloader() else {
         return Err(ApiError {
             status: StatusCode::CONFLICT,
-            error: "this daemon was not started from a file".to_owned(),
+            error: "this daemon was started without a configuration file".to_owned(),
         });
     };
     Ok(Json(reloader.reload(&shared, dry_run).await?))

@@ -26,11 +26,11 @@ async fn restart(State(shared): State<Arc<Shared>>) -> Result<Json<Restarting>, 
     };
     let signals = shared.life.restart_signals().ok_or_else(|| {
         conflict(
-            "this daemon has no keeper that could start it anew; `weir-switchd --keeper` has, and so have the systemd units",
+            "this daemon runs without a keeper and cannot be restarted in place; start it with `weir-switchd --keeper`, as the systemd units do",
         )
     })?;
     if shared.life.stage() != Stage::Running {
-        return Err(conflict("the daemon ends already"));
+        return Err(conflict("the daemon is already stopping"));
     }
     if let Some(reloader) = shared.life.reloader() {
         // A file that is not legal would end the switch.
@@ -38,7 +38,7 @@ async fn restart(State(shared): State<Arc<Shared>>) -> Result<Json<Restarting>, 
     }
     signals
         .try_send(Signal::Restart)
-        .map_err(|_| conflict("the daemon is busy with other signals; try again"))?;
+        .map_err(|_| conflict("the daemon is busy; try again"))?;
     let pid = std::process::id();
     Ok(Json(Restarting { pid }))
 }

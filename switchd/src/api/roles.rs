@@ -25,7 +25,7 @@ async fn refuse_changes(State(full): State<Arc<str>>, request: Request, next: Ne
         return next.run(request).await;
     }
     let error = format!(
-        "this socket is for looking: {} {} is for members of the group of {full}",
+        "this socket is read-only: {} {} needs {full}, open to members of its group",
         request.method(),
         request.uri().path()
     );
@@ -39,7 +39,7 @@ pub(super) fn group_id(name: &str) -> io::Result<u32> {
         Some(group) => Ok(group.gid.as_raw()),
         None => Err(io::Error::new(
             io::ErrorKind::NotFound,
-            format!("there is no group `{name}`: `groupadd --system {name}` makes it"),
+            format!("no such group: `{name}`; create it with `groupadd --system {name}`"),
         )),
     }
 }

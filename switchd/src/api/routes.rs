@@ -87,7 +87,7 @@ async fn show(
             error: if is_complete {
                 CommandError::NoSuchRoute(address).to_string()
             } else {
-                format!("the route to {address} is none of those that fit into a snapshot")
+                format!("the route to {address} does not fit into a snapshot")
             },
         });
     };
@@ -113,7 +113,7 @@ async fn set(
     }
     if members.count() < ports.len() {
         return Err(ApiError::bad_request(
-            "a port is there twice; name each member once".to_owned(),
+            "duplicate port; name each member once".to_owned(),
         ));
     }
     let buckets = buckets.unwrap_or_else(|| default_bucket_count(members.count()));
@@ -123,9 +123,9 @@ async fn set(
         buckets,
     };
     let changed = match members.count() {
-        1 => format!("{destination} goes by {}", ports.join(", ")),
+        1 => format!("{destination} is forwarded by {}", ports.join(", ")),
         _ => format!(
-            "{destination} goes by {}, {buckets} buckets",
+            "{destination} is forwarded by {}, {buckets} buckets",
             ports.join(", ")
         ),
     };
@@ -137,7 +137,7 @@ async fn remove(
     Path(destination): Path<String>,
 ) -> Outcome<Changed> {
     let destination = parse_destination(&destination)?;
-    let changed = format!("the route to {destination} is removed");
+    let changed = format!("route to {destination} removed");
     change(&shared, Command::RemoveRoute { destination }, changed).await
 }
 
@@ -148,7 +148,9 @@ async fn move_bucket(
 ) -> Outcome<Changed> {
     let destination = parse_destination(&destination)?;
     let bucket: u16 = bucket.parse().map_err(|_| {
-        ApiError::bad_request(format!("`{bucket}` is no bucket; write a number from 0 on"))
+        ApiError::bad_request(format!(
+            "invalid bucket `{bucket}`; write a number, 0 or more"
+        ))
     })?;
     let Json(ToPort { port }) = body?;
     let to = find_port(&shared.info, &port)?;
@@ -157,7 +159,7 @@ async fn move_bucket(
         bucket,
         to,
     };
-    let changed = format!("bucket {bucket} of {destination} goes by {port}");
+    let changed = format!("bucket {bucket} of {destination} is assigned to {port}");
     change(&shared, command, changed).await
 }
 
@@ -175,7 +177,7 @@ async fn pin(
         flow_hash,
         port,
     };
-    let changed = format!("flow {flow_hash:08x} to {destination} is pinned to {name}");
+    let changed = format!("flow {flow_hash:08x} to {destination} pinned to {name}");
     change(&shared, command, changed).await
 }
 
@@ -189,7 +191,7 @@ async fn unpin(
         destination,
         flow_hash,
     };
-    let changed = format!("flow {flow_hash:08x} to {destination} goes by its bucket again");
+    let changed = format!("flow {flow_hash:08x} to {destination} unpinned; it follows its bucket");
     change(&shared, command, changed).await
 }
 
@@ -222,7 +224,7 @@ async fn change(shared: &Shared, command: Command, changed: String) -> Outcome<C
 fn refusal(info: &SwitchInfo, error: &CommandError) -> String {
     match error {
         CommandError::NotAMember { destination, port } => format!(
-            "port {} is no member of the group of {destination}",
+            "port {} is not in the group of {destination}",
             info.port_name(*port)
         ),
         _ => error.to_string(),
@@ -271,7 +273,7 @@ fn parse_flow_hash(text: &str) -> Result<u32, ApiError> {
     let parsed = u32::from_str_radix(text, 16).ok();
     parsed.filter(|_| is_hexadecimal).ok_or_else(|| {
         ApiError::bad_request(format!(
-            "`{text}` is no flow hash; write up to eight hexadecimal digits, as /v1/flows has them"
+            "invalid flow hash `{text}`; write up to eight hexadecimal digits, as in /v1/flows"
         ))
     })
 }

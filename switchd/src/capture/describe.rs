@@ -44,7 +44,7 @@ pub fn comment(record: &Record, depths: &[u8; 8]) -> String {
             for (holds, words) in [
                 (marked, "marked CE"),
                 (pausing, "past xoff"),
-                (held, "held by a pause"),
+                (held, "egress paused"),
             ] {
                 if holds {
                     add(words);

@@ -51,7 +51,7 @@ pub struct ClassInfo {
 
 /// No port has the name that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no port `{name}`; there are {known}")]
+#[error("no such port: `{name}`; ports: {known}")]
 pub struct NoSuchPort {
     name: String,
     known: String,

@@ -120,7 +120,7 @@ impl Control {
     pub fn stop(self) {
         self.shared.set_stage(Stage::Ending);
         if self.thread.join().is_err() {
-            tracing::error!("the control thread has panicked");
+            tracing::error!("the control thread panicked");
         }
     }
 }

@@ -35,10 +35,10 @@ pub enum ReloadError {
     #[error(transparent)]
     File(#[from] FileError),
     /// The file cannot be read in the background.
-    #[error("reading the file was given up: {0}")]
+    #[error("reading the file was aborted: {0}")]
     Task(#[from] tokio::task::JoinError),
     /// The next daemon would not stand where this one does.
-    #[error("{file}: {key} has changed: a keeper can start the switch anew only where it is; stop it and start it")]
+    #[error("{file}: {key} cannot change across a keeper restart; stop and start the service")]
     Moved {
         /// The file.
         file: String,

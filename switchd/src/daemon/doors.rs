@@ -122,7 +122,7 @@ fn watched(
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
         if let Err(error) = task.await {
-            tracing::error!(%error, "the {what} has failed; the switch forwards all the same");
+            tracing::error!(%error, "{what} failed; forwarding continues");
         }
     })
 }

@@ -126,7 +126,7 @@ async fn run_in<D: RunningDataplane>(
             }
         },
         reason = stop_signal(&mut signals) => {
-            tracing::warn!(reason, "ending at once: what is buffered is lost");
+            tracing::warn!(reason, "stopping at once: buffered frames are lost");
             Ended::CutShort
         }
     };
@@ -189,7 +189,7 @@ async fn meet(keeping: &mut Keeping, shared: &Shared) {
             .life
             .set_restartable(keeping.signals.clone(), restarted),
         Err(error) => {
-            tracing::error!(%error, "the keeper does not answer: neighbours may be held still")
+            tracing::error!(%error, "the keeper does not answer: neighbours may still be paused")
         }
     }
 }
@@ -200,21 +200,21 @@ async fn leave(stopped: Stopped, keeping: &mut Keeping, run_dir: &Path, shared: 
     let names: Vec<&str> = shared.info.ports.iter().map(|port| &*port.name).collect();
     let mut lost = stopped.lost_in_flight;
     match frames::write(run_dir, &stopped.left, &names) {
-        Ok(()) => tracing::info!(frames = count, "left for the next switch"),
+        Ok(()) => tracing::info!(frames = count, "frames saved for the restarted switch"),
         Err(error) => {
-            tracing::error!(%error, frames = count, "frames cannot be left for the next switch");
+            tracing::error!(%error, frames = count, "cannot save frames for the restarted switch: they are lost");
             lost += count;
         }
     }
     if let Err(error) = keeping.link.left(lost, stopped.missed).await {
-        tracing::warn!(%error, "the keeper does not hear what was lost");
+        tracing::warn!(%error, "cannot report lost frames to the keeper");
     }
 }
 
 fn log_stopped(stopped: &Stopped) {
     match stopped.held_frames() {
-        0 => tracing::info!("all buffered frames have left"),
-        frames => tracing::warn!(frames, "buffered frames are lost: draining took too long"),
+        0 => tracing::info!("all buffered frames sent"),
+        frames => tracing::warn!(frames, "buffered frames lost: draining took too long"),
     }
 }
 
@@ -248,7 +248,7 @@ async fn until_end(
         tokio::select! {
             signal = until_signal(signals, &shared) => match signal {
                 Asked::Stop(reason) => {
-                    tracing::info!(reason, drain_timeout = ?drain, "ending");
+                    tracing::info!(reason, drain_timeout = ?drain, "stopping");
                     return Reason::Stop;
                 }
                 // The API gives this only where there is a keeper.
@@ -256,19 +256,19 @@ async fn until_end(
                     let links = held_links(&shared.info, keeping.pause_time);
                     match keeping.link.hold(links).await {
                         Ok(()) => {
-                            tracing::info!("ending, to be started anew: neighbours are held");
+                            tracing::info!("restarting: neighbours are paused");
                             return Reason::Restart;
                         }
-                        Err(error) => tracing::error!(%error, "no restart: the keeper does not hold neighbours"),
+                        Err(error) => tracing::error!(%error, "restart refused: the keeper cannot pause neighbours"),
                     }
                 }
             },
             () = gone(keeping) => {
-                tracing::error!("ending: the keeper is gone");
+                tracing::error!("stopping: the keeper is gone");
                 return Reason::Stop;
             }
             error = control.failed() => {
-                tracing::error!(%error, "ending");
+                tracing::error!(%error, "stopping");
                 return Reason::Failed(error);
             }
         }
@@ -289,7 +289,9 @@ async fn until_signal(signals: &mut mpsc::Receiver<Signal>, shared: &Shared) -> 
             Some(Signal::Restart) => return Asked::Restart,
             Some(Signal::Reload) => match shared.life.reloader() {
                 Some(reloader) => reloader.reload_and_log(shared).await,
-                None => tracing::warn!("there is no configuration file to read again"),
+                None => tracing::warn!(
+                    "nothing to reload: the daemon was started without a configuration file"
+                ),
             },
             // Whoever could ask is gone.
             None => return Asked::Stop("no more signals"),
@@ -375,8 +377,8 @@ async fn stop_shared<D: RunningDataplane>(
 async fn stop_dataplane<D: RunningDataplane>(dataplane: D, drain: Duration) -> Stopped {
     match spawn_blocking(move || dataplane.stop(drain)).await {
         Ok(Ok(stopped)) => return stopped,
-        Ok(Err(error)) => tracing::error!("the dataplane did not end as it should: {error:#}"),
-        Err(panic) => tracing::error!(%panic, "the dataplane has panicked"),
+        Ok(Err(error)) => tracing::error!("the dataplane did not stop cleanly: {error:#}"),
+        Err(panic) => tracing::error!(%panic, "the dataplane panicked"),
     }
     Stopped::default()
 }

@@ -67,7 +67,7 @@ pub enum DaemonError {
     #[error(transparent)]
     RunDir(#[from] RunDirError),
     /// The API's socket cannot be made.
-    #[error("cannot make the API's socket {path}: {source}")]
+    #[error("cannot create the API socket {path}: {source}")]
     Api {
         /// Where.
         path: PathBuf,
@@ -86,7 +86,7 @@ pub enum DaemonError {
     #[error("cannot protect the metrics: {0}")]
     Protection(#[from] SecretError),
     /// The page's address cannot be taken.
-    #[error("cannot serve the live page at {address}: {source}; page.listen names another address, or \"off\"")]
+    #[error("cannot serve the live page at {address}: {source}; set page.listen to another address or to \"off\"")]
     Page {
         /// Where.
         address: SocketAddr,
@@ -100,6 +100,6 @@ pub enum DaemonError {
     #[error(transparent)]
     Control(#[from] SupervisorError),
     /// The devices' link state cannot be watched.
-    #[error("cannot watch the link state of devices: {0}")]
+    #[error("cannot monitor the link state of devices: {0}")]
     LinkMonitor(io::Error),
 }

@@ -118,7 +118,7 @@ impl Reloader {
                     tracing::warn!(key = kept.key, why = kept.why, "setting not changed");
                 }
             }
-            Err(error) => tracing::error!(%error, "not reloaded: everything stays as it was"),
+            Err(error) => tracing::error!(%error, "reload failed; nothing changed"),
         }
         service::notify("READY=1");
     }
@@ -169,14 +169,14 @@ impl<'a> Step<'a> {
         let cell = started.dataplane.cell;
         let missing = cell.get().saturating_mul(missing as u64).div_ceil(1024);
         let why = format!(
-            "needs {missing} KiB more packet memory than there is; give it by dataplane.spare-buffers and restart"
+            "needs {missing} KiB more packet memory than available; set dataplane.spare-buffers and restart"
         );
         self.reasons.insert("class.".to_owned(), why);
     }
 
     fn keep_log_level(&mut self) {
         self.next.log.level.clone_from(&self.running.log.level);
-        let why = "--log-level on the command line counts before the file".to_owned();
+        let why = "overridden by --log-level on the command line".to_owned();
         self.reasons.insert("log.level".to_owned(), why);
     }
 
@@ -336,7 +336,7 @@ impl<'a> Step<'a> {
             .filter(|(prefix, _)| key.starts_with(prefix.as_str()))
             .map(|(_, why)| why.clone())
             .next();
-        given.unwrap_or_else(|| "takes a restart".to_owned())
+        given.unwrap_or_else(|| "needs a restart".to_owned())
     }
 }
 

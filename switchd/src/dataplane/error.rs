@@ -14,7 +14,7 @@ pub enum DataplaneError {
     #[error("control-frames.key-file: {0}")]
     FabricKey(#[from] SecretError),
     /// No such device in this network namespace.
-    #[error("port {port}: there is no device `{device}` in this network namespace (`ip link` lists them)")]
+    #[error("port {port}: no device `{device}` in this network namespace (`ip link` lists them)")]
     NoDevice {
         /// The port.
         port: String,
@@ -30,7 +30,7 @@ pub enum DataplaneError {
         device: String,
     },
     /// The device carries shorter frames than the switch would send by it.
-    #[error("port {port}: device `{device}` has an MTU of {mtu} B and dataplane.mtu is {wanted}: longer frames for it would be lost; raise the device's (`ip link set dev {device} mtu {}`) or lower dataplane.mtu", wanted.get())]
+    #[error("port {port}: device `{device}` has an MTU of {mtu} B and dataplane.mtu is {wanted}: longer frames for it would be lost; raise the device MTU (`ip link set dev {device} mtu {}`) or lower dataplane.mtu", wanted.get())]
     SmallMtu {
         /// The port.
         port: String,
@@ -42,7 +42,7 @@ pub enum DataplaneError {
         wanted: Bytes,
     },
     /// The shared memory could not be had.
-    #[error("mapping {mebibytes} MiB of UMEM: {reason}; smaller buffers (xoff, headroom, buffer) or a larger cell need less")]
+    #[error("mapping {mebibytes} MiB of UMEM: {reason}; reduce buffers (xoff, headroom, buffer) or use a larger cell")]
     Umem {
         /// How much.
         mebibytes: u64,
@@ -50,7 +50,7 @@ pub enum DataplaneError {
         reason: String,
     },
     /// The shared memory was to be in huge pages.
-    #[error("huge-pages = \"require\": {pages} huge pages of 2 MiB of UMEM could not be had: {reason}; `sysctl vm.nr_hugepages={pages}` reserves as many, \"auto\" goes on without")]
+    #[error("huge-pages = \"require\": cannot map {pages} huge pages of 2 MiB for the UMEM: {reason}; reserve them with `sysctl vm.nr_hugepages={pages}`, or set \"auto\" to go on without")]
     HugePages {
         /// How many.
         pages: u64,
@@ -58,7 +58,7 @@ pub enum DataplaneError {
         reason: String,
     },
     /// A socket could not be opened.
-    #[error("AF_XDP socket on {device} queue {queue}: {reason}; it needs CAP_NET_RAW (or root), a queue that exists (`ethtool -l {device}`) and that no other socket has")]
+    #[error("AF_XDP socket on {device} queue {queue}: {reason}; it needs CAP_NET_RAW (or root) and an existing queue (`ethtool -l {device}`) that no other socket uses")]
     Socket {
         /// The device.
         device: String,

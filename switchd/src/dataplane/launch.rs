@@ -195,10 +195,10 @@ fn start_core<L: Lane + Send + 'static>(
 /// Sleeps end when they should, and on the CPU that was asked for.
 fn prepare_thread(cpu: Option<usize>) {
     if let Err(error) = nix::sys::prctl::set_timerslack(1) {
-        tracing::warn!(%error, "timers of a dataplane thread stay coarse");
+        tracing::warn!(%error, "cannot set precise timers for a dataplane thread");
     }
     let Some(cpu) = cpu else { return };
     if let Err(error) = placement::bind(&[cpu]) {
-        tracing::warn!(cpu, %error, "a dataplane thread is not bound to its CPU");
+        tracing::warn!(cpu, %error, "cannot pin a dataplane thread to its CPU");
     }
 }

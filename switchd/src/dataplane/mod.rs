@@ -268,7 +268,7 @@ impl RunningDataplane for Dataplane {
         for port in self.ports {
             outcome = outcome.and(port.program.detach());
         }
-        let ended = ended.map_err(|_| anyhow::anyhow!("a dataplane thread has panicked"))?;
+        let ended = ended.map_err(|_| anyhow::anyhow!("a dataplane thread panicked"))?;
         outcome?;
         Ok(Stopped {
             lost_in_flight: ended.held_frames,
@@ -371,7 +371,7 @@ fn attach(
             tracing::warn!(
                 port = port.name,
                 device = port.device,
-                "generic XDP: the driver has no native support, forwarding will be slow"
+                "generic XDP: the driver has no native support; forwarding will be slow"
             );
         }
         let promiscuous = Promiscuous::new(device.index)
@@ -379,7 +379,7 @@ fn attach(
                 tracing::warn!(
                     port = port.name,
                     %error,
-                    "not promiscuous: a device that filters by address will not deliver frames for others"
+                    "cannot enable promiscuous mode: the device may filter out frames for other addresses"
                 );
             })
             .ok();
@@ -400,7 +400,7 @@ fn attach(
 fn detach_all(ports: Vec<AttachedProgram>) {
     for port in ports {
         if let Err(error) = port.program.detach() {
-            tracing::warn!(%error, "a program stays attached");
+            tracing::warn!(%error, "cannot detach an XDP program");
         }
     }
 }

@@ -89,7 +89,7 @@ where
             if let Some(place) = self.places.take(address.host(), &self.limits).await {
                 return (Connection::new(io, self.limits, place), address);
             }
-            tracing::debug!(peer = ?address.host(), "connection refused: that peer has too many");
+            tracing::debug!(peer = ?address.host(), "connection refused: too many from this peer");
         }
     }
 

@@ -58,7 +58,7 @@ pub fn take(run_dir: &Path, names: &[&str]) -> Vec<LeftFrame> {
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
         Err(error) => {
-            tracing::error!(%error, path = %path.display(), "what the switch before has left is lost");
+            tracing::error!(%error, path = %path.display(), "cannot read saved frames: they are lost");
             return Vec::new();
         }
     };
@@ -66,7 +66,7 @@ pub fn take(run_dir: &Path, names: &[&str]) -> Vec<LeftFrame> {
         tracing::warn!(%error, path = %path.display(), "cannot remove the file");
     }
     let Some(mut rest) = bytes.strip_prefix(MAGIC) else {
-        tracing::error!(path = %path.display(), "what the switch before has left is of another kind and lost");
+        tracing::error!(path = %path.display(), "discarding saved frames: incompatible format");
         return Vec::new();
     };
     let mut frames = Vec::new();
@@ -82,7 +82,7 @@ pub fn take(run_dir: &Path, names: &[&str]) -> Vec<LeftFrame> {
         tracing::error!(
             frames = lost,
             bytes = rest.len(),
-            "frames of the switch before are lost"
+            "saved frames lost: truncated file or removed port"
         );
     }
     frames

@@ -36,7 +36,7 @@ impl Hold {
             match packet_socket::open_for_counting(link.ifindex) {
                 Ok(counter) => counters.push(counter),
                 Err(error) => {
-                    tracing::debug!(%error, link.ifindex, "missed frames are not counted")
+                    tracing::debug!(%error, link.ifindex, "cannot count frames missed during the restart")
                 }
             }
             match packet_socket::open_for_sending(link.ifindex) {

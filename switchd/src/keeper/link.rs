@@ -240,7 +240,7 @@ impl KeeperLink {
 }
 
 fn unexpected(answer: &FromKeeper) -> io::Error {
-    io::Error::other(format!("the keeper says {answer:?}"))
+    io::Error::other(format!("unexpected answer from the keeper: {answer:?}"))
 }
 
 /// The next message; `None` at the end. What was read of one stays in `line` when this is dropped.

@@ -55,7 +55,7 @@ async fn keep(program: &Path, arguments: &[std::ffi::OsString]) -> anyhow::Resul
         if status.code() != Some(EXIT_AGAIN.into()) {
             return Ok(exit_code(status));
         }
-        tracing::info!("starting the switch anew");
+        tracing::info!("restarting the switch");
         kept = Kept::Again;
     }
 }
@@ -83,7 +83,7 @@ async fn watch(
                     return Ok(status);
                 },
                 Some(Caught::Other(signal)) => worker.signal(signal),
-                None => anyhow::bail!("no signals come any more"),
+                None => anyhow::bail!("signal channel closed"),
             },
             message = worker.message() => match message? {
                 ToKeeper::Hold { links } => {
@@ -104,7 +104,7 @@ async fn watch(
                     let missed_frames = std::mem::take(&mut holding.missed_frames)
                         + hold.as_ref().map_or(0, Hold::take_missed);
                     let held = hold.map_or(HOLD_MAX, |hold| hold.end(&resumed));
-                    tracing::info!(?held, lost_frames, missed_frames, "neighbours go on");
+                    tracing::info!(?held, lost_frames, missed_frames, "neighbours resumed");
                     let held_micros = held.as_micros() as u64;
                     let released = FromKeeper::Released { held_micros, lost_frames, missed_frames };
                     worker.tell(&released).await?;
@@ -114,7 +114,7 @@ async fn watch(
                 // Their pauses run out.
                 let hold = holding.hold.take();
                 holding.missed_frames += hold.as_ref().map_or(0, Hold::take_missed);
-                tracing::error!(limit = ?HOLD_MAX, "the switch does not come back: neighbours are held no longer");
+                tracing::error!(limit = ?HOLD_MAX, "the restarted switch is not ready in time: pauses of neighbours expire");
             }
         }
     }

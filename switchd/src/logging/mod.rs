@@ -47,7 +47,7 @@ pub enum LogError {
         reason: String,
     },
     /// The journal is asked for and is not there.
-    #[error("log.format is \"journal\", and the journal cannot be reached at {path}: {source}", path = journal::SOCKET)]
+    #[error("log.format is \"journal\", but the journal is unreachable at {path}: {source}", path = journal::SOCKET)]
     Journal {
         /// Why not.
         source: io::Error,
@@ -56,7 +56,7 @@ pub enum LogError {
     #[error("cannot start the log's thread: {0}")]
     Thread(#[from] io::Error),
     /// There is a log already.
-    #[error("the log is set up already")]
+    #[error("logging is already set up")]
     Twice,
 }
 

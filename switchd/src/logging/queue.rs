@@ -80,7 +80,7 @@ fn write_entries(
         }
         let lost = lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
-            let told = format!("{lost} log lines were lost: the log is read too slowly");
+            let told = format!("{lost} log lines lost: the log reader is too slow");
             match journal {
                 Some(journal) => journal.warn(&told),
                 None => {
@@ -188,6 +188,6 @@ mod tests {
         let text = String::from_utf8(written.lock().unwrap().clone()).unwrap();
         let lines = text.lines().filter(|line| *line == "line").count();
         assert!((QUEUE_CAPACITY..QUEUE_CAPACITY + 10).contains(&lines));
-        assert!(text.contains("log lines were lost"));
+        assert!(text.contains("log lines lost"));
     }
 }

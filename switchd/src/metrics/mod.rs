@@ -99,7 +99,7 @@ pub fn router(shared: Arc<Shared>) -> Router {
     });
     Router::new()
         .route("/metrics", get(scrape))
-        .fallback(|| async { (StatusCode::NOT_FOUND, "the metrics are at /metrics\n") })
+        .fallback(|| async { (StatusCode::NOT_FOUND, "metrics are at /metrics\n") })
         .with_state(scraped)
 }
 

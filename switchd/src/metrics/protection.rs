@@ -89,8 +89,7 @@ fn token(path: &Path) -> Result<Vec<u8>, SecretError> {
         return Err(SecretError::Malformed {
             path: path.to_owned(),
             reason: format!(
-                "a token has at least {TOKEN_LENGTH_MIN} characters, none of which is a space: \
-                 `openssl rand -hex 32` makes one"
+                "a token needs at least {TOKEN_LENGTH_MIN} characters and no spaces; generate one with `openssl rand -hex 32`"
             ),
         });
     }
@@ -112,8 +111,7 @@ pub async fn guard(State(token): State<Token>, request: Request, next: Next) -> 
         return next.run(request).await;
     }
     let challenge = [(WWW_AUTHENTICATE, "Bearer realm=\"weir\"")];
-    let remedy = "the metrics are for those who show the token of metrics.token-file: \
-                  `Authorization: Bearer TOKEN`, in Prometheus `authorization: {credentials_file: ...}`\n";
+    let remedy = "metrics need the token of metrics.token-file: send `Authorization: Bearer TOKEN`; in Prometheus, set `authorization: {credentials_file: ...}`\n";
     (StatusCode::UNAUTHORIZED, challenge, remedy).into_response()
 }
 

@@ -18,7 +18,7 @@ pub fn load(path: &Path) -> Result<AuthenticationConfig, SecretError> {
     let key = parse(text.trim_ascii()).ok_or_else(|| SecretError::Malformed {
         path: path.to_owned(),
         reason: format!(
-            "a fabric's key has {} hexadecimal digits: `openssl rand -hex {FABRIC_KEY_LENGTH}` makes one",
+            "a fabric key needs {} hexadecimal digits; generate one with `openssl rand -hex {FABRIC_KEY_LENGTH}`",
             2 * FABRIC_KEY_LENGTH
         ),
     })?;

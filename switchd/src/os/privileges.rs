@@ -62,13 +62,13 @@ const REFUSED: [libc::c_long; 36] = [
 #[derive(Debug, thiserror::Error)]
 pub enum PrivilegesError {
     /// The kernel refuses.
-    #[error("cannot give up capabilities: {0}")]
+    #[error("cannot drop capabilities: {0}")]
     Capabilities(#[from] caps::errors::CapsError),
     /// The kernel knows no such thing.
-    #[error("cannot rule out new privileges: {0}")]
+    #[error("cannot set no_new_privs: {0}")]
     NoNewPrivileges(#[from] nix::errno::Errno),
     /// The filter cannot be made or is not taken.
-    #[error("cannot filter system calls: {0}")]
+    #[error("cannot install the system call filter: {0}")]
     Filter(String),
 }
 

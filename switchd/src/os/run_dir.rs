@@ -40,8 +40,7 @@ pub struct RunDir {
 pub enum RunDirError {
     /// Another daemon lives there.
     #[error(
-        "{path} belongs to another weir-switchd, process {pid}: stop it, or give this one a run \
-         directory of its own"
+        "{path} is in use by another weir-switchd, process {pid}: stop it, or configure a different run directory"
     )]
     InUse {
         /// The directory.
@@ -81,7 +80,7 @@ impl RunDir {
             tracing::warn!(
                 run_dir = %path.display(),
                 pid = text.trim(),
-                "taking over from a daemon that ended without cleaning up"
+                "taking over the run directory of a daemon that ended without cleaning up"
             );
         }
         lock.rewind()
@@ -129,14 +128,14 @@ impl RunDir {
     /// Gives up the lock and leaves all else for the daemon that stands here next.
     pub fn leave(mut self) {
         if let Err(error) = self.lock.set_len(0).and_then(|()| self.lock.rewind()) {
-            tracing::debug!(%error, "the next daemon will take this one for killed");
+            tracing::debug!(%error, "cannot mark the run directory as cleanly released");
         }
     }
 
     /// Unmounts and takes away all that is ours: the BPF file system, `leftovers`, the lock, and the
     /// directory when nothing else is in it. What cannot be removed is logged and left.
     pub fn release(self, leftovers: &[&Path]) {
-        let log = |error: RunDirError| tracing::warn!(%error, "the run directory is left behind");
+        let log = |error: RunDirError| tracing::warn!(%error, "cannot clean up the run directory");
         let _ = unmount_bpffs(&self.bpf_path())
             .map_err(RunDirError::from)
             .map_err(log);
@@ -163,7 +162,7 @@ fn make(path: &Path) -> Result<(), RunDirError> {
         .recursive(true)
         .mode(0o755)
         .create(path)
-        .map_err(failed("make the directory", path))
+        .map_err(failed("create the directory", path))
 }
 
 /// Opens and locks the lock file; anew when another daemon removed it between the two.
@@ -179,7 +178,7 @@ fn lock_file(directory: &Path, path: &Path) -> Result<Flock<File>, RunDirError> 
             .map_err(failed("open", path))?;
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(lock) => {
-                let ours = lock.metadata().map_err(failed("look at", path))?;
+                let ours = lock.metadata().map_err(failed("stat", path))?;
                 if std::fs::metadata(path).is_ok_and(|there| there.ino() == ours.ino()) {
                     return Ok(lock);
                 }

@@ -64,18 +64,18 @@ pub fn read(path: &Path) -> Result<Vec<u8>, SecretError> {
     // Of what was opened, not of what the path names by now.
     let metadata = file.metadata().map_err(failed)?;
     if !metadata.is_file() {
-        return Err(exposed("is no ordinary file".to_owned()));
+        return Err(exposed("is not a regular file".to_owned()));
     }
     let own = nix::unistd::geteuid().as_raw();
     if metadata.uid() != 0 && metadata.uid() != own {
         return Err(exposed(format!(
-            "belongs to user {}; it has to belong to root or to user {own}",
+            "is owned by user {}; it must be owned by root or user {own}",
             metadata.uid()
         )));
     }
     if metadata.mode() & PERMISSIONS_REFUSED != 0 {
         return Err(exposed(format!(
-            "others may read or write it (mode {:04o}): chmod 0600 {}",
+            "others can read or write it (mode {:04o}); run chmod 0600 {}",
             metadata.mode() & 0o7777,
             path.display()
         )));
@@ -103,7 +103,7 @@ fn contents(file: File) -> io::Result<Vec<u8>> {
     if length as u64 > LENGTH_MAX {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            "it is longer than any secret",
+            "too long for a secret",
         ));
     }
     Ok(bytes)
@@ -147,11 +147,11 @@ impl<T> Renewed<T> {
             state.0 = now;
             match (self.load)() {
                 Ok(value) => {
-                    tracing::info!(file = %self.files[0].display(), "read again: it has changed");
+                    tracing::info!(file = %self.files[0].display(), "file changed; reloaded");
                     state.1 = Arc::new(value);
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a changed file cannot be used; what it said before stays in force");
+                    tracing::warn!(%error, "reload failed; keeping the previous value");
                 }
             }
         }

@@ -77,7 +77,7 @@ pub async fn guard(State(names): State<Arc<Names>>, request: Request, next: Next
     } else {
         super::refuse(
             StatusCode::MISDIRECTED_REQUEST,
-            "this page is not served by that name; ask by address, or list the name in page.names",
+            "this page is not served under that name; use the address, or list the name in page.names",
         )
     };
     let headers = response.headers_mut();

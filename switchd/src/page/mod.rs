@@ -107,16 +107,11 @@ pub fn router(shared: Arc<Shared>, names: Names) -> Router {
         .route("/icon.svg", asset("image/svg+xml", ICON))
         .route("/overview", get(show_overview))
         .route("/timelines/{id}", get(show_timeline))
-        .fallback(|| async {
-            refuse(
-                StatusCode::NOT_FOUND,
-                "there is nothing here; the page is at /",
-            )
-        })
+        .fallback(|| async { refuse(StatusCode::NOT_FOUND, "not found; the page is at /") })
         .method_not_allowed_fallback(|| async {
             refuse(
                 StatusCode::METHOD_NOT_ALLOWED,
-                "nothing can be changed here; only GET is answered",
+                "read-only: only GET is allowed",
             )
         })
         .layer(middleware::from_fn_with_state(
@@ -139,13 +134,13 @@ async fn show_timeline(
     id: Result<Path<u64>, PathRejection>,
 ) -> Response {
     let Ok(Path(id)) = id else {
-        return refuse(StatusCode::BAD_REQUEST, "a suspicion is a number");
+        return refuse(StatusCode::BAD_REQUEST, "a suspicion ID is a number");
     };
     // Looked up first: what is not there costs nothing and takes nobody's place.
     if !page.shared.records.flights().has(id) {
         return refuse(
             StatusCode::NOT_FOUND,
-            "there is no record of that suspicion, or no longer",
+            "no record of that suspicion; only the newest are kept",
         );
     }
     let made = page
@@ -160,7 +155,7 @@ async fn show_timeline(
         Some(body) => json(Ok(body)),
         None => refuse(
             StatusCode::NOT_FOUND,
-            "there is no record of that suspicion any longer",
+            "the record of that suspicion is no longer kept",
         ),
     }
 }

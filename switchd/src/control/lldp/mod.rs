@@ -84,7 +84,7 @@ impl LldpAgent {
                     .and_then(LldpSocket::new)
                     .map(Arc::new)
                     .inspect_err(|error| {
-                        tracing::warn!(port = port.name, %error, "no LLDP on this port");
+                        tracing::warn!(port = port.name, %error, "LLDP is unavailable on this port");
                     })
                     .ok()
             })
@@ -201,7 +201,7 @@ impl LldpAgent {
             self.show(port, Direction::Out, verdict, &buffer[..length]);
         }
         if let Err(error) = &sent {
-            tracing::debug!(port = info.name, %error, "an LLDP frame was not sent");
+            tracing::debug!(port = info.name, %error, "cannot send an LLDP frame");
         }
         sent.is_ok()
     }

@@ -58,7 +58,7 @@ pub(super) async fn listen(port: PortId, socket: Arc<LldpSocket>, sender: mpsc::
             Ok(0) => return,
             Ok(length) => length,
             Err(error) => {
-                tracing::debug!(%port, %error, "cannot read LLDP");
+                tracing::debug!(%port, %error, "cannot receive LLDP");
                 tokio::time::sleep(ERROR_WAIT).await;
                 continue;
             }

@@ -87,7 +87,7 @@ pub enum SupervisorError {
     #[error("cannot start the control thread: {0}")]
     Thread(std::io::Error),
     /// The dataplane thread ended by itself.
-    #[error("the dataplane thread has ended by itself")]
+    #[error("the dataplane thread ended unexpectedly")]
     DataplaneGone,
 }
 

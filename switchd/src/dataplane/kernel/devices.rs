@@ -50,7 +50,7 @@ pub(in crate::dataplane) fn find(config: &DaemonConfig) -> Result<Vec<Device>, D
                         device,
                         mtu,
                         switch_mtu = wanted.get(),
-                        "the device takes longer frames than the switch does; those are dropped as bad_length"
+                        "device MTU exceeds the switch MTU; longer frames are dropped as bad_length"
                     );
                 }
                 Ok(Device { index, address })

@@ -111,7 +111,7 @@ impl XdpSocket {
             }
         };
         let (fill, completion) =
-            rings.ok_or_else(|| failed("the queue belongs to another port already".into()))?;
+            rings.ok_or_else(|| failed("the queue is in use by another port".into()))?;
         let socket = Self {
             rx,
             tx,
@@ -158,7 +158,7 @@ impl XdpSocket {
     fn raise_transmit_budget(&self) {
         let budget = (2 * BATCH as u32).min(self.tx_size);
         if let Err(error) = self.set_option(SOL_XDP, XDP_MAX_TX_SKB_BUDGET, budget) {
-            tracing::debug!(%error, "the kernel sends 32 frames by one system call");
+            tracing::debug!(%error, "the kernel sends at most 32 frames per system call");
         }
     }
 

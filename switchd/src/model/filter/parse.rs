@@ -30,7 +30,7 @@ const PRIMITIVES: &str =
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
     /// A word that has no meaning where it stands.
-    #[error("filter: `{word}` (word {number}) is not legal here; legal: {legal}")]
+    #[error("filter: `{word}` (word {number}) is not valid here; expected: {legal}")]
     Word {
         /// The word.
         word: String,
@@ -40,7 +40,7 @@ pub enum FilterError {
         legal: String,
     },
     /// The expression ends too early.
-    #[error("filter: ends where more is needed; legal: {legal}")]
+    #[error("filter: incomplete; expected: {legal}")]
     End {
         /// What would be.
         legal: String,

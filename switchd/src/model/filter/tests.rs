@@ -167,19 +167,19 @@ fn a_wrong_word_is_named_with_what_would_be_legal() {
     for (expression, said) in [
         (
             "pfcc",
-            "`pfcc` (word 1) is not legal here; legal: not, (, admitted",
+            "`pfcc` (word 1) is not valid here; expected: not, (, admitted",
         ),
         (
             "priority 3 pfc",
-            "`pfc` (word 3) is not legal here; legal: and, or, )",
+            "`pfc` (word 3) is not valid here; expected: and, or, )",
         ),
         (
             "priority 9",
-            "`9` (word 2) is not legal here; legal: a priority from 0 to 7",
+            "`9` (word 2) is not valid here; expected: a priority from 0 to 7",
         ),
-        ("priority", "ends where more is needed; legal: a priority"),
-        ("pfc and", "ends where more is needed; legal: not, ("),
-        ("(pfc", "ends where more is needed; legal: and, or, )"),
+        ("priority", "incomplete; expected: a priority"),
+        ("pfc and", "incomplete; expected: not, ("),
+        ("(pfc", "incomplete; expected: and, or, )"),
         ("pfc)", "`)` (word 2)"),
         (
             "dropped because",
@@ -187,7 +187,7 @@ fn a_wrong_word_is_named_with_what_would_be_legal() {
         ),
         (
             "host h1",
-            "`h1` (word 2) is not legal here; legal: an IPv4 or IPv6 address",
+            "`h1` (word 2) is not valid here; expected: an IPv4 or IPv6 address",
         ),
         ("ether proto x", "legal: an EtherType"),
         ("net 10.0.0.0/33", "legal: a network"),
