@@ -39,7 +39,7 @@ function tell(text) {
 
 function announce(deadlocks, pid) {
   if (known.pid !== null && known.pid !== pid) {
-    tell("The daemon has started again");
+    tell("The daemon has restarted");
     known.current.clear();
     cards.clear();
     byId("lines").replaceChildren();
@@ -73,7 +73,7 @@ const suspicionRows = new Rows("suspicions", (tr, one) => {
   const button = cell[0].firstElementChild;
   button.disabled = !one.recorded;
   button.setAttribute("aria-pressed", String(shownIds().includes(one.id)));
-  button.setAttribute("aria-label", `Time line of suspicion ${one.id}`);
+  button.setAttribute("aria-label", `Timeline of suspicion ${one.id}`);
   say(cell[1], one.port);
   say(cell[2], String(one.priority));
   const lasts = one.lasted_seconds == null;
@@ -140,8 +140,8 @@ function show(answer) {
   const suspected = deadlocks.current.length;
   document.title = (suspected ? "▲ " : "") + status.name + " – Weir";
   announce(deadlocks, status.pid);
-  if (suspected) stateIs("suspected", `${status.state}; ${suspected} ${suspected === 1 ? "queue" : "queues"} suspected of a deadlock`);
-  else stateIs("live", status.state + "; nothing is suspected");
+  if (suspected) stateIs("suspected", `${status.state}; deadlock suspected in ${suspected} ${suspected === 1 ? "queue" : "queues"}`);
+  else stateIs("live", status.state + "; no deadlock suspected");
   tables(view);
   showDeadlocks(deadlocks);
 }
@@ -150,7 +150,7 @@ function gone() {
   const since = lastAnswer === null ? "yet" : "for " + seconds((Date.now() - lastAnswer) / 1000);
   stateIs("gone", "no answer");
   const banner = byId("banner");
-  const text = "weir-switchd does not answer. The figures below are old; the page goes on by itself when it is back.";
+  const text = "weir-switchd does not answer. The figures below are stale; the page resumes when it is back.";
   if (banner.hidden) {
     banner.hidden = false;
     say(banner, text);
@@ -192,7 +192,7 @@ byId("hold").addEventListener("click", () => {
   held = !held;
   const button = byId("hold");
   button.setAttribute("aria-pressed", String(held));
-  if (held) stateIs("held", "held; figures do not change until you let go");
+  if (held) stateIs("held", "frozen; press Freeze again to resume");
 });
 addEventListener("resize", () => cards.forEach((card) => card.draw()));
 forever();

@@ -111,10 +111,10 @@ const pfcRows = new Rows("pfc", (tr) => {
   say(cell[4], bytes(queue.xoff_bytes));
   say(cell[5], bytes(queue.xon_bytes));
   say(cell[6], bytes(queue.headroom_used_bytes_max) + " of " + bytes(queue.headroom_bytes));
-  say(cell[7], queue.pausing ? "◀ holds " + who(queue.port) : NONE);
+  say(cell[7], queue.pausing ? "◀ pauses " + who(queue.port) : NONE);
   classIs(cell[7], queue.pausing ? "warn" : "");
   const release = queue.release_ingress ? ", release for " + queue.release_ingress : "";
-  say(cell[8], queue.paused ? "▶ held by " + who(queue.port) + (queue.suspected ? ", SUSPECTED" : "") + release : queue.suspected ? "SUSPECTED" + release : NONE);
+  say(cell[8], queue.paused ? "▶ paused by " + who(queue.port) + (queue.suspected ? ", SUSPECTED" : "") + release : queue.suspected ? "SUSPECTED" + release : NONE);
   classIs(cell[8], queue.suspected ? "bad" : queue.paused ? "warn" : "");
   say(cell[9], seconds(queue.paused_seconds_total));
   classIs(tr, queue.suspected ? "suspected" : "");
@@ -132,7 +132,7 @@ const linkRows = new Rows("links", (tr) => cells(tr, ["", "n", "", "n", "", "", 
   say(cell[3], String(link.depth));
   say(cell[4], told(link.feedback_sent, link.depth));
   classIs(cell[4], link.feedback_sent ? "warn" : "");
-  say(cell[5], told(link.feedback_received, link.depth) + (link.paused ? ", and an ordinary pause" : ""));
+  say(cell[5], told(link.feedback_received, link.depth) + (link.paused ? ", and paused by PFC" : ""));
   classIs(cell[5], link.feedback_received || link.paused ? "warn" : "");
   say(cell[6], bytes(link.eligible_bytes) + " in " + link.eligible_frames + " frames");
   say(cell[7], bytes(link.held_bytes) + " in " + link.held_frames + " frames");
@@ -179,7 +179,7 @@ function facts(status, view) {
     }
     say(pair.children[1], value);
   });
-  say(byId("foot"), `${status.name}, weir-switchd ${status.version}, process ${status.pid}; as of ${view.time.slice(0, 19).replace("T", " ")} UTC. Nothing can be changed from this page.`);
+  say(byId("foot"), `${status.name}, weir-switchd ${status.version}, process ${status.pid}; as of ${view.time.slice(0, 19).replace("T", " ")} UTC. This page is read-only.`);
 }
 
 function tables(view) {
@@ -195,6 +195,6 @@ function tables(view) {
   linkRows.show(view.levels.links, (link) => link.port + " " + link.priority);
   destinationRows.show(view.levels.destinations, (entry) => entry.destination + " " + entry.priority);
   const more = view.levels.left_out;
-  say(byId("destinations-caption"), "Level Table: every destination that frames are buffered for" + (more ? `; ${count(more)} more are left out` : ""));
+  say(byId("destinations-caption"), "Level Table: destinations with buffered frames" + (more ? `; ${count(more)} more not shown` : ""));
   eventRows.show(view.events, (event) => view.status.pid + " " + event.sequence);
 }

@@ -1,11 +1,11 @@
 // The time line of one suspicion: a curve, lanes of what held, marks of what happened, and the steps as text.
 
-const LANE_WORDS = { suspected: "suspected", paused: "held by neighbour,", pausing: "we hold,", release: "release," };
+const LANE_WORDS = { suspected: "suspected", paused: "neighbour pauses,", pausing: "we pause,", release: "release," };
 // What is a step when it happens first, in words.
 const STEPS = {
   suspected: "suspected",
   clcm_sent: "first CLCM sent",
-  clcm_received: "first CLCM of another switch",
+  clcm_received: "first CLCM from another switch",
   master_elected: "master elected",
   loop_found: "loop found",
   release_started: "release begins",
@@ -14,7 +14,7 @@ const STEPS = {
   rerouted: "rerouted",
   release_ended: "release ends",
   traffic_release_ended: "traffic release ends",
-  storm_detected: "taken for a storm",
+  storm_detected: "declared a storm",
   suspicion_ended: "cleared",
 };
 
@@ -39,9 +39,9 @@ function stepsOf(line) {
     const to = mark.kind === "flow_moved" && mark.details?.to ? " to " + mark.details.to : "";
     steps.push([signed(Math.max(mark.seconds, 0)), STEPS[mark.kind] + from + to]);
   }
-  steps.unshift(["−" + seconds(deadlock.idle_seconds), "nothing leaves " + deadlock.port + " any more"]);
+  steps.unshift(["−" + seconds(deadlock.idle_seconds), "last frame sent by " + deadlock.port]);
   if (deadlock.lasted_seconds === null || deadlock.lasted_seconds === undefined) {
-    steps.push(["now", "still suspected, " + seconds(Math.max(line.to_seconds, 0)) + " after"]);
+    steps.push(["now", "suspected for " + seconds(Math.max(line.to_seconds, 0)) + ", ongoing"]);
   }
   return steps;
 }
@@ -54,13 +54,13 @@ function led(deadlock) {
 function summary(line) {
   const deadlock = line.deadlock;
   const parts = [
-    deadlock.lasted_seconds == null ? "lasts" : "lasted " + seconds(deadlock.lasted_seconds),
-    bytes(deadlock.queued_bytes) + " waited",
+    deadlock.lasted_seconds == null ? "ongoing" : "lasted " + seconds(deadlock.lasted_seconds),
+    bytes(deadlock.queued_bytes) + " queued",
     deadlock.releases + (deadlock.releases === 1 ? " release" : " releases"),
   ];
-  if (deadlock.released_bytes) parts.push(bytes(deadlock.released_bytes) + " left under releases");
+  if (deadlock.released_bytes) parts.push(bytes(deadlock.released_bytes) + " sent during releases");
   if (deadlock.flows_moved) parts.push(deadlock.flows_moved + " flows moved");
-  if (line.lanes_left_out) parts.push(line.lanes_left_out + " short lanes left out");
+  if (line.lanes_left_out) parts.push(line.lanes_left_out + " short lanes omitted");
   return parts.join(" · ");
 }
 
@@ -77,8 +77,8 @@ function draw(svg, line, width) {
 
   // Legend and curves.
   add("path", { class: "waiting", d: `M${left} 7h18` });
-  add("text", { class: "label", x: left + 23, y: 11 }, "waits for " + line.deadlock.port);
-  const second = left + 40 + 6.4 * ("waits for " + line.deadlock.port).length;
+  add("text", { class: "label", x: left + 23, y: 11 }, "queued for " + line.deadlock.port);
+  const second = left + 40 + 6.4 * ("queued for " + line.deadlock.port).length;
   add("path", { class: "buffered", d: `M${second} 7h18` });
   add("text", { class: "label", x: second + 23, y: 11 }, "in all buffers");
   const most = Math.max(1024, ...line.waiting_bytes, ...line.buffered_bytes);
@@ -156,7 +156,7 @@ class Card {
     this.summary = element("p");
     const head = element("div", "head");
     head.append(title, this.summary);
-    this.svg = shape("svg", { class: "chart", role: "img", "aria-label": "Time line of suspicion " + id + "; its steps follow as text" });
+    this.svg = shape("svg", { class: "chart", role: "img", "aria-label": "Timeline of suspicion " + id + "; its steps follow as text" });
     const picture = element("div");
     picture.append(this.svg);
     this.steps = element("ol", "steps");

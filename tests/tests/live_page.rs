@@ -42,15 +42,15 @@ fn a_ring_that_locks_is_seen_and_so_is_a_daemon_that_goes_and_comes_back() {
         async |page, stage| {
             page.until("document.body.dataset.state === 'suspected'")
                 .await;
-            page.until("document.querySelector('#pfc').innerText.includes('◀ holds s4')")
+            page.until("document.querySelector('#pfc').innerText.includes('◀ pauses s4')")
                 .await;
             page.until(
-                "document.querySelector('#pfc').innerText.includes('▶ held by s2, SUSPECTED')",
+                "document.querySelector('#pfc').innerText.includes('▶ paused by s2, SUSPECTED')",
             )
             .await;
             page.until("document.querySelector('.line.current svg rect.suspected')")
                 .await;
-            page.until("document.querySelector('.steps').innerText.includes('still suspected')")
+            page.until("document.querySelector('.steps').innerText.includes('ongoing')")
                 .await;
             page.until(
                 "document.querySelector('#told').textContent.includes('port s2, priority 3')",
@@ -92,7 +92,7 @@ fn a_release_is_seen_from_suspicion_to_the_end() {
             page.run(&format!("chosen = ({released}).id")).await;
             page.until("document.querySelector('.line:not(.current) .steps')?.innerText.includes('cleared')").await;
             for step in [
-                "nothing leaves",
+                "last frame sent",
                 "suspected",
                 "first CLCM sent",
                 "release begins",
