@@ -71,7 +71,7 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
 }
 
 fn summary(file: &Path, config: &DaemonConfig) -> String {
-    let mut out = format!("{}: good\n\n", file.display());
+    let mut out = format!("{}: valid\n\n", file.display());
     out += &facts(&[
         ("switch", config.name.clone()),
         ("run directory", config.run_dir.display().to_string()),

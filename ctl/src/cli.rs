@@ -30,12 +30,13 @@ pub const EXIT_UNBALANCED: u8 = 4;
 
 const AFTER_HELP: &str = "\
 Which switch:
-  --name s1, --socket PATH, $WEIR_SOCKET, or none of them when only one runs on this host
+  --name s1, --socket PATH or $WEIR_SOCKET; none is needed when only one switch
+  runs on this host
 
 Exit status:
-  0  all is well
-  1  what was asked about is bad or was not found
-  2  the command line is not legal, or does not say which of several switches
+  0  success
+  1  a check failed, the request was refused, or something was not found
+  2  invalid command line, or several switches to choose from
   3  no daemon answers
   4  frames or packet memory do not add up (audit)
 
@@ -51,7 +52,7 @@ Examples:
 
 `switchctl COMMAND --help` explains a command and its columns.";
 
-/// Looks at and after Weir switches.
+/// Show, change and diagnose Weir switches.
 #[derive(Debug, Parser)]
 #[command(name = "switchctl", version, max_term_width = 100, after_help = AFTER_HELP)]
 pub struct Cli {
@@ -61,8 +62,8 @@ pub struct Cli {
     /// Print JSON instead of tables.
     #[arg(long, global = true)]
     pub json: bool,
-    /// Show it again and again, every second or as often as said, until Ctrl-C. For commands that show a
-    /// running switch. On a terminal, what has changed stands out.
+    /// Repeat every second, or at the given interval, until Ctrl-C. For commands that show a running switch.
+    /// On a terminal, changes are highlighted.
     #[arg(long, global = true, value_name = "SECONDS", num_args = 0..=1, require_equals = true,
           default_missing_value = "1", value_parser = interval)]
     pub watch: Option<Duration>,
@@ -74,50 +75,53 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// The switch as a whole: state, load, losses, memory.
+    /// Summary of the switch: state, load, losses, memory.
     #[command(after_help = "\
-Frames `dropped` had a reason, which is named. Frames `lost by the kernel` never reached the switch: a
-full RX ring or an empty fill ring.
+Every frame that is `dropped` is counted under a reason. Frames `lost by the
+kernel` never reached the switch: a full RX ring or an empty fill ring.
 
-Example: is anything lost?
+Example: are frames lost?
   switchctl --json status | jq '.drops_total, .kernel_losses_total'")]
     Status,
-    /// Every port: link, traffic, drops by reason.
+    /// Ports: link, traffic, drops by reason.
     #[command(after_help = "\
 Examples:
   switchctl ports
-  switchctl --json ports | jq -r '.[] | select(.link_up | not) | .name'      ports that are down")]
+  switchctl --json ports | jq -r '.[] | select(.link_up | not) | .name'
+                                                 ports that are down")]
     Ports,
     /// Buffers and backlogs by port and priority.
     #[command(after_help = "\
-`ingress` is what frames from the port hold of its buffer, in whole cells; `egress` is what waits to leave
-by it. `most` is the highest that the column before it ever was.
+`ingress` is the occupancy of the port's ingress buffer, in whole cells;
+`egress` is the backlog that waits to leave by the port. `peak` is the maximum
+of the column before it since the start.
 
 Examples:
   switchctl queues
   switchctl --watch queues --all")]
     Queues {
-        /// Also those that never saw a frame.
+        /// Include queues that never had a frame.
         #[arg(long)]
         all: bool,
     },
-    /// Priority flow control: thresholds, who pauses whom, for how long.
+    /// Priority flow control: thresholds, pauses in both directions, time paused.
     #[command(after_help = "\
-`we pause`: our buffer passed xoff and the neighbour may not send. `paused by it`: the neighbour holds us;
-`for` is how long in all. Headroom that is used up means a neighbour that does not obey.
+`we pause`: our buffer passed xoff, and we pause the neighbour. `paused by it`:
+the neighbour pauses us; `for` is the total time. If the headroom is used up,
+the neighbour does not obey PFC.
 
-Example: who is held now?
+Example: which priorities are paused now?
   switchctl --json pfc | jq -r '.[] | select(.paused) | \"\\(.port) \\(.priority)\"'")]
     Pfc,
-    /// Every counter of ports and priorities, with its meaning.
+    /// All counters of ports and priorities, with their meaning.
     #[command(after_help = "\
-A counter grows from the start of the daemon. Drops by reason are in `switchctl ports`; each counter is a
-part of a metric as well (`/metrics`).
+Counters start at zero when the daemon starts. Drops by reason are in `switchctl
+ports`. Each counter is also part of a metric (`/metrics`).
 
 Example: what has the Deadlock Breaker done?
   switchctl counters | grep -E 'suspicions|releases'")]
     Counters {
-        /// Also those that are zero.
+        /// Include counters that are zero.
         #[arg(long)]
         all: bool,
     },
@@ -125,36 +129,46 @@ Example: what has the Deadlock Breaker done?
     #[command(after_help = "\
 First, one line for each fabric port and priority of a class of mode `level`:
   D                   the highest Level
-  f sent, f received  the neighbour may send us frames of Level `f sent` and above, and we may
-                      send it those of Level `f received` and above; with f = D none may be sent
-  paused by it        an ordinary pause of the neighbour holds all frames
-  eligible, held      what waits to leave, as `f received` divides it
-  T, measured, rT     the link's round trip time as configured and as measured, and the room
-                      that is kept for what may arrive meanwhile
-  m, b                b lists the budgets b_1 to b_D of what comes in by the port; m_i is what of
-                      b_1 + ... + b_i is left free by the frames up to Level i. We send as f the
-                      largest i whose m_i has no room for rT and one frame more
+  f sent, f received  Feedback in each direction: the neighbour may send us
+                      frames of Level `f sent` and above, and we may send it
+                      those of Level `f received` and above; with f = D none
+                      may be sent
+  paused by it        the neighbour pauses all frames with an ordinary pause
+  eligible, held      backlog that `f received` lets out, and holds back
+  T, measured, rT     the link's round trip time as configured and as measured,
+                      and the room reserved for frames that may arrive meanwhile
+  m, b                b lists the budgets b_1 to b_D of the ingress port; m_i is
+                      what the frames up to Level i leave free of
+                      b_1 + ... + b_i. f sent is the largest i whose m_i has no
+                      room for rT and one more frame
 
-Then the Level Table: each destination that frames are buffered for, its Level, and how much they
-take behind all ports, in whole cells.
+Then the Level Table: each destination with buffered frames, its Level, and
+their size over all ports, in whole cells.
 
 Examples:
   switchctl levels
   switchctl --watch levels
-  switchctl --json levels | jq -r '.links[] | select(.held_frames > 0).port'    who holds us back")]
+  switchctl --json levels | jq -r '.links[] | select(.held_frames > 0).port'")]
     Levels,
-    /// Where every frame and all packet memory is, live: the sums must hold.
+    /// Account for every frame and all packet memory, live.
     #[command(after_help = "\
-All numbers are of one moment between two steps of the dataplane, so that sums hold exactly, under load too:
-  received  = admitted + dropped on arrival + read     frames from a port; `read` were for the switch itself
-  admitted  = delivered + dropped later + held         of which a transmitter has sent the last copy, or has not
-  sent      = completed + with transmitter             frames by a port, control frames included
-  chunks    = free + lent to the kernel + held + more of long frames + those of control frames
-What the polling loop noted is held against what the switch core counted, and every chunk of packet
-memory is looked at. `lent to the kernel` is what the fill and RX rings have. What the kernel lost never
-reached the switch and is in no sum.
+All numbers are of one moment between two rounds of the dataplane, so the sums
+are exact, under load too:
+  received = admitted + dropped on arrival + read
+             frames from a port; `read` were addressed to the switch itself
+  admitted = delivered + dropped later + held
+             `delivered`: a transmitter has sent the last copy
+  sent     = completed + with transmitter
+             frames by a port, control frames included
+  chunks   = free + lent to the kernel + held + more of long frames
+             + those of control frames
+The counts of the polling loop are compared with those of the switch core, and
+every chunk of packet memory is checked. `lent to the kernel` is what is in the
+fill and RX rings. Frames that the kernel lost never reached the switch and are
+in no sum.
 
-Exit status: 0 when all is accounted for, 4 when a sum does not hold. That is a defect of the switch.
+Exit status: 0 when everything is accounted for, 4 when a sum differs. That is a
+defect of the switch.
 
 Examples:
   switchctl audit
@@ -163,135 +177,143 @@ Examples:
     Audit,
     /// Deadlock suspicions, current and past.
     #[command(after_help = "\
-An egress is suspected when frames wait and none has left for the time `deadlock.detect`. Current ones
-come first, then past ones, newest first.
+An egress is suspected when frames wait and none was sent for `deadlock.detect`.
+Current suspicions come first, then past ones, newest first.
 
 Examples:
   switchctl deadlock
   switchctl deadlock show 3
   switchctl --json deadlock | jq '.current | length'")]
     Deadlock {
-        /// Without one, the list.
+        /// Default: list all.
         #[command(subcommand)]
         command: Option<DeadlockCommand>,
     },
-    /// What happened, oldest first.
+    /// Event log, oldest first.
     #[command(after_help = "\
-The daemon keeps the latest events only; how many are gone is said on standard error. Each line begins
-with the event's number, which --after takes. With --json, one object holds them all; with --follow as
-well, each event is a JSON object on a line of its own.
+The daemon keeps only the latest events; the number of older ones is printed on
+standard error. Each line begins with the event's number, for use with --after.
+--json prints one object with all events; --json --follow prints one JSON object
+per line.
 
 Examples:
   switchctl events --follow
   switchctl events --after 1200
   switchctl --json events --follow | jq -c 'select(.kind == \"loop_found\")'")]
     Events {
-        /// Go on as things happen, until Ctrl-C.
+        /// Print new events as they happen, until Ctrl-C.
         #[arg(long, short)]
         follow: bool,
         /// Only events after this number.
         #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
         after: u64,
     },
-    /// Who is at the other end of each link, as LLDP tells.
+    /// LLDP neighbours of each port.
     #[command(after_help = "\
-`kind` is how the port speaks to it: `enhanced` knows Levels as this switch does, `regular` knows PFC alone,
-`unknown` is told so that both understand. `PFC` are the priorities that it pauses. What is wrong between
-the two ends stands under `mismatch`.
+`kind`: `enhanced` supports Levels as this switch does, `regular` supports PFC
+only, `unknown` is not identified yet; the port sends frames that both kinds
+understand. `PFC` lists the priorities that the neighbour enables PFC for.
+`mismatch` lists differences between the two ends.
 
 Examples:
   switchctl neighbors
   switchctl --json neighbors | jq -r '.[] | select(.mismatches != []) | .port'")]
     Neighbors,
-    /// Where frames go: groups of ports, their buckets, flow pins; and changing them.
+    /// Show and change routes: groups of ports, buckets, flow pins.
     #[command(subcommand)]
     Route(RouteCommand),
-    /// Which flows went from which port to which of late.
+    /// Recent flows by ingress and egress port.
     #[command(after_help = "\
-The daemon's recent-flow monitor (`[flows]` in its configuration) notes every unicast frame that is
-admitted. A flow is what has one hash over addresses, protocol and ports; `rate` is what it sent since
-it was first seen, by the time since then; `idle` is the time since its last frame. Fastest first. A flow
-that was moved to another port stands there twice until the older line has aged.
+The daemon's recent-flow monitor (`[flows]` in its configuration) records every
+admitted unicast frame. A flow is identified by a hash over addresses, protocol
+and ports. `rate` is its mean since it was first seen; `idle` is the time since
+its last frame. Fastest first. A flow that was moved to another port is listed
+twice until the older entry ages out.
 
 Examples:
   switchctl flows
-  switchctl flows --egress s2                    what goes, or waits to go, by port s2
+  switchctl flows --egress s2                    flows that leave by port s2
   switchctl --json flows --ingress h1 | jq '.flows[0].flow_hash'")]
     Flows {
-        /// Only flows that come in by this port.
+        /// Only flows that arrive at this port.
         #[arg(long, value_name = "PORT")]
         ingress: Option<String>,
-        /// Only flows that go by this port.
+        /// Only flows that leave by this port.
         #[arg(long, value_name = "PORT")]
         egress: Option<String>,
     },
-    /// Frames as ports receive and send them, each with what became of it; tcpdump does not see them.
+    /// Capture frames as ports receive and send them, with their fate; tcpdump cannot see them.
     #[command(after_help = CAPTURE_HELP)]
     Capture(CaptureArguments),
-    /// The PFC storm watchdog, by SONiC's names.
+    /// The PFC storm watchdog, with SONiC's command names.
     #[command(subcommand)]
     Pfcwd(PfcwdCommand),
-    /// Have the daemon read its configuration file again.
+    /// Reload the configuration file.
     #[command(after_help = "\
-What can change while frames are forwarded is in force at once, and no frame is lost by it: thresholds
-and buffers, weights, ECN marking, the deadlock policy and its times, storm watchdogs, routes, how
-frames are classified, the log level. The rest is listed with the reason and takes a restart. A file
-that is not legal changes nothing. SIGHUP does the same and writes it to the log.
+Applied at once and without loss: thresholds and buffers, weights, ECN marking,
+the deadlock policy and its times, storm watchdogs, routes, classification, the
+log level. Other changes are listed with the reason and need a restart. An
+invalid file changes nothing. SIGHUP does the same and logs the result.
 
-Larger buffers need packet memory that was set aside at the start: `dataplane.spare-buffers`.
+Larger buffers need packet memory reserved at the start:
+`dataplane.spare-buffers`.
 
-Exit status: 0 when all of the file is in force, 1 when some of it is not.
+Exit status: 0 when the whole file is in force, 1 when part of it is not.
 
 Examples:
   switchctl reload --dry-run
   switchctl reload
   switchctl --json reload | jq '.kept'")]
     Reload {
-        /// Change nothing, and show what would change.
+        /// Show what would change, and change nothing.
         #[arg(long)]
         dry_run: bool,
     },
-    /// Have the daemon's keeper start it anew: after an upgrade, or for settings that take a restart.
+    /// Restart the switch without loss: after an upgrade, or for settings that need a restart.
     #[command(after_help = "\
-The keeper pauses the lossless classes of all neighbours. The daemon sends what it holds, leaves
-what cannot be sent for the next one, and ends; the program that is installed by then is started
-with the configuration file as it is by then. No frame of a lossless class is lost by it where
-neighbours obey PFC; frames of lossy classes that come meanwhile are. What was set at run time and
-is not in the file, such as pins of flows, is forgotten.
+The keeper pauses the lossless classes of all neighbours. The daemon sends its
+buffered frames, saves those it cannot send, and stops. The keeper then starts
+the installed program with the current configuration file. No frame of a
+lossless class is lost if neighbours obey PFC; frames of lossy classes that
+arrive meanwhile are. Run-time changes that are not in the file, such as flow
+pins, are lost.
 
-Neighbours are held for some tenths of a second. A storm watchdog of theirs that detects sooner
-takes that for a storm. A file that is not legal is refused, and the daemon goes on.
+Neighbours are paused for some tenths of a second. A PFC storm watchdog of
+theirs with a shorter detection time reports a storm. An invalid file is
+refused, and the daemon keeps running.
 
-Exit status: 0 when nothing was lost, 1 when frames were, or when the daemon refuses.
+Exit status: 0 when no frame was lost, 1 when frames were lost or the daemon
+refused.
 
 Examples:
   switchctl restart
   switchctl --json restart | jq '.held_seconds'")]
     Restart {
-        /// Seconds to wait for the new daemon at most.
+        /// Longest time to wait for the new daemon.
         #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = interval)]
         timeout: Duration,
     },
-    /// The whole switch in a terminal, as it changes: buffers, ports, Levels, deadlocks, events.
+    /// Live view in a terminal: buffers, ports, Levels, deadlocks, events.
     #[command(after_help = "\
-Keys: Tab another view, arrows another row, s sort, r reverse, p hold, ? help, q quit. Rates are
-between the last two looks. The same in a browser: the live page at `page.listen`.
+Keys: Tab next view, arrows select a row, s sort, r reverse, p freeze, ? help,
+q quit. Rates are over the last interval. The live page at `page.listen` shows
+the same in a browser.
 
-With NO_COLOR set, nothing is coloured; --json prints what the views are drawn from, once.
+NO_COLOR disables colours; --json prints the data of all views once.
 
 Examples:
   switchctl top
   switchctl --name s1 top --interval 0.5
   switchctl top --once                  one frame of each view, as text")]
     Top {
-        /// Seconds between two looks.
+        /// Seconds between updates.
         #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
         interval: Duration,
         /// Print one frame of each view as text.
         #[arg(long)]
         once: bool,
     },
-    /// Print a shell's completions of this command line.
+    /// Print shell completions.
     #[command(after_help = "\
 Examples:
   switchctl completions bash > /usr/share/bash-completion/completions/switchctl
@@ -310,13 +332,13 @@ Example:
   switchctl man /usr/local/share/man/man1"
     )]
     Man {
-        /// Where to.
+        /// Output directory.
         directory: PathBuf,
     },
-    /// Check configuration files, or make one from SONiC's.
+    /// Check a configuration file, or convert one from SONiC.
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// What thresholds lead to, before a frame is sent. Works without a daemon.
+    /// Predict buffers and pauses for given thresholds. Works without a daemon.
     #[command(
         disable_help_flag = true,
         after_help = "\
@@ -335,7 +357,7 @@ Example:
         )]
         arguments: Vec<OsString>,
     },
-    /// Look at the kernel side: XDP programs, their maps and links. Works without a daemon.
+    /// Show and detach XDP programs, maps and links. Works without a daemon.
     #[command(subcommand)]
     Xdp(XdpCommand),
 }
@@ -379,10 +401,11 @@ impl Command {
 /// `switchctl deadlock …`.
 #[derive(Debug, Subcommand)]
 pub enum DeadlockCommand {
-    /// What happened in one suspicion, from before it to after it.
+    /// Show the record of one suspicion.
     #[command(after_help = "\
-First what was suspected and why, who led, what was done; then curves, each block the most of its column;
-then every event with its time since the suspicion began. The daemon keeps the newest 32 records.
+Shows the suspected egress and the reason, the master and its actions; then
+curves, where each block is the maximum of its column; then all events, by time
+since the suspicion began. The daemon keeps the newest 32 records.
 
 Examples:
   switchctl deadlock show 3
@@ -391,7 +414,7 @@ Examples:
     Show {
         /// Number of the suspicion, from `switchctl deadlock`.
         id: u64,
-        /// Draw it into this file, too.
+        /// Also draw it into this file.
         #[arg(long, value_name = "FILE")]
         svg: Option<PathBuf>,
     },

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     let output = Output::new(cli.json);
     let outcome = match cli.watch {
         Some(_) if !cli.command.can_be_watched() => {
-            eprintln!("switchctl: --watch is for commands that show a running switch");
+            eprintln!("switchctl: --watch works only with commands that show a running switch");
             return ExitCode::from(EXIT_USAGE);
         }
         Some(interval) => watch::watch(output, interval, |output| run(&cli, output)),

@@ -21,13 +21,17 @@ pub fn reload(target: &Target, output: &Output, dry_run: bool) -> Result<bool> {
 
 fn text(report: &Reload) -> String {
     if report.applied.is_empty() && report.kept.is_empty() {
-        return format!("{} is in force already\n", report.file);
+        return format!("{} is already in force\n", report.file);
     }
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| NONE.to_owned());
     let mut text = String::new();
     if !report.applied.is_empty() {
-        let verb = if report.dry_run { "would be" } else { "is" };
-        text += &format!("{verb} in force:\n");
+        let verb = if report.dry_run {
+            "would be applied"
+        } else {
+            "applied"
+        };
+        text += &format!("{verb}:\n");
         let rows = report.applied.iter();
         text += &table(
             &["setting", "before", "from now on"],
@@ -38,7 +42,7 @@ fn text(report: &Reload) -> String {
         if !text.is_empty() {
             text.push('\n');
         }
-        text += "stays as it is:\n";
+        text += "not applied:\n";
         let rows = report.kept.iter();
         text += &table(
             &["setting", "running", "file", "why"],

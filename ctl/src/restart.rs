@@ -41,12 +41,12 @@ pub fn restart(target: &Target, output: &Output, timeout: Duration) -> Result<bo
         }
         if began.elapsed() >= timeout {
             bail!(
-                "no new daemon forwards after {} s; its log tells why (`journalctl -u weir-switchd`)",
+                "the new daemon does not forward after {} s; see its log (`journalctl -u 'weir-switchd*'`)",
                 timeout.as_secs_f64()
             );
         }
         if began.elapsed() >= PATIENCE && !is_told {
-            eprintln!("waiting for the new daemon to forward; the old one sends what it holds");
+            eprintln!("waiting for the new daemon; the old one is sending its buffered frames");
             is_told = true;
         }
         std::thread::sleep(LOOK_INTERVAL);
@@ -78,22 +78,22 @@ fn text(report: &Report) -> String {
     };
     let held = match lost_frames {
         0 => None,
-        frames => Some(format!("{} that a device had still to send", count(frames))),
+        frames => Some(format!("{} that a device had not yet sent", count(frames))),
     };
     let missed = match missed_frames {
         0 => None,
         frames => Some(format!(
-            "{} that came while no switch was there",
+            "{} that arrived while no switch was running",
             count(frames)
         )),
     };
     let lost = match (held, missed) {
-        (None, None) => "nothing was lost".to_owned(),
+        (None, None) => "no frames lost".to_owned(),
         (Some(lost), None) | (None, Some(lost)) => format!("lost: {lost}"),
         (Some(held), Some(missed)) => format!("lost: {held}, and {missed}"),
     };
     format!(
-        "restarted: pid {} -> {}, version {}\nneighbours were held for {:.0} ms; {lost}\n",
+        "restarted: pid {} -> {}, version {}\nneighbours were paused for {:.0} ms; {lost}\n",
         report.pid_before,
         report.pid,
         report.version,

@@ -87,18 +87,18 @@ fn to(port: &str) -> ToPort {
 
 fn routes(answer: &Routes) -> String {
     if answer.routes.is_empty() {
-        return "there are no routes\n".to_owned();
+        return "no routes\n".to_owned();
     }
     let mut text = route_table(&answer.routes);
     if answer.routes_left_out > 0 {
-        text += &format!("{} more routes are left out\n", answer.routes_left_out);
+        text += &format!("{} more routes are not shown\n", answer.routes_left_out);
     }
     if !answer.pins.is_empty() {
         text += "\n";
         text += &pin_table(&answer.pins);
     }
     if answer.pins_left_out > 0 {
-        text += &format!("{} more pins are left out\n", answer.pins_left_out);
+        text += &format!("{} more pins are not shown\n", answer.pins_left_out);
     }
     text
 }

@@ -46,16 +46,16 @@ pub enum TargetError {
         remedy: &'static str,
     },
     /// The command line does not say which.
-    #[error("several switches are here: {names}; choose one with --name")]
+    #[error("several switches run on this host: {names}; choose one with --name")]
     Several {
         /// Their names.
         names: String,
     },
     /// Two things on the command line name different places.
-    #[error("{0} cannot be used with {1}: they name different places")]
+    #[error("{0} cannot be used with {1}: both say where to look; give one of them")]
     Conflict(&'static str, &'static str),
     /// The name would lead out of the run directory.
-    #[error("`{0}` is no name of a switch")]
+    #[error("invalid switch name `{0}`: a name is one directory under /run/weir")]
     BadName(String),
     /// Nobody answers.
     #[error("{what}; {remedy}")]
@@ -157,7 +157,7 @@ impl Target {
             run,
             SOCKET_NAME,
             "an API socket",
-            "is weir-switchd running? (--socket names another place)",
+            "is weir-switchd running? (--socket gives another path)",
         )?;
         Ok(found.join(SOCKET_NAME))
     }
@@ -183,7 +183,7 @@ impl Target {
                 Path::new(RUN),
                 PINS_NAME,
                 "pins",
-                "--run-dir and --bpf-dir name other places",
+                "--run-dir or --bpf-dir gives another directory",
             )?,
         };
         Ok(directory.join(PINS_NAME))
@@ -242,25 +242,27 @@ pub fn explain(error: ClientError, socket: &Path) -> TargetError {
     };
     let remedy = match &error {
         ClientError::Unreachable { source, .. } => match source.kind() {
-            ErrorKind::PermissionDenied => "only root and the socket's group may use it",
+            ErrorKind::PermissionDenied => "use sudo, or join the socket's group",
             ErrorKind::ConnectionRefused => {
-                "the socket is stale: its weir-switchd is gone; start it again"
+                "the socket is stale: its weir-switchd has stopped; start it again"
             }
             _ => "is weir-switchd running?",
         },
-        ClientError::TimedOut { .. } => "weir-switchd is there but does not answer: see its log",
+        ClientError::TimedOut { .. } => {
+            "weir-switchd accepts connections but does not answer; see its log"
+        }
         ClientError::Refused { .. } => return TargetError::BadAnswer { what },
         // A daemon that ends cuts its answers short.
         ClientError::Malformed { .. } if UnixStream::connect(socket).is_err() => {
             return TargetError::Unreachable {
-                what: format!("the daemon at {} ended", socket.display()),
+                what: format!("the daemon at {} stopped", socket.display()),
                 remedy: "start weir-switchd again",
             };
         }
         ClientError::Malformed { .. } => {
             return TargetError::BadAnswer {
                 what: format!(
-                    "{}: the answer cannot be read: {what}; are switchctl and weir-switchd of one version?",
+                    "{}: cannot parse the answer: {what}; do switchctl and weir-switchd have the same version?",
                     socket.display()
                 ),
             };
@@ -318,7 +320,7 @@ mod tests {
         let error = target(None, None).socket(None, run.path()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "several switches are here: s1, s2; choose one with --name"
+            "several switches run on this host: s1, s2; choose one with --name"
         );
     }
 

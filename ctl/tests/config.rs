@@ -48,7 +48,7 @@ fn a_good_file_is_summed_up() {
             && memory[0].ends_with(" frames of 2KiB)"),
         "{memory:?}"
     );
-    let expected = format!("|{}: good\n", text_of(&path))
+    let expected = format!("|{}: valid\n", text_of(&path))
         + "
         |
         |switch         s1

@@ -46,7 +46,11 @@ fn a_tor_becomes_what_was_reviewed_and_a_daemon_takes_it() {
     assert_eq!((again.code, again.stdout), (Some(0), text));
     let twice = run(&["config", "convert", &name, "-o", &text_of(&out)]);
     assert_eq!(twice.code, Some(1));
-    assert!(twice.stderr.contains("name a new file"), "{}", twice.stderr);
+    assert!(
+        twice.stderr.contains("-o needs a new file"),
+        "{}",
+        twice.stderr
+    );
 }
 
 #[test]
@@ -98,23 +102,23 @@ fn what_cannot_be_right_is_refused_with_file_and_path() {
         ("", "", "is not JSON: EOF"),
         ("{", "", "is not JSON: EOF"),
         ("switch", "", "is not JSON: expected value at line 1"),
-        ("[]", "", "an object of tables is needed here, not an array"),
+        ("[]", "", "expected an object of tables, found an array"),
         ("{}", "PORT: ", "there are no ports"),
         (
             r#"{"PORT": 7}"#,
             "PORT: ",
-            "an object of rows is needed here, not a number",
+            "expected an object of rows, found a number",
         ),
         (
             r#"{"PORT": {"a": []}}"#,
             "PORT|a: ",
-            "an object of fields is needed here, not an array",
+            "expected an object of fields, found an array",
         ),
         (r#"{"PORT": {"a": {}}}"#, "PORT|a.speed: ", "is missing"),
         (
             r#"{"PORT": {"a": {"speed": true}}}"#,
             "PORT|a.speed: ",
-            "text is needed here, not a boolean",
+            "expected text, found a boolean",
         ),
         (
             r#"{"PORT": {"a/b": {"speed": "1"}}}"#,

@@ -145,7 +145,10 @@ fn events_are_printed_once() {
         run.stdout,
         "     5  2026-01-02T03:04:05Z  suspected          port s2 priority 3  queued=61440 B\n"
     );
-    assert_eq!(run.stderr, "switchctl: 4 older events are gone\n");
+    assert_eq!(
+        run.stderr,
+        "switchctl: 4 older events are no longer available\n"
+    );
     assert_eq!(daemon.run(&["events", "--after", "5"]).stdout, "");
 
     let json = daemon.run(&["--json", "events"]);
@@ -267,7 +270,7 @@ fn following_a_daemon_that_ends_says_so() {
     assert_eq!(
         run.stderr,
         format!(
-            "switchctl: the daemon at {} ended; start weir-switchd again\n",
+            "switchctl: the daemon at {} stopped; start weir-switchd again\n",
             text_of(&daemon.socket())
         )
     );
@@ -322,8 +325,7 @@ fn who_may_not_ask_everything_asks_where_one_may_look() {
     let told = as_reader(&["--json", "flows"], &full);
     assert_eq!(told.code, Some(3), "{told:?}");
     assert!(
-        told.stderr
-            .contains("only root and the socket's group may use it"),
+        told.stderr.contains("use sudo, or join the socket's group"),
         "{told:?}"
     );
 

@@ -82,13 +82,13 @@ fn the_text_tells_the_story() {
             "
 |suspicion    7 of switch s1: port s2, priority 3
 |began        2026-01-02T03:04:05.000000Z
-|why          paused: the neighbour holds us; 60.0 KiB had waited for 100.0 ms and none had left
+|why          paused: the neighbour pauses us; 60.0 KiB had waited for 100.0 ms and nothing was sent
 |lasted       40.0 ms
 |CLCM         SPUID 000000a1; 1 sent, 1 seen, 0 forwarded, 0 ignored; 1 loops found
 |master       another switch, SPUID 00000017
-|releases     1 ordered, the first after 20.0 ms, 3.0 KiB left under them, 1.5 KiB forced out although paused
+|releases     1 ordered, first after 20.0 ms, 3.0 KiB sent during them, 1.5 KiB forced out although paused
 |flows moved  2: to 02:00:00:00:00:09 from s4 s2 → s3; and 1 more
-|recorded     400.0 ms before to 1.0 s after its beginning: 73 samples, 6 events; 4 samples in between left out"
+|recorded     from 400.0 ms before to 1.0 s after it began: 73 samples, 6 events; 4 samples in between omitted"
         )
     );
     for row in [
@@ -110,7 +110,7 @@ fn the_text_tells_the_story() {
         .unwrap();
     let curve: Vec<char> = line.split('|').nth(1).unwrap().chars().collect();
     assert_eq!((curve.len(), curve[0], curve[63]), (64, ' ', '█'), "{line}");
-    assert!(line.ends_with("most 60.2 KiB, xoff 60.0 KiB"), "{line}");
+    assert!(line.ends_with("peak 60.2 KiB, xoff 60.0 KiB"), "{line}");
     let events: Vec<&str> = text.lines().rev().take(6).collect();
     assert_eq!(
         events[0],
@@ -135,7 +135,7 @@ fn nothing_done_is_told_as_nothing() {
     body["events"] = json!([]);
     let text = shown(&["deadlock", "show", "7"], &body);
     for line in [
-        "lasted       until now: it is SUSPECTED STILL",
+        "lasted       ongoing: STILL SUSPECTED",
         "master       –",
         "releases     –",
         "flows moved  –",

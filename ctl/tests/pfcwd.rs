@@ -55,10 +55,7 @@ fn stats_show_what_has_seen_a_storm() {
     let queues: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(queues, json!([pfcwd()["queues"][1]]));
     let run = daemon().run(&["pfcwd", "show", "stats", "s2"]);
-    assert_eq!(
-        run.stdout,
-        "no queue has seen a storm (--empty shows all)\n"
-    );
+    assert_eq!(run.stdout, "no queue has had a storm (--empty shows all)\n");
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn what_changed_is_a_table() {
     let run = daemon.run(&["reload"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     let expected = lines(
-        "|is in force:
+        "|applied:
          |setting              before   from now on
          |class.lossless.xoff  \"60KiB\"  \"48KiB\"",
     );
@@ -36,7 +36,7 @@ fn what_stays_is_told_with_its_reason_and_status_1() {
     let run = daemon.run(&["reload", "--dry-run"]);
     assert_eq!(run.code, Some(1));
     let expected = lines(
-        "|stays as it is:
+        "|not applied:
          |setting       running    file  why
          |port.p2.rate  \"100Mbit\"  –     needs a restart",
     );

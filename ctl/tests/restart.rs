@@ -38,7 +38,7 @@ fn it_waits_for_the_new_daemon_and_tells_what_it_took() {
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     let expected = lines(
         "|restarted: pid 7 -> 8, version 0.2.0
-         |neighbours were held for 231 ms; nothing was lost",
+         |neighbours were paused for 231 ms; no frames lost",
     );
     assert_eq!(run.stdout, expected);
 }
@@ -61,14 +61,14 @@ fn frames_that_came_while_no_switch_was_there_are_told() {
     assert_eq!(run.code, Some(0));
     assert!(
         run.stdout
-            .ends_with("lost: 2 frames that came while no switch was there\n"),
+            .ends_with("lost: 2 frames that arrived while no switch was running\n"),
         "{}",
         run.stdout
     );
-    assert!(!run.stdout.contains("nothing was lost"));
+    assert!(!run.stdout.contains("no frames lost"));
     let run = daemon(1, 1).run(&["restart"]);
     assert_eq!(run.code, Some(1));
-    let both = "lost: 1 frame that a device had still to send, and 1 frame that came while no switch was there\n";
+    let both = "lost: 1 frame that a device had not yet sent, and 1 frame that arrived while no switch was running\n";
     assert!(run.stdout.ends_with(both), "{}", run.stdout);
 }
 

@@ -36,7 +36,7 @@ fn routes_and_pins_are_tables() {
 |destination        ports           buckets  pins
 |02:00:00:00:00:01  s2 (3), s4 (1)        4     1
 |02:00:00:00:00:02  h1                    –     0
-|3 more routes are left out
+|3 more routes are not shown
 |
 |destination        flow hash  pinned to  by
 |02:00:00:00:00:01  5be3f2c9   s4         reroute"
@@ -165,8 +165,8 @@ fn the_fastest_flow_comes_first() {
 |h1       s2             3  02:00:00:00:00:01  5be3f2c9   97.5 Mbit/s  60.0 KiB      41  12.2 s  1.5 ms
 |s4       s2             3  02:00:00:00:00:01  0000beef   40.1 kbit/s  60.0 KiB      41  12.2 s  1.5 ms
 |h1       s4             3  02:00:00:00:00:01  00000001     0.0 bit/s  60.0 KiB      41  12.2 s  1.5 ms
-|2 more flows are left out
-|5 flows were forgotten for want of room"
+|2 more flows are not shown
+|5 flows were evicted: the table was full; raise flows.capacity"
         )
     );
     let only = |arguments: &[&str]| {

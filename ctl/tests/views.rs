@@ -75,7 +75,7 @@ fn a_device_that_is_gone_is_named() {
     let mut status = status();
     status["ports_without_device"] = json!(["p1", "p2"]);
     let text = shown(&["status"], "/v1/status", &status);
-    let line = "ports               3; the devices of p1, p2 are gone, and take a restart when they are back";
+    let line = "ports               3; the devices of p1, p2 are gone: restart the switch when they are back";
     assert!(text.contains(line), "{text}");
 }
 
@@ -120,7 +120,7 @@ fn queue(port: &str, most: u64) -> Value {
 fn idle_queues_are_shown_when_asked_for() {
     let body = json!([queue("s2", 61_440), queue("s3", 0)]);
     let busy = "
-|port  priority  class     mode  ingress      most  egress      most  frames waiting  frames in  frames out
+|port  priority  class     mode  ingress      peak  egress      peak  frames waiting  frames in  frames out
 |s2           3  lossless  pfc     256 B  60.0 KiB     0 B  60.0 KiB               0         40          41";
     assert_eq!(
         shown(&["queues"], "/v1/queues", &body),
@@ -132,7 +132,7 @@ fn idle_queues_are_shown_when_asked_for() {
     let idle = json!([queue("s3", 0)]);
     assert_eq!(
         shown(&["queues"], "/v1/queues", &idle),
-        "no queue has seen a frame yet; --all shows them all\n"
+        "no queue has had a frame yet; --all shows all queues\n"
     );
 }
 
@@ -182,7 +182,7 @@ fn counters_have_their_meaning() {
     assert!(all.contains("s4           –  pfc_sent_total"), "{all}");
     assert_eq!(
         shown(&["counters"], "/v1/counters", &json!([])),
-        "nothing has been counted\n"
+        "all counters are zero\n"
     );
 }
 
@@ -224,7 +224,7 @@ fn levels_of_links_and_destinations() {
 |lossless         3  02:00:00:00:01:07      2   3.0 KiB
 |lossless         3  02:00:00:00:01:08      2   3.0 KiB
 |lossless         3  02:00:00:00:01:09      0   3.0 KiB
-|76 destinations that came later are left out"
+|76 later destinations are not shown"
         )
     );
     assert_json(&["levels"], "/v1/levels", &body);
@@ -270,7 +270,7 @@ fn deadlocks_current_before_past() {
             "/v1/deadlocks",
             &json!({"current": [], "past": []})
         ),
-        "nothing was ever suspected of a deadlock\n"
+        "no deadlock has been suspected\n"
     );
 }
 
@@ -320,7 +320,7 @@ fn neighbors_tell_what_does_not_fit() {
     );
     assert_json(&["neighbors"], "/v1/neighbors", &body);
     let nobody = shown(&["neighbors"], "/v1/neighbors", &json!([]));
-    assert_eq!(nobody, "no neighbour is heard\n");
+    assert_eq!(nobody, "no LLDP neighbours\n");
 }
 
 /// One port whose numbers add up, but for what `change` does to them.

@@ -79,10 +79,10 @@ fn the_switch_is_shown_and_the_terminal_is_as_it_was() {
     terminal.tmux(&["send-keys", "Tab", "Tab", "Tab"]);
     terminal.shows("started");
     terminal.tmux(&["send-keys", "?"]);
-    terminal.shows("hold still; again: go on");
+    terminal.shows("freeze; again: resume");
     terminal.tmux(&["send-keys", "?"]);
     until("the help goes", || {
-        (!terminal.screen().contains("hold still")).then_some(())
+        (!terminal.screen().contains("freeze; again")).then_some(())
     });
     terminal.tmux(&["send-keys", "q"]);
     for word in ["first 0", "second 0"] {

@@ -46,7 +46,9 @@ pub fn run(target: &Target, output: &Output, arguments: &CaptureArguments) -> Re
     };
     let stdout_wanted = arguments.write.as_deref() == Some(Path::new("-"));
     if stdout_wanted && io::stdout().is_terminal() {
-        bail!("pcapng is not for terminals: pipe it into a program, or leave -w away for text");
+        bail!(
+            "refusing to write pcapng to a terminal: pipe it into a program, or omit -w for text"
+        );
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -61,8 +63,8 @@ pub fn run(target: &Target, output: &Output, arguments: &CaptureArguments) -> Re
         None => Sink::Lines(*output),
         Some(_) if stdout_wanted => Sink::Raw(Box::new(io::stdout())),
         Some(path) => {
-            let file = File::create(path)
-                .with_context(|| format!("{} cannot be written", path.display()))?;
+            let file =
+                File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
             Sink::Raw(Box::new(file))
         }
     };
@@ -200,7 +202,7 @@ impl Reader {
         if self.rest.is_empty() && self.parser.is_some() {
             return Ok(());
         }
-        bail!("the capture was cut short: the daemon's answer ends within a block")
+        bail!("capture truncated: the daemon's answer ends within a block")
     }
 
     /// What was captured and what was missed, on standard error.
@@ -209,12 +211,12 @@ impl Reader {
         let (seen, matched) = (sum(|it| it.seen), sum(|it| it.matched));
         let (copied, lost) = (sum(|it| it.copied), sum(|it| it.lost));
         eprintln!(
-            "switchctl: {copied} frames captured of {matched} that passed the filter, {seen} seen"
+            "switchctl: {copied} frames captured of {matched} that matched the filter, {seen} seen"
         );
         if lost > 0 {
             eprintln!(
-                "switchctl: {lost} frames are missing: the ring was full (a larger --ring, --sample or a \
-                 narrower --filter helps)"
+                "switchctl: {lost} frames are missing: the ring was full; use a larger --ring or --sample, \
+                 or a narrower --filter"
             );
         }
     }
@@ -222,7 +224,7 @@ impl Reader {
 
 fn unreadable(error: &PcapError) -> anyhow::Error {
     anyhow::anyhow!(
-        "the capture cannot be read: {error}; are switchctl and weir-switchd of one version?"
+        "cannot read the capture: {error}; do switchctl and weir-switchd have the same version?"
     )
 }
 

@@ -5,35 +5,36 @@ use clap::{Subcommand, ValueEnum};
 /// `switchctl pfcwd …`.
 #[derive(Debug, Subcommand)]
 pub enum PfcwdCommand {
-    /// What is watched, and what was found.
+    /// Watchdog settings and storms.
     #[command(subcommand)]
     Show(PfcwdShow),
-    /// Watch ports for PFC storms from now on, in this way; `all` means every port.
+    /// Start the watchdog on ports; `all` means every port.
     #[command(after_help = "\
-A neighbour that holds a lossless queue for DETECTION_TIME, with frames waiting and none leaving, stalls it.
-A host that does so makes a storm. A switch does only when it is known (by LLDP, or `neighbour =
-\"regular\"`) not to tell storms from loops itself. The change lasts until the daemon ends; `[pfcwd]` in its
-file is for good.
+A queue is stalled when the neighbour pauses it for DETECTION_TIME while frames
+wait and none is sent. If the neighbour is a host, that is a storm. If it is a
+switch, that is a storm only if the switch is known (by LLDP, or `neighbour =
+\"regular\"`) not to distinguish storms from loops itself. The change lasts until
+the daemon stops; to make it permanent, set `[pfcwd]` in the configuration file.
 
 Examples:
   switchctl pfcwd start --action drop all 400 --restoration-time 400
   switchctl pfcwd start --action alert h1 h2 200")]
     Start {
-        /// While a storm lasts: drop what is for the queue, ignore the pause, or only tell.
+        /// Action during a storm: drop the queue's frames, ignore the pause, or only report.
         #[arg(long, short, value_enum, default_value_t = PfcwdAction::Drop)]
         action: PfcwdAction,
-        /// A storm is over after this long without a pause. Default: twice DETECTION_TIME.
+        /// A storm ends after this long without a pause. Default: twice DETECTION_TIME.
         #[arg(long, short, value_name = "MILLISECONDS",
               value_parser = clap::value_parser!(u64).range(100..=60_000))]
         restoration_time: Option<u64>,
         /// Ports, or `all`.
         #[arg(value_name = "PORT", required = true, num_args = 1..)]
         ports: Vec<String>,
-        /// In milliseconds.
+        /// Detection time in milliseconds.
         #[arg(required = true, value_parser = clap::value_parser!(u64).range(100..=5_000))]
         detection_time: u64,
     },
-    /// Watch every port with SONiC's default: drop, 200 ms, 200 ms.
+    /// Start the watchdog on every port with SONiC's defaults: drop, 200 ms, 200 ms.
     #[command(
         name = "start_default",
         after_help = "\
@@ -41,12 +42,12 @@ Example:
   switchctl pfcwd start_default"
     )]
     StartDefault,
-    /// Watch ports no longer, and end their storms; every port without a name.
+    /// Stop the watchdog on ports and end their storms. Default: every port.
     #[command(after_help = "\
 Example:
   switchctl pfcwd stop h1")]
     Stop {
-        /// Ports.
+        /// Ports. Default: all.
         #[arg(value_name = "PORT")]
         ports: Vec<String>,
     },
@@ -55,27 +56,28 @@ Example:
 /// `switchctl pfcwd show …`.
 #[derive(Debug, Subcommand)]
 pub enum PfcwdShow {
-    /// Times and action of each port.
+    /// Detection time, restoration time and action of each port.
     #[command(after_help = "\
 Example:
   switchctl pfcwd show config")]
     Config {
-        /// Only these.
+        /// Only these ports.
         #[arg(value_name = "PORT")]
         ports: Vec<String>,
     },
     /// Storms of each queue, `PORT:PRIORITY`.
     #[command(after_help = "\
-`tx ok` left while a storm's pause was ignored, `drop` was dropped because of a storm.
+`tx ok` counts frames sent while a storm's pause was ignored, `drop` frames
+dropped because of a storm.
 
 Examples:
   switchctl pfcwd show stats
   switchctl --json pfcwd show stats | jq -r '.[] | select(.status == \"stormed\") | .port'")]
     Stats {
-        /// Only these.
+        /// Only these ports.
         #[arg(value_name = "PORT")]
         ports: Vec<String>,
-        /// Also queues that never saw a storm.
+        /// Include queues that never had a storm.
         #[arg(long, short)]
         empty: bool,
     },
@@ -84,11 +86,11 @@ Examples:
 /// What is done about a storm.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum PfcwdAction {
-    /// Drop what waits and what arrives.
+    /// Drop waiting and arriving frames.
     Drop,
     /// Ignore the pause.
     Forward,
-    /// Tell.
+    /// Only report.
     Alert,
 }
 

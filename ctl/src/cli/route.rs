@@ -8,22 +8,24 @@ use weir_core::MacAddress;
 pub enum RouteCommand {
     /// All routes and pins, or one route with its buckets.
     #[command(after_help = "\
-A destination's group is one port or several equally good ones. With several, a flow belongs to bucket
-(flow hash modulo the number of buckets), and each bucket to one port: `port (n)` has n of them. A pin
-takes one flow out of its bucket; `by` says whether an operator or a reroute did it.
+A destination's group is one port or several of equal cost. With several, a flow
+belongs to bucket (flow hash modulo the number of buckets), and each bucket to
+one port: `port (n)` has n of them. A pin overrides the bucket for one flow;
+`by` is who set it: an operator or a reroute.
 
 Examples:
   switchctl route list
   switchctl route list 02:00:00:00:00:01")]
     List {
-        /// Only this one, with the port of every bucket.
+        /// Only this route, with the port of every bucket.
         destination: Option<MacAddress>,
     },
-    /// Set the ports of a destination, new or known.
+    /// Add a route, or change the ports of one.
     #[command(after_help = "\
-Name equally good ways only: the switch does not know where the ports lead. The buckets are dealt anew
-round the ports, and pins stay whose port is among them. Frames that wait leave where they wait. The
-change is lost when the daemon ends: write it to the configuration too.
+List only ports of equal cost: the switch does not know where they lead. Buckets
+are distributed over the ports again; pins are kept if their port is among them.
+Waiting frames leave by the port where they wait. The change is lost when the
+daemon stops: add it to the configuration file too.
 
 Examples:
   switchctl route set 02:00:00:00:00:01 s2,s4
@@ -40,22 +42,23 @@ Examples:
     },
     /// Move one bucket to another port of the group.
     #[command(after_help = "\
-The flows in the bucket go by that port from now on. Later frames of a flow may overtake earlier ones on
-the other way.
+The bucket's flows leave by that port from now on. Later frames of a flow may
+overtake earlier ones on the old path.
 
 Example:
   switchctl route move-bucket 02:00:00:00:00:01 17 s4")]
     MoveBucket {
         /// The destination.
         destination: MacAddress,
-        /// Which bucket, from 0.
+        /// Number of the bucket, from 0.
         bucket: u16,
-        /// The port that it belongs to from now on.
+        /// Its new port.
         port: String,
     },
-    /// Pin one flow to a port of the group, whatever its bucket says.
+    /// Pin one flow to a port of the group, overriding its bucket.
     #[command(after_help = "\
-`switchctl flows` shows the hashes. A pin stays until it is taken away or its port leaves the group.
+`switchctl flows` shows the hashes. A pin stays until it is removed or its port
+leaves the group.
 
 Example:
   switchctl route pin 02:00:00:00:00:01 5be3f2c9 s4")]
@@ -64,10 +67,10 @@ Example:
         destination: MacAddress,
         /// The flow's hash, in hexadecimal digits.
         flow_hash: FlowHash,
-        /// The port that it goes by from now on.
+        /// Its new port.
         port: String,
     },
-    /// Let a pinned flow go by its bucket again.
+    /// Remove a pin; the flow follows its bucket again.
     #[command(after_help = "\
 Example:
   switchctl route unpin 02:00:00:00:00:01 5be3f2c9")]
@@ -77,9 +80,10 @@ Example:
         /// The flow's hash, in hexadecimal digits.
         flow_hash: FlowHash,
     },
-    /// Forget a destination, its buckets and its pins.
+    /// Remove a destination, its buckets and its pins.
     #[command(after_help = "\
-Frames to it are dropped from then on (`no_route`), or flooded where the switch learns.
+Frames to it are then dropped (`no_route`), or flooded if the switch learns
+addresses.
 
 Example:
   switchctl route remove 02:00:00:00:00:01")]

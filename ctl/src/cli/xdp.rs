@@ -9,10 +9,11 @@ use crate::target::{Target, TargetError};
 /// `switchctl xdp …`.
 #[derive(Debug, Subcommand)]
 pub enum XdpCommand {
-    /// What is attached where, and what it counted.
+    /// Attached XDP programs and their counters.
     #[command(after_help = "\
-`held by` names the daemon that serves the port; `nobody` means that it was left behind, and every frame
-gets the port's fallback. Names of devices in a network namespace are seen from inside it. Takes root.
+`held by` names the daemon that serves the port; with `nobody` the program was
+left behind, and every frame gets the port's fallback. To see the names of
+devices in a network namespace, run the command inside it. Needs root.
 
 Examples:
   switchctl --name s1 xdp status
@@ -22,10 +23,11 @@ Examples:
         #[command(flatten)]
         place: Pins,
     },
-    /// Detach programs that a daemon left behind, and remove their pins.
+    /// Detach XDP programs that a daemon left behind, and remove their pins.
     #[command(after_help = "\
-The kernel gets the device's frames again. A daemon that runs detaches its programs itself when it ends:
-links in use are refused, and with --force taken away from under it. Takes root.
+The kernel receives the device's frames again. A running daemon detaches its
+programs itself when it stops; links in use are refused unless --force is given.
+Needs root.
 
 Examples:
   switchctl --name s1 xdp detach --all
@@ -37,10 +39,10 @@ Examples:
         /// Ports to detach.
         #[arg(value_name = "PORT", required_unless_present = "all")]
         ports: Vec<String>,
-        /// All of them.
+        /// All ports.
         #[arg(long, conflicts_with = "ports")]
         all: bool,
-        /// Also where a running daemon holds the link.
+        /// Detach even from a running daemon.
         #[arg(long)]
         force: bool,
     },

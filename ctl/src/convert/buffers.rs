@@ -47,7 +47,7 @@ pub fn groups(database: Database<'_>) -> Groups {
             row.report().refuse(row.path(), message);
         }
         let Some(profile) = row.reference("profile", "BUFFER_PROFILE") else {
-            let message = "no profile is named; SONiC computes one, and here the defaults count";
+            let message = "no profile; SONiC computes one, here the defaults are used";
             row.report()
                 .note(Kind::Assumed, row.path_of("profile"), message);
             continue;
@@ -58,7 +58,7 @@ pub fn groups(database: Database<'_>) -> Groups {
         {
             if members.insert((port.to_owned(), number), profile).is_some() {
                 let message =
-                    format!("group {number} of {port} is in several rows; the last one counts");
+                    format!("group {number} of {port} is in several rows; the last one is used");
                 row.report().note(Kind::Changed, row.path(), message);
             }
         }
@@ -111,7 +111,7 @@ fn group(profile: &Row<'_>, sums: &BTreeMap<String, (u128, usize)>) -> Option<Gr
     };
     let limit = reserved + shared.0;
     if limit == 0 {
-        let message = "has neither size nor threshold; here the defaults count";
+        let message = "has neither size nor threshold; the defaults are used";
         report.note(Kind::Assumed, profile.path(), message);
         return None;
     }
@@ -141,14 +141,14 @@ fn dynamic(
         if !profile.has("pool") {
             report.refuse(
                 profile.path_of("pool"),
-                "is missing, and dynamic_th is a share of it",
+                "is missing; dynamic_th is a share of it",
             );
         }
         return None;
     };
     let Some(size) = pool.number("size").filter(|size| *size > 0) else {
         let message = format!(
-            "has no size to take {}'s share of; here the defaults count",
+            "has no size for {} to be a share of; the defaults are used",
             profile.path()
         );
         report.note(Kind::Assumed, pool.path_of("size"), message);
@@ -159,7 +159,7 @@ fn dynamic(
     let each = share(sum) / STEP * STEP;
     let exponent = profile.text("dynamic_th").unwrap_or_default();
     let message = format!(
-        "a share of {} becomes a static threshold: {each} B, with all {count} groups of the pool full at once (α·B ⁄ (1 + Σα), α = 2^{exponent}, B = {size} B); alone a group had {} B: raise it where memory allows, see switchctl plan",
+        "a share of {} becomes a static threshold: {each} B, with all {count} groups of the pool full at once (α·B ⁄ (1 + Σα), α = 2^{exponent}, B = {size} B); a group alone could use {} B: raise it if memory allows, see switchctl plan",
         pool.path(),
         share(alpha),
     );

@@ -93,7 +93,7 @@ impl Source<'_> {
         for (port, qos) in self.ports {
             let path = format!("PORT_QOS_MAP|{}.pfc_enable", port.name);
             if !qos.lossless.contains(&priority) {
-                let message = format!("priority {priority} is lossless on other ports, and here a class is for all ports: it is lossless on this one, too");
+                let message = format!("priority {priority} is lossless on other ports; a class applies to all ports, so it is lossless on this one too");
                 report.note(Kind::Changed, path, message);
                 continue;
             }
@@ -102,7 +102,7 @@ impl Source<'_> {
                 continue;
             };
             let Some(thresholds) = group.thresholds(self.database, self.frame) else {
-                let message = format!("PFC priority {priority} of {} uses it, and it has no headroom: assumed values count", port.name);
+                let message = format!("PFC priority {priority} of {} uses it, but it has no headroom; assumed values are used", port.name);
                 report.note(Kind::Assumed, format!("{}.xoff", group.source), message);
                 continue;
             };
@@ -123,7 +123,7 @@ impl Source<'_> {
         let froms: Vec<&str> = all.iter().map(|(_, from)| from.as_str()).collect();
         if all.len() > 1 {
             let message = format!(
-                "ports differ in priority {priority}, and a class is for all ports: the largest of each threshold is taken, from {}",
+                "ports differ in priority {priority}, and a class applies to all ports: the largest of each threshold is used, from {}",
                 froms.join("; ")
             );
             report.note(Kind::Changed, "BUFFER_PG", message);
@@ -167,7 +167,7 @@ impl Source<'_> {
         let needed = assumed(port.rate, port.round_trip(), self.frame).headroom;
         if headroom < needed {
             let message = format!(
-                "{headroom} B last for {} at {}; a chip's round trip is that short, a program's is reckoned as {} and takes {needed} B: raise headroom, or see switchctl plan --round-trip",
+                "{headroom} B cover {} at {}, enough between ASICs; between software switches {} is assumed, which needs {needed} B: raise headroom, or see switchctl plan --round-trip",
                 format_duration(Duration::from_micros(lasts.as_nanos() / 1000)),
                 format_rate(port.rate),
                 format_duration(port.round_trip()),
@@ -198,7 +198,7 @@ impl Source<'_> {
             || {
                 (
                     Buffers::Lossy(None),
-                    "no BUFFER_PG: the usual buffer".to_owned(),
+                    "no BUFFER_PG: the default buffer".to_owned(),
                 )
             },
             |(buffer, from)| (Buffers::Lossy(Some(buffer)), from),
@@ -218,7 +218,7 @@ impl Source<'_> {
                 None => first = Some((&port.name, queue)),
                 Some((_, known)) if known == queue => {}
                 Some((other, _)) => {
-                    let message = format!("differs from {other}, whose scheduler and WRED profile count for priority {priority} of all ports");
+                    let message = format!("differs from {other}, whose scheduler and WRED profile are used for priority {priority} of all ports");
                     report.note(
                         Kind::Changed,
                         format!("QUEUE|{}|{number}", port.name),

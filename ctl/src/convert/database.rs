@@ -31,7 +31,7 @@ impl<'a> Database<'a> {
         match root {
             Value::Object(tables) => Some(Self { tables, report }),
             other => {
-                let message = format!("an object of tables is needed here, not {}", kind(other));
+                let message = format!("expected an object of tables, found {}", kind(other));
                 report.refuse("", message);
                 None
             }
@@ -80,12 +80,12 @@ impl<'a> Database<'a> {
     /// Refuses a table that is no object of objects.
     pub fn check_shape(self, name: &str, table: &Value) {
         let Value::Object(rows) = table else {
-            let message = format!("an object of rows is needed here, not {}", kind(table));
+            let message = format!("expected an object of rows, found {}", kind(table));
             return self.report.refuse(name, message);
         };
         for (key, row) in rows {
             if !row.is_object() {
-                let message = format!("an object of fields is needed here, not {}", kind(row));
+                let message = format!("expected an object of fields, found {}", kind(row));
                 self.report.refuse(format!("{name}|{key}"), message);
             }
         }
@@ -127,7 +127,7 @@ impl<'a> Row<'a> {
             }
             Value::Number(number) => Some(number.to_string()),
             other => {
-                let message = format!("text is needed here, not {}", kind(other));
+                let message = format!("expected text, found {}", kind(other));
                 self.report().refuse(self.path_of(field), message);
                 None
             }

@@ -16,11 +16,11 @@ struct Carried {
 pub const PFC_WD: &str = "PFC_WD";
 pub const PFC_WD_OLD: &str = "PFC_WD_TABLE";
 
-const DEVICE: &str = "is the device's affair: set it with ip link or ethtool";
-const NO_LIMITER: &str = "queues have no limits of their own rate; there are weights only";
-const NO_COLOUR: &str = "frames have no colours; all are as SONiC's green ones";
+const DEVICE: &str = "belongs to the device: set it with ip link or ethtool";
+const NO_LIMITER: &str = "queues have weights only, no rate limits";
+const NO_COLOUR: &str = "frames have no colours; all are treated as SONiC's green ones";
 const NO_EARLY_DROP: &str = "frames are marked, never dropped early";
-const IDENTITY: &str = "describes the device; nothing here depends on it";
+const IDENTITY: &str = "describes the device; not used here";
 
 const CARRIED: &[Carried] = &[
     Carried {
@@ -56,9 +56,9 @@ const CARRIED: &[Carried] = &[
             ("adv_interface_types", DEVICE),
             ("link_training", DEVICE),
             ("description", "ports have names only"),
-            ("tpid", "VLAN tags are 802.1Q and 802.1ad; there is nothing to choose"),
-            ("pfc_asym", "PFC is in both directions"),
-            ("role", "SONiC's port role is another thing; fabric and edge come from DEVICE_NEIGHBOR"),
+            ("tpid", "VLAN tags are always 802.1Q and 802.1ad"),
+            ("pfc_asym", "PFC always works in both directions"),
+            ("role", "SONiC's port role has another meaning; fabric and edge come from DEVICE_NEIGHBOR"),
         ],
     },
     Carried {
@@ -108,13 +108,13 @@ const CARRIED: &[Carried] = &[
         name: "BUFFER_POOL",
         fields: Some(&["size", "type", "mode"]),
         dropped: &[("xoff", "there is no shared headroom: each (port, priority) has its own"),
-            ("percentage", "the pool's size counts")],
+            ("percentage", "the pool's size is used")],
     },
     Carried {
         name: "BUFFER_PROFILE",
         fields: Some(&["pool", "size", "xoff", "xon", "xon_offset", "dynamic_th", "static_th"]),
         dropped: &[
-            ("headroom_type", "the profile's headroom counts"),
+            ("headroom_type", "the profile's headroom is used"),
             ("packet_discard_action", "a frame without room is dropped"),
         ],
     },
@@ -123,7 +123,7 @@ const CARRIED: &[Carried] = &[
         name: PFC_WD,
         fields: Some(&["action", "detection_time", "restoration_time"]),
         dropped: &[
-            ("POLL_INTERVAL", "storms are found by events, not by polls"),
+            ("POLL_INTERVAL", "storms are detected by events, without polling"),
             ("BIG_RED_SWITCH", "has no counterpart"),
             ("pfc_stat_history", "see switchctl pfcwd show stats, and /metrics"),
         ],
@@ -142,8 +142,8 @@ const CARRIED: &[Carried] = &[
 const NO_ROUTER: &str = "frames are forwarded by MAC address; write [[route]]";
 const NO_EGRESS_LIMIT: &str =
     "buffers are charged at the ingress; an egress queue has no limit of its own";
-const NO_VLAN: &str = "VLANs are carried, not told apart; write [[route]], or forwarding.learning in a network without loops";
-const HOST: &str = "is the host's affair";
+const NO_VLAN: &str = "frames keep their VLAN tags, but VLANs are not separated; write [[route]], or forwarding.learning in a network without loops";
+const HOST: &str = "belongs to the host";
 
 /// Tables that are known and have no counterpart.
 const DROPPED: &[(&str, &str)] = &[
@@ -168,7 +168,7 @@ const DROPPED: &[(&str, &str)] = &[
     ("BUFFER_PORT_EGRESS_PROFILE_LIST", NO_EGRESS_LIMIT),
     (
         "BUFFER_PORT_INGRESS_PROFILE_LIST",
-        "a port has no limit beside those of its priorities",
+        "a port has no limit besides those of its priorities",
     ),
     (
         "DEFAULT_LOSSLESS_BUFFER_PARAMETER",
@@ -217,7 +217,7 @@ pub fn survey(database: Database<'_>) {
                 None => report.note(
                     Kind::Unknown,
                     name,
-                    "unknown table; look what in it matters",
+                    "unknown table; check whether it matters",
                 ),
             }
             continue;
@@ -237,7 +237,7 @@ pub fn survey(database: Database<'_>) {
                     None => report.note(
                         Kind::Unknown,
                         row.path_of(field),
-                        "unknown field; look what it is for",
+                        "unknown field; check whether it matters",
                     ),
                 }
             }
@@ -265,7 +265,7 @@ pub fn left_over(database: Database<'_>) {
     for table in NAMED {
         for row in database.rows(table) {
             if !report.is_named(&row.path()) {
-                let message = "nothing that is carried over names it";
+                let message = "nothing that is converted refers to it";
                 report.note(Kind::NotCarried, row.path(), message);
             }
         }

@@ -91,7 +91,7 @@ pub fn run(arguments: &ConvertArguments, output: &Output) -> Result<bool> {
     }
     if is_refused {
         eprintln!(
-            "{name}: {} notes, and --strict allows none; nothing is written",
+            "{name}: {} notes; nothing is written because of --strict",
             notes.len()
         );
     }
@@ -130,7 +130,7 @@ fn write_new(path: &Path, text: &str) -> Result<()> {
         .write(true)
         .create_new(true)
         .open(path)
-        .with_context(|| format!("{}: name a new file", path.display()))?;
+        .with_context(|| format!("{}: -o needs a new file", path.display()))?;
     file.write_all(text.as_bytes())
         .with_context(|| path.display().to_string())
 }
@@ -150,7 +150,7 @@ fn convert(root: &Value, file: &str) -> (Vec<Note>, Result<String, Vec<Problem>>
         problems.extend(error.problems.into_iter().map(|problem| Problem {
             path: String::new(),
             message: format!(
-                "what comes of it is not legal: {}",
+                "the result is not valid: {}",
                 about(&problem.key, &problem.message)
             ),
         }));
@@ -213,7 +213,7 @@ fn name(database: Database<'_>) -> (String, String) {
     };
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if name.starts_with('.') || !name.bytes().all(legal) {
-        let message = "a switch's name is also a directory's: letters, digits and -_. alone";
+        let message = "a switch's name is also a directory's: use only letters, digits and -_.";
         report.refuse(path, message);
     }
     (name, path.to_owned())
@@ -228,16 +228,16 @@ fn mtu<'a>(
     let report = database.report();
     let asked: Vec<(&Port, u64)> = ports.filter_map(|port| Some((port, port.mtu?))).collect();
     let Some(longest) = asked.iter().map(|(_, mtu)| *mtu).max() else {
-        return ((1500, "no port has one: the usual".to_owned()), small);
+        return ((1500, "no port has one: the default".to_owned()), small);
     };
     let mtu = longest.min(DataplaneConfig::MTU_MAX.get());
     for (port, own) in asked {
         let path = format!("PORT|{}.mtu", port.name);
         if own > mtu {
-            let message = format!("{own} B is more than a switch takes; {mtu} B is written, and longer frames are dropped: lower the hosts' MTU");
+            let message = format!("{own} B is more than the maximum; {mtu} B is written, and longer frames are dropped: lower the hosts' MTU");
             report.note(Kind::Changed, path, message);
         } else if own < mtu {
-            let message = format!("{own} B: all ports have one MTU here, {mtu} B");
+            let message = format!("{own} B: all ports share one MTU here, {mtu} B");
             report.note(Kind::Changed, path, message);
         }
     }

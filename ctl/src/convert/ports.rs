@@ -68,7 +68,7 @@ pub fn ports(database: Database<'_>) -> Vec<Port> {
     }
     for row in database.rows("DEVICE_NEIGHBOR") {
         if database.row("PORT", row.key).is_none() {
-            let message = "there is no such port in PORT; the neighbour is left out";
+            let message = "no such port in PORT; the neighbour is ignored";
             report.note(Kind::NotCarried, row.path(), message);
         }
     }
@@ -78,7 +78,7 @@ pub fn ports(database: Database<'_>) -> Vec<Port> {
             let legal = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
             if name.is_empty() || name.starts_with('.') || !name.chars().all(legal) {
                 let message =
-                    "a port's name is a device and a file name: letters, digits and -_.: alone";
+                    "a port's name is also a device's and a file's: use only letters, digits and -_.:";
                 report.refuse(row.path(), message);
                 return None;
             }

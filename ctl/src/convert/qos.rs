@@ -120,7 +120,7 @@ pub fn port_qos(database: Database<'_>, name: &str) -> PortQos {
         .reference("dscp_to_tc_map", "DSCP_TO_TC_MAP");
     let pcp_row = holder.reference("dot1p_to_tc_map", "DOT1P_TO_TC_MAP");
     if dscp_row.is_some() && pcp_row.is_some() {
-        let message = "SONiC asks the IP header first; trust = \"pcp-dscp\" asks the VLAN tag first: write \"dscp\" to leave tags out";
+        let message = "SONiC checks the IP header first; trust = \"pcp-dscp\" checks the VLAN tag first: write \"dscp\" to ignore tags";
         report.note(Kind::Changed, holder.path_of("dot1p_to_tc_map"), message);
     }
     PortQos {

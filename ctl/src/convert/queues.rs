@@ -45,7 +45,7 @@ pub fn queues(database: Database<'_>) -> Queues {
             row.report().refuse(row.path(), message);
         }
         if numbers.iter().any(|number| *number > 7) {
-            let message = "there are queues 0 to 7, one for each priority; the others are left out";
+            let message = "there are queues 0 to 7, one for each priority; the others are ignored";
             row.report().note(Kind::NotCarried, row.path(), message);
         }
         let weight = row
@@ -70,7 +70,7 @@ fn weight(row: &Row<'_>) -> (u16, String) {
     let weight = match row.text("type").as_deref() {
         Some("STRICT") => {
             let message = format!(
-                "there is no strict priority; the largest weight, {WEIGHT_MAX}, comes near to it"
+                "there is no strict priority; the largest weight, {WEIGHT_MAX}, comes closest"
             );
             report.note(Kind::Changed, row.path_of("type"), message);
             WEIGHT_MAX
@@ -107,14 +107,14 @@ fn ecn(row: &Row<'_>) -> Option<(Ecn, String)> {
         return None;
     }
     if marks != "ecn_all" && !marks.contains("green") {
-        let message = "green frames are not marked, and frames are never dropped early: nothing comes of the profile";
+        let message = "green frames are not marked, and frames are never dropped early: the profile has no effect";
         report.note(Kind::NotCarried, row.path(), message);
         return None;
     }
     let need = |field: &str| {
         let number = row.number(field);
         if !row.has(field) {
-            report.refuse(row.path_of(field), "is missing, and ecn asks for it");
+            report.refuse(row.path_of(field), "is missing; ecn needs it");
         }
         number
     };

@@ -30,7 +30,7 @@ impl Converted {
     /// TOML.
     pub fn to_toml(&self) -> String {
         let mut out = format!(
-            "# Made from {} by `switchctl config convert`.\n",
+            "# Generated from {} by `switchctl config convert`.\n",
             plain(&self.file)
         );
         out += "# Add [[route]], or forwarding.learning in a network without loops: without either no frame is forwarded.\n\n";
@@ -41,7 +41,7 @@ impl Converted {
             &mut out,
             "chunk",
             &text(&format_size(self.chunk)),
-            "so that a frame takes few of them",
+            "so that a frame needs few chunks",
         );
         let common = self.common_watchdog();
         if let Some(config) = &common {

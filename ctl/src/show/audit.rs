@@ -8,7 +8,7 @@ use weir_output::{reasons, table, Output};
 
 /// The books of a switch do not balance.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} of the sums above do not hold: frames or packet memory are unaccounted for, which is a defect of the switch")]
+#[error("{0} of the sums above differ: frames or packet memory are unaccounted for. This is a defect of the switch")]
 pub struct Unbalanced(usize);
 
 /// Shows where every frame is.

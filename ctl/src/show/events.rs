@@ -22,7 +22,10 @@ pub fn events(target: &Target, output: &Output, after: u64, follow: bool) -> Res
     }
     loop {
         if page.missed > 0 {
-            eprintln!("switchctl: {} older events are gone", page.missed);
+            eprintln!(
+                "switchctl: {} older events are no longer available",
+                page.missed
+            );
         }
         for event in &page.events {
             if output.is_json() {

@@ -26,7 +26,7 @@ pub fn flows(
 
 fn text(answer: &Flows) -> String {
     if answer.flows.is_empty() {
-        return "no recent flow\n".to_owned();
+        return "no recent flows\n".to_owned();
     }
     let mut text = table(
         &[
@@ -57,11 +57,11 @@ fn text(answer: &Flows) -> String {
         }),
     );
     if answer.left_out > 0 {
-        text += &format!("{} more flows are left out\n", answer.left_out);
+        text += &format!("{} more flows are not shown\n", answer.left_out);
     }
     if answer.evictions_total > 0 {
         text += &format!(
-            "{} flows were forgotten for want of room\n",
+            "{} flows were evicted: the table was full; raise flows.capacity\n",
             answer.evictions_total
         );
     }

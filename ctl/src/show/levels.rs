@@ -84,7 +84,7 @@ fn destinations(destinations: &[LevelDestination], left_out: u64) -> String {
         }),
     );
     if left_out > 0 {
-        text += &format!("{left_out} destinations that came later are left out\n");
+        text += &format!("{left_out} later destinations are not shown\n");
     }
     text
 }

@@ -14,7 +14,7 @@ pub fn neighbors(target: &Target, output: &Output) -> Result<()> {
 
 fn view(neighbors: &[Neighbor]) -> String {
     if neighbors.is_empty() {
-        return "no neighbour is heard\n".to_owned();
+        return "no LLDP neighbours\n".to_owned();
     }
     table(
         &[

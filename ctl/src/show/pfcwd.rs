@@ -85,7 +85,7 @@ fn keep<T>(
         .iter()
         .find(|name| !all.iter().any(|entry| port_of(entry) == *name))
     {
-        let what = format!("there is no port `{name}` with a lossless class");
+        let what = format!("no port `{name}` has a lossless class");
         return Err(TargetError::BadAnswer { what });
     }
     all.retain(|entry| names.contains(port_of(entry)));
@@ -114,7 +114,7 @@ fn config(ports: &[PfcwdPort]) -> String {
 
 fn stats(queues: &[PfcwdQueue]) -> String {
     if queues.is_empty() {
-        return "no queue has seen a storm (--empty shows all)\n".to_owned();
+        return "no queue has had a storm (--empty shows all)\n".to_owned();
     }
     table(
         &["queue", "status", ">storm detected/restored", ">tx ok/drop"],

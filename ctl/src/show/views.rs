@@ -79,7 +79,7 @@ fn port_count(status: &Status) -> String {
     match status.ports_without_device.as_slice() {
         [] => status.port_count.to_string(),
         gone => format!(
-            "{}; the devices of {} are gone, and take a restart when they are back",
+            "{}; the devices of {} are gone: restart the switch when they are back",
             status.port_count,
             gone.join(", ")
         ),
@@ -136,7 +136,7 @@ pub fn ports(ports: &[Port]) -> String {
 
 pub fn queues(queues: &[Queue]) -> String {
     if queues.is_empty() {
-        return "no queue has seen a frame yet; --all shows them all\n".to_owned();
+        return "no queue has had a frame yet; --all shows all queues\n".to_owned();
     }
     table(
         &[
@@ -145,9 +145,9 @@ pub fn queues(queues: &[Queue]) -> String {
             "class",
             "mode",
             ">ingress",
-            ">most",
+            ">peak",
             ">egress",
-            ">most",
+            ">peak",
             ">frames waiting",
             ">frames in",
             ">frames out",
@@ -173,7 +173,7 @@ pub fn queues(queues: &[Queue]) -> String {
 /// Counters by place, with their meaning.
 pub fn counters(all: &[Counters]) -> String {
     if all.is_empty() {
-        return "nothing has been counted\n".to_owned();
+        return "all counters are zero\n".to_owned();
     }
     let rows = all.iter().flat_map(|place| {
         place.counters.iter().map(|(name, count)| {
@@ -261,7 +261,7 @@ pub fn pfc(queues: &[Pfc]) -> String {
 
 pub fn deadlocks(deadlocks: &Deadlocks) -> String {
     if deadlocks.current.is_empty() && deadlocks.past.is_empty() {
-        return "nothing was ever suspected of a deadlock\n".to_owned();
+        return "no deadlock has been suspected\n".to_owned();
     }
     let rows = deadlocks
         .current

@@ -16,9 +16,9 @@ pub const HELP: &str = "\
 Tab, Shift-Tab, → ←   another view (or its number, 1 to 5)
 ↓ ↑ j k, PgDn PgUp    another row
 s, S                  sort by the next or the previous column
-r                     the other way round
-0                     in the daemon's own order again
-p, Space              hold still; again: go on
+r                     reverse the order
+0                     back to the daemon's own order
+p, Space              freeze; again: resume
 ?                     this help
 q, Esc, Ctrl-C        leave";
 
@@ -173,7 +173,7 @@ impl App {
         frame.render_widget(Paragraph::new(self.head()), head);
         frame.render_widget(Paragraph::new(self.tabs()), tabs);
         self.body(frame, body);
-        let keys = "Tab view  ↑↓ row  s sort  r reverse  p hold  ? help  q quit";
+        let keys = "Tab view  ↑↓ row  s sort  r reverse  p freeze  ? help  q quit";
         frame.render_widget(Paragraph::new(keys).style(self.dim()), foot);
         if self.help {
             self.draw_help(frame);
@@ -194,12 +194,12 @@ impl App {
         let suspected = self.now.deadlocks.current.len();
         let second = match (&self.trouble, self.held, suspected) {
             (Some(trouble), _, _) => {
-                Span::styled(format!("OLD FIGURES: {trouble}"), self.style(Weight::Bad))
+                Span::styled(format!("STALE FIGURES: {trouble}"), self.style(Weight::Bad))
             }
-            (None, true, _) => Span::styled("held; p goes on", self.style(Weight::Warn)),
-            (None, false, 0) => Span::raw("nothing is suspected"),
-            (None, false, count) => Span::styled(
-                format!("{count} SUSPECTED of a deadlock: {}", self.suspects()),
+            (None, true, _) => Span::styled("frozen; p resumes", self.style(Weight::Warn)),
+            (None, false, 0) => Span::raw("no deadlock suspected"),
+            (None, false, _) => Span::styled(
+                format!("deadlock SUSPECTED: {}", self.suspects()),
                 self.style(Weight::Bad),
             ),
         };

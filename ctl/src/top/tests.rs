@@ -39,11 +39,11 @@ fn buffers_are_drawn_against_their_thresholds() {
         frame(&mut app(), 80, 7),
         "\
 s1  running, up 0 h 01 min 01 s  policy breaker  82 frames inside  3 dropped
-1 SUSPECTED of a deadlock: s2 priority 3
+deadlock SUSPECTED: s2 priority 3
  1 Buffers   2 Ports   3 Levels   4 Deadlocks   5 Events
-  port prio xoff │ headroom      bytes     xoff we hold held by note        for
-› s2      3 ··········│······      0 B 60.0 KiB –       leaf2   SUSPECTED 1.5 s
-  s4      3 ██████████│▓▓▓··· 90.0 KiB 60.0 KiB s4      –       –         1.5 s
+  port prio xoff │ headroom      bytes     xoff pauses paused by note        for
+› s2      3 ··········│······      0 B 60.0 KiB –      leaf2     SUSPECTED 1.5 s
+  s4      3 ██████████│▓▓▓··· 90.0 KiB 60.0 KiB s4     –         –         1.5 s
 "
     );
 }
@@ -81,9 +81,9 @@ fn keys_turn_sort_hold_and_leave() {
     app.act(Action::Move(7));
     assert!(frame(&mut app, 100, 7).contains("› s4"));
     app.act(Action::Hold);
-    assert!(app.is_held() && frame(&mut app, 100, 7).contains("held; p goes on"));
+    assert!(app.is_held() && frame(&mut app, 100, 7).contains("frozen; p resumes"));
     app.act(Action::Help);
-    assert!(frame(&mut app, 80, 24).contains("hold still; again: go on"));
+    assert!(frame(&mut app, 80, 24).contains("freeze; again: resume"));
     assert!(!app.act(Action::Quit));
 }
 
@@ -91,7 +91,7 @@ fn keys_turn_sort_hold_and_leave() {
 fn a_daemon_that_is_gone_is_said_to_be() {
     let mut app = app();
     app.learn(Err("no daemon answers".to_owned()));
-    assert!(frame(&mut app, 100, 7).contains("OLD FIGURES: no daemon answers"));
+    assert!(frame(&mut app, 100, 7).contains("STALE FIGURES: no daemon answers"));
     app.learn(Ok(overview(4)));
     assert!(!frame(&mut app, 100, 7).contains("OLD"));
 }

@@ -64,12 +64,12 @@ fn buffers(now: &Overview) -> Grid {
         "xoff │ headroom",
         ">bytes",
         ">xoff",
-        "we hold",
-        "held by",
+        "pauses",
+        "paused by",
         "note",
         ">for",
     ];
-    let mut grid = Grid::new(&headings, "no class pauses its neighbours by thresholds");
+    let mut grid = Grid::new(&headings, "no class uses PFC thresholds");
     grid.rows.extend(now.pfc.iter().map(|queue| {
         let neighbour = now.neighbors.get(&queue.port).unwrap_or(&queue.port);
         let flag = |on: bool| text(if on { neighbour } else { NONE }).marked(Weight::Warn, on);
@@ -239,7 +239,7 @@ fn deadlocks(now: &Overview) -> Grid {
         ">to release",
         ">moved",
     ];
-    let mut grid = Grid::new(&headings, "nothing was ever suspected of a deadlock");
+    let mut grid = Grid::new(&headings, "no deadlock has been suspected");
     let all = now.deadlocks.current.iter().chain(&now.deadlocks.past);
     grid.rows.extend(all.map(|one: &Deadlock| {
         let whole = |count: u64| number(count as f64, count.to_string());
@@ -269,7 +269,7 @@ fn deadlocks(now: &Overview) -> Grid {
 
 fn events(now: &Overview) -> Grid {
     let headings = [">number", "time, UTC", "event", "port", ">prio", "details"];
-    let mut grid = Grid::new(&headings, "nothing has happened yet");
+    let mut grid = Grid::new(&headings, "no events yet");
     grid.rows.extend(now.events.iter().map(|event: &Event| {
         let details: Vec<String> = event
             .details

@@ -88,8 +88,8 @@ fn refuse_held(pins: &Path, ports: &[String]) -> Result<()> {
     }
     if !held.is_empty() {
         bail!(
-            "links are in use, nothing was detached:{held}\n\
-             Stop the daemon and it detaches them itself, or take them from it with --force."
+            "links are in use; nothing was detached:{held}\n\
+             Stop the daemon, which detaches them itself, or use --force."
         );
     }
     Ok(())
@@ -133,16 +133,16 @@ fn describe(done: &[Detached]) -> String {
             (None, _) => "no link was pinned".to_owned(),
             (Some(id), true) => format!("detached (link {id})"),
             (Some(id), false) => {
-                format!("STILL ATTACHED: link {id} is pinned elsewhere or held by a process out of sight")
+                format!("STILL ATTACHED: link {id} is pinned elsewhere or held by a process that is not visible here")
             }
         };
         let _ = write!(out, "{}: {what}, ", entry.port);
         let _ = match entry.left.as_slice() {
             [] => writeln!(out, "pins and directory removed"),
-            left => writeln!(out, "pins removed, left alone: {}", left.join(", ")),
+            left => writeln!(out, "pins removed; other files remain: {}", left.join(", ")),
         };
         for process in &entry.taken_from {
-            let _ = writeln!(out, "{}: {process} gets no more frames", entry.port);
+            let _ = writeln!(out, "{}: {process} no longer receives frames", entry.port);
         }
     }
     out

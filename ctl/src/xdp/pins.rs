@@ -73,7 +73,7 @@ pub fn names(pins: &Path) -> Result<Vec<String>> {
     };
     if statfs(pins).with_context(named)?.filesystem_type() != BPF_FS_MAGIC {
         bail!(
-            "{}: no BPF file system is mounted here; nothing can be pinned",
+            "{}: not on a BPF file system, so it has no pins; check --run-dir and --bpf-dir",
             pins.display()
         );
     }
@@ -148,7 +148,7 @@ fn read_link(directory: &Path, port: &mut PinnedPort) -> Result<()> {
     port.program = link.program();
     port.held_by = link.holders();
     let device = link.ifindex.filter(|index| *index > 0).map(device::find);
-    if let Some(device) = device.transpose().context("asking for the device")? {
+    if let Some(device) = device.transpose().context("querying the device")? {
         let device = device.unwrap_or_default();
         port.mode = device.mode_of(link.program_id);
         // The same index in our namespace can be another device: ours runs the program.
@@ -167,7 +167,7 @@ fn read_fallback(directory: &Path) -> Result<&'static str> {
         abi::WEIR_FALLBACK_PASS => Ok("pass"),
         abi::WEIR_FALLBACK_DROP => Ok("drop"),
         other => bail!(
-            "{}: unknown fallback {other}: of another version?",
+            "{}: unknown fallback {other}; was it pinned by another version?",
             path.display()
         ),
     }

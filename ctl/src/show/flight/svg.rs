@@ -226,14 +226,14 @@ impl<'a> Picture<'a> {
         let height = self.y;
         let lasted = match deadlock.lasted_seconds {
             Some(lasted) => format!("lasted {}", seconds(lasted)),
-            None => "lasts still".to_owned(),
+            None => "ongoing".to_owned(),
         };
         let title = escaped(&format!(
             "Suspicion {} of {}: port {}, priority {}",
             deadlock.id, record.switch, deadlock.port, deadlock.priority
         ));
         let facts = escaped(&format!(
-            "{}; {}; releases: {}, flows moved: {}; {} left under releases, {} forced; began {}",
+            "{}; {}; releases: {}, flows moved: {}; {} sent during releases, {} forced; began {}",
             deadlock.reason,
             lasted,
             deadlock.releases,

@@ -26,7 +26,7 @@ fn summary(view: &View<'_>) -> String {
         (
             "why",
             format!(
-                "{}; {} had waited for {} and none had left",
+                "{}; {} had waited for {} and nothing was sent",
                 reason(&deadlock.reason),
                 bytes(deadlock.queued_bytes),
                 seconds(deadlock.idle_seconds)
@@ -36,7 +36,7 @@ fn summary(view: &View<'_>) -> String {
             "lasted",
             match deadlock.lasted_seconds {
                 Some(lasted) => seconds(lasted),
-                None => "until now: it is SUSPECTED STILL".to_owned(),
+                None => "ongoing: STILL SUSPECTED".to_owned(),
             },
         ),
         ("CLCM", clcm(view)),
@@ -49,10 +49,10 @@ fn summary(view: &View<'_>) -> String {
 
 fn reason(name: &str) -> String {
     let meaning = match name {
-        "paused" => "the neighbour holds us",
-        "release_rule" => "a release lets only another port's frames out",
-        "no_eligible_level" => "the neighbour's Feedback lets no Level out that waits",
-        "transmitter_stuck" => "the device takes nothing",
+        "paused" => "the neighbour pauses us",
+        "release_rule" => "a release admits only another port's frames",
+        "no_eligible_level" => "the neighbour's Feedback holds back every waiting Level",
+        "transmitter_stuck" => "the device accepts no frames",
         _ => return name.to_owned(),
     };
     format!("{name}: {meaning}")
@@ -86,11 +86,11 @@ fn releases(view: &View<'_>) -> String {
         parts.push(format!("{} ordered", deadlock.releases));
     }
     if let Some(first) = deadlock.first_release_seconds {
-        parts.push(format!("the first after {}", seconds(first)));
+        parts.push(format!("first after {}", seconds(first)));
     }
     if deadlock.released_bytes > 0 {
         parts.push(format!(
-            "{} left under them",
+            "{} sent during them",
             bytes(deadlock.released_bytes)
         ));
     }
@@ -139,20 +139,20 @@ fn moved(event: &Event) -> String {
 fn recorded(view: &View<'_>) -> String {
     let record = view.record;
     let mut text = format!(
-        "{} before to {} after its beginning: {} samples, {} events",
+        "from {} before to {} after it began: {} samples, {} events",
         seconds(-view.span.0),
         seconds(view.span.1),
         record.samples.len(),
         record.events.len()
     );
     if record.samples_left_out > 0 {
-        text += &format!("; {} samples in between left out", record.samples_left_out);
+        text += &format!("; {} samples in between omitted", record.samples_left_out);
     }
     if record.events_left_out > 0 {
-        text += &format!("; {} events in between left out", record.events_left_out);
+        text += &format!("; {} events in between omitted", record.events_left_out);
     }
     if !record.complete {
-        text += "; it goes on";
+        text += "; ongoing";
     }
     text
 }
@@ -175,8 +175,8 @@ fn curves(view: &View<'_>) -> String {
             let points = series.points.iter().map(|(at, s)| (*at, s.ingress_bytes));
             let xoff = series.points.last().map_or(0, |(_, s)| s.xoff_bytes);
             let note = match xoff {
-                0 => format!("most {}", bytes(most)),
-                _ => format!("most {}, xoff {}", bytes(most), bytes(xoff)),
+                0 => format!("peak {}", bytes(most)),
+                _ => format!("peak {}, xoff {}", bytes(most), bytes(xoff)),
             };
             rows.push((
                 format!("ingress {}", series.port),
@@ -189,7 +189,7 @@ fn curves(view: &View<'_>) -> String {
         let most = series.most(|state| state.egress_bytes);
         if series.port == suspected && most > 0 {
             let points = series.points.iter().map(|(at, s)| (*at, s.egress_bytes));
-            let note = format!("most {}", bytes(most));
+            let note = format!("peak {}", bytes(most));
             rows.push((
                 format!("backlog {}", series.port),
                 line.curve(points, most),
@@ -228,7 +228,7 @@ fn bars(line: &TimeLine, series: &Series<'_>, is_suspected: bool) -> Vec<(String
             rows.push((
                 name,
                 line.bars(spans, mark),
-                format!("{} in all", seconds(total)),
+                format!("{} in total", seconds(total)),
             ));
         }
     };
