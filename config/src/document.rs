@@ -140,7 +140,7 @@ pub(crate) fn apply(root: &mut Item, change: &Override) -> Result<(), Problem> {
                 let names: Vec<String> = elements.iter().filter_map(name_of).collect();
                 let Some(index) = place(elements, key) else {
                     return Err(refuse(format!(
-                        "there is no `{key}`; there are: {}",
+                        "no `{key}`; there are: {}",
                         names.join(", ")
                     )));
                 };
@@ -161,7 +161,7 @@ fn remove(root: &mut Item, change: &Override) -> Result<(), Problem> {
     let missing = |key: &str| Problem {
         line: None,
         key: change.to_string(),
-        message: format!("there is no `{key}` to take out"),
+        message: format!("no `{key}` to remove"),
     };
     let Some((last, way)) = change.path.split_last() else {
         return Ok(());

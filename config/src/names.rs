@@ -13,7 +13,7 @@ pub(crate) fn check_name(table: &Table<'_>, key: &str, name: &str) {
     let fits = (1..=NAME_LENGTH_MAX).contains(&name.len());
     if !fits || name.starts_with('.') || !name.bytes().all(legal) {
         let message = format!(
-            "{name:?} becomes part of paths and labels: 1 to {NAME_LENGTH_MAX} of A-Z, a-z, 0-9, `.`, `_` and `-`, the first not a dot"
+            "invalid name {name:?}: use 1 to {NAME_LENGTH_MAX} of A-Z, a-z, 0-9, `.`, `_` and `-`, and do not begin with a dot"
         );
         table.complain(key, message);
     }
@@ -26,7 +26,7 @@ pub(crate) fn check_device(table: &Table<'_>, key: &str, device: &str) -> bool {
     let is_device = fits && device != "." && device != ".." && device.chars().all(legal);
     if !is_device {
         let message = format!(
-            "{device:?} is no name of a device: 1 to {DEVICE_LENGTH_MAX} bytes, without spaces, `/` and `:`"
+            "invalid device name {device:?}: use 1 to {DEVICE_LENGTH_MAX} bytes, without spaces, `/` and `:`"
         );
         table.complain(key, message);
     }

@@ -115,7 +115,7 @@ impl<'a> Table<'a> {
             problems.add(
                 line,
                 path,
-                format!("a table is needed here, not {}", item.value.kind()),
+                format!("expected a table, found {}", item.value.kind()),
             );
             return None;
         };
@@ -254,7 +254,7 @@ impl<'a> Table<'a> {
                 .map(|(key, item)| (key.as_str(), item))
                 .collect(),
             Some(other) => {
-                self.complain(key, format!("a table is needed here, not {}", other.kind()));
+                self.complain(key, format!("expected a table, found {}", other.kind()));
                 Vec::new()
             }
             None => Vec::new(),
@@ -269,7 +269,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// "unknown key; did you mean …? legal here: …"
+/// "unknown key; did you mean …? (valid: …)"
 pub(crate) fn unknown(what: &str, word: &str, legal: &[&str]) -> String {
     let nearest = legal
         .iter()
@@ -284,7 +284,7 @@ pub(crate) fn unknown(what: &str, word: &str, legal: &[&str]) -> String {
     } else {
         format!("unknown {what} `{word}`")
     };
-    format!("{subject}{hint} (legal here: {})", legal.join(", "))
+    format!("{subject}{hint} (valid: {})", legal.join(", "))
 }
 
 pub(crate) fn line_of(item: &Item) -> Option<usize> {
@@ -316,10 +316,7 @@ impl FromItem for String {
     fn from_item(item: &Item) -> Result<Self, String> {
         match &item.value {
             Value::Text(text) => Ok(text.clone()),
-            other => Err(format!(
-                "text in quotes is needed here, not {}",
-                other.kind()
-            )),
+            other => Err(format!("expected text in quotes, found {}", other.kind())),
         }
     }
 }
@@ -329,10 +326,7 @@ impl FromItem for bool {
     fn from_item(item: &Item) -> Result<Self, String> {
         match &item.value {
             Value::Boolean(flag) => Ok(*flag),
-            other => Err(format!(
-                "true or false is needed here, not {}",
-                other.kind()
-            )),
+            other => Err(format!("expected true or false, found {}", other.kind())),
         }
     }
 }
@@ -342,12 +336,9 @@ impl FromItem for u64 {
     fn from_item(item: &Item) -> Result<Self, String> {
         match &item.value {
             Value::Integer(number) => {
-                u64::try_from(*number).map_err(|_| format!("{number} is below zero"))
+                u64::try_from(*number).map_err(|_| format!("{number} is negative"))
             }
-            other => Err(format!(
-                "a whole number is needed here, not {}",
-                other.kind()
-            )),
+            other => Err(format!("expected a whole number, found {}", other.kind())),
         }
     }
 }
@@ -360,7 +351,7 @@ impl FromItem for Fraction {
             Value::Float(text) | Value::Text(text) => text.clone(),
             other => {
                 return Err(format!(
-                    "a number such as 0.25 is needed here, not {}",
+                    "expected a number such as 0.25, found {}",
                     other.kind()
                 ))
             }
@@ -374,10 +365,7 @@ impl<T: FromItem> FromItem for Vec<T> {
     fn from_item(item: &Item) -> Result<Self, String> {
         match &item.value {
             Value::Array(elements) => elements.iter().map(T::from_item).collect(),
-            other => Err(format!(
-                "an array [ … ] is needed here, not {}",
-                other.kind()
-            )),
+            other => Err(format!("expected an array [ … ], found {}", other.kind())),
         }
     }
 }
@@ -394,7 +382,7 @@ macro_rules! with_unit {
                         $example
                     )),
                     other => Err(format!(
-                        "text such as \"{}\" is needed here, not {}",
+                        "expected text such as \"{}\", found {}",
                         $example,
                         other.kind()
                     )),
@@ -424,7 +412,7 @@ impl Names {
             let place = line.map_or(String::new(), |line| format!(" in line {line}"));
             table.complain(
                 key,
-                format!("`{name}` is taken already{place}; names must differ"),
+                format!("`{name}` is already used{place}; names must be unique"),
             );
             return;
         }

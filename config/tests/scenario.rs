@@ -118,14 +118,15 @@ fn a_switch_without_levels_speaks_plain_pfc() {
 #[test]
 fn a_switch_without_levels_is_refused_where_that_means_nothing() {
     let error = load("ring4.toml", &["switch.s3.levels=false"]).unwrap_err();
-    let message = "switch.s3.levels: no class has mode = \"level\": every switch speaks plain PFC without this";
+    let message = "switch.s3.levels: no class has mode = \"level\", so every switch uses plain PFC: remove this";
     assert!(error.contains(message), "{error}");
     let error = load(
         "one-switch.toml",
         &["class.lossless.mode=level", "switch.s1.levels=false"],
     )
     .unwrap_err();
-    let message = "switch.s1.levels: no switch is left that knows Levels: write mode = \"pfc\" in the class instead";
+    let message =
+        "switch.s1.levels: no switch with Levels remains: set mode = \"pfc\" in the class instead";
     assert!(error.contains(message), "{error}");
     assert!(load("ring4.toml", &["switch.s3.levels=true"]).is_ok());
 }
@@ -177,9 +178,9 @@ fn the_command_line_takes_out_what_the_file_says() {
         3
     );
     for (change, complaint) in [
-        ("flow.z=", "flow.z=: there is no `z` to take out"),
-        ("seeds=", "there is no `seeds` to take out"),
-        ("name.x=", "there is no `x` to take out"),
+        ("flow.z=", "flow.z=: no `z` to remove"),
+        ("seeds=", "no `seeds` to remove"),
+        ("name.x=", "no `x` to remove"),
         ("duration=", "duration: missing"),
     ] {
         let refused = load("ring4.toml", &[change]).unwrap_err();
@@ -196,7 +197,7 @@ fn an_override_that_fits_nowhere_is_refused() {
         ),
         (
             "class.lossles.xoff=1KiB",
-            "there is no `lossles`; there are: lossless",
+            "no `lossles`; there are: lossless",
         ),
         ("duration.x=1s", "`x` cannot be set inside text"),
         ("deadlock.policy=on", "deadlock.policy: unknown value `on`"),
@@ -230,7 +231,7 @@ fn refusals_name_the_place_and_the_remedy() {
         (
             "via = [\"s1\", \"s2\", \"s3\"]",
             "via = [\"s1\", \"s3\"]",
-            "there is no link from `s1` to `s3`",
+            "no working link from `s1` to `s3`",
         ),
         (
             "via = [\"s1\", \"s2\", \"s3\"]",
@@ -255,7 +256,7 @@ fn refusals_name_the_place_and_the_remedy() {
         (
             "mode = \"explicit\"",
             "mode = \"emcp\"",
-            "legal here: shortest, ecmp, up-down, explicit",
+            "valid: shortest, ecmp, up-down, explicit",
         ),
         ("duration = \"8s\"", "duration = 8", "8 has no unit"),
     ] {

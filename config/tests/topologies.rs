@@ -316,7 +316,7 @@ fn numbers_out_of_range_are_refused() {
     for (kind, said) in [
         (
             TopologyKind::Ring { switches: 2 },
-            "switches: 2 is too few; 3 at least",
+            "switches: 2 is too few; the minimum is 3",
         ),
         (TopologyKind::FatTree { k: 5 }, "k: 5 is odd"),
         (TopologyKind::FatTree { k: 0 }, "k: 0 is too few"),
@@ -336,14 +336,14 @@ fn numbers_out_of_range_are_refused() {
                 switches: 3,
                 degree: 3,
             },
-            "switches: 3 is too few; 4 at least",
+            "switches: 3 is too few; the minimum is 4",
         ),
         (
             TopologyKind::LeafSpine {
                 leaves: 300,
                 spines: 2,
             },
-            "`spine1` would have 300 ports; a switch has 256 at most",
+            "`spine1` would have 300 ports; the maximum is 256",
         ),
         (
             TopologyKind::LeafSpine {
@@ -370,7 +370,7 @@ fn numbers_out_of_range_are_refused() {
                 failed: 1,
                 ..config(line)
             },
-            "when 0 links fail, not with 1",
+            "at most 0 failed links, not 1",
         ),
         (
             TopologyConfig {
@@ -420,10 +420,10 @@ fn what_is_written_out_comes_beside_it() {
     let addresses: BTreeSet<_> = network.hosts.iter().map(|host| host.address).collect();
     assert_eq!(addresses.len(), 4);
     for (rest, said) in [
-        ("[[switch]]\nname = \"s2\"\n", "`s2` is taken already"),
+        ("[[switch]]\nname = \"s2\"\n", "`s2` is already used"),
         (
             "[[host]]\nname = \"h1\"\nswitch = \"s1\"\n",
-            "`h1` is taken already",
+            "`h1` is already used",
         ),
         ("[[link]]\nends = [\"s2\", \"s1\"]\n", "taken already"),
     ] {

@@ -175,7 +175,7 @@ fn wrong_traffic_is_refused() {
         (
             "permutation",
             "flows = 3",
-            "flows: has no meaning for this kind, which has size, on, off",
+            "flows: does not apply to this kind; keys of this kind: size, on, off",
         ),
         ("incast", "to = \"h9\"", "unknown host `h9`"),
         (
@@ -192,7 +192,7 @@ fn wrong_traffic_is_refused() {
         (
             "poisson",
             "load = 0.5\nsizes = [[\"1kB\", 0.5], [\"2kB\", 0.4]]",
-            "make 0.9; they must make 1",
+            "add up to 0.9; they must add up to 1",
         ),
         (
             "poisson",
@@ -208,7 +208,7 @@ fn wrong_traffic_is_refused() {
         (
             "all-to-all",
             "transport = \"cubic\"",
-            "legal here: open, dcqcn, tahoe, reno, vegas",
+            "valid: open, dcqcn, tahoe, reno, vegas",
         ),
         ("all-to-all", "start = \"11ms\"", "start < stop"),
     ] {
@@ -221,7 +221,7 @@ fn wrong_traffic_is_refused() {
     );
     let fast = "[link-defaults]\nrate = \"800Gbit\"\n";
     let many = of("poisson", "load = 1\nsizes = [[\"1B\", 1]]");
-    refused(&format!("{fast}{many}"), "1000000 at most");
+    refused(&format!("{fast}{many}"), "the maximum is 1000000");
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn faults_are_read() {
         ("kind = \"control-delay\"", "by: missing"),
         (
             "kind = \"host-storm\"\nswitch = \"s1\"",
-            "switch: has no meaning for this kind, which has host",
+            "switch: does not apply to this kind; keys of this kind: host",
         ),
         (
             "kind = \"host-storm\"\nhost = \"h1\"\nat = \"10ms\"",
@@ -326,7 +326,7 @@ fn faults_are_read() {
         ),
         (
             "kind = \"round-trip\"\nround-trip = \"1us\"\nat = \"1ms\"",
-            "at: has no meaning",
+            "at: does not apply",
         ),
     ] {
         refused(&format!("{FLOW}[[fault]]\n{fault}\n"), said);
@@ -351,7 +351,7 @@ fn baselines_break_the_loop_when_they_have_the_priorities() {
     assert_eq!(loops("", &[]), Ok(1));
     let pools = "[baseline]\nkind = \"buffer-pools\"\n";
     let error = loops(pools, &[]).unwrap_err();
-    let said = "class `lossless` has 2 priorities; its frames take up to 3 one after the other";
+    let said = "class `lossless` has 2 priorities; its frames need up to 3, one after another";
     assert!(error.contains(said), "{error}");
     let three = "class.lossless.priorities=[3, 4, 5]";
     assert_eq!(loops(pools, &[three]), Ok(0));
@@ -372,7 +372,7 @@ fn baselines_break_the_loop_when_they_have_the_priorities() {
         ),
         (
             "[baseline]\nkind = \"buffer-pools\"\nchange-at = [[\"s1\", \"s2\"]]\n",
-            "has no meaning for this kind",
+            "does not apply for this kind",
         ),
     ] {
         refused(&format!("{FLOW}{table}"), said);

@@ -230,7 +230,7 @@ fn deadlock(root: &Table<'_>) -> DeadlockConfig {
 pub(crate) fn deadlock_table(table: &Table<'_>) -> DeadlockConfig {
     let config = DeadlockConfig::read(table);
     if config.traffic_release_max < config.traffic_release {
-        table.complain("traffic-release-max", "is below traffic-release");
+        table.complain("traffic-release-max", "must not be below traffic-release");
     }
     config
 }
@@ -256,7 +256,7 @@ pub(crate) fn fit_release_buffer(
             .complain(
                 "release-buffer",
                 format!(
-                    "{} is more than the headroom of class `{class}`, {headroom}, which is all that a release can lend: write {headroom} at most, or enlarge headroom",
+                    "{} is more than the headroom of class `{class}`, {headroom}, the most that a release can lend: write at most {headroom}, or raise headroom",
                     deadlock.release_buffer
                 ),
             ),
@@ -293,7 +293,7 @@ fn check_core(config: &DaemonConfig, problems: &Problems) {
             None,
             "",
             format!(
-                "buffers need {} UMEM frames, which is too many",
+                "buffers need {} UMEM frames, which is too many: lower thresholds, or use fewer ports",
                 config.umem_frames()
             ),
         );

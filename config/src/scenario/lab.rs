@@ -23,14 +23,14 @@ impl Scenario {
             }
         };
         flows(
-            "`transport`: hosts of the lab send \"open\" alone",
+            "`transport`: hosts of the lab support only \"open\"",
             &|flow| flow.transport != Transport::Open,
         );
-        flows("`size`: hosts of the lab know no bursts", &|flow| {
+        flows("`size`: hosts of the lab do not send bursts", &|flow| {
             matches!(flow.pattern, Pattern::Burst { .. })
         });
         flows(
-            "`on` and `off`: hosts of the lab send all the time",
+            "`on` and `off`: hosts of the lab send continuously",
             &|flow| matches!(flow.pattern, Pattern::OnOff { .. }),
         );
         flows(
@@ -41,23 +41,21 @@ impl Scenario {
         kinds.sort_unstable();
         kinds.dedup();
         gaps.extend(
-            kinds
-                .into_iter()
-                .map(|kind| format!("[[fault]] `kind` = \"{kind}\": the lab makes no faults")),
+            kinds.into_iter().map(|kind| {
+                format!("[[fault]] `kind` = \"{kind}\": the lab does not inject faults")
+            }),
         );
         if self.baseline != Baseline::None {
             gaps.push(format!(
-                "[baseline] `kind` = \"{}\": the lab's switches have no such thing",
+                "[baseline] `kind` = \"{}\": the lab's switches do not have it",
                 self.baseline.kind()
             ));
         }
         if self.links.iter().any(|link| !link.properties.known) {
-            gaps.push("[[link]] `known`: the lab's switches learn what the other one is".into());
+            gaps.push("[[link]] `known`: the lab's switches learn it by LLDP".into());
         }
         if !self.control.latency.is_zero() {
-            gaps.push(
-                "[control] `latency`: the lab's control plane takes the time it takes".into(),
-            );
+            gaps.push("[control] `latency`: the lab's control plane runs in real time".into());
         }
         gaps
     }

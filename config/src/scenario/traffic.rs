@@ -91,7 +91,7 @@ impl Traffic {
         if host_count < 2 {
             return Err(TrafficError {
                 key: "kind",
-                message: "traffic needs two hosts at least".into(),
+                message: "traffic needs at least two hosts".into(),
             });
         }
         let mut random = Random::new(seed, STREAM + index as u64);
@@ -242,7 +242,7 @@ fn mean_gap_nanos(
 fn too_many() -> TrafficError {
     TrafficError {
         key: "kind",
-        message: format!("makes too many flows; a scenario has {FLOW_COUNT_MAX} at most"),
+        message: format!("generates too many flows; the maximum is {FLOW_COUNT_MAX}"),
     }
 }
 

@@ -83,7 +83,7 @@ fn budgets_that_break_the_inequalities_are_refused_with_the_numbers() {
         ),
         (
             "budgets = [\"1MiB\", \"2KiB\"]\nmax-hops = 1",
-            "s1.toml:12: class.lossless.max-hops: follows from budgets; write one or the other",
+            "s1.toml:12: class.lossless.max-hops: follows from budgets; set only one of the two",
         ),
     ] {
         let complaint = refused(keys, to);
@@ -91,29 +91,29 @@ fn budgets_that_break_the_inequalities_are_refused_with_the_numbers() {
     }
     let complaint = refused("mode = \"level\"", "mode = \"pfc\"");
     assert!(
-        complaint.contains("s1.toml:11: class.lossless.max-hops: has no meaning in this mode, which has xoff, xon, headroom"),
+        complaint.contains("s1.toml:11: class.lossless.max-hops: does not apply to this mode; keys of this mode: xoff, xon, headroom"),
         "{complaint}"
     );
     for (from, to, said) in [
         (
             "neighbour = \"regular\"",
             "feedback = \"grants\"",
-            "port.1.feedback: `grants` needs a neighbour that is set so too: write neighbour = \"enhanced\"",
+            "port.1.feedback: `grants` must be set at both ends: set neighbour = \"enhanced\" too",
         ),
         (
             "neighbour = \"regular\"",
             "police = \"drop\"",
-            "port.1.police: has no meaning on a fabric port",
+            "port.1.police: does not apply to a fabric port",
         ),
         (
             "police = \"mark\"",
             "feedback = \"pause\"",
-            "port.2.feedback: has no meaning on an edge port",
+            "port.2.feedback: does not apply to an edge port",
         ),
         (
             "min-level = 1",
             "min-level = 29",
-            "class.lossless.min-level: with it D is 32; max-hops and min-level together are 31 at most",
+            "class.lossless.min-level: makes D 32; max-hops and min-level together must be at most 31",
         ),
         (
             "age-limit = \"500ms\"",
@@ -148,7 +148,7 @@ fn budgets_that_break_the_inequalities_are_refused_with_the_numbers() {
         (
             "ecn-pmax = \"2.5%\"",
             "ecn-pmax = 0.025",
-            "s1.toml:17: class.lossless.ecn-pmax: text such as \"1%\" is needed here",
+            "s1.toml:17: class.lossless.ecn-pmax: expected text such as \"1%\"",
         ),
     ] {
         let complaint = refused(from, to);
@@ -156,7 +156,7 @@ fn budgets_that_break_the_inequalities_are_refused_with_the_numbers() {
     }
     let complaint = refused("\"enhanced\"", "\"enhancd\"");
     assert!(
-        complaint.contains("s1.toml:28: port.0.neighbour: unknown value `enhancd`; did you mean `enhanced`? (legal here: auto, enhanced, regular)"),
+        complaint.contains("s1.toml:28: port.0.neighbour: unknown value `enhancd`; did you mean `enhanced`? (valid: auto, enhanced, regular)"),
         "{complaint}"
     );
 }

@@ -164,8 +164,8 @@ fn a_release_buffer_is_part_of_the_headroom() {
     let told = complaint(detect, &with("release-buffer = \"65KiB\""));
     assert_eq!(
         told,
-        "s1.toml:36: deadlock.release-buffer: 66560 B is more than the headroom of class `lossless`, 65536 B, which is \
-         all that a release can lend: write 65536 B at most, or enlarge headroom"
+        "s1.toml:36: deadlock.release-buffer: 66560 B is more than the headroom of class `lossless`, 65536 B, the \
+         most that a release can lend: write at most 65536 B, or raise headroom"
     );
     let accepted = |from: &str, to: &str| parse(&GOOD.replacen(from, to, 1)).unwrap().deadlock;
     let all = accepted(detect, &with("release-buffer = \"64KiB\""));
@@ -208,7 +208,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "xoff = \"60KiB\"",
             "xof = \"60KiB\"",
-            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (legal here: name, priority, priorities, mode, xoff, xon, headroom, buffer, max-hops, budgets, min-level, ignore-feedback, age-limit, ecn-kmin, ecn-kmax, ecn-pmax, ecn-mark-at, weight)",
+            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (valid: name, priority, priorities, mode, xoff, xon, headroom, buffer, max-hops, budgets, min-level, ignore-feedback, age-limit, ecn-kmin, ecn-kmax, ecn-pmax, ecn-mark-at, weight)",
         ),
         (
             "rate = \"10Gbit\"",
@@ -223,12 +223,12 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "mode = \"pfc\"",
             "mode = \"levels\"",
-            "s1.toml:7: class.lossless.mode: unknown value `levels`; did you mean `level`? (legal here: lossy, pfc, level)",
+            "s1.toml:7: class.lossless.mode: unknown value `levels`; did you mean `level`? (valid: lossy, pfc, level)",
         ),
         (
             "policy = \"breaker\"",
             "policy = \"braker\"",
-            "s1.toml:34: deadlock.policy: unknown value `braker`; did you mean `breaker`? (legal here: off, breaker, loop-breaker, auto, watchdog, lifetime)",
+            "s1.toml:34: deadlock.policy: unknown value `braker`; did you mean `breaker`? (valid: off, breaker, loop-breaker, auto, watchdog, lifetime)",
         ),
         (
             "priority = 1",
@@ -238,7 +238,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "priority = 1",
             "priority = 8",
-            "s1.toml:14: class.bulk.priority: priority 8 does not exist; there are 0 to 7",
+            "s1.toml:14: class.bulk.priority: priority 8 does not exist; valid are 0 to 7",
         ),
         (
             "xon = \"52KiB\"",
@@ -253,12 +253,12 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "ports = [\"h1\", \"veth0\"]",
             "ports = [\"h2\"]",
-            "s1.toml:40: route.0.ports: unknown port `h2` (legal here: veth0, h1)",
+            "s1.toml:40: route.0.ports: unknown port `h2` (valid: veth0, h1)",
         ),
         (
             "ports = [\"h1\", \"veth0\"]",
             "ports = [\"h1\", \"veth0\", \"h1\"]",
-            "s1.toml:40: route.0.ports: port `h1` is there twice",
+            "s1.toml:40: route.0.ports: port `h1` is listed twice",
         ),
         (
             "buckets = 96",
@@ -283,7 +283,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "name = \"h1\"",
             "name = \"veth0\"",
-            "s1.toml:25: port.veth0.name: `veth0` is taken already in line 20; names must differ",
+            "s1.toml:25: port.veth0.name: `veth0` is already used in line 20; names must be unique",
         ),
         (
             "02:00:00:00:00:01",
@@ -293,7 +293,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "dscp-map = { 46 = 5 }",
             "dscp-map = { 64 = 5 }",
-            "s1.toml:30: port.h1.dscp-map.64: `64` is no DSCP; there are 0 to 63",
+            "s1.toml:30: port.h1.dscp-map.64: `64` is not a DSCP; valid are 0 to 63",
         ),
         (
             "interval = \"5s\"",
@@ -303,7 +303,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "buffer = \"128KiB\"",
             "xoff = \"128KiB\"",
-            "s1.toml:16: class.bulk.xoff: has no meaning in this mode, which has buffer",
+            "s1.toml:16: class.bulk.xoff: does not apply to this mode; keys of this mode: buffer",
         ),
     ] {
         let complaint = complaint(from, to);

@@ -75,11 +75,11 @@ fn refusals_of_routes_name_the_remedy() {
     for (routes, said) in [
         (
             "to = \"h1\"\nat = \"s0\"\nports = [\"s3\"]",
-            "there is no link from `s0` to `s3` that works",
+            "no working link from `s0` to `s3`",
         ),
         (
             "to = \"h1\"\nat = \"s0\"\nports = [\"s1\", \"s1\"]",
-            "`s1` is there twice",
+            "`s1` is listed twice",
         ),
         ("to = \"h1\"\nat = \"s0\"\nports = []", "at least one switch"),
         ("to = \"h1\"\nat = \"s0\"", "ports: missing"),
@@ -132,7 +132,7 @@ fn a_wrong_statement_about_credit_loops_is_refused() {
     let complaint = Scenario::load(&ring, &overrides).unwrap_err().to_string();
     assert!(
         complaint.contains(
-            "expect.off.credit-loop: the routes of the flows close the credit loop s1 → s2 → s3 → s4 → s1 in priority 3"
+            "expect.off.credit-loop: the routes of the flows form the credit loop s1 → s2 → s3 → s4 → s1 in priority 3"
         ),
         "{complaint}"
     );

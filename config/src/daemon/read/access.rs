@@ -24,7 +24,7 @@ pub(super) fn api(root: &Table<'_>, run_dir: &Path) -> (PathBuf, ApiConfig) {
     let group = |key| {
         let name: Option<String> = table.get(key);
         if name.as_deref() == Some("") {
-            table.complain(key, "names no group");
+            table.complain(key, "must not be empty");
         }
         name
     };
@@ -47,11 +47,11 @@ pub(super) fn metrics(root: &Table<'_>) -> (Option<SocketAddr>, MetricsConfig) {
         (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key }),
         (None, None) => None,
         (Some(_), None) => {
-            table.complain("tls-certificate", "is of no use without tls-key");
+            table.complain("tls-certificate", "has no effect without tls-key; set both");
             None
         }
         (None, Some(_)) => {
-            table.complain("tls-key", "is of no use without tls-certificate");
+            table.complain("tls-key", "has no effect without tls-certificate; set both");
             None
         }
     };
@@ -64,8 +64,8 @@ pub(super) fn metrics(root: &Table<'_>) -> (Option<SocketAddr>, MetricsConfig) {
     if address.is_some_and(is_remote) && !protected && !config.unprotected {
         table.complain(
             "listen",
-            "other hosts reach this address: set tls-certificate, tls-key and token-file, or say \
-             `unprotected = true` where the network is to be trusted",
+            "other hosts can reach this address: set tls-certificate, tls-key and token-file, or \
+             `unprotected = true` if the network is trusted",
         );
     }
     (address, config)
@@ -81,7 +81,7 @@ pub(super) fn page(root: &Table<'_>) -> PageConfig {
         if !is_host_name(name) {
             table.complain(
                 "names",
-                format!("`{name}` is no host name; write it without scheme and port"),
+                format!("`{name}` is not a host name; write it without scheme and port"),
             );
         }
     }
@@ -93,8 +93,8 @@ pub(super) fn page(root: &Table<'_>) -> PageConfig {
     if config.listen.is_some_and(is_remote) && !config.unprotected {
         table.complain(
             "listen",
-            "other hosts reach this address, and the page asks nobody who they are: put a proxy that does in \
-             front of the loopback address, or say `unprotected = true` where the network is to be trusted",
+            "other hosts can reach this address, and the page has no authentication: put an authenticating \
+             proxy in front of the loopback address, or set `unprotected = true` if the network is trusted",
         );
     }
     config
@@ -135,7 +135,8 @@ fn listen(table: &Table<'_>, default: Option<SocketAddr>) -> Option<SocketAddr> 
         Some(text) => match text.parse() {
             Ok(address) => Some(address),
             Err(_) => {
-                let message = format!("`{text}` is no address; write \"ADDRESS:PORT\" or \"off\"");
+                let message =
+                    format!("`{text}` is not an address; write \"ADDRESS:PORT\" or \"off\"");
                 table.complain("listen", message);
                 None
             }

@@ -17,7 +17,7 @@ fn priority_of(number: u64) -> Result<Priority, String> {
     u8::try_from(number)
         .ok()
         .and_then(Priority::new)
-        .ok_or_else(|| format!("priority {number} does not exist; there are 0 to 7"))
+        .ok_or_else(|| format!("priority {number} does not exist; valid are 0 to 7"))
 }
 
 impl FromItem for Priority {
@@ -49,7 +49,7 @@ fn class(
     if name == DEFAULT_CLASS {
         table.complain(
             "name",
-            "`default` is the class of the priorities that no class names; choose another name",
+            "`default` is reserved for the priorities that no class has; choose another name",
         );
     }
     let priorities = priorities(table, &name, owners);
@@ -71,14 +71,14 @@ fn priorities(
 ) -> Option<Vec<Priority>> {
     let (key, priorities) = match (table.has("priority"), table.has("priorities")) {
         (true, true) => {
-            table.complain("priorities", "write priority or priorities, not both");
+            table.complain("priorities", "set priority or priorities, not both");
             return None;
         }
         (false, true) => ("priorities", table.get::<Vec<Priority>>("priorities")?),
         _ => ("priority", vec![table.require::<Priority>("priority")?]),
     };
     if priorities.is_empty() {
-        table.complain(key, "a class has at least one priority");
+        table.complain(key, "a class needs at least one priority");
         return None;
     }
     for priority in &priorities {
@@ -86,7 +86,7 @@ fn priorities(
         if let Some(other) = owner {
             table.complain(
                 key,
-                format!("priority {priority} belongs to class `{other}` already"),
+                format!("priority {priority} already belongs to class `{other}`"),
             );
         }
         *owner = Some(name.to_owned());
@@ -136,7 +136,7 @@ fn class_mode(table: &Table<'_>, sizing: &LevelSizing) -> Option<ClassMode> {
             table.complain(
                 key,
                 format!(
-                    "has no meaning in this mode, which has {}",
+                    "does not apply to this mode; keys of this mode: {}",
                     mode.keys().join(", ")
                 ),
             );
@@ -180,14 +180,14 @@ fn budgets(table: &Table<'_>, sizing: &LevelSizing, xoff: Bytes) -> Option<Budge
     if table.has("budgets") {
         for key in ["max-hops", "buffer"] {
             if table.has(key) {
-                table.complain(key, "follows from budgets; write one or the other");
+                table.complain(key, "follows from budgets; set only one of the two");
             }
         }
         let list = table.get::<Vec<Bytes>>("budgets")?;
         let budgets = Budgets::new(&list);
         if budgets.is_none() {
             let message = format!(
-                "{} budgets; there are as many as links between switches on the longest route, 1 to {LEVEL_MAX}",
+                "{} budgets; write one for each link between switches on the longest route, 1 to {LEVEL_MAX}",
                 list.len()
             );
             table.complain("budgets", message);
@@ -207,9 +207,7 @@ fn budgets(table: &Table<'_>, sizing: &LevelSizing, xoff: Bytes) -> Option<Budge
     if usize::from(depth) > LEVEL_MAX {
         table.complain(
             "min-level",
-            format!(
-                "with it D is {depth}; max-hops and min-level together are {LEVEL_MAX} at most"
-            ),
+            format!("makes D {depth}; max-hops and min-level together must be at most {LEVEL_MAX}"),
         );
         return None;
     }
@@ -219,7 +217,7 @@ fn budgets(table: &Table<'_>, sizing: &LevelSizing, xoff: Bytes) -> Option<Budge
         table.complain(
             "buffer",
             format!(
-                "{buffer} is less than {least}: {depth} budgets, each of at least one frame ({}) and {} for what arrives in the round trip time of the longest link. Enlarge it, or shorten round-trip",
+                "{buffer} is less than {least}: {depth} budgets, each of at least one frame ({}) and {} for what arrives in the round trip time of the longest link. Raise it, or lower round-trip",
                 sizing.gamma_max, sizing.reserve
             ),
         );
@@ -261,7 +259,7 @@ fn ecn(table: &Table<'_>) -> Option<RedConfig> {
     if pmax == PartsPerMillion::ZERO {
         table.complain(
             "ecn-pmax",
-            "must be above zero; for a single threshold write the same for ecn-kmin and ecn-kmax",
+            "must be above zero; for a single threshold set ecn-kmin and ecn-kmax to the same value",
         );
     }
     let (kmin, kmax) = (kmin?, kmax?);

@@ -30,7 +30,7 @@ fn check_chunk(table: &Table<'_>, config: &DataplaneConfig) {
     const MTU_MIN: Bytes = Bytes::new(68);
     let chunk = config.chunk.get();
     if chunk != 2048 && chunk != 4096 {
-        table.complain("chunk", "a UMEM chunk is \"2KiB\" or \"4KiB\"");
+        table.complain("chunk", "must be \"2KiB\" or \"4KiB\"");
         return;
     }
     if !(MTU_MIN..=DataplaneConfig::MTU_MAX).contains(&config.mtu) {
@@ -42,7 +42,7 @@ fn check_chunk(table: &Table<'_>, config: &DataplaneConfig) {
         table.complain(
             "cell",
             format!(
-                "frames of this `mtu` take several chunks, of {} each beside XDP's headroom: a cell can be no larger",
+                "frames of this `mtu` take several chunks, of {} each without XDP's headroom: a cell must not be larger",
                 config.frame_part()
             ),
         );

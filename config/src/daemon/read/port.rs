@@ -84,7 +84,7 @@ fn port(table: &Table<'_>, names: &Names, devices: &Names, watchdog: PfcwdConfig
     if police.is_some() && role == Some(PortRole::Fabric) {
         table.complain(
             "police",
-            "has no meaning on a fabric port; hosts are policed, at edge ports",
+            "does not apply to a fabric port; only hosts are policed, at edge ports",
         );
     }
     let (round_trip, round_trip_measured) = round_trip(table);
@@ -130,13 +130,13 @@ fn port_feedback(
     if role == Some(PortRole::Edge) {
         table.complain(
             "feedback",
-            "has no meaning on an edge port; hosts are told by plain PFC",
+            "does not apply to an edge port; hosts get plain PFC",
         );
     }
     if feedback == FeedbackCoding::Grants && neighbour != Neighbour::Enhanced {
         table.complain(
             "feedback",
-            "`grants` needs a neighbour that is set so too: write neighbour = \"enhanced\"",
+            "`grants` must be set at both ends: set neighbour = \"enhanced\" too",
         );
     }
     Some(feedback)
@@ -172,7 +172,7 @@ fn pcp_map(table: &Table<'_>) -> [Priority; 8] {
     };
     map.try_into().unwrap_or_else(|map: Vec<Priority>| {
         let message = format!(
-            "eight priorities are needed, one for each PCP, not {}",
+            "expected eight priorities, one for each PCP, found {}",
             map.len()
         );
         table.complain("pcp-map", message);
@@ -193,7 +193,7 @@ fn dscp_map(table: &Table<'_>) -> [Priority; 64] {
         let place = key.parse::<usize>().ok().and_then(|dscp| map.get_mut(dscp));
         match (place, Priority::from_item(item)) {
             (Some(place), Ok(priority)) => *place = priority,
-            (None, _) => complain(format!("`{key}` is no DSCP; there are 0 to 63")),
+            (None, _) => complain(format!("`{key}` is not a DSCP; valid are 0 to 63")),
             (_, Err(message)) => complain(message),
         }
     }

@@ -69,7 +69,7 @@ pub(super) fn flows(root: &Table<'_>, policy: Policy) -> FlowMonitorConfig {
         table.complain(
             "capacity",
             format!(
-                "deadlock policy {} moves the flows that the monitor knows: write 1 or more",
+                "deadlock policy {} moves flows that the monitor has recorded: set 1 or more",
                 policy.name()
             ),
         );
@@ -83,7 +83,7 @@ fn members(table: &Table<'_>, names: &[String], ports: &[Port]) -> Vec<PortId> {
         let index = ports.iter().position(|port| port.name == *name);
         match index.and_then(PortId::from_index) {
             Some(port) if members.contains(&port) => {
-                table.complain("ports", format!("port `{name}` is there twice"));
+                table.complain("ports", format!("port `{name}` is listed twice"));
             }
             Some(port) => members.push(port),
             None => {
@@ -93,7 +93,7 @@ fn members(table: &Table<'_>, names: &[String], ports: &[Port]) -> Vec<PortId> {
         }
     }
     if names.is_empty() {
-        table.complain("ports", "a route leads to at least one port");
+        table.complain("ports", "a route needs at least one port");
     }
     members
 }

@@ -159,7 +159,7 @@ impl TopologyKind {
             true => Ok(()),
             false => Err(GenerateError::new(
                 key,
-                format!("{value} is too few; {least} at least"),
+                format!("{value} is too few; the minimum is {least}"),
             )),
         };
         match self {
@@ -194,7 +194,10 @@ impl TopologyKind {
                 least("k", k, 2)?;
                 match k % 2 {
                     0 => Ok(()),
-                    _ => Err(GenerateError::new("k", format!("{k} is odd; k is even"))),
+                    _ => Err(GenerateError::new(
+                        "k",
+                        format!("{k} is odd; k must be even"),
+                    )),
                 }
             }
             Self::RandomRegular { switches, degree } => {
@@ -348,7 +351,7 @@ fn check_ports(plan: &Plan) -> Result<(), GenerateError> {
     Err(GenerateError::new(
         "kind",
         format!(
-            "switch `{}` would have {} ports; a switch has {PORT_COUNT_MAX} at most",
+            "switch `{}` would have {} ports; the maximum is {PORT_COUNT_MAX}",
             plan.switches[switch], ports[switch]
         ),
     ))

@@ -18,9 +18,7 @@ pub(super) fn miswire(
         let Some((first, second)) = mistake(plan, &mut pairs, &untouched, &mut random) else {
             return Err(GenerateError::new(
                 "miswired",
-                format!(
-                    "there is place for {done} wiring mistakes with this seed, not for {count}"
-                ),
+                format!("this seed allows {done} wiring mistakes, not {count}"),
             ));
         };
         untouched.retain(|link| *link != first && *link != second);
@@ -77,7 +75,7 @@ pub(super) fn fail(plan: &mut Plan, count: usize, mut random: Random) -> Result<
     Err(GenerateError::new(
         "failed",
         format!(
-            "the switches stay connected when {} links fail, not with {count}",
+            "the switches stay connected with at most {} failed links, not {count}",
             count - left
         ),
     ))

@@ -28,7 +28,7 @@ pub(super) fn baseline(root: &Table<'_>, switches: &[String], adjacency: &Adjace
     if !matches!(kind, Kind::VirtualChannels) && table.has("change-at") {
         table.complain(
             "change-at",
-            "has no meaning for this kind; only kind = \"virtual-channels\" changes at links",
+            "does not apply to this kind; only kind = \"virtual-channels\" changes at links",
         );
     }
     match kind {
@@ -58,12 +58,9 @@ fn change_at(table: &Table<'_>, switches: &[String], adjacency: &Adjacency) -> V
             continue;
         };
         if adjacency.port_to_switch(from, to).is_none() {
-            table.complain(
-                KEY,
-                format!("there is no link from `{a}` to `{b}` that works"),
-            );
+            table.complain(KEY, format!("no working link from `{a}` to `{b}`"));
         } else if links.contains(&[from, to]) {
-            table.complain(KEY, format!("`{a}` to `{b}` is there twice"));
+            table.complain(KEY, format!("`{a}` to `{b}` is listed twice"));
         } else {
             links.push([from, to]);
         }
@@ -100,7 +97,7 @@ pub(super) fn check_priorities(root: &Table<'_>, scenario: &Scenario, adjacency:
     for (class, needed) in scenario.classes.iter().zip(needed) {
         if class.priorities.len() < needed {
             let message = format!(
-                "class `{}` has {} priorities; its frames take up to {needed} one after the other",
+                "class `{}` has {} priorities; its frames need up to {needed}, one after another",
                 class.name,
                 class.priorities.len()
             );

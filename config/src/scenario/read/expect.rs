@@ -63,9 +63,9 @@ pub(super) fn check_credit_loop(root: &Table<'_>, scenario: &Scenario, case: &st
         return;
     };
     let message = match (expected, scenario.first_credit_loop()) {
-        (true, None) => "the routes of the flows close no credit loop".to_owned(),
+        (true, None) => "the routes of the flows form no credit loop".to_owned(),
         (false, Some(first)) => format!(
-            "the routes of the flows close the credit loop {} in priority {}",
+            "the routes of the flows form the credit loop {} in priority {}",
             scenario.credit_loop_text(&first),
             first.priority.get()
         ),

@@ -78,7 +78,7 @@ fn fault(table: &Table<'_>, places: &Places<'_>) -> Option<Fault> {
     for key in keys("fault").iter().filter(|key| **key != "kind") {
         if table.has(key) && !kind.keys().contains(key) {
             let message = format!(
-                "has no meaning for this kind, which has {}",
+                "does not apply to this kind; keys of this kind: {}",
                 kind.keys().join(", ")
             );
             table.complain(key, message);
@@ -157,14 +157,11 @@ fn route_change(table: &Table<'_>, places: &Places<'_>) -> Option<Fault> {
         working.any(|link| link.ends == [switch, member] || link.ends == [member, switch])
     };
     if members.is_empty() {
-        table.complain("ports", "name at least one switch next to it");
+        table.complain("ports", "give at least one adjacent switch");
     }
     if let Some(far) = members.iter().find(|member| !is_next(**member)) {
         let names = [switch, *far].map(|switch| &places.switches[switch]);
-        let message = format!(
-            "there is no link from `{}` to `{}` that works",
-            names[0], names[1]
-        );
+        let message = format!("no working link from `{}` to `{}`", names[0], names[1]);
         table.complain("ports", message);
     }
     let at = table.get_or("at", Duration::ZERO);
@@ -209,7 +206,7 @@ fn link(table: &Table<'_>, places: &Places<'_>) -> Option<usize> {
         .position(|link| !link.failed && (link.ends == [a, b] || link.ends == [b, a]));
     if found.is_none() {
         let message = format!(
-            "there is no link between `{}` and `{}` that works",
+            "no working link between `{}` and `{}`",
             places.switches[a], places.switches[b]
         );
         table.complain("link", message);
@@ -221,10 +218,7 @@ fn link(table: &Table<'_>, places: &Places<'_>) -> Option<usize> {
 fn time(table: &Table<'_>, kind: Kind, duration: Duration) -> Option<FaultTime> {
     let at = table.get_or("at", Duration::ZERO);
     if at >= duration {
-        table.complain(
-            "at",
-            "must be below duration: the fault would never be there",
-        );
+        table.complain("at", "must be below duration: the fault would never happen");
         return None;
     }
     // A restart may take no time; everything else has to last.
@@ -247,7 +241,7 @@ fn time(table: &Table<'_>, kind: Kind, duration: Duration) -> Option<FaultTime> 
         (None, Some(_)) => {
             table.complain(
                 "every",
-                "says how often; write `for` beside it: for how long each time",
+                "is the period; set `for` too: the length of each fault",
             );
             None
         }

@@ -72,7 +72,7 @@ fn answer_class(
         return class;
     }
     if !transport.is_answered() {
-        table.complain(KEY, "nothing is answered without a `transport`");
+        table.complain(KEY, "needs a `transport`: without one, hosts do not answer");
     }
     reference(table, KEY, "class", nodes.classes)
 }
@@ -138,7 +138,7 @@ pub(super) fn flows(root: &Table<'_>, nodes: &Nodes<'_>, names: &Names) -> Vec<F
             let from = reference(table, "from", "host", nodes.hosts);
             let to = reference(table, "to", "host", nodes.hosts);
             if from.is_some() && from == to {
-                table.complain("to", "a flow goes to another host");
+                table.complain("to", "must be another host than `from`");
             }
             let via = if table.has("via") {
                 Some(switch_list(table, "via", nodes.switches)?)

@@ -145,8 +145,9 @@ fn check_ports(root: &Table<'_>, switches: &[String], adjacency: &Adjacency) {
     for (index, name) in switches.iter().enumerate() {
         let count = adjacency.ports(index).len();
         if count > PORT_COUNT_MAX {
-            let message =
-                format!("has {count} ports with all its links and hosts; a switch has {PORT_COUNT_MAX} at most");
+            let message = format!(
+                "has {count} ports with all its links and hosts; the maximum is {PORT_COUNT_MAX}"
+            );
             root.problems().add(None, format!("switch.{name}"), message);
         }
     }

@@ -57,9 +57,9 @@ fn switches(root: &Table<'_>, nodes: &Names, plan: &Plan) -> (Vec<String>, Vec<b
 pub(super) fn check_levels(root: &Table<'_>, classes: &[Class], has_levels: &[bool]) {
     let is_level = |class: &Class| matches!(class.mode, ClassMode::Level { .. });
     let message = if !classes.iter().any(is_level) {
-        "no class has mode = \"level\": every switch speaks plain PFC without this"
+        "no class has mode = \"level\", so every switch uses plain PFC: remove this"
     } else if !has_levels.contains(&true) {
-        "no switch is left that knows Levels: write mode = \"pfc\" in the class instead"
+        "no switch with Levels remains: set mode = \"pfc\" in the class instead"
     } else {
         return;
     };
@@ -79,7 +79,7 @@ fn node_name(table: &Table<'_>, nodes: &Names) -> Option<String> {
         table.complain(
             "name",
             format!(
-                "`{name}` becomes part of a device's name: 1 to {LENGTH_MAX} of a-z, 0-9 and -"
+                "invalid name `{name}`, which is part of a device's name: use 1 to {LENGTH_MAX} of a-z, 0-9 and -"
             ),
         );
     }
@@ -154,7 +154,7 @@ fn links(
         let feedback = feedback_coding(&table).unwrap_or(defaults.feedback);
         let known = table.get_or("known", defaults.known);
         if !known && feedback == FeedbackCoding::Grants {
-            table.complain("known", "grants need switches that know each other");
+            table.complain("known", "grants need known = true");
         }
         links.push(Link {
             ends,

@@ -92,7 +92,7 @@ pub(super) fn check_ways(root: &Table<'_>, scenario: &Scenario, adjacency: &Adja
             let message = match walk.longest(from) {
                 Ok(_) => None,
                 Err(Stuck::End(at)) => Some(format!(
-                    "frames to `{to}` get no further than `{}`: write a [[route]] that leads them on, or a [[link]]",
+                    "frames to `{to}` get no further than `{}`: add a [[route]] or a [[link]]",
                     name(at)
                 )),
                 Err(Stuck::Circle(at)) => Some(format!(
@@ -124,7 +124,7 @@ fn check_via(table: &Table<'_>, scenario: &Scenario, walk: &Walk<'_>, flow: &Flo
         table.complain("via", message);
     } else if !walk.allows(via) {
         let message = format!(
-            "the routes to `{}` do not lead this way; a [[route]] can",
+            "the routes to `{}` do not take this path; add a [[route]]",
             to.name
         );
         table.complain("via", message);
@@ -158,7 +158,7 @@ fn mode(root: &Table<'_>, switches: &[String]) -> Mode {
             root: reference(&table, "root", "switch", switches).unwrap_or(root),
         },
         other => {
-            table.complain("root", "only ways of mode = \"up-down\" have a root");
+            table.complain("root", "only mode = \"up-down\" has a root");
             other
         }
     }
@@ -232,13 +232,13 @@ impl Written<'_> {
                 return;
             };
             if members.contains(&port) {
-                table.complain("ports", format!("`{name}` is there twice"));
+                table.complain("ports", format!("`{name}` is listed twice"));
                 return;
             }
             members.push(port);
         }
         if members.is_empty() {
-            table.complain("ports", "name at least one switch next to it");
+            table.complain("ports", "give at least one adjacent switch");
             return;
         }
         // As switches deal them: in the order of port numbers.
@@ -250,7 +250,7 @@ impl Written<'_> {
         let port = self.adjacency.port_to_switch(from, to);
         if port.is_none() {
             let message = format!(
-                "there is no link from `{}` to `{}` that works",
+                "no working link from `{}` to `{}`",
                 self.switches[from], self.switches[to]
             );
             table.complain(key, message);
@@ -262,7 +262,7 @@ impl Written<'_> {
         let known = self.groups.get(&(at, to));
         if known.is_some_and(|known| *known != members) {
             let message = format!(
-                "another route to `{}` leaves `{}` by another link; a switch forwards by destination alone",
+                "another route to `{}` leaves `{}` by another link; a switch forwards by destination only",
                 self.host_names[to], self.switches[at]
             );
             table.complain(key, message);

@@ -73,7 +73,7 @@ fn config(table: &Table<'_>) -> Option<TopologyConfig> {
     for key in keys("topology") {
         if table.has(key) && !COMMON.contains(key) && !kind.keys().contains(key) {
             let message = format!(
-                "has no meaning for this kind, which needs {}",
+                "does not apply to this kind; keys of this kind: {}",
                 kind.keys().join(", ")
             );
             table.complain(key, message);

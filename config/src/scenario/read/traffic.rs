@@ -30,7 +30,7 @@ pub(super) fn extend_flows(
                     table.complain(
                         "kind",
                         format!(
-                            "makes a flow `{}`, but a [[flow]] has that name: give that one another",
+                            "generates a flow `{}`, but a [[flow]] already has that name: rename it",
                             flow.name
                         ),
                     );
@@ -87,7 +87,7 @@ fn traffic(table: &Table<'_>, nodes: &Nodes<'_>) -> Option<Traffic> {
     for key in keys("traffic") {
         if table.has(key) && !COMMON.contains(key) && !kind.keys().contains(key) {
             let message = format!(
-                "has no meaning for this kind, which has {}",
+                "does not apply to this kind; keys of this kind: {}",
                 kind.keys().join(", ")
             );
             table.complain(key, message);
@@ -150,14 +150,14 @@ impl FromItem for Share {
                 [size, probability] => {
                     let size = Bytes::from_item(size)?;
                     if size == Bytes::ZERO {
-                        return Err("a size is above zero".into());
+                        return Err("a size must be above zero".into());
                     }
                     Ok(Self(size, Fraction::from_item(probability)?))
                 }
-                _ => Err(format!("{} is needed here", Self::EXAMPLE)),
+                _ => Err(format!("expected {}", Self::EXAMPLE)),
             },
             other => Err(format!(
-                "{} is needed here, not {}",
+                "expected {}, found {}",
                 Self::EXAMPLE,
                 other.kind()
             )),
@@ -174,7 +174,7 @@ fn sizes(table: &Table<'_>) -> Option<Vec<(Bytes, Fraction)>> {
         let sum = sum as f64 / f64::from(Fraction::ONE_IN_PARTS);
         table.complain(
             "sizes",
-            format!("the probabilities make {sum}; they must make 1"),
+            format!("the probabilities add up to {sum}; they must add up to 1"),
         );
         return None;
     }
