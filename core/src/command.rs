@@ -272,7 +272,7 @@ pub enum CommandError {
         holder: PortId,
     },
     /// Grants are given up, and taken up again, by ports that were configured for them; all others stay as they are.
-    #[error("port {0}: only where frames are granted by configuration can Feedback be told otherwise, and only as pfc")]
+    #[error("port {0}: the coding of Feedback can change only if it is configured as grants, and only to pfc")]
     FeedbackFixed(PortId),
     /// Only lossless classes have an ingress buffer that can be enlarged.
     #[error("priority {0} is not a lossless class")]
@@ -295,7 +295,7 @@ pub enum CommandError {
     #[error("the route to {0} needs at least one port")]
     NoMembers(MacAddress),
     /// Each member needs a bucket.
-    #[error("{buckets} buckets for {members} ports; legal are {members} to {max}", max = crate::config::BUCKETS_MAX)]
+    #[error("{buckets} buckets for {members} ports; valid are {members} to {max}", max = crate::config::BUCKETS_MAX)]
     BucketCount {
         /// Buckets asked for.
         buckets: u16,
@@ -303,10 +303,10 @@ pub enum CommandError {
         members: usize,
     },
     /// The configuration's room for destinations is used up.
-    #[error("there is room for {0} routes, and all of it is used")]
+    #[error("no room for another route: all {0} are in use")]
     RoutesFull(usize),
     /// The configuration's room for buckets is used up.
-    #[error("{wanted} buckets are wanted and {free} of {capacity} are free")]
+    #[error("{wanted} buckets requested, but only {free} of {capacity} are free")]
     BucketsFull {
         /// Buckets asked for.
         wanted: u16,
@@ -316,16 +316,16 @@ pub enum CommandError {
         capacity: usize,
     },
     /// The configuration's room for pins is used up.
-    #[error("there is room for {0} flow pins, and all of it is used")]
+    #[error("no room for another flow pin: all {0} are in use")]
     PinsFull(usize),
     /// No static entry for this destination.
-    #[error("there is no route to {0}")]
+    #[error("no route to {0}")]
     NoSuchRoute(MacAddress),
     /// A single port leaves no choice.
     #[error("the route to {0} has a single port: there is nothing to move or pin")]
     SingleMember(MacAddress),
     /// Frames may only go by ports of the group.
-    #[error("port {port} is no member of the group of {destination}")]
+    #[error("port {port} is not a member of the group of {destination}")]
     NotAMember {
         /// The group's destination.
         destination: MacAddress,
@@ -333,7 +333,7 @@ pub enum CommandError {
         port: PortId,
     },
     /// The group has fewer buckets.
-    #[error("the group of {destination} has buckets 0 to {last}, none is {bucket}", last = .buckets.saturating_sub(1))]
+    #[error("bucket {bucket} does not exist: the group of {destination} has buckets 0 to {last}", last = .buckets.saturating_sub(1))]
     NoSuchBucket {
         /// The group's destination.
         destination: MacAddress,
@@ -356,10 +356,12 @@ pub enum CommandError {
     )]
     ClassFixed(Priority),
     /// What [`SwitchConfig::validate`](crate::SwitchConfig::validate) refuses.
-    #[error("priority {0}: thresholds, weight or marking cannot work")]
+    #[error("priority {0}: invalid thresholds, weight or marking")]
     BadClass(Priority),
     /// Each admitted frame needs memory.
-    #[error("the thresholds need {needed} frames of packet memory, and there are {frame_count}")]
+    #[error(
+        "the thresholds need {needed} frames of packet memory, but there are only {frame_count}"
+    )]
     TooFewFrames {
         /// Frames that all ingress buffers together may hold.
         needed: usize,
@@ -367,7 +369,7 @@ pub enum CommandError {
         frame_count: usize,
     },
     /// A buffer holds more than its thresholds let in: a release, or a change of thresholds, is not over.
-    #[error("the ingress buffer of port {port} priority {priority} holds more than its thresholds let in; try again when it has drained")]
+    #[error("the ingress buffer of port {port} priority {priority} holds more than the new thresholds allow; try again when it has drained")]
     BufferDrains {
         /// The port.
         port: PortId,
@@ -375,7 +377,7 @@ pub enum CommandError {
         priority: Priority,
     },
     /// There is no way back from [`Command::Drain`].
-    #[error("the switch is ending")]
+    #[error("the switch is stopping")]
     Draining,
     /// A detection that takes no time.
     #[error("the detection time must be above zero")]

@@ -192,7 +192,7 @@ counters! {
                 tx_bytes ["tx"] "Bytes handed to this port's transmitter.";
             }
         PFC_FRAMES "weir_pfc_frames_total" ["port", "priority", "direction", "kind"] Always
-            "Pauses (xoff) and resumes (xon) of the priority sent (tx) and received (rx); refreshes and 802.3x pauses count."
+            "Pauses (xoff) and resumes (xon) of the priority sent (tx) and received (rx), including refreshes and 802.3x pauses."
             {
                 xoff_sent ["tx", "xoff"] "XOFF that we sent to the neighbour, refreshes included.";
                 xon_sent ["tx", "xon"] "XON that we sent to the neighbour.";
@@ -206,10 +206,10 @@ counters! {
             "Deadlock releases that started with the port as the loop's egress."
             { releases []; }
         FORCED_FRAMES "weir_forced_frames_total" ["port", "priority"] Lossless
-            "Frames that a traffic release of the Loop Breaker sent although the neighbour paused them."
+            "Frames sent by a traffic release of the Loop Breaker despite the neighbour's pause."
             { forced_frames []; }
         FORCED_BYTES "weir_forced_bytes_total" ["port", "priority"] Lossless
-            "Bytes of the frames that a traffic release of the Loop Breaker sent although the neighbour paused them."
+            "Bytes sent by a traffic release of the Loop Breaker despite the neighbour's pause."
             { forced_bytes []; }
         FLOWS_MOVED "weir_flows_moved_total" ["port", "priority"] Lossless
             "Flows that were moved from the port to another member of their destination's group."
@@ -224,7 +224,7 @@ counters! {
                 feedback_received ["rx"] "Transmit Feedback that the neighbour sent.";
             }
         FEEDBACK_EXPIRED "weir_level_feedback_expired_total" ["port", "priority"] Levels
-            "Times that the neighbour's Feedback was not refreshed and stopped to count."
+            "Times that the neighbour's Feedback expired because it was not refreshed."
             { feedback_expired []; }
         LIFTS "weir_level_lifts_total" ["port", "priority"] Levels
             "Destinations that a frame from the port lifted to a higher Level."
@@ -233,22 +233,22 @@ counters! {
             "Destinations that reached Level D away from their own switch: their routes are longer than D links."
             { routes_too_long []; }
         STORMS_DETECTED "weir_storms_detected_total" ["port", "priority"] Lossless
-            "PFC storms that were called at the egress."
+            "PFC storms detected at the egress."
             { storms_detected []; }
         STORMS_RESTORED "weir_storms_restored_total" ["port", "priority"] Lossless
-            "PFC storms at the egress that are over."
+            "PFC storms at the egress that have ended."
             { storms_restored []; }
         STORM_DROPPED_FRAMES "weir_storm_dropped_frames_total" ["port", "priority"] Lossless
-            "Copies of frames for the egress that were dropped because of a storm."
+            "Copies of frames for the egress dropped because of a storm."
             { storm_dropped []; }
         STORM_FORWARDED_FRAMES "weir_storm_forwarded_frames_total" ["port", "priority"] Lossless
-            "Frames that left by the egress while a storm's pause was ignored."
+            "Frames sent by the egress while a storm's pause was ignored."
             { storm_forwarded []; }
         LIFETIME_DROPPED_FRAMES "weir_lifetime_dropped_frames_total" ["port", "priority"] Lossless
-            "Copies of frames for the egress that were dropped by the head-of-queue lifetime limit."
+            "Copies of frames for the egress dropped by the head-of-queue lifetime limit."
             { lifetime_dropped []; }
         LIFETIME_STALLS "weir_lifetime_stalls_total" ["port", "priority"] Lossless
-            "Times that the egress began to drop everything (VLStalled)."
+            "Times that the egress started to drop everything (VLStalled)."
             { lifetime_stalls []; }
     }
 
@@ -274,13 +274,13 @@ counters! {
                 clcm_received ["rx"] "CLCM frames received on a fabric port and understood.";
             }
         ROUND_TRIPS "weir_level_round_trips_total" ["port"] Always
-            "Round trips of the link that were measured: echo messages that the neighbour has answered."
+            "Measured round trips of the link: echo messages that the neighbour answered."
             { echo_replies []; }
         ROUND_TRIPS_EXCEEDED "weir_level_round_trips_exceeded_total" ["port"] Always
-            "Round trips that took longer than the buffers of classes with Levels are made for."
+            "Round trips longer than the buffers of classes with Levels are sized for."
             { round_trips_exceeded []; }
         CONTROL_OVERFLOWS "weir_control_overflows_total" ["port"] Always
-            "Control frames that found the port's control queue full."
+            "Control frames dropped because the port's control queue was full."
             { control_overflow []; }
     }
 }

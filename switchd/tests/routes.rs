@@ -292,7 +292,7 @@ async fn what_the_dataplane_refuses_is_told_in_its_words() {
         (
             CommandError::NoSuchRoute(X),
             404,
-            "there is no route to 02:00:00:00:00:01",
+            "no route to 02:00:00:00:00:01",
         ),
         (
             CommandError::NoSuchBucket {
@@ -301,7 +301,7 @@ async fn what_the_dataplane_refuses_is_told_in_its_words() {
                 buckets: 1,
             },
             409,
-            "the group of 02:00:00:00:00:01 has buckets 0 to 0, none is 1",
+            "bucket 1 does not exist: the group of 02:00:00:00:00:01 has buckets 0 to 0",
         ),
     ] {
         daemon.refuse(error);
@@ -336,7 +336,13 @@ async fn what_is_no_request_never_reaches_the_dataplane() {
             400,
             "no such port: `p9`; ports: p0, p1, p2",
         ),
-        ("PUT", &x, r#"{"ports": ["p0", "p0"]}"#, 400, "twice"),
+        (
+            "PUT",
+            &x,
+            r#"{"ports": ["p0", "p0"]}"#,
+            400,
+            "duplicate port",
+        ),
         (
             "PUT",
             &x,
@@ -350,21 +356,21 @@ async fn what_is_no_request_never_reaches_the_dataplane() {
             &format!("{x}/buckets/-1"),
             r#"{"port": "p0"}"#,
             400,
-            "`-1` is no bucket",
+            "invalid bucket `-1`",
         ),
         (
             "PUT",
             &format!("{x}/pins/xyz"),
             r#"{"port": "p0"}"#,
             400,
-            "`xyz` invalid flow hash",
+            "invalid flow hash `xyz`",
         ),
         (
             "PUT",
             &format!("{x}/pins/+1"),
             r#"{"port": "p0"}"#,
             400,
-            "`+1` invalid flow hash",
+            "invalid flow hash `+1`",
         ),
         (
             "DELETE",

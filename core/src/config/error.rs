@@ -41,7 +41,7 @@ pub enum ConfigError {
         reserve: Bytes,
         needed: Bytes,
     },
-    #[error("priority {priority}: the minimum Level {level_min} must be below D = {depth}, which is the longest route and the minimum Level together")]
+    #[error("priority {priority}: the minimum Level {level_min} must be below D = {depth}, the longest route plus the minimum Level")]
     LevelMinTooHigh {
         priority: Priority,
         level_min: Level,
@@ -57,7 +57,7 @@ pub enum ConfigError {
     },
     #[error("priority {0}: pmax must be above zero")]
     ZeroPmax(Priority),
-    #[error("a Feedback must be refreshed after a time above zero")]
+    #[error("the Feedback refresh time must be above zero")]
     ZeroRefresh,
     #[error("priority {0}: weight must be at least 1")]
     ZeroWeight(Priority),
@@ -69,7 +69,7 @@ pub enum ConfigError {
         buffers: Bytes,
         needed: usize,
     },
-    #[error("route to {destination} names no port")]
+    #[error("route to {destination} has no port")]
     EmptyRoute { destination: MacAddress },
     #[error("route to {destination} names port {port}, but there are {port_count} ports")]
     RoutePort {
@@ -79,7 +79,7 @@ pub enum ConfigError {
     },
     #[error("route to {destination} names a port twice")]
     RepeatedPort { destination: MacAddress },
-    #[error("route to {destination} has {buckets} buckets for {members} ports; legal are {members} to {BUCKETS_MAX}")]
+    #[error("route to {destination} has {buckets} buckets for {members} ports; valid are {members} to {BUCKETS_MAX}")]
     BucketCount {
         destination: MacAddress,
         buckets: u16,

@@ -81,7 +81,7 @@ impl Eq for Clcm {}
 
 /// The message has [`HOPS_MAX`] hops already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the message holds {HOPS_MAX} hops already")]
+#[error("the message already has {HOPS_MAX} hops")]
 pub struct HopsFull;
 
 impl Clcm {

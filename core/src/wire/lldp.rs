@@ -180,13 +180,13 @@ pub enum LldpError {
     EtherType(u16),
     #[error("offset {offset}: the frame ends {missing} B before its last TLV does")]
     Truncated { offset: usize, missing: usize },
-    #[error("offset {offset}: a TLV of type {found} stands where the {expected} should")]
+    #[error("offset {offset}: found a TLV of type {found}, expected the {expected}")]
     Order {
         offset: usize,
         expected: Mandatory,
         found: u8,
     },
-    #[error("offset {offset}: the LLDPDU ends where the {expected} should stand")]
+    #[error("offset {offset}: the LLDPDU ends before the {expected}")]
     Missing { offset: usize, expected: Mandatory },
     #[error("offset {offset}: the {tlv} cannot have {length} B")]
     Length {

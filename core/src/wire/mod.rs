@@ -32,7 +32,7 @@ pub enum WireError {
     #[error("unknown version, subtype or kind")]
     UnknownVersion,
     /// A field with a value that has no meaning.
-    #[error("field {0} holds a value without a meaning")]
+    #[error("field {0} has an invalid value")]
     BadField(&'static str),
 }
 

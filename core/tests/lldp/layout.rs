@@ -143,19 +143,19 @@ fn a_refusal_says_what_is_wrong_and_where() {
         ),
         (
             frame(&[port.clone(), chassis.clone(), ttl.clone()]),
-            "offset 14: a TLV of type 2 stands where the Chassis ID TLV should",
+            "offset 14: found a TLV of type 2, expected the Chassis ID TLV",
         ),
         (
             frame(&[chassis.clone(), ttl.clone()]),
-            "offset 23: a TLV of type 3 stands where the Port ID TLV should",
+            "offset 23: found a TLV of type 3, expected the Port ID TLV",
         ),
         (
             frame(&[chassis.clone(), port.clone(), tlv(5, b"s1"), ttl.clone()]),
-            "offset 33: a TLV of type 5 stands where the Time To Live TLV should",
+            "offset 33: found a TLV of type 5, expected the Time To Live TLV",
         ),
         (
             frame(&[chassis.clone(), port.clone(), tlv(0, b""), ttl.clone()]),
-            "offset 33: the LLDPDU ends where the Time To Live TLV should stand",
+            "offset 33: the LLDPDU ends before the Time To Live TLV",
         ),
         (
             frame(&[tlv(1, &[7]), port.clone(), ttl.clone()]),

@@ -22,65 +22,65 @@ macro_rules! alerts {
 alerts! {
     WeirSwitchDown Critical if "weir:up:min" "< 1" for "1m"
         "{{ $labels.instance }} does not answer"
-        "Prometheus has not reached the daemon for a minute. It may have ended, and then forwards nothing.";
+        "Prometheus has not reached the daemon for a minute. If it has stopped, the switch forwards nothing.";
     WeirDataplaneSilent Critical if "weir:snapshot_age_seconds:max" "> 5" for "1m"
         "The dataplane of {{ $labels.instance }} does not answer"
-        "Its figures are {{ $value | humanizeDuration }} old. The thread hangs or gets no CPU: frames may stand still.";
+        "Its figures are {{ $value | humanizeDuration }} old. The thread hangs or gets no CPU: forwarding may have stopped.";
     WeirRestarted Warning if "weir:restarts:resets15m" "> 0" for "0m"
         "{{ $labels.instance }} has been restarted"
-        "The daemon began anew within the last quarter of an hour. What it held is lost unless it was asked to drain.";
+        "The daemon restarted within the last 15 minutes. Its buffered frames are lost unless it was restarted with `switchctl restart` or drained.";
     WeirLinkDown Warning if "weir:link_up:min" "< 1" for "1m"
         "Port {{ $labels.port }} of {{ $labels.instance }} is down"
         "The port's device has been down or without carrier for a minute.";
     WeirLosslessDrops Critical if "weir:drops_headroom:increase5m" "> 0" for "0m"
         "Lossless frames from port {{ $labels.port }} of {{ $labels.instance }} are lost"
-        "The headroom was used up: the neighbour does not obey pause in time, or the headroom is too small for the link.";
+        "The headroom was used up: the neighbour does not obey pauses in time, or the headroom is too small for the link.";
     WeirHeadroomNearlyUsed Warning if "weir:headroom_use:ratio" "> 0.8" for "0m"
         "{{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }} has used {{ $value | humanizePercentage }} of its headroom"
-        "The next burst may be lost. Nothing is yet.";
+        "No frame is lost yet, but the next burst may be.";
     WeirKernelLosses Warning if "weir:kernel_losses:increase5m" "> 0" for "0m"
         "The kernel loses frames at port {{ $labels.port }} of {{ $labels.instance }} ({{ $labels.kind }})"
-        "They are lost before or after the switch, lossless ones too. The dataplane gets too little CPU, or rings are too small.";
+        "Frames are lost before or after the switch, lossless ones too. The dataplane gets too little CPU, or rings are too small.";
     WeirPacketMemoryLow Warning if "weir:umem_free:ratio" "< 0.05" for "1m"
         "{{ $labels.instance }} has {{ $value | humanizePercentage }} of its packet memory left"
-        "With none left, nothing can be received, pause frames of neighbours included.";
+        "With none left, nothing can be received, not even the neighbours' pauses.";
     WeirDeadlockSuspected Critical if "weir:suspected:max" "> 0" for "30s"
-        "{{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }} stands still"
-        "The egress has been suspected of a deadlock for half a minute, and no release has ended that.";
+        "{{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }} is stalled"
+        "The egress has been suspected of a deadlock for 30 s, and no release has resolved it.";
     WeirDeadlocksRecur Warning if "weir:suspicions:increase10m" "> 10" for "0m"
-        "Deadlocks come back at {{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }}"
+        "Deadlocks recur at {{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }}"
         "{{ $value | humanize }} suspicions in ten minutes: each is resolved, but the routes form a loop and its load is too high.";
     WeirClcmUnanswered Warning if "weir:clcm_unanswered:increase10m" "> 0" for "0m"
-        "Suspicions of {{ $labels.instance }} are not answered"
-        "No loop runs there, or a switch on it does not speak CLCM or does not pass it on.";
+        "CLCM of {{ $labels.instance }} is not answered"
+        "There is no loop, or a switch on it does not support or forward CLCM.";
     WeirPfcStorm Critical if "weir:storm:max" "> 0" for "0m"
-        "A neighbour pauses {{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }} without end"
-        "The storm watchdog drops or forwards what is for it, so that the rest of the network goes on.";
+        "PFC storm at {{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }}"
+        "The neighbour pauses without end. The PFC storm watchdog takes its action (drop, forward or alert).";
     WeirLifetimeStalled Critical if "weir:lifetime_stalled:max" "> 0" for "0m"
         "{{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }} drops everything (VLStalled)"
         "Too many frames in a row exceeded the lifetime limit at the head of their queue.";
     WeirPausedForLong Warning if "weir:paused:ratio_rate5m" "> 0.9" for "5m"
         "{{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }} is paused {{ $value | humanizePercentage }} of the time"
-        "The neighbour takes hardly any traffic. Congestion spreads from it towards the senders.";
+        "The neighbour accepts hardly any traffic. Congestion spreads from it towards the senders.";
     WeirDataplaneBusy Warning if "weir:dataplane_busy:ratio_rate5m" "> 0.9" for "5m"
-        "The dataplane thread of {{ $labels.instance }} works {{ $value | humanizePercentage }} of the time"
-        "There is no reserve: it reacts to pauses later than the headroom is planned for.";
+        "The dataplane thread of {{ $labels.instance }} is busy {{ $value | humanizePercentage }} of the time"
+        "There is no reserve: it may react to pauses later than the headroom allows.";
     WeirDataplaneSlow Warning if "weir:dataplane_round_seconds:p99_rate5m" "> 0.01" for "5m"
         "One in a hundred rounds of the dataplane of {{ $labels.instance }} takes {{ $value | humanizeDuration }}"
         "A pause is obeyed only after a round. The thread shares its CPU, or the machine is overloaded.";
     WeirNeighbourMismatch Warning if "weir:lldp_mismatch:max" "> 0" for "2m"
         "Port {{ $labels.port }} of {{ $labels.instance }} and its neighbour differ ({{ $labels.what }})"
-        "PFC or Levels are configured otherwise at the other end: frames may be lost or loops may lock.";
+        "PFC or Levels are configured differently at the other end: frames may be lost, or loops may deadlock.";
     WeirControlLosses Warning if "weir:control_losses:increase5m" "> 0" for "0m"
         "{{ $labels.instance }} loses events or commands between its dataplane and its control plane"
-        "Suspicions may be noticed late, and releases come late.";
+        "Suspicions may be noticed late, and releases may come late.";
     WeirLevelFeedbackExpired Warning if "weir:level_feedback_expired:increase10m" "> 0" for "0m"
-        "Feedback was not refreshed at {{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }}"
-        "The neighbour has ended, the link loses frames, or the neighbour gets too little CPU.";
+        "Feedback expired at {{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }}"
+        "The neighbour has stopped, the link loses frames, or the neighbour gets too little CPU.";
     WeirLevelRoundTripExceeded Warning if "weir:level_round_trips_exceeded:increase10m" "> 0" for "0m"
-        "Round trips of port {{ $labels.port }} of {{ $labels.instance }} take longer than its buffers are made for"
-        "The budgets have too little room for what is under way: frames may be lost.";
+        "Round trips of port {{ $labels.port }} of {{ $labels.instance }} are longer than its buffers are sized for"
+        "The budgets have too little room for frames in flight: frames may be lost.";
     WeirLevelRouteTooLong Warning if "weir:level_routes_too_long:increase10m" "> 0" for "0m"
         "A route through {{ $labels.instance }} port {{ $labels.port }} is longer than D links"
-        "Beyond Level D there is no promise of freedom from deadlock.";
+        "Beyond Level D, freedom from deadlock is not guaranteed.";
 }

@@ -404,7 +404,7 @@ impl<D: RunningDataplane> XdpPrograms for SharedDataplane<D> {
             .as_ref()
         {
             Some(dataplane) => dataplane.classify(port, settings),
-            None => anyhow::bail!("the switch is ending"),
+            None => anyhow::bail!("the switch is stopping"),
         }
     }
 }

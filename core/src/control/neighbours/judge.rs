@@ -64,7 +64,7 @@ pub enum LevelMismatch {
         theirs: AnnouncedMode,
     },
     /// One side grants frames and the other side does not count them: neither does it then.
-    #[error("Feedback is configured as {} here and as {} at the neighbour; none is told as grants", .ours.name(), .theirs.name())]
+    #[error("Feedback is configured as {} here and as {} at the neighbour; grants are not used", .ours.name(), .theirs.name())]
     Coding {
         /// How it is configured here.
         ours: FeedbackCoding,

@@ -183,15 +183,15 @@ fn a_wrong_word_is_named_with_what_would_be_legal() {
         ("pfc)", "`)` (word 2)"),
         (
             "dropped because",
-            "legal: and, or, headroom_exceeded, buffer_full",
+            "expected: and, or, headroom_exceeded, buffer_full",
         ),
         (
             "host h1",
             "`h1` (word 2) is not valid here; expected: an IPv4 or IPv6 address",
         ),
-        ("ether proto x", "legal: an EtherType"),
-        ("net 10.0.0.0/33", "legal: a network"),
-        ("src 7", "legal: host A, net A/N"),
+        ("ether proto x", "expected: an EtherType"),
+        ("net 10.0.0.0/33", "expected: a network"),
+        ("src 7", "expected: host A, net A/N"),
         ("vlan 5000", "a VLAN ID from 0 to 4095"),
         ("ecn maybe", "not-ect, ect0, ect1, ce"),
     ] {
