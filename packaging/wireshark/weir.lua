@@ -49,7 +49,7 @@ local e = {
 local l = {
   version = ProtoField.uint8("weir.lldp.version", "Version"),
   flags = ProtoField.uint8("weir.lldp.flags", "Flags", base.HEX),
-  clcm = ProtoField.bool("weir.lldp.flags.clcm", "CLCM is spoken", 8, nil, 0x01),
+  clcm = ProtoField.bool("weir.lldp.flags.clcm", "CLCM supported", 8, nil, 0x01),
   mode = ProtoField.uint8("weir.lldp.mode", "Mode", base.DEC, MODES, 0xe0),
   depth = ProtoField.uint8("weir.lldp.max_hops", "D", base.DEC, nil, 0x1f),
 }
@@ -60,9 +60,9 @@ local function experts(prefix)
   return {
     truncated = ProtoExpert.new(prefix .. ".truncated", "Ends within the frame's fields",
       expert.group.MALFORMED, expert.severity.ERROR),
-    illegal = ProtoExpert.new(prefix .. ".illegal", "A field holds what it must not",
+    illegal = ProtoExpert.new(prefix .. ".illegal", "A field has an invalid value",
       expert.group.MALFORMED, expert.severity.ERROR),
-    version = ProtoExpert.new(prefix .. ".unknown_version", "Another version than 1",
+    version = ProtoExpert.new(prefix .. ".unknown_version", "Unknown version",
       expert.group.UNDECODED, expert.severity.WARN),
   }
 end
