@@ -9,20 +9,20 @@ use clap::Parser;
 use weir_explore::cases::{self, Case, Size, Verdict};
 use weir_explore::explore::{explore, Outcome};
 
-/// Go through every order of receiving, sending, delivering, losing and repeating control frames, and of time, in
-/// small networks of real switch cores.
+/// Explore every order of events in small networks of real switch cores: receiving, sending, delivering, time,
+/// and control frames that are lost or repeated.
 #[derive(Debug, Parser)]
 #[command(name = "weir-explore", max_term_width = 100)]
 struct Cli {
-    /// Explore these cases; all small ones when none is named.
+    /// Cases to explore. Default: all small ones.
     cases: Vec<String>,
-    /// Explore the large ones too. They take minutes and some gigabytes of memory.
+    /// Include the large cases, which take minutes and some gigabytes of memory.
     #[arg(long)]
     large: bool,
-    /// Print the shortest way to what is found.
+    /// Print the shortest sequence of events that leads to each finding.
     #[arg(long)]
     story: bool,
-    /// Name the cases and explore none.
+    /// List the cases only.
     #[arg(long)]
     list: bool,
     /// Stop a case after this many states.
@@ -58,7 +58,7 @@ fn main() -> Result<ExitCode> {
     if as_expected {
         Ok(ExitCode::SUCCESS)
     } else {
-        eprintln!("what was found is not what was expected");
+        eprintln!("the results differ from those expected");
         Ok(ExitCode::FAILURE)
     }
 }
@@ -70,7 +70,7 @@ fn choose(cli: &Cli) -> Result<Vec<Case>> {
         .iter()
         .find(|name| !all.iter().any(|case| case.name == **name))
     {
-        bail!("no case `{name}`; `weir-explore --list --large` names them");
+        bail!("no case `{name}`; list them with `weir-explore --list --large`");
     }
     let wanted = |case: &Case| {
         if cli.cases.is_empty() {

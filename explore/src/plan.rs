@@ -229,7 +229,7 @@ impl Plan {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// Protocol P needs one budget at least.
-    #[error("{0} budgets: there may be 1 to 31")]
+    #[error("{0} budgets; valid are 1 to 31")]
     Budgets(usize),
     /// The switch does not take its configuration.
     #[error(transparent)]
@@ -244,7 +244,7 @@ pub enum PlanError {
         node: usize,
     },
     /// Never: a state has an origin or is kept.
-    #[error("the state {0} of a switch cannot be made again")]
+    #[error("cannot restore the state {0} of a switch")]
     Lost(u32),
     /// A host that only sends was sent data.
     #[error("a frame left by a port of a host that only sends")]

@@ -35,7 +35,7 @@ pub fn render() -> Result<PathBuf> {
         Command::new("mdbook").arg("--version"),
         "cargo install mdbook --locked --version '^0.4'",
     ) {
-        bail!("mdbook is not in the search path. It takes some minutes to build:\n  {remedy}");
+        bail!("mdbook is not in PATH. Install it (takes some minutes):\n  {remedy}");
     }
     let directory = build::target_directory().join("book");
     let status = Command::new("mdbook")

@@ -24,7 +24,7 @@ pub fn run(prefix: Option<&str>) -> Result<()> {
         None => left_behind(),
     };
     if prefixes.is_empty() {
-        println!("nothing to remove: no killed lab left anything");
+        println!("nothing to remove");
     }
     for prefix in prefixes {
         let status = Command::new("sh")

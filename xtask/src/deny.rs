@@ -30,7 +30,7 @@ pub fn run(advisories: bool) -> Result<()> {
     }
     let status = command.status().context("starting cargo deny")?;
     if !status.success() {
-        bail!("cargo-deny has found something; deny.toml says what is allowed");
+        bail!("cargo-deny found problems; the rules are in deny.toml");
     }
     Ok(())
 }

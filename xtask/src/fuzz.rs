@@ -62,7 +62,7 @@ pub fn run(targets: &[String], bound: Bound, keep: bool, record: bool) -> Result
     require_tools()?;
     let all = all_targets()?;
     if let Some(unknown) = targets.iter().find(|target| !all.contains(target)) {
-        bail!("there is no target {unknown}; there are {}", all.join(", "));
+        bail!("no target `{unknown}`; targets: {}", all.join(", "));
     }
     let chosen = if targets.is_empty() { &all } else { targets };
     let commit = commit()?;
@@ -93,7 +93,7 @@ pub fn run(targets: &[String], bound: Bound, keep: bool, record: bool) -> Result
         .collect();
     if !found.is_empty() {
         bail!(
-            "{} found something; its input is in fuzz/artifacts, and `cargo +nightly fuzz run TARGET FILE` replays it",
+            "{} found a defect; replay the input in fuzz/artifacts with `cargo +nightly fuzz run TARGET FILE`",
             found.join(", ")
         );
     }
@@ -128,10 +128,7 @@ fn require_tools() -> Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    bail!(
-        "fuzzing needs more than building does:\n  {}",
-        missing.join("\n  ")
-    )
+    bail!("fuzzing needs these too:\n  {}", missing.join("\n  "))
 }
 
 fn all_targets() -> Result<Vec<String>> {

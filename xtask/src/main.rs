@@ -23,7 +23,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 
-/// What can be done with this repository in one command.
+/// Build, test and demonstrate Weir.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
 struct Cli {
@@ -33,53 +33,55 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check that everything is there that building and testing need, and install what is missing.
+    /// Check for everything that building and testing need, and install what is missing.
     Setup(SetupArguments),
-    /// Show a credit loop deadlock, the Deadlock Breaker that resolves it, and Levels that prevent it.
+    /// Show a deadlock in a ring, the Deadlock Breaker that resolves it, and Levels that prevent it.
     #[command(after_help = DEMO_HELP)]
     Demo(DemoArguments),
     /// Run one scenario file in network namespaces with real frames.
     #[command(after_help = LAB_HELP)]
     Lab(LabArguments),
-    /// Run every test, those in network namespaces included.
+    /// Run all tests, including those in network namespaces.
     #[command(after_help = TEST_HELP)]
     Test(TestArguments),
-    /// Measure what a frame costs in classes of mode pfc and level, how fast the simulator is, or switches wire to wire.
+    /// Measure the cost of a frame, the speed of the simulator, or switches wire to wire.
     #[command(after_help = BENCH_HELP)]
     Bench(BenchArguments),
     /// Run the simulator: `cargo xtask sim run scenarios/ring4.toml`, `cargo xtask sim help`.
     Sim(SimArguments),
-    /// Go through every order of events in small networks of real switches: `cargo xtask explore --story pfc-ring`.
+    /// Explore every order of events in small networks of real switch cores: `cargo xtask explore --story pfc-ring`.
     Explore(ExploreArguments),
-    /// Run what takes too long for the tests: Theorem 1 on ten thousand random networks, with and without faults; or real
-    /// switches under faults for hours.
+    /// Run long tests: Theorem 1 on ten thousand random networks, with and without faults; or real switches under faults
+    /// for hours.
     #[command(after_help = SOAK_HELP)]
     Soak(SoakArguments),
     /// Fuzz parsers, files and the whole switch with cargo-fuzz.
     #[command(after_help = FUZZ_HELP)]
     Fuzz(FuzzArguments),
-    /// Hold the licences and sources of all dependencies against deny.toml, with cargo-deny.
+    /// Check licences and sources of all dependencies against deny.toml, with cargo-deny.
     #[command(after_help = DENY_HELP)]
     Deny(DenyArguments),
-    /// Write the Grafana dashboards and the Prometheus rules of packaging/ anew from their source.
+    /// Generate the Grafana dashboards and the Prometheus rules in packaging/.
     Dashboards(DashboardsArguments),
     /// Render the book with mdBook.
     #[command(after_help = BOOK_HELP)]
     Book,
-    /// Draw the pictures of the book's concepts anew, from runs of the simulator.
+    /// Generate the figures of the book's concepts, from runs of the simulator.
     Figures(FiguresArguments),
     /// Build the Debian package.
     #[command(after_help = DIST_HELP)]
     Dist(DistArguments),
-    /// Remove what a killed lab left: network namespaces and run directories.
+    /// Remove network namespaces and run directories of labs that were killed.
     #[command(after_help = CLEAN_HELP)]
     CleanNet(CleanNetArguments),
 }
 
 const DEMO_HELP: &str = "\
-Builds four switches in a ring, with hosts that overload it, in network namespaces: first with PFC alone,
-where the ring locks and stays locked, then with the Deadlock Breaker, then with Levels (protocol P), under
-which it never locks. Prints a table of all three and draws throughput and buffers over time.
+Builds a ring of four switches with hosts that overload it, in network
+namespaces: first with PFC alone, where the ring deadlocks for good, then with
+the Deadlock Breaker, then with Levels (protocol P), under which it never
+deadlocks. Prints a table of all three and draws throughput and buffers over
+time.
 
 Needs root. As another user:
   sudo -E env PATH=\"$PATH\" cargo xtask demo";
@@ -88,17 +90,18 @@ const LAB_HELP: &str = "\
 Examples:
   cargo xtask lab scenarios/ring4.toml
   cargo xtask lab scenarios/ring4.toml --set deadlock.policy=breaker --svg ring4.svg
-  cargo xtask lab scenarios/ring4.toml --set class.lossless.xoff=64KiB --json result.json
+  cargo xtask lab scenarios/ring4.toml --set class.lossless.xoff=64KiB \\
+    --json result.json
 
-Exit status: 0 all expectations of the scenario held, 1 one failed, 2 the command line or the file is
-not legal, 3 the run could not be made, 130 interrupted.
+Exit status: 0 all expectations held, 1 an expectation failed, 2 invalid file or
+command line, 3 the run failed, 130 interrupted.
 
 Needs root. As another user:
   sudo -E env PATH=\"$PATH\" cargo xtask lab FILE";
 
 const TEST_HELP: &str = "\
-Uses cargo-nextest where it is installed (it runs the namespace tests one at a time and stops what hangs),
-else cargo test. Documentation tests follow.
+Uses cargo-nextest if installed (it runs namespace tests one at a time and stops
+tests that hang), otherwise cargo test. Documentation tests follow.
 
 Examples:
   cargo xtask test
@@ -109,18 +112,23 @@ Needs root. As another user:
   sudo -E env PATH=\"$PATH\" cargo xtask test";
 
 const BENCH_HELP: &str = "\
-Without options: what a frame costs in a class of mode level against one of mode pfc, in turns in one process.
+Without options: the cost of a frame in a class of mode level compared with one
+of mode pfc, alternately in one process.
 
-With --core: nanoseconds for each frame in the switch core alone, by mode, ports, destinations, frames that stand, and what happens
-beside. With --instructions: instructions instead, counted by Valgrind, against core/bench/instructions.toml; the exit status is 1 when
-a case costs more than 5 % above it.
+--core: nanoseconds per frame in the switch core alone, by mode, ports,
+destinations, waiting frames and concurrent events. --instructions: instructions
+instead, counted by Valgrind and compared with core/bench/instructions.toml; the
+exit status is 1 if a case costs over 5 % more.
 
-With --sim: events and frame-hops per second of CPU and memory, on a fat-tree of k = 16 and on networks of 100, 1,000 and 10,000
-switches (which takes 8 GiB of memory), and the same fat-tree in ns-3 where libns3-dev is installed.
+--sim: events and frame-hops per second of CPU, and memory, on a fat-tree of k =
+16 and on networks of 100, 1,000 and 10,000 switches (needs 8 GiB of memory);
+also the fat-tree in ns-3 if libns3-dev is installed.
 
-With --wire: throughput without loss, goodput at overload, latency and CPU time of Weir, of a bare AF_XDP forwarder, of Open
-vSwitch and of the kernel's bridge, over veth devices. Takes about half an hour, with --quick one or two minutes. Needs root, and
-Open vSwitch (apt-get install openvswitch-switch) unless --systems leaves it out.
+--wire: throughput without loss, goodput at overload, latency and CPU time of
+Weir, a bare AF_XDP forwarder, Open vSwitch and the kernel's bridge, over veth
+devices. Takes about half an hour, with --quick one or two minutes. Needs root,
+and Open vSwitch (apt-get install openvswitch-switch) unless excluded by
+--systems.
 
 Examples:
   cargo xtask bench
@@ -132,11 +140,14 @@ Examples:
   cargo xtask bench --wire -- --systems bare,weir-pfc --sizes 64 --flows 1";
 
 const SOAK_HELP: &str = "\
-A network that breaks its promise is told with its seed and the command that replays it, and the exit status is 1.
+A network that fails is reported with its seed and the command to replay it, and
+the exit status is 1.
 
-With --hours: rings and leaf-spines of real switches in network namespaces, with traffic. They are frozen, reloaded, restarted and
-killed and their links go down, while their books are audited five times a second. A frame that is lost where none may be, a sum that does
-not hold, a process that grows or a daemon that does not come back is told, and the exit status is 1.
+--hours: rings and leaf-spines of real switches in network namespaces, with
+traffic. Switches are frozen, reloaded, restarted and killed, links go down, and
+every switch is audited five times a second. An unexpected loss, a sum that
+differs, a process that grows or a daemon that does not recover is reported, and
+the exit status is 1.
 
 Examples:
   cargo xtask soak --networks 1000
@@ -144,8 +155,10 @@ Examples:
   cargo xtask soak --hours 2";
 
 const FUZZ_HELP: &str = "\
-Needs cargo-fuzz and a nightly toolchain, and says how to get them. One process at a time, of 2 GiB at most. New inputs go to
-target/fuzz/corpus. What a target finds is in fuzz/artifacts, and the exit status is 1.
+Needs cargo-fuzz and a nightly toolchain; if they are missing, says how to
+install them. Runs one process at a time, of at most 2 GiB. New inputs go to
+target/fuzz/corpus, findings to fuzz/artifacts. With findings the exit status is
+1.
 
 Examples:
   cargo xtask fuzz lldp --seconds 60
@@ -153,9 +166,11 @@ Examples:
   cargo xtask fuzz clcm --executions 100000000 --keep --record";
 
 const DENY_HELP: &str = "\
-Without a connection: that every licence is one of those that deny.toml allows (licenses), that no dependency has a wildcard for
-a version (bans), and that all come from crates.io or this repository (sources). With --advisories also that RustSec knows of no
-vulnerability in them, that each is maintained, and that none was yanked, which fetches the database.
+Checks offline that deny.toml allows every licence (licenses), that no
+dependency has a wildcard version (bans), and that all come from crates.io or
+this repository (sources). With --advisories also that RustSec lists no
+vulnerability and that every dependency is maintained and not yanked; this
+fetches the database.
 
 Needs cargo-deny:
   cargo install cargo-deny --locked";
@@ -165,18 +180,21 @@ Writes target/book/index.html. Needs mdBook 0.4:
   cargo install mdbook --locked --version '^0.4'";
 
 const DIST_HELP: &str = "\
-Writes target/dist/weir_VERSION_ARCHITECTURE.deb and prints its path. Installs cargo-deb below target/tools if it is not there.
+Writes target/dist/weir_VERSION_ARCHITECTURE.deb and prints its path. Installs
+cargo-deb under target/tools if it is missing.
 
-With --check, which needs root: installs it in a clean Debian 12 made by debootstrap, runs the daemon from the installed files,
-kills it and starts it again, upgrades to a higher version, removes and purges, and says what it saw.";
+--check (needs root) installs the package in a clean Debian 12 made by
+debootstrap, runs the daemon from the installed files, kills and restarts it,
+upgrades, removes and purges the package, and prints the results.";
 
 const CLEAN_HELP: &str = "\
-A lab removes all it made when it ends, is interrupted, or panics. Only one that was killed leaves
-namespaces, named weir-PID-N-NODE. Those of labs that still run are left alone, unless --prefix names them.";
+A lab cleans up when it ends, is interrupted, or panics. Only a killed lab
+leaves namespaces, named weir-PID-N-NODE. Those of running labs are kept, unless
+selected by --prefix.";
 
 #[derive(Debug, Args)]
 struct SetupArguments {
-    /// Install nothing: name what is missing, and exit with status 1 if anything is.
+    /// Install nothing: list what is missing, and exit with status 1 if anything is.
     #[arg(long)]
     no_install: bool,
 }
@@ -185,17 +203,17 @@ struct SetupArguments {
 struct DemoArguments {
     #[command(flatten)]
     setup: SetupArguments,
-    /// Every deadlock policy and Levels, in a ring whose flows have a second way round
+    /// Every deadlock policy and Levels, in a ring whose flows have a second path
     /// (scenarios/ring4-ecmp.toml).
     #[arg(long)]
     all: bool,
     /// Also write all results as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Where the drawing goes [default: target/demo/SCENARIO.svg in the repository].
+    /// File for the drawing [default: target/demo/SCENARIO.svg in the repository].
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// For how many seconds each run offers traffic.
+    /// Seconds for which each run offers traffic.
     #[arg(long, value_name = "SECONDS")]
     duration: Option<u32>,
 }
@@ -206,7 +224,7 @@ struct LabArguments {
     file: PathBuf,
     #[command(flatten)]
     setup: SetupArguments,
-    /// Put a value over one of the file, such as deadlock.policy=breaker. May be given again.
+    /// Override a value of the file, such as deadlock.policy=breaker. Repeatable.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     overrides: Vec<String>,
     /// Write the result as JSON.
@@ -215,7 +233,7 @@ struct LabArguments {
     /// Draw throughput and buffers over time.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Leave namespaces and files in place, to look at them.
+    /// Keep namespaces and files for inspection.
     #[arg(long)]
     keep: bool,
 }
@@ -224,14 +242,14 @@ struct LabArguments {
 struct TestArguments {
     #[command(flatten)]
     setup: SetupArguments,
-    /// For the test runner.
+    /// Arguments for the test runner.
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
 struct ExploreArguments {
-    /// For weir-explore.
+    /// Arguments for weir-explore.
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -242,7 +260,7 @@ struct ExploreArguments {
 
 #[derive(Debug, Args)]
 struct SimArguments {
-    /// For weir-sim.
+    /// Arguments for weir-sim.
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -255,16 +273,16 @@ struct SimArguments {
 #[command(group = clap::ArgGroup::new("what").args(["core", "instructions", "sim", "wire"]))]
 #[command(group = clap::ArgGroup::new("measured").args(["sim", "wire"]))]
 struct BenchArguments {
-    /// What a frame costs in the switch core, by many cases.
+    /// Cost of a frame in the switch core, in many cases.
     #[arg(long)]
     core: bool,
-    /// Instructions of the switch core, against their baseline.
+    /// Instructions of the switch core, compared with the baseline.
     #[arg(long)]
     instructions: bool,
-    /// Make what is counted the baseline.
+    /// Make the result the new baseline.
     #[arg(long, requires = "instructions")]
     accept: bool,
-    /// The simulator's speed.
+    /// Speed of the simulator.
     #[arg(long)]
     sim: bool,
     /// Switches, wire to wire.
@@ -273,73 +291,73 @@ struct BenchArguments {
     /// Short trials, one round.
     #[arg(long, requires = "wire")]
     quick: bool,
-    /// All that was measured, as JSON.
+    /// Write all measurements as JSON.
     #[arg(long, value_name = "FILE", requires = "measured")]
     json: Option<PathBuf>,
-    /// Draw it.
+    /// Draw the results.
     #[arg(long, value_name = "FILE", requires = "wire")]
     svg: Option<PathBuf>,
-    /// How often everything runs; medians are told [default: 5 with --sim, 3 with --wire].
+    /// Number of rounds; medians are reported [default: 5 with --sim, 3 with --wire].
     #[arg(long, value_name = "COUNT", requires = "measured",
           value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: Option<u32>,
-    /// For `weir-bench wire`: --systems, --sizes, --flows.
+    /// Arguments for `weir-bench wire`: --systems, --sizes, --flows.
     #[arg(last = true, value_name = "ARGUMENTS", requires = "wire")]
     arguments: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]
 struct SoakArguments {
-    /// Real switches in network namespaces under random faults instead, for so many hours. Needs root.
+    /// Run real switches in network namespaces under random faults instead, for this many hours. Needs root.
     #[arg(long, conflicts_with_all = ["networks", "first"])]
     hours: Option<f64>,
-    /// Wide random networks instead, judged while traffic runs as well: under Levels, and as many under PFC with the
-    /// Deadlock Breaker.
+    /// Test a wide range of random networks instead, also while traffic runs: under Levels, and as many under PFC with
+    /// the Deadlock Breaker.
     #[arg(long, conflicts_with = "hours")]
     search: bool,
-    /// How many random networks.
+    /// Number of random networks.
     #[arg(long, default_value_t = 10_000)]
     networks: u64,
-    /// The first one's seed.
+    /// Seed of the first network.
     #[arg(long, default_value_t = 0)]
     first: u64,
-    /// Where the sums go [default: target/soak in the repository].
+    /// Directory for the results [default: target/soak in the repository].
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 struct FuzzArguments {
-    /// Which targets of fuzz/fuzz_targets [default: all].
+    /// Targets in fuzz/fuzz_targets [default: all].
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
-    /// Each target ends after this many executions.
+    /// Executions per target.
     #[arg(long, value_name = "COUNT")]
     executions: Option<u64>,
-    /// Each target ends after this long [default: 60, unless --executions says when].
+    /// Seconds per target [default: 60, unless --executions is given].
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
-    /// Make the smallest set of inputs that reaches what was reached the committed corpus.
+    /// Minimise the corpus and replace the committed one.
     #[arg(long)]
     keep: bool,
-    /// Write what was run into the book.
+    /// Record the run in the book.
     #[arg(long)]
     record: bool,
 }
 
 #[derive(Debug, Args)]
 struct DashboardsArguments {
-    /// Where the book's pages are, which the alerts' runbook_url points to.
+    /// Base URL of the book, for the alerts' runbook_url.
     #[arg(long, value_name = "URL", default_value = weir_monitoring::BOOK)]
     book: String,
-    /// The directory that the files go below [default: the repository].
+    /// Output directory [default: the repository].
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 struct FiguresArguments {
-    /// The directory that they go into [default: docs/src/concepts in the repository].
+    /// Output directory [default: docs/src/concepts in the repository].
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
 }
@@ -348,21 +366,21 @@ struct FiguresArguments {
 struct DistArguments {
     #[command(flatten)]
     setup: SetupArguments,
-    /// Try the package in a clean Debian.
+    /// Test the package in a clean Debian.
     #[arg(long)]
     check: bool,
 }
 
 #[derive(Debug, Args)]
 struct DenyArguments {
-    /// Look for advisories of RustSec, too; fetches their database.
+    /// Check RustSec advisories too; fetches their database.
     #[arg(long)]
     advisories: bool,
 }
 
 #[derive(Debug, Args)]
 struct CleanNetArguments {
-    /// Remove only what begins so, whether its lab still runs or not.
+    /// Remove only names with this prefix, even if the lab still runs.
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<String>,
 }

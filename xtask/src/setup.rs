@@ -65,7 +65,7 @@ const NEEDS: &[Need] = &[
     build(
         Sign::Program("llc"),
         "llvm",
-        "the configure script of libxdp asks for it",
+        "needed by the configure script of libxdp",
     ),
     build(Sign::Program("gcc"), "gcc", "compiles libbpf and libxdp"),
     build(
@@ -89,7 +89,7 @@ const NEEDS: &[Need] = &[
     build(
         Sign::Header("pcap/pcap.h"),
         "libpcap-dev",
-        "the configure script of libxdp asks for it",
+        "needed by the configure script of libxdp",
     ),
     build(
         Sign::Program("ip"),
@@ -150,7 +150,7 @@ const NEEDS: &[Need] = &[
     test(
         Sign::Program("curl"),
         "curl",
-        "asks the API as the book does",
+        "queries the API as the book does",
     ),
     test(
         Sign::Program("jq"),
@@ -170,7 +170,7 @@ const NEEDS: &[Need] = &[
     test(
         Sign::Program("lldpd"),
         "lldpd",
-        "an LLDP agent that is not ours, as a neighbour",
+        "an independent LLDP agent, as a neighbour",
     ),
     test(
         Sign::Program("prometheus"),
@@ -180,12 +180,12 @@ const NEEDS: &[Need] = &[
     test(
         Sign::Program("chromium"),
         "chromium",
-        "looks at the live page during a deadlock",
+        "shows the live page during a deadlock",
     ),
     test(
         Sign::Program("chromedriver"),
         "chromium-driver",
-        "tells Chromium what to do",
+        "drives Chromium",
     ),
     test(
         Sign::Program("tmux"),
@@ -201,7 +201,7 @@ const NEEDS: &[Need] = &[
     test(
         Sign::PythonModule("prometheus_client"),
         "python3-prometheus-client",
-        "reads OpenMetrics as strictly as its specification",
+        "parses OpenMetrics strictly",
     ),
     test(
         Sign::PythonModule("scapy"),
@@ -219,7 +219,7 @@ pub fn run(no_install: bool, purpose: Purpose) -> Result<()> {
     let missing = missing(purpose);
     if missing.is_empty() {
         if purpose == Purpose::All {
-            println!("everything is installed that building and testing need");
+            println!("everything needed for building and testing is installed");
         }
         return Ok(());
     }

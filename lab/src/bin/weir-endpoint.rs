@@ -17,7 +17,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Run until told to finish; works in the network namespace it is started in.
+    /// Run until told to finish, in the network namespace where it is started.
     ///
     /// Prints JSON lines: {"ready":true} once the socket is bound, then answers. Takes lines on
     /// standard input: `stop-sending`, `snapshot`, `pause QUANTA`, `pfc PRIORITY QUANTA`, `finish`.
@@ -27,7 +27,7 @@ enum Action {
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
-    /// Read a configuration and say whether it is legal.
+    /// Check a configuration.
     Check {
         /// What to send and what to expect, in JSON.
         #[arg(long, value_name = "FILE")]

@@ -27,8 +27,8 @@ const EXIT_INTERRUPTED: u8 = 130;
 #[derive(Debug, Parser)]
 #[command(
     version,
-    after_help = "Exit status: 0 all expectations held, 1 one did not, 2 the file or the command line is wrong, \
-                  3 the run failed, 130 interrupted."
+    after_help = "Exit status: 0 all expectations held, 1 an expectation failed, 2 invalid file or command \
+                  line, 3 the run failed, 130 interrupted."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -37,20 +37,20 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run one scenario and judge its expectations.
+    /// Run one scenario and check its expectations.
     ///
     /// Example: weir-lab run scenarios/ring4.toml --set deadlock.policy=breaker --json ring4.json
     Run {
         /// The scenario file.
         file: PathBuf,
-        /// Put a value over one of the file: deadlock.policy=breaker, class.lossless.xoff=30KiB.
+        /// Override a value of the file: deadlock.policy=breaker, class.lossless.xoff=30KiB.
         #[arg(long = "set", value_name = "PATH=VALUE")]
         overrides: Vec<Override>,
         #[command(flatten)]
         output: Output,
     },
     /// Let the four-switch ring deadlock under plain PFC, then run it with the Deadlock Breaker, then with
-    /// Levels; or with every way out of a deadlock there is.
+    /// Levels; or with every deadlock policy.
     Demo {
         /// The scenario file.
         #[arg(long, default_value = "scenarios/ring4.toml")]
@@ -58,27 +58,27 @@ enum Command {
         /// Every deadlock policy, and Levels.
         #[arg(long)]
         all: bool,
-        /// For how long each run offers traffic, such as 8s.
+        /// Time for which each run offers traffic, such as 8s.
         #[arg(long, value_name = "DURATION")]
         duration: Option<String>,
         #[command(flatten)]
         output: Output,
     },
     /// Rings and leaf-spines with traffic, one after another, for hours: switches are frozen, reloaded, captured from, restarted
-    /// and killed, links go down, and every switch is audited all the while.
+    /// and killed, links go down, and every switch is audited continuously.
     ///
     /// Example: weir-lab soak --hours 2 --json soak.json
     Soak {
-        /// How long in all; an episode that has begun is not cut short.
+        /// Total time in hours; an episode that has begun is completed.
         #[arg(long, value_parser = positive)]
         hours: f64,
-        /// Seconds that hosts send in one network.
+        /// Seconds for which hosts send in one network.
         #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u64).range(10..=540))]
         episode: u64,
-        /// What the faults follow from.
+        /// Seed of the faults.
         #[arg(long, default_value_t = 1)]
         seed: u64,
-        /// Begin with the episode of this number: what is told of one can be looked at again.
+        /// Begin with the episode of this number, to repeat one that failed.
         #[arg(long, default_value_t = 0, value_name = "NUMBER")]
         first: u64,
         /// Write the summary as JSON.
@@ -100,13 +100,13 @@ struct Output {
     /// Write curves as SVG.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Leave logs and configurations behind.
+    /// Keep logs and configurations.
     #[arg(long)]
     keep: bool,
-    /// Print nothing but the result.
+    /// Print only the result.
     #[arg(long)]
     quiet: bool,
-    /// Threads of each switch that serve its sockets: 1 for that of the switch core, or `auto`.
+    /// Threads of each switch that serve its sockets: 1 for the thread of the switch core, or `auto`.
     #[arg(long, value_name = "N", default_value = "1")]
     workers: Workers,
 }
@@ -165,7 +165,7 @@ fn main() -> ExitCode {
         Ok(true) => 0,
         Ok(false) => EXIT_EXPECTATION,
         Err(error) if error.is::<Interrupted>() => {
-            eprintln!("\ninterrupted; everything is cleaned up");
+            eprintln!("\ninterrupted; cleaned up");
             EXIT_INTERRUPTED
         }
         Err(error) => {
@@ -218,8 +218,8 @@ fn soak(plan: Plan, json: Option<&Path>) -> Result<bool> {
     println!(
         "{}",
         match summary.broken.len() {
-            0 => "every promise was kept".to_owned(),
-            count => format!("{count} promises were not kept"),
+            0 => "all checks passed".to_owned(),
+            count => format!("{count} checks failed"),
         }
     );
     Ok(summary.broken.is_empty())
@@ -258,7 +258,7 @@ fn demo(file: &Path, changes: &[&str], duration: Option<&str>, output: &Output) 
     let rows: Vec<&RunResult> = results.iter().collect();
     println!("\n{}", table::demo(&rows));
     println!(
-        "before: mean rate until the standstill, or of the whole run without one; after: mean rate of the last third"
+        "before: mean rate until the deadlock, or of the whole run without one; after: mean rate of the last third"
     );
     if let Some(path) = &output.svg {
         let titles: Vec<String> = results.iter().map(table::title).collect();

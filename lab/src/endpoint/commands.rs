@@ -37,13 +37,13 @@ pub fn parse(line: &str) -> Result<Command, String> {
         })),
         ["pfc", priority, time] => {
             let priority = priority.parse().ok().and_then(Priority::new);
-            let priority = priority.ok_or_else(|| "a priority is 0 to 7".to_owned())?;
+            let priority = priority.ok_or_else(|| "the priority must be 0 to 7".to_owned())?;
             let mut times = [None; PRIORITY_COUNT];
             times[priority.index()] = Some(quanta(time)?);
             Ok(Command::Inject(MacControl::Pfc { times }))
         }
         _ => Err(format!(
-            "`{line}` is none of: stop-sending, snapshot, finish, pause QUANTA, pfc PRIORITY QUANTA"
+            "unknown command `{line}`; valid: stop-sending, snapshot, finish, pause QUANTA, pfc PRIORITY QUANTA"
         )),
     }
 }
@@ -51,7 +51,7 @@ pub fn parse(line: &str) -> Result<Command, String> {
 fn quanta(text: &str) -> Result<Quanta, String> {
     text.parse()
         .map(Quanta)
-        .map_err(|_| format!("`{text}` is no time in quanta, 0 to 65535"))
+        .map_err(|_| format!("`{text}` is not a time in quanta, 0 to 65535"))
 }
 
 /// Cuts a stream of bytes into lines of at most [`LINE_BYTES_MAX`].
@@ -96,7 +96,7 @@ impl LineReader {
                 self.skipping = true;
                 found
                     .lines
-                    .push(Err(format!("a line has at most {LINE_BYTES_MAX} B")));
+                    .push(Err(format!("line longer than {LINE_BYTES_MAX} B")));
             } else {
                 self.pending.push(*byte);
             }

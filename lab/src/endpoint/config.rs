@@ -137,13 +137,13 @@ impl EndpointConfig {
             !self.device.is_empty(),
             "device",
             &self.device,
-            "name a network device",
+            "must be a network device",
         )?;
         require(
             !self.address.is_group(),
             "address",
             self.address,
-            "the address of one station has an even first byte",
+            "must be a unicast address: the first byte is even",
         )?;
         require(
             self.line_bits_per_second > 0,
@@ -273,7 +273,7 @@ fn check_unique(key: &str, ids: impl Iterator<Item = u32>) -> Result<(), Endpoin
             seen.insert(id),
             &format!("{key}[{index}].id"),
             id,
-            "every flow has a number of its own",
+            "flow numbers must be unique",
         )?;
     }
     Ok(())

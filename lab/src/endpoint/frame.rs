@@ -228,14 +228,14 @@ fn first_fault(frame: &[u8], flow: u32, sequence: u64) -> Option<String> {
     let crc = u32::from_be_bytes(array(frame, CRC_AT));
     let found = content_crc(frame);
     if crc != found {
-        return Some(format!("CRC-32 is {found:#010x}, sent was {crc:#010x}"));
+        return Some(format!("CRC-32 is {found:#010x}, expected {crc:#010x}"));
     }
     let checksum = Ipv4Packet::new(&frame[IP_AT..]).map(|ip| ipv4::checksum(&ip));
     if checksum != Some(u16::from_be_bytes(array(frame, IP_CHECKSUM_AT))) {
-        return Some("the IPv4 header checksum does not fit".to_owned());
+        return Some("wrong IPv4 header checksum".to_owned());
     }
     if udp_checksum(frame) != Some(u16::from_be_bytes(array(frame, UDP_CHECKSUM_AT))) {
-        return Some("the UDP checksum does not fit".to_owned());
+        return Some("wrong UDP checksum".to_owned());
     }
     None
 }

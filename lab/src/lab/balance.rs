@@ -100,7 +100,7 @@ impl Stage {
         settled.with_context(|| {
             let held = before.map_or(0, |(held, _)| held);
             format!(
-                "the network has not come to rest {} s after the last frame was sent: {held} frames are held",
+                "the network is not idle {} s after the last frame was sent: the switches still hold {held} frames",
                 limit.as_secs()
             )
         })

@@ -21,7 +21,7 @@ pub fn source_port(scenario: &Scenario, flow: usize) -> Result<u16> {
     let mut ports = ports.filter(|port| goes_via(scenario, flow, *port));
     ports.next().with_context(|| {
         format!(
-            "flow {}: no UDP source port has a hash that leads the way of `via`",
+            "flow {}: no UDP source port has a hash that selects the path in `via`",
             scenario.flows[flow].name
         )
     })

@@ -97,7 +97,11 @@ impl Process {
     /// Then.
     pub fn check(&mut self) -> Result<()> {
         if let Some(status) = self.child.try_wait()? {
-            bail!("{} has ended ({status}):\n{}", self.name, self.log_end());
+            bail!(
+                "{} stopped unexpectedly ({status}):\n{}",
+                self.name,
+                self.log_end()
+            );
         }
         Ok(())
     }
@@ -119,9 +123,9 @@ impl Process {
         self.ask_to_end();
         match self.wait(limit)? {
             Some(status) if status.success() => Ok(()),
-            Some(status) => bail!("{} ended with {status}:\n{}", self.name, self.log_end()),
+            Some(status) => bail!("{} stopped with {status}:\n{}", self.name, self.log_end()),
             None => bail!(
-                "{} did not end within {} s and was killed:\n{}",
+                "{} did not stop within {} s and was killed:\n{}",
                 self.name,
                 limit.as_secs_f64(),
                 self.log_end()

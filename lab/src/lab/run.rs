@@ -56,7 +56,7 @@ pub fn run_and<T>(
     let gaps = scenario.lab_gaps();
     if !gaps.is_empty() {
         bail!(
-            "the lab cannot run {}, the simulator can:\n  {}",
+            "the lab cannot run {}; use the simulator (weir-sim run):\n  {}",
             scenario.name,
             gaps.join("\n  ")
         );
@@ -182,7 +182,7 @@ fn drain(stage: &mut Stage, progress: &Progress) -> Result<()> {
     })?;
     progress.say(&match emptied {
         Some(0) => "  drained".to_owned(),
-        _ => format!("  {} frames stay in the switches", last.0),
+        _ => format!("  {} frames remain in the switches", last.0),
     });
     Ok(())
 }

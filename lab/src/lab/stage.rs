@@ -266,10 +266,10 @@ impl HostProcess {
             Ok(line) => Ok(Some(line)),
             Err(TryRecvError::Empty) => process.check().map(|()| None),
             Err(TryRecvError::Disconnected) => {
-                bail!("{name} has ended:\n{}", process.log_end())
+                bail!("{name} stopped unexpectedly:\n{}", process.log_end())
             }
         })?
-        .with_context(|| format!("{name} says nothing"))
+        .with_context(|| format!("{name} does not answer"))
     }
 
     /// Counters now.

@@ -155,7 +155,7 @@ impl SwitchProcess {
             Ok(status.and_then(|status| status.restart))
         })?;
         self.next_event = 0;
-        restarted.with_context(|| format!("{} was not started anew", self.name))
+        restarted.with_context(|| format!("{} was not restarted", self.name))
     }
 
     /// Waits until the daemon forwards.

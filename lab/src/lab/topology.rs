@@ -109,7 +109,7 @@ fn script(name: &str) -> Result<PathBuf> {
     let path = directory.join(name);
     if !path.exists() {
         bail!(
-            "{} does not exist; WEIR_SCRIPTS names the directory",
+            "{} does not exist; set WEIR_SCRIPTS to the directory of netns-scripts",
             path.display()
         );
     }

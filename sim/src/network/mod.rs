@@ -42,7 +42,7 @@ pub enum PlanError {
         error: ConfigError,
     },
     /// A link ends at something that is not there, or that has a link already.
-    #[error("link {link}: {end:?} does not exist or has a link already")]
+    #[error("link {link}: {end:?} does not exist or already has a link")]
     Link {
         /// Which link.
         link: usize,
@@ -50,7 +50,7 @@ pub enum PlanError {
         end: End,
     },
     /// A flow's host is not there.
-    #[error("flow {0} names a host that does not exist")]
+    #[error("flow {0} has a host that does not exist")]
     Flow(usize),
 }
 

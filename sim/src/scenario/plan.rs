@@ -27,7 +27,7 @@ const HASHES: u64 = 3;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PrepareError {
     /// The hash picks another way, whatever it is.
-    #[error("flow `{0}`: no flow hash leads the way of `via`")]
+    #[error("flow `{0}`: no flow hash selects the path in `via`")]
     Via(String),
     /// A switch has more ports than the core knows.
     #[error("switch `{switch}` has {ports} ports; a switch has at most {max}", max = weir_core::units::PORT_COUNT_MAX)]

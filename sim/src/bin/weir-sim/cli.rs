@@ -7,14 +7,14 @@ use weir_config::{Fraction, Override};
 use weir_core::{Duration, FeedbackCoding, MarkAt};
 use weir_sim::fairness::{coding_name, Topology, CODINGS};
 
-/// Runs scenario files in virtual time: the switches are the ones that weir-switchd runs, hosts and links are
-/// simulated. The same file and seed give the same result, byte for byte, on any machine.
+/// Run scenario files in virtual time: with the switch core of weir-switchd, and simulated hosts and links.
+/// The same file and seed give the same result, byte for byte, on any machine.
 #[derive(Debug, Parser)]
 #[command(
     version,
-    max_term_width = 110,
-    after_help = "Exit status: 0 all expectations held, 1 one did not, 2 the file or the command line is wrong, \
-                  3 the run failed."
+    max_term_width = 100,
+    after_help = "Exit status: 0 all expectations held, 1 an expectation failed, 2 invalid file or command \
+                  line, 3 the run failed."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -23,23 +23,23 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run one scenario and judge its expectations.
+    /// Run one scenario and check its expectations.
     #[command(after_help = RUN_HELP)]
     Run(RunArguments),
-    /// Run one scenario many times, on all cores: with other values of its keys, and other seeds.
+    /// Run one scenario many times, on all cores, with different values and seeds.
     #[command(after_help = SWEEP_HELP)]
     Sweep(SweepArguments),
-    /// Lay two results side by side, such as one of the lab and one of virtual time.
+    /// Compare two results, such as one of the lab and one of the simulator.
     #[command(after_help = COMPARE_HELP)]
     Compare(CompareArguments),
-    /// Try Theorem 1 of protocol P on random networks, on all cores: no frame lost, none reordered, none left.
+    /// Test Theorem 1 of protocol P on random networks, on all cores: no frame lost, reordered or stuck.
     #[command(after_help = SEARCH_HELP)]
     Search(SearchArguments),
-    /// Compare Levels with PFC and its Deadlock Breaker in the same networks: how long flows wait, and what is delivered.
+    /// Compare Levels with PFC and the Deadlock Breaker in the same networks: waiting times and throughput.
     #[command(after_help = FAIRNESS_HELP)]
     Fairness(FairnessArguments),
-    /// Make a figure of a paper again, with the paper's numbers beside what was measured, or the table of what each way to
-    /// live with credit loops costs.
+    /// Reproduce a figure of a paper, with the paper's numbers beside the measured ones, or compare the costs of ways to
+    /// live with credit loops.
     #[command(after_help = REPRODUCE_HELP)]
     Reproduce(ReproduceArguments),
 }
@@ -47,15 +47,17 @@ pub enum Command {
 const RUN_HELP: &str = "\
 Examples:
   weir-sim run scenarios/ring4.toml
-  weir-sim run scenarios/ring4.toml --set deadlock.policy=breaker --json ring4.json --svg ring4.svg
+  weir-sim run scenarios/ring4.toml --set deadlock.policy=breaker --svg ring4.svg
   weir-sim run scenarios/fat-tree.toml --seed 7 --until 2ms";
 
 const SWEEP_HELP: &str = "\
 Every combination of the values is run, each with every seed.
 
 Examples:
-  weir-sim sweep scenarios/ring4.toml --over deadlock.policy=off,breaker,auto --seeds 20
-  weir-sim sweep scenarios/ring4.toml --over class.lossless.xoff=30KiB,60KiB --over deadlock.detect=20ms,100ms";
+  weir-sim sweep scenarios/ring4.toml --over deadlock.policy=off,breaker,auto \\
+    --seeds 20
+  weir-sim sweep scenarios/ring4.toml --over class.lossless.xoff=30KiB,60KiB \\
+    --over deadlock.detect=20ms,100ms";
 
 const COMPARE_HELP: &str = "\
 Example:
@@ -64,8 +66,9 @@ Example:
   weir-sim compare lab.json sim.json";
 
 const SEARCH_HELP: &str = "\
-Each seed is a network of 2 to 10 switches with random links, routes, buffers and traffic. The same seeds are run under
-plain PFC with as much memory, where some of them must lock: a search that finds no deadlock there proves nothing.
+Each seed is a network of 2 to 10 switches with random links, routes, buffers
+and traffic. The same seeds are run under plain PFC with as much memory, where
+some must deadlock: a search that finds no deadlock there proves nothing.
 
 Examples:
   weir-sim search --networks 10000
@@ -75,14 +78,17 @@ Examples:
   weir-sim search --wide --mode pfc-breaker --networks 10000";
 
 const FAIRNESS_HELP: &str = "\
-Each network runs once under PFC with the Deadlock Breaker, and once under Levels with each T and coding: a permutation and
-two random flows more for each host, all without an end, on lines of 1 Gbit/s. No flow may wait longer for a frame than five
-times the longest wait under PFC and one refresh, and at least 95 % as much must be delivered. Where PFC's own waits are
-so long that the bound would say nothing, the run is made longer, up to eight times.
+Each network runs once under PFC with the Deadlock Breaker, and once under
+Levels with each T and coding. Traffic is a permutation and two more random
+flows per host, all endless, on links of 1 Gbit/s. No flow may wait longer for a
+frame than five times the longest wait under PFC plus one refresh, and at least
+95 % as much must be delivered. If the waits under PFC are so long that the
+bound means nothing, the run is extended, up to eight times.
 
 Examples:
   weir-sim fairness --json fairness.json --markdown fairness.md
-  weir-sim fairness --topology torus-5x5 --seeds 0..9 --round-trip 100us --coding pfc
+  weir-sim fairness --topology torus-5x5 --seeds 0..9 --round-trip 100us \\
+    --coding pfc
   weir-sim fairness --long-lines --round-trip 1ms --round-trip 10ms";
 
 const REPRODUCE_HELP: &str = "\
@@ -96,10 +102,10 @@ Examples:
 pub struct Source {
     /// The scenario file.
     pub file: PathBuf,
-    /// Put a value over one of the file: deadlock.policy=breaker, class.lossless.xoff=30KiB. May be given again.
+    /// Override a value of the file: deadlock.policy=breaker, class.lossless.xoff=30KiB. Repeatable.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub overrides: Vec<Override>,
-    /// Traffic ends after this much virtual time, such as 2ms, in the place of the file's duration.
+    /// Virtual time after which traffic ends, such as 2ms. Default: the file's duration.
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
 }
@@ -108,7 +114,7 @@ pub struct Source {
 pub struct RunArguments {
     #[command(flatten)]
     pub source: Source,
-    /// Of all randomness, in the place of the file's.
+    /// Seed of all randomness. Default: the file's.
     #[arg(long)]
     pub seed: Option<u64>,
     /// Write the whole result as JSON, `-` for standard output.
@@ -126,13 +132,13 @@ pub struct RunArguments {
 pub struct SweepArguments {
     #[command(flatten)]
     pub source: Source,
-    /// A key and its values: deadlock.policy=off,breaker. May be given again.
+    /// A key and its values: deadlock.policy=off,breaker. Repeatable.
     #[arg(long = "over", value_name = "PATH=VALUE,VALUE")]
     pub over: Vec<String>,
-    /// How many seeds, from the file's on.
+    /// Number of seeds, starting with the file's.
     #[arg(long, default_value_t = 1)]
     pub seeds: u64,
-    /// How many runs at a time [default: one for each core].
+    /// Parallel runs. Default: one for each core.
     #[arg(long)]
     pub jobs: Option<usize>,
     /// Write all results as JSON.
@@ -147,31 +153,31 @@ pub struct SweepArguments {
 pub struct CompareArguments {
     /// The first result.
     pub a: PathBuf,
-    /// The second result; rates are given in parts of the first one's.
+    /// The second result; its rates are relative to the first one's.
     pub b: PathBuf,
-    /// By how much rates may differ, in percent.
+    /// Tolerance of rates, in percent.
     #[arg(long, default_value_t = 10.0, value_name = "PERCENT")]
     pub tolerance: f64,
 }
 
 #[derive(Debug, Args)]
 pub struct SearchArguments {
-    /// How many networks.
+    /// Number of networks.
     #[arg(long, default_value_t = 1000)]
     pub networks: u64,
-    /// The first one's seed.
+    /// Seed of the first network.
     #[arg(long, default_value_t = 0)]
     pub first: u64,
-    /// Let links, switches, hosts and control frames fail while traffic is offered.
+    /// Inject faults of links, switches, hosts and control frames while traffic is offered.
     #[arg(long)]
     pub faults: bool,
-    /// Draw from wide ranges instead, and judge while traffic runs as well: no flow that has frames is left waiting.
+    /// Use wide ranges, and also check while traffic runs that no flow with frames is left waiting.
     #[arg(long, conflicts_with = "faults")]
     pub wide: bool,
-    /// Wide networks: what is held to its promises.
+    /// Wide networks: what is tested.
     #[arg(long, value_enum, default_value = "level", requires = "wide")]
     pub mode: WideMode,
-    /// Wide networks: where what was found is written, shrunk, as scenario files.
+    /// Wide networks: directory for findings, shrunk to small scenario files.
     #[arg(
         long,
         value_name = "DIRECTORY",
@@ -179,13 +185,13 @@ pub struct SearchArguments {
         requires = "wide"
     )]
     pub findings: PathBuf,
-    /// Wide networks: so many of what was found are shrunk at most.
+    /// Wide networks: shrink at most this many findings.
     #[arg(long, value_name = "COUNT", default_value_t = 3, requires = "wide")]
     pub shrink: usize,
-    /// How many networks at a time [default: one for each core].
+    /// Parallel runs. Default: one for each core.
     #[arg(long, visible_alias = "threads")]
     pub jobs: Option<usize>,
-    /// Write the sums as JSON, `-` for standard output.
+    /// Write the totals as JSON, `-` for standard output.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Print no progress.
@@ -200,32 +206,32 @@ pub enum WideMode {
     Level,
     /// PFC with the Deadlock Breaker.
     PfcBreaker,
-    /// PFC alone, which locks: a search that finds nothing there proves nothing.
+    /// Plain PFC, which deadlocks: a search that finds nothing there proves nothing.
     Pfc,
 }
 
 #[derive(Debug, Args)]
 pub struct FairnessArguments {
-    /// A network: torus-5x5, torus-4x4x4, ring-8, regular-20x4 (switches x degree), fat-tree-4. May be given again
-    /// [default: all of the book's tables].
+    /// A network: torus-5x5, torus-4x4x4, ring-8, regular-20x4 (switches x degree), fat-tree-4. Repeatable.
+    /// Default: all of the book's tables.
     #[arg(long = "topology", value_name = "NAME")]
     pub topologies: Vec<Topology>,
-    /// The seeds, first and last: 0..9.
+    /// First and last seed.
     #[arg(long, default_value = "0..9", value_name = "FIRST..LAST", value_parser = parse_seeds)]
     pub seeds: std::ops::Range<u64>,
-    /// T. May be given again [default: 10us, 100us, 1ms and 10ms].
+    /// T. Repeatable. Default: 10us, 100us, 1ms and 10ms.
     #[arg(long = "round-trip", value_name = "TIME", value_parser = weir_config::units::parse_duration)]
     pub round_trips: Vec<Duration>,
-    /// How Feedback is told: pfc, pause or grants. May be given again [default: all].
+    /// Coding of Feedback: pfc, pause or grants. Repeatable. Default: all.
     #[arg(long = "coding", value_name = "CODING")]
     pub codings: Vec<Coding>,
-    /// For how long traffic is offered at least.
+    /// Minimum time for which traffic is offered.
     #[arg(long, default_value = "80ms", value_name = "TIME", value_parser = weir_config::units::parse_duration)]
     pub duration: Duration,
-    /// Lines take as long as T says, instead of 1 us.
+    /// Make the delay of links match T, instead of 1 us.
     #[arg(long)]
     pub long_lines: bool,
-    /// How many networks at a time [default: one for each core].
+    /// Parallel runs. Default: one for each core.
     #[arg(long)]
     pub threads: Option<usize>,
     /// Write every comparison as JSON, `-` for standard output.
@@ -268,7 +274,7 @@ fn parse_seeds(text: &str) -> Result<std::ops::Range<u64>, String> {
 
 #[derive(Debug, Args)]
 pub struct ReproduceArguments {
-    /// What to make.
+    /// What to reproduce.
     pub figure: Figure,
     /// Write pictures, table and numbers into this directory.
     #[arg(long, value_name = "DIRECTORY")]

@@ -31,7 +31,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<bool> {
 fn read(path: &Path) -> Result<RunResult> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let result: RunResult = serde_json::from_str(&text)
-        .with_context(|| format!("{} is no result of a run", path.display()))?;
+        .with_context(|| format!("{} is not the result of a run", path.display()))?;
     ensure!(
         result.format == RUN_FORMAT,
         "{} has format {}, this program reads format {RUN_FORMAT}",

@@ -67,7 +67,7 @@ fn tell(arguments: &FairnessArguments, comparisons: &[Comparison]) -> Result<boo
         .filter(|one| one.wait_of_bound().is_none())
         .count();
     eprintln!(
-        "{} comparisons, {} over a bound; in {untold} PFC itself waited so long that no bound could be told",
+        "{} comparisons, {} over a bound; in {untold} the waits under PFC were too long for a bound",
         comparisons.len(),
         broken.len(),
     );

@@ -53,7 +53,7 @@ pub fn search(arguments: &SearchArguments) -> Result<bool> {
     }
     let proves = arguments.faults || arguments.networks < 1000 || tally.pfc_deadlocks > 0;
     if !proves {
-        println!("plain PFC never locked: this search proves nothing");
+        println!("plain PFC never deadlocked: this search proves nothing");
     }
     Ok(tally.failures.is_empty() && proves)
 }

@@ -84,7 +84,7 @@ fn points(arguments: &SweepArguments, axes: &[(String, Vec<String>)]) -> Result<
     }
     let count = combinations.len().saturating_mul(arguments.seeds as usize);
     if count > POINTS_MAX {
-        bail!("{count} runs are more than {POINTS_MAX}: leave out values or seeds");
+        bail!("{count} runs exceed the maximum of {POINTS_MAX}: use fewer values or seeds");
     }
     let mut points = Vec::with_capacity(count);
     for values in combinations {
@@ -124,7 +124,7 @@ fn run_all(points: &[Point], arguments: &SweepArguments) -> Result<Vec<RunResult
                 .into_inner()
                 .ok()
                 .flatten()
-                .context("a run was cut short")?;
+                .context("a run did not complete")?;
             result.with_context(|| format!("seed {}, {:?}", point.scenario.seed, point.values))
         })
         .collect()
