@@ -425,7 +425,7 @@ fn what_is_written_out_comes_beside_it() {
             "[[host]]\nname = \"h1\"\nswitch = \"s1\"\n",
             "`h1` is already used",
         ),
-        ("[[link]]\nends = [\"s2\", \"s1\"]\n", "taken already"),
+        ("[[link]]\nends = [\"s2\", \"s1\"]\n", "already used"),
     ] {
         let error = scenario(&ring, 1, rest).unwrap_err();
         assert!(error.contains(said), "{error}");

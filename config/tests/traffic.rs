@@ -217,7 +217,7 @@ fn wrong_traffic_is_refused() {
     let named = FLOW.replace("\"a\"", "\"t1-1\"");
     refused(
         &(named + &of("permutation", "")),
-        "a [[flow]] has that name",
+        "a [[flow]] already has that name",
     );
     let fast = "[link-defaults]\nrate = \"800Gbit\"\n";
     let many = of("poisson", "load = 1\nsizes = [[\"1B\", 1]]");
@@ -318,7 +318,7 @@ fn faults_are_read() {
         ),
         (
             "kind = \"host-storm\"\nhost = \"h1\"\nevery = \"1ms\"",
-            "write `for` beside it",
+            "set `for` too",
         ),
         (
             "kind = \"host-storm\"\nhost = \"h1\"\nfor = \"2ms\"\nevery = \"1ms\"",
@@ -372,7 +372,7 @@ fn baselines_break_the_loop_when_they_have_the_priorities() {
         ),
         (
             "[baseline]\nkind = \"buffer-pools\"\nchange-at = [[\"s1\", \"s2\"]]\n",
-            "does not apply for this kind",
+            "does not apply to this kind",
         ),
     ] {
         refused(&format!("{FLOW}{table}"), said);
@@ -409,7 +409,7 @@ fn answers_close_credit_loops_in_their_own_class() {
     );
     refused(
         &format!("{FLOW}answer-class = \"lossless\"\n"),
-        "nothing is answered",
+        "needs a `transport`",
     );
     refused(
         &format!("{FLOW}transport = \"reno\"\nanswer-class = \"x\"\n"),

@@ -68,7 +68,7 @@ fn notes_are_a_failure_only_where_asked_for() {
     let told = run(&arguments);
     assert_eq!(told.code, Some(1));
     assert!(
-        told.stderr.contains("--strict allows none"),
+        told.stderr.contains("because of --strict"),
         "{}",
         told.stderr
     );

@@ -127,7 +127,11 @@ fn an_answer_of_another_version_is_no_lack_of_a_daemon() {
     let daemon = FakeDaemon::good("/v1/status", "{\"name\": 7}");
     let run = daemon.run(&["status"]);
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("of one version?"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("have the same version?"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]

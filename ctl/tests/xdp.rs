@@ -289,7 +289,11 @@ fn files_outside_a_bpf_file_system_are_never_touched() {
     ] {
         let run = run(arguments);
         assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
-        assert!(run.stderr.contains("no BPF file system"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("not on a BPF file system"),
+            "{}",
+            run.stderr
+        );
     }
     assert_eq!(fs::read_to_string(port.join("link")).unwrap(), "precious");
 }

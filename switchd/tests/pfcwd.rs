@@ -118,7 +118,7 @@ async fn what_is_not_legal_is_refused_and_changes_nothing() {
         )
     };
     for (body, complaint) in [
-        (with("shut", 200, 200), "none of drop, forward, alert"),
+        (with("shut", 200, 200), "write drop, forward or alert"),
         (
             with("drop", 99, 200),
             "detection_milliseconds must be 100 to 5000",
@@ -129,7 +129,7 @@ async fn what_is_not_legal_is_refused_and_changes_nothing() {
         ),
         (
             r#"{"ports": ["p9"], "watchdog": null}"#.to_owned(),
-            "there are p0, p1, p2",
+            "ports: p0, p1, p2",
         ),
         (
             r#"{"port": ["p1"], "watchdog": null}"#.to_owned(),

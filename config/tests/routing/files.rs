@@ -81,7 +81,7 @@ fn refusals_of_routes_name_the_remedy() {
             "to = \"h1\"\nat = \"s0\"\nports = [\"s1\", \"s1\"]",
             "`s1` is listed twice",
         ),
-        ("to = \"h1\"\nat = \"s0\"\nports = []", "at least one switch"),
+        ("to = \"h1\"\nat = \"s0\"\nports = []", "at least one adjacent switch"),
         ("to = \"h1\"\nat = \"s0\"", "ports: missing"),
         ("to = \"h1\"", "via: missing"),
         (
@@ -107,7 +107,7 @@ fn refusals_of_routes_name_the_remedy() {
     let rooted = diamond().text("mode = \"ecmp\"\nroot = \"s1\"");
     assert!(parse(&rooted)
         .unwrap_err()
-        .contains("mode = \"up-down\" have a root"));
+        .contains("mode = \"up-down\" has a root"));
     let failed = diamond()
         .text("mode = \"shortest\"")
         .replace("failed = false", "failed = true");
