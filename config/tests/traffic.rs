@@ -299,12 +299,12 @@ fn faults_are_read() {
         ("kind = \"link-down\"", "link: missing"),
         (
             "kind = \"link-down\"\nlink = [\"s1\", \"s3\"]",
-            "no link between `s1` and `s3`",
+            "no working link between `s1` and `s3`",
         ),
         ("kind = \"control-loss\"", "probability: missing"),
         (
             "kind = \"route-change\"\nswitch = \"s1\"\nto = \"h3\"\nports = [\"s3\"]",
-            "no link from `s1` to `s3`",
+            "no working link from `s1` to `s3`",
         ),
         ("kind = \"control-loss\"\nprobability = 0", "above zero"),
         ("kind = \"control-delay\"", "by: missing"),
@@ -368,7 +368,7 @@ fn baselines_break_the_loop_when_they_have_the_priorities() {
         ),
         (
             "[baseline]\nkind = \"virtual-channels\"\nchange-at = [[\"s1\", \"s3\"]]\n",
-            "no link from `s1` to `s3`",
+            "no working link from `s1` to `s3`",
         ),
         (
             "[baseline]\nkind = \"buffer-pools\"\nchange-at = [[\"s1\", \"s2\"]]\n",

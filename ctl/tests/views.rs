@@ -381,7 +381,7 @@ fn what_does_not_add_up_is_named_and_has_a_status_of_its_own() {
         assert!(!run.stdout.contains("all is accounted for"));
         assert!(
             run.stderr
-                .starts_with("switchctl: 2 of the sums above do not hold"),
+                .starts_with("switchctl: 2 of the sums above differ"),
             "{}",
             run.stderr
         );

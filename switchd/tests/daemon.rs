@@ -148,7 +148,7 @@ async fn wrong_requests_are_told_what_is_right() {
             "GET",
             "/v1/deadlocks/1",
             404,
-            "no suspicion 1; GET /v1/deadlocks",
+            "no such suspicion: 1; GET /v1/deadlocks",
         ),
         ("GET", "/v1/deadlocks/first", 400, "first"),
     ] {

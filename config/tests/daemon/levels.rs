@@ -79,7 +79,7 @@ fn budgets_that_break_the_inequalities_are_refused_with_the_numbers() {
         ),
         (
             "budgets = []",
-            "s1.toml:11: class.lossless.budgets: 0 budgets; there are as many as links",
+            "s1.toml:11: class.lossless.budgets: 0 budgets; write one for each link",
         ),
         (
             "budgets = [\"1MiB\", \"2KiB\"]\nmax-hops = 1",

@@ -432,7 +432,7 @@ fn a_policy_that_moves_flows_needs_the_monitor() {
     let error = parse(&text).unwrap_err();
     assert!(
         error.contains(
-            "flows.capacity: deadlock policy auto moves the flows that the monitor knows"
+            "flows.capacity: deadlock policy auto moves flows that the monitor has recorded"
         ),
         "{error}"
     );

@@ -55,11 +55,11 @@ fn a_flow_can_ask_for_one_of_the_ways() {
     for (via, said) in [
         (
             "[\"s0\", \"s3\"]",
-            "the routes to `h1` do not lead this way",
+            "the routes to `h1` do not take this path",
         ),
         (
             "[\"s0\", \"s2\"]",
-            "the routes to `h1` do not lead this way",
+            "the routes to `h1` do not take this path",
         ),
         ("[\"s1\", \"s3\"]", "must begin at `s0`, where `h0` is"),
         ("[\"s9\"]", "unknown switch `s9`"),
@@ -123,7 +123,7 @@ fn a_wrong_statement_about_credit_loops_is_refused() {
     let text = diamond().text("mode = \"ecmp\"") + FLOW;
     let complaint = parse(&format!("{text}[expect]\ncredit-loop = true\n")).unwrap_err();
     assert!(
-        complaint.contains("expect.credit-loop: the routes of the flows close no"),
+        complaint.contains("expect.credit-loop: the routes of the flows form no"),
         "{complaint}"
     );
     assert!(parse(&format!("{text}[expect]\ncredit-loop = false\n")).is_ok());
