@@ -377,7 +377,7 @@ fn numbers_out_of_range_are_refused() {
                 miswired: 9,
                 ..config(line)
             },
-            "place for",
+            "wiring mistakes, not 9",
         ),
         (
             TopologyConfig {
