@@ -11,7 +11,7 @@ use weir_core::Duration;
 
 use crate::network::LinkOptions;
 
-/// What thresholds lead to, before a frame is sent. Works without a daemon.
+/// Predict buffers and pauses for given thresholds. Works without a daemon.
 #[derive(Debug, Parser)]
 #[command(
     name = "weir-plan",
