@@ -1,17 +1,148 @@
-//! `GET /v1/counters`.
+//! `GET /v1/counters`, and what the daemon counts beside the core: the kernel's losses and its own loop.
 
 use std::collections::BTreeMap;
+use std::iter::Sum;
 
 use serde::{Deserialize, Serialize};
+use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
+use weir_core::counters::{Counter, PORT_COUNTERS, PRIORITY_COUNTERS};
 
-/// Every counter of one port, or of one priority of it.
+/// Every counter of the switch, of one port, or of one priority of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// The port.
-    pub port: String,
+    /// The port; absent for what the switch counts as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
     /// The priority, 0 to 7; absent for what the port counts as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
     /// Values by name, with `_total` at its end. Only those that mean something in the priority's class.
     pub counters: BTreeMap<String, u64>,
+}
+
+impl Counters {
+    /// What `key` counts; `None` for what this version does not know.
+    pub fn meaning(&self, key: &str) -> Option<&'static str> {
+        match (&self.port, self.priority) {
+            (None, _) => help(CONTROL_COUNTERS, key).or_else(|| help(DATAPLANE_COUNTERS, key)),
+            (Some(_), Some(_)) => help(PRIORITY_COUNTERS, key),
+            (Some(_), None) => help(PORT_COUNTERS, key)
+                .or_else(|| help(KERNEL_LOSSES, key))
+                .or_else(|| help(LLDP_COUNTERS, key)),
+        }
+    }
+}
+
+fn help<T>(declared: &[Counter<T>], key: &str) -> Option<&'static str> {
+    let counter = declared.iter().find(|counter| counter.key() == key)?;
+    Some(counter.help)
+}
+
+weir_core::counters! {
+    /// XDP socket statistics that mean loss (`XDP_STATISTICS`), of all sockets of a port.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default)]
+    KernelLosses, KERNEL_LOSSES "kernel_" {} {
+        KERNEL_LOSSES "weir_kernel_losses_total" ["port", "kind"] Always
+            "Frames lost by the kernel or the device before or after the switch (XDP_STATISTICS of the port's socket, and refused transmissions)."
+            {
+                rx_dropped_total ["rx_dropped"] "Frames dropped for other reasons than a full ring.";
+                rx_ring_full_total ["rx_ring_full"] "Frames dropped because the RX ring was full.";
+                rx_fill_ring_empty_total ["rx_fill_ring_empty"] "Times that the kernel failed to take a frame from the fill ring.";
+                rx_invalid_descs_total ["rx_invalid_descs"] "RX descriptors that were not valid.";
+                tx_invalid_descs_total ["tx_invalid_descs"] "TX descriptors that were not valid.";
+                tx_device_drops_total ["tx_device_drops"] "Frames that the device took and dropped.";
+            }
+    }
+
+    /// What the dataplane's polling loop has counted since the start.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    DataplaneCounters, DATAPLANE_COUNTERS "dataplane_" {} {
+        ROUNDS "weir_dataplane_rounds_total" [] Always
+            "Rounds of the dataplane's polling loop."
+            { rounds []; }
+        BUSY_ROUNDS "weir_dataplane_busy_rounds_total" [] Always
+            "Rounds with work."
+            { busy_rounds []; }
+        SLEEPS "weir_dataplane_sleeps_total" [] Always
+            "Times that the dataplane thread slept in poll(2)."
+            { sleeps []; }
+        SLEEP_SECONDS "weir_dataplane_sleep_seconds_total" [] Always
+            "Time that the dataplane thread slept in poll(2)."
+            { sleep_nanos []; }
+        IDLE_SECONDS "weir_dataplane_idle_seconds_total" [] Always
+            "Time in rounds without work: spinning before sleep."
+            { idle_nanos []; }
+        DATAPLANE_FRAMES "weir_dataplane_frames_total" ["direction"] Always
+            "Frames received from and handed to all sockets, control frames included."
+            {
+                rx_frames ["rx"] "Frames received from all ports, control frames included.";
+                tx_frames ["tx"] "Frames handed to all transmitters, control frames included.";
+            }
+        EVENTS_LOST "weir_events_lost_total" [] Always
+            "Events of the dataplane lost because the queue to the control plane was full."
+            { events_lost []; }
+        COMMANDS_REFUSED "weir_commands_refused_total" [] Always
+            "Commands that the dataplane refused: the egress is released for another loop, a control queue is full, or a change of routes is not possible."
+            { commands_refused []; }
+    }
+}
+
+impl KernelLosses {
+    /// Frames lost, each counted once: an empty fill ring shows as `rx_dropped` as well or not at
+    /// all depending on the driver, so the larger of the two counts.
+    pub fn total(&self) -> u64 {
+        let all: u64 = KERNEL_LOSSES.iter().map(|counter| counter.get(self)).sum();
+        all - self.rx_dropped_total.min(self.rx_fill_ring_empty_total)
+    }
+}
+
+impl Sum for KernelLosses {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |mut all, part| {
+            for counter in KERNEL_LOSSES {
+                *(counter.field)(&mut all) += counter.get(&part);
+            }
+            all
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_in_seconds_is_counted_in_nanoseconds() {
+        for counter in DATAPLANE_COUNTERS {
+            let in_seconds = counter.metric.name.ends_with("_seconds_total");
+            assert_eq!(
+                counter.name.ends_with("_nanos"),
+                in_seconds,
+                "{}",
+                counter.name
+            );
+        }
+        let counters = DataplaneCounters {
+            sleep_nanos: 1_500_000_000,
+            ..DataplaneCounters::default()
+        };
+        let slept = DATAPLANE_COUNTERS
+            .iter()
+            .find(|counter| counter.key() == "dataplane_sleep_nanos_total");
+        assert_eq!(slept.map(|slept| slept.sample(&counters)), Some(1.5));
+    }
+
+    #[test]
+    fn a_lost_frame_counts_once() {
+        let losses = KernelLosses {
+            rx_dropped_total: 5,
+            rx_fill_ring_empty_total: 3,
+            rx_ring_full_total: 10,
+            ..KernelLosses::default()
+        };
+        assert_eq!(losses.total(), 15);
+        let sum: KernelLosses = [losses, losses].into_iter().sum();
+        assert_eq!((sum.rx_fill_ring_empty_total, sum.total()), (6, 30));
+    }
 }

@@ -41,6 +41,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::counters::KernelLosses;
+
 pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, FlightSample, Master};
 pub use flows::{Flow, Flows};
 pub use levels::{LevelDestination, LevelLink, Levels};
@@ -182,36 +184,6 @@ pub struct Port {
     pub clcm_sent_total: u64,
     /// CLCM frames received and understood.
     pub clcm_received_total: u64,
-}
-
-/// XDP socket statistics that mean loss (`XDP_STATISTICS`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KernelLosses {
-    /// Dropped for other reasons than a full ring.
-    pub rx_dropped_total: u64,
-    /// Dropped because the RX ring was full.
-    pub rx_ring_full_total: u64,
-    /// Failed to take a frame from the fill ring.
-    pub rx_fill_ring_empty_total: u64,
-    /// RX descriptors that were not valid.
-    pub rx_invalid_descs_total: u64,
-    /// TX descriptors that were not valid.
-    pub tx_invalid_descs_total: u64,
-    /// Frames that the device took and dropped.
-    #[serde(default)]
-    pub tx_device_drops_total: u64,
-}
-
-impl KernelLosses {
-    /// Frames lost, each counted once: an empty fill ring shows as `rx_dropped` as well or not at
-    /// all depending on the driver, so the larger of the two counts.
-    pub fn total(&self) -> u64 {
-        self.rx_dropped_total.max(self.rx_fill_ring_empty_total)
-            + self.rx_ring_full_total
-            + self.rx_invalid_descs_total
-            + self.tx_invalid_descs_total
-            + self.tx_device_drops_total
-    }
 }
 
 /// One (port, priority) as a queue, `GET /v1/queues`.

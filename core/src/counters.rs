@@ -1,7 +1,7 @@
 //! What a port counts. Plain numbers that only grow; the caller reads them and takes differences.
 
 use crate::metric::Definition;
-use crate::units::PRIORITY_COUNT;
+use crate::units::{Duration, PRIORITY_COUNT};
 
 /// Declares the reasons once: the enum, [`DropReason::ALL`] and the names come of one list, so that no reason can be
 /// counted beyond the end of an array that is as long as another list.
@@ -83,11 +83,11 @@ drop_reasons! {
     ControlRate => "control_rate",
 }
 
-/// A counter of a `T`: what it counts, and where it is shown. It is declared once, below; snapshot, metric, API and the
-/// book's table follow from that.
+/// A counter of a `T`: what it counts, and where it is shown. It is declared once, by [`counters!`](crate::counters!);
+/// snapshot, metric, API and the book's table follow from that.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter<T: 'static> {
-    /// Its name in JSON, with `_total` behind it.
+    /// Its name among all that is counted at one place.
     pub name: &'static str,
     /// Its meaning.
     pub help: &'static str,
@@ -97,13 +97,30 @@ pub struct Counter<T: 'static> {
     pub labels: &'static [&'static str],
     /// Where it means something.
     pub shown: Shown,
-    read: fn(&T) -> u64,
+    /// The field of `&T`.
+    pub read: fn(&T) -> u64,
+    /// The field of `&mut T`.
+    pub field: fn(&mut T) -> &mut u64,
 }
 
 impl<T> Counter<T> {
+    /// Its key in JSON.
+    pub fn key(&self) -> String {
+        format!("{}_total", self.name.trim_end_matches("_total"))
+    }
+
     /// Its value in `counters`.
     pub fn get(&self, counters: &T) -> u64 {
         (self.read)(counters)
+    }
+
+    /// The same in the metric's unit: time is counted in nanoseconds, and shown in seconds.
+    pub fn sample(&self, counters: &T) -> f64 {
+        let count = self.get(counters);
+        match self.metric.name.ends_with("_seconds_total") {
+            true => Duration::from_nanos(count).as_secs_f64(),
+            false => count as f64,
+        }
     }
 }
 
@@ -118,22 +135,24 @@ pub enum Shown {
     Levels,
 }
 
-/// Declares structs of counters. A counter is one line: `NAME "metric" [labels] Shown "help" { field []; }`. A metric
-/// with labels of its own has a line for each of its counters, with the labels' values and a meaning. The fields stand
-/// in the order of the lines; those that every frame changes come first.
+/// Declares structs of counters, with the list of each and what its names begin with. A counter is one line:
+/// `NAME "metric" [labels] Shown "help" { field []; }`. A metric with labels of its own has a line for each of its
+/// counters, with the labels' values and a meaning. The fields stand in the order of the lines; those that every frame
+/// changes come first.
+#[macro_export]
 macro_rules! counters {
     ($(
         $(#[$attribute:meta])*
-        $counters:ident, $list:ident {
+        $counters:ident, $list:ident $prefix:literal {
             $($(#[$own:meta])* $own_field:ident: $own_type:ty,)*
         } {
             $($constant:ident $metric:literal [$($label:literal),*] $shown:ident $help:literal
                 { $($field:ident [$($value:literal),*] $($meaning:literal)?;)* })*
         }
     )*) => {
-        /// The metrics of the core's counters.
+        /// The metrics of these counters.
         pub mod metrics {
-            use crate::metric::{Definition, Kind};
+            use $crate::metric::{Definition, Kind};
             $($(
                 #[doc = $help]
                 pub const $constant: Definition = Definition {
@@ -146,7 +165,7 @@ macro_rules! counters {
         }
 
         /// All of [`metrics`].
-        pub const METRICS: &[Definition] = &[$($(metrics::$constant,)*)*];
+        pub const METRICS: &[$crate::metric::Definition] = &[$($(metrics::$constant,)*)*];
 
         $(
             $(#[$attribute])*
@@ -160,14 +179,15 @@ macro_rules! counters {
             }
 
             /// What each of them counts.
-            pub const $list: &[Counter<$counters>] = &[$($(
-                Counter {
-                    name: stringify!($field),
+            pub const $list: &[$crate::counters::Counter<$counters>] = &[$($(
+                $crate::counters::Counter {
+                    name: concat!($prefix, stringify!($field)),
                     help: [$($meaning,)? $help][0],
                     metric: &metrics::$constant,
                     labels: &[$($value),*],
-                    shown: Shown::$shown,
+                    shown: $crate::counters::Shown::$shown,
                     read: |counters| counters.$field,
+                    field: |counters| &mut counters.$field,
                 },
             )*)*];
         )*
@@ -178,7 +198,7 @@ counters! {
     /// Counters of one (port, priority). Those that every frame changes come first and share a cache line.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[repr(C, align(64))]
-    PriorityCounters, PRIORITY_COUNTERS {} {
+    PriorityCounters, PRIORITY_COUNTERS "" {} {
         PORT_FRAMES "weir_port_frames_total" ["port", "priority", "direction"] Always
             "Data frames admitted from (rx) and handed to the transmitter of (tx) the port."
             {
@@ -254,7 +274,7 @@ counters! {
 
     /// Counters of one port.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    PortCounters, PORT_COUNTERS {
+    PortCounters, PORT_COUNTERS "" {
         /// By priority.
         priority: [PriorityCounters; PRIORITY_COUNT],
         /// Frames from this port that were dropped, by [`DropReason::index`].

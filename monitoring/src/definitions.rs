@@ -5,12 +5,19 @@ pub fn find(name: &str) -> Option<&'static Definition> {
     all().chain(PROCESS).find(|metric| metric.name == name)
 }
 
+pub use weir_api::counters::metrics::*;
+pub use weir_core::control::counters::metrics::*;
 pub use weir_core::counters::metrics::*;
 pub use weir_core::metric::{Definition, Kind};
 
-/// All metrics of the daemon: those of the core's counters, and [`OWN`].
+/// All metrics of the daemon: those of counters, which are declared where they are counted, and [`OWN`].
 pub fn all() -> impl Iterator<Item = &'static Definition> {
-    weir_core::counters::METRICS.iter().chain(OWN)
+    let counters = [
+        weir_core::counters::METRICS,
+        weir_core::control::counters::METRICS,
+        weir_api::counters::METRICS,
+    ];
+    counters.into_iter().flatten().chain(OWN)
 }
 
 macro_rules! metrics {
@@ -30,7 +37,7 @@ macro_rules! metrics {
 }
 
 metrics! {
-    "What the daemon knows of itself and its switch, beside the counters of the core." OWN
+    "What the daemon knows of itself and its switch, beside what is declared with its counters." OWN
     BUILD_INFO Gauge "weir_build_info" ["version", "switch", "deadlock_policy"]
         "Always 1; the labels are the version, the switch's name and its deadlock policy.";
     UPTIME Gauge "weir_uptime_seconds" []
@@ -39,8 +46,6 @@ metrics! {
         "1 while the port's device is up and has carrier.";
     DROPS Counter "weir_drops_total" ["port", "reason"]
         "Frames from the port that were dropped; every drop has exactly one reason.";
-    KERNEL_LOSSES Counter "weir_kernel_losses_total" ["port", "kind"]
-        "Frames lost by the kernel or the device before or after the switch (XDP_STATISTICS of the port's socket, and refused transmissions).";
     XDP_FRAMES Counter "weir_xdp_frames_total" ["port", "class"]
         "Frames seen by the XDP program, by the class it assigned.";
     PAUSE_SECONDS Counter "weir_pause_seconds_total" ["port", "priority"]
@@ -87,80 +92,38 @@ metrics! {
         "b_i: the budget of the class at Level i on every fabric port.";
     LEVEL_TABLE_ENTRIES Gauge "weir_level_table_entries" []
         "Destinations in the Level Table.";
-    CLCM_ORIGINATED Counter "weir_clcm_originated_total" []
-        "CLCM messages originated for this switch's own suspicions.";
-    CLCM_FORWARDED Counter "weir_clcm_forwarded_total" []
-        "CLCM messages of other switches that were forwarded.";
     CLCM_IGNORED Counter "weir_clcm_ignored_total" ["reason"]
         "CLCM messages that were not forwarded, by reason.";
-    LOOPS_FOUND Counter "weir_loops_found_total" []
-        "Loops that this switch found: its own identifier came back.";
-    MASTER_ACTIONS Counter "weir_loop_master_actions_total" []
-        "Times that this switch acted as the elected master of a loop: one for each step.";
-    RELEASES_ORDERED Counter "weir_releases_ordered_total" []
-        "Deadlock releases ordered by the control plane.";
-    REROUTES_ORDERED Counter "weir_reroutes_ordered_total" []
-        "Reroutes ordered by the Loop Breaker.";
-    TRAFFIC_RELEASES_ORDERED Counter "weir_traffic_releases_ordered_total" []
-        "Traffic release steps ordered by the Loop Breaker.";
     DETECTION_SECONDS Histogram "weir_deadlock_detection_seconds" []
         "Time that an egress had sent nothing when it became suspected of a deadlock.";
     RELEASE_SECONDS Histogram "weir_deadlock_release_seconds" []
         "Time from the suspicion of an egress to its first release; suspicions that end without a release are not counted.";
     RECOVERY_SECONDS Histogram "weir_deadlock_recovery_seconds" []
         "Time from the suspicion of an egress to its end; ongoing suspicions are not counted.";
-    UNANSWERED Counter "weir_clcm_unanswered_total" []
-        "Suspicions whose CLCM got no answer for a long time: there is no loop, or a switch on it does not support CLCM.";
     COMMANDS_LOST Counter "weir_commands_lost_total" []
         "Commands of the control plane that the dataplane could not accept in time.";
-    COMMANDS_REFUSED Counter "weir_commands_refused_total" []
-        "Commands that the dataplane refused: the egress is released for another loop, a control queue is full, or a change of routes is not possible.";
-    EVENTS_LOST Counter "weir_events_lost_total" []
-        "Events of the dataplane lost because the queue to the control plane was full.";
-    CONTROL_PLANE_OVERFLOWS Counter "weir_control_plane_overflows_total" []
-        "Commands and reports of the CLCM state machine lost because their queue was full.";
     HELD_FRAMES Gauge "weir_held_frames" []
         "Frames inside the switch: admitted and not yet sent.";
     UMEM_FRAMES Gauge "weir_umem_frames" []
         "Total frames of packet memory.";
     UMEM_FRAMES_FREE Gauge "weir_umem_frames_free" []
         "Frames of packet memory in no ring and no queue.";
-    ROUNDS Counter "weir_dataplane_rounds_total" []
-        "Rounds of the dataplane's polling loop.";
-    BUSY_ROUNDS Counter "weir_dataplane_busy_rounds_total" []
-        "Rounds with work.";
-    SLEEPS Counter "weir_dataplane_sleeps_total" []
-        "Times that the dataplane thread slept in poll(2).";
-    SLEEP_SECONDS Counter "weir_dataplane_sleep_seconds_total" []
-        "Time that the dataplane thread slept in poll(2).";
     ROUND_MAX_SECONDS Gauge "weir_dataplane_round_max_seconds" []
         "Longest round since the start, without sleep.";
     ROUND_SECONDS Histogram "weir_dataplane_round_seconds" []
         "Length of rounds with work, without sleep.";
     BUSY_SECONDS Counter "weir_dataplane_busy_seconds_total" []
         "Time in rounds with work.";
-    IDLE_SECONDS Counter "weir_dataplane_idle_seconds_total" []
-        "Time in rounds without work: spinning before sleep.";
     BATCH_FRAMES Histogram "weir_dataplane_batch_frames" []
         "Frames taken from an RX ring at a time; empty rings are not counted.";
     RING_FRAMES Gauge "weir_ring_frames" ["port", "ring"]
         "Entries in use of the rings of the port's AF_XDP socket.";
     RING_SIZE_FRAMES Gauge "weir_ring_size_frames" ["port", "ring"]
         "Size of the rings of the port's AF_XDP socket.";
-    DATAPLANE_FRAMES Counter "weir_dataplane_frames_total" ["direction"]
-        "Frames received from and handed to all sockets, control frames included.";
     SNAPSHOT_AGE Gauge "weir_snapshot_age_seconds" []
         "Age of the dataplane's figures; large if the dataplane does not answer.";
     SCRAPE_SECONDS Histogram "weir_scrape_seconds" []
         "Time that earlier scrapes took in the daemon, including the wait for the dataplane's figures.";
-    LLDP_FRAMES Counter "weir_lldp_frames_total" ["port", "direction"]
-        "LLDP frames sent (tx), and received and understood (rx).";
-    LLDP_DISCARDED Counter "weir_lldp_discarded_total" ["port", "reason"]
-        "LLDP frames not sent or not used, by reason.";
-    LLDP_MALFORMED_TLVS Counter "weir_lldp_malformed_tlvs_total" ["port"]
-        "Invalid TLVs in LLDP frames that are otherwise valid.";
-    LLDP_EXPIRED Counter "weir_lldp_expired_total" ["port"]
-        "Neighbours whose TTL expired.";
     LLDP_NEIGHBOURS Gauge "weir_lldp_neighbours" ["port"]
         "Current LLDP neighbours on the port; more than one if several systems share the link.";
     LLDP_MISMATCH Gauge "weir_lldp_mismatch" ["port", "what"]

@@ -100,24 +100,21 @@ async fn every_route_answers() {
     let counters: Vec<Counters> = get(socket, "/v1/counters").await.json();
     let places: Vec<_> = counters
         .iter()
-        .map(|place| (place.port.as_str(), place.priority))
+        .map(|place| (place.port.as_deref(), place.priority))
         .collect();
-    let ports = ["p0", "p1", "p2"].map(|port| (port, None));
+    let whole = [None, Some("p0"), Some("p1"), Some("p2")].map(|port| (port, None));
     let priorities = shown
         .iter()
-        .map(|(port, priority)| (*port, Some(*priority)));
-    let mut expected: Vec<_> = ports.into_iter().chain(priorities).collect();
+        .map(|(port, priority)| (Some(*port), Some(*priority)));
+    let mut expected: Vec<_> = whole.into_iter().chain(priorities).collect();
     expected.sort();
     assert_eq!(places, expected);
     let of = |port, priority| {
         let is_there =
-            |place: &&Counters| (place.port.as_str(), place.priority) == (port, priority);
+            |place: &&Counters| (place.port.as_deref(), place.priority) == (Some(port), priority);
         &counters.iter().find(is_there).unwrap().counters
     };
-    assert_eq!(
-        of("p0", None).len(),
-        weir_core::counters::PORT_COUNTERS.len()
-    );
+    assert!(of("p0", None).contains_key("kernel_rx_dropped_total"));
     assert!(of("p0", Some(3)).contains_key("xoff_sent_total"));
     assert!(
         !of("p0", Some(3)).contains_key("lifts_total"),
@@ -317,13 +314,13 @@ async fn lost_events_are_reconciled() {
     daemon.until_event("started").await;
     {
         let mut state = template.lock().unwrap();
-        state.rounds.events_lost = 1;
+        state.rounds.counters.events_lost = 1;
         state.ports[0].gauges[usize::from(LOSSLESS)].suspected = true;
     }
     daemon.until_event("suspected").await;
     {
         let mut state = template.lock().unwrap();
-        state.rounds.events_lost = 2;
+        state.rounds.counters.events_lost = 2;
         state.ports[0].gauges[usize::from(LOSSLESS)].suspected = false;
     }
     daemon.until_event("suspicion_ended").await;

@@ -217,7 +217,7 @@ async fn lost_events_neither_hide_a_storm_nor_keep_one() {
     let set = |stalled: bool, events_lost: u64| {
         let mut state = template.lock().unwrap();
         state.ports[2].gauges[usize::from(LOSSLESS)].stalled = stalled;
-        state.rounds.events_lost = events_lost;
+        state.rounds.counters.events_lost = events_lost;
     };
     set(true, 1);
     until(async || (daemon.called() == [2]).then_some(())).await;

@@ -27,6 +27,7 @@
 
 mod back_off;
 mod config;
+pub mod counters;
 mod deadlock_breaker;
 #[cfg(feature = "testing")]
 mod digest;
@@ -43,7 +44,8 @@ use watchdog::Watchdog;
 
 pub use back_off::BACK_OFF_MAX;
 pub use config::{ControlConfig, LoopBreakerConfig, NoAlternative, Policy};
-pub use report::{ControlCounters, IgnoreReason, NoStormReason, Report, ReportKind};
+pub use counters::ControlCounters;
+pub use report::{IgnoreReason, NoStormReason, Report, ReportKind};
 pub use watchdog::StormNeighbour;
 
 use crate::command::Command;

@@ -28,10 +28,11 @@ mod port;
 use std::collections::VecDeque;
 
 pub use judge::{Findings, LevelMismatch};
-pub use port::{Entry, LldpCounters, Lost, ENTRIES_MAX, FAST_FRAMES};
+pub use port::{Entry, Lost, ENTRIES_MAX, FAST_FRAMES};
 
 use port::PortState;
 
+use super::counters::LldpCounters;
 use super::{StormNeighbour, QUEUE_CAPACITY};
 use crate::command::Command;
 use crate::config::Neighbour;

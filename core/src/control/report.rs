@@ -141,7 +141,7 @@ macro_rules! ignore_reasons {
             /// How many reasons there are.
             pub const COUNT: usize = [$($name,)*].len();
 
-            /// As an index into [`ControlCounters::clcm_ignored`].
+            /// As an index into [`ControlCounters::clcm_ignored`](super::ControlCounters::clcm_ignored).
             pub const fn index(self) -> usize {
                 self as usize
             }
@@ -175,29 +175,4 @@ ignore_reasons! {
     Outranked => "outranked",
     /// The message has been here, or a copy of it just now.
     AlreadyHere => "already_here",
-}
-
-/// What the control plane has counted since it began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ControlCounters {
-    /// Own messages sent.
-    pub clcm_sent: u64,
-    /// Messages of others passed on.
-    pub clcm_forwarded: u64,
-    /// Messages that went no further, by [`IgnoreReason::index`].
-    pub clcm_ignored: [u64; IgnoreReason::COUNT],
-    /// Loops found here.
-    pub loops_found: u64,
-    /// Releases ordered of the dataplane.
-    pub releases_ordered: u64,
-    /// Times that this switch was elected to break a loop, or was so again for the next step.
-    pub elections_won: u64,
-    /// Reroutes ordered of the dataplane.
-    pub reroutes_ordered: u64,
-    /// Steps of a traffic release ordered of the dataplane.
-    pub traffic_releases_ordered: u64,
-    /// Suspicions that nothing answered for long.
-    pub unanswered: u64,
-    /// Commands and reports that found their queue full.
-    pub overflows: u64,
 }

@@ -2,7 +2,6 @@
 
 use weir_api::counters::Counters;
 use weir_api::daemon::{Deadlock, Deadlocks, Pfc, Port, Queue, Status};
-use weir_core::counters::{PORT_COUNTERS, PRIORITY_COUNTERS};
 
 use weir_output::{bytes, facts, rate, reasons, seconds, table, NONE};
 
@@ -178,34 +177,17 @@ pub fn counters(all: &[Counters]) -> String {
     let rows = all.iter().flat_map(|place| {
         place.counters.iter().map(|(name, count)| {
             vec![
-                place.port.clone(),
+                place.port.clone().unwrap_or(NONE.to_owned()),
                 place
                     .priority
                     .map_or(NONE.to_owned(), |priority| priority.to_string()),
                 name.clone(),
                 count.to_string(),
-                meaning(name, place.priority.is_some()).to_owned(),
+                place.meaning(name).unwrap_or(NONE).to_owned(),
             ]
         })
     });
     table(&["port", ">priority", "counter", ">count", "meaning"], rows)
-}
-
-/// What this version knows of the counter `name`.
-fn meaning(name: &str, is_of_priority: bool) -> &'static str {
-    let name = name.trim_end_matches("_total");
-    let of_ports = PORT_COUNTERS
-        .iter()
-        .map(|counter| (counter.name, counter.help));
-    let of_priorities = PRIORITY_COUNTERS
-        .iter()
-        .map(|counter| (counter.name, counter.help));
-    let found = if is_of_priority {
-        of_priorities.into_iter().find(|(known, _)| *known == name)
-    } else {
-        of_ports.into_iter().find(|(known, _)| *known == name)
-    };
-    found.map_or(NONE, |(_, help)| help)
 }
 
 pub fn pfc(queues: &[Pfc]) -> String {

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use weir_api::audit::{Audit, MemoryAudit, PortAudit};
 use weir_core::DropReason;
 
-use super::views;
 use crate::dataplane::accounts::PortAccount;
 use crate::dataplane::messages::{PortSnapshot, Snapshot};
 
@@ -57,7 +56,7 @@ fn port(name: String, account: &PortAccount, state: &PortSnapshot) -> PortAudit 
         with_transmitter: 0,
         not_sent: account.not_sent,
         lent: account.lent,
-        lost_by_kernel: views::kernel_losses(&state.kernel).total(),
+        lost_by_kernel: state.kernel.total(),
     }
 }
 

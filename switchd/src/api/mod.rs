@@ -173,7 +173,7 @@ async fn pfc(State(shared): State<Arc<Shared>>) -> Json<Vec<Pfc>> {
 
 async fn counters(State(shared): State<Arc<Shared>>) -> Json<Vec<Counters>> {
     let snapshot = shared.dataplane.fresh_snapshot().await;
-    Json(views::counters(&shared.info, &snapshot))
+    Json(views::counters(&shared, &snapshot))
 }
 
 async fn levels(State(shared): State<Arc<Shared>>) -> Json<Levels> {

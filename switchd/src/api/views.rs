@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use weir_api::counters::Counters;
-use weir_api::daemon::{Clcm, Dataplane, KernelLosses, Pfc, Port, Queue, Restart, Status};
+use weir_api::counters::{Counters, DATAPLANE_COUNTERS, KERNEL_LOSSES};
+use weir_api::daemon::{Clcm, Dataplane, Pfc, Port, Queue, Restart, Status};
+use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
 use weir_core::counters::{Counter, Shown, PORT_COUNTERS, PRIORITY_COUNTERS};
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::{DropReason, Priority};
 
 use crate::control::info::{role_name, SwitchInfo};
 use crate::control::{Shared, Stage};
-use crate::dataplane::messages::{self, PortSnapshot, Snapshot};
+use crate::dataplane::messages::{PortSnapshot, Snapshot};
 
 /// `GET /v1/status`.
 pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
@@ -56,15 +57,15 @@ pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
         admitted_frames_total: sum(|port| totals(port).rx_frames),
         transmitted_frames_total: sum(|port| totals(port).tx_frames),
         drops_total,
-        kernel_losses_total: sum(|port| kernel_losses(&port.kernel).total()),
+        kernel_losses_total: sum(|port| port.kernel.total()),
         umem_frames: snapshot.umem_frames,
         umem_frames_free: snapshot.umem_frames_free,
         dataplane: Dataplane {
-            rounds_total: snapshot.rounds.rounds,
-            busy_rounds_total: snapshot.rounds.busy_rounds,
-            sleeps_total: snapshot.rounds.sleeps,
+            rounds_total: snapshot.rounds.counters.rounds,
+            busy_rounds_total: snapshot.rounds.counters.busy_rounds,
+            sleeps_total: snapshot.rounds.counters.sleeps,
             round_seconds_max: snapshot.rounds.round_max.as_secs_f64(),
-            events_lost_total: snapshot.rounds.events_lost,
+            events_lost_total: snapshot.rounds.counters.events_lost,
         },
         pfc_sent_total: sum(|port| port.counters.pfc_sent),
         clcm: Clcm {
@@ -99,7 +100,7 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
                 tx_frames_total: totals.tx_frames,
                 tx_bytes_total: totals.tx_bytes,
                 drops_total: drops(state).collect(),
-                kernel_losses: kernel_losses(&state.kernel),
+                kernel_losses: state.kernel,
                 xdp_frames_total: shared
                     .dataplane
                     .xdp_frames(id)
@@ -176,13 +177,25 @@ pub fn pfc(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Pfc> {
 }
 
 /// `GET /v1/counters`.
-pub fn counters(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Counters> {
-    let mut all = Vec::new();
-    for (port, state) in info.ports.iter().zip(&snapshot.ports) {
+pub fn counters(shared: &Shared, snapshot: &Snapshot) -> Vec<Counters> {
+    let info = &shared.info;
+    let (neighbours, figures) = (shared.links.neighbours(), shared.records.figures());
+    let mut counters = values(CONTROL_COUNTERS, &figures.clcm, |_| true);
+    let of_the_loop = &snapshot.rounds.counters;
+    counters.extend(values(DATAPLANE_COUNTERS, of_the_loop, |_| true));
+    let mut all = vec![Counters {
+        port: None,
+        priority: None,
+        counters,
+    }];
+    for ((id, port), state) in info.numbered_ports().zip(&snapshot.ports) {
+        let mut counters = values(PORT_COUNTERS, &state.counters, |_| true);
+        counters.extend(values(KERNEL_LOSSES, &state.kernel, |_| true));
+        counters.extend(values(LLDP_COUNTERS, &neighbours.counters(id), |_| true));
         all.push(Counters {
-            port: port.name.clone(),
+            port: Some(port.name.clone()),
             priority: None,
-            counters: values(PORT_COUNTERS, &state.counters, |_| true),
+            counters,
         });
         for priority in shown_priorities(info, state) {
             let is_lossless = info.class(priority).mode.get().is_lossless();
@@ -194,7 +207,7 @@ pub fn counters(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Counters> {
             };
             let counters = &state.counters.priority[priority.index()];
             all.push(Counters {
-                port: port.name.clone(),
+                port: Some(port.name.clone()),
                 priority: Some(priority.get()),
                 counters: values(PRIORITY_COUNTERS, counters, means_something),
             });
@@ -212,7 +225,7 @@ fn values<T>(
         .iter()
         .filter(|counter| means_something(counter.shown));
     shown
-        .map(|counter| (format!("{}_total", counter.name), counter.get(counters)))
+        .map(|counter| (counter.key(), counter.get(counters)))
         .collect()
 }
 
@@ -262,15 +275,4 @@ fn drops(port: &PortSnapshot) -> impl Iterator<Item = (String, u64)> + '_ {
             )
         })
         .filter(|(_, count)| *count > 0)
-}
-
-pub(super) fn kernel_losses(losses: &messages::KernelLosses) -> KernelLosses {
-    KernelLosses {
-        rx_dropped_total: losses.rx_dropped,
-        rx_ring_full_total: losses.rx_ring_full,
-        rx_fill_ring_empty_total: losses.rx_fill_ring_empty,
-        rx_invalid_descs_total: losses.rx_invalid_descs,
-        tx_invalid_descs_total: losses.tx_invalid_descs,
-        tx_device_drops_total: losses.tx_device_drops,
-    }
 }

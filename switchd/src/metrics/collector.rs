@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
+use weir_api::counters::{DATAPLANE_COUNTERS, KERNEL_LOSSES};
+use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
 use weir_core::control::IgnoreReason;
 use weir_core::counters::PORT_COUNTERS;
 use weir_core::units::NANOS_PER_SECOND;
@@ -97,27 +99,6 @@ impl SnapshotCollector {
         families.add(&define::BUILD_INFO, &build, 1.0);
         for (metric, value) in [
             (&define::UPTIME, shared.life.uptime().as_secs_f64()),
-            (&define::LOOPS_FOUND, figures.clcm.loops_found as f64),
-            (&define::MASTER_ACTIONS, figures.clcm.elections_won as f64),
-            (&define::UNANSWERED, figures.clcm.unanswered as f64),
-            (&define::CLCM_ORIGINATED, figures.clcm.clcm_sent as f64),
-            (&define::CLCM_FORWARDED, figures.clcm.clcm_forwarded as f64),
-            (
-                &define::RELEASES_ORDERED,
-                figures.clcm.releases_ordered as f64,
-            ),
-            (
-                &define::REROUTES_ORDERED,
-                figures.clcm.reroutes_ordered as f64,
-            ),
-            (
-                &define::TRAFFIC_RELEASES_ORDERED,
-                figures.clcm.traffic_releases_ordered as f64,
-            ),
-            (
-                &define::CONTROL_PLANE_OVERFLOWS,
-                figures.clcm.overflows as f64,
-            ),
             (&define::COMMANDS_LOST, figures.commands_lost as f64),
             (
                 &define::LEVEL_TABLE_ENTRIES,
@@ -133,6 +114,7 @@ impl SnapshotCollector {
         ] {
             families.add(metric, &[], value);
         }
+        families.add_counters(CONTROL_COUNTERS, &[], &figures.clcm);
         for (reason, count) in IgnoreReason::ALL.iter().zip(figures.clcm.clcm_ignored) {
             families.add(&define::CLCM_IGNORED, &[reason.name()], count as f64);
         }
@@ -141,21 +123,10 @@ impl SnapshotCollector {
     fn collect_dataplane(&self, families: &mut Families) {
         let rounds = &self.snapshot.rounds;
         let busy_nanos = rounds.round_times.sum();
-        for (metric, value) in [
-            (&define::ROUNDS, rounds.rounds as f64),
-            (&define::BUSY_ROUNDS, rounds.busy_rounds as f64),
-            (&define::BUSY_SECONDS, busy_nanos as f64 * NANOS),
-            (&define::IDLE_SECONDS, rounds.idle.as_secs_f64()),
-            (&define::SLEEPS, rounds.sleeps as f64),
-            (&define::SLEEP_SECONDS, rounds.slept.as_secs_f64()),
-            (&define::ROUND_MAX_SECONDS, rounds.round_max.as_secs_f64()),
-            (&define::COMMANDS_REFUSED, rounds.commands_refused as f64),
-            (&define::EVENTS_LOST, rounds.events_lost as f64),
-        ] {
-            families.add(metric, &[], value);
-        }
-        families.add(&define::DATAPLANE_FRAMES, &["rx"], rounds.rx_frames as f64);
-        families.add(&define::DATAPLANE_FRAMES, &["tx"], rounds.tx_frames as f64);
+        families.add_counters(DATAPLANE_COUNTERS, &[], &rounds.counters);
+        families.add(&define::BUSY_SECONDS, &[], busy_nanos as f64 * NANOS);
+        let round_max = rounds.round_max.as_secs_f64();
+        families.add(&define::ROUND_MAX_SECONDS, &[], round_max);
         let times = self.shared.records.deadlocks().times();
         for (metric, histogram, scale) in [
             (&define::ROUND_SECONDS, &rounds.round_times, NANOS),
@@ -198,16 +169,7 @@ impl SnapshotCollector {
             let count = counters.drops[reason.index()];
             families.add(&define::DROPS, &[port, reason.name()], count as f64);
         }
-        for (kind, count) in [
-            ("rx_dropped", state.kernel.rx_dropped),
-            ("rx_ring_full", state.kernel.rx_ring_full),
-            ("rx_fill_ring_empty", state.kernel.rx_fill_ring_empty),
-            ("rx_invalid_descs", state.kernel.rx_invalid_descs),
-            ("tx_invalid_descs", state.kernel.tx_invalid_descs),
-            ("tx_device_drops", state.kernel.tx_device_drops),
-        ] {
-            families.add(&define::KERNEL_LOSSES, &[port, kind], count as f64);
-        }
+        families.add_counters(KERNEL_LOSSES, &[port], &state.kernel);
         for (name, ring) in [
             ("fill", state.rings.fill),
             ("rx", state.rings.rx),
@@ -221,36 +183,16 @@ impl SnapshotCollector {
         for (class, count) in self.shared.dataplane.xdp_frames(id) {
             families.add(&define::XDP_FRAMES, &[port, class], count as f64);
         }
-        for counter in PORT_COUNTERS {
-            families.add_counter(counter, &[port], counters);
-        }
+        families.add_counters(PORT_COUNTERS, &[port], counters);
     }
 
     fn collect_lldp(&self, families: &mut Families, id: PortId, info: &PortInfo) {
         let port = info.name.as_str();
         let neighbours = self.shared.links.neighbours();
-        let (counters, findings) = (neighbours.counters(id), neighbours.findings(id));
-        for (direction, count) in [("tx", counters.tx_frames), ("rx", counters.rx_frames)] {
-            families.add(&define::LLDP_FRAMES, &[port, direction], count as f64);
-        }
-        for (reason, count) in [
-            ("unsent", counters.unsent),
-            ("malformed", counters.malformed),
-            ("too_fast", counters.limited),
-            ("too_many_neighbours", counters.table_full),
-        ] {
-            families.add(&define::LLDP_DISCARDED, &[port, reason], count as f64);
-        }
-        for (metric, value) in [
-            (&define::LLDP_MALFORMED_TLVS, counters.malformed_tlvs),
-            (&define::LLDP_EXPIRED, counters.expired),
-            (
-                &define::LLDP_NEIGHBOURS,
-                neighbours.entries(id).len() as u64,
-            ),
-        ] {
-            families.add(metric, &[port], value as f64);
-        }
+        families.add_counters(LLDP_COUNTERS, &[port], &neighbours.counters(id));
+        let count = neighbours.entries(id).len();
+        families.add(&define::LLDP_NEIGHBOURS, &[port], count as f64);
+        let findings = neighbours.findings(id);
         let silent = matches!(findings.pfc, Some(PfcMismatch::NotAnnounced { .. }));
         for (what, differs) in [
             ("pfc", findings.pfc.is_some() && !silent),

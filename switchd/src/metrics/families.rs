@@ -41,7 +41,19 @@ impl Families {
         counters: &T,
     ) {
         let labels = [place, counter.labels].concat();
-        self.add(counter.metric, &labels, counter.get(counters) as f64);
+        self.add(counter.metric, &labels, counter.sample(counters));
+    }
+
+    /// All of `declared`, at `place`.
+    pub(super) fn add_counters<T>(
+        &mut self,
+        declared: &[counters::Counter<T>],
+        place: &[&str],
+        counters: &T,
+    ) {
+        for counter in declared {
+            self.add_counter(counter, place, counters);
+        }
     }
 
     /// Bounds and sum are `histogram`'s times `scale`.

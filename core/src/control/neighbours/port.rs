@@ -3,6 +3,7 @@
 use super::judge::{judge, our_coding, speaks_levels, Findings};
 use super::AnnouncedPort;
 use crate::config::{FeedbackCoding, Neighbour};
+use crate::control::counters::LldpCounters;
 use crate::units::{Duration, Instant};
 use crate::wire::lldp::basic::{ChassisId, PortIdentifier};
 use crate::wire::lldp::weir::Weir;
@@ -56,27 +57,6 @@ impl Lost {
             Self::LinkDown => "link_down",
         }
     }
-}
-
-/// What a port has counted (clause 9.2.6).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LldpCounters {
-    /// Frames sent.
-    pub tx_frames: u64,
-    /// Frames that the device did not take.
-    pub unsent: u64,
-    /// Frames received and understood.
-    pub rx_frames: u64,
-    /// Frames that cannot be read (statsFramesInErrorsTotal).
-    pub malformed: u64,
-    /// Frames that came in faster than they are looked at.
-    pub limited: u64,
-    /// Announcements of further neighbours than there is room for (tooManyNeighbors).
-    pub table_full: u64,
-    /// TLVs that hold what they must not (statsTLVsDiscardedTotal).
-    pub malformed_tlvs: u64,
-    /// Neighbours whose time to live was over (statsAgeoutsTotal).
-    pub expired: u64,
 }
 
 /// What a frame has changed.

@@ -57,9 +57,9 @@ impl Supervisor {
                 .flights()
                 .push(&self.shared.info, &snapshot);
         }
-        if snapshot.rounds.events_lost > self.events_lost && !self.more_events {
-            let lost = snapshot.rounds.events_lost - self.events_lost;
-            self.events_lost = snapshot.rounds.events_lost;
+        if snapshot.rounds.counters.events_lost > self.events_lost && !self.more_events {
+            let lost = snapshot.rounds.counters.events_lost - self.events_lost;
+            self.events_lost = snapshot.rounds.counters.events_lost;
             self.shared
                 .records
                 .record(Described::new(at, "events_lost").detail("events", lost));

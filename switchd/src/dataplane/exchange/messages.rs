@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use weir_api::counters::DataplaneCounters;
 use weir_core::counters::PortCounters;
 use weir_core::switch::{LevelEntry, PriorityGauges};
 use weir_core::units::PRIORITY_COUNT;
@@ -17,6 +18,8 @@ use super::accounts::AccountTable;
 use super::tables::{FlowTable, RouteTables, Tables};
 use super::tap::Tap;
 use crate::model::histogram::Histogram;
+
+pub use weir_api::counters::KernelLosses;
 
 /// Destinations of the Level Table that a [`Snapshot`] has at most.
 pub const LEVEL_ENTRIES_MAX: usize = 1024;
@@ -186,36 +189,6 @@ impl LevelTableSnapshot {
     }
 }
 
-/// `XDP_STATISTICS` of a port's sockets, added up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KernelLosses {
-    /// Dropped for other reasons than a full ring.
-    pub rx_dropped: u64,
-    /// Dropped because the RX ring was full.
-    pub rx_ring_full: u64,
-    /// Failed to take a frame from the fill ring.
-    pub rx_fill_ring_empty: u64,
-    /// RX descriptors that were not valid.
-    pub rx_invalid_descs: u64,
-    /// TX descriptors that were not valid.
-    pub tx_invalid_descs: u64,
-    /// Frames that the device took and dropped.
-    pub tx_device_drops: u64,
-}
-
-impl std::iter::Sum for KernelLosses {
-    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
-        parts.fold(Self::default(), |a, b| Self {
-            rx_dropped: a.rx_dropped + b.rx_dropped,
-            rx_ring_full: a.rx_ring_full + b.rx_ring_full,
-            rx_fill_ring_empty: a.rx_fill_ring_empty + b.rx_fill_ring_empty,
-            rx_invalid_descs: a.rx_invalid_descs + b.rx_invalid_descs,
-            tx_invalid_descs: a.tx_invalid_descs + b.tx_invalid_descs,
-            tx_device_drops: a.tx_device_drops + b.tx_device_drops,
-        })
-    }
-}
-
 /// Bounds of [`RoundStats::round_times`] in nanoseconds: powers of two times 1.024 µs, to 134 ms.
 pub const ROUND_BOUNDS: &[u64] = &{
     let mut bounds = [0; 18];
@@ -233,47 +206,23 @@ pub const BATCH_BOUNDS: &[u64] = &[1, 2, 4, 8, 16, 32, 64];
 /// Figures of the polling loop since the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundStats {
-    /// Rounds.
-    pub rounds: u64,
-    /// Rounds that found something to do.
-    pub busy_rounds: u64,
-    /// Times the thread slept in poll(2).
-    pub sleeps: u64,
-    /// Time spent asleep.
-    pub slept: Duration,
+    /// What it has counted.
+    pub counters: DataplaneCounters,
     /// Longest round, sleep left out.
     pub round_max: Duration,
     /// Lengths of the busy rounds in nanoseconds.
     pub round_times: Histogram,
-    /// Time spent in rounds that found nothing to do.
-    pub idle: Duration,
     /// Frames taken from an RX ring that was not empty.
     pub batches: Histogram,
-    /// Events that found the queue to the control plane full.
-    pub events_lost: u64,
-    /// Commands that the switch core refused: another loop holds the egress, or the control queue is full.
-    pub commands_refused: u64,
-    /// Frames received from all ports, control frames included.
-    pub rx_frames: u64,
-    /// Frames handed to all transmitters, control frames included.
-    pub tx_frames: u64,
 }
 
 impl Default for RoundStats {
     fn default() -> Self {
         Self {
-            rounds: 0,
-            busy_rounds: 0,
-            sleeps: 0,
-            slept: Duration::ZERO,
+            counters: DataplaneCounters::default(),
             round_max: Duration::ZERO,
             round_times: Histogram::new(ROUND_BOUNDS),
-            idle: Duration::ZERO,
             batches: Histogram::new(BATCH_BOUNDS),
-            events_lost: 0,
-            commands_refused: 0,
-            rx_frames: 0,
-            tx_frames: 0,
         }
     }
 }

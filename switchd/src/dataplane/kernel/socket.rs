@@ -291,12 +291,12 @@ impl Lane for XdpSocket {
             return KernelLosses::default();
         };
         KernelLosses {
-            rx_dropped: statistics.rx_dropped(),
-            rx_ring_full: statistics.rx_ring_full(),
-            rx_fill_ring_empty: statistics.rx_fill_ring_empty_descs(),
-            rx_invalid_descs: statistics.rx_invalid_descs(),
-            tx_invalid_descs: statistics.tx_invalid_descs(),
-            tx_device_drops: self.device_drops,
+            rx_dropped_total: statistics.rx_dropped(),
+            rx_ring_full_total: statistics.rx_ring_full(),
+            rx_fill_ring_empty_total: statistics.rx_fill_ring_empty_descs(),
+            rx_invalid_descs_total: statistics.rx_invalid_descs(),
+            tx_invalid_descs_total: statistics.tx_invalid_descs(),
+            tx_device_drops_total: self.device_drops,
         }
     }
 

@@ -99,7 +99,7 @@ impl<I: Io> Worker<I> {
         }
         self.io.chain(&chunks);
         let (first, further) = chunks.split_first()?;
-        self.stats.rx_frames += 1;
+        self.stats.counters.rx_frames += 1;
         self.accounts.note_lent(port, chunks.len());
         for chunk in further {
             self.accounts.note_further(port, *chunk);

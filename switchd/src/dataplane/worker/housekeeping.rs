@@ -44,7 +44,7 @@ impl<I: Io> Worker<I> {
         while let Some(event) = self.switch.poll_event() {
             any = true;
             if self.queues.events.try_send(event).is_err() {
-                self.stats.events_lost += 1;
+                self.stats.counters.events_lost += 1;
             }
         }
         if any {
@@ -67,7 +67,7 @@ impl<I: Io> Worker<I> {
         snapshot.umem_frames = self.pool.count() as u64;
         snapshot.umem_frames_free = self.pool.free_count() as u64;
         snapshot.rounds = self.stats;
-        snapshot.rounds.events_lost += self.switch.events_lost();
+        snapshot.rounds.counters.events_lost += self.switch.events_lost();
         snapshot.level_table.fill(&self.switch);
         if snapshot.tables.routes {
             snapshot.routes.fill(&self.switch);
@@ -90,7 +90,7 @@ impl<I: Io> Worker<I> {
             }
             state.watchdog = self.switch.watchdog(port);
             state.kernel = self.io.losses(index);
-            state.kernel.tx_device_drops += here.map_or(0, |port| port.lost_with_device);
+            state.kernel.tx_device_drops_total += here.map_or(0, |port| port.lost_with_device);
             state.rings = self.io.rings(index);
         }
         // The control plane has at most one snapshot on its way; were it gone, the box is dropped.
@@ -100,13 +100,13 @@ impl<I: Io> Worker<I> {
 
     pub(super) fn note_round(&mut self, began: Instant, now: Instant, busy: bool) {
         let took = now.saturating_since(began);
-        self.stats.rounds += 1;
+        self.stats.counters.rounds += 1;
         if busy {
-            self.stats.busy_rounds += 1;
+            self.stats.counters.busy_rounds += 1;
             self.stats.round_times.observe(took.as_nanos());
             self.last_work = now;
         } else {
-            self.stats.idle += took;
+            self.stats.counters.idle_nanos += took.as_nanos();
         }
         self.stats.round_max = self.stats.round_max.max(took);
     }
@@ -144,8 +144,9 @@ impl<I: Io> Worker<I> {
         if !self.queues.requests.is_empty() {
             return;
         }
-        self.stats.sleeps += 1;
+        self.stats.counters.sleeps += 1;
         self.io.wait(timeout);
-        self.stats.slept += (self.clock)().saturating_since(now);
+        let slept = (self.clock)().saturating_since(now);
+        self.stats.counters.sleep_nanos += slept.as_nanos();
     }
 }

@@ -235,7 +235,7 @@ impl<I: Io> Worker<I> {
                 Request::Command(command) => {
                     // The control plane asks again for as long as the suspicion lasts.
                     if self.switch.apply(now, command).is_err() {
-                        self.stats.commands_refused += 1;
+                        self.stats.counters.commands_refused += 1;
                     }
                     if let Command::DeviceGone { port } = command {
                         self.give_up_port(now, port);
@@ -257,7 +257,7 @@ impl<I: Io> Worker<I> {
 
     fn answer(&mut self, now: Instant, id: u64, command: Command) {
         let outcome = self.switch.apply(now, command);
-        self.stats.commands_refused += u64::from(outcome.is_err());
+        self.stats.counters.commands_refused += u64::from(outcome.is_err());
         // There is room for as many answers as requests; whoever waits is told when one is lost.
         let _ = self.queues.answers.try_send(Answer { id, outcome });
         self.queues.notify.signal();

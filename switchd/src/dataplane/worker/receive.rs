@@ -34,7 +34,7 @@ impl<I: Io> Worker<I> {
             let Some(chunk) = self.batch.get(at) else {
                 break;
             };
-            self.stats.rx_frames += 1;
+            self.stats.counters.rx_frames += 1;
             self.note_parts(port, chunk);
             let taken = self.take_frame(now, port, chunk);
             if self.taps.is_on() {

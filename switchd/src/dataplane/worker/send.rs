@@ -67,7 +67,7 @@ impl<I: Io> Worker<I> {
             self.show_sent(now, port, chunk, data);
         }
         if self.io.send(port.index(), chunk) {
-            self.stats.tx_frames += 1;
+            self.stats.counters.tx_frames += 1;
             match data {
                 Some(_) => self.accounts.note_sent_data(port.index()),
                 None => self.accounts.note_sent_control(port.index()),

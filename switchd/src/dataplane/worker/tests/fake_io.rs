@@ -317,7 +317,7 @@ impl Io for FakeIo {
     /// Numbers that no other port has.
     fn losses(&self, port: usize) -> KernelLosses {
         KernelLosses {
-            rx_ring_full: 100 + port as u64,
+            rx_ring_full_total: 100 + port as u64,
             ..KernelLosses::default()
         }
     }

@@ -240,7 +240,7 @@ fn a_port_whose_device_is_gone_holds_nobody() {
     let port_down = |bench: &Bench| bench.counters(0).drops[DropReason::PortDown.index()];
     assert_eq!(port_down(&bench), u64::from(count) - outstanding as u64);
     let kernel = bench.snapshot().ports[1].kernel;
-    assert_eq!(kernel.tx_device_drops, outstanding as u64);
+    assert_eq!(kernel.tx_device_drops_total, outstanding as u64);
     // What comes for it is dropped, whatever is said of its link, and others are none the worse for it.
     bench.command(Command::SetLink {
         port: id(1),
@@ -283,7 +283,7 @@ fn no_ring_gets_more_than_its_share_of_a_round() {
         .map(|port| bench.worker.io.rx_waiting(port))
         .collect();
     assert_eq!(waiting, [100, 100, 0]);
-    assert_eq!(bench.worker.stats.rx_frames, 2 * SHARE as u64 + 1);
+    assert_eq!(bench.worker.stats.counters.rx_frames, 2 * SHARE as u64 + 1);
     assert_eq!(bench.worker.io.tx_waiting(1), 4, "the transmitter is stuck");
     assert_eq!(bench.sent_by(0).len(), 4, "in the same round");
     bench.round();
@@ -308,7 +308,11 @@ fn refused_commands_are_counted() {
             extra: Bytes::new(3_072),
         });
     }
-    assert_eq!(bench.snapshot().rounds.commands_refused, 1, "the second");
+    assert_eq!(
+        bench.snapshot().rounds.counters.commands_refused,
+        1,
+        "the second"
+    );
 }
 
 #[test]
@@ -323,7 +327,7 @@ fn events_beyond_the_queue_are_counted() {
     }
     bench.round();
     assert_eq!(bench.events.len(), 2);
-    assert_eq!(bench.snapshot().rounds.events_lost, 3);
+    assert_eq!(bench.snapshot().rounds.counters.events_lost, 3);
     assert_eq!(bench.counters(0).clcm_received, 5);
 }
 
@@ -349,10 +353,16 @@ fn a_snapshot_tells_of_all_ports() {
     let losses: Vec<_> = first
         .ports
         .iter()
-        .map(|it| it.kernel.rx_ring_full)
+        .map(|it| it.kernel.rx_ring_full_total)
         .collect();
     assert_eq!(losses, [100, 101, 102]);
-    assert_eq!((first.rounds.rx_frames, first.rounds.tx_frames), (1, 1));
+    assert_eq!(
+        (
+            first.rounds.counters.rx_frames,
+            first.rounds.counters.tx_frames
+        ),
+        (1, 1)
+    );
 
     let place = std::ptr::from_ref(first.as_ref());
     let ports = first.ports.as_ptr();

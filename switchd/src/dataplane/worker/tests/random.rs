@@ -238,8 +238,11 @@ fn assert_delivered(bench: &mut Bench, input: &Input) -> Result<(), TestCaseErro
     );
     prop_assert_eq!(delivered.len() as u64, admitted);
     prop_assert_eq!(admitted + dropped + input.control, input.arrived);
-    prop_assert_eq!(bench.worker.stats.rx_frames, input.arrived);
-    prop_assert_eq!(bench.worker.stats.tx_frames, bench.sent().len() as u64);
+    prop_assert_eq!(bench.worker.stats.counters.rx_frames, input.arrived);
+    prop_assert_eq!(
+        bench.worker.stats.counters.tx_frames,
+        bench.sent().len() as u64
+    );
     Ok(())
 }
 

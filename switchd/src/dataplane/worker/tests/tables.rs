@@ -48,7 +48,7 @@ fn whoever_asks_is_told_what_became_of_it() {
             outcome: Err(refused)
         }
     );
-    assert_eq!(bench.worker.stats.commands_refused, 1);
+    assert_eq!(bench.worker.stats.counters.commands_refused, 1);
 }
 
 #[test]

@@ -10,7 +10,7 @@ fn an_idle_loop_sleeps_until_it_is_woken() {
     bench.arrive_data(0, 1, LOSSY, 1);
     bench.worker.sleep(bench.now);
     assert_eq!(bench.worker.io.waits, [None]);
-    assert_eq!(bench.worker.stats.sleeps, 1);
+    assert_eq!(bench.worker.stats.counters.sleeps, 1);
 }
 
 #[test]
