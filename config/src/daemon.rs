@@ -7,12 +7,13 @@ mod deadlock;
 mod forwarding;
 mod pfcwd;
 mod read;
+mod services;
 mod write;
 
 use std::path::{Path, PathBuf};
 
 use weir_core::config::{
-    ControlLimits, DetectorConfig, FlowMonitorConfig, LifetimeConfig, RouteConfig, WatchdogConfig,
+    ControlLimits, DetectorConfig, LifetimeConfig, RouteConfig, WatchdogConfig,
 };
 use weir_core::control::{ControlConfig, Policy};
 use weir_core::{
@@ -26,14 +27,15 @@ pub use access::{is_remote, read_socket, ApiConfig, ControlFramesConfig, Metrics
 pub use changes::Change;
 pub use dataplane::{DataplaneConfig, HugePages, Workers, XdpMode, ZeroCopy};
 pub use deadlock::DeadlockConfig;
-pub use forwarding::{ForwardingConfig, Route, DEFAULT_FLOWS};
+pub use forwarding::{FlowsConfig, ForwardingConfig, Route};
 pub use pfcwd::PfcwdConfig;
 pub use read::KEYS;
+pub use services::{LldpConfig, LogConfig, LogFormat, PageConfig};
 
 /// What scenarios read in the same way.
 pub(crate) mod read_parts {
     pub(crate) use super::read::{
-        classes, deadlock_table, feedback_coding, fit_release_buffer, keys, pfcwd, police, within,
+        check_steps, classes, feedback_coding, fit_release_buffer, keys, police, within,
         LevelSizing,
     };
 }
@@ -54,9 +56,7 @@ pub struct DaemonConfig {
     pub api_socket: PathBuf,
     /// Who may use it.
     pub api: ApiConfig,
-    /// Where `/metrics` is served, `None` for nowhere.
-    pub metrics_listen: Option<std::net::SocketAddr>,
-    /// How they are protected there.
+    /// `[metrics]`.
     pub metrics: MetricsConfig,
     /// `[page]`.
     pub page: PageConfig,
@@ -75,79 +75,11 @@ pub struct DaemonConfig {
     /// `[[route]]`.
     pub routes: Vec<Route>,
     /// `[flows]`.
-    pub flows: FlowMonitorConfig,
+    pub flows: FlowsConfig,
     /// `[lldp]`.
     pub lldp: LldpConfig,
     /// `[control-frames]`.
     pub control_frames: ControlFramesConfig,
-}
-
-/// `[page]`: the live page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PageConfig {
-    /// Where it is served, `None` for nowhere.
-    pub listen: Option<std::net::SocketAddr>,
-    /// Names by which a browser may ask for it, beside addresses and `localhost`.
-    pub names: Vec<String>,
-    /// The operator has said that it may be served to other hosts.
-    pub unprotected: bool,
-}
-
-impl PageConfig {
-    /// Not served.
-    pub const OFF: Self = Self {
-        listen: None,
-        names: Vec::new(),
-        unprotected: false,
-    };
-}
-
-impl Default for PageConfig {
-    /// At the loopback address.
-    fn default() -> Self {
-        Self {
-            listen: Some(std::net::SocketAddr::from(([127, 0, 0, 1], 9465))),
-            names: Vec::new(),
-            unprotected: false,
-        }
-    }
-}
-
-/// `[log]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogConfig {
-    /// A `tracing` filter: `info`, or `info,weir_switchd::dataplane=debug`.
-    pub level: String,
-    /// How the log looks, and where it goes.
-    pub format: LogFormat,
-}
-
-/// How the log looks, and where it goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// `journal` where systemd connects standard error to the journal, `text` elsewhere.
-    Auto,
-    /// Lines for people, on standard error.
-    Text,
-    /// One JSON object a line, on standard error.
-    Json,
-    /// Entries with fields, in systemd's journal.
-    Journal,
-}
-
-impl LogFormat {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Auto, Self::Text, Self::Json, Self::Journal];
-
-    /// As the configuration file has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Text => "text",
-            Self::Json => "json",
-            Self::Journal => "journal",
-        }
-    }
 }
 
 /// `[[class]]`.
@@ -237,36 +169,9 @@ pub enum Fallback {
     Drop,
 }
 
-/// `[lldp]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LldpConfig {
-    /// Whether the switch announces itself and listens.
-    pub enabled: bool,
-    /// Time between two announcements.
-    pub interval: Duration,
-}
-
 /// Priority by DSCP where nothing else is said: the class selector (RFC 2474, section 4.2.2).
 pub fn default_dscp_map() -> [Priority; 64] {
     std::array::from_fn(|dscp| Priority::from_low_bits((dscp >> 3) as u8))
-}
-
-impl Default for LogConfig {
-    fn default() -> Self {
-        Self {
-            level: "info".into(),
-            format: LogFormat::Auto,
-        }
-    }
-}
-
-impl Default for LldpConfig {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            interval: Duration::from_secs(30),
-        }
-    }
 }
 
 impl DaemonConfig {
@@ -370,8 +275,8 @@ impl DaemonConfig {
                     buckets: route.buckets,
                 })
                 .collect(),
-            ecmp: self.forwarding.ecmp,
-            flows: self.flows,
+            ecmp: self.forwarding.ecmp(),
+            flows: self.flows.monitor(),
             learning_capacity: if self.forwarding.learning {
                 self.forwarding.capacity
             } else {
@@ -429,7 +334,7 @@ impl DaemonConfig {
     pub fn watchdog(&self, port: &Port) -> Option<WatchdogConfig> {
         let pfcwd = port.pfcwd.unwrap_or(self.pfcwd);
         let enabled = pfcwd.enabled || self.deadlock.policy == Policy::Watchdog;
-        enabled.then_some(pfcwd.watchdog)
+        enabled.then(|| pfcwd.watchdog())
     }
 
     /// UMEM chunks: one for each cell of all buffers, what stands in the rings, and a reserve for control

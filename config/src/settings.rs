@@ -2,6 +2,7 @@
 //! the row of the reference page. Legal keys, reader, writer and differences follow from that.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use weir_core::{Bytes, Duration, Quanta};
 
@@ -22,7 +23,7 @@ pub enum Reload {
 pub struct Setting {
     /// Its key in the table.
     pub key: &'static str,
-    /// As a file writes the default; `unset` where there is none.
+    /// What holds where the file does not say, in Markdown.
     pub default: String,
     /// What is valid, beyond the kind of value.
     pub valid: &'static str,
@@ -33,16 +34,28 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The row of the page.
-    pub fn row(&self) -> String {
-        let (key, valid, meaning) = (self.key, self.valid, self.meaning);
-        let default = match self.default.as_str() {
-            number if number.bytes().all(|byte| byte.is_ascii_digit()) => number.to_owned(),
-            "unset" => "unset".to_owned(),
-            other => format!("`{other}`"),
+    /// The rows of a table of the page. What is valid is a column where at least one setting says it.
+    pub fn rows(settings: &[Self]) -> String {
+        let has_valid = settings.iter().any(|setting| !setting.valid.is_empty());
+        let row = |setting: &Self| {
+            let (key, default, meaning) = (setting.key, &setting.default, setting.meaning);
+            let valid = match (has_valid, setting.valid) {
+                (false, _) => String::new(),
+                (true, "") => " |".to_owned(),
+                (true, valid) => format!(" {valid} |"),
+            };
+            format!("| `{key}` | {default} |{valid} {meaning} |\n")
         };
-        let separator = if valid.is_empty() { "" } else { " " };
-        format!("| `{key}` | {default} |{separator}{valid} | {meaning} |")
+        settings.iter().map(row).collect()
+    }
+}
+
+/// A default as the page has it: what a file writes, as code unless it is a number.
+pub(crate) fn shown(written: Option<String>) -> String {
+    match written {
+        None => "unset".to_owned(),
+        Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => number,
+        Some(other) => format!("`{other}`"),
     }
 }
 
@@ -54,14 +67,35 @@ pub(crate) trait Value: Sized {
     fn written(&self) -> Option<String>;
 }
 
+/// How a file writes a `T`.
+pub(crate) trait Form<T> {
+    /// As [`Value::read`].
+    fn read(table: &Table<'_>, key: &str) -> Option<T>;
+    /// As [`Value::written`].
+    fn written(value: &T) -> Option<String>;
+}
+
+/// As [`Value`] says.
+pub(crate) struct Plain;
+
+impl<T: Value> Form<T> for Plain {
+    fn read(table: &Table<'_>, key: &str) -> Option<T> {
+        T::read(table, key)
+    }
+
+    fn written(value: &T) -> Option<String> {
+        value.written()
+    }
+}
+
 /// The value of `key` if `check` has nothing against it.
-pub(crate) fn checked<T: Value>(
+pub(crate) fn checked<T, F: Form<T>>(
     table: &Table<'_>,
     key: &str,
     default: T,
     check: impl Fn(&T) -> Result<(), String>,
 ) -> T {
-    let Some(value) = T::read(table, key) else {
+    let Some(value) = F::read(table, key) else {
         return default;
     };
     match check(&value) {
@@ -97,6 +131,37 @@ impl Value for bool {
 
     fn written(&self) -> Option<String> {
         Some(self.to_string())
+    }
+}
+
+impl Value for String {
+    fn read(table: &Table<'_>, key: &str) -> Option<Self> {
+        table.get(key)
+    }
+
+    fn written(&self) -> Option<String> {
+        Some(quoted(self))
+    }
+}
+
+impl Value for PathBuf {
+    fn read(table: &Table<'_>, key: &str) -> Option<Self> {
+        table.get::<String>(key).map(Self::from)
+    }
+
+    fn written(&self) -> Option<String> {
+        Some(quoted(&self.to_string_lossy()))
+    }
+}
+
+impl Value for Vec<String> {
+    fn read(table: &Table<'_>, key: &str) -> Option<Self> {
+        table.get(key)
+    }
+
+    fn written(&self) -> Option<String> {
+        let texts: Vec<String> = self.iter().map(|text| quoted(text)).collect();
+        Some(format!("[{}]", texts.join(", ")))
     }
 }
 
@@ -195,6 +260,9 @@ pub(crate) use words;
 pub(crate) mod valid {
     use weir_core::Duration;
 
+    use crate::reader::Table;
+    use crate::units::format_duration;
+
     /// Between two numbers.
     pub(crate) fn within<T: Copy + Into<u64>>(
         least: u64,
@@ -217,6 +285,20 @@ pub(crate) mod valid {
         }
     }
 
+    /// Between two times.
+    pub(crate) fn between(
+        (least, most): (Duration, Duration),
+    ) -> impl Fn(&Duration) -> Result<(), String> {
+        move |value| match (least..=most).contains(value) {
+            true => Ok(()),
+            false => Err(format!(
+                "must be between \"{}\" and \"{}\"",
+                format_duration(least),
+                format_duration(most)
+            )),
+        }
+    }
+
     pub(crate) fn above_zero(duration: &Duration) -> Result<(), String> {
         match duration.is_zero() {
             true => Err("must be above zero".to_owned()),
@@ -227,16 +309,32 @@ pub(crate) mod valid {
     pub(crate) fn anything<T>(_: &T) -> Result<(), String> {
         Ok(())
     }
+
+    /// Settings of a table, each of which goes with all others.
+    pub(crate) fn together<T>(_: &Table<'_>, _: &T) {}
 }
 
+/// The form of a setting: [`Plain`] where none is named.
+macro_rules! form {
+    () => {
+        $crate::settings::Plain
+    };
+    ($form:ty) => {
+        $form
+    };
+}
+pub(crate) use form;
+
 /// Declares the struct of one table. A setting is one entry:
-/// `"key" field: Type = default, "what is valid", Live or Restart, check; "meaning"`.
+/// `"key" field: Type as Form = default => "the default on the page", "what is valid", Live or Restart, check; "meaning"`.
+/// Where `as Form` is left out, the file has the type's usual form; the page has the default as a file writes it.
 macro_rules! settings {
     (
         $(#[$attribute:meta])*
         $name:ident in $table:literal {
             $(
-                $key:literal $field:ident: $type:ty = $default:expr, $valid:literal, $reload:ident, $check:expr;
+                $key:literal $field:ident: $type:ty $(as $form:ty)? = $default:expr $(=> $shown:literal)?,
+                $valid:literal, $reload:ident, $check:expr;
                 $meaning:literal
             )*
         }
@@ -258,21 +356,37 @@ macro_rules! settings {
             /// The legal keys.
             pub const KEYS: &'static [&'static str] = &[$($key),*];
 
-            pub(crate) fn read(table: &$crate::reader::Table<'_>) -> Self {
-                let default = Self::default();
-                Self {
-                    $($field: $crate::settings::checked(table, $key, default.$field, $check),)*
-                }
+            /// The table under `root`; what it does not say is as in `default`. `check` complains of settings that do not
+            /// go together.
+            pub(crate) fn read(
+                root: &$crate::reader::Table<'_>,
+                default: Self,
+                check: impl FnOnce(&$crate::reader::Table<'_>, &Self),
+            ) -> Self {
+                use $crate::settings::{checked, form};
+                let Some(table) = root.table(Self::TABLE, Self::KEYS) else {
+                    return default;
+                };
+                let config = Self {
+                    $($field: checked::<_, form!($($form)?)>(&table, $key, default.$field, $check),)*
+                };
+                check(&table, &config);
+                config
+            }
+
+            /// Keys and values as a file has them.
+            pub fn pairs(&self) -> Vec<(&'static str, String)> {
+                use $crate::settings::{form, Form};
+                let pairs = [$(($key, <form!($($form)?)>::written(&self.$field))),*];
+                let pairs = pairs.into_iter();
+                pairs.filter_map(|(key, value)| Some((key, value?))).collect()
             }
 
             /// The table as a file has it.
             pub(crate) fn written(&self) -> String {
-                use $crate::settings::Value;
-                let mut text = concat!("\n[", $table, "]\n").to_owned();
-                $(if let Some(value) = self.$field.written() {
-                    text = text + $key + " = " + &value + "\n";
-                })*
-                text
+                let pairs = self.pairs().into_iter();
+                let lines = pairs.map(|(key, value)| format!("{key} = {value}\n"));
+                format!("\n[{}]\n{}", Self::TABLE, lines.collect::<String>())
             }
 
             /// Takes from `wanted` what a running daemon can take.
@@ -285,11 +399,14 @@ macro_rules! settings {
 
             /// The settings, in the order of the reference page.
             pub fn settings() -> Vec<$crate::settings::Setting> {
-                use $crate::settings::Value;
+                use $crate::settings::{form, shown, Form};
                 let default = Self::default();
                 vec![$($crate::settings::Setting {
                     key: $key,
-                    default: default.$field.written().unwrap_or_else(|| "unset".to_owned()),
+                    default: [
+                        $($shown.to_owned(),)?
+                        shown(<form!($($form)?)>::written(&default.$field)),
+                    ][0].clone(),
                     valid: $valid,
                     meaning: $meaning,
                     reload: $crate::settings::Reload::$reload,

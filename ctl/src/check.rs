@@ -78,7 +78,7 @@ fn summary(file: &Path, config: &DaemonConfig) -> String {
         ("API", config.api_socket.display().to_string()),
         (
             "metrics",
-            config.metrics_listen.map_or_else(
+            config.metrics.listen.map_or_else(
                 || "off".to_owned(),
                 |address| format!("http://{address}/metrics"),
             ),

@@ -227,9 +227,10 @@ async fn protected() -> (Daemon, SocketAddr, TlsFiles) {
     let plan = Plan {
         metrics: Some(address),
         metrics_protection: MetricsConfig {
-            tls: Some(files.clone()),
+            tls_certificate: Some(files.certificate.clone()),
+            tls_key: Some(files.key.clone()),
             token_file: Some(token_file(directory.path(), TOKEN, 0o600)),
-            unprotected: false,
+            ..MetricsConfig::default()
         },
         ..plan(directory.path())
     };
@@ -331,15 +332,17 @@ async fn secrets_that_others_can_read_are_refused_before_anything_is_touched() {
     ];
     for (what, token_file) in cases {
         let protection = MetricsConfig {
-            tls: Some(files.clone()),
+            tls_certificate: Some(files.certificate.clone()),
+            tls_key: Some(files.key.clone()),
             token_file: Some(token_file),
-            unprotected: false,
+            ..MetricsConfig::default()
         };
         refused(what, directory.path(), protection).await;
     }
     std::fs::set_permissions(&files.key, Permissions::from_mode(0o644)).unwrap();
     let protection = MetricsConfig {
-        tls: Some(files),
+        tls_certificate: Some(files.certificate.clone()),
+        tls_key: Some(files.key.clone()),
         ..MetricsConfig::default()
     };
     refused("key of all", directory.path(), protection).await;

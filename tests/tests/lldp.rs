@@ -93,7 +93,7 @@ fn the_neighbor(switch: &SwitchProcess) -> Option<Neighbor> {
 #[test]
 fn a_switch_and_an_lldpd_see_each_other() {
     let mut bench = Bench::new(&[], |config| {
-        config.metrics_listen = Some(METRICS.parse().unwrap());
+        config.metrics.listen = Some(METRICS.parse().unwrap());
     });
     let mut lldpd = Lldpd::start(&bench, "h1");
     let seen = until("lldpd sees the switch", || lldpd.neighbor());
@@ -292,7 +292,7 @@ fn start(
     change: impl FnOnce(&mut DaemonConfig),
 ) -> SwitchProcess {
     let mut config = lab_config(scenario, index, names);
-    config.metrics_listen = Some(METRICS.parse().unwrap());
+    config.metrics.listen = Some(METRICS.parse().unwrap());
     change(&mut config);
     let mut switch = SwitchProcess::start(config, names).unwrap();
     switch.ready().unwrap_or_else(|error| panic!("{error:#}"));

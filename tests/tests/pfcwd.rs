@@ -170,7 +170,7 @@ fn a_storm_is_called_where_it_comes_from_and_not_at_its_victim() {
         };
         if config.name == "s2" {
             // Late enough for the victim's own watchdog to have its say first.
-            pfcwd.watchdog.detection = weir_core::Duration::from_millis(3_000);
+            pfcwd.detection = weir_core::Duration::from_millis(3_000);
         }
         config.pfcwd = pfcwd;
     });

@@ -94,9 +94,10 @@ fn a_protected_switch_is_scraped_with_certificate_and_token_alone() {
     std::fs::set_permissions(&token_file, Permissions::from_mode(0o600)).unwrap();
     let bench = Bench::new(&[], |config| {
         config.metrics = MetricsConfig {
-            tls: Some(files.clone()),
+            tls_certificate: Some(files.certificate.clone()),
+            tls_key: Some(files.key.clone()),
             token_file: Some(token_file.clone()),
-            unprotected: false,
+            ..config.metrics.clone()
         };
     });
     let target = [("s1".to_owned(), relay(bench.namespace("s1")))];

@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 
 use weir_core::{BitRate, Duration};
 
+use super::read::within;
+use crate::reader::Table;
+use crate::settings::{quoted, settings, valid, Form};
+
 /// `[api]`, beside the socket's path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApiConfig {
@@ -31,15 +35,31 @@ pub fn read_socket(socket: &Path) -> PathBuf {
     socket.with_file_name(name)
 }
 
-/// `[metrics]`, beside the address.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MetricsConfig {
+settings! {
+    /// `[metrics]`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    MetricsConfig in "metrics" {
+        "listen" listen: Option<SocketAddr> as Listen = Some(SocketAddr::from(([127, 0, 0, 1], 9464))), "", Restart, valid::anything;
+            "Address and port of `/metrics`, or `\"off\"`. An address that other hosts can reach is refused without `tls-certificate`, `tls-key` and `token-file`, unless `unprotected` is set."
+        "tls-certificate" tls_certificate: Option<PathBuf> = None => "none", "", Restart, valid::anything;
+            "PEM file with the certificate and its chain. The metrics are then served over TLS 1.2 or 1.3. Read again when it changes, with the key."
+        "tls-key" tls_key: Option<PathBuf> = None => "none", "", Restart, valid::anything;
+            "PEM file with its private key."
+        "token-file" token_file: Option<PathBuf> = None => "none", "", Restart, valid::anything;
+            "File with the token, of at least 16 characters, that a scrape must present (`Authorization: Bearer TOKEN`). Read again when it changes."
+        "unprotected" unprotected: bool = false, "", Restart, valid::anything;
+            "Serves other hosts without TLS, or without a token."
+    }
+}
+
+impl MetricsConfig {
     /// Metrics are served over TLS with these; `None` for plain HTTP.
-    pub tls: Option<TlsFiles>,
-    /// Holds the token that whoever asks has to show; `None` for none.
-    pub token_file: Option<PathBuf>,
-    /// The operator has said that the metrics may be served to other hosts without TLS or without a token.
-    pub unprotected: bool,
+    pub fn tls(&self) -> Option<TlsFiles> {
+        Some(TlsFiles {
+            certificate: self.tls_certificate.clone()?,
+            key: self.tls_key.clone()?,
+        })
+    }
 }
 
 /// PEM files of a TLS server.
@@ -56,18 +76,66 @@ pub fn is_remote(address: SocketAddr) -> bool {
     !address.ip().to_canonical().is_loopback()
 }
 
-/// The highest limit of control frames a second that may be set.
-pub(crate) const RATE_MOST: u64 = 1_000_000_000;
+/// An address and port, or nowhere for `off`.
+pub(crate) struct Listen;
 
-/// `[control-frames]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ControlFramesConfig {
-    /// Holds the key that all switches of a fabric share; `None` for CLCM and echo messages without proof.
-    pub key_file: Option<PathBuf>,
-    /// PAUSE and PFC frames a second that are taken from one port; `None` for any number.
-    pub pause_rate: Option<u32>,
-    /// CLCM, echo and greeting frames a second that are taken from one port; `None` for any number.
-    pub message_rate: Option<u32>,
+impl Form<Option<SocketAddr>> for Listen {
+    fn read(table: &Table<'_>, key: &str) -> Option<Option<SocketAddr>> {
+        let text: String = table.get(key)?;
+        if text == "off" {
+            return Some(None);
+        }
+        let address = text.parse().ok();
+        if address.is_none() {
+            let message = format!("`{text}` is not an address; write \"ADDRESS:PORT\" or \"off\"");
+            table.complain(key, message);
+        }
+        Some(address)
+    }
+
+    fn written(address: &Option<SocketAddr>) -> Option<String> {
+        let off = || "off".to_owned();
+        Some(quoted(
+            &address.map_or_else(off, |address| address.to_string()),
+        ))
+    }
+}
+
+/// Control frames a second, or any number for `off`.
+struct Limit;
+
+impl Limit {
+    /// A fabric's own refreshes need some.
+    const LEAST: u64 = 100;
+    const MOST: u64 = 1_000_000_000;
+    const PAUSES: u32 = 1_000_000;
+    const MESSAGES: u32 = 10_000;
+}
+
+impl Form<Option<u32>> for Limit {
+    fn read(table: &Table<'_>, key: &str) -> Option<Option<u32>> {
+        if table.is_text(key, "off") {
+            return Some(None);
+        }
+        within(table, key, Self::LEAST, Self::MOST).map(|rate| Some(rate as u32))
+    }
+
+    fn written(rate: &Option<u32>) -> Option<String> {
+        Some(rate.map_or_else(|| quoted("off"), |rate| rate.to_string()))
+    }
+}
+
+settings! {
+    /// `[control-frames]`. The defaults are the least ones, see [`for_fabric`](Self::for_fabric).
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    ControlFramesConfig in "control-frames" {
+        "key-file" key_file: Option<PathBuf> = None => "none", "", Restart, valid::anything;
+            "File with the key of the fabric: 64 hexadecimal digits, the same for all its switches. CLCM and echo messages are [sealed](clcm.md#seal) with it, and those that are not are dropped at `fabric` ports. Permissions as for `token-file`."
+        "pause-rate" pause_rate: Option<u32> as Limit = Some(Limit::PAUSES) => "a tenth of the fastest port in frames of 64 B, at least `1000000`", "", Restart, valid::anything;
+            "PAUSE and PFC frames a second accepted from one port, at least 100, or `\"off\"` for no limit. The excess is dropped as `control_rate`. A dropped pause or Feedback is not obeyed: set the limit far above what neighbours send."
+        "message-rate" message_rate: Option<u32> as Limit = Some(Limit::MESSAGES) => "200 in each `clcm-interval`, at least `10000`", "", Restart, valid::anything;
+            "The same for CLCM, echo messages and greetings."
+    }
 }
 
 impl ControlFramesConfig {
@@ -78,8 +146,6 @@ impl ControlFramesConfig {
     /// send a pause for each frame: a pause that is dropped loses frames.
     pub fn for_fabric(clcm_interval: Duration, fastest: Option<BitRate>) -> Self {
         const MESSAGES_PER_INTERVAL: u64 = 200;
-        const MESSAGE_RATE_LEAST: u64 = 10_000;
-        const PAUSE_RATE_LEAST: u64 = 1_000_000;
         /// A tenth of a line full of frames of 64 B, preamble and gap included.
         const BITS_PER_PAUSE: u64 = 10 * 84 * 8;
         let pauses = fastest.map_or(0, |rate| rate.get() / BITS_PER_PAUSE);
@@ -87,8 +153,8 @@ impl ControlFramesConfig {
         let rate = intervals.saturating_mul(MESSAGES_PER_INTERVAL);
         Self {
             key_file: None,
-            pause_rate: Some(pauses.clamp(PAUSE_RATE_LEAST, RATE_MOST) as u32),
-            message_rate: Some(rate.clamp(MESSAGE_RATE_LEAST, RATE_MOST) as u32),
+            pause_rate: Some(pauses.clamp(Limit::PAUSES.into(), Limit::MOST) as u32),
+            message_rate: Some(rate.clamp(Limit::MESSAGES.into(), Limit::MOST) as u32),
         }
     }
 }

@@ -41,7 +41,13 @@ impl DaemonConfig {
     pub fn with_live_settings_of(&self, file: &Self) -> Self {
         let mut next = self.clone();
         next.dataplane.take_live(&file.dataplane);
-        next.log.level.clone_from(&file.log.level);
+        next.log.take_live(&file.log);
+        next.metrics.take_live(&file.metrics);
+        next.page.take_live(&file.page);
+        next.forwarding.take_live(&file.forwarding);
+        next.flows.take_live(&file.flows);
+        next.lldp.take_live(&file.lldp);
+        next.control_frames.take_live(&file.control_frames);
         for class in &mut next.classes {
             if let Some(wanted) = file.classes.iter().find(|other| other.name == class.name) {
                 retune(class, wanted);
@@ -53,7 +59,7 @@ impl DaemonConfig {
             }
         }
         next.deadlock = self.deadlock.with_live_settings_of(&file.deadlock);
-        next.pfcwd = file.pfcwd;
+        next.pfcwd.take_live(&file.pfcwd);
         if self.port_names().eq(file.port_names()) {
             next.routes.clone_from(&file.routes);
         }

@@ -3,17 +3,60 @@
 use weir_core::config::{default_bucket_count, EcmpConfig, FlowMonitorConfig};
 use weir_core::{Duration, MacAddress, PortId};
 
-/// `[forwarding]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ForwardingConfig {
-    /// Whether addresses are learnt and unknown ones flooded.
-    pub learning: bool,
-    /// Addresses that are learnt at most.
-    pub capacity: usize,
-    /// A learnt address is forgotten after this long.
-    pub age: Duration,
+use crate::settings::{settings, valid};
+
+/// Entries of any of these tables at most.
+const ENTRIES_MAX: usize = 1 << 20;
+
+settings! {
+    /// `[forwarding]`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    ForwardingConfig in "forwarding" {
+        "learning" learning: bool = false, "", Restart, valid::anything;
+            "Learn addresses, and flood frames to unknown ones. Only for networks without loops."
+        "capacity" capacity: usize = 4096, "", Restart, valid::count(1, ENTRIES_MAX);
+            "Maximum number of learnt addresses, 1 to 1048576."
+        "age" age: Duration = Duration::from_secs(300), "", Restart, valid::anything;
+            "A learnt address is forgotten after this long without a frame from it."
+        "spare-routes" spare_routes: usize = 1024, "", Restart, valid::count(0, ENTRIES_MAX);
+            "Destinations that may be added at run time (`switchctl route set`) to those of the file, 0 to 1048576."
+        "spare-buckets" spare_buckets: usize = 1 << 16, "", Restart, valid::count(0, ENTRIES_MAX);
+            "Buckets that may be added at run time to those of the file, 0 to 1048576. 1 B each."
+        "pins" pins: usize = 4096, "", Restart, valid::count(0, ENTRIES_MAX);
+            "Maximum number of pinned flows, by an operator or by a reroute, 0 to 1048576. About 100 B each."
+    }
+}
+
+settings! {
+    /// `[flows]`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    FlowsConfig in "flows" {
+        "capacity" capacity: usize = 4096, "", Restart, valid::count(0, ENTRIES_MAX);
+            "Maximum number of flows known, 0 to 1048576, rounded up to a power of two; 64 B each. 0 turns it off, and rerouting with it."
+        "age" age: Duration = Duration::from_secs(10), "", Restart, valid::above_zero;
+            "A flow without a frame for this long is forgotten. Must be longer than it takes to find a deadlock: nothing is admitted meanwhile."
+    }
+}
+
+impl ForwardingConfig {
     /// Room for what is changed about routes at run time.
-    pub ecmp: EcmpConfig,
+    pub fn ecmp(&self) -> EcmpConfig {
+        EcmpConfig {
+            spare_routes: self.spare_routes,
+            spare_buckets: self.spare_buckets,
+            pin_capacity: self.pins,
+        }
+    }
+}
+
+impl FlowsConfig {
+    /// The recent-flow monitor.
+    pub fn monitor(&self) -> FlowMonitorConfig {
+        FlowMonitorConfig {
+            capacity: self.capacity,
+            age: self.age,
+        }
+    }
 }
 
 /// `[[route]]`.
@@ -34,27 +77,6 @@ impl Route {
             destination,
             buckets: default_bucket_count(ports.len()),
             ports,
-        }
-    }
-}
-
-/// `[flows]` where nothing else is said.
-pub const DEFAULT_FLOWS: FlowMonitorConfig = FlowMonitorConfig {
-    capacity: 4096,
-    age: Duration::from_secs(10),
-};
-
-impl Default for ForwardingConfig {
-    fn default() -> Self {
-        Self {
-            learning: false,
-            capacity: 4096,
-            age: Duration::from_secs(300),
-            ecmp: EcmpConfig {
-                spare_routes: 1024,
-                spare_buckets: 1 << 16,
-                pin_capacity: 4096,
-            },
         }
     }
 }

@@ -3,16 +3,29 @@
 use weir_core::config::{StormAction, WatchdogConfig};
 use weir_core::Duration;
 
-/// What SONiC's `pfcwd start_default` sets, in milliseconds.
-const DEFAULT_MILLIS: u64 = 200;
+use crate::reader::Table;
+use crate::settings::{settings, valid, words};
 
-/// `[pfcwd]`, or what a port has instead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PfcwdConfig {
-    /// Whether storms are watched for.
-    pub enabled: bool,
-    /// Times and action.
-    pub watchdog: WatchdogConfig,
+/// What SONiC's `pfcwd start_default` sets.
+const DEFAULT_TIME: Duration = Duration::from_millis(200);
+
+settings! {
+    /// `[pfcwd]`, or what a port has instead.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    PfcwdConfig in "pfcwd" {
+        "enabled" enabled: bool = false, "", Live, valid::anything;
+            "Whether to watch for PFC storms."
+        "detection-time" detection: Duration = DEFAULT_TIME, "100 ms to 5 s", Live, valid::between(Self::DETECTION);
+            "How long a neighbour must pause a lossless (port, priority), with frames waiting and none leaving."
+        "restoration-time" restoration: Duration = DEFAULT_TIME, "100 ms to 60 s", Live, valid::between(Self::RESTORATION);
+            "A storm is over when no pause has arrived, and none was in force, for this long."
+        "action" action: StormAction = StormAction::Drop, "`\"drop\"`, `\"forward\"`, `\"alert\"`", Live, valid::anything;
+            "What to do during a storm. `\"drop\"`: what waits there and what arrives for it is dropped, counted as `storm`. `\"forward\"`: the pause is ignored. `\"alert\"`: only report it."
+    }
+}
+
+words! {
+    StormAction: Self::ALL.map(|action| (action.name(), action));
 }
 
 impl PfcwdConfig {
@@ -22,17 +35,19 @@ impl PfcwdConfig {
     /// SONiC's range of the restoration time.
     pub const RESTORATION: (Duration, Duration) =
         (Duration::from_millis(100), Duration::from_millis(60_000));
-}
 
-impl Default for PfcwdConfig {
-    fn default() -> Self {
-        Self {
-            enabled: false,
-            watchdog: WatchdogConfig {
-                detection: Duration::from_millis(DEFAULT_MILLIS),
-                restoration: Duration::from_millis(DEFAULT_MILLIS),
-                action: StormAction::Drop,
-            },
+    /// Times and action.
+    pub fn watchdog(&self) -> WatchdogConfig {
+        WatchdogConfig {
+            detection: self.detection,
+            restoration: self.restoration,
+            action: self.action,
         }
+    }
+
+    /// What a port has instead of `self`; what its table leaves out is as here.
+    pub(crate) fn of_port(self, port: &Table<'_>) -> Option<Self> {
+        port.has(Self::TABLE)
+            .then(|| Self::read(port, self, valid::together))
     }
 }

@@ -3,28 +3,27 @@
 mod access;
 mod class;
 mod dataplane;
-mod pfcwd;
 mod port;
 mod route;
 
 use std::path::PathBuf;
 
-use weir_core::{ClassMode, Duration, MacAddress, PortRole};
+use weir_core::{ClassMode, MacAddress, PortRole};
 
 use super::{
-    Class, DaemonConfig, DataplaneConfig, DeadlockConfig, LldpConfig, LogConfig, LogFormat,
-    PfcwdConfig,
+    Class, ControlFramesConfig, DaemonConfig, DataplaneConfig, DeadlockConfig, FlowsConfig,
+    ForwardingConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig, PfcwdConfig,
 };
 use crate::document;
 use crate::names::check_name;
 use crate::reader::{Problem, Problems, Table};
+use crate::settings::valid;
 
 pub(crate) use class::{classes, LevelSizing};
 use dataplane::dataplane;
-pub(crate) use pfcwd::pfcwd;
 use port::ports;
 pub(crate) use port::{feedback_coding, police};
-use route::{flows, forwarding, routes};
+use route::{flows, routes};
 
 /// Every key by table, for the reader and for the documentation's test.
 pub const KEYS: &[(&str, &[&str])] = &[
@@ -49,23 +48,11 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "control-frames",
         ],
     ),
-    ("log", &["level", "format"]),
+    (LogConfig::TABLE, LogConfig::KEYS),
     ("api", &["socket", "group", "read-group"]),
-    (
-        "metrics",
-        &[
-            "listen",
-            "tls-certificate",
-            "tls-key",
-            "token-file",
-            "unprotected",
-        ],
-    ),
-    ("page", &["listen", "names", "unprotected"]),
-    (
-        "control-frames",
-        &["key-file", "pause-rate", "message-rate"],
-    ),
+    (MetricsConfig::TABLE, MetricsConfig::KEYS),
+    (PageConfig::TABLE, PageConfig::KEYS),
+    (ControlFramesConfig::TABLE, ControlFramesConfig::KEYS),
     (DataplaneConfig::TABLE, DataplaneConfig::KEYS),
     (
         "class",
@@ -113,24 +100,11 @@ pub const KEYS: &[(&str, &[&str])] = &[
         ],
     ),
     (DeadlockConfig::TABLE, DeadlockConfig::KEYS),
-    (
-        "pfcwd",
-        &["enabled", "detection-time", "restoration-time", "action"],
-    ),
-    (
-        "forwarding",
-        &[
-            "learning",
-            "capacity",
-            "age",
-            "spare-routes",
-            "spare-buckets",
-            "pins",
-        ],
-    ),
+    (PfcwdConfig::TABLE, PfcwdConfig::KEYS),
+    (ForwardingConfig::TABLE, ForwardingConfig::KEYS),
     ("route", &["destination", "ports", "buckets"]),
-    ("flows", &["capacity", "age"]),
-    ("lldp", &["enabled", "interval"]),
+    (FlowsConfig::TABLE, FlowsConfig::KEYS),
+    (LldpConfig::TABLE, LldpConfig::KEYS),
 ];
 
 /// The legal keys of one table.
@@ -162,52 +136,38 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         .get::<String>("run-dir")
         .map_or_else(|| PathBuf::from("/run/weir").join(&name), PathBuf::from);
     let (api_socket, api) = access::api(root, &run_dir);
-    let (metrics_listen, metrics) = access::metrics(root);
-    let pfcwd = pfcwd(root, PfcwdConfig::default()).unwrap_or_default();
+    let pfcwd = PfcwdConfig::read(root, PfcwdConfig::default(), valid::together);
     let ports = ports(root, pfcwd);
     let fastest = ports.iter().map(|port| port.rate).max();
     let dataplane = dataplane(root);
     let fabric = ports.iter().filter(|port| port.role == PortRole::Fabric);
     let links = fabric.map(|port| (port.rate, port.round_trip, port.feedback));
     let sizing = LevelSizing::new(&dataplane, links, None);
-    let mut deadlock = deadlock(root);
+    let mut deadlock = DeadlockConfig::read(root, DeadlockConfig::default(), check_steps);
     let classes = classes(root, &sizing);
     fit_release_buffer(root, &classes, &mut deadlock);
     DaemonConfig {
-        log: log(root),
-        metrics_listen,
-        metrics,
+        log: LogConfig::read(root, LogConfig::default(), valid::together),
+        metrics: access::metrics(root),
         page: access::page(root),
-        control_frames: access::control_frames(root, deadlock.clcm_interval, fastest),
+        control_frames: ControlFramesConfig::read(
+            root,
+            ControlFramesConfig::for_fabric(deadlock.clcm_interval, fastest),
+            valid::together,
+        ),
         classes,
         dataplane,
         deadlock,
         pfcwd,
-        forwarding: forwarding(root),
+        forwarding: ForwardingConfig::read(root, ForwardingConfig::default(), valid::together),
         routes: routes(root, &ports),
         flows: flows(root, deadlock.policy),
-        lldp: lldp(root),
+        lldp: LldpConfig::read(root, LldpConfig::default(), valid::together),
         ports,
         name,
         run_dir,
         api_socket,
         api,
-    }
-}
-
-fn log(root: &Table<'_>) -> LogConfig {
-    let default = LogConfig::default();
-    let Some(table) = root.table("log", keys("log")) else {
-        return default;
-    };
-    LogConfig {
-        level: table.get_or("level", default.level),
-        format: table
-            .choice(
-                "format",
-                &LogFormat::ALL.map(|format| (format.name(), format)),
-            )
-            .unwrap_or(default.format),
     }
 }
 
@@ -221,18 +181,11 @@ pub(crate) fn within(table: &Table<'_>, key: &str, least: u64, most: u64) -> Opt
     None
 }
 
-fn deadlock(root: &Table<'_>) -> DeadlockConfig {
-    root.table("deadlock", keys("deadlock"))
-        .map_or_else(DeadlockConfig::default, |table| deadlock_table(&table))
-}
-
-/// Reads `[deadlock]`; also used by scenarios.
-pub(crate) fn deadlock_table(table: &Table<'_>) -> DeadlockConfig {
-    let config = DeadlockConfig::read(table);
+/// Steps of a traffic release; also used by scenarios.
+pub(crate) fn check_steps(table: &Table<'_>, config: &DeadlockConfig) {
     if config.traffic_release_max < config.traffic_release {
         table.complain("traffic-release-max", "must not be below traffic-release");
     }
-    config
 }
 
 /// A release lends headroom and nothing else (see `ClassMode::memory_bound`): what is written has to fit into that of
@@ -261,24 +214,6 @@ pub(crate) fn fit_release_buffer(
                 ),
             ),
         Some(_) => {}
-    }
-}
-
-fn lldp(root: &Table<'_>) -> LldpConfig {
-    /// What IEEE 802.1AB allows for msgTxInterval (clause 9.2.5.7).
-    const LEAST: Duration = Duration::from_secs(1);
-    const MOST: Duration = Duration::from_secs(3600);
-    let default = LldpConfig::default();
-    let Some(table) = root.table("lldp", keys("lldp")) else {
-        return default;
-    };
-    let interval = table.get_or("interval", default.interval);
-    if !(LEAST..=MOST).contains(&interval) {
-        table.complain("interval", "must be between \"1s\" and \"3600s\"");
-    }
-    LldpConfig {
-        enabled: table.get_or("enabled", default.enabled),
-        interval,
     }
 }
 

@@ -4,9 +4,7 @@ use std::fmt::Write as _;
 
 use weir_core::{ClassMode, FeedbackCoding, Neighbour, Police, PortRole, Priority};
 
-use super::{
-    default_dscp_map, Class, ControlFramesConfig, DaemonConfig, Fallback, PfcwdConfig, Port, Trust,
-};
+use super::{default_dscp_map, Class, DaemonConfig, Fallback, Port, Trust};
 use crate::settings::quoted;
 use crate::units::{format_duration, format_probability, format_rate, format_size};
 
@@ -23,12 +21,7 @@ fn write_all(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
         "run-dir = {}",
         quoted(&config.run_dir.to_string_lossy())
     )?;
-    let format = config.log.format.name();
-    writeln!(
-        out,
-        "\n[log]\nlevel = {}\nformat = \"{format}\"",
-        quoted(&config.log.level)
-    )?;
+    out.push_str(&config.log.written());
     writeln!(
         out,
         "\n[api]\nsocket = {}",
@@ -42,34 +35,8 @@ fn write_all(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
             writeln!(out, "{key} = {}", quoted(group))?;
         }
     }
-    let listen = |address: Option<std::net::SocketAddr>| {
-        address.map_or_else(|| "off".to_owned(), |address| address.to_string())
-    };
-    writeln!(
-        out,
-        "\n[metrics]\nlisten = \"{}\"",
-        listen(config.metrics_listen)
-    )?;
-    let metrics = &config.metrics;
-    let tls = metrics.tls.as_ref();
-    for (key, file) in [
-        ("tls-certificate", tls.map(|tls| &tls.certificate)),
-        ("tls-key", tls.map(|tls| &tls.key)),
-        ("token-file", metrics.token_file.as_ref()),
-    ] {
-        if let Some(file) = file {
-            writeln!(out, "{key} = {}", quoted(&file.to_string_lossy()))?;
-        }
-    }
-    writeln!(out, "unprotected = {}", metrics.unprotected)?;
-    let names: Vec<String> = config.page.names.iter().map(|name| quoted(name)).collect();
-    writeln!(
-        out,
-        "\n[page]\nlisten = \"{}\"\nnames = [{}]\nunprotected = {}",
-        listen(config.page.listen),
-        names.join(", "),
-        config.page.unprotected
-    )?;
+    out.push_str(&config.metrics.written());
+    out.push_str(&config.page.written());
     out.push_str(&config.dataplane.written());
     for entry in &config.classes {
         class(out, entry)?;
@@ -78,23 +45,8 @@ fn write_all(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
         port(out, entry)?;
     }
     out.push_str(&config.deadlock.written());
-    writeln!(out, "\n[pfcwd]")?;
-    for (key, value) in pfcwd(&config.pfcwd) {
-        writeln!(out, "{key} = {value}")?;
-    }
-    let forwarding = &config.forwarding;
-    writeln!(
-        out,
-        "\n[forwarding]\nlearning = {}\ncapacity = {}\nage = \"{}\"",
-        forwarding.learning,
-        forwarding.capacity,
-        format_duration(forwarding.age)
-    )?;
-    writeln!(
-        out,
-        "spare-routes = {}\nspare-buckets = {}\npins = {}",
-        forwarding.ecmp.spare_routes, forwarding.ecmp.spare_buckets, forwarding.ecmp.pin_capacity
-    )?;
+    out.push_str(&config.pfcwd.written());
+    out.push_str(&config.forwarding.written());
     for route in &config.routes {
         let ports: Vec<String> = route
             .ports
@@ -110,19 +62,10 @@ fn write_all(out: &mut String, config: &DaemonConfig) -> std::fmt::Result {
             route.buckets
         )?;
     }
-    writeln!(
-        out,
-        "\n[flows]\ncapacity = {}\nage = \"{}\"",
-        config.flows.capacity,
-        format_duration(config.flows.age)
-    )?;
-    writeln!(
-        out,
-        "\n[lldp]\nenabled = {}\ninterval = \"{}\"",
-        config.lldp.enabled,
-        format_duration(config.lldp.interval)
-    )?;
-    control_frames(out, &config.control_frames)
+    out.push_str(&config.flows.written());
+    out.push_str(&config.lldp.written());
+    out.push_str(&config.control_frames.written());
+    Ok(())
 }
 
 fn class(out: &mut String, class: &Class) -> std::fmt::Result {
@@ -264,37 +207,13 @@ fn port(out: &mut String, port: &Port) -> std::fmt::Result {
         writeln!(out, "dscp-map = {{ {} }}", changed.join(", "))?;
     }
     if let Some(own) = &port.pfcwd {
-        let keys = pfcwd(own).map(|(key, value)| format!("{key} = {value}"));
+        let keys = own.pairs().into_iter();
+        let keys: Vec<String> = keys
+            .map(|(key, value)| format!("{key} = {value}"))
+            .collect();
         writeln!(out, "pfcwd = {{ {} }}", keys.join(", "))?;
     }
     writeln!(out, "fallback = \"{fallback}\"")
-}
-
-fn control_frames(out: &mut String, frames: &ControlFramesConfig) -> std::fmt::Result {
-    writeln!(out, "\n[control-frames]")?;
-    if let Some(file) = &frames.key_file {
-        writeln!(out, "key-file = {}", quoted(&file.to_string_lossy()))?;
-    }
-    let rate = |rate: Option<u32>| rate.map_or_else(|| quoted("off"), |rate| rate.to_string());
-    let (pause, message) = (rate(frames.pause_rate), rate(frames.message_rate));
-    writeln!(out, "pause-rate = {pause}\nmessage-rate = {message}")
-}
-
-/// Keys and values.
-fn pfcwd(pfcwd: &PfcwdConfig) -> [(&'static str, String); 4] {
-    let watchdog = &pfcwd.watchdog;
-    [
-        ("enabled", pfcwd.enabled.to_string()),
-        (
-            "detection-time",
-            quoted(&format_duration(watchdog.detection)),
-        ),
-        (
-            "restoration-time",
-            quoted(&format_duration(watchdog.restoration)),
-        ),
-        ("action", quoted(watchdog.action.name())),
-    ]
 }
 
 fn numbers(priorities: &[Priority]) -> String {

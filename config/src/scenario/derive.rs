@@ -9,8 +9,8 @@ use super::topology::{Adjacency, PortPeer, SwitchPort};
 use super::Scenario;
 use crate::daemon::{
     default_dscp_map, ApiConfig, Class, ControlFramesConfig, DaemonConfig, DataplaneConfig,
-    Fallback, ForwardingConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig, Port, Route,
-    Trust, DEFAULT_FLOWS,
+    Fallback, FlowsConfig, ForwardingConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig,
+    Port, Route, Trust,
 };
 
 /// Plain PFC with the thresholds that the class has at edge ports.
@@ -209,8 +209,10 @@ impl Scenario {
             api_socket: run_dir.join("api.sock"),
             run_dir,
             log: LogConfig::default(),
-            metrics_listen: None,
-            metrics: MetricsConfig::default(),
+            metrics: MetricsConfig {
+                listen: None,
+                ..MetricsConfig::default()
+            },
             api: ApiConfig::default(),
             control_frames: ControlFramesConfig::for_fabric(self.deadlock.clcm_interval, fastest),
             page: PageConfig::OFF,
@@ -221,7 +223,7 @@ impl Scenario {
             pfcwd: self.pfcwd,
             forwarding: ForwardingConfig::default(),
             routes,
-            flows: DEFAULT_FLOWS,
+            flows: FlowsConfig::default(),
             lldp: LldpConfig::default(),
         }
     }

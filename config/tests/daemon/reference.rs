@@ -1,6 +1,29 @@
 //! The page that explains every key.
 
-use weir_config::daemon::{DataplaneConfig, DeadlockConfig, KEYS};
+use weir_config::daemon::{
+    ControlFramesConfig, DataplaneConfig, DeadlockConfig, FlowsConfig, ForwardingConfig,
+    LldpConfig, LogConfig, MetricsConfig, PageConfig, PfcwdConfig, KEYS,
+};
+use weir_config::settings::Setting;
+
+/// The tables whose settings are declared.
+fn declared() -> Vec<(&'static str, Vec<Setting>)> {
+    macro_rules! tables {
+        ($($table:ident),*) => { vec![$(($table::TABLE, $table::settings())),*] };
+    }
+    tables![
+        LogConfig,
+        MetricsConfig,
+        PageConfig,
+        DataplaneConfig,
+        DeadlockConfig,
+        PfcwdConfig,
+        ForwardingConfig,
+        FlowsConfig,
+        LldpConfig,
+        ControlFramesConfig
+    ]
+}
 
 /// The rows of settings that are declared with their meaning. `WEIR_WRITE=1` writes them.
 #[test]
@@ -11,19 +34,13 @@ fn the_reference_has_the_rows_of_the_declarations() {
     );
     let page = std::fs::read_to_string(path).unwrap();
     let mut renewed = page.clone();
-    for (table, settings) in [
-        (DataplaneConfig::TABLE, DataplaneConfig::settings()),
-        (DeadlockConfig::TABLE, DeadlockConfig::settings()),
-    ] {
-        let rows: String = settings
-            .iter()
-            .map(|setting| setting.row() + "\n")
-            .collect();
+    for (table, settings) in declared() {
         let section = renewed.find(&format!("## `[{table}]`")).unwrap();
-        let head = "|---|---|---|---|\n";
-        let begin = section + renewed[section..].find(head).unwrap() + head.len();
+        let line = "|---|";
+        let head = section + renewed[section..].find(line).unwrap();
+        let begin = head + renewed[head..].find('\n').unwrap() + 1;
         let end = begin + renewed[begin..].find("\n\n").unwrap() + 1;
-        renewed.replace_range(begin..end, &rows);
+        renewed.replace_range(begin..end, &Setting::rows(&settings));
     }
     if std::env::var_os("WEIR_WRITE").is_some() {
         std::fs::write(path, &renewed).unwrap();

@@ -222,24 +222,23 @@ fn watchdog(row: &Row<'_>) -> PfcwdConfig {
         }
         time
     };
-    let watchdog = &mut config.watchdog;
-    watchdog.detection = time("detection_time", watchdog.detection, PfcwdConfig::DETECTION);
-    watchdog.restoration = time(
+    config.detection = time("detection_time", config.detection, PfcwdConfig::DETECTION);
+    config.restoration = time(
         "restoration_time",
-        watchdog.restoration,
+        config.restoration,
         PfcwdConfig::RESTORATION,
     );
     match row.text("action") {
         None => report.note(
             Kind::Assumed,
             row.path_of("action"),
-            format!("is not given; {} is assumed", watchdog.action.name()),
+            format!("is not given; {} is assumed", config.action.name()),
         ),
         Some(text) => match StormAction::ALL
             .into_iter()
             .find(|action| action.name() == text)
         {
-            Some(action) => watchdog.action = action,
+            Some(action) => config.action = action,
             None => {
                 let message = format!("`{text}` is not drop, forward or alert");
                 report.refuse(row.path_of("action"), message);

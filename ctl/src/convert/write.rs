@@ -46,7 +46,7 @@ impl Converted {
         let common = self.common_watchdog();
         if let Some(config) = &common {
             out += "\n[pfcwd] # PFC_WD, the same for all ports\n";
-            for (key, value) in watchdog(config) {
+            for (key, value) in config.pairs() {
                 line(&mut out, key, &value, "");
             }
         }
@@ -148,7 +148,10 @@ fn port(out: &mut String, port: &Port, qos: &PortQos, own_watchdog: bool) {
         }
     }
     if let Some(config) = port.watchdog.filter(|_| own_watchdog) {
-        let pairs = watchdog(&config).map(|(key, value)| format!("{key} = {value}"));
+        let pairs = config.pairs().into_iter();
+        let pairs: Vec<String> = pairs
+            .map(|(key, value)| format!("{key} = {value}"))
+            .collect();
         let source = format!("PFC_WD|{}", port.name);
         line(
             out,
@@ -157,19 +160,6 @@ fn port(out: &mut String, port: &Port, qos: &PortQos, own_watchdog: bool) {
             &source,
         );
     }
-}
-
-fn watchdog(config: &PfcwdConfig) -> [(&'static str, String); 4] {
-    let watchdog = &config.watchdog;
-    [
-        ("enabled", config.enabled.to_string()),
-        ("detection-time", text(&format_duration(watchdog.detection))),
-        (
-            "restoration-time",
-            text(&format_duration(watchdog.restoration)),
-        ),
-        ("action", text(watchdog.action.name())),
-    ]
 }
 
 fn line(out: &mut String, key: &str, value: &str, source: &str) {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use weir_api::client::{self, ClientError, Method};
 use weir_api::daemon::{Event, EventPage, History, Restart, Sample, Status};
 use weir_api::restart::Restarting;
-use weir_config::daemon::{DaemonConfig, DataplaneConfig, PageConfig};
+use weir_config::daemon::{DaemonConfig, DataplaneConfig, MetricsConfig, PageConfig};
 use weir_config::scenario::Scenario;
 
 use super::interrupt::wait_for;
@@ -60,7 +60,10 @@ pub fn lab_config(scenario: &Scenario, index: usize, names: &Names) -> DaemonCon
     };
     let name = &scenario.switches[index];
     DaemonConfig {
-        metrics_listen: Some(METRICS_ADDRESS),
+        metrics: MetricsConfig {
+            listen: Some(METRICS_ADDRESS),
+            ..MetricsConfig::default()
+        },
         page: PageConfig {
             listen: Some(PAGE_ADDRESS),
             ..PageConfig::OFF

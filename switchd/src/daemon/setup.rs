@@ -19,7 +19,7 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
         run_dir: config.run_dir.clone(),
         api_socket: config.api_socket.clone(),
         api: config.api.clone(),
-        metrics: config.metrics_listen,
+        metrics: config.metrics.listen,
         metrics_protection: config.metrics.clone(),
         page: config.page.listen.map(|listen| PageSettings {
             listen,

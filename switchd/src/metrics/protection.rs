@@ -44,7 +44,7 @@ impl Protection {
     ///
     /// When one is missing, open to others, or says something else than it should.
     pub fn load(config: &MetricsConfig) -> Result<Self, SecretError> {
-        let tls = config.tls.clone().map(|files| {
+        let tls = config.tls().map(|files| {
             let paths = vec![files.certificate.clone(), files.key.clone()];
             Renewed::new(paths, move || acceptor(&files))
         });

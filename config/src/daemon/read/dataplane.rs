@@ -7,12 +7,7 @@ use crate::document::Item;
 use crate::reader::{FromItem, Table};
 
 pub(super) fn dataplane(root: &Table<'_>) -> DataplaneConfig {
-    let Some(table) = root.table(DataplaneConfig::TABLE, DataplaneConfig::KEYS) else {
-        return DataplaneConfig::default();
-    };
-    let config = DataplaneConfig::read(&table);
-    check_chunk(&table, &config);
-    config
+    DataplaneConfig::read(root, DataplaneConfig::default(), check_chunk)
 }
 
 impl FromItem for Workers {

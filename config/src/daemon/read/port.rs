@@ -2,7 +2,7 @@
 
 use weir_core::{Duration, FeedbackCoding, MacAddress, Neighbour, Police, PortRole, Priority};
 
-use super::{keys, pfcwd, within};
+use super::{keys, within};
 use crate::daemon::{default_dscp_map, Fallback, PfcwdConfig, Port, Trust, DEFAULT_ROUND_TRIP};
 use crate::names::{check_device, check_name};
 use crate::reader::{line_of, FromItem, Names, Table};
@@ -94,7 +94,7 @@ fn port(table: &Table<'_>, names: &Names, devices: &Names, watchdog: PfcwdConfig
         neighbour,
         feedback: feedback.unwrap_or_default(),
         police: police.unwrap_or_default(),
-        pfcwd: pfcwd(table, watchdog),
+        pfcwd: watchdog.of_port(table),
         address: table.get::<MacAddress>("address"),
         default_priority: table.get_or("default-priority", Priority::ALL[0]),
         pcp_map: pcp_map(table),

@@ -16,13 +16,13 @@ use weir_core::{BitRate, Duration, FeedbackCoding, PORT_COUNT_MAX};
 use super::topology::Adjacency;
 use super::{LinkProperties, Scenario};
 use crate::daemon::read_parts::{
-    classes, deadlock_table, feedback_coding, fit_release_buffer, keys as daemon_keys, pfcwd,
-    LevelSizing,
+    check_steps, classes, feedback_coding, fit_release_buffer, keys as daemon_keys, LevelSizing,
 };
-use crate::daemon::{DataplaneConfig, PfcwdConfig};
+use crate::daemon::{DataplaneConfig, DeadlockConfig, PfcwdConfig};
 use crate::document::{self, Override};
 use crate::names::check_name;
 use crate::reader::{unknown, Names, Problem, Problems, Table};
+use crate::settings::valid;
 use baseline::check_priorities;
 use expect::{check_credit_loop, expect, expected_case};
 use fault::Places;
@@ -55,10 +55,7 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     let duration: Option<Duration> = root.require("duration");
     let seed = root.get_or("seed", 1);
     let link_defaults = link_defaults(root);
-    let mut deadlock = root
-        .table("deadlock", daemon_keys("deadlock"))
-        .map(|table| deadlock_table(&table))
-        .unwrap_or_default();
+    let mut deadlock = DeadlockConfig::read(root, DeadlockConfig::default(), check_steps);
     let Network {
         switches,
         has_levels,
@@ -112,7 +109,7 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
         expect: expect(root, case),
         classes,
         deadlock,
-        pfcwd: pfcwd(root, PfcwdConfig::default()).unwrap_or_default(),
+        pfcwd: PfcwdConfig::read(root, PfcwdConfig::default(), valid::together),
         control: transport::control(root),
         dcqcn: transport::dcqcn(root),
         window: transport::window(root),

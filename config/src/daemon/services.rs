@@ -1,0 +1,92 @@
+//! `[log]`, `[page]` and `[lldp]`.
+
+use std::net::SocketAddr;
+
+use weir_core::Duration;
+
+use super::access::Listen;
+use crate::settings::{settings, valid, words};
+
+settings! {
+    /// `[log]`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    LogConfig in "log" {
+        "level" level: String = "info".to_owned(), "", Live, valid::anything;
+            "A filter of the `tracing` kind: `\"info\"`, or `\"info,weir_switchd::control=debug\"`."
+        "format" format: LogFormat = LogFormat::Auto, "", Restart, valid::anything;
+            "`\"text\"` for people or `\"json\"`, one object a line, both on standard error; `\"journal\"` for [entries with fields](../operations/operations.md#the-log) in systemd's journal. `\"auto\"` is `\"journal\"` where systemd connects standard error to the journal, `\"text\"` elsewhere. Needs a restart."
+    }
+}
+
+settings! {
+    /// `[page]`: the live page.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    PageConfig in "page" {
+        "listen" listen: Option<SocketAddr> as Listen = Some(SocketAddr::from(([127, 0, 0, 1], 9465))), "", Restart, valid::anything;
+            "Address and port of the page, or `\"off\"`. Whoever can reach it can see the switch's state; nobody can change anything there."
+        "names" names: Vec<String> = Vec::new(), "", Restart, valid::anything;
+            "Host names under which browsers may request it, such as `[\"leaf1.example.net\"]`. Addresses and `localhost` are always answered; any other name is refused, so that no foreign web site can read it through a browser (DNS rebinding)."
+        "unprotected" unprotected: bool = false, "", Restart, valid::anything;
+            "Allows `listen` to be an address that other hosts can reach. The page has no login."
+    }
+}
+
+settings! {
+    /// `[lldp]`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    LldpConfig in "lldp" {
+        "enabled" enabled: bool = true, "", Restart, valid::anything;
+            "Whether the switch announces itself by [LLDP](lldp.md) and listens to its neighbours."
+        "interval" interval: Duration = Duration::from_secs(30), "", Restart, lldp_interval;
+            "Time between two announcements, 1 s to 3600 s. They are valid for four times as long plus one second."
+    }
+}
+
+/// What IEEE 802.1AB allows for msgTxInterval (clause 9.2.5.7).
+fn lldp_interval(interval: &Duration) -> Result<(), String> {
+    match (Duration::from_secs(1)..=Duration::from_secs(3600)).contains(interval) {
+        true => Ok(()),
+        false => Err("must be between \"1s\" and \"3600s\"".to_owned()),
+    }
+}
+
+impl PageConfig {
+    /// Not served.
+    pub const OFF: Self = Self {
+        listen: None,
+        names: Vec::new(),
+        unprotected: false,
+    };
+}
+
+words! {
+    LogFormat: Self::ALL.map(|format| (format.name(), format));
+}
+
+/// How the log looks, and where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// `journal` where systemd connects standard error to the journal, `text` elsewhere.
+    Auto,
+    /// Lines for people, on standard error.
+    Text,
+    /// One JSON object a line, on standard error.
+    Json,
+    /// Entries with fields, in systemd's journal.
+    Journal,
+}
+
+impl LogFormat {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Text, Self::Json, Self::Journal];
+
+    /// As the configuration file has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Journal => "journal",
+        }
+    }
+}
