@@ -233,7 +233,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "priority = 1",
             "priority = 3",
-            "s1.toml:14: class.bulk.priority: priority 3 belongs to class `lossless` already",
+            "s1.toml:14: class.bulk.priority: priority 3 already belongs to class `lossless`",
         ),
         (
             "priority = 1",

@@ -8,7 +8,7 @@
 //! * A Feedback that is replaced by a higher one *lingers*: for the time of the longest frame on the line it lets one
 //!   frame more out. Lemma 3 promises moments of low Feedback, not that the line is free at one. Where a neighbour's
 //!   arrivals keep it just at its threshold the moments are shorter than a frame, and the line is full of what keeps it
-//!   there.
+//!   there. Feedback D, nothing, is obeyed at once.
 
 use crate::config::Neighbour;
 use crate::level::{Level, LEVEL_MAX};
@@ -84,7 +84,12 @@ impl FeedbackReceived {
         refresh: Duration,
     ) {
         if neighbour == Neighbour::Enhanced || feedback == Level::ZERO {
-            return self.receive(now, feedback.min(depth), refresh);
+            self.receive(now, feedback.min(depth), refresh);
+            if feedback >= depth {
+                // "Nothing": a neighbour that ends relies on it.
+                self.lingers_until = Instant::ZERO;
+            }
+            return;
         }
         self.receive(now, depth, refresh);
         // Whether it speaks of Levels is not known yet.
@@ -169,6 +174,22 @@ mod tests {
         assert_eq!(received.lets_out_from(at_micros(18)), level(1));
         received.note_opportunity();
         assert_eq!(received.lets_out_from(at_micros(18)), level(3), "once");
+    }
+
+    #[test]
+    fn feedback_d_is_obeyed_at_once() {
+        let refresh = Duration::from_millis(10);
+        let mut received = FeedbackReceived::new(Duration::from_micros(12));
+        for feedback in [0, 1, 3] {
+            received.receive_from(
+                at_micros(1),
+                Neighbour::Enhanced,
+                level(feedback),
+                level(3),
+                refresh,
+            );
+        }
+        assert_eq!(received.lets_out_from(at_micros(1)), level(3));
     }
 
     #[test]

@@ -63,6 +63,9 @@ impl Model {
         if before < feedback && before <= self.lets_out_from(now, link) {
             self.replaced[at].push((now, before));
         }
+        if feedback == self.depth() {
+            self.replaced[at].clear();
+        }
         self.feedback_received[at] = feedback;
     }
 
