@@ -2,10 +2,12 @@
 
 mod access;
 mod changes;
+mod class;
 mod dataplane;
 mod deadlock;
 mod forwarding;
 mod pfcwd;
+mod port;
 mod read;
 mod services;
 mod write;
@@ -17,26 +19,26 @@ use weir_core::config::{
 };
 use weir_core::control::{ControlConfig, Policy};
 use weir_core::{
-    BitRate, Bytes, ClassConfig, ClassMode, Duration, FeedbackCoding, MacAddress, Neighbour,
-    Police, PortConfig, PortId, PortRole, Priority, RedConfig, SwitchConfig,
+    Bytes, ClassConfig, ClassMode, MacAddress, PortConfig, PortId, PortRole, Priority, SwitchConfig,
 };
 
 use crate::reader::FileError;
 
 pub use access::{is_remote, read_socket, ApiConfig, ControlFramesConfig, MetricsConfig, TlsFiles};
 pub use changes::Change;
+pub use class::Class;
 pub use dataplane::{DataplaneConfig, HugePages, Workers, XdpMode, ZeroCopy};
 pub use deadlock::DeadlockConfig;
 pub use forwarding::{FlowsConfig, ForwardingConfig, Route};
 pub use pfcwd::PfcwdConfig;
-pub use read::KEYS;
+pub use port::{default_dscp_map, Fallback, Port, RoundTrip, Trust};
+pub use read::{settings, KEYS};
 pub use services::{LldpConfig, LogConfig, LogFormat, PageConfig};
 
 /// What scenarios read in the same way.
 pub(crate) mod read_parts {
     pub(crate) use super::read::{
-        check_steps, classes, feedback_coding, fit_release_buffer, keys, police, within,
-        LevelSizing,
+        check_steps, classes, fit_release_buffer, keys, within, LevelSizing,
     };
 }
 
@@ -82,97 +84,9 @@ pub struct DaemonConfig {
     pub control_frames: ControlFramesConfig,
 }
 
-/// `[[class]]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Class {
-    /// Its name.
-    pub name: String,
-    /// The priorities that it has; at least one.
-    pub priorities: Vec<Priority>,
-    /// What it does when buffers fill.
-    pub mode: ClassMode,
-    /// Share of the line relative to other priorities.
-    pub weight: u16,
-    /// How long a frame may wait; `None` for as long as it must.
-    pub age_limit: Option<Duration>,
-    /// When frames are marked Congestion Experienced; `None` for never.
-    pub ecn: Option<RedConfig>,
-}
-
-/// `[[port]]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Port {
-    /// Its name.
-    pub name: String,
-    /// The network device.
-    pub device: String,
-    /// The first of the device's queues that are served; frames are sent by this one.
-    pub queue: u32,
-    /// How many of them are received from.
-    pub queue_count: u32,
-    /// What it faces.
-    pub role: PortRole,
-    /// The line's rate.
-    pub rate: BitRate,
-    /// Our address there; `None` for the device's own.
-    pub address: Option<MacAddress>,
-    /// Priority of frames that name none.
-    pub default_priority: Priority,
-    /// Where the priority is looked for.
-    pub trust: Trust,
-    /// Priority by PCP.
-    pub pcp_map: [Priority; 8],
-    /// Priority by DSCP.
-    pub dscp_map: [Priority; 64],
-    /// What XDP does with frames while there is no daemon.
-    pub fallback: Fallback,
-    /// Round trip time of the link, reaction times included. For classes with Levels.
-    pub round_trip: Duration,
-    /// It is measured, and `round_trip` the least that is reckoned with.
-    pub round_trip_measured: bool,
-    /// How Feedback is told by a fabric port.
-    pub feedback: FeedbackCoding,
-    /// What an edge port does with a host that does not obey a pause.
-    pub police: Police,
-    /// What is on the other side of a fabric port. For classes with Levels.
-    pub neighbour: Neighbour,
-    /// What it has instead of `[pfcwd]`.
-    pub pfcwd: Option<PfcwdConfig>,
-}
-
-/// The least round trip time that is reckoned with where it is measured: a software switch on an idle core.
-pub const DEFAULT_ROUND_TRIP: Duration = Duration::from_millis(1);
-
 /// Chunks of packet memory that each port has for control frames: as many are made for them, and as many does the dataplane
 /// keep back when it gives chunks to the kernel.
 pub const CONTROL_RESERVE_PER_PORT: usize = 64;
-
-/// Where a frame's priority is looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trust {
-    /// Nowhere: the port's default counts.
-    Port,
-    /// The outermost VLAN tag.
-    Pcp,
-    /// The IP header.
-    Dscp,
-    /// The VLAN tag, else the IP header.
-    PcpDscp,
-}
-
-/// What XDP does with frames while there is no daemon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fallback {
-    /// The kernel gets them.
-    Pass,
-    /// Nobody gets them.
-    Drop,
-}
-
-/// Priority by DSCP where nothing else is said: the class selector (RFC 2474, section 4.2.2).
-pub fn default_dscp_map() -> [Priority; 64] {
-    std::array::from_fn(|dscp| Priority::from_low_bits((dscp >> 3) as u8))
-}
 
 impl DaemonConfig {
     /// Reads and checks a file.
@@ -252,8 +166,8 @@ impl DaemonConfig {
                     .address
                     .or_else(|| addresses.get(index).copied())
                     .unwrap_or_default(),
-                round_trip: port.round_trip,
-                round_trip_measured: port.round_trip_measured,
+                round_trip: port.round_trip.assumed(),
+                round_trip_measured: port.round_trip == RoundTrip::Measured,
                 feedback: port.feedback,
                 police: port.police,
                 neighbour: port.neighbour,

@@ -7,6 +7,7 @@
 
 pub mod daemon;
 mod document;
+mod entries;
 pub mod fraction;
 mod names;
 mod reader;

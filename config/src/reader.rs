@@ -195,14 +195,16 @@ impl<'a> Table<'a> {
 
     /// As [`get`](Self::get), with a complaint when the key is not there.
     pub(crate) fn require<T: FromItem>(&self, key: &str) -> Option<T> {
-        if !self.has(key) {
-            self.problems.add(
-                self.line,
-                self.key_path(key),
-                format!("missing; write {}", T::EXAMPLE),
-            );
-        }
+        self.miss(key, T::EXAMPLE);
         self.get(key)
+    }
+
+    /// Complains if the key is not there.
+    pub(crate) fn miss(&self, key: &str, example: &str) {
+        if !self.has(key) {
+            let message = format!("missing; write {example}");
+            self.problems.add(self.line, self.key_path(key), message);
+        }
     }
 
     /// As [`get`](Self::get), with `default` where the key is not there.

@@ -1,13 +1,11 @@
 //! Settings are declared once: the field, its key, its default, what is valid, whether a running daemon takes a change, and
 //! the row of the reference page. Legal keys, reader, writer and differences follow from that.
 
+mod values;
+
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use weir_core::{Bytes, Duration, Quanta};
-
-use crate::reader::Table;
-use crate::units::{format_duration, format_size};
+use crate::reader::{FromItem, Table};
 
 /// Whether a running daemon takes another value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +59,8 @@ pub(crate) fn shown(written: Option<String>) -> String {
 
 /// What a setting may hold.
 pub(crate) trait Value: Sized {
+    /// For "missing; write …".
+    const EXAMPLE: &'static str = <String as FromItem>::EXAMPLE;
     /// The value of `key`; `None` when it is not there, or wrong (which is then noted).
     fn read(table: &Table<'_>, key: &str) -> Option<Self>;
     /// As a file writes it; `None` for nothing.
@@ -69,6 +69,8 @@ pub(crate) trait Value: Sized {
 
 /// How a file writes a `T`.
 pub(crate) trait Form<T> {
+    /// As [`Value::EXAMPLE`].
+    const EXAMPLE: &'static str = <String as FromItem>::EXAMPLE;
     /// As [`Value::read`].
     fn read(table: &Table<'_>, key: &str) -> Option<T>;
     /// As [`Value::written`].
@@ -79,6 +81,8 @@ pub(crate) trait Form<T> {
 pub(crate) struct Plain;
 
 impl<T: Value> Form<T> for Plain {
+    const EXAMPLE: &'static str = T::EXAMPLE;
+
     fn read(table: &Table<'_>, key: &str) -> Option<T> {
         T::read(table, key)
     }
@@ -122,121 +126,6 @@ pub(crate) fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
-}
-
-impl Value for bool {
-    fn read(table: &Table<'_>, key: &str) -> Option<Self> {
-        table.get(key)
-    }
-
-    fn written(&self) -> Option<String> {
-        Some(self.to_string())
-    }
-}
-
-impl Value for String {
-    fn read(table: &Table<'_>, key: &str) -> Option<Self> {
-        table.get(key)
-    }
-
-    fn written(&self) -> Option<String> {
-        Some(quoted(self))
-    }
-}
-
-impl Value for PathBuf {
-    fn read(table: &Table<'_>, key: &str) -> Option<Self> {
-        table.get::<String>(key).map(Self::from)
-    }
-
-    fn written(&self) -> Option<String> {
-        Some(quoted(&self.to_string_lossy()))
-    }
-}
-
-impl Value for Vec<String> {
-    fn read(table: &Table<'_>, key: &str) -> Option<Self> {
-        table.get(key)
-    }
-
-    fn written(&self) -> Option<String> {
-        let texts: Vec<String> = self.iter().map(|text| quoted(text)).collect();
-        Some(format!("[{}]", texts.join(", ")))
-    }
-}
-
-impl Value for Bytes {
-    fn read(table: &Table<'_>, key: &str) -> Option<Self> {
-        table.get(key)
-    }
-
-    fn written(&self) -> Option<String> {
-        Some(quoted(&format_size(*self)))
-    }
-}
-
-impl Value for Duration {
-    fn read(table: &Table<'_>, key: &str) -> Option<Self> {
-        table.get(key)
-    }
-
-    fn written(&self) -> Option<String> {
-        Some(quoted(&format_duration(*self)))
-    }
-}
-
-macro_rules! whole_numbers {
-    ($($type:ty),*) => {$(
-        impl Value for $type {
-            fn read(table: &Table<'_>, key: &str) -> Option<Self> {
-                let number: u64 = table.get(key)?;
-                let narrowed = Self::try_from(number).ok();
-                if narrowed.is_none() {
-                    table.complain(key, format!("{number} is more than {}", Self::MAX));
-                }
-                narrowed
-            }
-
-            fn written(&self) -> Option<String> {
-                Some(self.to_string())
-            }
-        }
-    )*};
-}
-
-whole_numbers!(u8, u16, u32, usize);
-
-impl Value for Quanta {
-    fn read(table: &Table<'_>, key: &str) -> Option<Self> {
-        u16::read(table, key).map(Self)
-    }
-
-    fn written(&self) -> Option<String> {
-        self.0.written()
-    }
-}
-
-/// Nothing is written for `None`.
-impl<T: Value> Value for Option<T> {
-    fn read(table: &Table<'_>, key: &str) -> Option<Self> {
-        T::read(table, key).map(Some)
-    }
-
-    fn written(&self) -> Option<String> {
-        self.as_ref().and_then(Value::written)
-    }
-}
-
-/// CPUs. Nothing is written for none.
-impl Value for Vec<usize> {
-    fn read(table: &Table<'_>, key: &str) -> Option<Self> {
-        let numbers: Vec<u64> = table.get(key)?;
-        Some(numbers.into_iter().map(|number| number as usize).collect())
-    }
-
-    fn written(&self) -> Option<String> {
-        (!self.is_empty()).then(|| format!("{self:?}"))
-    }
 }
 
 /// One of some words.
@@ -296,6 +185,21 @@ pub(crate) mod valid {
                 format_duration(least),
                 format_duration(most)
             )),
+        }
+    }
+
+    /// A value that may be left out.
+    pub(crate) fn given<T>(
+        check: impl Fn(&T) -> Result<(), String>,
+    ) -> impl Fn(&Option<T>) -> Result<(), String> {
+        move |value| value.as_ref().map_or(Ok(()), &check)
+    }
+
+    #[allow(clippy::ptr_arg)] // a check gets what the setting is
+    pub(crate) fn not_empty(text: &String) -> Result<(), String> {
+        match text.is_empty() {
+            true => Err("must not be empty".to_owned()),
+            false => Ok(()),
         }
     }
 
@@ -390,7 +294,7 @@ macro_rules! settings {
             }
 
             /// Takes from `wanted` what a running daemon can take.
-            #[allow(unused_variables)] // a table may have no such setting
+            #[allow(unused_variables, dead_code)] // a table may have no such setting
             pub(crate) fn take_live(&mut self, wanted: &Self) {
                 $(if $crate::settings::Reload::$reload == $crate::settings::Reload::Live {
                     self.$field.clone_from(&wanted.$field);
@@ -416,17 +320,3 @@ macro_rules! settings {
     };
 }
 pub(crate) use settings;
-
-/// A whole number, or a word.
-impl Value for crate::daemon::Workers {
-    fn read(table: &Table<'_>, key: &str) -> Option<Self> {
-        table.get(key)
-    }
-
-    fn written(&self) -> Option<String> {
-        Some(match self {
-            Self::Count(count) => count.to_string(),
-            Self::Auto => quoted("auto"),
-        })
-    }
-}

@@ -36,6 +36,19 @@ pub fn read_socket(socket: &Path) -> PathBuf {
 }
 
 settings! {
+    /// `[api]` as a file has it.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    ApiTable in "api" {
+        "socket" socket: Option<PathBuf> = None => "`RUN-DIR/api.sock`", "", Restart, valid::anything;
+            "Unix socket of the HTTP/JSON API. Owner and group may use it (mode 0660)."
+        "group" group: Option<String> = None => "the daemon's own", "", Restart, valid::given(valid::not_empty);
+            "The socket's group: its members may read and change everything."
+        "read-group" read_group: Option<String> = None => "none", "", Restart, valid::given(valid::not_empty);
+            "Members of this group may read, but change nothing: they have a second socket beside the first, `api-read.sock` for `api.sock`. Changes and captures are refused there (403). `switchctl` uses it by itself when it may not use the other."
+    }
+}
+
+settings! {
     /// `[metrics]`.
     #[derive(Clone, Debug, PartialEq, Eq)]
     MetricsConfig in "metrics" {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Class, DaemonConfig, Port};
+use super::{Class, DaemonConfig};
 
 /// One setting that is different.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl DaemonConfig {
         }
         for port in &mut next.ports {
             if let Some(wanted) = file.ports.iter().find(|other| other.name == port.name) {
-                reclassify(port, wanted);
+                port.take_live(wanted);
             }
         }
         next.deadlock = self.deadlock.with_live_settings_of(&file.deadlock);
@@ -129,14 +129,4 @@ fn retune(class: &mut Class, wanted: &Class) {
     }
     class.weight = wanted.weight;
     class.ecn = wanted.ecn;
-}
-
-/// What the XDP program and the storm watchdog go by.
-fn reclassify(port: &mut Port, wanted: &Port) {
-    port.default_priority = wanted.default_priority;
-    port.trust = wanted.trust;
-    port.pcp_map = wanted.pcp_map;
-    port.dscp_map = wanted.dscp_map;
-    port.fallback = wanted.fallback;
-    port.pfcwd = wanted.pfcwd;
 }

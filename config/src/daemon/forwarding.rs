@@ -3,6 +3,7 @@
 use weir_core::config::{default_bucket_count, EcmpConfig, FlowMonitorConfig};
 use weir_core::{Duration, MacAddress, PortId};
 
+use crate::entries::entries;
 use crate::settings::{settings, valid};
 
 /// Entries of any of these tables at most.
@@ -24,6 +25,19 @@ settings! {
             "Buckets that may be added at run time to those of the file, 0 to 1048576. 1 B each."
         "pins" pins: usize = 4096, "", Restart, valid::count(0, ENTRIES_MAX);
             "Maximum number of pinned flows, by an operator or by a reroute, 0 to 1048576. About 100 B each."
+    }
+}
+
+entries! {
+    /// A route as a file has it.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    RouteTable in "route" {
+        "destination" destination: MacAddress, "", Live, valid::anything;
+            "Frames to this MAC address …"
+        "ports" ports: Vec<String>, "", Live, valid::anything;
+            "… leave by one of these ports, the members of its **group**: equal-cost paths (ECMP). Each of them once."
+        "buckets" buckets: Option<u64> = None => "64, or the next power of two from the number of ports", "", Live, valid::anything;
+            "Buckets of the group, from the number of ports to 4096. A flow belongs to bucket *hash modulo buckets*, and a bucket to one member; at the start they are assigned to the members in turn, in the order of `[[port]]`. Meaningless for a single port."
     }
 }
 

@@ -10,19 +10,21 @@ use std::path::PathBuf;
 
 use weir_core::{ClassMode, MacAddress, PortRole};
 
+use super::access::ApiTable;
+use super::class::ClassTable;
+use super::forwarding::RouteTable;
 use super::{
     Class, ControlFramesConfig, DaemonConfig, DataplaneConfig, DeadlockConfig, FlowsConfig,
-    ForwardingConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig, PfcwdConfig,
+    ForwardingConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig, PfcwdConfig, Port,
 };
 use crate::document;
 use crate::names::check_name;
 use crate::reader::{Problem, Problems, Table};
-use crate::settings::valid;
+use crate::settings::{valid, Setting};
 
 pub(crate) use class::{classes, LevelSizing};
 use dataplane::dataplane;
 use port::ports;
-pub(crate) use port::{feedback_coding, police};
 use route::{flows, routes};
 
 /// Every key by table, for the reader and for the documentation's test.
@@ -49,63 +51,43 @@ pub const KEYS: &[(&str, &[&str])] = &[
         ],
     ),
     (LogConfig::TABLE, LogConfig::KEYS),
-    ("api", &["socket", "group", "read-group"]),
+    (ApiTable::TABLE, ApiTable::KEYS),
     (MetricsConfig::TABLE, MetricsConfig::KEYS),
     (PageConfig::TABLE, PageConfig::KEYS),
     (ControlFramesConfig::TABLE, ControlFramesConfig::KEYS),
     (DataplaneConfig::TABLE, DataplaneConfig::KEYS),
-    (
-        "class",
-        &[
-            "name",
-            "priority",
-            "priorities",
-            "mode",
-            "xoff",
-            "xon",
-            "headroom",
-            "buffer",
-            "max-hops",
-            "budgets",
-            "min-level",
-            "ignore-feedback",
-            "age-limit",
-            "ecn-kmin",
-            "ecn-kmax",
-            "ecn-pmax",
-            "ecn-mark-at",
-            "weight",
-        ],
-    ),
-    (
-        "port",
-        &[
-            "name",
-            "device",
-            "queue",
-            "queues",
-            "role",
-            "rate",
-            "address",
-            "default-priority",
-            "trust",
-            "pcp-map",
-            "dscp-map",
-            "fallback",
-            "round-trip",
-            "neighbour",
-            "feedback",
-            "police",
-            "pfcwd",
-        ],
-    ),
+    (ClassTable::TABLE, ClassTable::KEYS),
+    (Port::TABLE, Port::KEYS),
     (DeadlockConfig::TABLE, DeadlockConfig::KEYS),
     (PfcwdConfig::TABLE, PfcwdConfig::KEYS),
     (ForwardingConfig::TABLE, ForwardingConfig::KEYS),
-    ("route", &["destination", "ports", "buckets"]),
+    (RouteTable::TABLE, RouteTable::KEYS),
     (FlowsConfig::TABLE, FlowsConfig::KEYS),
     (LldpConfig::TABLE, LldpConfig::KEYS),
 ];
+
+/// The settings of each table whose settings are declared, in the order of the reference page.
+pub fn settings() -> Vec<(&'static str, Vec<Setting>)> {
+    macro_rules! tables {
+        ($($table:ident),* $(,)?) => { vec![$(($table::TABLE, $table::settings())),*] };
+    }
+    tables![
+        LogConfig,
+        ApiTable,
+        MetricsConfig,
+        PageConfig,
+        DataplaneConfig,
+        ClassTable,
+        Port,
+        DeadlockConfig,
+        PfcwdConfig,
+        ForwardingConfig,
+        RouteTable,
+        FlowsConfig,
+        LldpConfig,
+        ControlFramesConfig,
+    ]
+}
 
 /// The legal keys of one table.
 pub(crate) fn keys(table: &str) -> &'static [&'static str] {
@@ -141,7 +123,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let fastest = ports.iter().map(|port| port.rate).max();
     let dataplane = dataplane(root);
     let fabric = ports.iter().filter(|port| port.role == PortRole::Fabric);
-    let links = fabric.map(|port| (port.rate, port.round_trip, port.feedback));
+    let links = fabric.map(|port| (port.rate, port.round_trip.assumed(), port.feedback));
     let sizing = LevelSizing::new(&dataplane, links, None);
     let mut deadlock = DeadlockConfig::read(root, DeadlockConfig::default(), check_steps);
     let classes = classes(root, &sizing);

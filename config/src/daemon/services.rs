@@ -37,18 +37,13 @@ settings! {
     LldpConfig in "lldp" {
         "enabled" enabled: bool = true, "", Restart, valid::anything;
             "Whether the switch announces itself by [LLDP](lldp.md) and listens to its neighbours."
-        "interval" interval: Duration = Duration::from_secs(30), "", Restart, lldp_interval;
+        "interval" interval: Duration = Duration::from_secs(30), "", Restart, valid::between(INTERVALS);
             "Time between two announcements, 1 s to 3600 s. They are valid for four times as long plus one second."
     }
 }
 
 /// What IEEE 802.1AB allows for msgTxInterval (clause 9.2.5.7).
-fn lldp_interval(interval: &Duration) -> Result<(), String> {
-    match (Duration::from_secs(1)..=Duration::from_secs(3600)).contains(interval) {
-        true => Ok(()),
-        false => Err("must be between \"1s\" and \"3600s\"".to_owned()),
-    }
-}
+const INTERVALS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3600));
 
 impl PageConfig {
     /// Not served.

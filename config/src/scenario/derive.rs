@@ -10,7 +10,7 @@ use super::Scenario;
 use crate::daemon::{
     default_dscp_map, ApiConfig, Class, ControlFramesConfig, DaemonConfig, DataplaneConfig,
     Fallback, FlowsConfig, ForwardingConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig,
-    Port, Route, Trust,
+    Port, RoundTrip, Route, Trust,
 };
 
 /// Plain PFC with the thresholds that the class has at edge ports.
@@ -181,8 +181,7 @@ impl Scenario {
                 pcp_map: Priority::ALL,
                 dscp_map: default_dscp_map(),
                 fallback: Fallback::Drop,
-                round_trip: port.properties.round_trip,
-                round_trip_measured: false,
+                round_trip: RoundTrip::Fixed(port.properties.round_trip),
                 neighbour: match self.feedback_of(switch, port) {
                     FeedbackCoding::Grants => Neighbour::Enhanced,
                     _ => Neighbour::Unknown,

@@ -1,5 +1,6 @@
 //! Classes with Levels: budgets, round trips and thresholds.
 
+use weir_config::daemon::RoundTrip;
 use weir_core::{
     Bytes, ClassMode, Duration, FeedbackCoding, MacAddress, MarkAt, Neighbour, PartsPerMillion,
     Police, RedConfig,
@@ -12,7 +13,10 @@ fn budgets_are_derived_from_the_longest_round_trip() {
     let config = parse(LEVELS).unwrap();
     assert_eq!(config.ports[0].neighbour, Neighbour::Enhanced);
     assert_eq!(config.ports[1].neighbour, Neighbour::Regular);
-    assert_eq!(config.ports[0].round_trip, Duration::from_millis(2));
+    assert_eq!(
+        config.ports[0].round_trip,
+        RoundTrip::Fixed(Duration::from_millis(2))
+    );
     assert_eq!(config.dataplane.feedback_refresh, Duration::from_millis(7));
     let core = config.core(&[MacAddress::BROADCAST; 3]);
     core.validate().unwrap();

@@ -1,29 +1,7 @@
 //! The page that explains every key.
 
-use weir_config::daemon::{
-    ControlFramesConfig, DataplaneConfig, DeadlockConfig, FlowsConfig, ForwardingConfig,
-    LldpConfig, LogConfig, MetricsConfig, PageConfig, PfcwdConfig, KEYS,
-};
+use weir_config::daemon::{settings, KEYS};
 use weir_config::settings::Setting;
-
-/// The tables whose settings are declared.
-fn declared() -> Vec<(&'static str, Vec<Setting>)> {
-    macro_rules! tables {
-        ($($table:ident),*) => { vec![$(($table::TABLE, $table::settings())),*] };
-    }
-    tables![
-        LogConfig,
-        MetricsConfig,
-        PageConfig,
-        DataplaneConfig,
-        DeadlockConfig,
-        PfcwdConfig,
-        ForwardingConfig,
-        FlowsConfig,
-        LldpConfig,
-        ControlFramesConfig
-    ]
-}
 
 /// The rows of settings that are declared with their meaning. `WEIR_WRITE=1` writes them.
 #[test]
@@ -34,8 +12,10 @@ fn the_reference_has_the_rows_of_the_declarations() {
     );
     let page = std::fs::read_to_string(path).unwrap();
     let mut renewed = page.clone();
-    for (table, settings) in declared() {
-        let section = renewed.find(&format!("## `[{table}]`")).unwrap();
+    for (table, settings) in settings() {
+        let sections = [format!("## `[{table}]`"), format!("## `[[{table}]]`")];
+        let section = sections.iter().find_map(|section| renewed.find(section));
+        let section = section.unwrap_or_else(|| panic!("no section of {table}"));
         let line = "|---|";
         let head = section + renewed[section..].find(line).unwrap();
         let begin = head + renewed[head..].find('\n').unwrap() + 1;

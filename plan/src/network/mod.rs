@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use anyhow::{bail, Result};
-use weir_config::daemon::{Class, DaemonConfig, DataplaneConfig};
+use weir_config::daemon::{Class, DaemonConfig, DataplaneConfig, RoundTrip};
 use weir_config::scenario::{Flow, Pattern, PortPeer, Scenario, SwitchPort, Transport};
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, PortRole};
@@ -147,9 +147,9 @@ impl Network {
                 role: port.role,
                 link: Link {
                     rate: port.rate,
-                    feedback: options.feedback(Feedback::RoundTrip(port.round_trip)),
+                    feedback: options.feedback(Feedback::RoundTrip(port.round_trip.assumed())),
                 },
-                round_trip: options.round_trip.unwrap_or(port.round_trip),
+                round_trip: options.round_trip.unwrap_or(port.round_trip.assumed()),
                 coding: port.feedback,
             })
             .collect();
@@ -158,7 +158,10 @@ impl Network {
                 .to_owned(),
         ];
         if options.round_trip.is_none() && options.delay.is_none() {
-            let measured = config.ports.iter().filter(|port| port.round_trip_measured);
+            let measured = config
+                .ports
+                .iter()
+                .filter(|port| port.round_trip == RoundTrip::Measured);
             let names: Vec<&str> = measured.map(|port| port.name.as_str()).collect();
             if !names.is_empty() {
                 notes.push(format!(

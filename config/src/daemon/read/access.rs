@@ -2,29 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use super::keys;
-use crate::daemon::access::{is_remote, ApiConfig, MetricsConfig};
+use crate::daemon::access::{is_remote, ApiConfig, ApiTable, MetricsConfig};
 use crate::daemon::PageConfig;
 use crate::reader::Table;
+use crate::settings::valid;
 
 /// The socket's path, and who may use it.
 pub(super) fn api(root: &Table<'_>, run_dir: &Path) -> (PathBuf, ApiConfig) {
-    let default = run_dir.join("api.sock");
-    let Some(table) = root.table("api", keys("api")) else {
-        return (default, ApiConfig::default());
-    };
-    let group = |key| {
-        let name: Option<String> = table.get(key);
-        if name.as_deref() == Some("") {
-            table.complain(key, "must not be empty");
-        }
-        name
-    };
+    let table = ApiTable::read(root, ApiTable::default(), valid::together);
     let config = ApiConfig {
-        group: group("group"),
-        read_group: group("read-group"),
+        group: table.group,
+        read_group: table.read_group,
     };
-    let socket = table.get::<String>("socket").map_or(default, PathBuf::from);
+    let socket = table.socket.unwrap_or_else(|| run_dir.join("api.sock"));
     (socket, config)
 }
 

@@ -3,11 +3,11 @@
 use weir_core::config::Reserve;
 use weir_core::level::LEVEL_MAX;
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassMode, Duration, FeedbackCoding, Level, LevelRules, MarkAt,
+    BitRate, Budgets, Bytes, ClassMode, Duration, FeedbackCoding, Level, LevelRules,
     PartsPerMillion, Priority, RedConfig,
 };
 
-use super::{keys, within};
+use crate::daemon::class::{ClassTable, ModeWord};
 use crate::daemon::{Class, DataplaneConfig, DEFAULT_CLASS};
 use crate::document;
 use crate::names::check_name;
@@ -31,7 +31,7 @@ impl FromItem for Priority {
 pub(crate) fn classes(root: &Table<'_>, sizing: &LevelSizing) -> Vec<Class> {
     let names = Names::default();
     let mut owners: [Option<String>; 8] = Default::default();
-    root.tables("class", keys("class"))
+    root.tables(ClassTable::TABLE, ClassTable::KEYS)
         .iter()
         .filter_map(|table| class(table, &names, &mut owners, sizing))
         .collect()
@@ -43,30 +43,35 @@ fn class(
     owners: &mut [Option<String>; 8],
     sizing: &LevelSizing,
 ) -> Option<Class> {
-    let name: String = table.require("name")?;
-    names.note(table, "name", &name);
-    check_name(table, "name", &name);
-    if name == DEFAULT_CLASS {
+    let entry = ClassTable::read(table);
+    if !table.has("priorities") {
+        table.miss("priority", Priority::EXAMPLE);
+    }
+    let entry = entry?;
+    names.note(table, "name", &entry.name);
+    check_name(table, "name", &entry.name);
+    if entry.name == DEFAULT_CLASS {
         table.complain(
             "name",
             "`default` is reserved for the priorities that no class has; choose another name",
         );
     }
-    let priorities = priorities(table, &name, owners);
-    let mode = class_mode(table, sizing)?;
+    let priorities = priorities(table, &entry, owners);
+    let mode = class_mode(table, &entry, sizing);
+    let ecn = ecn(table, &entry);
     Some(Class {
-        name,
         priorities: priorities?,
-        mode,
-        weight: within(table, "weight", 1, 1000).unwrap_or(1) as u16,
-        age_limit: age_limit(table),
-        ecn: ecn(table),
+        mode: mode?,
+        weight: entry.weight as u16,
+        age_limit: entry.age_limit,
+        ecn,
+        name: entry.name,
     })
 }
 
 fn priorities(
     table: &Table<'_>,
-    name: &str,
+    entry: &ClassTable,
     owners: &mut [Option<String>; 8],
 ) -> Option<Vec<Priority>> {
     let (key, priorities) = match (table.has("priority"), table.has("priorities")) {
@@ -74,8 +79,8 @@ fn priorities(
             table.complain("priorities", "set priority or priorities, not both");
             return None;
         }
-        (false, true) => ("priorities", table.get::<Vec<Priority>>("priorities")?),
-        _ => ("priority", vec![table.require::<Priority>("priority")?]),
+        (false, true) => ("priorities", entry.priorities.clone()?),
+        _ => ("priority", vec![entry.priority?]),
     };
     if priorities.is_empty() {
         table.complain(key, "a class needs at least one priority");
@@ -89,79 +94,40 @@ fn priorities(
                 format!("priority {priority} already belongs to class `{other}`"),
             );
         }
-        *owner = Some(name.to_owned());
+        *owner = Some(entry.name.clone());
     }
     Some(priorities)
 }
 
-#[derive(Clone, Copy)]
-enum ModeWord {
-    Lossy,
-    Pfc,
-    Level,
-}
-
-impl ModeWord {
-    /// The keys that mean something in this mode.
-    fn keys(self) -> &'static [&'static str] {
-        match self {
-            Self::Lossy => &["buffer"],
-            Self::Pfc => &["xoff", "xon", "headroom"],
-            Self::Level => &[
-                "xoff",
-                "xon",
-                "headroom",
-                "max-hops",
-                "buffer",
-                "budgets",
-                "min-level",
-                "ignore-feedback",
-            ],
-        }
-    }
-}
-
-fn class_mode(table: &Table<'_>, sizing: &LevelSizing) -> Option<ClassMode> {
-    table.require::<String>("mode")?;
-    let mode = table.choice(
-        "mode",
-        &[
-            ("lossy", ModeWord::Lossy),
-            ("pfc", ModeWord::Pfc),
-            ("level", ModeWord::Level),
-        ],
-    )?;
-    for key in ModeWord::Lossy.keys().iter().chain(ModeWord::Level.keys()) {
-        if table.has(key) && !mode.keys().contains(key) {
+fn class_mode(table: &Table<'_>, entry: &ClassTable, sizing: &LevelSizing) -> Option<ClassMode> {
+    let legal = entry.mode.keys();
+    for key in ModeWord::ALL_KEYS {
+        if table.has(key) && !legal.contains(&key) {
+            let legal = legal.join(", ");
             table.complain(
                 key,
-                format!(
-                    "does not apply to this mode; keys of this mode: {}",
-                    mode.keys().join(", ")
-                ),
+                format!("does not apply to this mode; keys of this mode: {legal}"),
             );
         }
     }
-    if let ModeWord::Lossy = mode {
+    if let ModeWord::Lossy = entry.mode {
         return Some(ClassMode::Lossy {
-            buffer: table.get_or("buffer", Bytes::new(256 * 1024)),
+            buffer: entry.buffer.unwrap_or(Bytes::new(256 * 1024)),
         });
     }
-    let (xoff, xon, headroom) = (
-        table.require::<Bytes>("xoff"),
-        table.require::<Bytes>("xon"),
-        table.require::<Bytes>("headroom"),
-    );
-    let (xoff, xon, headroom) = (xoff?, xon?, headroom?);
+    for key in ["xoff", "xon", "headroom"] {
+        table.miss(key, Bytes::EXAMPLE);
+    }
+    let (xoff, xon, headroom) = (entry.xoff?, entry.xon?, entry.headroom?);
     if xon >= xoff {
         table.complain("xon", format!("xon ({xon}) must be below xoff ({xoff})"));
     }
-    Some(match mode {
+    Some(match entry.mode {
         ModeWord::Level => ClassMode::Level {
-            budgets: budgets(table, sizing, xoff)?,
+            budgets: budgets(table, entry, sizing, xoff)?,
             rules: LevelRules {
-                level_min: level_min(table),
-                obeys_feedback: !table.get_or("ignore-feedback", false),
+                level_min: level_min(entry),
+                obeys_feedback: !entry.ignore_feedback.unwrap_or(false),
             },
             xoff,
             xon,
@@ -176,15 +142,20 @@ fn class_mode(table: &Table<'_>, sizing: &LevelSizing) -> Option<ClassMode> {
 }
 
 /// b_1 … b_D: written out, or derived from the buffer, or from what a round trip needs and xoff.
-fn budgets(table: &Table<'_>, sizing: &LevelSizing, xoff: Bytes) -> Option<Budgets> {
+fn budgets(
+    table: &Table<'_>,
+    entry: &ClassTable,
+    sizing: &LevelSizing,
+    xoff: Bytes,
+) -> Option<Budgets> {
     if table.has("budgets") {
         for key in ["max-hops", "buffer"] {
             if table.has(key) {
                 table.complain(key, "follows from budgets; set only one of the two");
             }
         }
-        let list = table.get::<Vec<Bytes>>("budgets")?;
-        let budgets = Budgets::new(&list);
+        let list = entry.budgets.as_ref()?;
+        let budgets = Budgets::new(list);
         if budgets.is_none() {
             let message = format!(
                 "{} budgets; write one for each link between switches on the longest route, 1 to {LEVEL_MAX}",
@@ -194,16 +165,16 @@ fn budgets(table: &Table<'_>, sizing: &LevelSizing, xoff: Bytes) -> Option<Budge
         }
         return budgets;
     }
-    let depth = match (within(table, "max-hops", 1, LEVEL_MAX as u64), sizing.depth) {
+    let depth = match (entry.max_hops, sizing.depth) {
         (Some(depth), _) => depth as u8,
         (None, Some(depth)) if !table.has("max-hops") => depth,
         (None, _) => {
-            table.require::<u64>("max-hops");
+            table.miss("max-hops", u64::EXAMPLE);
             return None;
         }
     };
     // A frame of the minimum Level rises as often as any other.
-    let depth = depth + level_min(table).get();
+    let depth = depth + level_min(entry).get();
     if usize::from(depth) > LEVEL_MAX {
         table.complain(
             "min-level",
@@ -212,7 +183,7 @@ fn budgets(table: &Table<'_>, sizing: &LevelSizing, xoff: Bytes) -> Option<Budge
         return None;
     }
     let least = sizing.least(depth);
-    let buffer = table.get_or("buffer", least + xoff);
+    let buffer = entry.buffer.unwrap_or(least + xoff);
     if buffer < least {
         table.complain(
             "buffer",
@@ -226,55 +197,42 @@ fn budgets(table: &Table<'_>, sizing: &LevelSizing, xoff: Bytes) -> Option<Budge
     Budgets::derived(depth, buffer, sizing.each())
 }
 
-fn level_min(table: &Table<'_>) -> Level {
-    within(table, "min-level", 0, LEVEL_MAX as u64 - 1)
-        .and_then(|level| Level::new(level as u8))
-        .unwrap_or_default()
-}
-
-/// `"off"`, or a time.
-fn age_limit(table: &Table<'_>) -> Option<Duration> {
-    if !table.has("age-limit") || table.is_text("age-limit", "off") {
-        return None;
-    }
-    table.get("age-limit")
+fn level_min(entry: &ClassTable) -> Level {
+    let level = entry.min_level.and_then(|level| Level::new(level as u8));
+    level.unwrap_or_default()
 }
 
 /// P_max where the file does not say.
 const DEFAULT_PMAX: PartsPerMillion = PartsPerMillion::from_percent(1);
 
 /// Both thresholds, or nothing.
-fn ecn(table: &Table<'_>) -> Option<RedConfig> {
+fn ecn(table: &Table<'_>, entry: &ClassTable) -> Option<RedConfig> {
     if !["ecn-kmin", "ecn-kmax", "ecn-pmax", "ecn-mark-at"]
         .iter()
         .any(|key| table.has(key))
     {
         return None;
     }
-    let (kmin, kmax) = (
-        table.require::<Bytes>("ecn-kmin"),
-        table.require::<Bytes>("ecn-kmax"),
-    );
-    let pmax = table.get_or("ecn-pmax", DEFAULT_PMAX);
+    for key in ["ecn-kmin", "ecn-kmax"] {
+        table.miss(key, Bytes::EXAMPLE);
+    }
+    let pmax = entry.ecn_pmax.unwrap_or(DEFAULT_PMAX);
     if pmax == PartsPerMillion::ZERO {
         table.complain(
             "ecn-pmax",
             "must be above zero; for a single threshold set ecn-kmin and ecn-kmax to the same value",
         );
     }
-    let (kmin, kmax) = (kmin?, kmax?);
+    let (kmin, kmax) = (entry.ecn_kmin?, entry.ecn_kmax?);
     if kmin > kmax {
         let message = format!("ecn-kmin ({kmin}) must not be above ecn-kmax ({kmax})");
         table.complain("ecn-kmin", message);
     }
-    let at = table
-        .choice("ecn-mark-at", &MarkAt::NAMED)
-        .unwrap_or_default();
     Some(RedConfig {
         kmin,
         kmax,
         pmax,
-        at,
+        at: entry.ecn_mark_at.unwrap_or_default(),
     })
 }
 

@@ -2,26 +2,29 @@
 
 use weir_core::config::{default_bucket_count, BUCKETS_MAX};
 use weir_core::control::Policy;
-use weir_core::{MacAddress, PortId};
+use weir_core::PortId;
 
-use super::{keys, within};
+use crate::daemon::forwarding::RouteTable;
 use crate::daemon::{FlowsConfig, Port, Route};
 use crate::reader::{unknown, Names, Table};
+use crate::settings::valid;
 
 pub(super) fn routes(root: &Table<'_>, ports: &[Port]) -> Vec<Route> {
     let destinations = Names::default();
-    root.tables("route", keys("route"))
+    root.tables(RouteTable::TABLE, RouteTable::KEYS)
         .iter()
         .filter_map(|table| {
-            let destination: Option<MacAddress> = table.require("destination");
-            let names: Vec<String> = table.require("ports")?;
-            let destination = destination?;
-            destinations.note(table, "destination", &destination.to_string());
-            let ports = members(table, &names, ports);
-            let least = ports.len().max(1) as u64;
+            let entry = RouteTable::read(table)?;
+            destinations.note(table, "destination", &entry.destination.to_string());
+            let ports = members(table, &entry.ports, ports);
+            let buckets = valid::within(ports.len().max(1) as u64, BUCKETS_MAX as u64);
+            if let Some(Err(message)) = entry.buckets.as_ref().map(buckets) {
+                table.complain("buckets", message);
+            }
             Some(Route {
-                destination,
-                buckets: within(table, "buckets", least, BUCKETS_MAX as u64)
+                destination: entry.destination,
+                buckets: entry
+                    .buckets
                     .map_or(default_bucket_count(ports.len()), |count| count as u16),
                 ports,
             })

@@ -16,13 +16,13 @@ use weir_core::{BitRate, Duration, FeedbackCoding, PORT_COUNT_MAX};
 use super::topology::Adjacency;
 use super::{LinkProperties, Scenario};
 use crate::daemon::read_parts::{
-    check_steps, classes, feedback_coding, fit_release_buffer, keys as daemon_keys, LevelSizing,
+    check_steps, classes, fit_release_buffer, keys as daemon_keys, LevelSizing,
 };
 use crate::daemon::{DataplaneConfig, DeadlockConfig, PfcwdConfig};
 use crate::document::{self, Override};
 use crate::names::check_name;
 use crate::reader::{unknown, Names, Problem, Problems, Table};
-use crate::settings::valid;
+use crate::settings::{valid, Value};
 use baseline::check_priorities;
 use expect::{check_credit_loop, expect, expected_case};
 use fault::Places;
@@ -164,7 +164,7 @@ fn link_defaults(root: &Table<'_>) -> LinkProperties {
             rate: table.get_or("rate", default.rate),
             delay: table.get_or("delay", default.delay),
             round_trip: table.get_or("round-trip", default.round_trip),
-            feedback: feedback_coding(&table).unwrap_or(default.feedback),
+            feedback: FeedbackCoding::read(&table, "feedback").unwrap_or(default.feedback),
             known: default.known,
         })
 }

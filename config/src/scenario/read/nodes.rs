@@ -1,13 +1,13 @@
 //! `[[switch]]`, `[[host]]` and `[[link]]`.
 
-use weir_core::{ClassMode, FeedbackCoding, MacAddress};
+use weir_core::{ClassMode, FeedbackCoding, MacAddress, Police};
 
 use super::{find, keys, reference};
-use crate::daemon::read_parts::{feedback_coding, police};
 use crate::daemon::Class;
 use crate::reader::{Names, Table};
 use crate::scenario::generate::Plan;
 use crate::scenario::{Host, Link, LinkProperties};
+use crate::settings::Value;
 
 /// Everything that frames go through.
 pub(super) struct Network {
@@ -104,7 +104,7 @@ fn hosts(root: &Table<'_>, nodes: &Names, switches: &[String], plan: &Plan) -> V
         let name = node_name(&table, nodes);
         let switch = reference(&table, "switch", "switch", switches);
         let obeys_pfc = table.get_or("obeys-pfc", true);
-        let police = police(&table).unwrap_or_default();
+        let police = Police::read(&table, "police").unwrap_or_default();
         if let (Some(name), Some(switch)) = (name, switch) {
             let address = address(hosts.len());
             hosts.push(Host {
@@ -151,7 +151,7 @@ fn links(
             continue;
         };
         pairs.note(&table, "ends", &note(ends));
-        let feedback = feedback_coding(&table).unwrap_or(defaults.feedback);
+        let feedback = FeedbackCoding::read(&table, "feedback").unwrap_or(defaults.feedback);
         let known = table.get_or("known", defaults.known);
         if !known && feedback == FeedbackCoding::Grants {
             table.complain("known", "grants need known = true");

@@ -1,0 +1,171 @@
+//! `[[class]]`.
+
+use weir_core::level::LEVEL_MAX;
+use weir_core::{Bytes, ClassMode, Duration, MarkAt, PartsPerMillion, Priority, RedConfig};
+
+use crate::entries::entries;
+use crate::reader::Table;
+use crate::settings::{valid, words, Form, Value};
+
+/// A class of traffic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// The priorities that it has; at least one.
+    pub priorities: Vec<Priority>,
+    /// What it does when buffers fill.
+    pub mode: ClassMode,
+    /// Share of the line relative to other priorities.
+    pub weight: u16,
+    /// How long a frame may wait; `None` for as long as it must.
+    pub age_limit: Option<Duration>,
+    /// When frames are marked Congestion Experienced; `None` for never.
+    pub ecn: Option<RedConfig>,
+}
+
+entries! {
+    /// A class as a file has it. Which keys mean something depends on the mode.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    ClassTable in "class" {
+        "name" name: String, "", Restart, valid::anything;
+            "Its name; `default` is reserved."
+        "priority" priority: Option<Priority> = None => "required, or `priorities`", "", Restart, valid::anything;
+            "The priority that it has. A priority belongs to one class."
+        "priorities" priorities: Option<Vec<Priority>> = None => "required, or `priority`", "", Restart, valid::anything;
+            "The same for several, as an array."
+        "mode" mode: ModeWord, "", Restart, valid::anything;
+            "`\"lossy\"`, `\"pfc\"`, or `\"level\"`: [protocol P](levels.md) between switches, PFC towards hosts."
+        "xoff" xoff: Option<Bytes> = None => "required for `pfc`, `level`", "", Live, valid::anything;
+            "Pause the neighbour when the ingress buffer of (port, priority) holds at least this much. In a `level` class: the host at an edge port."
+        "xon" xon: Option<Bytes> = None => "required for `pfc`, `level`", "", Live, valid::anything;
+            "Resume it at this much or less. Below `xoff`."
+        "headroom" headroom: Option<Bytes> = None => "required for `pfc`, `level`", "", Live, valid::anything;
+            "Room above `xoff` for what arrives until the pause takes effect: rate × (round trip + reaction time) + two full frames."
+        "buffer" buffer: Option<Bytes> = None => "`\"256KiB\"` for `lossy`; the minimum + `xoff` for `level`", "", Live, valid::anything;
+            "The ingress buffer of (port, priority); in a `level` class that of a fabric port. Its minimum is `max-hops` × (γmax + the largest rT of all fabric ports)."
+        "max-hops" max_hops: Option<u64> = None => "required for `level` without `budgets`", "", Restart, valid::given(valid::within(1, LEVEL_MAX as u64));
+            "D: links between switches on the longest route, 1 to 31. The budgets are derived: b_i = γmax + rT for i > 1, the rest of `buffer` in b_1."
+        "budgets" budgets: Option<Vec<Bytes>> = None => "derived", "", Restart, valid::anything;
+            "`level` only: b_1 to b_D of each fabric port, `[\"1MiB\", \"64KiB\"]`, instead of `max-hops` and `buffer`. Each at least γmax + rT."
+        "min-level" min_level: Option<u64> = None => "0", "", Restart, valid::given(valid::within(0, LEVEL_MAX as u64 - 1));
+            "`level` only: the class's frames have at least this Level, in every switch. D is then `max-hops` + `min-level`, 31 at most."
+        "ignore-feedback" ignore_feedback: Option<bool> = None => "`false`", "", Restart, valid::anything;
+            "`level` only: the class sends whatever the neighbours' Feedback is, and sends none. For a class with large enough buffers of its own; what does not fit is dropped as `headroom_exceeded`. Pauses are still obeyed."
+        "age-limit" age_limit: Option<Duration> as OffOrTime = None => "`\"off\"`", "", Restart, valid::anything;
+            "A frame that has waited in this switch for longer is dropped and counted as `aged`."
+        "ecn-kmin" ecn_kmin: Option<Bytes> = None => "none", "", Live, valid::anything;
+            "Mark frames Congestion Experienced by the backlog of their egress: none while (egress port, priority) has this much or less. In any mode, with `ecn-kmax`."
+        "ecn-kmax" ecn_kmax: Option<Bytes> = None => "none", "", Live, valid::anything;
+            "All frames from this much on. At least `ecn-kmin`; equal to it for a single threshold."
+        "ecn-pmax" ecn_pmax: Option<PartsPerMillion> = None => "`\"1%\"`", "", Live, valid::anything;
+            "The probability just below `ecn-kmax`; it rises linearly from `ecn-kmin`. Above 0."
+        "ecn-mark-at" ecn_mark_at: Option<MarkAt> = None => "`\"arrival\"`", "", Live, valid::anything;
+            "`\"arrival\"`: by the backlog found when the frame is admitted. `\"departure\"`: by the backlog left behind when it is sent; receivers learn of congestion one queue earlier, as in many RoCE simulators."
+        "weight" weight: u64 = 1, "", Live, valid::within(1, 1000);
+            "Share of the line relative to other priorities, 1 to 1000."
+    }
+}
+
+/// `mode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ModeWord {
+    /// Drops.
+    #[default]
+    Lossy,
+    /// Pauses.
+    Pfc,
+    /// Protocol P.
+    Level,
+}
+
+words! {
+    ModeWord: [("lossy", ModeWord::Lossy), ("pfc", ModeWord::Pfc), ("level", ModeWord::Level)];
+    MarkAt: MarkAt::NAMED;
+}
+
+impl ModeWord {
+    /// The keys that mean something in one mode or another.
+    pub(crate) const ALL_KEYS: [&'static str; 8] = [
+        "xoff",
+        "xon",
+        "headroom",
+        "max-hops",
+        "buffer",
+        "budgets",
+        "min-level",
+        "ignore-feedback",
+    ];
+
+    /// Those that mean something in this one.
+    pub(crate) fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Lossy => &["buffer"],
+            Self::Pfc => &["xoff", "xon", "headroom"],
+            Self::Level => &Self::ALL_KEYS,
+        }
+    }
+}
+
+/// `off`, or a time.
+struct OffOrTime;
+
+impl Form<Option<Duration>> for OffOrTime {
+    fn read(table: &Table<'_>, key: &str) -> Option<Option<Duration>> {
+        match table.is_text(key, "off") {
+            true => Some(None),
+            false => Duration::read(table, key).map(Some),
+        }
+    }
+
+    fn written(limit: &Option<Duration>) -> Option<String> {
+        limit.written()
+    }
+}
+
+/// As a file that gives the same class; budgets are written out.
+impl From<&Class> for ClassTable {
+    fn from(class: &Class) -> Self {
+        let mut table = Self {
+            name: class.name.clone(),
+            priorities: Some(class.priorities.clone()),
+            age_limit: class.age_limit,
+            ecn_kmin: class.ecn.map(|red| red.kmin),
+            ecn_kmax: class.ecn.map(|red| red.kmax),
+            ecn_pmax: class.ecn.map(|red| red.pmax),
+            ecn_mark_at: class.ecn.map(|red| red.at),
+            weight: class.weight.into(),
+            ..Self::default()
+        };
+        let thresholds = match class.mode {
+            ClassMode::Lossy { buffer } => {
+                table.buffer = Some(buffer);
+                return table;
+            }
+            ClassMode::Pfc {
+                xoff,
+                xon,
+                headroom,
+            } => {
+                table.mode = ModeWord::Pfc;
+                (xoff, xon, headroom)
+            }
+            ClassMode::Level {
+                budgets,
+                rules,
+                xoff,
+                xon,
+                headroom,
+            } => {
+                table.mode = ModeWord::Level;
+                table.budgets = Some(budgets.as_slice().to_vec());
+                table.min_level = Some(rules.level_min.get().into());
+                table.ignore_feedback = Some(!rules.obeys_feedback);
+                (xoff, xon, headroom)
+            }
+        };
+        let (xoff, xon, headroom) = thresholds;
+        (table.xoff, table.xon, table.headroom) = (Some(xoff), Some(xon), Some(headroom));
+        table
+    }
+}

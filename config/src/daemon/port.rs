@@ -1,0 +1,227 @@
+//! `[[port]]`.
+
+use weir_core::{
+    BitRate, Duration, FeedbackCoding, MacAddress, Neighbour, Police, PortRole, Priority,
+};
+
+use super::PfcwdConfig;
+use crate::entries::entries;
+use crate::reader::{line_of, FromItem, Table};
+use crate::settings::{quoted, valid, words, Form, Value};
+
+/// Queues of a device that can be served.
+pub(super) const QUEUES_MAX: u32 = 64;
+
+entries! {
+    /// `[[port]]`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    Port in "port" {
+        "name" name: String = String::new() => "the device's name", "", Restart, valid::anything;
+            "The port's name everywhere. It is also a file name under `RUN-DIR/bpf`."
+        "device" device: String, "", Restart, valid::anything;
+            "Network device, in the daemon's network namespace: 15 bytes at most."
+        "queue" queue: u32 = 0, "", Restart, valid::within(0, u64::from(QUEUES_MAX) - 1);
+            "The first of the device's receive queues to use, from 0 to 63. Frames are sent by it."
+        "queues" queue_count: u32 = 1, "", Restart, valid::anything;
+            "How many of them are received from; the last is 63 at most."
+        "role" role: PortRole, "", Restart, valid::anything;
+            "`\"fabric\"`: faces a switch, speaks CLCM. `\"edge\"`: faces a host; its CLCM is counted and dropped, its PFC obeyed."
+        "rate" rate: BitRate, "", Restart, valid::anything;
+            "The line's rate. The port sends no faster, and pause quanta are computed from it."
+        "round-trip" round_trip: RoundTrip as AutoOrTime = RoundTrip::Measured, "", Restart, valid::anything;
+            "T of the link, for `level` classes: from sending a Feedback to the arrival of the last frame sent without it, including reaction times of both sides. `\"auto\"`: twice the longest recent measurement by echo messages, and at least 1 ms; if the buffers are too small for it, as much as they allow. A time: fixed. A longer measurement is counted and reported."
+        "neighbour" neighbour: Neighbour = Neighbour::Unknown, "", Restart, valid::anything;
+            "What is on the other side of a fabric port, for `level` classes. `\"enhanced\"`: it speaks protocol P, unless it says otherwise by LLDP. `\"regular\"`: it supports PFC only. `\"auto\"`: [LLDP](lldp.md#what-follows) finds out; until then the neighbour gets signals that both kinds understand."
+        "feedback" feedback: FeedbackCoding = FeedbackCoding::Pfc, "", Restart, valid::anything, if Self::is_fabric;
+            "How a fabric port sends its Feedback: `\"pfc\"`: by class, in PFC frames. `\"pause\"`: one for the whole link, in PAUSE frames. `\"grants\"`: by class, as permission for a number of frames, so that the buffers need no room for the round trip; both sides must be set so, with `neighbour = \"enhanced\"`; where LLDP finds that they are not, `\"pfc\"` is used."
+        "police" police: Police = Police::Off, "", Restart, valid::anything, if Self::is_edge;
+            "Edge ports, for hosts that do not obey PFC, such as the kernel's TCP. `\"off\"`: pause the host at `xoff`. `\"drop\"`: drop what would take its buffer above `xoff`. `\"mark\"`: mark ECN-capable frames Congestion Experienced from `xoff` on, and drop beyond `xoff` + `headroom`. Drops count as `policed`; the fabric behind the port loses nothing."
+        "pfcwd" pfcwd: Option<PfcwdConfig> as OwnPfcwd = None => "as `[pfcwd]`", "", Live, valid::anything;
+            "A table with the keys of `[pfcwd]`, for this port: `{ action = \"alert\" }`."
+        "address" address: Option<MacAddress> = None => "the device's own", "", Restart, valid::anything;
+            "Source MAC address of control frames."
+        "default-priority" default_priority: Priority = Priority::ALL[0], "", Live, valid::anything;
+            "Priority of a frame that carries none."
+        "trust" trust: Trust = Trust::PcpDscp, "", Live, valid::anything;
+            "Where the priority is read from: `\"pcp\"` (VLAN tag), `\"dscp\"` (IP header), `\"pcp-dscp\"` (tag, else IP), `\"port\"` (nowhere)."
+        "pcp-map" pcp_map: [Priority; 8] as PcpMap = Priority::ALL, "", Live, valid::anything;
+            "Priority by PCP."
+        "dscp-map" dscp_map: [Priority; 64] as DscpMap = default_dscp_map() => "`DSCP ÷ 8`", "", Live, valid::anything;
+            "Priority by DSCP, a table of changes: `{ 46 = 5, 26 = 3 }`."
+        "fallback" fallback: Fallback = Fallback::Drop, "", Live, valid::anything;
+            "What XDP does with frames while no daemon has the socket: `\"drop\"`, or `\"pass\"` to the kernel. LLDP always goes to the kernel."
+    }
+}
+
+impl Port {
+    fn is_fabric(&self) -> bool {
+        self.role == PortRole::Fabric
+    }
+
+    fn is_edge(&self) -> bool {
+        self.role == PortRole::Edge
+    }
+}
+
+words! {
+    PortRole: [("fabric", PortRole::Fabric), ("edge", PortRole::Edge)];
+    Neighbour: [
+        ("auto", Neighbour::Unknown),
+        ("enhanced", Neighbour::Enhanced),
+        ("regular", Neighbour::Regular),
+    ];
+    FeedbackCoding: [
+        ("pfc", FeedbackCoding::Pfc),
+        ("pause", FeedbackCoding::Pause),
+        ("grants", FeedbackCoding::Grants),
+    ];
+    Police: [
+        ("off", Police::Off),
+        ("drop", Police::Drop),
+        ("mark", Police::Mark),
+    ];
+    Trust: [
+        ("pcp", Trust::Pcp),
+        ("dscp", Trust::Dscp),
+        ("pcp-dscp", Trust::PcpDscp),
+        ("port", Trust::Port),
+    ];
+    Fallback: [("pass", Fallback::Pass), ("drop", Fallback::Drop)];
+}
+
+/// Where a frame's priority is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Nowhere: the port's default counts.
+    Port,
+    /// The outermost VLAN tag.
+    Pcp,
+    /// The IP header.
+    Dscp,
+    /// The VLAN tag, else the IP header.
+    PcpDscp,
+}
+
+/// What XDP does with frames while there is no daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fallback {
+    /// The kernel gets them.
+    Pass,
+    /// Nobody gets them.
+    Drop,
+}
+
+/// Round trip time of a link, T, reaction times included. For classes with Levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoundTrip {
+    /// By echo messages.
+    Measured,
+    /// As the operator says.
+    Fixed(Duration),
+}
+
+impl RoundTrip {
+    /// The least T that is assumed where it is measured: a software switch on an idle core.
+    pub const LEAST: Duration = Duration::from_millis(1);
+
+    /// T, or the least one that is assumed.
+    pub fn assumed(self) -> Duration {
+        match self {
+            Self::Measured => Self::LEAST,
+            Self::Fixed(time) => time,
+        }
+    }
+}
+
+/// Measured for `auto`, or a time.
+struct AutoOrTime;
+
+impl Form<RoundTrip> for AutoOrTime {
+    fn read(table: &Table<'_>, key: &str) -> Option<RoundTrip> {
+        match table.is_text(key, "auto") {
+            true => Some(RoundTrip::Measured),
+            false => table.get(key).map(RoundTrip::Fixed),
+        }
+    }
+
+    fn written(round_trip: &RoundTrip) -> Option<String> {
+        match round_trip {
+            RoundTrip::Measured => Some(quoted("auto")),
+            RoundTrip::Fixed(time) => time.written(),
+        }
+    }
+}
+
+/// A table of its own. It is read by [`PfcwdConfig::of_port`], which knows what `[pfcwd]` says.
+struct OwnPfcwd;
+
+impl Form<Option<PfcwdConfig>> for OwnPfcwd {
+    fn read(_: &Table<'_>, _: &str) -> Option<Option<PfcwdConfig>> {
+        None
+    }
+
+    fn written(own: &Option<PfcwdConfig>) -> Option<String> {
+        let pairs = own.as_ref()?.pairs().into_iter();
+        let pairs: Vec<String> = pairs
+            .map(|(key, value)| format!("{key} = {value}"))
+            .collect();
+        Some(format!("{{ {} }}", pairs.join(", ")))
+    }
+}
+
+/// A priority for each PCP.
+struct PcpMap;
+
+impl Form<[Priority; 8]> for PcpMap {
+    fn read(table: &Table<'_>, key: &str) -> Option<[Priority; 8]> {
+        let map: Vec<Priority> = table.get(key)?;
+        let count = map.len();
+        let map = map.try_into().ok();
+        if map.is_none() {
+            let message = format!("expected eight priorities, one for each PCP, found {count}");
+            table.complain(key, message);
+        }
+        map
+    }
+
+    fn written(map: &[Priority; 8]) -> Option<String> {
+        map.to_vec().written()
+    }
+}
+
+/// What differs from [`default_dscp_map`].
+struct DscpMap;
+
+impl Form<[Priority; 64]> for DscpMap {
+    fn read(table: &Table<'_>, key: &str) -> Option<[Priority; 64]> {
+        let mut map = default_dscp_map();
+        for (dscp, item) in table.free_table(key) {
+            let path = table.key_path(&format!("{key}.{dscp}"));
+            let complain = |message| table.problems().add(line_of(item), path, message);
+            let place = dscp
+                .parse::<usize>()
+                .ok()
+                .and_then(|dscp| map.get_mut(dscp));
+            match (place, Priority::from_item(item)) {
+                (Some(place), Ok(priority)) => *place = priority,
+                (None, _) => complain(format!("`{dscp}` is not a DSCP; valid are 0 to 63")),
+                (_, Err(message)) => complain(message),
+            }
+        }
+        Some(map)
+    }
+
+    fn written(map: &[Priority; 64]) -> Option<String> {
+        let default = default_dscp_map();
+        let changed: Vec<String> = (0..64)
+            .filter(|dscp| map[*dscp] != default[*dscp])
+            .map(|dscp| format!("{dscp} = {}", map[dscp]))
+            .collect();
+        (!changed.is_empty()).then(|| format!("{{ {} }}", changed.join(", ")))
+    }
+}
+
+/// Priority by DSCP where nothing else is said: the class selector (RFC 2474, section 4.2.2).
+pub fn default_dscp_map() -> [Priority; 64] {
+    std::array::from_fn(|dscp| Priority::from_low_bits((dscp >> 3) as u8))
+}
