@@ -24,7 +24,7 @@ pub fn cargo() -> Command {
 ///
 /// When they do not compile.
 pub fn release() -> Result<PathBuf> {
-    build(&["weir-switchd", "weir-lab"])?;
+    build(&["weir-switchd", "weir-lab", "weir-endpoint"])?;
     Ok(target_directory().join("release"))
 }
 
@@ -34,7 +34,7 @@ pub fn release() -> Result<PathBuf> {
 ///
 /// When they do not compile.
 pub fn soak() -> Result<PathBuf> {
-    build(&["weir-switchd", "weir-lab", "weir-ctl"])?;
+    build(&["weir-switchd", "weir-lab", "weir-endpoint", "switchctl"])?;
     Ok(target_directory().join("release"))
 }
 
@@ -44,7 +44,7 @@ pub fn soak() -> Result<PathBuf> {
 ///
 /// When it does not compile.
 pub fn packaged() -> Result<PathBuf> {
-    build(&["weir-switchd", "weir-ctl", "weir-plan"])?;
+    build(&["weir-switchd", "switchctl", "weir-plan"])?;
     Ok(target_directory().join("release"))
 }
 
@@ -72,7 +72,7 @@ pub fn bench_core() -> Result<()> {
 ///
 /// When it does not compile.
 pub fn instructions() -> Result<PathBuf> {
-    build(&["weir-core-bench"])?;
+    build(&["weir-instructions"])?;
     Ok(target_directory().join("release/weir-instructions"))
 }
 
@@ -123,7 +123,7 @@ pub fn simulator() -> Result<PathBuf> {
 ///
 /// When it does not compile.
 pub fn explorer() -> Result<PathBuf> {
-    build(&["weir-explore"])?;
+    run_build(&["--package", EXPLORER])?;
     Ok(target_directory().join("release/weir-explore"))
 }
 
@@ -137,12 +137,21 @@ pub fn wire_bench() -> Result<PathBuf> {
     Ok(target_directory().join("release/weir-bench"))
 }
 
-/// Builds packages, optimised.
-fn build(packages: &[&str]) -> Result<()> {
-    let packages = packages.iter().flat_map(|package| ["--package", package]);
+/// It has the core's test harness built in, which no other program should have.
+const EXPLORER: &str = "weir-explore";
+
+/// Builds programs, optimised. All packages are selected, so that every build has the same features, and compiles no
+/// dependency again.
+fn build(programs: &[&str]) -> Result<()> {
+    let mut options = vec!["--workspace", "--exclude", EXPLORER];
+    options.extend(programs.iter().flat_map(|program| ["--bin", program]));
+    run_build(&options)
+}
+
+fn run_build(options: &[&str]) -> Result<()> {
     let status = cargo()
         .args(["build", "--release"])
-        .args(packages)
+        .args(options)
         .arg("--manifest-path")
         .arg(root().join("Cargo.toml"))
         .status()

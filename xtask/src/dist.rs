@@ -10,17 +10,18 @@ use crate::build;
 /// As the first release of this version for Debian.
 const REVISION: &str = "1";
 
-/// Builds the package; returns where it is.
+/// Builds the package; returns where it is. With `no_install`, cargo-deb has to be there.
 ///
 /// # Errors
 ///
-/// When something does not compile, or cargo-deb cannot be installed.
-pub fn package() -> Result<PathBuf> {
+/// When something does not compile, or there is no cargo-deb.
+pub fn package(no_install: bool) -> Result<PathBuf> {
     // Of the Debian package dpkg-dev; without it the package would depend on nothing.
     output(Command::new("dpkg-shlibdeps").arg("--version"))?;
+    let cargo_deb = cargo_deb(no_install)?;
     let binaries = build::packaged()?;
     generate(&binaries, &directory())?;
-    let package = deb(&cargo_deb()?, &version(REVISION))?;
+    let package = deb(&cargo_deb, &version(REVISION))?;
     println!("{}", package.display());
     Ok(package)
 }
@@ -30,9 +31,12 @@ pub fn package() -> Result<PathBuf> {
 /// # Errors
 ///
 /// When the package does not build or does not do what it should.
-pub fn check() -> Result<()> {
-    let old = package()?;
-    let new = deb(&cargo_deb()?, &version(&format!("{REVISION}+upgrade")))?;
+pub fn check(no_install: bool) -> Result<()> {
+    let old = package(no_install)?;
+    let new = deb(
+        &cargo_deb(no_install)?,
+        &version(&format!("{REVISION}+upgrade")),
+    )?;
     // debootstrap wants an empty directory; what a killed check left has no mounts, they ended with it.
     let root = directory().join("root");
     if root.exists() {
@@ -93,10 +97,17 @@ fn deb(cargo_deb: &Path, version: &str) -> Result<PathBuf> {
 }
 
 /// cargo-deb of this repository's own, installed when it is missing.
-fn cargo_deb() -> Result<PathBuf> {
+fn cargo_deb(no_install: bool) -> Result<PathBuf> {
     let tools = build::root().join("target/tools");
     let program = tools.join("bin/cargo-deb");
     if !program.is_file() {
+        if no_install {
+            bail!(
+                "{} is missing and not installed because of --no-install: cargo install cargo-deb --locked --root {}",
+                program.display(),
+                tools.display()
+            );
+        }
         run(build::cargo()
             .args(["install", "cargo-deb", "--locked", "--root"])
             .arg(&tools))?;

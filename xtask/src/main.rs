@@ -105,10 +105,12 @@ tests that hang), otherwise cargo test. Documentation tests follow.
 
 Examples:
   cargo xtask test
+  cargo xtask test --tier unprivileged
   cargo xtask test -- -p weir-core
   cargo xtask test -- --test ring_breaker
 
-Needs root. As another user:
+Needs root, except for the tier `unprivileged`, which is what plain `cargo test`
+runs. As another user:
   sudo -E env PATH=\"$PATH\" cargo xtask test";
 
 const BENCH_HELP: &str = "\
@@ -242,6 +244,9 @@ struct LabArguments {
 struct TestArguments {
     #[command(flatten)]
     setup: SetupArguments,
+    /// Only the tests that need no root, or only those that do.
+    #[arg(long, conflicts_with = "arguments")]
+    tier: Option<tests::Tier>,
     /// Arguments for the test runner.
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
@@ -401,9 +406,11 @@ fn run(command: Command) -> Result<()> {
         Command::Demo(demo) => run::demo(demo),
         Command::Lab(lab) => run::lab(lab),
         Command::Test(test) => {
-            root::require("cargo xtask test")?;
+            if test.tier != Some(tests::Tier::Unprivileged) {
+                root::require("cargo xtask test")?;
+            }
             setup::run(test.setup.no_install, setup::Purpose::All)?;
-            tests::run(&test.arguments)
+            tests::run(test.tier, &test.arguments)
         }
         Command::Bench(bench) => run::bench(bench),
         Command::Sim(sim) => {
@@ -454,11 +461,11 @@ fn run(command: Command) -> Result<()> {
         Command::Dist(dist) if dist.check => {
             root::require("cargo xtask dist --check")?;
             setup::run(dist.setup.no_install, setup::Purpose::All)?;
-            dist::check()
+            dist::check(dist.setup.no_install)
         }
         Command::Dist(dist) => {
             setup::run(dist.setup.no_install, setup::Purpose::Lab)?;
-            dist::package().map(drop)
+            dist::package(dist.setup.no_install).map(drop)
         }
         Command::Deny(arguments) => deny::run(arguments.advisories),
         Command::CleanNet(clean) => {
