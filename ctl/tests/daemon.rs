@@ -307,6 +307,7 @@ fn as_reader(arguments: &[&str], socket: &std::path::Path) -> Run {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn who_may_not_ask_everything_asks_where_one_may_look() {
     let refusal = json!({"error": "this socket is read-only"}).to_string();
     let reading = FakeDaemon::new(&[

@@ -103,6 +103,7 @@ fn ip(arguments: &[&str]) {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn status_tells_what_the_kernel_has() {
     let bench = Bench::new('a');
     let program = bench.attach(AttachMode::Native);
@@ -139,6 +140,7 @@ fn status_tells_what_the_kernel_has() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn counters_are_summed_over_cpus() {
     let bench = Bench::new('b');
     let program = bench.attach(AttachMode::Generic);
@@ -166,6 +168,7 @@ fn counters_are_summed_over_cpus() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_a_dead_daemon_left_is_detached() {
     let bench = Bench::new('c');
     bench.leave_behind(AttachMode::Auto);
@@ -191,6 +194,7 @@ fn what_a_dead_daemon_left_is_detached() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_link_in_use_is_refused_and_taken_by_force() {
     let bench = Bench::new('d');
     let program = bench.attach(AttachMode::Auto);
@@ -213,6 +217,7 @@ fn a_link_in_use_is_refused_and_taken_by_force() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn an_unknown_port_leaves_the_others_alone() {
     let bench = Bench::new('e');
     bench.leave_behind(AttachMode::Auto);
@@ -227,6 +232,7 @@ fn an_unknown_port_leaves_the_others_alone() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_link_that_is_pinned_elsewhere_too_is_told_to_be_attached_still() {
     let bench = Bench::new('f');
     bench.leave_behind(AttachMode::Auto);
@@ -240,6 +246,7 @@ fn a_link_that_is_pinned_elsewhere_too_is_told_to_be_attached_still() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn half_pinned_ports_are_shown_with_what_is_missing_and_can_be_detached() {
     let bench = Bench::new('g');
     bench.leave_behind(AttachMode::Auto);
@@ -258,6 +265,7 @@ fn half_pinned_ports_are_shown_with_what_is_missing_and_can_be_detached() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn only_pins_of_ours_are_removed() {
     let bench = Bench::new('h');
     bench.leave_behind(AttachMode::Auto);
@@ -299,6 +307,7 @@ fn files_outside_a_bpf_file_system_are_never_touched() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_device_of_another_namespace_is_not_mistaken_for_one_of_ours() {
     let bench = Bench::new('i');
     bench.leave_behind(AttachMode::Auto);

@@ -74,6 +74,7 @@ fn run(program: &str, arguments: &[&str]) {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn veth_runs_it_natively_and_detaching_leaves_nothing() {
     let bench = Bench::new("a");
     let mut program = PortProgram::load(&PortSettings::default()).unwrap();
@@ -91,6 +92,7 @@ fn veth_runs_it_natively_and_detaching_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn generic_mode_can_be_asked_for() {
     let bench = Bench::new("b");
     let mut program = PortProgram::load(&PortSettings::default()).unwrap();
@@ -112,6 +114,7 @@ fn generic_mode_can_be_asked_for() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_a_dead_process_left_is_taken_away() {
     let bench = Bench::new("c");
     let mut program = PortProgram::load(&PortSettings::default()).unwrap();
@@ -134,6 +137,7 @@ fn what_a_dead_process_left_is_taken_away() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_missing_device_is_named() {
     let mut program = PortProgram::load(&PortSettings::default()).unwrap();
     let error = program.attach(999_999, AttachMode::Auto, None).unwrap_err();
@@ -141,6 +145,7 @@ fn a_missing_device_is_named() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_bpffs_is_mounted_once_and_unmounted() {
     let root = std::env::temp_dir().join(format!("weir-bpf-mount-{}", std::process::id()));
     ensure_bpffs(&root).unwrap();

@@ -126,6 +126,7 @@ const TCP: u8 = 6;
 const FRAGMENT: u8 = 44;
 
 #[test]
+#[ignore = "needs root"]
 fn classes_by_ethertype_and_address() {
     let port = Port::new(&PortSettings::default());
     let table = [
@@ -150,6 +151,7 @@ fn classes_by_ethertype_and_address() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn priority_is_the_pcp_then_the_dscp_then_the_default() {
     let mut settings = PortSettings {
         default_priority: 1,
@@ -198,6 +200,7 @@ fn priority_is_the_pcp_then_the_dscp_then_the_default() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn maps_translate_pcp() {
     let settings = PortSettings {
         pcp_to_priority: [7, 6, 5, 4, 3, 2, 1, 0],
@@ -209,6 +212,7 @@ fn maps_translate_pcp() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn two_tags_are_looked_through_and_the_outer_one_counts() {
     let port = Port::new(&PortSettings::default());
     let inner = ipv4(0, UDP, 0, &ports(1, 2));
@@ -226,6 +230,7 @@ fn two_tags_are_looked_through_and_the_outer_one_counts() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn the_flow_hash_follows_the_five_tuple() {
     let port = Port::new(&PortSettings::default());
     let hash = |payload: &[u8]| port.meta(&ethernet(HOST, 0x0800, payload)).flow_hash;
@@ -265,6 +270,7 @@ fn the_flow_hash_follows_the_five_tuple() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn truncated_headers_are_forwarded_as_far_as_they_go() {
     let port = Port::new(&PortSettings::default());
     let whole = tagged(&[(0x8100, 3 << 13)], 0x0800, &ipv4(0, UDP, 0, &ports(1, 2)));
@@ -295,6 +301,7 @@ fn truncated_headers_are_forwarded_as_far_as_they_go() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn without_a_socket_the_fallback_decides() {
     let frame = ethernet(HOST, 0x0806, &[0; 46]);
     for (fallback, action, verdict) in [
@@ -314,6 +321,7 @@ fn without_a_socket_the_fallback_decides() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn lldp_goes_to_the_kernel_whatever_the_fallback() {
     let frame = ethernet(NEAREST_BRIDGE, 0x88cc, &[0; 46]);
     for fallback in [Fallback::Pass, Fallback::Drop] {
@@ -337,6 +345,7 @@ fn lldp_goes_to_the_kernel_whatever_the_fallback() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn lldp_goes_to_the_socket_where_that_is_wanted() {
     let port = Port::new(&PortSettings {
         lldp: Lldp::Socket,
@@ -347,6 +356,7 @@ fn lldp_goes_to_the_socket_where_that_is_wanted() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_closed_socket_means_the_fallback() {
     let program = load(&PortSettings::default());
     let frame = ethernet(HOST, 0x0806, &[0; 46]);
@@ -358,6 +368,7 @@ fn a_closed_socket_means_the_fallback() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn frames_and_bytes_are_counted_by_class_and_priority() {
     let port = Port::new(&PortSettings::default());
     for pcp in [3u16, 3, 5] {
@@ -375,6 +386,7 @@ fn frames_and_bytes_are_counted_by_class_and_priority() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn the_record_says_when_and_where() {
     let port = Port::new(&PortSettings::default());
     let frame = ethernet(HOST, 0x0806, &[0; 46]);
@@ -384,6 +396,7 @@ fn the_record_says_when_and_where() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_queue_without_a_place_in_the_map_is_refused() {
     let program = load(&PortSettings::default());
     let socket = socket();
@@ -393,6 +406,7 @@ fn a_queue_without_a_place_in_the_map_is_refused() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn arbitrary_frames_never_abort() {
     let port = Port::new(&PortSettings::default());
     let mut runner = proptest::test_runner::TestRunner::default();

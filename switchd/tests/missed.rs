@@ -22,6 +22,7 @@ fn link(device: &str) -> HeldLink {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn data_frames_that_no_program_takes_are_counted() {
     let _network = Network::new();
     let host = Host::new("h0");
@@ -39,6 +40,7 @@ fn data_frames_that_no_program_takes_are_counted() {
 
 /// The switch is there still, or already: its program takes them.
 #[test]
+#[ignore = "needs root"]
 fn frames_that_a_switch_takes_are_not_missed() {
     let network = Network::new();
     let dataplane = network.start().unwrap();

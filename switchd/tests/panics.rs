@@ -153,11 +153,13 @@ fn a_panic_ends_the_daemon(workers: usize, fails: &AtomicBool, clock: fn() -> In
 }
 
 #[test]
+#[ignore = "needs root"]
 fn of_the_thread_of_the_switch_core() {
     a_panic_ends_the_daemon(1, &CORE_FAILS, core_clock);
 }
 
 #[test]
+#[ignore = "needs root"]
 fn of_a_thread_that_serves_sockets() {
     a_panic_ends_the_daemon(2, &WORKER_FAILS, worker_clock);
 }

@@ -31,6 +31,7 @@ fn wait_for_held(dataplane: &Dataplane, count: u64) {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn frames_come_out_as_they_went_in() {
     let network = Network::new();
     let dataplane = network.start().unwrap();
@@ -63,6 +64,7 @@ fn frames_come_out_as_they_went_in() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_blocked_egress_pauses_the_sender_and_loses_nothing() {
     let network = Network::new();
     let dataplane = network.start().unwrap();
@@ -97,6 +99,7 @@ fn a_blocked_egress_pauses_the_sender_and_loses_nothing() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn stopping_waits_for_what_is_buffered() {
     let network = Network::new();
     let dataplane = network.start().unwrap();
@@ -123,6 +126,7 @@ fn stopping_waits_for_what_is_buffered() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn what_cannot_start_says_why_and_leaves_nothing() {
     let network = Network::new();
     let missing = config(&CONFIG.replacen("\"p1\"\nrole", "\"p9\"\nname = \"p1\"\nrole", 1));
@@ -163,6 +167,7 @@ fn what_cannot_start_says_why_and_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn a_device_that_is_gone_does_not_end_the_thread() {
     let network = Network::new();
     let dataplane = network.start().unwrap();

@@ -116,6 +116,7 @@ mod tests {
 
     /// In a thread of its own: what is given up does not come back.
     #[test]
+    #[ignore = "needs root"]
     fn what_is_given_up_is_gone_and_the_rest_works() {
         let before = Command::new("true").status().unwrap();
         assert!(before.success());

@@ -174,7 +174,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn file(directory: &Path, mode: u32) -> PathBuf {
-        let path = directory.join("secret");
+        let path = directory.join(format!("secret-{mode:o}"));
         std::fs::write(&path, "s").unwrap();
         std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         path
