@@ -226,27 +226,16 @@ impl RerouteSelection {
     }
 }
 
-/// What a [`Command::Reroute`] changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RerouteBy {
-    /// Each flow is pinned to another member. Its frames at other priorities and from other ports, if there
-    /// are any, move with it.
-    Flow,
-    /// The bucket of each flow goes to another member, with all flows that are in it. Flows that are pinned
-    /// are pinned elsewhere.
-    Bucket,
-}
-
-impl RerouteBy {
-    /// Both with their names.
-    pub const NAMED: [(&'static str, Self); 2] = [("flow", Self::Flow), ("bucket", Self::Bucket)];
-
-    /// The name in configuration, JSON and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Flow => "flow",
-            Self::Bucket => "bucket",
-        }
+crate::named! {
+    /// What a [`Command::Reroute`] changes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RerouteBy {
+        /// Each flow is pinned to another member. Its frames at other priorities and from other ports, if there
+        /// are any, move with it.
+        Flow => "flow",
+        /// The bucket of each flow goes to another member, with all flows that are in it. Flows that are pinned
+        /// are pinned elsewhere.
+        Bucket => "bucket",
     }
 }
 

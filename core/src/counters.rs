@@ -3,84 +3,63 @@
 use crate::metric::Definition;
 use crate::units::{Duration, PRIORITY_COUNT};
 
-/// Declares the reasons once: the enum, [`DropReason::ALL`] and the names come of one list, so that no reason can be
-/// counted beyond the end of an array that is as long as another list.
-macro_rules! drop_reasons {
-    ($($(#[$attribute:meta])* $reason:ident => $name:literal,)*) => {
-        /// Why a frame was not forwarded. Every drop has exactly one reason.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        pub enum DropReason {
-            $($(#[$attribute])* $reason,)*
-        }
-
-        impl DropReason {
-            /// All reasons in declaration order.
-            pub const ALL: [Self; Self::COUNT] = [$(Self::$reason,)*];
-
-            /// How many reasons there are.
-            pub const COUNT: usize = [$($name,)*].len();
-
-            /// As an index into [`PortCounters::drops`].
-            pub const fn index(self) -> usize {
-                self as usize
-            }
-
-            /// The reason's name in metrics, JSON and messages.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$reason => $name,)*
-                }
-            }
-        }
-    };
+crate::named! {
+    /// Why a frame was not forwarded. Every drop has exactly one reason.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[repr(u8)]
+    pub enum DropReason {
+        /// The ingress buffer's headroom is used up: the neighbour did not obey our pause.
+        HeadroomExceeded => "headroom_exceeded",
+        /// A lossy class's ingress buffer is full.
+        BufferFull => "buffer_full",
+        /// No forwarding entry for the destination, and flooding is off.
+        NoRoute => "no_route",
+        /// The only way out is the port that the frame came in by.
+        Hairpin => "hairpin",
+        /// The classifier left no record with the frame.
+        Unclassified => "unclassified",
+        /// Shorter than an Ethernet header or longer than the port's MTU allows.
+        BadLength => "bad_length",
+        /// The source address is a group address.
+        BadSource => "bad_source",
+        /// The destination is a reserved link-local address (01-80-C2-00-00-0X) that no one here speaks.
+        ReservedDestination => "reserved_destination",
+        /// A MAC control frame that cannot be read, or with an opcode that is not known.
+        BadMacControl => "bad_mac_control",
+        /// A CLCM frame that cannot be read.
+        BadClcm => "bad_clcm",
+        /// An echo message that cannot be read.
+        BadEcho => "bad_echo",
+        /// CLCM or an echo message that came in by an edge port.
+        ClcmFromEdge => "clcm_from_edge",
+        /// The tables of the switch core are full.
+        TableFull => "table_full",
+        /// The switch is shutting down and admits nothing more.
+        Draining => "draining",
+        /// The port that it came in by is down, or the device of the port that it was to leave by is gone.
+        PortDown => "port_down",
+        /// A host that is policed instead of paused has filled its ingress buffer.
+        Policed => "policed",
+        /// It had waited for longer than its class allows.
+        Aged => "aged",
+        /// The storm watchdog drops what is for an egress that a neighbour holds for ever.
+        Storm => "storm",
+        /// It stood at the head of its queue for longer than the lifetime limit, or the queue is VLStalled.
+        Lifetime => "lifetime",
+        /// CLCM, an echo message or a greeting without the fabric's key, or sealed for somebody else.
+        Unauthentic => "unauthentic",
+        /// One that has been heard before.
+        Replayed => "replayed",
+        /// More control frames than are taken from one port.
+        ControlRate => "control_rate",
+    }
 }
 
-drop_reasons! {
-    /// The ingress buffer's headroom is used up: the neighbour did not obey our pause.
-    HeadroomExceeded => "headroom_exceeded",
-    /// A lossy class's ingress buffer is full.
-    BufferFull => "buffer_full",
-    /// No forwarding entry for the destination, and flooding is off.
-    NoRoute => "no_route",
-    /// The only way out is the port that the frame came in by.
-    Hairpin => "hairpin",
-    /// The classifier left no record with the frame.
-    Unclassified => "unclassified",
-    /// Shorter than an Ethernet header or longer than the port's MTU allows.
-    BadLength => "bad_length",
-    /// The source address is a group address.
-    BadSource => "bad_source",
-    /// The destination is a reserved link-local address (01-80-C2-00-00-0X) that no one here speaks.
-    ReservedDestination => "reserved_destination",
-    /// A MAC control frame that cannot be read, or with an opcode that is not known.
-    BadMacControl => "bad_mac_control",
-    /// A CLCM frame that cannot be read.
-    BadClcm => "bad_clcm",
-    /// An echo message that cannot be read.
-    BadEcho => "bad_echo",
-    /// CLCM or an echo message that came in by an edge port.
-    ClcmFromEdge => "clcm_from_edge",
-    /// The tables of the switch core are full.
-    TableFull => "table_full",
-    /// The switch is shutting down and admits nothing more.
-    Draining => "draining",
-    /// The port that it came in by is down, or the device of the port that it was to leave by is gone.
-    PortDown => "port_down",
-    /// A host that is policed instead of paused has filled its ingress buffer.
-    Policed => "policed",
-    /// It had waited for longer than its class allows.
-    Aged => "aged",
-    /// The storm watchdog drops what is for an egress that a neighbour holds for ever.
-    Storm => "storm",
-    /// It stood at the head of its queue for longer than the lifetime limit, or the queue is VLStalled.
-    Lifetime => "lifetime",
-    /// CLCM, an echo message or a greeting without the fabric's key, or sealed for somebody else.
-    Unauthentic => "unauthentic",
-    /// One that has been heard before.
-    Replayed => "replayed",
-    /// More control frames than are taken from one port.
-    ControlRate => "control_rate",
+impl DropReason {
+    /// As an index into [`PortCounters::drops`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
 }
 
 /// A counter of a `T`: what it counts, and where it is shown. It is declared once, by [`counters!`](crate::counters!);

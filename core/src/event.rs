@@ -6,28 +6,18 @@ use crate::sets::PortSet;
 use crate::units::{Bytes, Duration, Instant, MacAddress, PortId, Priority};
 use crate::wire::clcm::Clcm;
 
-/// Why an egress with frames to send sends none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SuspicionReason {
-    /// The neighbour pauses this priority (PFC or 802.3x).
-    Paused,
-    /// A release lets only another ingress port's frames out.
-    ReleaseRule,
-    /// The neighbour's Transmit Feedback lets no Level out that waits.
-    NoEligibleLevel,
-    /// The transmitter takes nothing: its ring or its link is stuck.
-    TransmitterStuck,
-}
-
-impl SuspicionReason {
-    /// The reason's name in metrics, JSON and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Paused => "paused",
-            Self::ReleaseRule => "release_rule",
-            Self::NoEligibleLevel => "no_eligible_level",
-            Self::TransmitterStuck => "transmitter_stuck",
-        }
+crate::named! {
+    /// Why an egress with frames to send sends none.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum SuspicionReason {
+        /// The neighbour pauses this priority (PFC or 802.3x).
+        Paused => "paused",
+        /// A release lets only another ingress port's frames out.
+        ReleaseRule => "release_rule",
+        /// The neighbour's Transmit Feedback lets no Level out that waits.
+        NoEligibleLevel => "no_eligible_level",
+        /// The transmitter takes nothing: its ring or its link is stuck.
+        TransmitterStuck => "transmitter_stuck",
     }
 }
 

@@ -15,6 +15,48 @@
 //!   with [`Command`]s, so that a simulator can put latency and loss between the two.
 #![forbid(unsafe_code)]
 
+/// Declares an enum of a closed set of words: values, names in JSON, metrics and configurations, and meanings come of one
+/// list. `(default)` behind a name marks the default.
+#[macro_export]
+macro_rules! named {
+    ($(
+        $(#[$attribute:meta])*
+        pub enum $type:ident {
+            $($(#[doc = $meaning:literal])+ $value:ident => $name:literal $(($default:ident))?,)*
+        }
+    )*) => {$(
+        $(#[$attribute])*
+        pub enum $type {
+            $($(#[doc = $meaning])+ $(#[$default])? $value,)*
+        }
+
+        impl $type {
+            /// How many there are.
+            pub const COUNT: usize = [$($name),*].len();
+
+            /// All of them, in the order of their declaration.
+            pub const ALL: [Self; Self::COUNT] = [$(Self::$value),*];
+
+            /// The same with their names.
+            pub const NAMED: [(&'static str, Self); Self::COUNT] = [$(($name, Self::$value)),*];
+
+            /// The name in configurations, metrics, JSON and messages.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$value => $name,)*
+                }
+            }
+
+            /// What it means.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$value => concat!($($meaning),+).trim_ascii(),)*
+                }
+            }
+        }
+    )*};
+}
+
 pub mod command;
 pub mod config;
 pub mod control;
@@ -34,8 +76,8 @@ pub mod wire;
 pub use command::{Command, CommandError, RerouteBy, RerouteSelection};
 pub use config::{
     ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules, LifetimeConfig, MarkAt,
-    Neighbour, PartsPerMillion, Police, PortConfig, PortRole, RedConfig, StormAction, SwitchConfig,
-    WatchdogConfig,
+    ModeKind, Neighbour, PartsPerMillion, Police, PortConfig, PortRole, RedConfig, StormAction,
+    SwitchConfig, WatchdogConfig,
 };
 pub use counters::DropReason;
 pub use event::{Event, SuspicionReason};

@@ -61,14 +61,32 @@ impl Default for LevelRules {
     }
 }
 
+crate::named! {
+    /// The kinds of [`ClassMode`].
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ModeKind {
+        /// Frames beyond the buffer are dropped.
+        Lossy => "lossy",
+        /// The neighbour is paused before the buffer is full.
+        Pfc => "pfc",
+        /// Selective backpressure by Levels towards switches, PFC towards hosts.
+        Level => "level",
+    }
+}
+
 impl ClassMode {
+    /// Its kind.
+    pub const fn kind(self) -> ModeKind {
+        match self {
+            Self::Lossy { .. } => ModeKind::Lossy,
+            Self::Pfc { .. } => ModeKind::Pfc,
+            Self::Level { .. } => ModeKind::Level,
+        }
+    }
+
     /// The mode's name in configurations, JSON and messages.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lossy { .. } => "lossy",
-            Self::Pfc { .. } => "pfc",
-            Self::Level { .. } => "level",
-        }
+        self.kind().name()
     }
 
     /// True when a frame of this class must never be dropped for want of room.

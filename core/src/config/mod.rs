@@ -12,7 +12,7 @@ mod validate;
 
 use crate::units::{Bytes, Duration, Quanta, LINE_OVERHEAD, PRIORITY_COUNT};
 
-pub use class::{ClassConfig, ClassMode, LevelRules};
+pub use class::{ClassConfig, ClassMode, LevelRules, ModeKind};
 pub use control_frames::{AuthenticationConfig, ControlLimits, FabricKey, FABRIC_KEY_LENGTH};
 pub use error::ConfigError;
 pub use forwarding::{

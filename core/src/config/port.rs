@@ -3,35 +3,27 @@
 use super::WatchdogConfig;
 use crate::units::{BitRate, Duration, MacAddress};
 
-/// What a port faces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PortRole {
-    /// Another switch: CLCM is spoken here.
-    Fabric,
-    /// A host: CLCM from it is counted and dropped, its PFC is obeyed.
-    Edge,
+crate::named! {
+    /// What a port faces.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PortRole {
+        /// Another switch: CLCM is spoken here.
+        Fabric => "fabric",
+        /// A host: CLCM from it is counted and dropped, its PFC is obeyed.
+        Edge => "edge",
+    }
 }
 
-/// What is known of the switch on the other side of a fabric port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Neighbour {
-    /// Nothing: it is told so that both kinds understand.
-    #[default]
-    Unknown,
-    /// It speaks the Level protocol.
-    Enhanced,
-    /// It speaks 802.3x and PFC only. Nothing is lost, but freedom from deadlock is no longer promised.
-    Regular,
-}
-
-impl Neighbour {
-    /// Its name in JSON and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Enhanced => "enhanced",
-            Self::Regular => "regular",
-        }
+crate::named! {
+    /// What is known of the switch on the other side of a fabric port.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Neighbour {
+        /// Nothing: it is told so that both kinds understand.
+        Unknown => "unknown" (default),
+        /// It speaks the Level protocol.
+        Enhanced => "enhanced",
+        /// It speaks 802.3x and PFC only. Nothing is lost, but freedom from deadlock is no longer promised.
+        Regular => "regular",
     }
 }
 
@@ -49,27 +41,17 @@ pub enum Police {
     Mark,
 }
 
-/// In which frames a fabric port tells its Feedback (Karol, section IV).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FeedbackCoding {
-    /// By class, in PFC frames.
-    #[default]
-    Pfc,
-    /// One for the whole link, in PAUSE frames: the highest of all classes.
-    Pause,
-    /// By class in PFC frames, as permission for a number of frames (section V): the buffers need no
-    /// reserve for the round trip. Only where both sides are known to do so.
-    Grants,
-}
-
-impl FeedbackCoding {
-    /// Its name in the configuration, JSON and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pfc => "pfc",
-            Self::Pause => "pause",
-            Self::Grants => "grants",
-        }
+crate::named! {
+    /// In which frames a fabric port tells its Feedback (Karol, section IV).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum FeedbackCoding {
+        /// By class, in PFC frames.
+        Pfc => "pfc" (default),
+        /// One for the whole link, in PAUSE frames: the highest of all classes.
+        Pause => "pause",
+        /// By class in PFC frames, as permission for a number of frames (section V): the buffers need no
+        /// reserve for the round trip. Only where both sides are known to do so.
+        Grants => "grants",
     }
 }
 

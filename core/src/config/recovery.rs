@@ -20,29 +20,16 @@ impl WatchdogConfig {
     }
 }
 
-/// What is done about a PFC storm while it lasts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum StormAction {
-    /// What waits for the egress is dropped, and so is what arrives for it.
-    #[default]
-    Drop,
-    /// The pause is ignored.
-    Forward,
-    /// Nothing: it is told.
-    Alert,
-}
-
-impl StormAction {
-    /// All actions.
-    pub const ALL: [Self; 3] = [Self::Drop, Self::Forward, Self::Alert];
-
-    /// The action's name in files, JSON and messages: SONiC's.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Drop => "drop",
-            Self::Forward => "forward",
-            Self::Alert => "alert",
-        }
+crate::named! {
+    /// What is done about a PFC storm while it lasts.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum StormAction {
+        /// What waits for the egress is dropped, and so is what arrives for it.
+        Drop => "drop" (default),
+        /// The pause is ignored.
+        Forward => "forward",
+        /// Nothing: it is told.
+        Alert => "alert",
     }
 }
 

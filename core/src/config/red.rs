@@ -45,27 +45,14 @@ impl fmt::Display for PartsPerMillion {
     }
 }
 
-/// When a frame meets the backlog that marks it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MarkAt {
-    /// When it is admitted, as RED and DCQCN have it: what waits before it.
-    #[default]
-    Arrival,
-    /// When it leaves: what waits behind it. The receiver knows of congestion one queue earlier.
-    Departure,
-}
-
-impl MarkAt {
-    /// Every one with its name in configurations.
-    pub const NAMED: [(&'static str, Self); 2] =
-        [("arrival", Self::Arrival), ("departure", Self::Departure)];
-
-    /// Its name in configurations.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Arrival => "arrival",
-            Self::Departure => "departure",
-        }
+crate::named! {
+    /// When a frame meets the backlog that marks it.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum MarkAt {
+        /// When it is admitted, as RED and DCQCN have it: what waits before it.
+        Arrival => "arrival" (default),
+        /// When it leaves: what waits behind it. The receiver knows of congestion one queue earlier.
+        Departure => "departure",
     }
 }
 

@@ -4,46 +4,26 @@ use crate::command::RerouteBy;
 use crate::sets::PortSet;
 use crate::units::{Bytes, Duration};
 
-/// What is done about a deadlock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
-    /// Nothing: it is detected and reported.
-    Off,
-    /// The Deadlock Breaker releases the loop (CLCM paper, section 3.3).
-    Breaker,
-    /// The Loop Breaker moves flows off the loop and forces some traffic out (CLCM paper, section 3.2).
-    LoopBreaker,
-    /// Both: flows move where a path exists, and the loop is released without loss in either case.
-    Auto,
-    /// The storm watchdog takes whatever stands still under a pause for a storm: the naive baseline.
-    Watchdog,
-    /// What stands at the head of its queue for too long is dropped: InfiniBand's way.
-    Lifetime,
+crate::named! {
+    /// What is done about a deadlock.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Policy {
+        /// Nothing: it is detected and reported.
+        Off => "off",
+        /// The Deadlock Breaker releases the loop (CLCM paper, section 3.3).
+        Breaker => "breaker",
+        /// The Loop Breaker moves flows off the loop and forces some traffic out (CLCM paper, section 3.2).
+        LoopBreaker => "loop-breaker",
+        /// Both: flows move where a path exists, and the loop is released without loss in either case.
+        Auto => "auto",
+        /// The storm watchdog takes whatever stands still under a pause for a storm: the naive baseline.
+        Watchdog => "watchdog",
+        /// What stands at the head of its queue for too long is dropped: InfiniBand's way.
+        Lifetime => "lifetime",
+    }
 }
 
 impl Policy {
-    /// All policies with their names in configurations, metrics and results.
-    pub const NAMED: [(&'static str, Self); 6] = [
-        ("off", Self::Off),
-        ("breaker", Self::Breaker),
-        ("loop-breaker", Self::LoopBreaker),
-        ("auto", Self::Auto),
-        ("watchdog", Self::Watchdog),
-        ("lifetime", Self::Lifetime),
-    ];
-
-    /// The policy's name in configurations, metrics and results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Breaker => "breaker",
-            Self::LoopBreaker => "loop-breaker",
-            Self::Auto => "auto",
-            Self::Watchdog => "watchdog",
-            Self::Lifetime => "lifetime",
-        }
-    }
-
     /// Whether a switch elects a master that reroutes.
     pub const fn reroutes(self) -> bool {
         matches!(self, Self::LoopBreaker | Self::Auto)
@@ -60,31 +40,17 @@ impl Policy {
     }
 }
 
-/// What a switch does that has no other path for the flows that wait at a suspected egress
-/// (CLCM paper, section 3.2.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoAlternative {
-    /// It passes on what others began and does not begin itself, so that another switch is elected; only where that
-    /// comes to nothing for long, or ways change, it stands too.
-    Forward,
-    /// It takes part in the election, and reroutes flows that come to the blocked egress from outside the
-    /// loop.
-    RerouteEntering,
-}
-
-impl NoAlternative {
-    /// Both with their names in configurations.
-    pub const NAMED: [(&'static str, Self); 2] = [
-        ("forward", Self::Forward),
-        ("reroute-entering", Self::RerouteEntering),
-    ];
-
-    /// The name in configurations.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Forward => "forward",
-            Self::RerouteEntering => "reroute-entering",
-        }
+crate::named! {
+    /// What a switch does that has no other path for the flows that wait at a suspected egress
+    /// (CLCM paper, section 3.2.2).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum NoAlternative {
+        /// It passes on what others began and does not begin itself, so that another switch is elected; only where that
+        /// comes to nothing for long, or ways change, it stands too.
+        Forward => "forward",
+        /// It takes part in the election, and reroutes flows that come to the blocked egress from outside the
+        /// loop.
+        RerouteEntering => "reroute-entering",
     }
 }
 

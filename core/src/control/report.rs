@@ -86,22 +86,14 @@ pub enum ReportKind {
     },
 }
 
-/// Why a stall is no storm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NoStormReason {
-    /// The neighbour tells loops and storms apart itself: this egress is part of a loop, or a victim.
-    NeighbourJudges,
-    /// Nothing is known of the neighbour.
-    UnknownNeighbour,
-}
-
-impl NoStormReason {
-    /// The reason's name in JSON and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NeighbourJudges => "neighbour_judges",
-            Self::UnknownNeighbour => "unknown_neighbour",
-        }
+crate::named! {
+    /// Why a stall is no storm.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum NoStormReason {
+        /// The neighbour tells loops and storms apart itself: this egress is part of a loop, or a victim.
+        NeighbourJudges => "neighbour_judges",
+        /// Nothing is known of the neighbour.
+        UnknownNeighbour => "unknown_neighbour",
     }
 }
 
@@ -124,55 +116,35 @@ impl ReportKind {
     }
 }
 
-/// Declares the reasons once, as those of [`DropReason`](crate::DropReason).
-macro_rules! ignore_reasons {
-    ($($(#[$attribute:meta])* $reason:ident => $name:literal,)*) => {
-        /// Why a message went no further.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u8)]
-        pub enum IgnoreReason {
-            $($(#[$attribute])* $reason,)*
-        }
-
-        impl IgnoreReason {
-            /// All reasons in declaration order.
-            pub const ALL: [Self; Self::COUNT] = [$(Self::$reason,)*];
-
-            /// How many reasons there are.
-            pub const COUNT: usize = [$($name,)*].len();
-
-            /// As an index into [`ControlCounters::clcm_ignored`](super::ControlCounters::clcm_ignored).
-            pub const fn index(self) -> usize {
-                self as usize
-            }
-
-            /// The reason's name in metrics, JSON and messages.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$reason => $name,)*
-                }
-            }
-        }
-    };
+crate::named! {
+    /// Why a message went no further.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[repr(u8)]
+    pub enum IgnoreReason {
+        /// Nothing here waits for an egress that is suspected: the suspicion upstream is no part of a loop.
+        NotSuspected => "not_suspected",
+        /// The own identifier is in the message, but what came in by this port does not wait for that egress.
+        NotOnLoop => "not_on_loop",
+        /// A release names an identifier that is not ours, or no longer.
+        UnknownSpuid => "unknown_spuid",
+        /// The message holds as many hops as it can.
+        HopsFull => "hops_full",
+        /// The release went round the whole loop: its way ends here.
+        LoopComplete => "loop_complete",
+        /// The deadlock policy is off.
+        PolicyOff => "policy_off",
+        /// The deadlock policy knows nothing of this kind of message.
+        OtherPolicy => "other_policy",
+        /// This switch's own SPUID is lower.
+        Outranked => "outranked",
+        /// The message has been here, or a copy of it just now.
+        AlreadyHere => "already_here",
+    }
 }
 
-ignore_reasons! {
-    /// Nothing here waits for an egress that is suspected: the suspicion upstream is no part of a loop.
-    NotSuspected => "not_suspected",
-    /// The own identifier is in the message, but what came in by this port does not wait for that egress.
-    NotOnLoop => "not_on_loop",
-    /// A release names an identifier that is not ours, or no longer.
-    UnknownSpuid => "unknown_spuid",
-    /// The message holds as many hops as it can.
-    HopsFull => "hops_full",
-    /// The release went round the whole loop: its way ends here.
-    LoopComplete => "loop_complete",
-    /// The deadlock policy is off.
-    PolicyOff => "policy_off",
-    /// The deadlock policy knows nothing of this kind of message.
-    OtherPolicy => "other_policy",
-    /// This switch's own SPUID is lower.
-    Outranked => "outranked",
-    /// The message has been here, or a copy of it just now.
-    AlreadyHere => "already_here",
+impl IgnoreReason {
+    /// As an index into [`ControlCounters::clcm_ignored`](super::ControlCounters::clcm_ignored).
+    pub const fn index(self) -> usize {
+        self as usize
+    }
 }

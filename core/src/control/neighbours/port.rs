@@ -37,25 +37,16 @@ pub struct Entry {
     pub expires_at: Instant,
 }
 
-/// Why a neighbour is there no more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost {
-    /// Its time to live was over.
-    Expired,
-    /// It said so: a time to live of zero.
-    Goodbye,
-    /// The link went down.
-    LinkDown,
-}
-
-impl Lost {
-    /// The reason's name in JSON and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Expired => "expired",
-            Self::Goodbye => "goodbye",
-            Self::LinkDown => "link_down",
-        }
+crate::named! {
+    /// Why a neighbour is there no more.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Lost {
+        /// Its time to live was over.
+        Expired => "expired",
+        /// It said so: a time to live of zero.
+        Goodbye => "goodbye",
+        /// The link went down.
+        LinkDown => "link_down",
     }
 }
 

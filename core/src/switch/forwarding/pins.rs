@@ -5,23 +5,15 @@ use crate::command::CommandError;
 use crate::random::mix;
 use crate::units::{Instant, PortId};
 
-/// Who pinned a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PinnedBy {
-    /// A command to pin this flow. It stays until it is taken away.
-    Operator,
-    /// A reroute that moved it. It makes place for another one when the table is full and the flow is
-    /// recent no more.
-    Reroute,
-}
-
-impl PinnedBy {
-    /// The name in JSON and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Operator => "operator",
-            Self::Reroute => "reroute",
-        }
+crate::named! {
+    /// Who pinned a flow.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PinnedBy {
+        /// A command to pin this flow. It stays until it is taken away.
+        Operator => "operator",
+        /// A reroute that moved it. It makes place for another one when the table is full and the flow is
+        /// recent no more.
+        Reroute => "reroute",
     }
 }
 
