@@ -15,6 +15,5 @@ pub mod neighbors;
 pub mod overview;
 pub mod pfcwd;
 pub mod reload;
-pub mod restart;
 pub mod run;
 pub mod timeline;

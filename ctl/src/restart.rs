@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, Result};
 use serde::Serialize;
 use weir_api::client::Method;
-use weir_api::daemon::{Restart, Status};
-use weir_api::restart::Restarting;
+use weir_api::daemon::{Restart, Restarting, Status};
 
 use crate::target::Target;
 use weir_output::Output;

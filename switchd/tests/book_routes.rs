@@ -54,5 +54,5 @@ fn the_book_has_every_path() {
 
 #[test]
 fn so_has_the_page_of_the_types() {
-    assert_eq!(documented("api/src/daemon.rs", "//! |"), served());
+    assert_eq!(documented("api/src/daemon/mod.rs", "//! |"), served());
 }

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use weir_api::client::{self, ClientError, Method};
-use weir_api::daemon::{Event, EventPage, History, Restart, Sample, Status};
-use weir_api::restart::Restarting;
+use weir_api::daemon::{Event, EventPage, History, Restart, Restarting, Sample, Status};
 use weir_config::daemon::{DaemonConfig, DataplaneConfig, MetricsConfig, PageConfig};
 use weir_config::scenario::Scenario;
 

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
 use axum::{Json, Router};
-use weir_api::restart::Restarting;
+use weir_api::daemon::Restarting;
 
 use super::ApiError;
 use crate::control::Signal;

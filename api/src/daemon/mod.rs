@@ -27,7 +27,7 @@
 //! | `GET /v1/captures` | `Vec<`[`Capture`](crate::capture::Capture)`>` |
 //! | `DELETE /v1/captures/ID` | [`Capture`](crate::capture::Capture) |
 //! | `POST /v1/reload?dry_run=BOOL` | [`Reload`](crate::reload::Reload) |
-//! | `POST /v1/restart` | [`Restarting`](crate::restart::Restarting) |
+//! | `POST /v1/restart` | [`Restarting`](Restarting) |
 //! | `GET /v1/overview` | [`Overview`](crate::overview::Overview) |
 //!
 //! An error answers with a 4xx or 5xx status and an [`Error`].
@@ -35,6 +35,7 @@
 mod flight;
 mod flows;
 mod levels;
+mod restart;
 mod routes;
 
 use std::collections::BTreeMap;
@@ -46,6 +47,7 @@ use crate::counters::KernelLosses;
 pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, FlightSample, Master};
 pub use flows::{Flow, Flows};
 pub use levels::{LevelDestination, LevelLink, Levels};
+pub use restart::Restarting;
 pub use routes::{Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, ToPort};
 
 /// What went wrong, and what to do about it.
