@@ -5,10 +5,18 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use weir_core::DropReason;
+
+use crate::words::Reason;
 
 /// Reasons that also drop frames which were admitted before. The switch core counts copies under them: a flooded frame may
 /// have lost some copies and have been delivered all the same.
-const LATE_REASONS: [&str; 4] = ["aged", "storm", "lifetime", "port_down"];
+const LATE_REASONS: [DropReason; 4] = [
+    DropReason::Aged,
+    DropReason::Storm,
+    DropReason::Lifetime,
+    DropReason::PortDown,
+];
 
 /// `GET /v1/audit`. All numbers are of one moment, between two steps of the dataplane.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,13 +44,13 @@ pub struct PortAudit {
     /// Control frames among them, for this switch.
     pub read: u64,
     /// Frames among them that were dropped on arrival, by reason.
-    pub refused: BTreeMap<String, u64>,
+    pub refused: BTreeMap<Reason, u64>,
     /// Admitted frames from this port whose last copy was sent.
     pub delivered: u64,
     /// Admitted frames from this port that were dropped where they waited, by reason.
-    pub given_up: BTreeMap<String, u64>,
+    pub given_up: BTreeMap<Reason, u64>,
     /// Drops that the switch core counted, by reason.
-    pub dropped_by_core: BTreeMap<String, u64>,
+    pub dropped_by_core: BTreeMap<Reason, u64>,
     /// Frames from this port that the switch has.
     pub held: u64,
     /// Copies of frames that wait to leave by this port.
@@ -153,14 +161,14 @@ impl Audit {
             );
             equal("not sent = 0", port.not_sent, 0);
             let reasons = port.refused.keys().chain(port.given_up.keys());
-            let mut reasons: Vec<&String> = reasons.chain(port.dropped_by_core.keys()).collect();
+            let mut reasons: Vec<&Reason> = reasons.chain(port.dropped_by_core.keys()).collect();
             reasons.sort();
             reasons.dedup();
             for reason in reasons {
-                let of = |counts: &BTreeMap<String, u64>| counts.get(reason).copied().unwrap_or(0);
+                let of = |counts: &BTreeMap<Reason, u64>| counts.get(reason).copied().unwrap_or(0);
                 let noted = of(&port.refused) + of(&port.given_up);
                 let counted = of(&port.dropped_by_core);
-                let is_late = LATE_REASONS.contains(&reason.as_str());
+                let is_late = LATE_REASONS.iter().any(|late| reason == late);
                 if !is_late || noted > counted {
                     let equation = format!("dropped for {reason} = dropped for it by the core");
                     equal(&equation, noted, counted);
@@ -189,7 +197,7 @@ impl Audit {
     }
 }
 
-fn sum(counts: &BTreeMap<String, u64>) -> u64 {
+fn sum(counts: &BTreeMap<Reason, u64>) -> u64 {
     counts.values().sum()
 }
 
@@ -198,7 +206,7 @@ mod tests {
     use super::*;
 
     fn balanced() -> Audit {
-        let counts = |reason: &str, count| BTreeMap::from([(reason.to_owned(), count)]);
+        let counts = |reason: &str, count| BTreeMap::from([(reason.into(), count)]);
         let port = PortAudit {
             port: "a".to_owned(),
             received: 100,
@@ -209,7 +217,7 @@ mod tests {
             refused: counts("no_route", 3),
             delivered: 80,
             given_up: counts("aged", 2),
-            dropped_by_core: BTreeMap::from([("no_route".to_owned(), 3), ("aged".to_owned(), 5)]),
+            dropped_by_core: BTreeMap::from([("no_route".into(), 3), ("aged".into(), 5)]),
             held: 8,
             waiting: 5,
             sent_data: 50,
@@ -284,11 +292,11 @@ mod tests {
     #[test]
     fn copies_that_were_dropped_late_may_be_more_than_frames() {
         let more = |audit: &mut Audit| {
-            audit.ports[0].dropped_by_core.insert("aged".to_owned(), 9);
+            audit.ports[0].dropped_by_core.insert("aged".into(), 9);
         };
         assert_eq!(equations(more), [""; 0]);
         let fewer = |audit: &mut Audit| {
-            audit.ports[0].dropped_by_core.insert("aged".to_owned(), 1);
+            audit.ports[0].dropped_by_core.insert("aged".into(), 1);
         };
         assert_eq!(
             equations(fewer),

@@ -9,6 +9,8 @@ use weir_core::event::EventKind;
 use weir_core::wire::clcm::{Clcm, Phase};
 use weir_core::{Duration, Event, Instant, PortId, Priority};
 
+use crate::words::EventName;
+
 /// What a port is called.
 pub type PortName<'a> = &'a dyn Fn(PortId) -> String;
 
@@ -17,8 +19,8 @@ pub type PortName<'a> = &'a dyn Fn(PortId) -> String;
 pub struct Described {
     /// When.
     pub at: Instant,
-    /// Its kind, as in [`Event::kind`](crate::daemon::Event::kind).
-    pub kind: &'static str,
+    /// Its kind.
+    pub kind: EventName,
     /// The port it concerns, if one.
     pub port: Option<String>,
     /// The priority it concerns, if one.
@@ -29,7 +31,7 @@ pub struct Described {
 
 impl Described {
     /// Something that concerns the whole switch.
-    pub fn new(at: Instant, kind: &'static str) -> Self {
+    pub fn new(at: Instant, kind: EventName) -> Self {
         Self {
             at,
             kind,
@@ -63,7 +65,7 @@ pub fn event(port_name: PortName<'_>, event: &Event) -> Described {
             idle,
             alternatives,
             ..
-        } => about("suspected", egress, priority)
+        } => about(EventName::Suspected, egress, priority)
             .detail("reason", reason.name())
             .detail("queued", queued)
             .detail("idle", seconds(idle))
@@ -75,7 +77,7 @@ pub fn event(port_name: PortName<'_>, event: &Event) -> Described {
             priority,
             destination,
             flow_hash,
-        } => about("flow_moved", from, priority)
+        } => about(EventName::FlowMoved, from, priority)
             .detail("ingress", port_name(ingress))
             .detail("to", port_name(to))
             .detail("destination", destination)
@@ -86,7 +88,7 @@ pub fn event(port_name: PortName<'_>, event: &Event) -> Described {
             priority,
             moved,
             stuck,
-        } => about("rerouted", egress, priority)
+        } => about(EventName::Rerouted, egress, priority)
             .detail("selection", selection.name())
             .detail("ingress", port_name(selection.ingress()))
             .detail("moved", moved)
@@ -95,24 +97,26 @@ pub fn event(port_name: PortName<'_>, event: &Event) -> Described {
             egress,
             priority,
             lasted,
-        } => about("suspicion_ended", egress, priority).detail("lasted", seconds(lasted)),
+        } => about(EventName::SuspicionEnded, egress, priority).detail("lasted", seconds(lasted)),
         EventKind::ClcmReceived {
             ingress, message, ..
         } => clcm(
-            about("clcm_received", ingress, message.priority()),
+            about(EventName::ClcmReceived, ingress, message.priority()),
             &message,
         ),
         EventKind::ReleaseStarted {
             ingress,
             egress,
             priority,
-        } => about("release_started", egress, priority).detail("ingress", port_name(ingress)),
+        } => {
+            about(EventName::ReleaseStarted, egress, priority).detail("ingress", port_name(ingress))
+        }
         EventKind::ReleaseEnded {
             ingress,
             egress,
             priority,
             released,
-        } => about("release_ended", egress, priority)
+        } => about(EventName::ReleaseEnded, egress, priority)
             .detail("ingress", port_name(ingress))
             .detail("released", released),
         EventKind::TrafficReleaseEnded {
@@ -120,50 +124,50 @@ pub fn event(port_name: PortName<'_>, event: &Event) -> Described {
             egress,
             priority,
             released,
-        } => about("traffic_release_ended", egress, priority)
+        } => about(EventName::TrafficReleaseEnded, egress, priority)
             .detail("ingress", port_name(ingress))
             .detail("released", released),
         EventKind::HeadroomExceeded { ingress, priority } => {
-            about("headroom_exceeded", ingress, priority)
+            about(EventName::HeadroomExceeded, ingress, priority)
         }
         EventKind::PauseStalled {
             egress,
             priority,
             idle,
             queued,
-        } => about("pause_stalled", egress, priority)
+        } => about(EventName::PauseStalled, egress, priority)
             .detail("idle", seconds(idle))
             .detail("queued", queued),
         EventKind::PauseStallEnded { egress, priority } => {
-            about("pause_stall_ended", egress, priority)
+            about(EventName::PauseStallEnded, egress, priority)
         }
         EventKind::StormDetected {
             egress,
             priority,
             action,
-        } => about("storm_detected", egress, priority).detail("action", action.name()),
+        } => about(EventName::StormDetected, egress, priority).detail("action", action.name()),
         EventKind::StormRestored {
             egress,
             priority,
             lasted,
             dropped,
             forwarded,
-        } => about("storm_restored", egress, priority)
+        } => about(EventName::StormRestored, egress, priority)
             .detail("lasted", seconds(lasted))
             .detail("dropped", dropped)
             .detail("forwarded", forwarded),
         EventKind::LifetimeStalled { egress, priority } => {
-            about("lifetime_stalled", egress, priority)
+            about(EventName::LifetimeStalled, egress, priority)
         }
         EventKind::RouteTooLong {
             ingress,
             priority,
             destination,
-        } => about("route_too_long", ingress, priority).detail("destination", destination),
-        EventKind::WaysChanged => Described::new(event.at, "ways_changed"),
+        } => about(EventName::RouteTooLong, ingress, priority).detail("destination", destination),
+        EventKind::WaysChanged => Described::new(event.at, EventName::WaysChanged),
         EventKind::RoundTripExceeded { port, measured } => Described {
             port: Some(port_name(port)),
-            ..Described::new(event.at, "round_trip_exceeded")
+            ..Described::new(event.at, EventName::RoundTripExceeded)
         }
         .detail("measured", seconds(measured)),
     }
@@ -171,45 +175,58 @@ pub fn event(port_name: PortName<'_>, event: &Event) -> Described {
 
 /// What the control plane did. Where a loop is named, the event's port is the loop's egress.
 pub fn report(port_name: PortName<'_>, report: &Report) -> Described {
-    let about = |port: PortId| Described {
+    let about = |kind, port: PortId| Described {
         port: Some(port_name(port)),
         priority: Some(report.priority.get()),
-        ..Described::new(report.at, report.kind.name())
+        ..Described::new(report.at, kind)
     };
     let ingress = || port_name(report.port);
     match report.kind {
-        ReportKind::SpuidAssigned { spuid } | ReportKind::ClcmSent { spuid } => {
-            about(report.port).detail("spuid", spuid)
+        ReportKind::SpuidAssigned { spuid } => {
+            about(EventName::SpuidAssigned, report.port).detail("spuid", spuid)
         }
-        ReportKind::ClcmForwarded { egress, hops } => about(egress)
+        ReportKind::ClcmSent { spuid } => {
+            about(EventName::ClcmSent, report.port).detail("spuid", spuid)
+        }
+        ReportKind::ClcmForwarded { egress, hops } => about(EventName::ClcmForwarded, egress)
             .detail("ingress", ingress())
             .detail("hops", hops),
-        ReportKind::ClcmIgnored { reason } => about(report.port).detail("reason", reason.name()),
-        ReportKind::NoStorm { reason } => about(report.port).detail("reason", reason.name()),
-        ReportKind::LoopFound { egress, length } => about(egress)
-            .detail("ingress", ingress())
-            .detail("switches", length),
-        ReportKind::MasterElected { egress, length } => about(egress)
-            .detail("ingress", ingress())
-            .detail("switches", length),
-        ReportKind::ReleaseOrdered { egress, preference } => about(egress)
-            .detail("ingress", ingress())
-            .detail("preference", seconds(preference)),
-        ReportKind::TrafficReleaseOrdered { egress, amount } => about(egress)
-            .detail("ingress", ingress())
-            .detail("amount", amount),
-        ReportKind::NoAlternative { ingress } => {
-            about(report.port).detail("ingress", port_name(ingress))
+        ReportKind::ClcmIgnored { reason } => {
+            about(EventName::ClcmIgnored, report.port).detail("reason", reason.name())
         }
-        ReportKind::Unanswered { lasted } => about(report.port).detail("lasted", seconds(lasted)),
+        ReportKind::NoStorm { reason } => {
+            about(EventName::NoStorm, report.port).detail("reason", reason.name())
+        }
+        ReportKind::LoopFound { egress, length } => about(EventName::LoopFound, egress)
+            .detail("ingress", ingress())
+            .detail("switches", length),
+        ReportKind::MasterElected { egress, length } => about(EventName::MasterElected, egress)
+            .detail("ingress", ingress())
+            .detail("switches", length),
+        ReportKind::ReleaseOrdered { egress, preference } => {
+            about(EventName::ReleaseOrdered, egress)
+                .detail("ingress", ingress())
+                .detail("preference", seconds(preference))
+        }
+        ReportKind::TrafficReleaseOrdered { egress, amount } => {
+            about(EventName::TrafficReleaseOrdered, egress)
+                .detail("ingress", ingress())
+                .detail("amount", amount)
+        }
+        ReportKind::NoAlternative { ingress } => {
+            about(EventName::NoAlternative, report.port).detail("ingress", port_name(ingress))
+        }
+        ReportKind::Unanswered { lasted } => {
+            about(EventName::Unanswered, report.port).detail("lasted", seconds(lasted))
+        }
     }
 }
 
 /// What LLDP found out.
 pub fn neighbour(port_name: PortName<'_>, report: &NeighbourReport) -> Described {
-    let draft = Described {
+    let about = |kind| Described {
         port: Some(port_name(report.port)),
-        ..Described::new(report.at, report.kind.name())
+        ..Described::new(report.at, kind)
     };
     match &report.kind {
         NeighbourReportKind::Found {
@@ -217,7 +234,7 @@ pub fn neighbour(port_name: PortName<'_>, report: &NeighbourReport) -> Described
             identifier,
             system_name,
         } => {
-            let draft = draft
+            let draft = about(EventName::NeighbourFound)
                 .detail("chassis", chassis)
                 .detail("neighbour_port", identifier);
             match system_name {
@@ -229,14 +246,21 @@ pub fn neighbour(port_name: PortName<'_>, report: &NeighbourReport) -> Described
             chassis,
             identifier,
             reason,
-        } => draft
+        } => about(EventName::NeighbourLost)
             .detail("chassis", chassis)
             .detail("neighbour_port", identifier)
             .detail("reason", reason.name()),
-        NeighbourReportKind::NeighbourIs(neighbour) => draft.detail("neighbour", neighbour.name()),
-        NeighbourReportKind::PfcMismatch(mismatch) => draft.detail("mismatch", mismatch),
-        NeighbourReportKind::LevelMismatch(mismatch) => draft.detail("mismatch", mismatch),
-        NeighbourReportKind::PfcMismatchEnded | NeighbourReportKind::LevelMismatchEnded => draft,
+        NeighbourReportKind::NeighbourIs(neighbour) => {
+            about(EventName::NeighbourKind).detail("neighbour", neighbour.name())
+        }
+        NeighbourReportKind::PfcMismatch(mismatch) => {
+            about(EventName::PfcMismatch).detail("mismatch", mismatch)
+        }
+        NeighbourReportKind::PfcMismatchEnded => about(EventName::PfcMismatchEnded),
+        NeighbourReportKind::LevelMismatch(mismatch) => {
+            about(EventName::LevelMismatch).detail("mismatch", mismatch)
+        }
+        NeighbourReportKind::LevelMismatchEnded => about(EventName::LevelMismatchEnded),
     }
 }
 
@@ -291,7 +315,7 @@ mod tests {
         let described = event(&name, &happened);
         assert_eq!(
             (described.at, described.kind, described.priority),
-            (Instant::from_nanos(7), "suspected", Some(3))
+            (Instant::from_nanos(7), EventName::Suspected, Some(3))
         );
         assert_eq!(described.port.as_deref(), Some("right"));
         assert_eq!(
@@ -317,7 +341,7 @@ mod tests {
             },
         };
         let described = report(&name, &done);
-        assert_eq!(described.kind, "master_elected");
+        assert_eq!(described.kind, EventName::MasterElected);
         assert_eq!(described.port.as_deref(), Some("right"));
         assert_eq!(described.priority, Some(5));
         assert_eq!(

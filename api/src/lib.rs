@@ -17,3 +17,4 @@ pub mod pfcwd;
 pub mod reload;
 pub mod run;
 pub mod timeline;
+pub mod words;

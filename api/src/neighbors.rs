@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::{ApplicationSelector, Coding, Mode, NeighborKind, SystemCapability};
+
 /// One neighbour. A port has none or one; more than one where several systems talk on one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Neighbor {
@@ -23,16 +25,16 @@ pub struct Neighbor {
     pub system_name: Option<String>,
     /// Its hardware and software in words.
     pub system_description: Option<String>,
-    /// What it is at present, such as `bridge` or `router`.
-    pub capabilities: Vec<String>,
+    /// What it is at present.
+    pub capabilities: Vec<SystemCapability>,
     /// For how long it is known.
     pub known_seconds: f64,
     /// How long it wants to be believed after each announcement.
     pub ttl_seconds: u16,
     /// How much of that is left.
     pub ttl_left_seconds: f64,
-    /// How the port speaks to it: `enhanced`, `regular` or `unknown`.
-    pub kind: String,
+    /// How the port speaks to it.
+    pub kind: NeighborKind,
     /// Priorities that it pauses (802.1Qbb); absent when it says nothing about that.
     pub pfc: Option<NeighborPfc>,
     /// How it shares bandwidth (802.1Qaz); absent when it says nothing about that.
@@ -68,8 +70,8 @@ pub struct NeighborEts {
 /// One entry of a neighbour's application priorities.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NeighborApplication {
-    /// `ethertype`, `stream_port`, `datagram_port`, `port` or `dscp`.
-    pub selector: String,
+    /// What it is known by.
+    pub selector: ApplicationSelector,
     /// The EtherType, port or DSCP.
     pub id: u16,
     /// The priority that it should have.
@@ -87,12 +89,12 @@ pub struct NeighborWeir {
     /// It hears a neighbour with the same Levels, which it takes us for.
     #[serde(default)]
     pub hears: bool,
-    /// How it is configured to tell Feedback: `pfc`, `pause` or `grants`; absent when it does not say so.
+    /// How it is configured to send Feedback; absent when it does not say so.
     #[serde(default)]
-    pub feedback: Option<String>,
-    /// By priority: `lossy`, `pfc` or `level`.
+    pub feedback: Option<Coding>,
+    /// By priority: how it treats congestion.
     #[serde(default)]
-    pub modes: Vec<String>,
+    pub modes: Vec<Mode>,
     /// By priority: D of a class with Levels in links, else zero.
     #[serde(default)]
     pub depths: Vec<u8>,

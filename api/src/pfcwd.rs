@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::{Action, QueueStatus};
+
 /// `GET /v1/pfcwd`, and what `PUT` answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pfcwd {
@@ -16,7 +18,7 @@ pub struct Pfcwd {
 pub struct PfcwdPort {
     /// The port.
     pub port: String,
-    /// Times and action; `None` where the port is not watched.
+    /// Times and action; `null` where the port is not watched.
     pub watchdog: Option<PfcwdSettings>,
 }
 
@@ -24,8 +26,8 @@ pub struct PfcwdPort {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PfcwdSettings {
-    /// `drop`, `forward` or `alert`.
-    pub action: String,
+    /// What is done while a storm lasts.
+    pub action: Action,
     /// How long a neighbour must hold a queue, 100 to 5000.
     pub detection_milliseconds: u64,
     /// How long no pause must come in until a storm is over, 100 to 60000.
@@ -39,10 +41,10 @@ pub struct PfcwdQueue {
     pub port: String,
     /// The priority, 0 to 7.
     pub priority: u8,
-    /// `operational` or `stormed`.
-    pub status: String,
+    /// Whether there is a storm.
+    pub status: QueueStatus,
     /// The action of the storm that lasts.
-    pub action: Option<String>,
+    pub action: Option<Action>,
     /// Storms so far.
     pub storms_detected_total: u64,
     /// Storms that are over.
@@ -60,6 +62,6 @@ pub struct PfcwdChange {
     /// Which ports; none for all.
     #[serde(default)]
     pub ports: Vec<String>,
-    /// Times and action; `None` stops the watch.
+    /// Times and action; `null` stops the watch.
     pub watchdog: Option<PfcwdSettings>,
 }

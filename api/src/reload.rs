@@ -15,7 +15,7 @@ pub struct Reload {
     pub kept: Vec<KeptSetting>,
 }
 
-/// A setting that has changed. Values are as a configuration file writes them; `None` where there is none.
+/// A setting that has changed. Values are as a configuration file writes them; `null` where there is none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedSetting {
     /// Such as `class.lossless.xoff`: classes and ports by name, routes by destination.
@@ -29,7 +29,7 @@ pub struct AppliedSetting {
 /// A setting of the file that is not in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptSetting {
-    /// As in [`AppliedSetting`].
+    /// Such as `class.lossless.xoff`, as for settings that are in force.
     pub key: String,
     /// What is in force.
     pub running: Option<String>,

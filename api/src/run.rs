@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::{DeadlockPolicy, EventKind, Mode, RunBy};
+
 /// The version that [`RunResult::format`] carries.
 pub const RUN_FORMAT: u32 = 1;
 
@@ -14,12 +16,12 @@ pub struct RunResult {
     pub format: u32,
     /// The scenario's name.
     pub scenario: String,
-    /// `lab` or `sim`.
-    pub runner: String,
-    /// Deadlock policy: `off`, `breaker`, `loop-breaker`, `auto`, `watchdog` or `lifetime`.
-    pub policy: String,
+    /// Who ran it.
+    pub runner: RunBy,
+    /// What was done about deadlocks.
+    pub policy: DeadlockPolicy,
     /// Mode of the class that the flows use.
-    pub mode: String,
+    pub mode: Mode,
     /// Seed of the run.
     pub seed: u64,
     /// For how long traffic was offered.
@@ -121,7 +123,7 @@ pub struct RunEvent {
     /// The switch.
     pub switch: String,
     /// The event's kind, as in the daemon's API.
-    pub kind: String,
+    pub kind: EventKind,
     /// The port, if one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,

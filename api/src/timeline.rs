@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::daemon::{Deadlock, FlightPortSample, FlightRecord};
+use crate::words::{EventKind, LaneKind, Shown};
 
 /// Lanes kept at most: those that held longest.
 pub const LANES_MAX: usize = 24;
@@ -40,8 +41,8 @@ pub struct Timeline {
 /// Something that held at a port, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
-    /// `suspected`, `paused` (by the neighbour), `pausing` (the neighbour) or `release`.
-    pub what: String,
+    /// What held.
+    pub what: LaneKind,
     /// The port.
     pub port: String,
     /// From and to.
@@ -53,8 +54,8 @@ pub struct Lane {
 pub struct Mark {
     /// When.
     pub seconds: f64,
-    /// As in [`Event`](crate::daemon::Event).
-    pub kind: String,
+    /// What happened.
+    pub kind: EventKind,
     /// The port it concerns, if one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
@@ -66,11 +67,11 @@ pub struct Mark {
 type Condition = fn(&FlightPortSample) -> bool;
 
 /// What has lanes, in the order in which they are shown.
-const CONDITIONS: [(&str, Condition); 4] = [
-    ("suspected", |sample| sample.suspected),
-    ("paused", |sample| sample.paused),
-    ("pausing", |sample| sample.pausing),
-    ("release", |sample| sample.release_ingress.is_some()),
+const CONDITIONS: [(Shown, Condition); 4] = [
+    (Shown::Suspected, |sample| sample.suspected),
+    (Shown::Paused, |sample| sample.paused),
+    (Shown::Pausing, |sample| sample.pausing),
+    (Shown::Release, |sample| sample.release_ingress.is_some()),
 ];
 
 impl From<&FlightRecord> for Timeline {
@@ -156,7 +157,7 @@ fn lanes(record: &FlightRecord, sample_seconds: &[f64]) -> (Vec<Lane>, u64) {
             let spans_seconds = spans(points);
             if !spans_seconds.is_empty() {
                 lanes.push(Lane {
-                    what: what.to_owned(),
+                    what: what.into(),
                     port: port.name.clone(),
                     spans_seconds,
                 });

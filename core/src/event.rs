@@ -8,10 +8,10 @@ use crate::wire::clcm::Clcm;
 
 crate::named! {
     /// Why an egress with frames to send sends none.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum SuspicionReason {
         /// The neighbour pauses this priority (PFC or 802.3x).
-        Paused => "paused",
+        Paused => "paused" (default),
         /// A release lets only another ingress port's frames out.
         ReleaseRule => "release_rule",
         /// The neighbour's Transmit Feedback lets no Level out that waits.

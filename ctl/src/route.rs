@@ -169,7 +169,7 @@ fn pin_table(pins: &[Pin]) -> String {
                 pin.destination.clone(),
                 pin.flow_hash.clone(),
                 pin.port.clone(),
-                pin.by.clone(),
+                pin.by.to_string(),
             ]
         }),
     )

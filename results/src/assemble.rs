@@ -4,30 +4,12 @@ use std::collections::BTreeMap;
 
 use weir_api::describe::Described;
 use weir_api::run::{BufferResult, FlowResult, RunEvent, RunResult, Series, RUN_FORMAT};
+use weir_api::words::{EventName, Runner};
 use weir_config::scenario::Scenario;
 use weir_core::units::NANOS_PER_SECOND;
-use weir_core::Instant;
+use weir_core::{Instant, ModeKind};
 
 use crate::verdict;
-
-/// Who ran a scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Runner {
-    /// Real frames in network namespaces.
-    Lab,
-    /// Virtual time.
-    Sim,
-}
-
-impl Runner {
-    /// As in [`RunResult::runner`].
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lab => "lab",
-            Self::Sim => "sim",
-        }
-    }
-}
 
 /// What only the runner knows.
 #[derive(Clone, Debug)]
@@ -67,16 +49,15 @@ pub fn assemble(scenario: &Scenario, parts: Parts) -> RunResult {
     let mut buffers = parts.buffers;
     buffers.retain(|buffer| buffer.ingress_bytes_max > 0 || buffer.egress_bytes_max > 0);
     let timing = verdict::timing(scenario, &events, &parts.series);
-    let count = |kind: &str| events.iter().filter(|event| event.kind == kind).count() as u64;
-    let mode = scenario
-        .flows
-        .first()
-        .map_or("pfc", |flow| scenario.classes[flow.class].mode.name());
+    let count = |kind: EventName| events.iter().filter(|event| event.kind == kind).count() as u64;
+    let mode = scenario.flows.first().map_or(ModeKind::Pfc, |flow| {
+        scenario.classes[flow.class].mode.kind()
+    });
     let mut result = RunResult {
         format: RUN_FORMAT,
         scenario: scenario.name.clone(),
-        runner: parts.runner.name().into(),
-        policy: scenario.deadlock.policy.name().into(),
+        runner: parts.runner.into(),
+        policy: scenario.deadlock.policy.into(),
         mode: mode.into(),
         seed: scenario.seed,
         duration_seconds: scenario.duration.as_secs_f64(),
@@ -85,9 +66,9 @@ pub fn assemble(scenario: &Scenario, parts: Parts) -> RunResult {
         detect_seconds: timing.detect_seconds,
         first_release_seconds: timing.first_release_seconds,
         recover_seconds: timing.recover_seconds,
-        releases: count("release_started"),
+        releases: count(EventName::ReleaseStarted),
         masters: masters(&events),
-        flows_moved: count("flow_moved"),
+        flows_moved: count(EventName::FlowMoved),
         control_frames: parts.control_frames,
         flows: parts.flows,
         buffers,
@@ -107,7 +88,7 @@ pub fn run_event(switch: &str, start: Instant, described: Described) -> RunEvent
     RunEvent {
         seconds: seconds_since(start, described.at),
         switch: switch.to_owned(),
-        kind: described.kind.to_owned(),
+        kind: described.kind.into(),
         port: described.port,
         priority: described.priority,
         details: described.details,
@@ -123,7 +104,10 @@ pub fn seconds_since(start: Instant, at: Instant) -> f64 {
 /// In the order of their first election.
 fn masters(events: &[RunEvent]) -> Vec<String> {
     let mut masters: Vec<String> = Vec::new();
-    for event in events.iter().filter(|event| event.kind == "master_elected") {
+    for event in events
+        .iter()
+        .filter(|event| event.kind == EventName::MasterElected)
+    {
         if !masters.contains(&event.switch) {
             masters.push(event.switch.clone());
         }
@@ -221,7 +205,7 @@ mod tests {
     fn moments_count_from_the_beginning_of_traffic() {
         let start = Instant::from_nanos(5_000_000_000);
         for (nanos, seconds) in [(5_250_000_000, 0.25), (4_000_000_000, -1.0)] {
-            let described = Described::new(Instant::from_nanos(nanos), "suspected");
+            let described = Described::new(Instant::from_nanos(nanos), EventName::Suspected);
             let event = run_event("s1", start, described.detail("reason", "paused"));
             assert!((event.seconds - seconds).abs() < 1e-12);
             assert_eq!(

@@ -4,8 +4,9 @@
 use std::fmt::Write as _;
 
 use weir_api::run::RunResult;
+use weir_api::words::EventName;
 use weir_config::scenario::Scenario;
-use weir_core::ClassMode;
+use weir_core::{ClassMode, ModeKind};
 
 use crate::quantity::{self, short, Unit};
 
@@ -85,7 +86,7 @@ pub fn svg(columns: &[(&str, &RunResult)], xoff_bytes: Option<u64>) -> String {
             y: TOP + PANEL_HEIGHT + GAP,
             across: time_axis,
             up: occupancy_axis,
-            level: xoff.filter(|_| result.mode != "level"),
+            level: xoff.filter(|_| result.mode != ModeKind::Level),
         };
         lower.draw(&mut out, &thinned(occupancy(result)), result);
     }
@@ -282,8 +283,8 @@ impl Panel {
         for event in &result.events {
             let (x, _) = self.at(event.seconds.max(0.0), 0.0);
             let top = self.y;
-            match event.kind.as_str() {
-                "suspected" if !seen_suspicion => {
+            match event.kind.known() {
+                Some(EventName::Suspected) if !seen_suspicion => {
                     seen_suspicion = true;
                     let _ = writeln!(
                         out,
@@ -291,7 +292,7 @@ impl Panel {
                         top + PANEL_HEIGHT
                     );
                 }
-                "release_started" => {
+                Some(EventName::ReleaseStarted) => {
                     let _ = writeln!(
                         out,
                         r##"<path d="M{x:.1} {top} l-3 -6 h6 z" fill="#00704a"/>"##
@@ -318,7 +319,11 @@ impl Panel {
             );
             x += 30.0 + 6.4 * name.len() as f64;
         }
-        if result.events.iter().any(|event| event.kind == "suspected") {
+        if result
+            .events
+            .iter()
+            .any(|event| event.kind == EventName::Suspected)
+        {
             let releases = if result.releases > 0 {
                 "  ▾ release"
             } else {

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use weir_api::run::{Expectation, FlowResult, RunEvent, RunResult, Series};
+use weir_api::words::EventName;
 use weir_config::scenario::{Expect, Scenario};
 use weir_core::Duration;
 
@@ -44,8 +45,8 @@ pub fn timing(scenario: &Scenario, events: &[RunEvent], series: &Series) -> Timi
     let mut first_peak = None;
     for event in events {
         let key = (&event.switch, &event.port, event.priority);
-        match event.kind.as_str() {
-            "suspected" => {
+        match event.kind.known() {
+            Some(EventName::Suspected) => {
                 suspected.insert(key);
                 last_suspected = Some(event.seconds);
                 if suspected.len() > timing.suspected_peak {
@@ -55,10 +56,10 @@ pub fn timing(scenario: &Scenario, events: &[RunEvent], series: &Series) -> Timi
                     }
                 }
             }
-            "suspicion_ended" => {
+            Some(EventName::SuspicionEnded) => {
                 suspected.remove(&key);
             }
-            "release_started" if timing.first_release_seconds.is_none() => {
+            Some(EventName::ReleaseStarted) if timing.first_release_seconds.is_none() => {
                 timing.first_release_seconds =
                     last_suspected.map(|suspected| event.seconds - suspected);
                 first_peak = last_suspected.or(first_peak);
@@ -110,7 +111,7 @@ pub fn rate_before(result: &RunResult) -> f64 {
 
 /// When the flows that led to the first suspicion stood still, in seconds from the beginning of traffic.
 pub fn standstill(result: &RunResult) -> Option<f64> {
-    let is_suspicion = |event: &&RunEvent| event.kind == "suspected";
+    let is_suspicion = |event: &&RunEvent| event.kind == EventName::Suspected;
     let suspected = result.events.iter().find(is_suspicion)?;
     Some((suspected.seconds - result.detect_seconds?).max(0.0))
 }

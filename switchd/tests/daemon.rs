@@ -67,7 +67,7 @@ async fn every_route_answers() {
     let status: Status = get(socket, "/v1/status").await.json();
     assert_eq!((status.name.as_str(), status.port_count), ("s1", 3));
     assert_eq!((status.held_frames, status.admitted_frames_total), (5, 13));
-    assert_eq!(status.drops_total, [("hairpin".to_owned(), 1)].into());
+    assert_eq!(status.drops_total, [("hairpin".into(), 1)].into());
     assert_eq!(status.state, "running");
 
     let ports: Vec<Port> = get(socket, "/v1/ports").await.json();

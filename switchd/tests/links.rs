@@ -71,7 +71,7 @@ async fn follow_the_loopback_device() {
         .events
         .into_iter()
         .filter(|event| event.port.as_deref() == Some("p1"))
-        .map(|event| event.kind)
+        .map(|event| event.kind.to_string())
         .collect();
     assert_eq!(kinds, ["link_down", "link_up", "link_down"]);
     assert!(shared.links.link_up(port(0)), "a port of another device");

@@ -86,7 +86,7 @@ async fn the_watchdog_is_started_and_stopped_while_the_switch_runs() {
     assert_eq!(answer.status, 200, "{}", answer.body);
     let set: Pfcwd = answer.json();
     let expected = PfcwdSettings {
-        action: "forward".to_owned(),
+        action: "forward".into(),
         detection_milliseconds: 400,
         restoration_milliseconds: 800,
     };

@@ -113,7 +113,7 @@ async fn routes_with_their_members_buckets_and_pins() {
         destination: X.to_string(),
         flow_hash: "0000beef".to_owned(),
         port: "p1".to_owned(),
-        by: "reroute".to_owned(),
+        by: "reroute".into(),
     };
     let x = route(X, &[("p0", 3), ("p1", 1)], 4, 1);
     let answer: Routes = get(&daemon.socket, "/v1/routes").await.json();

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Deadlock, Event};
+use crate::words::Role;
 
 /// Who led what was done about a suspected deadlock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,8 +52,8 @@ pub struct FlightRecord {
 pub struct FlightPort {
     /// Name from the configuration.
     pub name: String,
-    /// `fabric` or `edge`.
-    pub role: String,
+    /// What it faces.
+    pub role: Role,
     /// Configured line rate.
     pub rate_bits_per_second: u64,
 }
@@ -64,7 +65,7 @@ pub struct FlightSample {
     pub monotonic_nanos: u64,
     /// Frames inside the switch, of all priorities.
     pub held_frames: u64,
-    /// One for each of [`FlightRecord::ports`].
+    /// One for each of the record's ports.
     pub ports: Vec<FlightPortSample>,
 }
 

@@ -43,6 +43,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::KernelLosses;
+use crate::words::{
+    DaemonState, DeadlockPolicy, EventKind, Mode, Reason, Role, Suspicion, XdpMode,
+};
 
 pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, FlightSample, Master};
 pub use flows::{Flow, Flows};
@@ -66,18 +69,18 @@ pub struct Status {
     pub version: String,
     /// Process id of the daemon.
     pub pid: u32,
-    /// `running` or `draining`.
-    pub state: String,
+    /// What it does.
+    pub state: DaemonState,
     /// Seconds since the daemon began to forward.
     pub uptime_seconds: f64,
     /// The restart by its keeper that this daemon came of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
-    /// What is done about deadlocks: `off`, `breaker`, `loop-breaker`, `auto`, `watchdog` or `lifetime`.
-    pub deadlock_policy: String,
+    /// What is done about deadlocks.
+    pub deadlock_policy: DeadlockPolicy,
     /// Number of ports.
     pub port_count: usize,
-    /// Ports whose device is gone, see [`Port::device_gone`].
+    /// Ports whose device is gone (`device_gone`).
     #[serde(default)]
     pub ports_without_device: Vec<String>,
     /// (egress, priority) pairs that are suspected of a deadlock now.
@@ -89,8 +92,8 @@ pub struct Status {
     /// Frames handed to a transmitter since the start; a flooded frame counts once for each port.
     pub transmitted_frames_total: u64,
     /// Frames dropped since the start, by reason; reasons that never happened are left out.
-    pub drops_total: BTreeMap<String, u64>,
-    /// Frames that the kernel lost before the switch saw them (see [`KernelLosses`]), all ports.
+    pub drops_total: BTreeMap<Reason, u64>,
+    /// Frames that the kernel lost before the switch saw them (`kernel_losses` of all ports together).
     pub kernel_losses_total: u64,
     /// UMEM frames in all, and how many of them are free.
     pub umem_frames: u64,
@@ -152,8 +155,8 @@ pub struct Port {
     pub name: String,
     /// Network device.
     pub device: String,
-    /// `fabric` or `edge`.
-    pub role: String,
+    /// What it faces.
+    pub role: Role,
     /// The port's own MAC address.
     pub address: String,
     /// Configured line rate.
@@ -164,8 +167,8 @@ pub struct Port {
     /// daemon is restarted: frames for it are dropped as `port_down`.
     #[serde(default)]
     pub device_gone: bool,
-    /// `native` or `generic` XDP.
-    pub xdp_mode: String,
+    /// How its XDP program is attached.
+    pub xdp_mode: XdpMode,
     /// True when the driver shares memory with the socket.
     pub zero_copy: bool,
     /// Frames admitted.
@@ -177,7 +180,7 @@ pub struct Port {
     /// Bytes sent.
     pub tx_bytes_total: u64,
     /// Frames from this port that were dropped, by reason; reasons that never happened are left out.
-    pub drops_total: BTreeMap<String, u64>,
+    pub drops_total: BTreeMap<Reason, u64>,
     /// What the kernel lost at this port.
     pub kernel_losses: KernelLosses,
     /// What the XDP program saw, by class: `data`, `mac_control`, `lldp`, `clcm`.
@@ -197,8 +200,8 @@ pub struct Queue {
     pub priority: u8,
     /// The class's name from the configuration.
     pub class: String,
-    /// `lossy`, `pfc` or `level`.
-    pub mode: String,
+    /// How the class treats congestion.
+    pub mode: Mode,
     /// Charged to the ingress buffer of this port now, in whole cells.
     pub ingress_bytes: u64,
     /// The most that was ever charged.
@@ -278,8 +281,8 @@ pub struct Deadlock {
     pub port: String,
     /// The priority.
     pub priority: u8,
-    /// `paused`, `release_rule`, `transmitter_stuck`.
-    pub reason: String,
+    /// Why nothing left.
+    pub reason: Suspicion,
     /// When it began, on the machine's monotonic clock.
     pub began_monotonic_nanos: u64,
     /// For how long nothing had left when it began.
@@ -336,10 +339,8 @@ pub struct Event {
     pub monotonic_nanos: u64,
     /// When, by the machine's wall clock, RFC 3339 in UTC.
     pub time: String,
-    /// `suspected`, `suspicion_ended`, `loop_found`, `release_started`, `release_ended`, `clcm_sent`,
-    /// `clcm_received`, `clcm_ignored`, `headroom_exceeded`, `storm_detected`, `storm_restored`, `neighbour_found`, `pfc_mismatch`, `link_up`,
-    /// `link_down`, `device_gone`, `device_back`, `started`, `draining` …
-    pub kind: String,
+    /// What happened.
+    pub kind: EventKind,
     /// The port it concerns, if one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::Pinner;
+
 /// `GET /v1/routes`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Routes {
@@ -46,8 +48,8 @@ pub struct Pin {
     pub flow_hash: String,
     /// The port that it leaves by.
     pub port: String,
-    /// Who pinned it: `operator` or `reroute`.
-    pub by: String,
+    /// Who pinned it.
+    pub by: Pinner,
 }
 
 /// `GET /v1/routes/DESTINATION`.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use weir_api::client;
 use weir_api::daemon::{Port, Status};
+use weir_api::words;
 use weir_lab::lab::process::{inside, program, Process};
 
 use super::{device_drops, wait, Switch, LIMIT, PRIORITY};
@@ -60,7 +61,7 @@ impl Weir {
             weir.process.check()?;
             let status = client::get::<Status>(&weir.socket, "/v1/status", LIMIT);
             Ok(status
-                .is_ok_and(|status| status.state == "running")
+                .is_ok_and(|status| status.state == words::Stage::Running)
                 .then_some(()))
         })?;
         Ok(weir)
@@ -77,7 +78,7 @@ impl Switch for Weir {
         let mut all = device_drops(&self.namespace, &PORTS)?;
         for port in ports {
             for (reason, count) in port.drops_total {
-                *all.entry(reason).or_default() += count;
+                *all.entry(reason.to_string()).or_default() += count;
             }
             let kernel = port.kernel_losses;
             *all.entry("no room to receive".into()).or_default() +=

@@ -113,21 +113,6 @@ pub enum NeighbourReportKind {
     LevelMismatchEnded,
 }
 
-impl NeighbourReportKind {
-    /// The kind's name in JSON and messages.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Found { .. } => "neighbour_found",
-            Self::Lost { .. } => "neighbour_lost",
-            Self::NeighbourIs(_) => "neighbour_kind",
-            Self::PfcMismatch(_) => "pfc_mismatch",
-            Self::PfcMismatchEnded => "pfc_mismatch_ended",
-            Self::LevelMismatch(_) => "level_mismatch",
-            Self::LevelMismatchEnded => "level_mismatch_ended",
-        }
-    }
-}
-
 /// The LLDP agent of one switch.
 #[derive(Debug)]
 pub struct Neighbours {

@@ -97,25 +97,6 @@ crate::named! {
     }
 }
 
-impl ReportKind {
-    /// The kind's name in metrics, JSON and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SpuidAssigned { .. } => "spuid_assigned",
-            Self::ClcmSent { .. } => "clcm_sent",
-            Self::ClcmForwarded { .. } => "clcm_forwarded",
-            Self::ClcmIgnored { .. } => "clcm_ignored",
-            Self::LoopFound { .. } => "loop_found",
-            Self::ReleaseOrdered { .. } => "release_ordered",
-            Self::MasterElected { .. } => "master_elected",
-            Self::NoAlternative { .. } => "no_alternative",
-            Self::TrafficReleaseOrdered { .. } => "traffic_release_ordered",
-            Self::Unanswered { .. } => "unanswered",
-            Self::NoStorm { .. } => "no_storm",
-        }
-    }
-}
-
 crate::named! {
     /// Why a message went no further.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,7 @@
 //! `switchctl pfcwd` as it is written.
 
 use clap::{Subcommand, ValueEnum};
+use weir_core::StormAction;
 
 /// `switchctl pfcwd …`.
 #[derive(Debug, Subcommand)]
@@ -94,13 +95,12 @@ pub enum PfcwdAction {
     Alert,
 }
 
-impl PfcwdAction {
-    /// Its name in the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Drop => "drop",
-            Self::Forward => "forward",
-            Self::Alert => "alert",
+impl From<PfcwdAction> for StormAction {
+    fn from(action: PfcwdAction) -> Self {
+        match action {
+            PfcwdAction::Drop => Self::Drop,
+            PfcwdAction::Forward => Self::Forward,
+            PfcwdAction::Alert => Self::Alert,
         }
     }
 }

@@ -53,7 +53,7 @@ fn row(neighbor: &Neighbor) -> Vec<String> {
         neighbor.port_id.clone(),
         neighbor.chassis_id.clone(),
         format!("{:.0} s", neighbor.ttl_left_seconds.floor()),
-        neighbor.kind.clone(),
+        neighbor.kind.to_string(),
         or_none(pfc.unwrap_or_default()),
         or_none(neighbor.mismatches.join("; ")),
     ]

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use weir_api::client::Method;
 use weir_api::pfcwd::{Pfcwd, PfcwdChange, PfcwdPort, PfcwdQueue, PfcwdSettings};
+use weir_core::StormAction;
 
 use crate::cli::{PfcwdCommand, PfcwdShow};
 use crate::target::{Target, TargetError};
@@ -39,7 +40,7 @@ pub fn pfcwd(target: &Target, output: &Output, command: &PfcwdCommand) -> Result
             // SONiC's own default: twice the detection time.
             let restoration = restoration_time.unwrap_or(2 * detection_time);
             let settings = PfcwdSettings {
-                action: action.name().to_owned(),
+                action: StormAction::from(*action).into(),
                 detection_milliseconds: *detection_time,
                 restoration_milliseconds: restoration,
             };
@@ -47,7 +48,7 @@ pub fn pfcwd(target: &Target, output: &Output, command: &PfcwdCommand) -> Result
         }
         PfcwdCommand::StartDefault => {
             let settings = PfcwdSettings {
-                action: "drop".to_owned(),
+                action: StormAction::Drop.into(),
                 detection_milliseconds: DEFAULT_MILLISECONDS,
                 restoration_milliseconds: DEFAULT_MILLISECONDS,
             };
@@ -98,7 +99,7 @@ fn config(ports: &[PfcwdPort]) -> String {
         ports.iter().map(|port| match &port.watchdog {
             Some(watchdog) => vec![
                 port.port.clone(),
-                watchdog.action.clone(),
+                watchdog.action.to_string(),
                 format!("{} ms", watchdog.detection_milliseconds),
                 format!("{} ms", watchdog.restoration_milliseconds),
             ],
@@ -123,7 +124,7 @@ fn stats(queues: &[PfcwdQueue]) -> String {
                 format!("{}:{}", queue.port, queue.priority),
                 match &queue.action {
                     Some(action) => format!("{} ({action})", queue.status),
-                    None => queue.status.clone(),
+                    None => queue.status.to_string(),
                 },
                 format!(
                     "{}/{}",

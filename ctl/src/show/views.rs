@@ -114,7 +114,7 @@ pub fn ports(ports: &[Port]) -> String {
             vec![
                 port.name.clone(),
                 port.device.clone(),
-                port.role.clone(),
+                port.role.to_string(),
                 link_state(port),
                 rate(port.rate_bits_per_second),
                 format!(
@@ -156,7 +156,7 @@ pub fn queues(queues: &[Queue]) -> String {
                 queue.port.clone(),
                 queue.priority.to_string(),
                 queue.class.clone(),
-                queue.mode.clone(),
+                queue.mode.to_string(),
                 bytes(queue.ingress_bytes),
                 bytes(queue.ingress_bytes_max),
                 bytes(queue.egress_bytes),
@@ -277,7 +277,7 @@ fn deadlock_row(deadlock: &Deadlock) -> Vec<String> {
         deadlock.port.clone(),
         deadlock.priority.to_string(),
         state,
-        deadlock.reason.clone(),
+        deadlock.reason.to_string(),
         bytes(deadlock.queued_bytes),
         deadlock.spuid.clone().unwrap_or_else(|| NONE.to_owned()),
         deadlock.loops_found.to_string(),

@@ -2,6 +2,7 @@
 
 use weir_api::daemon::{Deadlock, Event, LevelLink, Pfc, Port};
 use weir_api::overview::Overview;
+use weir_api::words::EventName;
 
 use super::grid::{number, text, Grid, Weight};
 use weir_output::{bytes, rate, reasons, seconds, NONE};
@@ -252,7 +253,7 @@ fn deadlocks(now: &Overview) -> Grid {
             text(&one.port),
             whole(one.priority.into()),
             state.marked(Weight::Bad, one.lasted_seconds.is_none()),
-            text(&one.reason),
+            text(one.reason.as_str()),
             number(one.queued_bytes as f64, bytes(one.queued_bytes)),
             whole(one.loops_found),
             whole(one.releases),
@@ -279,7 +280,8 @@ fn events(now: &Overview) -> Grid {
         vec![
             number(event.sequence as f64, event.sequence.to_string()),
             text(event.time.get(11..23).unwrap_or(&event.time)),
-            text(event.kind.replace('_', " ")).marked(Weight::Bad, event.kind == "suspected"),
+            text(event.kind.as_str().replace('_', " "))
+                .marked(Weight::Bad, event.kind == EventName::Suspected),
             text(event.port.as_deref().unwrap_or(NONE)),
             event.priority.map_or_else(
                 || number(-1.0, NONE),

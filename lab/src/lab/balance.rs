@@ -57,7 +57,7 @@ impl Balance {
         for switch in &stage.switches {
             let status = switch.status()?;
             for (reason, frames) in status.drops_total {
-                *balance.dropped.entry(reason).or_default() += frames;
+                *balance.dropped.entry(reason.to_string()).or_default() += frames;
             }
             balance.lost_by_kernel += status.kernel_losses_total;
             balance.held += status.held_frames;

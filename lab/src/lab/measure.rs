@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use weir_api::daemon::{Event, Pfc, Queue, Sample, Status};
 use weir_api::run::{BufferResult, FlowResult, RunEvent, RunResult, Series};
+use weir_api::words::Runner;
 use weir_config::scenario::{PortPeer, Scenario};
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::Instant;
-use weir_results::assemble::{assemble, seconds_since, Parts, Runner};
+use weir_results::assemble::{assemble, seconds_since, Parts};
 
 use crate::endpoint::report::{EndpointReport, ReceivedFlow};
 
@@ -138,7 +139,7 @@ fn drops(raw: &Raw) -> BTreeMap<String, u64> {
     };
     for status in &raw.statuses {
         for (reason, count) in &status.drops_total {
-            add(reason.clone(), *count);
+            add(reason.to_string(), *count);
         }
         add("kernel_under_switch".into(), status.kernel_losses_total);
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use weir_api::client::{self, ClientError, Method};
 use weir_api::daemon::{Event, EventPage, History, Restart, Restarting, Sample, Status};
+use weir_api::words::Stage;
 use weir_config::daemon::{DaemonConfig, DataplaneConfig, MetricsConfig, PageConfig};
 use weir_config::scenario::Scenario;
 
@@ -169,7 +170,7 @@ impl SwitchProcess {
         let ready = wait_for(START_LIMIT, || {
             self.check()?;
             match self.status() {
-                Ok(status) => Ok((status.state == "running").then_some(())),
+                Ok(status) => Ok((status.state == Stage::Running).then_some(())),
                 Err(_) => Ok(None),
             }
         })?;

@@ -167,8 +167,8 @@ pub fn compare(a: &RunResult, b: &RunResult, tolerance: Tolerance) -> Comparison
         Some(flow_comparison(flow, other, are_locked, tolerance))
     };
     Comparison {
-        a: a.runner.clone(),
-        b: b.runner.clone(),
+        a: a.runner.to_string(),
+        b: b.runner.to_string(),
         facts: facts(a, b),
         flows: a.flows.iter().filter_map(pair).collect(),
     }

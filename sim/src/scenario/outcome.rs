@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use weir_api::describe;
 use weir_api::run::{BufferResult, FlowResult, RunEvent, RunResult, Series};
+use weir_api::words::Runner;
 use weir_config::scenario::{PortPeer, Scenario, SwitchPort};
 use weir_core::counters::DropReason;
 use weir_core::{Duration, Instant, PortId};
-use weir_results::assemble::{assemble, run_event, Parts, Runner};
+use weir_results::assemble::{assemble, run_event, Parts};
 
 use crate::network::{Counters, LogKind, Network, Totals};
 

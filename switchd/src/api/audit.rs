@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use weir_api::audit::{Audit, MemoryAudit, PortAudit};
+use weir_api::words::Reason;
 use weir_core::DropReason;
 
 use crate::dataplane::accounts::PortAccount;
@@ -61,10 +62,10 @@ fn port(name: String, account: &PortAccount, state: &PortSnapshot) -> PortAudit 
 }
 
 /// Those that ever happened.
-fn by_reason(counts: &[u64; DropReason::COUNT]) -> BTreeMap<String, u64> {
+fn by_reason(counts: &[u64; DropReason::COUNT]) -> BTreeMap<Reason, u64> {
     DropReason::ALL
         .into_iter()
-        .map(|reason| (reason.name().to_owned(), counts[reason.index()]))
+        .map(|reason| (reason.into(), counts[reason.index()]))
         .filter(|(_, count)| *count > 0)
         .collect()
 }

@@ -1,31 +1,17 @@
 //! What LLDP found out, as the API shows it.
 
 use weir_api::neighbors::{Neighbor, NeighborApplication, NeighborEts, NeighborPfc, NeighborWeir};
+use weir_api::words::{Capability, Selector, SystemCapability};
 use weir_core::control::neighbours::{Entry, Neighbours};
 use weir_core::wire::lldp::application::{Application, ApplicationEntry};
 use weir_core::wire::lldp::basic::{SystemCapabilities, Text};
 use weir_core::wire::lldp::dcbx::{EtsConfiguration, PfcConfiguration, TrafficClass};
 use weir_core::wire::lldp::weir::{AnnouncedMode, Weir};
-use weir_core::{Instant, PortId};
+use weir_core::{Instant, ModeKind, PortId};
 
 use crate::control::info::PortInfo;
 use crate::control::Shared;
 use crate::model::clock;
-
-/// Names of the bits of IEEE 802.1AB table 8-4, the lowest first.
-const CAPABILITIES: [&str; 11] = [
-    "other",
-    "repeater",
-    "bridge",
-    "wlan_access_point",
-    "router",
-    "telephone",
-    "docsis",
-    "station_only",
-    "c_vlan",
-    "s_vlan",
-    "two_port_mac_relay",
-];
 
 /// `GET /v1/neighbors`.
 pub fn neighbors(shared: &Shared) -> Vec<Neighbor> {
@@ -69,7 +55,7 @@ fn neighbor(
         known_seconds: now.saturating_since(entry.heard_at).as_secs_f64(),
         ttl_seconds: said.ttl.seconds(),
         ttl_left_seconds: entry.expires_at.saturating_since(now).as_secs_f64(),
-        kind: neighbours.neighbour(id).name().to_owned(),
+        kind: neighbours.neighbour(id).into(),
         pfc: said.pfc.as_ref().map(pfc_of),
         ets: said.ets.as_ref().map(ets_of),
         applications: said.applications.map_or_else(Vec::new, |table| {
@@ -80,12 +66,11 @@ fn neighbor(
     }
 }
 
-fn capabilities(capabilities: SystemCapabilities) -> Vec<String> {
-    CAPABILITIES
-        .iter()
-        .enumerate()
-        .filter(|(bit, _)| capabilities.enabled() & (1 << bit) != 0)
-        .map(|(_, name)| (*name).to_owned())
+fn capabilities(capabilities: SystemCapabilities) -> Vec<SystemCapability> {
+    Capability::ALL
+        .into_iter()
+        .filter(|bit| capabilities.enabled() & (1 << *bit as u16) != 0)
+        .map(Into::into)
         .collect()
 }
 
@@ -106,14 +91,14 @@ fn ets_of(ets: &EtsConfiguration) -> NeighborEts {
 
 fn application(entry: &ApplicationEntry) -> NeighborApplication {
     let (selector, id) = match entry.application {
-        Application::EtherType(id) => ("ethertype", id),
-        Application::StreamPort(id) => ("stream_port", id),
-        Application::DatagramPort(id) => ("datagram_port", id),
-        Application::Port(id) => ("port", id),
-        Application::Dscp(id) => ("dscp", id),
+        Application::EtherType(id) => (Selector::EtherType, id),
+        Application::StreamPort(id) => (Selector::StreamPort, id),
+        Application::DatagramPort(id) => (Selector::DatagramPort, id),
+        Application::Port(id) => (Selector::Port, id),
+        Application::Dscp(id) => (Selector::Dscp, id),
     };
     NeighborApplication {
-        selector: selector.to_owned(),
+        selector: selector.into(),
         id,
         priority: entry.priority.get(),
     }
@@ -125,8 +110,8 @@ fn weir_of(weir: &Weir) -> NeighborWeir {
             version: 1,
             clcm: weir.clcm,
             hears: weir.hears,
-            feedback: weir.coding.map(|coding| coding.name().to_owned()),
-            modes: weir.modes.map(|mode| mode_name(mode).to_owned()).to_vec(),
+            feedback: weir.coding.map(Into::into),
+            modes: weir.modes.map(|mode| kind(mode).into()).to_vec(),
             depths: weir.modes.map(depth).to_vec(),
         },
         Weir::Unknown(version) => NeighborWeir {
@@ -140,11 +125,11 @@ fn weir_of(weir: &Weir) -> NeighborWeir {
     }
 }
 
-fn mode_name(mode: AnnouncedMode) -> &'static str {
+fn kind(mode: AnnouncedMode) -> ModeKind {
     match mode {
-        AnnouncedMode::Lossy => "lossy",
-        AnnouncedMode::Pfc => "pfc",
-        AnnouncedMode::Level(_) => "level",
+        AnnouncedMode::Lossy => ModeKind::Lossy,
+        AnnouncedMode::Pfc => ModeKind::Pfc,
+        AnnouncedMode::Level(_) => ModeKind::Level,
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use weir_api::daemon::Event;
 use weir_api::overview::Overview;
+use weir_api::words::EventName;
 
 use super::{flights, levels, neighbors, views};
 use crate::control::Shared;
@@ -15,8 +17,6 @@ pub const PAST_MAX: usize = 16;
 pub const EVENTS_MAX: usize = 64;
 /// Lines of the Level Table shown at most.
 pub const DESTINATIONS_MAX: usize = 64;
-/// What the kinds of events about CLCM messages begin with.
-const CLCM: &str = "clcm_";
 
 /// The whole switch as `snapshot` has it.
 pub fn overview(shared: &Shared, snapshot: &Snapshot) -> Overview {
@@ -26,10 +26,11 @@ pub fn overview(shared: &Shared, snapshot: &Snapshot) -> Overview {
     let left_out = levels.destinations.len().saturating_sub(DESTINATIONS_MAX);
     levels.destinations.truncate(DESTINATIONS_MAX);
     levels.left_out += left_out as u64;
-    let (events, last_event) = shared
-        .records
-        .events
-        .newest(EVENTS_MAX, |event| !event.kind.starts_with(CLCM));
+    let is_shown = |event: &Event| {
+        let kind = event.kind.known();
+        !kind.is_some_and(EventName::is_of_a_message)
+    };
+    let (events, last_event) = shared.records.events.newest(EVENTS_MAX, is_shown);
     Overview {
         time: clock::wall_time(snapshot.at),
         monotonic_nanos: snapshot.at.as_nanos(),

@@ -1,8 +1,9 @@
 //! The PFC storm watchdog, as the API shows and changes it.
 
 use weir_api::pfcwd::{Pfcwd, PfcwdChange, PfcwdPort, PfcwdQueue, PfcwdSettings};
+use weir_api::words::Watched;
 use weir_config::daemon::PfcwdConfig;
-use weir_core::{Command, Duration, PortId, StormAction, WatchdogConfig};
+use weir_core::{Command, Duration, PortId, WatchdogConfig};
 
 use crate::control::info::SwitchInfo;
 use crate::control::Shared;
@@ -34,16 +35,15 @@ pub fn pfcwd(info: &SwitchInfo, snapshot: &Snapshot) -> Pfcwd {
         for priority in info.lossless() {
             let gauges = &state.gauges[priority.index()];
             let counters = &state.counters.priority[priority.index()];
-            let status = if gauges.storm.is_some() {
-                "stormed"
-            } else {
-                "operational"
+            let status = match gauges.storm {
+                Some(_) => Watched::Stormed,
+                None => Watched::Operational,
             };
             all.queues.push(PfcwdQueue {
                 port: port.name.clone(),
                 priority: priority.get(),
-                status: status.to_owned(),
-                action: gauges.storm.map(|action| action.name().to_owned()),
+                status: status.into(),
+                action: gauges.storm.map(Into::into),
                 storms_detected_total: counters.storms_detected,
                 storms_restored_total: counters.storms_restored,
                 forwarded_frames_total: counters.storm_forwarded,
@@ -93,22 +93,19 @@ fn ports(info: &SwitchInfo, names: &[String]) -> Result<Vec<PortId>, PfcwdError>
 
 fn to_api(watchdog: &WatchdogConfig) -> PfcwdSettings {
     PfcwdSettings {
-        action: watchdog.action.name().to_owned(),
+        action: watchdog.action.into(),
         detection_milliseconds: millis(watchdog.detection),
         restoration_milliseconds: millis(watchdog.restoration),
     }
 }
 
 fn from_api(settings: &PfcwdSettings) -> Result<WatchdogConfig, PfcwdError> {
-    let action = StormAction::ALL
-        .into_iter()
-        .find(|action| action.name() == settings.action)
-        .ok_or_else(|| {
-            let word = &settings.action;
-            PfcwdError::Illegal(format!(
-                "unknown action `{word}`; write drop, forward or alert"
-            ))
-        })?;
+    let action = settings.action.known().ok_or_else(|| {
+        let word = &settings.action;
+        PfcwdError::Illegal(format!(
+            "unknown action `{word}`; write drop, forward or alert"
+        ))
+    })?;
     let time = |what: &str, value: u64, (least, most): (Duration, Duration)| {
         let (least, most) = (millis(least), millis(most));
         if (least..=most).contains(&value) {

@@ -9,6 +9,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use weir_api::daemon::{Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, ToPort};
 use weir_api::describe::Described;
+use weir_api::words::EventName;
 use weir_core::config::default_bucket_count;
 use weir_core::switch::PinEntry;
 use weir_core::{Command, CommandError, MacAddress, PortId, PortSet};
@@ -200,7 +201,7 @@ async fn change(shared: &Shared, command: Command, changed: String) -> Outcome<C
     match shared.dataplane.ask(command).await {
         Some(Ok(())) => {
             let described =
-                Described::new(clock::now(), "route_changed").detail("changed", &changed);
+                Described::new(clock::now(), EventName::RouteChanged).detail("changed", &changed);
             shared.records.record(described);
             Ok(Json(Changed { changed }))
         }
@@ -258,7 +259,7 @@ fn pins(info: &SwitchInfo, snapshot: &Snapshot, wanted: impl Fn(&PinEntry) -> bo
             destination: pin.destination.to_string(),
             flow_hash: format!("{:08x}", pin.flow_hash),
             port: info.port_name(pin.port),
-            by: pin.by.name().to_owned(),
+            by: pin.by.into(),
         })
         .collect()
 }

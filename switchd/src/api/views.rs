@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use weir_api::counters::{Counters, DATAPLANE_COUNTERS, KERNEL_LOSSES};
 use weir_api::daemon::{Clcm, Dataplane, Pfc, Port, Queue, Restart, Status};
+use weir_api::words::{Reason, Stage};
 use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
 use weir_core::counters::{Counter, Shown, PORT_COUNTERS, PRIORITY_COUNTERS};
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::{DropReason, Priority};
 
-use crate::control::info::{role_name, SwitchInfo};
-use crate::control::{Shared, Stage};
+use crate::control::info::SwitchInfo;
+use crate::control::{self, Shared};
 use crate::dataplane::messages::{PortSnapshot, Snapshot};
 
 /// `GET /v1/status`.
@@ -35,17 +36,17 @@ pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
         state: match shared.life.stage() {
-            Stage::Running => "running",
-            Stage::Draining | Stage::Ending => "draining",
+            control::Stage::Running => Stage::Running,
+            control::Stage::Draining | control::Stage::Ending => Stage::Draining,
         }
-        .to_owned(),
+        .into(),
         uptime_seconds: shared.life.uptime().as_secs_f64(),
         restart: shared.life.restarted().map(|restarted| Restart {
             held_seconds: restarted.held.as_secs_f64(),
             lost_frames: restarted.lost_frames,
             missed_frames: restarted.missed_frames,
         }),
-        deadlock_policy: info.deadlock_policy.get().to_owned(),
+        deadlock_policy: info.deadlock_policy.get().into(),
         port_count: info.ports.len(),
         ports_without_device: info
             .numbered_ports()
@@ -88,12 +89,12 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
             Port {
                 name: info.name.clone(),
                 device: info.device.clone(),
-                role: role_name(info.role).to_owned(),
+                role: info.role.into(),
                 address: info.address.to_string(),
                 rate_bits_per_second: info.rate.get(),
                 link_up: shared.links.link_up(id),
                 device_gone: shared.links.is_gone(id),
-                xdp_mode: info.xdp_mode.to_owned(),
+                xdp_mode: info.xdp_mode.clone(),
                 zero_copy: info.zero_copy,
                 rx_frames_total: totals.rx_frames,
                 rx_bytes_total: totals.rx_bytes,
@@ -126,7 +127,7 @@ pub fn queues(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Queue> {
                 port: port.name.clone(),
                 priority: priority.get(),
                 class: class.name.clone(),
-                mode: class.mode.get().name().to_owned(),
+                mode: class.mode.get().kind().into(),
                 ingress_bytes: gauges.ingress.get(),
                 ingress_bytes_max: gauges.ingress_max.get(),
                 egress_bytes: gauges.egress.get(),
@@ -265,14 +266,9 @@ fn totals(port: &PortSnapshot) -> Totals {
     totals
 }
 
-fn drops(port: &PortSnapshot) -> impl Iterator<Item = (String, u64)> + '_ {
+fn drops(port: &PortSnapshot) -> impl Iterator<Item = (Reason, u64)> + '_ {
     DropReason::ALL
         .into_iter()
-        .map(|reason| {
-            (
-                reason.name().to_owned(),
-                port.counters.drops[reason.index()],
-            )
-        })
+        .map(|reason| (reason.into(), port.counters.drops[reason.index()]))
         .filter(|(_, count)| *count > 0)
 }

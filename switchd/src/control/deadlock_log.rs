@@ -87,7 +87,7 @@ impl DeadlockLog {
                     id: self.last_id,
                     port: info.port_name(egress),
                     priority: priority.get(),
-                    reason: reason.name().to_owned(),
+                    reason: reason.into(),
                     began_monotonic_nanos: event.at.as_nanos(),
                     idle_seconds: idle.as_secs_f64(),
                     queued_bytes: queued.get(),

@@ -42,7 +42,7 @@ impl EventLog {
             sequence,
             monotonic_nanos: described.at.as_nanos(),
             time,
-            kind: described.kind.to_owned(),
+            kind: described.kind.into(),
             port: described.port,
             priority: described.priority,
             details: described.details,
@@ -97,12 +97,14 @@ impl EventLog {
 
 #[cfg(test)]
 mod tests {
+    use weir_api::words::EventName;
+
     use super::*;
 
     fn log_with(count: u64, capacity: usize) -> EventLog {
         let log = EventLog::new(capacity);
         for _ in 0..count {
-            log.push(Described::new(clock::now(), "started"));
+            log.push(Described::new(clock::now(), EventName::Started));
         }
         log
     }
@@ -147,7 +149,7 @@ mod tests {
                 log.page(2)
             }
         });
-        log.push(Described::new(clock::now(), "draining"));
+        log.push(Described::new(clock::now(), EventName::Draining));
         let page = waiter.await.unwrap();
         assert_eq!(numbers(&page), [3]);
     }

@@ -2,6 +2,8 @@
 
 use std::sync::{PoisonError, RwLock};
 
+use weir_api::words::XdpMode;
+use weir_core::control::Policy;
 use weir_core::{BitRate, Bytes, ClassMode, MacAddress, PortId, PortRole, Priority};
 
 /// One switch.
@@ -9,8 +11,8 @@ use weir_core::{BitRate, Bytes, ClassMode, MacAddress, PortId, PortRole, Priorit
 pub struct SwitchInfo {
     /// Its name from the configuration.
     pub name: String,
-    /// Its name in the configuration.
-    pub deadlock_policy: Live<&'static str>,
+    /// What is done about deadlocks.
+    pub deadlock_policy: Live<Policy>,
     /// By [`PortId`].
     pub ports: Vec<PortInfo>,
     /// By [`Priority`].
@@ -32,8 +34,8 @@ pub struct PortInfo {
     pub address: MacAddress,
     /// Its line's rate.
     pub rate: BitRate,
-    /// `native` or `generic`.
-    pub xdp_mode: &'static str,
+    /// How its XDP program is attached.
+    pub xdp_mode: XdpMode,
     /// True when the driver shares memory with the socket.
     pub zero_copy: bool,
 }
@@ -143,13 +145,5 @@ impl SwitchInfo {
         Priority::ALL
             .into_iter()
             .filter(|priority| self.class(*priority).mode.get().is_lossless())
-    }
-}
-
-/// A role's name in JSON and messages.
-pub const fn role_name(role: PortRole) -> &'static str {
-    match role {
-        PortRole::Fabric => "fabric",
-        PortRole::Edge => "edge",
     }
 }

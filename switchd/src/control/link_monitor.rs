@@ -12,6 +12,7 @@ use nix::sys::socket::{
 
 use nix::net::if_::if_nametoindex;
 use weir_api::describe::Described;
+use weir_api::words::EventName;
 
 use super::shared::Shared;
 use super::waitable::Waitable;
@@ -121,7 +122,8 @@ impl LinkMonitor {
                 self.told_back.insert(0, ifindex);
                 shared.records.record(Described {
                     port: Some(shared.info.port_name(port)),
-                    ..Described::new(clock::now(), "device_back").detail("use", "after a restart")
+                    ..Described::new(clock::now(), EventName::DeviceBack)
+                        .detail("use", "after a restart")
                 });
             }
         }

@@ -1,6 +1,7 @@
 //! Events as lines of the daemon's log.
 
 use weir_api::describe::Described;
+use weir_api::words::EventName;
 
 /// Writes one event: what an operator must know at `warn`, what happened at `info`, and single control
 /// messages, of which a deadlock makes hundreds each second, at `debug`.
@@ -14,14 +15,20 @@ pub(super) fn event(described: &Described) {
         .collect::<Vec<_>>()
         .join(", ");
     let details = (!details.is_empty()).then_some(details);
-    let kind = described.kind;
-    match kind {
-        "headroom_exceeded" | "route_too_long" | "link_down" | "device_gone" | "device_back"
-        | "events_lost" | "storm_detected" | "lifetime_stalled" => {
-            tracing::warn!(port, priority, details, "{kind}");
+    let kind = described.kind.name();
+    match described.kind {
+        EventName::HeadroomExceeded
+        | EventName::RouteTooLong
+        | EventName::LinkDown
+        | EventName::DeviceGone
+        | EventName::DeviceBack
+        | EventName::EventsLost
+        | EventName::StormDetected
+        | EventName::LifetimeStalled => tracing::warn!(port, priority, details, "{kind}"),
+        EventName::SpuidAssigned | EventName::ReleaseOrdered => {
+            tracing::debug!(port, priority, details, "{kind}");
         }
-        "clcm_sent" | "clcm_received" | "clcm_forwarded" | "clcm_ignored" | "spuid_assigned"
-        | "release_ordered" => tracing::debug!(port, priority, details, "{kind}"),
+        name if name.is_of_a_message() => tracing::debug!(port, priority, details, "{kind}"),
         _ => tracing::info!(port, priority, details, "{kind}"),
     }
 }

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 use weir_api::describe::Described;
+use weir_api::words::EventName;
 use weir_core::control::{ControlConfig, ControlPlane};
 use weir_core::Duration;
 
@@ -85,7 +86,7 @@ pub fn start(
     let shared = Arc::new(shared);
     shared
         .records
-        .record(Described::new(shared.life.began, "started"));
+        .record(Described::new(shared.life.began, EventName::Started));
     let plane = ControlPlane::new(settings.plane, settings.seed);
     let supervisor = Supervisor::new(Arc::clone(&shared), plane, link, inbox);
     let runtime = tokio::runtime::Builder::new_current_thread()

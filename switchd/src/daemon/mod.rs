@@ -313,7 +313,7 @@ async fn stop_signal(signals: &mut mpsc::Receiver<Signal>) -> &'static str {
 fn fill_in(port: &mut PortInfo, attached: AttachedPort) {
     port.ifindex = attached.ifindex;
     port.address = attached.address;
-    port.xdp_mode = attached.xdp_mode;
+    port.xdp_mode = attached.xdp_mode.into();
     port.zero_copy = attached.zero_copy;
 }
 
@@ -332,7 +332,7 @@ fn log_ready(
             device = port.device,
             address = %port.address,
             rate = %port.rate,
-            xdp_mode = port.xdp_mode,
+            xdp_mode = port.xdp_mode.as_str(),
             zero_copy = port.zero_copy,
             "port attached"
         );
@@ -340,7 +340,7 @@ fn log_ready(
     tracing::info!(
         switch = shared.info.name,
         ports = shared.info.ports.len(),
-        deadlock_policy = shared.info.deadlock_policy.get(),
+        deadlock_policy = shared.info.deadlock_policy.get().name(),
         api = %api_socket.display(),
         metrics = or_off(metrics),
         page = or_off(page),

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use weir_api::describe::Described;
 use weir_api::reload::{AppliedSetting, KeptSetting, Reload};
+use weir_api::words::EventName;
 use weir_config::daemon::{Change, DaemonConfig, Route};
 use weir_core::config::DetectorConfig;
 use weir_core::{Command, CommandError, PortId, Priority};
@@ -98,7 +99,7 @@ impl Reloader {
         };
         if !dry_run {
             *running = step.next;
-            let told = Described::new(clock::now(), "reloaded")
+            let told = Described::new(clock::now(), EventName::Reloaded)
                 .detail("applied", report.applied.len())
                 .detail("kept", report.kept.len());
             shared.records.record(told);
@@ -243,8 +244,7 @@ impl<'a> Step<'a> {
         });
         match ask(shared, Command::SetDetector { detector }).await {
             Ok(()) => {
-                let policy = self.next.deadlock.policy.name();
-                shared.info.deadlock_policy.set(policy);
+                shared.info.deadlock_policy.set(self.next.deadlock.policy);
             }
             Err(why) => {
                 self.next.deadlock = self.running.deadlock;

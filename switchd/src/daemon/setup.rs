@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use weir_api::words::Attached;
 use weir_config::daemon::{DaemonConfig, LogFormat};
 use weir_core::control::neighbours::AnnouncedPort;
 use weir_core::Priority;
@@ -60,7 +61,7 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
     let core = config.core(&[]);
     SwitchInfo {
         name: config.name.clone(),
-        deadlock_policy: config.deadlock.policy.name().into(),
+        deadlock_policy: config.deadlock.policy.into(),
         ports: config
             .ports
             .iter()
@@ -71,7 +72,7 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
                 role: port.role,
                 address: port.address.unwrap_or_default(),
                 rate: port.rate,
-                xdp_mode: "detached",
+                xdp_mode: Attached::Detached.into(),
                 zero_copy: false,
             })
             .collect(),
@@ -96,6 +97,7 @@ fn flights(config: &DaemonConfig) -> FlightSettings {
 mod tests {
     use super::*;
     use std::path::Path;
+    use weir_core::control::Policy;
     use weir_core::PortId;
 
     const FILE: &str = r#"
@@ -128,7 +130,7 @@ release-buffer = "4KiB"
         let plan = plan(&config, 7, Duration::from_secs(2));
         assert_eq!(plan.run_dir, Path::new("/run/weir/s1"));
         assert_eq!(plan.control.seed, 7);
-        assert_eq!(plan.info.deadlock_policy.get(), "breaker");
+        assert_eq!(plan.info.deadlock_policy.get(), Policy::Breaker);
         let fabric: Vec<_> = plan.control.plane.fabric_ports.iter().collect();
         assert_eq!(fabric, [PortId::new(0)]);
         assert_eq!(plan.control.plane.release_extra.get(), 4096);

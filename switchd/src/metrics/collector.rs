@@ -95,7 +95,7 @@ impl SnapshotCollector {
         let info = &shared.info;
         let figures = shared.records.figures();
         let version = env!("CARGO_PKG_VERSION");
-        let build = [version, &info.name, info.deadlock_policy.get()];
+        let build = [version, &info.name, info.deadlock_policy.get().name()];
         families.add(&define::BUILD_INFO, &build, 1.0);
         for (metric, value) in [
             (&define::UPTIME, shared.life.uptime().as_secs_f64()),

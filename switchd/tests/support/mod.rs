@@ -58,7 +58,7 @@ pub fn info() -> SwitchInfo {
             },
             address: MacAddress::default(),
             rate: BitRate::from_mbit(100),
-            xdp_mode: "native",
+            xdp_mode: "native".into(),
             zero_copy: false,
         })
         .collect();
@@ -83,7 +83,7 @@ pub fn info() -> SwitchInfo {
     });
     SwitchInfo {
         name: "s1".to_owned(),
-        deadlock_policy: "breaker".into(),
+        deadlock_policy: Policy::Breaker.into(),
         ports,
         classes,
     }

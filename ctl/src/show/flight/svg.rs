@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use weir_api::daemon::FlightPortSample;
+use weir_api::words::EventKind;
 
 use super::view::{concerns, Series, View};
 use weir_output::{bytes, seconds};
@@ -195,18 +196,22 @@ impl<'a> Picture<'a> {
 
     /// One lane for each kind of event, in the order in which they come first.
     fn events(&mut self) {
-        let mut kinds: Vec<&str> = Vec::new();
+        let mut kinds: Vec<&EventKind> = Vec::new();
         for event in &self.view.record.events {
-            if !kinds.contains(&event.kind.as_str()) {
+            if !kinds.contains(&&event.kind) {
                 kinds.push(&event.kind);
             }
         }
         let start = self.y;
         for kind in kinds {
             let count = self.view.count(kind);
-            let name = kind.replace('_', " ").replace("clcm", "CLCM");
+            let name = kind.as_str().replace('_', " ").replace("clcm", "CLCM");
             self.lane(&format!("{name} × {count}"));
-            let events: Vec<_> = self.view.events().filter(|(_, e)| e.kind == kind).collect();
+            let events: Vec<_> = self
+                .view
+                .events()
+                .filter(|(_, e)| e.kind == *kind)
+                .collect();
             for (at, event) in events {
                 let (x, y) = (self.x(at), self.y - LANE);
                 let told = escaped(&format!("{at:+.6} s {}", concerns(event)));

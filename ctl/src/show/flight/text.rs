@@ -1,6 +1,8 @@
 //! A record as text: what happened, curves, and a time line.
 
 use weir_api::daemon::{Event, Master};
+use weir_api::words::{EventName, Suspicion};
+use weir_core::SuspicionReason;
 
 use super::chart::TimeLine;
 use super::view::{concerns, Series, View};
@@ -47,15 +49,17 @@ fn summary(view: &View<'_>) -> String {
     ])
 }
 
-fn reason(name: &str) -> String {
-    let meaning = match name {
-        "paused" => "the neighbour pauses us",
-        "release_rule" => "a release admits only another port's frames",
-        "no_eligible_level" => "the neighbour's Feedback holds back every waiting Level",
-        "transmitter_stuck" => "the device accepts no frames",
-        _ => return name.to_owned(),
+fn reason(word: &Suspicion) -> String {
+    let meaning = match word.known() {
+        Some(SuspicionReason::Paused) => "the neighbour pauses us",
+        Some(SuspicionReason::ReleaseRule) => "a release admits only another port's frames",
+        Some(SuspicionReason::NoEligibleLevel) => {
+            "the neighbour's Feedback holds back every waiting Level"
+        }
+        Some(SuspicionReason::TransmitterStuck) => "the device accepts no frames",
+        None => return word.to_string(),
     };
-    format!("{name}: {meaning}")
+    format!("{word}: {meaning}")
 }
 
 fn clcm(view: &View<'_>) -> String {
@@ -63,10 +67,10 @@ fn clcm(view: &View<'_>) -> String {
     format!(
         "SPUID {}; {} sent, {} seen, {} forwarded, {} ignored; {} loops found",
         spuid.unwrap_or(NONE),
-        view.count("clcm_sent"),
-        view.count("clcm_received"),
-        view.count("clcm_forwarded"),
-        view.count("clcm_ignored"),
+        view.count(&EventName::ClcmSent.into()),
+        view.count(&EventName::ClcmReceived.into()),
+        view.count(&EventName::ClcmForwarded.into()),
+        view.count(&EventName::ClcmIgnored.into()),
         view.record.deadlock.loops_found
     )
 }
@@ -111,7 +115,9 @@ fn flows(view: &View<'_>) -> String {
         .record
         .events
         .iter()
-        .filter(|event| event.kind == "flow_moved" && event.port.as_ref() == Some(&deadlock.port))
+        .filter(|event| {
+            event.kind == EventName::FlowMoved && event.port.as_ref() == Some(&deadlock.port)
+        })
         .map(moved)
         .collect();
     if deadlock.flows_moved == 0 && moved.is_empty() {
@@ -251,10 +257,10 @@ fn marks(line: &TimeLine, view: &View<'_>) -> String {
         .events()
         .filter(|(_, event)| event.port.as_ref() == port);
     let marked = events.filter_map(|(at, event)| {
-        let mark = match event.kind.as_str() {
-            "release_started" => 'r',
-            "flow_moved" => 'm',
-            "suspicion_ended" => '.',
+        let mark = match event.kind.known()? {
+            EventName::ReleaseStarted => 'r',
+            EventName::FlowMoved => 'm',
+            EventName::SuspicionEnded => '.',
             _ => return None,
         };
         Some((at, mark))
@@ -265,7 +271,7 @@ fn marks(line: &TimeLine, view: &View<'_>) -> String {
 fn time_line(view: &View<'_>) -> String {
     let width = view
         .events()
-        .map(|(_, event)| event.kind.len())
+        .map(|(_, event)| event.kind.as_str().len())
         .max()
         .unwrap_or(0);
     view.events()

@@ -2,6 +2,7 @@
 
 use weir_api::daemon::{Event, FlightPortSample, FlightRecord};
 use weir_api::timeline;
+use weir_api::words::EventKind;
 
 /// A record and what follows from it.
 #[derive(Debug)]
@@ -71,9 +72,9 @@ impl<'a> View<'a> {
     }
 
     /// How many events of a kind there are.
-    pub fn count(&self, kind: &str) -> usize {
+    pub fn count(&self, kind: &EventKind) -> usize {
         let events = self.record.events.iter();
-        events.filter(|event| event.kind == kind).count()
+        events.filter(|event| event.kind == *kind).count()
     }
 }
 

@@ -12,7 +12,7 @@ use weir_core::{Instant, PortId, Priority};
 
 use super::sample::PortState;
 use super::{FlightSettings, Sample, AFTER, SAMPLES_BEFORE};
-use crate::control::info::{role_name, SwitchInfo};
+use crate::control::info::SwitchInfo;
 use crate::model::clock;
 
 /// Samples of one record at most.
@@ -133,7 +133,7 @@ impl Record {
             .map(|(port, info)| {
                 let shown = FlightPort {
                     name: info.name.clone(),
-                    role: role_name(info.role).to_owned(),
+                    role: info.role.into(),
                     rate_bits_per_second: info.rate.get(),
                 };
                 (port, shown)

@@ -1,3 +1,4 @@
+use weir_core::control::Policy;
 use weir_core::{BitRate, Bytes, ClassMode, MacAddress, PortRole};
 
 use super::*;
@@ -28,7 +29,7 @@ fn info() -> SwitchInfo {
         role: PortRole::Fabric,
         address: MacAddress::default(),
         rate: BitRate::from_mbit(100),
-        xdp_mode: "native",
+        xdp_mode: "native".into(),
         zero_copy: false,
     });
     let classes = std::array::from_fn(|index| ClassInfo {
@@ -49,7 +50,7 @@ fn info() -> SwitchInfo {
     });
     SwitchInfo {
         name: "s1".to_owned(),
-        deadlock_policy: "breaker".into(),
+        deadlock_policy: Policy::Breaker.into(),
         ports: ports.collect(),
         classes,
     }
@@ -74,7 +75,7 @@ fn event(millis: u64, priority: Option<u8>) -> Arc<Event> {
         sequence: millis,
         monotonic_nanos: at(millis).as_nanos(),
         time: String::new(),
-        kind: "clcm_sent".to_owned(),
+        kind: "clcm_sent".into(),
         port: None,
         priority,
         details: Default::default(),

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
 use weir_api::describe::Described;
+use weir_api::words::EventName;
 use weir_core::control::neighbours::Neighbours;
 use weir_core::{Command, PortId};
 
@@ -63,7 +64,7 @@ impl Shared {
         self.life.set_stage(stage);
         if stage == Stage::Draining {
             self.records
-                .record(Described::new(clock::now(), "draining"));
+                .record(Described::new(clock::now(), EventName::Draining));
         }
     }
 
@@ -71,7 +72,7 @@ impl Shared {
     pub async fn set_gone(&self, port: PortId) {
         if self.links.note_gone(port) {
             self.set_link(port, false).await;
-            self.record_at(port, "device_gone");
+            self.record_at(port, EventName::DeviceGone);
             self.dataplane.command(Command::DeviceGone { port }).await;
         }
     }
@@ -79,13 +80,20 @@ impl Shared {
     /// Takes note of a link's state and tells the dataplane when it changed.
     pub async fn set_link(&self, port: PortId, up: bool) {
         if self.links.note_up(port, up) {
-            self.record_at(port, if up { "link_up" } else { "link_down" });
+            self.record_at(
+                port,
+                if up {
+                    EventName::LinkUp
+                } else {
+                    EventName::LinkDown
+                },
+            );
             self.links.tell_lldp(port, up);
             self.dataplane.command(Command::SetLink { port, up }).await;
         }
     }
 
-    fn record_at(&self, port: PortId, kind: &'static str) {
+    fn record_at(&self, port: PortId, kind: EventName) {
         self.records.record(Described {
             port: Some(self.info.port_name(port)),
             ..Described::new(clock::now(), kind)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use weir_api::describe::Described;
+use weir_api::words::EventName;
 
 use super::{Inspector, Supervisor};
 use crate::control::shared::empty_snapshot;
@@ -62,7 +63,7 @@ impl Supervisor {
             self.events_lost = snapshot.rounds.counters.events_lost;
             self.shared
                 .records
-                .record(Described::new(at, "events_lost").detail("events", lost));
+                .record(Described::new(at, EventName::EventsLost).detail("events", lost));
             self.reconcile(&snapshot);
             self.reconcile_stalls(&snapshot);
             self.write_down();

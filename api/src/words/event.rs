@@ -1,0 +1,108 @@
+//! The kinds of events.
+
+use weir_core::named;
+
+named! {
+    /// What happened: the kind of an event.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum EventName {
+        /// The daemon began to forward.
+        Started => "started",
+        /// The daemon stops: it sends what it holds.
+        Draining => "draining",
+        /// The configuration file was read again and is in force.
+        Reloaded => "reloaded",
+        /// A request changed a route, a bucket or a pin.
+        RouteChanged => "route_changed",
+        /// Events of the dataplane were lost because the queue to the control plane was full.
+        EventsLost => "events_lost",
+        /// A port's link came up.
+        LinkUp => "link_up",
+        /// A port's link went down.
+        LinkDown => "link_down",
+        /// A port's device was deleted or went to another network namespace.
+        DeviceGone => "device_gone",
+        /// A device with the name of one that is gone appeared. The daemon uses it after a restart.
+        DeviceBack => "device_back",
+        /// An egress with frames to send sends none.
+        Suspected => "suspected",
+        /// It sends again, or has nothing to send any more.
+        SuspicionEnded => "suspicion_ended",
+        /// Of late nothing has answered the CLCM sent for a suspicion.
+        Unanswered => "unanswered",
+        /// A switch identifier was drawn for a suspicion.
+        SpuidAssigned => "spuid_assigned",
+        /// A CLCM message was sent.
+        ClcmSent => "clcm_sent",
+        /// A CLCM message was received.
+        ClcmReceived => "clcm_received",
+        /// A CLCM message was passed on.
+        ClcmForwarded => "clcm_forwarded",
+        /// A CLCM message was not passed on.
+        ClcmIgnored => "clcm_ignored",
+        /// This switch found a credit loop.
+        LoopFound => "loop_found",
+        /// This switch was elected to break a loop.
+        MasterElected => "master_elected",
+        /// No flow could be moved off the egress.
+        NoAlternative => "no_alternative",
+        /// The dataplane was told to release a loop.
+        ReleaseOrdered => "release_ordered",
+        /// A release began: only one ingress port may send through the egress.
+        ReleaseStarted => "release_started",
+        /// A release ended.
+        ReleaseEnded => "release_ended",
+        /// The dataplane was told to send frames in spite of the pause.
+        TrafficReleaseOrdered => "traffic_release_ordered",
+        /// It has sent them.
+        TrafficReleaseEnded => "traffic_release_ended",
+        /// A reroute moved a flow to another port.
+        FlowMoved => "flow_moved",
+        /// A reroute is done.
+        Rerouted => "rerouted",
+        /// Ports that flows could move to appeared or went.
+        WaysChanged => "ways_changed",
+        /// A lossless class dropped a frame because its headroom was used up.
+        HeadroomExceeded => "headroom_exceeded",
+        /// A pause has lasted long at an egress with frames to send.
+        PauseStalled => "pause_stalled",
+        /// That is over.
+        PauseStallEnded => "pause_stall_ended",
+        /// A pause that lasted was not called a PFC storm.
+        NoStorm => "no_storm",
+        /// A PFC storm began.
+        StormDetected => "storm_detected",
+        /// A PFC storm ended.
+        StormRestored => "storm_restored",
+        /// An egress reached its limit of frames dropped in a row by the lifetime limit.
+        LifetimeStalled => "lifetime_stalled",
+        /// A frame's route has more links than D: its class needs more Levels.
+        RouteTooLong => "route_too_long",
+        /// The measured round trip is longer than the configured one.
+        RoundTripExceeded => "round_trip_exceeded",
+        /// LLDP found a neighbour.
+        NeighbourFound => "neighbour_found",
+        /// A neighbour is gone.
+        NeighbourLost => "neighbour_lost",
+        /// The port speaks to its neighbour in another way from now on.
+        NeighbourKind => "neighbour_kind",
+        /// The neighbour's PFC configuration differs.
+        PfcMismatch => "pfc_mismatch",
+        /// It no longer differs.
+        PfcMismatchEnded => "pfc_mismatch_ended",
+        /// The neighbour's Levels differ.
+        LevelMismatch => "level_mismatch",
+        /// They no longer differ.
+        LevelMismatchEnded => "level_mismatch_ended",
+    }
+}
+
+impl EventName {
+    /// True for what happens to single CLCM messages, of which there may be very many.
+    pub const fn is_of_a_message(self) -> bool {
+        matches!(
+            self,
+            Self::ClcmSent | Self::ClcmReceived | Self::ClcmForwarded | Self::ClcmIgnored
+        )
+    }
+}
