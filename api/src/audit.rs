@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use weir_core::DropReason;
 
 use crate::words::Reason;
@@ -19,7 +20,7 @@ const LATE_REASONS: [DropReason; 4] = [
 ];
 
 /// `GET /v1/audit`. All numbers are of one moment, between two steps of the dataplane.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Audit {
     /// Each port.
     pub ports: Vec<PortAudit>,
@@ -28,7 +29,7 @@ pub struct Audit {
 }
 
 /// One port: what the polling loop noted beside what the switch core counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PortAudit {
     /// The port.
     pub port: String,
@@ -81,7 +82,7 @@ impl PortAudit {
 }
 
 /// The chunks of the UMEM.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MemoryAudit {
     /// All of them.
     pub chunks: u64,

@@ -1,6 +1,7 @@
 //! `/v1/captures`: frames as ports receive and send them.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// The header of a capture's answer that has its number.
 pub const CAPTURE_HEADER: &str = "x-weir-capture";
@@ -8,7 +9,7 @@ pub const CAPTURE_HEADER: &str = "x-weir-capture";
 pub const PCAPNG_TYPE: &str = "application/x-pcapng";
 
 /// Body of `POST /v1/captures`; the answer is pcapng and ends with the capture.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureRequest {
     /// Names of ports; none of them for all.
@@ -61,7 +62,7 @@ impl Default for CaptureRequest {
 }
 
 /// One capture that runs: an element of `GET /v1/captures`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Capture {
     /// Its number, for `DELETE /v1/captures/ID`.
     pub id: u64,

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::iter::Sum;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
 use weir_core::counters::{Counter, PORT_COUNTERS, PRIORITY_COUNTERS};
 
 /// Every counter of the switch, of one port, or of one priority of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Counters {
     /// The port; absent for what the switch counts as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,7 +41,7 @@ fn help<T>(declared: &[Counter<T>], key: &str) -> Option<&'static str> {
 
 weir_core::counters! {
     /// XDP socket statistics that mean loss (`XDP_STATISTICS`), of all sockets of a port.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
     #[serde(default)]
     KernelLosses, KERNEL_LOSSES "kernel_" {} {
         KERNEL_LOSSES "weir_kernel_losses_total" ["port", "kind"] Always

@@ -1,7 +1,8 @@
 //! JSON types shared by the daemon, `switchctl`, the lab and the simulator.
 //!
 //! [`daemon`] holds what the daemon answers on its Unix socket, [`run`] the versioned
-//! result of one experiment. [`describe`] puts what the core tells into the words of both. Units stand last in every name.
+//! result of one experiment, [`routes`] which request is answered with what. [`describe`] puts what the core tells into the
+//! [`words`] of both. Units stand last in every name.
 #![forbid(unsafe_code)]
 
 pub mod audit;
@@ -15,6 +16,7 @@ pub mod neighbors;
 pub mod overview;
 pub mod pfcwd;
 pub mod reload;
+pub mod routes;
 pub mod run;
 pub mod timeline;
 pub mod words;

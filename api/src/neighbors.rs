@@ -3,11 +3,12 @@
 //! Text that a neighbour sent is escaped where it is not printable: it is safe for a terminal.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::words::{ApplicationSelector, Coding, Mode, NeighborKind, SystemCapability};
 
 /// One neighbour. A port has none or one; more than one where several systems talk on one link.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Neighbor {
     /// Our port.
     pub port: String,
@@ -48,7 +49,7 @@ pub struct Neighbor {
 }
 
 /// PFC of a neighbour.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NeighborPfc {
     /// It takes over what we have.
     pub willing: bool,
@@ -57,7 +58,7 @@ pub struct NeighborPfc {
 }
 
 /// ETS of a neighbour.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NeighborEts {
     /// It takes over what we recommend.
     pub willing: bool,
@@ -68,7 +69,7 @@ pub struct NeighborEts {
 }
 
 /// One entry of a neighbour's application priorities.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NeighborApplication {
     /// What it is known by.
     pub selector: ApplicationSelector,
@@ -79,7 +80,7 @@ pub struct NeighborApplication {
 }
 
 /// What one Weir switch tells another.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NeighborWeir {
     /// Version of the TLV and of the Level protocol. Of one that is not known here no more is told.
     pub version: u8,

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::daemon::{Deadlocks, Event, Levels, Pfc, Port, Status};
 
 /// The whole switch at one moment.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Overview {
     /// When, by the machine's wall clock, RFC 3339 in UTC.
     pub time: String,

@@ -1,11 +1,12 @@
 //! Bodies of `/v1/pfcwd`: the PFC storm watchdog. Times are in milliseconds, as SONiC has them.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::words::{Action, QueueStatus};
 
 /// `GET /v1/pfcwd`, and what `PUT` answers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pfcwd {
     /// How each port is watched.
     pub ports: Vec<PfcwdPort>,
@@ -14,7 +15,7 @@ pub struct Pfcwd {
 }
 
 /// How one port is watched.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PfcwdPort {
     /// The port.
     pub port: String,
@@ -23,7 +24,7 @@ pub struct PfcwdPort {
 }
 
 /// Times and action.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PfcwdSettings {
     /// What is done while a storm lasts.
@@ -35,7 +36,7 @@ pub struct PfcwdSettings {
 }
 
 /// One queue: a (port, priority) of a lossless class.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PfcwdQueue {
     /// The port.
     pub port: String,
@@ -56,7 +57,7 @@ pub struct PfcwdQueue {
 }
 
 /// `PUT /v1/pfcwd`: has ports watched in this way from now on, until the daemon ends.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PfcwdChange {
     /// Which ports; none for all.

@@ -1,9 +1,10 @@
 //! Bodies of `/v1/reload`.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// What `POST /v1/reload` answers: the file was legal.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Reload {
     /// The configuration file that was read.
     pub file: String,
@@ -16,7 +17,7 @@ pub struct Reload {
 }
 
 /// A setting that has changed. Values are as a configuration file writes them; `null` where there is none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AppliedSetting {
     /// Such as `class.lossless.xoff`: classes and ports by name, routes by destination.
     pub key: String,
@@ -27,7 +28,7 @@ pub struct AppliedSetting {
 }
 
 /// A setting of the file that is not in force.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct KeptSetting {
     /// Such as `class.lossless.xoff`, as for settings that are in force.
     pub key: String,

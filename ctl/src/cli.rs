@@ -313,6 +313,12 @@ Examples:
         #[arg(long)]
         once: bool,
     },
+    /// Print the OpenAPI document of the daemon's API. Works without a daemon.
+    #[command(after_help = "\
+Examples:
+  switchctl openapi > weir.json
+  switchctl openapi | jq -r '.paths | keys[]'")]
+    Openapi,
     /// Print shell completions.
     #[command(after_help = "\
 Examples:

@@ -71,6 +71,7 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         }
         Command::Pfcwd(command) => show::pfcwd(target, output, command)?,
         Command::Top { interval, once } => top::top(target, output, *interval, *once)?,
+        Command::Openapi => output.line(weir_api::routes::openapi::json().trim_end())?,
         Command::Completions { shell } => generated::completions(Cli::command(), *shell, *output)?,
         Command::Man { directory } => generated::manual(Cli::command(), directory)?,
         Command::Config(ConfigCommand::Check { file }) => return check::config(file, output),

@@ -60,6 +60,13 @@ fn manual_pages_are_whole_and_legal() {
     assert!(main.contains("no daemon answers"), "exit statuses are told");
 }
 
+#[test]
+fn the_openapi_document_needs_no_daemon() {
+    let made = run(&["openapi"]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    assert_eq!(made.stdout, weir_api::routes::openapi::json());
+}
+
 fn lint(page: &Path) {
     let lint = Command::new("mandoc")
         .args(["-T", "lint", "-W", "error"])

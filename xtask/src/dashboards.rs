@@ -1,8 +1,9 @@
-//! Writes the rules and dashboards that operators install, and the book's rows of metrics.
+//! Writes the rules and dashboards that operators install, the book's rows of metrics, the OpenAPI document and its table.
 
 use std::path::Path;
 
 use anyhow::{Context, Error, Result};
+use weir_api::routes::{book, openapi};
 
 use crate::build;
 
@@ -20,9 +21,21 @@ pub fn write(directory: &Path, book: &str) -> Result<()> {
         std::fs::write(&path, text).with_context(|| path.display().to_string())?;
         println!("{name}");
     }
-    let path = build::root().join("docs/src/operations/metrics.md");
+    let document = build::root().join(openapi::COMMITTED);
+    std::fs::write(&document, openapi::json()).with_context(|| document.display().to_string())?;
+    println!("{}", document.display());
+    update(
+        "docs/src/operations/metrics.md",
+        weir_monitoring::book::updated,
+    )?;
+    update(book::PAGE, book::updated)
+}
+
+/// Rewrites a page of the book.
+fn update(path: &str, updated: impl Fn(&str) -> Result<String, String>) -> Result<()> {
+    let path = build::root().join(path);
     let page = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let page = weir_monitoring::book::updated(&page).map_err(Error::msg)?;
+    let page = updated(&page).map_err(Error::msg)?;
     std::fs::write(&path, page).with_context(|| path.display().to_string())?;
     println!("{}", path.display());
     Ok(())

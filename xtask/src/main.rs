@@ -61,7 +61,7 @@ enum Command {
     /// Check licences and sources of all dependencies against deny.toml, with cargo-deny.
     #[command(after_help = DENY_HELP)]
     Deny(DenyArguments),
-    /// Generate the Grafana dashboards and the Prometheus rules in packaging/.
+    /// Generate the Grafana dashboards and the Prometheus rules in packaging/, and the API's document in the book.
     Dashboards(DashboardsArguments),
     /// Render the book with mdBook.
     #[command(after_help = BOOK_HELP)]

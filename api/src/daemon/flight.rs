@@ -1,12 +1,13 @@
 //! `GET /v1/deadlocks/ID`: what the flight recorder has of one suspicion, from before it to after it.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{Deadlock, Event};
 use crate::words::Role;
 
 /// Who led what was done about a suspected deadlock.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "who", rename_all = "snake_case")]
 pub enum Master {
     /// This switch: it was elected (Loop Breaker), or found the loop and began its release (Deadlock
@@ -21,7 +22,7 @@ pub enum Master {
 }
 
 /// `GET /v1/deadlocks/ID`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FlightRecord {
     /// The switch's name from its configuration.
     pub switch: String,
@@ -48,7 +49,7 @@ pub struct FlightRecord {
 }
 
 /// A port in a [`FlightRecord`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FlightPort {
     /// Name from the configuration.
     pub name: String,
@@ -59,7 +60,7 @@ pub struct FlightPort {
 }
 
 /// The suspicion's priority at one moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FlightSample {
     /// When the dataplane took it, on the machine's monotonic clock.
     pub monotonic_nanos: u64,
@@ -70,7 +71,7 @@ pub struct FlightSample {
 }
 
 /// One port in a [`FlightSample`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FlightPortSample {
     /// Charged to the ingress buffer of this port.
     pub ingress_bytes: u64,
@@ -99,7 +100,7 @@ pub struct FlightPortSample {
 }
 
 /// Protocol P at one port in a [`FlightSample`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FlightLevels {
     /// The Transmit Feedback that the neighbour was told last.
     pub feedback_sent: u8,

@@ -1,9 +1,10 @@
 //! `GET /v1/flows`: which flows went from which port to which of late.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// `GET /v1/flows`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Flows {
     /// Flows of which a frame was admitted within the age that the configuration says, in no particular
     /// order.
@@ -15,7 +16,7 @@ pub struct Flows {
 }
 
 /// One recent flow by one way: one that was moved is there twice for a while.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Flow {
     /// The port that it comes in by.
     pub ingress: String,

@@ -1,9 +1,10 @@
 //! `GET /v1/levels`: protocol P, link by link and destination by destination.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// `GET /v1/levels`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Levels {
     /// Each fabric port and priority of a class of mode `level`.
     pub links: Vec<LevelLink>,
@@ -14,7 +15,7 @@ pub struct Levels {
 }
 
 /// One link and class.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LevelLink {
     /// The port.
     pub port: String,
@@ -52,7 +53,7 @@ pub struct LevelLink {
 }
 
 /// One line of the Level Table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LevelDestination {
     /// The priority, 0 to 7.
     pub priority: u8,

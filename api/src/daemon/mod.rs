@@ -1,36 +1,7 @@
 //! Bodies of the daemon's HTTP API.
 //!
-//! | request | answer |
-//! |---|---|
-//! | `GET /v1/status` | [`Status`] |
-//! | `GET /v1/ports` | `Vec<`[`Port`]`>` |
-//! | `GET /v1/queues` | `Vec<`[`Queue`]`>` |
-//! | `GET /v1/pfc` | `Vec<`[`Pfc`]`>` |
-//! | `GET /v1/counters` | `Vec<`[`Counters`](crate::counters::Counters)`>` |
-//! | `GET /v1/levels` | [`Levels`] |
-//! | `GET /v1/deadlocks` | [`Deadlocks`] |
-//! | `GET /v1/deadlocks/ID` | [`FlightRecord`]; 404 when there is none of that suspicion, or no longer |
-//! | `GET /v1/events?after=SEQUENCE&wait_seconds=S` | [`EventPage`]; waits up to `S` seconds for a first event |
-//! | `GET /v1/history?after=SEQUENCE` | [`History`] |
-//! | `GET /v1/pfcwd`, `PUT /v1/pfcwd` with a [`PfcwdChange`](crate::pfcwd::PfcwdChange) | [`Pfcwd`](crate::pfcwd::Pfcwd) |
-//! | `GET /v1/neighbors` | `Vec<`[`Neighbor`](crate::neighbors::Neighbor)`>` |
-//! | `GET /v1/routes` | [`Routes`] |
-//! | `GET /v1/routes/DESTINATION` | [`RouteDetail`] |
-//! | `PUT /v1/routes/DESTINATION` with a [`SetRoute`] | [`Changed`] |
-//! | `DELETE /v1/routes/DESTINATION` | [`Changed`] |
-//! | `PUT /v1/routes/DESTINATION/buckets/BUCKET` with a [`ToPort`] | [`Changed`] |
-//! | `PUT /v1/routes/DESTINATION/pins/FLOW_HASH` with a [`ToPort`] | [`Changed`] |
-//! | `DELETE /v1/routes/DESTINATION/pins/FLOW_HASH` | [`Changed`] |
-//! | `GET /v1/flows` | [`Flows`] |
-//! | `GET /v1/audit` | [`Audit`](crate::audit::Audit) |
-//! | `POST /v1/captures` with a [`CaptureRequest`](crate::capture::CaptureRequest) | pcapng for as long as the capture runs |
-//! | `GET /v1/captures` | `Vec<`[`Capture`](crate::capture::Capture)`>` |
-//! | `DELETE /v1/captures/ID` | [`Capture`](crate::capture::Capture) |
-//! | `POST /v1/reload?dry_run=BOOL` | [`Reload`](crate::reload::Reload) |
-//! | `POST /v1/restart` | [`Restarting`](Restarting) |
-//! | `GET /v1/overview` | [`Overview`](crate::overview::Overview) |
-//!
-//! An error answers with a 4xx or 5xx status and an [`Error`].
+//! [`ROUTES`](crate::routes::ROUTES) says which request is answered with which. An error answers with a 4xx or 5xx status and
+//! an [`Error`].
 
 mod flight;
 mod flows;
@@ -41,6 +12,7 @@ mod routes;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::counters::KernelLosses;
 use crate::words::{
@@ -54,14 +26,14 @@ pub use restart::Restarting;
 pub use routes::{Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, ToPort};
 
 /// What went wrong, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Error {
     /// One sentence for people.
     pub error: String,
 }
 
 /// `GET /v1/status`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Status {
     /// The switch's name from its configuration.
     pub name: String,
@@ -109,7 +81,7 @@ pub struct Status {
 }
 
 /// A restart by the keeper.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Restart {
     /// For how long neighbours were held.
     pub held_seconds: f64,
@@ -121,7 +93,7 @@ pub struct Restart {
 }
 
 /// The dataplane thread's own figures.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Dataplane {
     /// Rounds of the polling loop.
     pub rounds_total: u64,
@@ -136,7 +108,7 @@ pub struct Dataplane {
 }
 
 /// What the Deadlock Breaker did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Clcm {
     /// CLCM frames sent, own and forwarded.
     pub sent_total: u64,
@@ -149,7 +121,7 @@ pub struct Clcm {
 }
 
 /// One port, `GET /v1/ports`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Port {
     /// Name from the configuration.
     pub name: String,
@@ -192,7 +164,7 @@ pub struct Port {
 }
 
 /// One (port, priority) as a queue, `GET /v1/queues`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Queue {
     /// The port.
     pub port: String,
@@ -223,7 +195,7 @@ pub struct Queue {
 }
 
 /// One (port, priority) of a lossless class, `GET /v1/pfc`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Pfc {
     /// The port.
     pub port: String,
@@ -260,7 +232,7 @@ pub struct Pfc {
 }
 
 /// `GET /v1/deadlocks`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Deadlocks {
     /// Suspicions that last.
     pub current: Vec<Deadlock>,
@@ -273,7 +245,7 @@ pub struct Deadlocks {
 }
 
 /// One suspicion: an egress with frames to send and no throughput.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Deadlock {
     /// Number of the suspicion since the daemon started, from 1.
     pub id: u64,
@@ -320,7 +292,7 @@ pub struct Deadlock {
 }
 
 /// `GET /v1/events`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct EventPage {
     /// Oldest first.
     pub events: Vec<Event>,
@@ -331,7 +303,7 @@ pub struct EventPage {
 }
 
 /// One event.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Event {
     /// Number since the daemon started, from 1.
     pub sequence: u64,
@@ -353,7 +325,7 @@ pub struct Event {
 }
 
 /// `GET /v1/history`: samples at the configured interval, bounded.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct History {
     /// Interval between samples.
     pub interval_seconds: f64,
@@ -364,7 +336,7 @@ pub struct History {
 }
 
 /// One sample of the whole switch.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Sample {
     /// Number since the daemon started, from 1.
     pub sequence: u64,
@@ -377,7 +349,7 @@ pub struct Sample {
 }
 
 /// One lossless (port, priority) in a [`Sample`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QueueSample {
     /// The port.
     pub port: String,

@@ -1,11 +1,12 @@
 //! `/v1/routes`: groups of ports, their buckets, and flow pins.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::words::Pinner;
 
 /// `GET /v1/routes`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Routes {
     /// In the order of their destinations, bounded.
     pub routes: Vec<Route>,
@@ -18,7 +19,7 @@ pub struct Routes {
 }
 
 /// Where the frames to one destination go.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Route {
     /// A MAC address.
     pub destination: String,
@@ -31,7 +32,7 @@ pub struct Route {
 }
 
 /// One port of a group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RouteMember {
     /// The port.
     pub port: String,
@@ -40,7 +41,7 @@ pub struct RouteMember {
 }
 
 /// A flow that does not go by its bucket.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pin {
     /// The destination.
     pub destination: String,
@@ -53,7 +54,7 @@ pub struct Pin {
 }
 
 /// `GET /v1/routes/DESTINATION`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RouteDetail {
     /// As in the list.
     #[serde(flatten)]
@@ -65,7 +66,7 @@ pub struct RouteDetail {
 }
 
 /// `PUT /v1/routes/DESTINATION`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetRoute {
     /// The ports of its group.
@@ -76,7 +77,7 @@ pub struct SetRoute {
 }
 
 /// `PUT /v1/routes/DESTINATION/buckets/BUCKET` and `…/pins/FLOW_HASH`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToPort {
     /// The member that it goes to.
@@ -84,7 +85,7 @@ pub struct ToPort {
 }
 
 /// What a request has changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Changed {
     /// One sentence for people.
     pub changed: String,

@@ -12,8 +12,7 @@ use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get};
-use axum::{Json, Router};
+use axum::Json;
 use http_body::Frame;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -47,13 +46,7 @@ const RING_FRAMES: std::ops::RangeInclusive<u32> = 16..=65_536;
 const RING_BYTES_MAX: u64 = 64 << 20;
 const DURATION_SECONDS_MAX: f64 = 86_400.0 * 365.0;
 
-pub(super) fn router() -> Router<Arc<Shared>> {
-    Router::new()
-        .route("/v1/captures", get(list).post(begin))
-        .route("/v1/captures/{id}", delete(end))
-}
-
-async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<ApiCapture>> {
+pub(super) async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<ApiCapture>> {
     let captures = shared.dataplane.captures.list();
     Json(captures.iter().map(|capture| view(capture)).collect())
 }
@@ -83,7 +76,7 @@ fn view(capture: &Capture) -> ApiCapture {
     }
 }
 
-async fn end(
+pub(super) async fn end(
     State(shared): State<Arc<Shared>>,
     id: Result<Path<u64>, PathRejection>,
 ) -> Result<Json<serde_json::Value>, ApiError> {
@@ -97,7 +90,7 @@ async fn end(
     })
 }
 
-async fn begin(
+pub(super) async fn begin(
     State(shared): State<Arc<Shared>>,
     request: Result<Json<CaptureRequest>, JsonRejection>,
 ) -> Result<Response, ApiError> {

@@ -18,14 +18,15 @@ use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path as UrlPath, Query, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{on, MethodFilter, MethodRouter};
 use axum::{Json, Router};
 use serde::Deserialize;
 use tokio::net::UnixListener;
@@ -37,6 +38,7 @@ use weir_api::daemon::{
 use weir_api::neighbors::Neighbor;
 use weir_api::overview::Overview;
 use weir_api::pfcwd::{Pfcwd, PfcwdChange};
+use weir_api::routes::{Endpoint, Route, ROUTES};
 
 use crate::control::Shared;
 use crate::dataplane::tables::Tables;
@@ -46,34 +48,59 @@ use pfcwd::PfcwdError;
 /// The longest wait for an event; a longer one asked for is cut to this.
 pub const WAIT_SECONDS_MAX: f64 = 60.0;
 
-/// The storm watchdog's path.
-const PFCWD: &str = "/v1/pfcwd";
+/// The document of [`weir_api::routes::openapi`], made once.
+static DOCUMENT: LazyLock<String> = LazyLock::new(weir_api::routes::openapi::json);
 
-/// All routes.
+/// All routes of the table.
 pub fn router(shared: Arc<Shared>) -> Router {
-    Router::new()
-        .route("/v1/status", get(status))
-        .route("/v1/ports", get(ports))
-        .route("/v1/queues", get(queues))
-        .route("/v1/pfc", get(pfc))
-        .route("/v1/counters", get(counters))
-        .route("/v1/levels", get(levels))
-        .route("/v1/deadlocks", get(deadlocks))
-        .route("/v1/deadlocks/{id}", get(flight))
-        .route("/v1/events", get(events))
-        .route("/v1/history", get(history))
-        .route("/v1/neighbors", get(neighbours))
-        .route("/v1/flows", get(flows))
-        .route("/v1/audit", get(books))
-        .route("/v1/overview", get(whole))
-        .merge(routes::router())
-        .merge(reload::router())
-        .merge(restart::router())
-        .merge(capture::router())
-        .route(PFCWD, get(watchdog).put(set_watchdog))
+    let add = |router: Router<_>, route: &Route| router.route(route.path, handler(route));
+    ROUTES
+        .iter()
+        .fold(Router::new(), add)
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(shared)
+}
+
+/// What answers a route.
+fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
+    let method = match route.method {
+        weir_api::routes::Method::Get => MethodFilter::GET,
+        weir_api::routes::Method::Put => MethodFilter::PUT,
+        weir_api::routes::Method::Post => MethodFilter::POST,
+        weir_api::routes::Method::Delete => MethodFilter::DELETE,
+    };
+    match route.endpoint {
+        Endpoint::Status => on(method, status),
+        Endpoint::Ports => on(method, ports),
+        Endpoint::Queues => on(method, queues),
+        Endpoint::Pfc => on(method, pfc),
+        Endpoint::Counters => on(method, counters),
+        Endpoint::Levels => on(method, levels),
+        Endpoint::Audit => on(method, books),
+        Endpoint::Deadlocks => on(method, deadlocks),
+        Endpoint::Deadlock => on(method, flight),
+        Endpoint::Events => on(method, events),
+        Endpoint::History => on(method, history),
+        Endpoint::Neighbors => on(method, neighbours),
+        Endpoint::Flows => on(method, flows),
+        Endpoint::Overview => on(method, whole),
+        Endpoint::Routes => on(method, routes::list),
+        Endpoint::Route => on(method, routes::show),
+        Endpoint::SetRoute => on(method, routes::set),
+        Endpoint::RemoveRoute => on(method, routes::remove),
+        Endpoint::MoveBucket => on(method, routes::move_bucket),
+        Endpoint::PinFlow => on(method, routes::pin),
+        Endpoint::UnpinFlow => on(method, routes::unpin),
+        Endpoint::Pfcwd => on(method, watchdog),
+        Endpoint::SetPfcwd => on(method, set_watchdog),
+        Endpoint::Captures => on(method, capture::list),
+        Endpoint::BeginCapture => on(method, capture::begin),
+        Endpoint::EndCapture => on(method, capture::end),
+        Endpoint::Reload => on(method, reload::reload),
+        Endpoint::Restart => on(method, restart::restart),
+        Endpoint::OpenApi => on(method, document),
+    }
 }
 
 /// Makes the socket at `path`, readable and writable for owner and group: `group` by name, or the process's
@@ -276,40 +303,29 @@ async fn set_watchdog(
     Ok(Json(pfcwd::change(&shared, &change).await?))
 }
 
+async fn document() -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], DOCUMENT.as_str())
+}
+
 async fn not_found(uri: Uri) -> ApiError {
+    let mut paths: Vec<String> = ROUTES.iter().map(Route::shown_path).collect();
+    paths.dedup();
     ApiError {
         status: StatusCode::NOT_FOUND,
-        error: format!(
-            "no such path: {}; paths: /v1/status, /v1/ports, /v1/queues, /v1/pfc, /v1/levels, \
-             /v1/deadlocks, /v1/deadlocks/ID, /v1/events, /v1/history, /v1/neighbors, /v1/routes, \
-             /v1/flows, /v1/captures, /v1/audit, /v1/overview, /v1/pfcwd, /v1/reload and /v1/restart",
-            uri.path()
-        ),
+        error: format!("no such path: {}; paths: {}", uri.path(), paths.join(", ")),
     }
 }
 
 async fn method_not_allowed(method: Method, uri: Uri) -> ApiError {
+    let supported = weir_api::routes::methods(uri.path());
+    let supported: Vec<&str> = supported.into_iter().map(|method| method.name()).collect();
     ApiError {
         status: StatusCode::METHOD_NOT_ALLOWED,
         error: format!(
             "{} supports {}, not {method}",
             uri.path(),
-            methods(uri.path())
+            supported.join(", ")
         ),
-    }
-}
-
-/// What a path that exists answers.
-fn methods(path: &str) -> &'static str {
-    match path.strip_prefix("/v1/routes/") {
-        None if path == PFCWD => "GET and PUT",
-        None if path == reload::PATH => "POST",
-        None if path == "/v1/captures" => "GET and POST",
-        None if path.starts_with("/v1/captures/") => "DELETE",
-        None => "GET",
-        Some(rest) if rest.contains("/buckets/") => "PUT",
-        Some(rest) if rest.contains("/pins/") => "PUT and DELETE",
-        Some(_) => "GET, PUT and DELETE",
     }
 }
 

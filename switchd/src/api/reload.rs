@@ -5,8 +5,7 @@ use std::sync::Arc;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
-use axum::routing::post;
-use axum::{Json, Router};
+use axum::Json;
 use serde::Deserialize;
 use weir_api::reload::Reload;
 
@@ -14,20 +13,13 @@ use super::ApiError;
 use crate::control::ReloadError;
 use crate::control::Shared;
 
-/// The path.
-pub(super) const PATH: &str = "/v1/reload";
-
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct ReloadQuery {
+pub(super) struct ReloadQuery {
     dry_run: bool,
 }
 
-pub(super) fn router() -> Router<Arc<Shared>> {
-    Router::new().route(PATH, post(reload))
-}
-
-async fn reload(
+pub(super) async fn reload(
     State(shared): State<Arc<Shared>>,
     query: Result<Query<ReloadQuery>, QueryRejection>,
 ) -> Result<Json<Reload>, ApiError> {

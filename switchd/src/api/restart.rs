@@ -4,22 +4,16 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::post;
-use axum::{Json, Router};
+use axum::Json;
 use weir_api::daemon::Restarting;
 
 use super::ApiError;
 use crate::control::Signal;
 use crate::control::{Shared, Stage};
 
-/// The path.
-pub(super) const PATH: &str = "/v1/restart";
-
-pub(super) fn router() -> Router<Arc<Shared>> {
-    Router::new().route(PATH, post(restart))
-}
-
-async fn restart(State(shared): State<Arc<Shared>>) -> Result<Json<Restarting>, ApiError> {
+pub(super) async fn restart(
+    State(shared): State<Arc<Shared>>,
+) -> Result<Json<Restarting>, ApiError> {
     let conflict = |error: &str| ApiError {
         status: StatusCode::CONFLICT,
         error: error.to_owned(),

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::routing::get;
-use axum::{Json, Router};
+use axum::Json;
 use weir_api::daemon::{Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, ToPort};
 use weir_api::describe::Described;
 use weir_api::words::EventName;
@@ -26,24 +25,6 @@ const ROUTES: Tables = Tables {
     ..Tables::NONE
 };
 
-/// The requests of this page.
-pub(super) fn router() -> Router<Arc<Shared>> {
-    Router::new()
-        .route("/v1/routes", get(list))
-        .route(
-            "/v1/routes/{destination}",
-            get(show).put(set).delete(remove),
-        )
-        .route(
-            "/v1/routes/{destination}/buckets/{bucket}",
-            axum::routing::put(move_bucket),
-        )
-        .route(
-            "/v1/routes/{destination}/pins/{flow_hash}",
-            axum::routing::put(pin).delete(unpin),
-        )
-}
-
 /// All routes and pins of a snapshot.
 pub fn routes(info: &SwitchInfo, snapshot: &Snapshot) -> Routes {
     let tables = &snapshot.routes;
@@ -58,7 +39,7 @@ pub fn routes(info: &SwitchInfo, snapshot: &Snapshot) -> Routes {
 
 type Outcome<T> = Result<Json<T>, ApiError>;
 
-async fn list(State(shared): State<Arc<Shared>>) -> Outcome<Routes> {
+pub(super) async fn list(State(shared): State<Arc<Shared>>) -> Outcome<Routes> {
     let snapshot = shared
         .dataplane
         .inspect(ROUTES)
@@ -67,7 +48,7 @@ async fn list(State(shared): State<Arc<Shared>>) -> Outcome<Routes> {
     Ok(Json(routes(&shared.info, &snapshot)))
 }
 
-async fn show(
+pub(super) async fn show(
     State(shared): State<Arc<Shared>>,
     Path(destination): Path<String>,
 ) -> Outcome<RouteDetail> {
@@ -101,7 +82,7 @@ async fn show(
     }))
 }
 
-async fn set(
+pub(super) async fn set(
     State(shared): State<Arc<Shared>>,
     Path(destination): Path<String>,
     body: Result<Json<SetRoute>, JsonRejection>,
@@ -133,7 +114,7 @@ async fn set(
     change(&shared, command, changed).await
 }
 
-async fn remove(
+pub(super) async fn remove(
     State(shared): State<Arc<Shared>>,
     Path(destination): Path<String>,
 ) -> Outcome<Changed> {
@@ -142,7 +123,7 @@ async fn remove(
     change(&shared, Command::RemoveRoute { destination }, changed).await
 }
 
-async fn move_bucket(
+pub(super) async fn move_bucket(
     State(shared): State<Arc<Shared>>,
     Path((destination, bucket)): Path<(String, String)>,
     body: Result<Json<ToPort>, JsonRejection>,
@@ -164,7 +145,7 @@ async fn move_bucket(
     change(&shared, command, changed).await
 }
 
-async fn pin(
+pub(super) async fn pin(
     State(shared): State<Arc<Shared>>,
     Path((destination, flow_hash)): Path<(String, String)>,
     body: Result<Json<ToPort>, JsonRejection>,
@@ -182,7 +163,7 @@ async fn pin(
     change(&shared, command, changed).await
 }
 
-async fn unpin(
+pub(super) async fn unpin(
     State(shared): State<Arc<Shared>>,
     Path((destination, flow_hash)): Path<(String, String)>,
 ) -> Outcome<Changed> {

@@ -1,0 +1,125 @@
+//! Parameters of requests.
+
+/// Where a parameter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A part of the path.
+    Path,
+    /// Behind `?`. May be left out.
+    Query,
+}
+
+/// What a parameter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A number, 0, 1, 2, …
+    Count,
+    /// A number of seconds.
+    Seconds,
+    /// `true` or `false`.
+    Boolean,
+    /// Text.
+    Text,
+}
+
+/// One parameter.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it is.
+    pub place: Place,
+    /// What it is.
+    pub kind: Kind,
+    /// What it means.
+    pub description: &'static str,
+    /// A legal value.
+    pub example: &'static str,
+}
+
+const fn path(
+    name: &'static str,
+    kind: Kind,
+    example: &'static str,
+    description: &'static str,
+) -> Parameter {
+    Parameter {
+        name,
+        place: Place::Path,
+        kind,
+        description,
+        example,
+    }
+}
+
+const fn query(
+    name: &'static str,
+    kind: Kind,
+    example: &'static str,
+    description: &'static str,
+) -> Parameter {
+    Parameter {
+        place: Place::Query,
+        ..path(name, kind, example, description)
+    }
+}
+
+/// A suspicion.
+pub(super) const SUSPICION: Parameter = path(
+    "id",
+    Kind::Count,
+    "1",
+    "Number of the suspicion, as in `GET /v1/deadlocks`.",
+);
+
+/// A capture.
+pub(super) const CAPTURE: Parameter = path(
+    "id",
+    Kind::Count,
+    "1",
+    "Number of the capture, as in `GET /v1/captures`.",
+);
+
+/// Where a route leads.
+pub(super) const DESTINATION: Parameter = path(
+    "destination",
+    Kind::Text,
+    "02:00:00:00:00:07",
+    "The destination's MAC address.",
+);
+
+/// A bucket.
+pub(super) const BUCKET: Parameter =
+    path("bucket", Kind::Count, "0", "Number of the bucket, from 0.");
+
+/// A flow.
+pub(super) const FLOW_HASH: Parameter = path(
+    "flow_hash",
+    Kind::Text,
+    "0000002a",
+    "The flow, in up to eight hexadecimal digits, as in `GET /v1/flows`.",
+);
+
+/// Where to go on.
+pub(super) const AFTER: Parameter = query(
+    "after",
+    Kind::Count,
+    "0",
+    "Only what comes after this sequence number: `next` of the answer before. Default: 0, all that is kept.",
+);
+
+/// A long poll.
+pub(super) const WAIT_SECONDS: Parameter = query(
+    "wait_seconds",
+    Kind::Seconds,
+    "0.5",
+    "How long to wait for a first event, in seconds, at most 60. Default: 0.",
+);
+
+/// A reload that changes nothing.
+pub(super) const DRY_RUN: Parameter = query(
+    "dry_run",
+    Kind::Boolean,
+    "true",
+    "True to change nothing and answer what would change. Default: false.",
+);
