@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test file uses its own part
 
 pub mod certificate;
+pub mod contract;
 pub mod running;
 
 use std::io;
@@ -366,12 +367,18 @@ pub async fn put(socket: &Path, path: &str, body: &str) -> Answer {
          Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).await.unwrap();
-    answer(stream).await
+    as_documented("PUT", path, answer(stream).await)
+}
+
+/// The answer, once it is found to be as the OpenAPI document says.
+fn as_documented(method: &str, path: &str, answer: Answer) -> Answer {
+    contract::check(method, path, answer.status, &answer.body);
+    answer
 }
 
 pub async fn request(socket: &Path, method: &str, path: &str) -> Answer {
     let stream = tokio::net::UnixStream::connect(socket).await.unwrap();
-    exchange(stream, method, path).await
+    as_documented(method, path, exchange(stream, method, path).await)
 }
 
 pub async fn exchange(
@@ -391,7 +398,7 @@ pub async fn request_with(socket: &Path, method: &str, path: &str, body: &str) -
         body.len()
     );
     stream.write_all(request.as_bytes()).await.unwrap();
-    answer(stream).await
+    as_documented(method, path, answer(stream).await)
 }
 
 /// The first half of [`exchange`].
