@@ -2,6 +2,8 @@
 
 use weir_api::run::{FlowResult, RunResult};
 use weir_config::scenario::Scenario;
+use weir_core::control::Policy;
+use weir_core::ModeKind;
 
 use crate::quantity::{rate, setting, time, Unit};
 use crate::verdict;
@@ -50,15 +52,16 @@ pub fn grid(headings: &[&str], rows: &[Vec<String>]) -> String {
 
 /// What a run is called in tables and pictures.
 pub fn title(result: &RunResult) -> String {
-    match (result.mode.as_str(), result.policy.as_str()) {
-        ("level", "off") => "level".to_owned(),
-        ("level", policy) => format!("level, {policy}"),
-        (_, "breaker") => "Deadlock Breaker".to_owned(),
-        (_, "loop-breaker") => "Loop Breaker".to_owned(),
-        (_, "watchdog") => "storm watchdog".to_owned(),
-        (_, "lifetime") => "lifetime limit".to_owned(),
-        (mode, "off") => format!("plain {}", mode.to_uppercase()),
-        (_, other) => other.to_owned(),
+    let (mode, policy) = (&result.mode, &result.policy);
+    match (mode.known(), policy.known()) {
+        (Some(ModeKind::Level), Some(Policy::Off)) => "level".to_owned(),
+        (Some(ModeKind::Level), _) => format!("level, {policy}"),
+        (_, Some(Policy::Breaker)) => "Deadlock Breaker".to_owned(),
+        (_, Some(Policy::LoopBreaker)) => "Loop Breaker".to_owned(),
+        (_, Some(Policy::Watchdog)) => "storm watchdog".to_owned(),
+        (_, Some(Policy::Lifetime)) => "lifetime limit".to_owned(),
+        (_, Some(Policy::Off)) => format!("plain {}", mode.as_str().to_uppercase()),
+        (_, Some(Policy::Auto) | None) => policy.to_string(),
     }
 }
 

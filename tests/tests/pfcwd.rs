@@ -51,7 +51,7 @@ fn watch(switch: &SwitchProcess, action: &str) {
     let change = PfcwdChange {
         ports: vec!["h2".to_owned()],
         watchdog: Some(PfcwdSettings {
-            action: action.to_owned(),
+            action: action.into(),
             detection_milliseconds: 200,
             restoration_milliseconds: 200,
         }),
@@ -93,7 +93,10 @@ fn a_storm_meets_each_action_and_ends() {
             (queue.storms_detected_total == number).then_some(queue)
         });
         assert_eq!(storm.status, "stormed");
-        assert_eq!(storm.action.as_deref(), Some(action));
+        assert_eq!(
+            storm.action.as_ref().map(|word| word.as_str()),
+            Some(action)
+        );
 
         // Other priorities do not know of it.
         let others = others_sent(switch);
