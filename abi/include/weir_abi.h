@@ -9,7 +9,7 @@
 #include <linux/types.h>
 
 #define WEIR_ABI_MAGIC 0x5752 /* "WR" */
-#define WEIR_ABI_VERSION 1
+#define WEIR_ABI_VERSION 2
 
 #define WEIR_PRIORITIES 8
 #define WEIR_DSCPS 64
@@ -32,7 +32,8 @@ enum weir_verdict {
 	WEIR_VERDICT_DROPPED = 2,        /* no socket: dropped, as the port's setting says */
 	WEIR_VERDICT_TOO_SHORT = 3,      /* no whole Ethernet header: dropped */
 	WEIR_VERDICT_NO_META = 4,        /* the driver left no room for the metadata: dropped */
-	WEIR_VERDICTS = 5,
+	WEIR_VERDICT_CUT = 5,            /* a part of a frame that the driver has cut: dropped */
+	WEIR_VERDICTS = 6,
 };
 
 /* Flags of struct weir_meta. */
@@ -81,6 +82,8 @@ struct weir_settings {
 	__u8 lldp; /* enum weir_lldp */
 	__u8 pcp_to_priority[WEIR_PRIORITIES];
 	__u8 dscp_to_priority[WEIR_DSCPS];
+	__u16 cut_length; /* what is as long as this is a part of a frame, and goes on with the next; zero for never */
+	__u16 reserved;
 };
 
 /* One entry of the per-CPU map weir_traffic, at index class * WEIR_PRIORITIES + priority. */
@@ -94,7 +97,7 @@ enum weir_sizes {
 };
 
 _Static_assert(sizeof(struct weir_meta) == 32, "metadata: a multiple of 4, at most 32 bytes");
-_Static_assert(sizeof(struct weir_settings) == 76, "settings are a map value");
+_Static_assert(sizeof(struct weir_settings) == 80, "settings are a map value");
 _Static_assert(sizeof(struct weir_traffic) == 16, "counters are a map value");
 
 #endif

@@ -57,6 +57,8 @@ pub enum Verdict {
     TooShort,
     /// The driver left no room for the metadata.
     NoMeta,
+    /// A part of a frame that the driver has cut.
+    Cut,
 }
 
 impl Verdict {
@@ -67,6 +69,7 @@ impl Verdict {
         Self::Dropped,
         Self::TooShort,
         Self::NoMeta,
+        Self::Cut,
     ];
 
     /// The name in metrics and JSON.
@@ -77,6 +80,7 @@ impl Verdict {
             Self::Dropped => "dropped",
             Self::TooShort => "too_short",
             Self::NoMeta => "no_meta",
+            Self::Cut => "cut",
         }
     }
 }

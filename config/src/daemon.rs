@@ -27,7 +27,7 @@ use crate::reader::FileError;
 pub use access::{is_remote, read_socket, ApiConfig, ControlFramesConfig, MetricsConfig, TlsFiles};
 pub use changes::Change;
 pub use class::Class;
-pub use dataplane::{DataplaneConfig, HugePages, Workers, XdpMode, ZeroCopy};
+pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, ZeroCopy};
 pub use deadlock::DeadlockConfig;
 pub use forwarding::{FlowsConfig, ForwardingConfig, Route};
 pub use pfcwd::PfcwdConfig;
@@ -259,7 +259,7 @@ impl DaemonConfig {
 
     /// Memory of the UMEM.
     pub fn umem_size(&self) -> Bytes {
-        Bytes::new(self.umem_frames() as u64 * self.dataplane.chunk.get())
+        Bytes::new(self.umem_frames() as u64 * self.dataplane.chunk_size().get())
     }
 
     /// Chunks for what the buffers of `core`, this configuration, hold at most, the spare ones included.
@@ -273,7 +273,7 @@ impl DaemonConfig {
         let sockets: usize = self
             .ports
             .iter()
-            .map(|port| port.queue_count as usize)
+            .map(|port| port.queue_count.unwrap_or(1) as usize)
             .sum();
         sockets * self.dataplane.rx_ring as usize + self.ports.len() * CONTROL_RESERVE_PER_PORT
     }

@@ -7,6 +7,7 @@
 
 pub mod daemon;
 mod document;
+pub mod drivers;
 mod entries;
 pub mod fraction;
 mod names;

@@ -74,8 +74,14 @@ fn what_makes_no_sense_is_refused() {
 #[test]
 fn each_queue_is_a_socket() {
     let config = parse("").unwrap();
-    assert_eq!((config.ports[0].queue, config.ports[0].queue_count), (1, 3));
-    assert_eq!((config.ports[1].queue, config.ports[1].queue_count), (0, 1));
+    assert_eq!(
+        (config.ports[0].queue, config.ports[0].queue_count),
+        (1, Some(3))
+    );
+    assert_eq!(
+        (config.ports[1].queue, config.ports[1].queue_count),
+        (0, None)
+    );
     let one_less = parse("rx-ring = 1024").unwrap();
     assert_eq!(config.umem_frames() - one_less.umem_frames(), 4 * 1024);
 

@@ -96,7 +96,7 @@ fn summary(file: &Path, config: &DaemonConfig) -> String {
                 "{} ({} frames of {})",
                 bytes(config.umem_size().get()),
                 config.umem_frames(),
-                format_size(config.dataplane.chunk)
+                format_size(config.dataplane.chunk_size())
             ),
         ),
     ]);

@@ -160,6 +160,8 @@ impl PortProgram {
         mode: AttachMode,
         pin_dir: Option<&Path>,
     ) -> Result<AttachedMode, EbpfError> {
+        // A switch that was killed left its program attached: taking its link over spares the device two resets.
+        let taken = pin_dir.and_then(|dir| self.take_over(&dir.join("link"), ifindex, mode));
         let was_stale = match pin_dir {
             Some(dir) => remove_stale(dir)?,
             None => false,
@@ -170,10 +172,11 @@ impl PortProgram {
             Duration::ZERO
         };
         let link = |mode| self.link_within(patience, ifindex, mode);
-        let (link, attached) = match mode {
-            AttachMode::Native => (link(AttachedMode::Native)?, AttachedMode::Native),
-            AttachMode::Generic => (link(AttachedMode::Generic)?, AttachedMode::Generic),
-            AttachMode::Auto => match link(AttachedMode::Native) {
+        let (link, attached) = match (taken, mode) {
+            (Some(taken), _) => taken,
+            (None, AttachMode::Native) => (link(AttachedMode::Native)?, AttachedMode::Native),
+            (None, AttachMode::Generic) => (link(AttachedMode::Generic)?, AttachedMode::Generic),
+            (None, AttachMode::Auto) => match link(AttachedMode::Native) {
                 Ok(link) => (link, AttachedMode::Native),
                 Err(EbpfError::Attach { .. }) => {
                     (link(AttachedMode::Generic)?, AttachedMode::Generic)
@@ -189,18 +192,37 @@ impl PortProgram {
         Ok(attached)
     }
 
+    /// Attaches the program in another mode than before; it is detached first. Sockets and counters stay.
+    ///
+    /// # Errors
+    ///
+    /// As [`attach`](Self::attach); it may be detached then.
+    pub fn attach_again(&mut self, ifindex: u32, mode: AttachedMode) -> Result<(), EbpfError> {
+        self.unlink();
+        let link = self.link_within(RELEASE_WAIT, ifindex, mode)?;
+        if let Some(dir) = self.pin_dir.clone() {
+            remove_stale(&dir)?;
+            self.pin(&dir, &link)?;
+        }
+        self.link = Some(link);
+        Ok(())
+    }
+
+    /// By itself a link would go only some time after its pin. What fails here (the device is gone, say) is left to that.
+    fn unlink(&mut self) {
+        if let Some(link) = self.link.take() {
+            // SAFETY: a system call on a descriptor that lives until the end of this block.
+            let _ = unsafe { libbpf_sys::bpf_link_detach(link.as_raw_fd()) };
+        }
+    }
+
     /// Takes the pins away and detaches the program.
     ///
     /// # Errors
     ///
     /// [`EbpfError::Pin`]; the program may then stay attached.
     pub fn detach(mut self) -> Result<(), EbpfError> {
-        if let Some(link) = self.link.take() {
-            // SAFETY: a system call on a descriptor that lives until the end of this block.
-            // By itself the link would go only some time after its pin. What fails here (the device is
-            // gone, say) is left to that.
-            let _ = unsafe { libbpf_sys::bpf_link_detach(link.as_raw_fd()) };
-        }
+        self.unlink();
         if let Some(dir) = self.pin_dir.take() {
             remove_stale(&dir)?;
         }
@@ -240,6 +262,22 @@ impl PortProgram {
             *frames = values.iter().map(|value| word(value, 0)).sum();
         }
         Ok(counters)
+    }
+
+    /// Begins to count verdicts anew.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Map`].
+    pub fn forget_counters(&self) -> Result<(), EbpfError> {
+        let cpus = libbpf_rs::num_possible_cpus().map_err(map_error("weir_verdicts"))?;
+        let none = vec![vec![0; size_of::<u64>()]; cpus];
+        for index in 0..abi::WEIR_VERDICTS {
+            self.verdicts
+                .update_percpu(&index.to_ne_bytes(), &none, MapFlags::ANY)
+                .map_err(map_error("weir_verdicts"))?;
+        }
+        Ok(())
     }
 
     /// Runs the program on one frame without any device. The kernel wants at least 14 bytes.
@@ -302,6 +340,29 @@ impl PortProgram {
                 outcome => return outcome,
             }
         }
+    }
+
+    /// Puts the program in the place of the one that a pinned link has attached to this device, if it is attached as `mode`
+    /// asks. `None` where it is not, or the kernel will not: then it is attached as usual.
+    fn take_over(
+        &self,
+        pin: &Path,
+        ifindex: u32,
+        mode: AttachMode,
+    ) -> Option<(OwnedFd, AttachedMode)> {
+        let link = pinned(pin)?;
+        let attached = attached_mode(ifindex)?;
+        let is_wanted = match mode {
+            AttachMode::Auto | AttachMode::Native => attached == AttachedMode::Native,
+            AttachMode::Generic => attached == AttachedMode::Generic,
+        };
+        if !is_wanted || link_device(link.as_fd())? != ifindex {
+            return None;
+        }
+        let (link_fd, program) = (link.as_raw_fd(), self.program.as_raw_fd());
+        // SAFETY: both descriptors live through the call, and there are no options.
+        let result = unsafe { libbpf_sys::bpf_link_update(link_fd, program, std::ptr::null()) };
+        (result == 0).then_some((link, attached))
     }
 
     fn link(&self, ifindex: u32, mode: AttachedMode) -> Result<OwnedFd, EbpfError> {
@@ -378,6 +439,46 @@ fn pin_one(path: &Path, fd: BorrowedFd<'_>) -> Result<(), EbpfError> {
         return Err(failed(io::Error::from_raw_os_error(-result)));
     }
     Ok(())
+}
+
+/// What is pinned there.
+fn pinned(path: &Path) -> Option<OwnedFd> {
+    let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).ok()?;
+    // SAFETY: the path is a C string that outlives the call.
+    let fd = unsafe { libbpf_sys::bpf_obj_get(name.as_ptr()) };
+    // SAFETY: the kernel just gave us this descriptor; nobody else knows it.
+    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// The device that an XDP link is attached to; zero when it is gone.
+fn link_device(link: BorrowedFd<'_>) -> Option<u32> {
+    let mut info = libbpf_sys::bpf_link_info::default();
+    let mut length = size_of_val(&info) as u32;
+    // SAFETY: the descriptor is open, and there is room for as much as `length` says.
+    let result = unsafe {
+        libbpf_sys::bpf_link_get_info_by_fd(link.as_raw_fd(), &raw mut info, &raw mut length)
+    };
+    let is_xdp = result == 0 && info.type_ == libbpf_sys::BPF_LINK_TYPE_XDP;
+    // SAFETY: the kernel has filled in what belongs to this type; any bytes are an integer.
+    is_xdp.then_some(unsafe { info.__bindgen_anon_1.xdp.ifindex })
+}
+
+/// How the only program of a device is attached.
+fn attached_mode(ifindex: u32) -> Option<AttachedMode> {
+    let mut options = libbpf_sys::bpf_xdp_query_opts {
+        sz: size_of::<libbpf_sys::bpf_xdp_query_opts>() as _,
+        ..Default::default()
+    };
+    // SAFETY: the options live through the call and say their own size.
+    let result = unsafe { libbpf_sys::bpf_xdp_query(ifindex as i32, 0, &raw mut options) };
+    if result != 0 {
+        return None;
+    }
+    match u32::from(options.attach_mode) {
+        libbpf_sys::XDP_ATTACHED_DRV => Some(AttachedMode::Native),
+        libbpf_sys::XDP_ATTACHED_SKB => Some(AttachedMode::Generic),
+        _ => None,
+    }
 }
 
 fn map_error(map: &'static str) -> impl Fn(libbpf_rs::Error) -> EbpfError {

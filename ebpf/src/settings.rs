@@ -44,6 +44,8 @@ pub struct PortSettings {
     pub pcp_to_priority: [u8; abi::WEIR_PRIORITIES as usize],
     /// Priority by DSCP.
     pub dscp_to_priority: [u8; abi::WEIR_DSCPS as usize],
+    /// What is as long as this is a part of a frame that the driver has cut: it is dropped with the next. Zero for never.
+    pub cut_length: u16,
 }
 
 impl Default for PortSettings {
@@ -60,6 +62,7 @@ impl Default for PortSettings {
             pcp_to_priority: std::array::from_fn(|pcp| pcp as u8),
             // The class selector: the three high bits (RFC 2474, section 4.2.2).
             dscp_to_priority: std::array::from_fn(|dscp| (dscp >> 3) as u8),
+            cut_length: 0,
         }
     }
 }
@@ -82,10 +85,12 @@ impl PortSettings {
             Lldp::Kernel => abi::WEIR_LLDP_KERNEL,
             Lldp::Socket => abi::WEIR_LLDP_SOCKET,
         };
-        // The order of struct weir_settings, whose fields are all single bytes.
+        // The order of struct weir_settings: single bytes, then the length and what is reserved.
         let mut value = vec![self.default_priority, trust, fallback as u8, lldp as u8];
         value.extend(self.pcp_to_priority);
         value.extend(self.dscp_to_priority);
+        value.extend(self.cut_length.to_ne_bytes());
+        value.extend([0; 2]);
         debug_assert_eq!(value.len(), size_of::<abi::weir_settings>());
         value
     }

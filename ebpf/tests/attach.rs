@@ -136,6 +136,50 @@ fn what_a_dead_process_left_is_taken_away() {
     assert!(!remove_stale(&bench.pins()).unwrap(), "nothing is left");
 }
 
+/// The number of the link to a device that this process has open.
+fn link_number(ifindex: u32) -> Option<String> {
+    let files = std::fs::read_dir("/proc/self/fdinfo").unwrap();
+    let texts = files.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok());
+    let has = |text: &String| {
+        text.lines()
+            .any(|line| line == format!("ifindex:\t{ifindex}"))
+    };
+    let number = |text: String| {
+        let line = text.lines().find(|line| line.starts_with("link_id:"));
+        line.map(str::to_owned)
+    };
+    texts.filter(has).find_map(number)
+}
+
+/// Detaching and attaching would reset the link of many devices twice.
+#[test]
+fn the_link_of_a_dead_process_gets_the_new_program() {
+    let bench = Bench::new("d");
+    let attach = |mode| {
+        let mut program = PortProgram::load(&PortSettings::default()).unwrap();
+        let attached = program.attach(bench.ifindex(), mode, Some(&bench.pins()));
+        (
+            attached.unwrap(),
+            link_number(bench.ifindex()).unwrap(),
+            program,
+        )
+    };
+    let (_, first, program) = attach(AttachMode::Auto);
+    drop(program);
+    let (mode, second, program) = attach(AttachMode::Auto);
+    assert_eq!((mode, &second), (AttachedMode::Native, &first));
+    drop(program);
+    let (mode, third, mut program) = attach(AttachMode::Generic);
+    assert_eq!(mode, AttachedMode::Generic);
+    assert_ne!(third, second, "another mode takes another link");
+
+    let native = AttachedMode::Native;
+    program.attach_again(bench.ifindex(), native).unwrap();
+    assert!(bench.has_program() && bench.pins().join("link").exists());
+    program.detach().unwrap();
+    assert!(!bench.has_program());
+}
+
 #[test]
 #[ignore = "needs root"]
 fn a_missing_device_is_named() {

@@ -320,6 +320,33 @@ fn without_a_socket_the_fallback_decides() {
     }
 }
 
+/// A buffer that is full, and what follows it, are parts of a frame that a driver has cut, whatever headers they seem to have.
+#[test]
+fn parts_of_a_cut_frame_are_dropped() {
+    const FULL: usize = 1024;
+    let port = Port::new(&PortSettings {
+        cut_length: FULL as u16,
+        ..PortSettings::default()
+    });
+    let pause = ethernet([1, 0x80, 0xc2, 0, 0, 1], 0x8808, &[1, 1, 0, 8]);
+    let lldp = ethernet([1, 0x80, 0xc2, 0, 0, 0xe], 0x88cc, &[0; 1010]);
+    let full = ethernet(HOST, 0x0800, &[0; 1010]);
+    let below = ethernet(HOST, 0x0800, &[0; 1009]);
+    for (parts, whole) in [
+        (vec![&full, &pause], &pause),
+        (vec![&lldp, &pause], &pause),
+        (vec![&full, &full, &full, &below], &below),
+    ] {
+        let before = port.program.verdict_counters().unwrap().get(Verdict::Cut);
+        for part in &parts {
+            assert_eq!(port.program.test_run(part).unwrap().action, XDP_DROP);
+        }
+        let after = port.program.verdict_counters().unwrap().get(Verdict::Cut);
+        assert_eq!(after - before, parts.len() as u64);
+        port.meta(whole);
+    }
+}
+
 #[test]
 #[ignore = "needs root"]
 fn lldp_goes_to_the_kernel_whatever_the_fallback() {

@@ -22,7 +22,7 @@ const DATAPLANE_FLOORS: [&[&str]; 7] = [
     &["rings"],
     &["threads"],
     &["kernel", "worker"],
-    &["launch"],
+    &["attach", "launch"],
 ];
 
 fn source() -> PathBuf {

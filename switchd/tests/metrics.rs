@@ -203,6 +203,7 @@ async fn values_are_those_of_the_snapshot() {
         "weir_port_frames_total{port=\"p1\",priority=\"0\",direction=\"rx\"} 3",
         "weir_xoff_bytes{port=\"p1\",priority=\"3\"} 61440",
         "weir_xdp_frames_total{port=\"p2\",class=\"data\"} 102",
+        "weir_xdp_verdicts_total{port=\"p2\",verdict=\"redirected\"} 107",
         "weir_drops_total{port=\"p0\",reason=\"hairpin\"} 0",
         "weir_link_up{port=\"p0\"} 1",
         "weir_level_feedback{port=\"p1\",priority=\"3\",direction=\"tx\"} 1",

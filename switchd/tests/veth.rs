@@ -63,6 +63,57 @@ fn frames_come_out_as_they_went_in() {
     network.assert_nothing_attached();
 }
 
+/// A device with two queues gets two sockets, or is refused where the file leaves one out.
+#[test]
+fn every_queue_of_a_device_has_a_socket() {
+    let network = Network::new();
+    ip("link del p0");
+    ip("link add p0 numrxqueues 2 numtxqueues 2 type veth peer name h0 numrxqueues 2 numtxqueues 2");
+    ip("link set p0 up");
+    ip("link set h0 up");
+    let dataplane = network.start().unwrap();
+    let rings = snapshot(&dataplane)
+        .ports
+        .iter()
+        .map(|port| port.rings.rx.size);
+    assert_eq!(rings.collect::<Vec<_>>(), [512, 256]);
+    dataplane.stop(LIMIT).unwrap();
+
+    let one = CONFIG.replacen("device = \"p0\"", "device = \"p0\"\nqueues = 1", 1);
+    let refused = Dataplane::start(&config(&one), &network.pins).unwrap_err();
+    let text = refused.to_string();
+    assert!(
+        text.contains("receives by 2 queues, and queue 1 has no socket"),
+        "{text}"
+    );
+    network.assert_nothing_attached();
+    let passed = one.replacen("queues = 1", "queues = 1\nfallback = \"pass\"", 1);
+    let dataplane = Dataplane::start(&config(&passed), &network.pins).unwrap();
+    dataplane.stop(LIMIT).unwrap();
+}
+
+/// What the program does with frames shows, by verdict, and not what it did before there were sockets.
+#[test]
+fn verdicts_are_counted_and_a_port_can_fall_back() {
+    let network = Network::new();
+    let mut dataplane = network.start().unwrap();
+    let (h0, h1) = (Host::new("h0"), Host::new("h1"));
+    let port = weir_core::PortId::new(0);
+    for (mode, count) in [("native", 10), ("generic", 20)] {
+        for number in 0..10 {
+            h0.send(&frame(number, 100));
+            assert_eq!(h1.receive(), frame(number, 100));
+        }
+        assert_eq!(dataplane.xdp_mode(port), Some(mode));
+        let verdicts = dataplane.xdp_verdicts(port);
+        assert!(verdicts.contains(&("redirected", count)), "{verdicts:?}");
+        assert!(verdicts.contains(&("dropped", 0)), "{verdicts:?}");
+        assert_eq!(dataplane.fall_back(port).unwrap(), mode == "native");
+    }
+    dataplane.stop(LIMIT).unwrap();
+    network.assert_nothing_attached();
+}
+
 #[test]
 #[ignore = "needs root"]
 fn a_blocked_egress_pauses_the_sender_and_loses_nothing() {

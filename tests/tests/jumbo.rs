@@ -70,7 +70,7 @@ fn assert_balanced(bench: &Bench, expected: Option<&str>) {
 fn frames_of_any_length_come_as_they_went() {
     for (chunk, workers) in [(2048, 1), (4096, 1), (2048, 2)] {
         let bench = bench(|config| {
-            config.dataplane.chunk = Bytes::new(chunk);
+            config.dataplane.chunk = Some(Bytes::new(chunk));
             config.dataplane.workers = Workers::Count(workers);
         });
         let ends = (1..=5).map(|parts| parts * PART);

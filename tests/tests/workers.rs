@@ -67,7 +67,7 @@ fn flows_of_all_queues_arrive() {
             config.routes.clear();
             config.dataplane.workers = Workers::Count(workers);
             for port in &mut config.ports {
-                port.queue_count = QUEUES;
+                port.queue_count = Some(QUEUES);
             }
         });
         bench.give_addresses();

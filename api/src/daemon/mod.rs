@@ -157,10 +157,27 @@ pub struct Port {
     pub kernel_losses: KernelLosses,
     /// What the XDP program saw, by class: `data`, `mac_control`, `lldp`, `clcm`.
     pub xdp_frames_total: BTreeMap<String, u64>,
+    /// What became of them: `redirected` to the switch, `passed` to the kernel, and what was dropped: `dropped` (a queue
+    /// without a socket), `too_short`, `no_meta` (no room for metadata), `cut` (a part of a frame that the driver has cut).
+    #[serde(default)]
+    pub xdp_verdicts_total: BTreeMap<String, u64>,
     /// CLCM frames sent.
     pub clcm_sent_total: u64,
     /// CLCM frames received and understood.
     pub clcm_received_total: u64,
+}
+
+impl Port {
+    /// Frames that the XDP program has dropped, by verdict; verdicts that never were are left out.
+    pub fn xdp_drops(&self) -> BTreeMap<String, u64> {
+        let arrived = ["redirected", "passed"];
+        let verdicts = self.xdp_verdicts_total.iter();
+        let drops =
+            verdicts.filter(|(verdict, count)| **count > 0 && !arrived.contains(&verdict.as_str()));
+        drops
+            .map(|(verdict, count)| (verdict.clone(), *count))
+            .collect()
+    }
 }
 
 /// One (port, priority) as a queue, `GET /v1/queues`.

@@ -13,8 +13,8 @@ settings! {
     DataplaneConfig in "dataplane" {
         "cell" cell: Bytes = Bytes::new(256), "64 B to 64 KiB", Restart, valid::anything;
             "Buffers are charged in whole cells, so that tiny frames cannot use up the packet memory."
-        "chunk" chunk: Bytes = Bytes::new(2048), "`\"2KiB\"`, `\"4KiB\"`", Restart, valid::anything;
-            "UMEM chunk: 256 B for metadata, and a frame or part of one in the rest."
+        "chunk" chunk: Option<Bytes> = None, "`\"2KiB\"`, `\"4KiB\"`", Restart, valid::anything;
+            "UMEM chunk: 256 B for metadata, and a frame or part of one in the rest. Unset: the smallest that holds a frame on every port; [some drivers](drivers.md) in zero-copy use only a part of it."
         "mtu" mtu: Bytes = Bytes::new(1500), "68 B to 9216 B", Restart, valid::anything;
             "Longest payload, on every port; the daemon does not start on a device whose MTU is smaller. The Ethernet header and two VLAN tags are added to it. Frames longer than a chunk take several ([jumbo frames](../internals/internals.md#jumbo-frames)); a `cell` can then be no larger than a chunk less 256 B."
         "rx-ring" rx_ring: u32 = 2048, "powers of two, 64 to 32768", Restart, ring;
@@ -43,6 +43,8 @@ settings! {
             "Whether sockets share memory with the driver."
         "xdp-mode" xdp_mode: XdpMode = XdpMode::Auto, "`\"auto\"`, `\"native\"`, `\"generic\"`", Restart, valid::anything;
             "`\"auto\"` uses native XDP, or generic (with a warning) if the driver has none."
+        "offloads" offloads: Offloads = Offloads::Check, "`\"check\"`, `\"manage\"`, `\"ignore\"`", Restart, valid::anything;
+            "What is done about a NIC that takes VLAN tags out of received frames or merges frames (`rxvlan`, `lro`, `rx-gro-hw`): refused, switched off and put back at the end, or logged only."
         "history-interval" history_interval: Duration = Duration::from_secs(1), "", Restart, valid::anything;
             "Time between two samples of `/v1/history`."
         "history-length" history_length: usize = 600, "1 to 1000000", Restart, valid::count(1, 1_000_000);
@@ -55,7 +57,9 @@ settings! {
 impl DataplaneConfig {
     const HEADER_AND_TWO_TAGS: Bytes = Bytes::new(14 + 2 * 4);
     /// `XDP_PACKET_HEADROOM` of linux/bpf.h: what XDP keeps of a chunk in front of the frame.
-    const XDP_HEADROOM: Bytes = Bytes::new(256);
+    pub(crate) const XDP_HEADROOM: Bytes = Bytes::new(256);
+    /// The smallest chunk.
+    pub const CHUNK_MIN: Bytes = Bytes::new(2048);
     /// The longest payload that a switch can be told to take.
     pub const MTU_MAX: Bytes = Bytes::new(9216);
 
@@ -64,9 +68,23 @@ impl DataplaneConfig {
         self.mtu + Self::HEADER_AND_TWO_TAGS
     }
 
+    /// Bytes of a chunk: the smallest where nobody has chosen one.
+    pub fn chunk_size(&self) -> Bytes {
+        self.chunk.unwrap_or(Self::CHUNK_MIN)
+    }
+
+    /// The same with chunks of this size.
+    #[must_use]
+    pub fn with_chunk(&self, chunk: Bytes) -> Self {
+        Self {
+            chunk: Some(chunk),
+            ..self.clone()
+        }
+    }
+
     /// Bytes of a frame that a chunk holds.
     pub fn frame_part(&self) -> Bytes {
-        self.chunk.saturating_sub(Self::XDP_HEADROOM)
+        self.chunk_size().saturating_sub(Self::XDP_HEADROOM)
     }
 
     /// Chunks that the longest frame takes.
@@ -113,6 +131,7 @@ fn quanta(quanta: &Quanta) -> Result<(), String> {
 words! {
     ZeroCopy: [("auto", Self::Auto), ("off", Self::Off), ("require", Self::Require)];
     XdpMode: [("auto", Self::Auto), ("native", Self::Native), ("generic", Self::Generic)];
+    Offloads: [("check", Self::Check), ("manage", Self::Manage), ("ignore", Self::Ignore)];
     HugePages: [("auto", Self::Auto), ("off", Self::Off), ("require", Self::Require)];
 }
 
@@ -136,6 +155,17 @@ pub enum XdpMode {
     Native,
     /// Generic.
     Generic,
+}
+
+/// What is done about offloads of a NIC that change frames before the switch has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offloads {
+    /// The daemon does not start.
+    Check,
+    /// They are switched off while it runs.
+    Manage,
+    /// They are logged.
+    Ignore,
 }
 
 /// Whether the packet memory is in huge pages.
@@ -208,7 +238,7 @@ mod tests {
     fn long_frames_take_several_chunks() {
         let of = |chunk, mtu| {
             let config = DataplaneConfig {
-                chunk: Bytes::new(chunk),
+                chunk: Some(Bytes::new(chunk)),
                 mtu: Bytes::new(mtu),
                 ..DataplaneConfig::default()
             };

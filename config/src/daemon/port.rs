@@ -22,8 +22,8 @@ entries! {
             "Network device, in the daemon's network namespace: 15 bytes at most."
         "queue" queue: u32 = 0, "", Restart, valid::within(0, u64::from(QUEUES_MAX) - 1);
             "The first of the device's receive queues to use, from 0 to 63. Frames are sent by it."
-        "queues" queue_count: u32 = 1, "", Restart, valid::anything;
-            "How many of them are received from; the last is 63 at most."
+        "queues" queue_count: Option<u32> = None => "all", "", Restart, valid::anything;
+            "How many of them are received from, up to queue 63: all that the device has [once the program is attached](../guide/deploy.md#every-queue-needs-a-socket), or one of a device that several ports share."
         "role" role: PortRole, "", Restart, valid::anything;
             "`\"fabric\"`: faces a switch, speaks CLCM. `\"edge\"`: faces a host; its CLCM is counted and dropped, its PFC obeyed."
         "rate" rate: BitRate, "", Restart, valid::anything;

@@ -169,7 +169,7 @@ impl Scenario {
                 name: self.peer_name(port.peer).to_owned(),
                 device: device(port.peer),
                 queue: 0,
-                queue_count: 1,
+                queue_count: None,
                 role: match port.peer {
                     PortPeer::Switch(_) => PortRole::Fabric,
                     PortPeer::Host(_) => PortRole::Edge,

@@ -44,3 +44,26 @@ fn the_reference_names_every_key() {
         }
     }
 }
+
+/// The table of drivers. `WEIR_WRITE=1` writes it.
+#[test]
+fn the_page_of_drivers_has_the_facts_of_the_table() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../docs/src/reference/drivers.md"
+    );
+    let page = std::fs::read_to_string(path).unwrap();
+    let head = page.find("\n|---|").unwrap() + 1;
+    let begin = head + page[head..].find('\n').unwrap() + 1;
+    let end = page[head..].find("\n\n").unwrap() + head + 1;
+    let mut renewed = page.clone();
+    renewed.replace_range(begin..end, &weir_config::drivers::rows());
+    if std::env::var_os("WEIR_WRITE").is_some() {
+        std::fs::write(path, &renewed).unwrap();
+        return;
+    }
+    assert!(
+        page == renewed,
+        "WEIR_WRITE=1 cargo test -p weir-config --test daemon the_page_of_drivers writes the rows anew"
+    );
+}

@@ -219,16 +219,16 @@ fn name(database: Database<'_>) -> (String, String) {
     (name, path.to_owned())
 }
 
-/// The longest of all ports, and a chunk that holds most of such a frame.
+/// The longest of all ports, and a chunk that holds most of such a frame where the smallest does not hold it.
 fn mtu<'a>(
     database: Database<'_>,
     ports: impl Iterator<Item = &'a Port>,
-) -> ((u64, String), Bytes) {
-    let (small, large) = (Bytes::new(2048), Bytes::new(4096));
+) -> ((u64, String), Option<Bytes>) {
+    let large = Bytes::new(4096);
     let report = database.report();
     let asked: Vec<(&Port, u64)> = ports.filter_map(|port| Some((port, port.mtu?))).collect();
     let Some(longest) = asked.iter().map(|(_, mtu)| *mtu).max() else {
-        return ((1500, "no port has one: the default".to_owned()), small);
+        return ((1500, "no port has one: the default".to_owned()), None);
     };
     let mtu = longest.min(DataplaneConfig::MTU_MAX.get());
     for (port, own) in asked {
@@ -243,13 +243,8 @@ fn mtu<'a>(
     }
     let in_small = DataplaneConfig {
         mtu: Bytes::new(mtu),
-        chunk: small,
         ..DataplaneConfig::default()
     };
-    let chunk = if in_small.has_long_frames() {
-        large
-    } else {
-        small
-    };
+    let chunk = in_small.has_long_frames().then_some(large);
     ((mtu, "the longest of PORT".to_owned()), chunk)
 }

@@ -18,8 +18,8 @@ pub struct Converted {
     pub name: (String, String),
     /// Longest payload, and where it is from.
     pub mtu: (u64, String),
-    /// UMEM chunk.
-    pub chunk: Bytes,
+    /// UMEM chunk, if it is to be said.
+    pub chunk: Option<Bytes>,
     /// `[[class]]`.
     pub classes: Vec<Class>,
     /// `[[port]]`.
@@ -37,12 +37,10 @@ impl Converted {
         line(&mut out, "name", &text(&self.name.0), &self.name.1);
         out += "\n[dataplane]\n";
         line(&mut out, "mtu", &size(self.mtu.0), &self.mtu.1);
-        line(
-            &mut out,
-            "chunk",
-            &text(&format_size(self.chunk)),
-            "so that a frame needs few chunks",
-        );
+        if let Some(chunk) = self.chunk {
+            let why = "so that a frame needs few chunks";
+            line(&mut out, "chunk", &text(&format_size(chunk)), why);
+        }
         let common = self.common_watchdog();
         if let Some(config) = &common {
             out += "\n[pfcwd] # PFC_WD, the same for all ports\n";

@@ -108,6 +108,7 @@ pub fn ports(ports: &[Port]) -> String {
             ">bytes in",
             ">bytes out",
             "dropped",
+            "XDP dropped",
             ">kernel lost",
         ],
         ports.iter().map(|port| {
@@ -127,6 +128,7 @@ pub fn ports(ports: &[Port]) -> String {
                 bytes(port.rx_bytes_total),
                 bytes(port.tx_bytes_total),
                 reasons(&port.drops_total),
+                reasons(&port.xdp_drops()),
                 port.kernel_losses.total().to_string(),
             ]
         }),

@@ -67,6 +67,14 @@ struct {
 	__type(value, __u64);
 } weir_verdicts SEC(".maps");
 
+/* By queue: the last buffer was a part of a frame that goes on. A queue's buffers come one after the other. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WEIR_QUEUES_MAX);
+	__type(key, __u32);
+	__type(value, __u32);
+} weir_goes_on SEC(".maps");
+
 /* What the headers say. */
 struct parsed {
 	__u32 flow_hash;
@@ -246,6 +254,23 @@ static __always_inline void count_traffic(__u8 class, __u8 priority, __u64 bytes
 	}
 }
 
+/*
+ * Some drivers hand over every buffer of a long frame as a frame of its own; its sender wrote the headers of the second.
+ * A buffer that is full is a part, and so is what follows it, whatever they look like.
+ */
+static __always_inline int is_cut(const struct weir_settings *settings, __u32 queue, __u64 length)
+{
+	__u32 goes_on = length >= settings->cut_length;
+	__u32 *went_on = bpf_map_lookup_elem(&weir_goes_on, &queue);
+	__u32 is_part = goes_on;
+
+	if (went_on) {
+		is_part |= *went_on;
+		*went_on = goes_on;
+	}
+	return is_part;
+}
+
 /* A frame may be longer than the first buffer: the headers are in that. */
 SEC("xdp.frags")
 int weir_xdp(struct xdp_md *ctx)
@@ -259,13 +284,17 @@ int weir_xdp(struct xdp_md *ctx)
 	struct weir_meta *meta;
 	__u8 priority;
 
+	settings = bpf_map_lookup_elem(&weir_settings, &zero);
+	if (!settings)
+		return XDP_ABORTED;
+	if (settings->cut_length && is_cut(settings, queue, data_end - data)) {
+		count_verdict(WEIR_VERDICT_CUT);
+		return XDP_DROP;
+	}
 	if (data + sizeof(struct ethhdr) > data_end) {
 		count_verdict(WEIR_VERDICT_TOO_SHORT);
 		return XDP_DROP;
 	}
-	settings = bpf_map_lookup_elem(&weir_settings, &zero);
-	if (!settings)
-		return XDP_ABORTED;
 
 	parse(&parsed, data, data_end);
 	priority = priority_of(settings, &parsed);

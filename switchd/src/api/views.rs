@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_api::counters::{Counters, DATAPLANE_COUNTERS, KERNEL_LOSSES};
 use weir_api::daemon::{Clcm, Dataplane, Pfc, Port, Queue, Restart, Status};
-use weir_api::words::{Reason, Stage};
+use weir_api::words::{Reason, Stage, XdpMode};
 use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
 use weir_core::counters::{Counter, Shown, PORT_COUNTERS, PRIORITY_COUNTERS};
 use weir_core::units::NANOS_PER_SECOND;
@@ -94,7 +94,8 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
                 rate_bits_per_second: info.rate.get(),
                 link_up: shared.links.link_up(id),
                 device_gone: shared.links.is_gone(id),
-                xdp_mode: info.xdp_mode.clone(),
+                xdp_mode: (shared.dataplane.xdp_mode(id))
+                    .map_or_else(|| info.xdp_mode.clone(), XdpMode::from),
                 zero_copy: info.zero_copy,
                 rx_frames_total: totals.rx_frames,
                 rx_bytes_total: totals.rx_bytes,
@@ -107,6 +108,12 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
                     .xdp_frames(id)
                     .into_iter()
                     .map(|(class, frames)| (class.to_owned(), frames))
+                    .collect(),
+                xdp_verdicts_total: shared
+                    .dataplane
+                    .xdp_verdicts(id)
+                    .into_iter()
+                    .map(|(verdict, frames)| (verdict.to_owned(), frames))
                     .collect(),
                 clcm_sent_total: state.counters.clcm_sent,
                 clcm_received_total: state.counters.clcm_received,

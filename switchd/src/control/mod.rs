@@ -15,6 +15,7 @@ pub mod reloading;
 pub mod shared;
 mod supervisor;
 mod waitable;
+pub mod xdp_watch;
 
 use std::sync::Arc;
 

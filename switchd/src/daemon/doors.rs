@@ -13,6 +13,7 @@ use super::plan::{DaemonError, Plan};
 use super::watchdog;
 use crate::control::link_monitor::LinkMonitor;
 use crate::control::lldp::LldpAgent;
+use crate::control::xdp_watch;
 use crate::control::Shared;
 use crate::metrics::protection::Protection;
 use crate::page::{self, Names};
@@ -103,6 +104,7 @@ impl Doors {
             let serve = page::serve(listener, Arc::clone(shared), names);
             tasks.push(watched("live page", serve));
         }
+        tasks.push(tokio::spawn(xdp_watch::watch(Arc::clone(shared))));
         if let Some(limit) = plan.watchdog {
             tasks.push(tokio::spawn(watchdog::beat(Arc::clone(shared), limit)));
         }

@@ -386,25 +386,36 @@ async fn stop_dataplane<D: RunningDataplane>(dataplane: D, drain: Duration) -> S
 /// The dataplane as a source of counters, until it is taken out to be stopped.
 struct SharedDataplane<D>(Arc<Mutex<Option<D>>>);
 
+impl<D> SharedDataplane<D> {
+    /// What `ask` says of the dataplane, while there is one.
+    fn with<T>(&self, ask: impl FnOnce(&mut D) -> T) -> Option<T> {
+        let mut dataplane = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        dataplane.as_mut().map(ask)
+    }
+}
+
 impl<D: RunningDataplane> XdpPrograms for SharedDataplane<D> {
     fn frames(&self, port: PortId) -> Vec<(&'static str, u64)> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .as_ref()
-            .map(|dataplane| dataplane.xdp_frames(port))
-            .unwrap_or_default()
+        let frames = self.with(|dataplane| dataplane.xdp_frames(port));
+        frames.unwrap_or_default()
+    }
+
+    fn verdicts(&self, port: PortId) -> Vec<(&'static str, u64)> {
+        let verdicts = self.with(|dataplane| dataplane.xdp_verdicts(port));
+        verdicts.unwrap_or_default()
+    }
+
+    fn mode(&self, port: PortId) -> Option<&'static str> {
+        self.with(|dataplane| dataplane.xdp_mode(port)).flatten()
+    }
+
+    fn fall_back(&self, port: PortId) -> anyhow::Result<bool> {
+        self.with(|dataplane| dataplane.fall_back(port))
+            .unwrap_or(Ok(false))
     }
 
     fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()> {
-        match self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .as_ref()
-        {
-            Some(dataplane) => dataplane.classify(port, settings),
-            None => anyhow::bail!("the switch is stopping"),
-        }
+        self.with(|dataplane| dataplane.classify(port, settings))
+            .unwrap_or_else(|| anyhow::bail!("the switch is stopping"))
     }
 }

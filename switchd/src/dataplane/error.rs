@@ -2,6 +2,7 @@
 
 use std::io as std_io;
 
+use weir_config::drivers::TooShort;
 use weir_core::{Bytes, ConfigError};
 use weir_ebpf::EbpfError;
 
@@ -58,14 +59,54 @@ pub enum DataplaneError {
         reason: String,
     },
     /// A socket could not be opened.
-    #[error("AF_XDP socket on {device} queue {queue}: {reason}; it needs CAP_NET_RAW (or root) and an existing queue (`ethtool -l {device}`) that no other socket uses")]
+    #[error("AF_XDP socket on {device} queue {queue}: {reason}")]
     Socket {
         /// The device.
         device: String,
         /// The queue.
         queue: u32,
-        /// Why not.
+        /// Why not, and what helps.
         reason: String,
+    },
+    /// Frames come in by a queue that nobody receives from.
+    #[error("port {port}: device `{device}` receives by {has} queues, and queue {queue} has no socket: its frames would be lost; remove `queues` from the port, so that each queue gets one, or use fewer queues (`ethtool -L {device} combined N`, `ethtool -X {device} equal N`; `ethtool -l` shows how many there are once the program is attached)")]
+    Queues {
+        /// The port.
+        port: String,
+        /// The device.
+        device: String,
+        /// Its queues.
+        has: u32,
+        /// The first that has none.
+        queue: u32,
+    },
+    /// The device changes frames before the switch has them.
+    #[error("port {port}: {what} of device `{device}` is on: it {does}; switch it off (`ethtool -K {device} {what} off`), or set dataplane.offloads = \"manage\"{}", if *.refused { " (it was, and the device refuses)" } else { "" })]
+    Offload {
+        /// The port.
+        port: String,
+        /// The device.
+        device: String,
+        /// As ethtool(8) takes it.
+        what: &'static str,
+        /// What comes of it.
+        does: &'static str,
+        /// It could not be switched off.
+        refused: bool,
+    },
+    /// The driver's buffers are shorter than a frame.
+    #[error("port {port}: in zero-copy, driver {driver} of `{device}` receives {} B into a chunk of {} B, and {} B are needed: the rest would arrive as a frame of its own or be lost; remove dataplane.chunk or set \"4KiB\", lower dataplane.mtu to {}, or set zero-copy = \"off\"", short.has.get(), short.chunk.get(), short.needed.get(), mtu.get())]
+    Buffer {
+        /// The port.
+        port: String,
+        /// The device.
+        device: String,
+        /// Its driver.
+        driver: &'static str,
+        /// What is short of what.
+        short: TooShort,
+        /// The MTU that would do.
+        mtu: Bytes,
     },
     /// The XDP program could not be loaded or attached.
     #[error("port {port}: {source}")]

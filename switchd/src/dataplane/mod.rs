@@ -4,6 +4,7 @@
 //! [`Dataplane::start`] opens everything and starts the threads; from then on they and the control plane speak through
 //! the bounded queues of [`messages`].
 
+mod attach;
 mod error;
 mod exchange;
 mod kernel;
@@ -14,21 +15,22 @@ mod threads;
 mod worker;
 
 use std::io as std_io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use crossbeam::channel::{bounded, Receiver, Sender, TrySendError};
 use weir_config::daemon::{DaemonConfig, DataplaneConfig, Port, CONTROL_RESERVE_PER_PORT};
+use weir_core::config::AuthenticationConfig;
 use weir_core::{BitRate, Bytes, Command, Duration, Event, Instant, MacAddress, PortId, Switch};
-use weir_ebpf::{AttachedMode, FrameClass, PortProgram, Verdict};
+use weir_ebpf::{AttachedMode, FrameClass, Verdict};
 
 use crate::model::clock;
 use crate::os::fabric_key;
+use attach::{AttachedProgram, PortDoor};
 pub use error::DataplaneError;
 pub use exchange::{accounts, link, messages, tables, tap};
 use kernel::devices::{self, Device};
 pub use kernel::packet_socket;
-use kernel::promiscuous::Promiscuous;
 use kernel::settings;
 use kernel::socket::{SocketOptions, XdpSocket};
 use launch::{Parts, Prepared, Threads};
@@ -50,6 +52,12 @@ const SNAPSHOT_CAPACITY: usize = 8;
 #[derive(Debug)]
 pub struct Dataplane {
     ports: Vec<AttachedProgram>,
+    running: Running,
+}
+
+/// The threads and the ways to them.
+#[derive(Debug)]
+struct Running {
     requests: Sender<Request>,
     events: Receiver<Event>,
     snapshots: Receiver<Box<Snapshot>>,
@@ -57,14 +65,6 @@ pub struct Dataplane {
     wake: Wake,
     notify: Wake,
     threads: Threads,
-}
-
-/// One port's kernel side.
-#[derive(Debug)]
-struct AttachedProgram {
-    program: PortProgram,
-    facts: AttachedPort,
-    _promiscuous: Option<Promiscuous>,
 }
 
 impl Dataplane {
@@ -117,33 +117,64 @@ impl Dataplane {
         pin_root: &Path,
         first: impl IntoIterator<Item = Request>,
     ) -> Result<Self, DataplaneError> {
-        let system = |what| move |source| DataplaneError::System { what, source };
+        let key_file = config.control_frames.key_file.as_deref();
+        let key = key_file.map(fabric_key::load).transpose()?;
         let devices = devices::find(config)?;
+        let mut ports = attach::attach(config, &devices, pin_root)?;
+        let started = attach::settle(config, &devices)
+            .and_then(|config| Self::start_on(clock, &config, key, &devices, &mut ports, first));
+        match started {
+            Ok(running) => Ok(Self { ports, running }),
+            Err(error) => {
+                attach::detach_all(ports);
+                Err(error)
+            }
+        }
+    }
+
+    /// Opens the sockets of attached `ports` and starts the threads.
+    fn start_on(
+        clock: fn() -> Instant,
+        config: &DaemonConfig,
+        key: Option<AuthenticationConfig>,
+        devices: &[Device],
+        ports: &mut [AttachedProgram],
+        first: impl IntoIterator<Item = Request>,
+    ) -> Result<Running, DataplaneError> {
+        let system = |what| move |source| DataplaneError::System { what, source };
         let addresses: Vec<MacAddress> = devices.iter().map(|device| device.address).collect();
         let mut core = config.core(&addresses);
-        let key_file = config.control_frames.key_file.as_deref();
-        core.authentication = key_file.map(fabric_key::load).transpose()?;
+        core.authentication = key;
         let limits = core
             .ports
             .iter()
             .map(|port| PortLimits {
                 address: port.address,
-                outstanding_max: outstanding_max(port.rate, &config.dataplane),
+                outstanding_max: config.dataplane.tx_ring as usize
+                    / 2
+                    / config.dataplane.chunks_of_a_frame(),
+                outstanding_bytes: outstanding_bytes(port.rate, &config.dataplane),
             })
             .collect();
         let memory = Memory::new(MemoryOptions {
             count: core.frame_count as u32,
-            chunk_size: config.dataplane.chunk.get() as u32,
+            chunk_size: config.dataplane.chunk_size().get() as u32,
             fill_ring: config.dataplane.rx_ring,
             completion_ring: config.dataplane.tx_ring,
             huge_pages: config.dataplane.huge_pages,
             has_long_frames: config.dataplane.has_long_frames(),
         })?;
-        tracing::debug!(huge_pages = memory.has_huge_pages(), "packet memory");
-        let sockets = open_sockets(config, &memory)?;
-        let doors = sockets
+        tracing::debug!(
+            huge_pages = memory.has_huge_pages(),
+            chunk = config.dataplane.chunk_size().get(),
+            "packet memory"
+        );
+        let sockets = open_sockets(config, devices, ports, &memory)?;
+        attach::check_buffers(config, devices, &sockets)?;
+        let doors = devices
             .iter()
-            .map(|sockets| PortDoor::to(sockets))
+            .zip(&sockets)
+            .map(|(device, sockets)| PortDoor::to(config, device, sockets))
             .collect::<std_io::Result<Vec<_>>>()
             .map_err(system("duplicating a socket"))?;
         let frame_count = core.frame_count;
@@ -171,8 +202,8 @@ impl Dataplane {
         };
         let prepared =
             Prepared::new(sockets, parts, &config.dataplane).map_err(system("eventfd"))?;
-        // A neighbour may send from the moment on that a program is attached.
-        let ports = attach(config, &devices, &doors, pin_root)?;
+        // A neighbour's frames come from here on.
+        attach::open_doors(config, ports, &doors)?;
         for request in first {
             // There is room: nobody else has asked yet. A round's requests come before its frames.
             let _ = requests.try_send(request);
@@ -180,8 +211,7 @@ impl Dataplane {
         let threads = prepared
             .start(&config.dataplane)
             .map_err(system("dataplane thread"))?;
-        Ok(Self {
-            ports,
+        Ok(Running {
             requests,
             events,
             snapshots,
@@ -196,12 +226,12 @@ impl Dataplane {
         // A full queue has been seen by the thread before this could have been sent: it takes
         // requests every round, so that trying again ends.
         let mut request = Request::Stop { drain };
-        while let Err(TrySendError::Full(back)) = self.requests.try_send(request) {
+        while let Err(TrySendError::Full(back)) = self.running.requests.try_send(request) {
             request = back;
-            self.wake.signal();
+            self.running.wake.signal();
             std::thread::yield_now();
         }
-        self.wake.signal();
+        self.running.wake.signal();
     }
 }
 
@@ -209,13 +239,13 @@ impl RunningDataplane for Dataplane {
     fn link(&self) -> std_io::Result<DataplaneLink> {
         Ok(DataplaneLink {
             requests: Box::new(RequestSender {
-                requests: self.requests.clone(),
-                wake: self.wake.clone(),
+                requests: self.running.requests.clone(),
+                wake: self.running.wake.clone(),
             }),
-            events: self.events.clone(),
-            snapshots: self.snapshots.clone(),
-            answers: self.answers.clone(),
-            notify: self.notify.try_clone_fd()?,
+            events: self.running.events.clone(),
+            snapshots: self.running.snapshots.clone(),
+            answers: self.running.answers.clone(),
+            notify: self.running.notify.try_clone_fd()?,
         })
     }
 
@@ -236,12 +266,35 @@ impl RunningDataplane for Dataplane {
         })
     }
 
+    fn xdp_verdicts(&self, port: PortId) -> Vec<(&'static str, u64)> {
+        let counters = self
+            .ports
+            .get(port.index())
+            .and_then(|port| port.program.verdict_counters().ok());
+        counters.map_or_else(Vec::new, |counters| {
+            let counted = |verdict: Verdict| (verdict.name(), counters.get(verdict));
+            Verdict::ALL.into_iter().map(counted).collect()
+        })
+    }
+
+    fn xdp_mode(&self, port: PortId) -> Option<&'static str> {
+        self.ports.get(port.index()).map(|port| port.mode.name())
+    }
+
+    fn fall_back(&mut self, port: PortId) -> anyhow::Result<bool> {
+        match self.ports.get_mut(port.index()) {
+            Some(port) => Ok(port.fall_back()?),
+            None => Ok(false),
+        }
+    }
+
     fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()> {
         let port = self
             .ports
             .get(port.index())
             .ok_or_else(|| anyhow::anyhow!("port {port} does not exist"))?;
-        Ok(port.program.update_settings(&settings::program(settings))?)
+        let settings = settings::program(settings, port.cut_length);
+        Ok(port.program.update_settings(&settings)?)
     }
 
     fn lldp_sockets(&self) -> Vec<std_io::Result<OwnedFd>> {
@@ -260,7 +313,7 @@ impl RunningDataplane for Dataplane {
                 .sum()
         };
         let before = unserved(&self.ports);
-        let ended = self.threads.join();
+        let ended = self.running.threads.join();
         let missed = unserved(&self.ports).saturating_sub(before);
         // Whatever became of the threads and of the other programs, none stays attached that can be detached. The program of
         // a device that is gone went with it.
@@ -293,34 +346,20 @@ impl Requests for RequestSender {
     }
 }
 
-/// The sockets of a port as the XDP program needs them: by queue, from the port's first on.
-struct PortDoor {
-    sockets: Vec<OwnedFd>,
-    zero_copy: bool,
-}
-
-impl PortDoor {
-    fn to(sockets: &[XdpSocket]) -> std_io::Result<Self> {
-        let duplicates = sockets
-            .iter()
-            .map(|socket| socket.as_fd().try_clone_to_owned());
-        Ok(Self {
-            sockets: duplicates.collect::<std_io::Result<_>>()?,
-            zero_copy: sockets.iter().all(XdpSocket::is_zero_copy),
-        })
-    }
-}
-
 /// By port, and within a port by queue.
 fn open_sockets(
     config: &DaemonConfig,
+    devices: &[Device],
+    attached: &[AttachedProgram],
     memory: &Memory,
 ) -> Result<Vec<Vec<XdpSocket>>, DataplaneError> {
-    let open = |port: &Port, queue| {
+    let open = |port: &Port, device: &Device, mode, queue| {
         XdpSocket::open(
             memory,
             SocketOptions {
                 device: &port.device,
+                driver: device.driver.name,
+                generic: mode == AttachedMode::Generic,
                 queue,
                 rx_ring: config.dataplane.rx_ring,
                 tx_ring: config.dataplane.tx_ring,
@@ -330,88 +369,23 @@ fn open_sockets(
             },
         )
     };
-    let of_port = |port: &Port| {
-        let queues = port.queue..port.queue + port.queue_count;
-        queues.map(|queue| open(port, queue)).collect()
+    let ports = config.ports.iter().zip(devices).zip(attached);
+    let of_port = |((port, device), attached): ((&Port, &Device), &AttachedProgram)| {
+        let queues = port.queue..port.queue + port.queue_count.unwrap_or(1);
+        let mode = attached.mode;
+        queues
+            .map(|queue| open(port, device, mode, queue))
+            .collect()
     };
-    config.ports.iter().map(of_port).collect()
+    ports.map(of_port).collect()
 }
 
-fn attach(
-    config: &DaemonConfig,
-    devices: &[Device],
-    doors: &[PortDoor],
-    pin_root: &Path,
-) -> Result<Vec<AttachedProgram>, DataplaneError> {
-    let mut attached = Vec::with_capacity(doors.len());
-    for ((port, device), door) in config.ports.iter().zip(devices).zip(doors) {
-        let failed = |source| DataplaneError::Program {
-            port: port.name.clone(),
-            source,
-        };
-        let mut program = PortProgram::load(&settings::program(port)).map_err(failed)?;
-        for (queue, socket) in (port.queue..).zip(&door.sockets) {
-            program.set_socket(queue, socket.as_fd()).map_err(failed)?;
-        }
-        let mode = program
-            .attach(
-                device.index,
-                settings::attach_mode(config.dataplane.xdp_mode),
-                Some(&pin_root.join(&port.name)),
-            )
-            .map_err(failed);
-        let mode = match mode {
-            Ok(mode) => mode,
-            Err(error) => {
-                detach_all(attached);
-                return Err(error);
-            }
-        };
-        if mode == AttachedMode::Generic {
-            tracing::warn!(
-                port = port.name,
-                device = port.device,
-                "generic XDP: the driver has no native support; forwarding will be slow"
-            );
-        }
-        let promiscuous = Promiscuous::new(device.index)
-            .inspect_err(|error| {
-                tracing::warn!(
-                    port = port.name,
-                    %error,
-                    "cannot enable promiscuous mode: the device may filter out frames for other addresses"
-                );
-            })
-            .ok();
-        attached.push(AttachedProgram {
-            program,
-            facts: AttachedPort {
-                ifindex: device.index,
-                address: device.address,
-                xdp_mode: mode.name(),
-                zero_copy: door.zero_copy,
-            },
-            _promiscuous: promiscuous,
-        });
-    }
-    Ok(attached)
-}
-
-fn detach_all(ports: Vec<AttachedProgram>) {
-    for port in ports {
-        if let Err(error) = port.program.detach() {
-            tracing::warn!(%error, "cannot detach an XDP program");
-        }
-    }
-}
-
-/// Frames that a transmitter may have: few on slow lines, so that a pause acts soon; enough on fast ones to cover a
-/// round. Their chunks fill half of the TX ring at most.
-fn outstanding_max(rate: BitRate, config: &DataplaneConfig) -> usize {
+/// What a transmitter may have: little on slow lines, so that a pause acts soon; enough on fast ones to cover a round. In
+/// bytes: a number of long frames would be a fraction of that time in short ones.
+fn outstanding_bytes(rate: BitRate, config: &DataplaneConfig) -> Bytes {
     const LEAST: Bytes = Bytes::new(16 * 1500);
     const LEAST_FRAMES: u64 = 4;
     const ROUND: Duration = Duration::from_micros(200);
-    let frames = rate.bytes_in(ROUND).max(LEAST).get() / config.mtu.get().max(1);
-    let room = config.tx_ring as usize / 2 / config.chunks_of_a_frame();
-    (frames.max(LEAST_FRAMES) as usize).min(room)
+    let frames = Bytes::new(LEAST_FRAMES * config.mtu.get());
+    rate.bytes_in(ROUND).max(LEAST).max(frames)
 }

@@ -183,6 +183,9 @@ impl SnapshotCollector {
         for (class, count) in self.shared.dataplane.xdp_frames(id) {
             families.add(&define::XDP_FRAMES, &[port, class], count as f64);
         }
+        for (verdict, count) in self.shared.dataplane.xdp_verdicts(id) {
+            families.add(&define::XDP_VERDICTS, &[port, verdict], count as f64);
+        }
         families.add_counters(PORT_COUNTERS, &[port], counters);
     }
 

@@ -304,6 +304,10 @@ impl RunningDataplane for FakeDataplane {
         FakeXdp.frames(port)
     }
 
+    fn xdp_verdicts(&self, port: PortId) -> Vec<(&'static str, u64)> {
+        FakeXdp.verdicts(port)
+    }
+
     fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()> {
         self.classified
             .lock()
@@ -333,6 +337,18 @@ pub struct FakeXdp;
 impl XdpPrograms for FakeXdp {
     fn frames(&self, port: PortId) -> Vec<(&'static str, u64)> {
         vec![("data", 100 + u64::from(port.get())), ("mac_control", 7)]
+    }
+
+    fn verdicts(&self, _: PortId) -> Vec<(&'static str, u64)> {
+        vec![("redirected", 107), ("no_meta", 0)]
+    }
+
+    fn mode(&self, _: PortId) -> Option<&'static str> {
+        Some("generic")
+    }
+
+    fn fall_back(&self, _: PortId) -> anyhow::Result<bool> {
+        Ok(false)
     }
 
     fn classify(&self, _: PortId, _: &Port) -> anyhow::Result<()> {

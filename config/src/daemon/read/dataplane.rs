@@ -23,7 +23,7 @@ impl FromItem for Workers {
 
 fn check_chunk(table: &Table<'_>, config: &DataplaneConfig) {
     const MTU_MIN: Bytes = Bytes::new(68);
-    let chunk = config.chunk.get();
+    let chunk = config.chunk_size().get();
     if chunk != 2048 && chunk != 4096 {
         table.complain("chunk", "must be \"2KiB\" or \"4KiB\"");
         return;

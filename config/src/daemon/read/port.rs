@@ -41,9 +41,10 @@ fn port(table: &Table<'_>, names: &Names, devices: &Names, watchdog: PfcwdConfig
         check_name(table, "name", &port.name);
     }
     let queues = valid::within(1, u64::from(QUEUES_MAX.saturating_sub(port.queue)));
-    match queues(&port.queue_count) {
+    let count = port.queue_count.unwrap_or(1);
+    match queues(&count) {
         Ok(()) => {
-            for queue in port.queue..port.queue + port.queue_count {
+            for queue in port.queue..port.queue + count {
                 devices.note(table, "device", &format!("{} queue {queue}", port.device));
             }
         }

@@ -134,6 +134,21 @@ impl Access {
         self.xdp.frames(port)
     }
 
+    /// What became of frames at `port`'s XDP program, by verdict.
+    pub fn xdp_verdicts(&self, port: PortId) -> Vec<(&'static str, u64)> {
+        self.xdp.verdicts(port)
+    }
+
+    /// How `port`'s XDP program is attached now.
+    pub fn xdp_mode(&self, port: PortId) -> Option<&'static str> {
+        self.xdp.mode(port)
+    }
+
+    /// See [`XdpPrograms::fall_back`].
+    pub(in crate::control) fn fall_back(&self, port: PortId) -> anyhow::Result<bool> {
+        self.xdp.fall_back(port)
+    }
+
     /// Has the CLCM state machine go by other settings.
     pub(crate) async fn reconfigure(&self, plane: ControlConfig) {
         // Fails only once the supervisor has ended.

@@ -45,6 +45,21 @@ pub trait XdpPrograms: Send + Sync {
     /// when they cannot be read.
     fn frames(&self, port: PortId) -> Vec<(&'static str, u64)>;
 
+    /// What became of frames at `port` by verdict (`redirected`, `dropped` …) since its sockets were there; empty when
+    /// that cannot be read.
+    fn verdicts(&self, port: PortId) -> Vec<(&'static str, u64)>;
+
+    /// How `port`'s program is attached now: `native` or `generic`; `None` when there is none any more.
+    fn mode(&self, port: PortId) -> Option<&'static str>;
+
+    /// Attaches `port`'s program in generic mode if it was to be native or generic, as it turns out, and its sockets copy.
+    /// False where that is not so.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    fn fall_back(&self, port: PortId) -> anyhow::Result<bool>;
+
     /// Has `port` go by other settings: where a frame's priority is looked for, and what becomes of frames without a
     /// socket.
     ///
@@ -68,6 +83,26 @@ pub trait RunningDataplane: Send + 'static {
 
     /// See [`XdpPrograms::frames`].
     fn xdp_frames(&self, port: PortId) -> Vec<(&'static str, u64)>;
+
+    /// See [`XdpPrograms::verdicts`].
+    fn xdp_verdicts(&self, _port: PortId) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// See [`XdpPrograms::mode`].
+    fn xdp_mode(&self, port: PortId) -> Option<&'static str> {
+        let attached = self.attached();
+        attached.get(port.index()).map(|port| port.xdp_mode)
+    }
+
+    /// See [`XdpPrograms::fall_back`].
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    fn fall_back(&mut self, _port: PortId) -> anyhow::Result<bool> {
+        Ok(false)
+    }
 
     /// See [`XdpPrograms::classify`].
     ///

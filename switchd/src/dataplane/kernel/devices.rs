@@ -1,12 +1,11 @@
 //! The network devices of the ports, as the kernel tells of them.
 
-use std::os::fd::AsRawFd;
-
 use nix::net::if_::if_nametoindex;
-use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 use weir_config::daemon::{DaemonConfig, Port};
+use weir_config::drivers::{self, Driver};
 use weir_core::MacAddress;
 
+use super::ethtool;
 use crate::dataplane::DataplaneError;
 
 /// A port's device.
@@ -15,6 +14,9 @@ pub(in crate::dataplane) struct Device {
     pub(in crate::dataplane) index: u32,
     /// The port's address: the configured one, or the device's own.
     pub(in crate::dataplane) address: MacAddress,
+    pub(in crate::dataplane) driver: &'static Driver,
+    /// It had a link before anything was done to it.
+    pub(in crate::dataplane) had_link: bool,
 }
 
 /// Every port's device, in this network namespace.
@@ -36,7 +38,13 @@ pub(in crate::dataplane) fn find(config: &DaemonConfig) -> Result<Vec<Device>, D
             }
         })?;
         let wanted = config.dataplane.mtu;
-        match mtu_of(device) {
+        let found = Device {
+            index,
+            address,
+            driver: drivers::driver(&ethtool::driver(device).unwrap_or_default()),
+            had_link: ethtool::has_link(device).unwrap_or(false),
+        };
+        match ethtool::mtu(device) {
             Some(mtu) if u64::from(mtu) < wanted.get() => Err(DataplaneError::SmallMtu {
                 port: port.name.clone(),
                 device: port.device.clone(),
@@ -53,9 +61,9 @@ pub(in crate::dataplane) fn find(config: &DaemonConfig) -> Result<Vec<Device>, D
                         "device MTU exceeds the switch MTU; longer frames are dropped as bad_length"
                     );
                 }
-                Ok(Device { index, address })
+                Ok(found)
             }
-            None => Ok(Device { index, address }),
+            None => Ok(found),
         }
     };
     config.ports.iter().map(found).collect()
@@ -67,39 +75,4 @@ fn address_of(device: &str) -> Option<MacAddress> {
         .filter(|interface| interface.interface_name == device)
         .find_map(|interface| interface.address?.as_link_addr()?.addr())
         .map(MacAddress)
-}
-
-/// `SIOCGIFMTU` of netdevice(7).
-fn mtu_of(device: &str) -> Option<u32> {
-    let any = socket(
-        AddressFamily::Unix,
-        SockType::Datagram,
-        SockFlag::SOCK_CLOEXEC,
-        None,
-    )
-    .ok()?;
-    // SAFETY: all bytes zero are a value of this type of integers, arrays and pointers that nobody follows.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // The last byte stays: the name ends with a NUL.
-    let places = request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1);
-    for (place, byte) in places.zip(device.bytes()) {
-        *place = byte as libc::c_char;
-    }
-    // SAFETY: the descriptor lives until the end of this function, and the request is one of SIOCGIFMTU: it has
-    // room for what the kernel writes.
-    let result = unsafe { libc::ioctl(any.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) };
-    // SAFETY: all bytes are initialised, and any are an integer.
-    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
-    (result == 0).then_some(mtu as u32)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_loopback_device_has_an_mtu_and_no_device_has_none() {
-        assert!(mtu_of("lo").is_some_and(|mtu| mtu >= 1_280));
-        assert_eq!(mtu_of("weir-no-such"), None);
-    }
 }

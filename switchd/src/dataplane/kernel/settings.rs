@@ -1,10 +1,10 @@
 //! Configuration into the XDP program's terms.
 
-use weir_config::daemon::{Fallback, Port, Trust, XdpMode};
-use weir_ebpf::{AttachMode, Lldp, PortSettings};
+use weir_config::daemon::{Fallback, Port, Trust};
+use weir_ebpf::{Lldp, PortSettings};
 
-/// The program's settings of one port.
-pub(in crate::dataplane) fn program(port: &Port) -> PortSettings {
+/// The program's settings of one port; see [`PortSettings::cut_length`].
+pub(in crate::dataplane) fn program(port: &Port, cut_length: u16) -> PortSettings {
     PortSettings {
         default_priority: port.default_priority.get(),
         trust: weir_ebpf::Trust {
@@ -18,14 +18,6 @@ pub(in crate::dataplane) fn program(port: &Port) -> PortSettings {
         lldp: Lldp::Kernel,
         pcp_to_priority: port.pcp_map.map(|priority| priority.get()),
         dscp_to_priority: port.dscp_map.map(|priority| priority.get()),
-    }
-}
-
-/// How the program is to be attached.
-pub(in crate::dataplane) fn attach_mode(mode: XdpMode) -> AttachMode {
-    match mode {
-        XdpMode::Auto => AttachMode::Auto,
-        XdpMode::Native => AttachMode::Native,
-        XdpMode::Generic => AttachMode::Generic,
+        cut_length,
     }
 }

@@ -9,6 +9,7 @@ use weir_core::Duration;
 use xsk_rs::config::{BindFlags, Interface, LibxdpFlags, QueueSize, SocketConfig};
 use xsk_rs::{CompQueue, FillQueue, FrameDesc, RxQueue, Socket, TxQueue};
 
+use super::refused;
 use crate::dataplane::exchange::messages::{KernelLosses, Ring, Rings};
 use crate::dataplane::memory::umem::{with_cause, Memory};
 use crate::dataplane::rings::io::BATCH;
@@ -49,12 +50,18 @@ pub(in crate::dataplane) struct XdpSocket {
     /// Whoever receives looks into the device.
     polls: bool,
     device_drops: u64,
+    /// Times that a fill ring was empty which had never been filled: no loss. `None` until it is filled.
+    empty_before: Option<u64>,
 }
 
 /// What a socket is opened with.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataplane) struct SocketOptions<'a> {
     pub(in crate::dataplane) device: &'a str,
+    /// Its driver, for what is said.
+    pub(in crate::dataplane) driver: &'a str,
+    /// The program runs in the network stack: the driver's queues never reach it, and cannot be shared.
+    pub(in crate::dataplane) generic: bool,
     pub(in crate::dataplane) queue: u32,
     pub(in crate::dataplane) rx_ring: u32,
     pub(in crate::dataplane) tx_ring: u32,
@@ -83,6 +90,12 @@ impl XdpSocket {
             .map_err(|_| failed("a device's name has no NUL".into()))?;
         // With neither flag the kernel takes zero-copy where the driver can and copies elsewhere.
         let mode = match options.zero_copy {
+            ZeroCopy::Auto if options.generic => BindFlags::XDP_COPY,
+            ZeroCopy::Require if options.generic => {
+                return Err(failed(
+                    "generic XDP has no zero-copy; set zero-copy = \"auto\"".into(),
+                ));
+            }
             ZeroCopy::Auto => BindFlags::empty(),
             ZeroCopy::Off => BindFlags::XDP_COPY,
             ZeroCopy::Require => BindFlags::XDP_ZEROCOPY,
@@ -107,7 +120,11 @@ impl XdpSocket {
                 Err(error) if is_busy(&error) && std::time::Instant::now() < deadline => {
                     std::thread::sleep(RELEASE_POLL);
                 }
-                Err(error) => return Err(failed(with_cause(&error))),
+                Err(error) => {
+                    let (said, helps) =
+                        (with_cause(&error), refused::remedy(code(&error), &options));
+                    return Err(failed(format!("{said}; {helps}")));
+                }
             }
         };
         let (fill, completion) =
@@ -126,6 +143,7 @@ impl XdpSocket {
             kick_due: false,
             polls: !options.busy_poll.is_zero(),
             device_drops: 0,
+            empty_before: None,
         };
         socket.raise_transmit_budget();
         if socket.polls {
@@ -219,9 +237,14 @@ impl XdpSocket {
 }
 
 fn is_busy(error: &xsk_rs::socket::SocketCreateError) -> bool {
+    code(error) == Some(Errno::EBUSY)
+}
+
+/// What the kernel said.
+fn code(error: &xsk_rs::socket::SocketCreateError) -> Option<Errno> {
     let cause = std::error::Error::source(error);
-    let cause = cause.and_then(|cause| cause.downcast_ref::<std::io::Error>());
-    cause.and_then(std::io::Error::raw_os_error) == Some(libc::EBUSY)
+    let cause = cause.and_then(|cause| cause.downcast_ref::<std::io::Error>())?;
+    cause.raw_os_error().map(Errno::from_raw)
 }
 
 impl Lane for XdpSocket {
@@ -281,6 +304,10 @@ impl Lane for XdpSocket {
         let given = unsafe { self.fill.produce(chunks) };
         debug_assert_eq!(given, chunks.len(), "there is room");
         self.lent += given;
+        if self.empty_before.is_none() {
+            let statistics = self.rx.fd().xdp_statistics();
+            self.empty_before = statistics.ok().map(|it| it.rx_fill_ring_empty_descs());
+        }
         if self.fill.needs_wakeup() {
             self.kick_due = true;
         }
@@ -293,7 +320,9 @@ impl Lane for XdpSocket {
         KernelLosses {
             rx_dropped_total: statistics.rx_dropped(),
             rx_ring_full_total: statistics.rx_ring_full(),
-            rx_fill_ring_empty_total: statistics.rx_fill_ring_empty_descs(),
+            rx_fill_ring_empty_total: statistics
+                .rx_fill_ring_empty_descs()
+                .saturating_sub(self.empty_before.unwrap_or(u64::MAX)),
             rx_invalid_descs_total: statistics.rx_invalid_descs(),
             tx_invalid_descs_total: statistics.tx_invalid_descs(),
             tx_device_drops_total: self.device_drops,

@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 
 use crossbeam::channel::{Receiver, Sender};
 use weir_core::{
-    Command, DropReason, Duration, Event, Instant, MacAddress, PortId, Priority, Switch,
+    Bytes, Command, DropReason, Duration, Event, Instant, MacAddress, PortId, Priority, Switch,
 };
 
 use super::exchange::accounts::Accounts;
@@ -35,12 +35,19 @@ use super::threads::wake::Wake;
 /// Requests that one round takes at most.
 const REQUESTS_PER_ROUND: usize = 32;
 
+/// The shortest frame without its FCS; shorter ones are filled up.
+const FRAME_MIN: Bytes = Bytes::new(60);
+/// FCS, preamble, start delimiter and interpacket gap.
+const LINE_OVERHEAD: Bytes = Bytes::new(4 + 8 + 12);
+
 /// What the loop needs to know of a port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PortLimits {
     pub(super) address: MacAddress,
-    /// Descriptors that may be with the transmitter at a time: few, so that a pause acts soon.
+    /// Frames that there is room for with the transmitter.
     pub(super) outstanding_max: usize,
+    /// What may be with the transmitter at a time, as the line counts it: little, so that a pause acts soon.
+    pub(super) outstanding_bytes: Bytes,
 }
 
 /// The loop's ends of the queues to the control plane.
@@ -100,8 +107,10 @@ enum Taken {
 #[derive(Debug)]
 struct PortState {
     limits: PortLimits,
-    /// Chunks that the transmitter has, oldest first; room for as many as it may have.
-    outstanding: VecDeque<Chunk>,
+    /// Chunks that the transmitter has, oldest first, and what each takes on the line; room for as many as it may have.
+    outstanding: VecDeque<(Chunk, Bytes)>,
+    /// Their sum.
+    on_line: Bytes,
     /// Its device is gone.
     gone: bool,
     /// Frames that the device had when it went.
@@ -113,6 +122,7 @@ impl PortState {
         Self {
             limits,
             outstanding: VecDeque::with_capacity(limits.outstanding_max),
+            on_line: Bytes::ZERO,
             gone: false,
             lost_with_device: 0,
         }
@@ -120,8 +130,27 @@ impl PortState {
 
     /// The transmitter says that it is done with a chunk; false when it does not have it. It mostly is the oldest.
     fn take_completed(&mut self, chunk: Chunk) -> bool {
-        let at = self.outstanding.iter().position(|known| *known == chunk);
-        at.and_then(|at| self.outstanding.remove(at)).is_some()
+        let at = self
+            .outstanding
+            .iter()
+            .position(|(known, _)| *known == chunk);
+        let done = at.and_then(|at| self.outstanding.remove(at));
+        self.on_line = self
+            .on_line
+            .saturating_sub(done.map_or(Bytes::ZERO, |(_, length)| length));
+        done.is_some()
+    }
+
+    /// One more may be sent. The last one may go beyond the limit, so that the longest frame always goes.
+    fn has_room(&self) -> bool {
+        self.outstanding.len() < self.limits.outstanding_max
+            && self.on_line < self.limits.outstanding_bytes
+    }
+
+    fn note_sent(&mut self, chunk: Chunk, length: Bytes) {
+        let on_line = length.max(FRAME_MIN) + LINE_OVERHEAD;
+        self.outstanding.push_back((chunk, on_line));
+        self.on_line += on_line;
     }
 }
 

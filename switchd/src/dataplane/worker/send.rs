@@ -1,8 +1,8 @@
 //! Out of the switch into the TX rings, and back when the transmitters are done.
 
-use weir_core::{FrameHandle, Instant, MacAddress, PortId, Transmission};
+use weir_core::{Bytes, FrameHandle, Instant, MacAddress, PortId, Transmission};
 
-use super::Worker;
+use super::{PortState, Worker};
 use crate::dataplane::memory::pool::Chunk;
 use crate::dataplane::rings::io::{Io, BATCH};
 
@@ -32,18 +32,20 @@ impl<I: Io> Worker<I> {
     fn has_room(&self, port: PortId) -> bool {
         self.ports
             .get(port.index())
-            .is_some_and(|state| state.outstanding.len() < state.limits.outstanding_max)
+            .is_some_and(PortState::has_room)
     }
 
     fn send(&mut self, now: Instant, port: PortId, transmission: &Transmission) {
         let mut data = None;
+        let mut line = Bytes::ZERO;
         let chunk = match transmission {
             Transmission::Data {
                 handle,
+                length,
                 priority,
                 mark,
-                ..
             } => {
+                line = *length;
                 let marked = *mark && self.mark(port, *priority, handle.0);
                 data = Some((*priority, marked));
                 Some(handle.0)
@@ -73,7 +75,7 @@ impl<I: Io> Worker<I> {
                 None => self.accounts.note_sent_control(port.index()),
             }
             if let Some(state) = self.ports.get_mut(port.index()) {
-                state.outstanding.push_back(chunk);
+                state.note_sent(chunk, line);
             }
         } else {
             // The ring is longer than what may be outstanding.
@@ -114,7 +116,8 @@ impl<I: Io> Worker<I> {
 
     fn take_outstanding(&mut self, port: PortId) -> Option<Chunk> {
         let state = self.ports.get_mut(port.index())?;
-        let chunk = state.outstanding.pop_front()?;
+        let (chunk, length) = state.outstanding.pop_front()?;
+        state.on_line = state.on_line.saturating_sub(length);
         state.lost_with_device += 1;
         Some(chunk)
     }

@@ -41,6 +41,7 @@ pub(super) struct Setup {
     pub(super) rate: BitRate,
     pub(super) learning_capacity: usize,
     pub(super) outstanding_max: usize,
+    pub(super) outstanding_bytes: Bytes,
     pub(super) event_capacity: usize,
     /// The lossless class has Levels.
     pub(super) has_levels: bool,
@@ -61,6 +62,7 @@ impl Default for Setup {
             rate: FAST,
             learning_capacity: 0,
             outstanding_max: 64,
+            outstanding_bytes: Bytes::new(1 << 30),
             event_capacity: 64,
             has_levels: false,
             age_limit: None,
@@ -97,6 +99,7 @@ impl Bench {
         let limits = |port: &PortConfig| PortLimits {
             address: port.address,
             outstanding_max: setup.outstanding_max,
+            outstanding_bytes: setup.outstanding_bytes,
         };
         let limits = config.ports.iter().map(limits).collect();
         let mut worker = Worker::new(

@@ -256,6 +256,35 @@ fn a_port_whose_device_is_gone_holds_nobody() {
     bench.assert_conserved();
 }
 
+/// A pause acts after the same time, whatever the length of frames.
+#[test]
+fn a_transmitter_has_bytes_not_frames() {
+    for length in [60, 500, 1_500] {
+        let mut bench = Bench::new(&Setup {
+            outstanding_max: 1_000,
+            outstanding_bytes: Bytes::new(10_000),
+            buffer: Bytes::new(512 * 1024),
+            ..Setup::default()
+        });
+        bench.worker.io.set_budget(1, 0);
+        for number in 0..200 {
+            let meta = meta(FrameClass::Data, LOSSY);
+            bench.arrive(0, Some(meta), &data(0, 1, number, length));
+        }
+        for _ in 0..10 {
+            bench.round();
+        }
+        let on_line = bench.worker.io.tx_waiting(1) * (length + 24);
+        assert!(
+            (10_000..10_000 + length + 24).contains(&on_line),
+            "{length}: {on_line}"
+        );
+        bench.worker.io.set_budget(1, usize::MAX);
+        bench.settle();
+        bench.assert_conserved();
+    }
+}
+
 #[test]
 fn no_ring_gets_more_than_its_share_of_a_round() {
     const SHARE: usize = RECEIVE_BATCHES * BATCH;

@@ -1,0 +1,382 @@
+//! The XDP programs of all ports: attached first, since attaching may change what queues a device has, and opened once
+//! every queue has its socket. Until then a frame finds no socket, as it found no program before.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use weir_config::daemon::{DaemonConfig, Fallback, Port, XdpMode};
+use weir_config::drivers;
+use weir_ebpf::{AttachMode, AttachedMode, EbpfError, PortProgram, QUEUES_MAX};
+
+use super::error::DataplaneError;
+use super::exchange::link::AttachedPort;
+use super::kernel::devices::Device;
+use super::kernel::ethtool;
+use super::kernel::offloads::{self, SwitchedOff};
+use super::kernel::promiscuous::Promiscuous;
+use super::kernel::settings;
+use super::kernel::socket::XdpSocket;
+
+/// How long a link may be down that attaching a program has taken down: many drivers reset it.
+const LINK_WAIT: Duration = Duration::from_secs(5);
+const LINK_POLL: Duration = Duration::from_millis(20);
+
+/// One port's kernel side.
+#[derive(Debug)]
+pub(super) struct AttachedProgram {
+    pub(super) program: PortProgram,
+    pub(super) facts: AttachedPort,
+    pub(super) mode: AttachedMode,
+    /// See [`PortSettings::cut_length`](weir_ebpf::PortSettings::cut_length).
+    pub(super) cut_length: u16,
+    /// `xdp-mode = "auto"`.
+    may_fall_back: bool,
+    offloads: Option<SwitchedOff>,
+    _promiscuous: Option<Promiscuous>,
+}
+
+impl AttachedProgram {
+    /// Attaches the program in generic mode, where the configuration leaves the choice and nothing is in the driver's queues.
+    pub(super) fn fall_back(&mut self) -> Result<bool, EbpfError> {
+        let may = self.may_fall_back && self.mode == AttachedMode::Native && !self.facts.zero_copy;
+        if may {
+            self.program
+                .attach_again(self.facts.ifindex, AttachedMode::Generic)?;
+            self.mode = AttachedMode::Generic;
+        }
+        Ok(may)
+    }
+}
+
+/// Attaches the programs, with their pins under `pin_root`, and waits for the links to be back.
+pub(super) fn attach(
+    config: &DaemonConfig,
+    devices: &[Device],
+    pin_root: &Path,
+) -> Result<Vec<AttachedProgram>, DataplaneError> {
+    let mut attached = Vec::with_capacity(devices.len());
+    for (port, device) in config.ports.iter().zip(devices) {
+        match attach_one(config, port, device, pin_root) {
+            Ok(program) => attached.push(program),
+            Err(error) => {
+                detach_all(attached);
+                return Err(error);
+            }
+        }
+    }
+    wait_for_links(config, devices);
+    let ports = config.ports.iter().zip(devices).zip(&mut attached);
+    // Of software there is nothing to switch off: where tags are beside the frames of a veth, its sender put them there.
+    let seen_to = ports
+        .filter(|((_, device), _)| device.driver.strips_tags)
+        .try_for_each(|((port, _), attached)| {
+            let off = offloads::see_to(config.dataplane.offloads, port)?;
+            attached.offloads = Some(off);
+            Ok(())
+        });
+    match seen_to {
+        Ok(()) => Ok(attached),
+        Err(error) => {
+            detach_all(attached);
+            Err(error)
+        }
+    }
+}
+
+fn attach_one(
+    config: &DaemonConfig,
+    port: &Port,
+    device: &Device,
+    pin_root: &Path,
+) -> Result<AttachedProgram, DataplaneError> {
+    let failed = |source| DataplaneError::Program {
+        port: port.name.clone(),
+        source,
+    };
+    let mut program = PortProgram::load(&settings::program(port, 0)).map_err(failed)?;
+    let mode = program
+        .attach(
+            device.index,
+            attach_mode(config.dataplane.xdp_mode, device),
+            Some(&pin_root.join(&port.name)),
+        )
+        .map_err(failed)?;
+    if mode == AttachedMode::Generic {
+        tracing::warn!(
+            port = port.name,
+            device = port.device,
+            driver = device.driver.name,
+            "generic XDP: the driver has no native support that a switch can use; forwarding will be slow"
+        );
+    }
+    let promiscuous = Promiscuous::new(device.index)
+        .inspect_err(|error| {
+            tracing::warn!(
+                port = port.name,
+                %error,
+                "cannot enable promiscuous mode: the device may filter out frames for other addresses"
+            );
+        })
+        .ok();
+    Ok(AttachedProgram {
+        program,
+        facts: AttachedPort {
+            ifindex: device.index,
+            address: device.address,
+            xdp_mode: mode.name(),
+            zero_copy: false,
+        },
+        mode,
+        cut_length: 0,
+        may_fall_back: config.dataplane.xdp_mode == XdpMode::Auto,
+        offloads: None,
+        _promiscuous: promiscuous,
+    })
+}
+
+/// With `auto`, native XDP is of no use where the program cannot write metadata.
+fn attach_mode(mode: XdpMode, device: &Device) -> AttachMode {
+    match mode {
+        XdpMode::Auto if !device.driver.metadata => AttachMode::Generic,
+        XdpMode::Auto => AttachMode::Auto,
+        XdpMode::Native => AttachMode::Native,
+        XdpMode::Generic => AttachMode::Generic,
+    }
+}
+
+/// Until those links are back that were there before, or it takes too long.
+fn wait_for_links(config: &DaemonConfig, devices: &[Device]) {
+    let began = Instant::now();
+    for (port, device) in config.ports.iter().zip(devices) {
+        let is_down = || ethtool::has_link(&port.device) == Some(false);
+        if !device.had_link || !is_down() {
+            continue;
+        }
+        while is_down() && began.elapsed() < LINK_WAIT {
+            std::thread::sleep(LINK_POLL);
+        }
+        tracing::info!(
+            port = port.name,
+            device = port.device,
+            waited = ?began.elapsed(),
+            "attaching the XDP program reset the link, as this driver does once at every start"
+        );
+    }
+}
+
+/// The configuration with what follows from the devices as they are now that the programs are attached: the queues that are
+/// received from, and the size of a chunk.
+pub(super) fn settle(
+    config: &DaemonConfig,
+    devices: &[Device],
+) -> Result<DaemonConfig, DataplaneError> {
+    let has: Vec<Option<u32>> = config
+        .ports
+        .iter()
+        .map(|port| ethtool::receive_queues(&port.device))
+        .collect();
+    let mut settled = config.clone();
+    for (port, has) in settled.ports.iter_mut().zip(&has) {
+        let others = &config.ports;
+        let shares = others.iter().filter(|it| it.device == port.device).count() > 1;
+        port.queue_count = Some(queue_count(port, shares, *has));
+    }
+    for (port, has) in settled.ports.iter().zip(has) {
+        check_queues(&settled.ports, port, has)?;
+    }
+    let drivers: Vec<_> = devices.iter().map(|device| device.driver).collect();
+    let chunk = drivers::chunk_for(&config.dataplane, &drivers);
+    settled.dataplane = config.dataplane.with_chunk(chunk);
+    Ok(settled)
+}
+
+/// All from the first on, where the file does not say and no other port has some of them.
+fn queue_count(port: &Port, shares: bool, has: Option<u32>) -> u32 {
+    let rest = |has: u32| has.min(QUEUES_MAX).saturating_sub(port.queue).max(1);
+    let all = has.filter(|_| !shares).map_or(1, rest);
+    port.queue_count.unwrap_or(all)
+}
+
+/// Refuses a queue that frames come in by and that no port receives from.
+fn check_queues(ports: &[Port], port: &Port, has: Option<u32>) -> Result<(), DataplaneError> {
+    let served = |queue: &u32| {
+        let same = ports.iter().filter(|it| it.device == port.device);
+        let mut ranges = same.map(|it| it.queue..it.queue + it.queue_count.unwrap_or(1));
+        ranges.any(|range| range.contains(queue))
+    };
+    let has = has.unwrap_or(0);
+    let mut left_out: Vec<u32> = (0..has).filter(|queue| !served(queue)).collect();
+    if left_out.is_empty() {
+        return Ok(());
+    }
+    if let Some(spread_over) = ethtool::rss_queues(&port.device) {
+        left_out.retain(|queue| spread_over.contains(queue));
+    }
+    match left_out.first() {
+        None => Ok(()),
+        Some(queue) if port.fallback == Fallback::Pass => {
+            tracing::warn!(
+                port = port.name,
+                device = port.device,
+                queue,
+                "frames of a queue without a socket go to the kernel, as `fallback` says"
+            );
+            Ok(())
+        }
+        Some(queue) => Err(DataplaneError::Queues {
+            port: port.name.clone(),
+            device: port.device.clone(),
+            has,
+            queue: *queue,
+        }),
+    }
+}
+
+/// Refuses sockets in zero-copy whose buffers do not hold a frame.
+pub(super) fn check_buffers(
+    config: &DaemonConfig,
+    devices: &[Device],
+    sockets: &[Vec<XdpSocket>],
+) -> Result<(), DataplaneError> {
+    for ((port, device), sockets) in config.ports.iter().zip(devices).zip(sockets) {
+        if !sockets.iter().any(XdpSocket::is_zero_copy) {
+            continue;
+        }
+        device
+            .driver
+            .holds_frames(&config.dataplane)
+            .map_err(|short| DataplaneError::Buffer {
+                port: port.name.clone(),
+                device: port.device.clone(),
+                driver: device.driver.name,
+                mtu: config
+                    .dataplane
+                    .mtu
+                    .saturating_sub(short.needed.saturating_sub(short.has)),
+                short,
+            })?;
+    }
+    Ok(())
+}
+
+/// The sockets of a port as the XDP program needs them: by queue, from the port's first on.
+pub(super) struct PortDoor {
+    sockets: Vec<OwnedFd>,
+    zero_copy: bool,
+    cut_length: u16,
+}
+
+impl PortDoor {
+    pub(super) fn to(
+        config: &DaemonConfig,
+        device: &Device,
+        sockets: &[XdpSocket],
+    ) -> std::io::Result<Self> {
+        let duplicates = sockets
+            .iter()
+            .map(|socket| socket.as_fd().try_clone_to_owned());
+        let zero_copy = sockets.iter().any(XdpSocket::is_zero_copy);
+        let is_cut = zero_copy && !config.dataplane.has_long_frames();
+        Ok(Self {
+            sockets: duplicates.collect::<std::io::Result<_>>()?,
+            zero_copy: sockets.iter().all(XdpSocket::is_zero_copy),
+            cut_length: device
+                .driver
+                .cut_length(config.dataplane.chunk_size())
+                .filter(|_| is_cut)
+                .map_or(0, |length| length.get() as u16),
+        })
+    }
+}
+
+/// Frames come from here on: every program learns of its sockets. What it counted while there were none is forgotten.
+pub(super) fn open_doors(
+    config: &DaemonConfig,
+    ports: &mut [AttachedProgram],
+    doors: &[PortDoor],
+) -> Result<(), DataplaneError> {
+    for ((port, attached), door) in config.ports.iter().zip(ports).zip(doors) {
+        let failed = |source| DataplaneError::Program {
+            port: port.name.clone(),
+            source,
+        };
+        attached.facts.zero_copy = door.zero_copy;
+        attached.cut_length = door.cut_length;
+        let settings = settings::program(port, door.cut_length);
+        let program = &attached.program;
+        program.update_settings(&settings).map_err(failed)?;
+        for (queue, socket) in (port.queue..).zip(&door.sockets) {
+            program.set_socket(queue, socket.as_fd()).map_err(failed)?;
+        }
+        program.forget_counters().map_err(failed)?;
+    }
+    Ok(())
+}
+
+pub(super) fn detach_all(ports: Vec<AttachedProgram>) {
+    for port in ports {
+        if let Err(error) = port.program.detach() {
+            tracing::warn!(%error, "cannot detach an XDP program");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ports(text: &str) -> Vec<Port> {
+        let text = format!("name = \"s1\"\n{text}");
+        let config = DaemonConfig::parse(&text, Path::new("s1.toml")).unwrap();
+        config.ports
+    }
+
+    fn port(device: &str, more: &str) -> String {
+        format!("[[port]]\ndevice = \"{device}\"\nrole = \"edge\"\nrate = \"1Gbit\"\n{more}\n")
+    }
+
+    #[test]
+    fn unset_queues_are_all_from_the_first_on() {
+        let text = [
+            port("a", ""),
+            port("b", "queue = 2"),
+            port("c", "queues = 3"),
+        ]
+        .concat();
+        let ports = ports(&text);
+        let counts = |has, shares| {
+            let count = |port: &Port| queue_count(port, shares, has);
+            ports.iter().map(count).collect::<Vec<_>>()
+        };
+        assert_eq!(counts(Some(4), false), [4, 2, 3]);
+        assert_eq!(counts(Some(100), false), [64, 62, 3]);
+        assert_eq!(counts(Some(4), true), [1, 1, 3]);
+        assert_eq!(counts(None, false), [1, 1, 3]);
+    }
+
+    #[test]
+    fn a_queue_without_a_socket_is_refused() {
+        // No such device: nothing is known of its RSS.
+        let split = ports(
+            &[
+                port("weir-none", "name = \"a\"\nqueues = 2"),
+                port("weir-none", "name = \"b\"\nqueue = 2"),
+            ]
+            .concat(),
+        );
+        assert!(check_queues(&split, &split[0], Some(3)).is_ok());
+        assert!(check_queues(&split, &split[0], None).is_ok());
+        let refused = check_queues(&split, &split[0], Some(5)).unwrap_err();
+        assert!(matches!(
+            refused,
+            DataplaneError::Queues {
+                has: 5,
+                queue: 3,
+                ..
+            }
+        ));
+        let passing = ports(&port("weir-none", "queues = 1\nfallback = \"pass\""));
+        assert!(check_queues(&passing, &passing[0], Some(5)).is_ok());
+    }
+}

@@ -1,0 +1,191 @@
+//! What a device says of itself by ioctl(2): the requests of netdevice(7) and those of ethtool(8).
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
+
+/// Requests of linux/ethtool.h.
+const GET_DRIVER: u32 = 0x03;
+const GET_LINK: u32 = 0x0a;
+const GET_STRINGS: u32 = 0x1b;
+const GET_SET_INFO: u32 = 0x37;
+const GET_FEATURES: u32 = 0x3a;
+const SET_FEATURES: u32 = 0x3b;
+/// The set of strings that are names of features, and bytes of each.
+const FEATURE_NAMES: u32 = 4;
+const NAME_LENGTH: usize = 32;
+const GET_RSS: u32 = 0x38;
+const GET_CHANNELS: u32 = 0x3c;
+/// Words of `struct ethtool_drvinfo` and, in bytes, where its `driver` begins and how long it is.
+const DRIVER_WORDS: usize = 49;
+const DRIVER_AT: usize = 4;
+const DRIVER_LENGTH: usize = 32;
+/// Words of `struct ethtool_channels`, and those of `rx_count` and `combined_count`.
+const CHANNEL_WORDS: usize = 9;
+const RX_COUNT: usize = 5;
+const COMBINED_COUNT: usize = 8;
+
+/// `SIOCGIFMTU`.
+pub(in crate::dataplane) fn mtu(device: &str) -> Option<u32> {
+    let request = ask(device, libc::SIOCGIFMTU, |_| ()).ok()?;
+    // SAFETY: the kernel has filled in this field, and any bytes are an integer.
+    Some(unsafe { request.ifr_ifru.ifru_mtu } as u32)
+}
+
+/// Whether the device has a link; `None` where the driver does not say. `IFF_RUNNING` would follow a second later.
+pub(in crate::dataplane) fn has_link(device: &str) -> Option<bool> {
+    let mut words = [0; 2];
+    ethtool(device, GET_LINK, &mut words).ok()?;
+    words.get(1).map(|link| *link != 0)
+}
+
+/// The driver's name, as `ethtool -i` has it.
+pub(in crate::dataplane) fn driver(device: &str) -> Option<String> {
+    let mut words = [0; DRIVER_WORDS];
+    ethtool(device, GET_DRIVER, &mut words).ok()?;
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let name = bytes.get(DRIVER_AT..DRIVER_AT + DRIVER_LENGTH)?;
+    let name = name.split(|byte| *byte == 0).next()?;
+    Some(String::from_utf8_lossy(name).into_owned())
+}
+
+/// The receive queues in use, as `ethtool -l` has them; `None` where the driver does not say.
+pub(in crate::dataplane) fn receive_queues(device: &str) -> Option<u32> {
+    let mut words = [0; CHANNEL_WORDS];
+    ethtool(device, GET_CHANNELS, &mut words).ok()?;
+    let count = words.get(RX_COUNT)? + words.get(COMBINED_COUNT)?;
+    (count > 0).then_some(count)
+}
+
+/// The receive queues that RSS spreads frames over, as `ethtool -x` has them; `None` where the driver does not say.
+pub(in crate::dataplane) fn rss_queues(device: &str) -> Option<Vec<u32>> {
+    let mut size = [0; 2];
+    ethtool(device, GET_RSS, &mut size).ok()?;
+    let entries = *size.get(1)? as usize;
+    let mut words = vec![0; 2 + entries];
+    *words.get_mut(1)? = entries as u32;
+    ethtool(device, GET_RSS, &mut words).ok()?;
+    let table = words.split_off(2);
+    (!table.is_empty()).then_some(table)
+}
+
+/// The features of a device by their kernel's names, with their numbers.
+pub(in crate::dataplane) fn feature_numbers(device: &str) -> Option<Vec<(String, u32)>> {
+    // Request, reserved, a mask of 64 bits by set, the length of the set.
+    let mask = (1u64 << FEATURE_NAMES).to_ne_bytes();
+    let [a, b, c, d, e, f, g, h] = mask;
+    let halves = [[a, b, c, d], [e, f, g, h]].map(u32::from_ne_bytes);
+    let mut info = [0, 0, halves[0], halves[1], 0];
+    ethtool(device, GET_SET_INFO, &mut info).ok()?;
+    let count = info[4];
+    let mut words = vec![0; 3 + count as usize * NAME_LENGTH / 4];
+    words
+        .get_mut(1..3)?
+        .copy_from_slice(&[FEATURE_NAMES, count]);
+    ethtool(device, GET_STRINGS, &mut words).ok()?;
+    let bytes: Vec<u8> = words
+        .iter()
+        .skip(3)
+        .flat_map(|word| word.to_ne_bytes())
+        .collect();
+    let name = |bytes: &[u8]| {
+        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(text).into_owned()
+    };
+    Some(bytes.chunks(NAME_LENGTH).map(name).zip(0..).collect())
+}
+
+/// Whether a feature is on.
+pub(in crate::dataplane) fn has_feature(device: &str, number: u32) -> Option<bool> {
+    let blocks = number / 32 + 1;
+    // Of each block of 32 features: available, requested, active, never changed.
+    let mut words = vec![0; 2 + 4 * blocks as usize];
+    *words.get_mut(1)? = blocks;
+    ethtool(device, GET_FEATURES, &mut words).ok()?;
+    let active = words.get(2 + 4 * (number / 32) as usize + 2)?;
+    Some(active >> (number % 32) & 1 != 0)
+}
+
+/// Switches a feature on or off. Whether that was done shows in [`has_feature`].
+///
+/// # Errors
+///
+/// What the kernel says.
+pub(in crate::dataplane) fn set_feature(device: &str, number: u32, on: bool) -> io::Result<()> {
+    let block = (number / 32) as usize;
+    let bit = 1 << (number % 32);
+    // Of each block: which of them are meant, and what is wanted.
+    let mut words = vec![0; 2 + 2 * (block + 1)];
+    let wanted = if on { bit } else { 0 };
+    for (at, word) in [
+        (1, block as u32 + 1),
+        (2 + 2 * block, bit),
+        (3 + 2 * block, wanted),
+    ] {
+        if let Some(place) = words.get_mut(at) {
+            *place = word;
+        }
+    }
+    ethtool(device, SET_FEATURES, &mut words)
+}
+
+/// A request whose structure is of 32-bit words, the first of which is the request.
+fn ethtool(device: &str, request: u32, words: &mut [u32]) -> io::Result<()> {
+    if let Some(first) = words.first_mut() {
+        *first = request;
+    }
+    let data = words.as_mut_ptr().cast();
+    ask(device, libc::SIOCETHTOOL, |asked| {
+        asked.ifr_ifru.ifru_data = data;
+    })?;
+    Ok(())
+}
+
+fn ask(
+    device: &str,
+    request: libc::Ioctl,
+    fill: impl FnOnce(&mut libc::ifreq),
+) -> io::Result<libc::ifreq> {
+    let any = socket(
+        AddressFamily::Unix,
+        SockType::Datagram,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )?;
+    // SAFETY: all bytes zero are a value of this type of integers, arrays and pointers that nobody follows.
+    let mut asked: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last byte stays: the name ends with a NUL.
+    let places = asked.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1);
+    for (place, byte) in places.zip(device.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    fill(&mut asked);
+    // SAFETY: the descriptor lives until the end of this function. The request has room for what the kernel writes, and so
+    // has what its pointer leads to, which outlives the call: each caller gives the structure that its request is for.
+    let result = unsafe { libc::ioctl(any.as_raw_fd(), request, &raw mut asked) };
+    // Some requests answer with flags.
+    match result {
+        0.. => Ok(asked),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_device_says_what_it_has_and_no_device_nothing() {
+        assert!(mtu("lo").is_some_and(|mtu| mtu >= 1_280));
+        assert_eq!(receive_queues("lo"), None);
+        assert_eq!(rss_queues("lo"), None);
+        let features = feature_numbers("lo").unwrap();
+        let loopback = features.iter().find(|(name, _)| name == "loopback");
+        assert_eq!(has_feature("lo", loopback.unwrap().1), Some(true));
+        assert_eq!(feature_numbers("weir-no-such"), None);
+        for of in ["weir-no-such", "a-name-that-is-longer-than-any"] {
+            assert_eq!((mtu(of), has_link(of), driver(of)), (None, None, None));
+        }
+    }
+}

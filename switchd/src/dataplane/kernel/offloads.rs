@@ -1,0 +1,103 @@
+//! Offloads of a NIC that change frames before the switch has them.
+
+use weir_config::daemon::{Offloads, Port};
+
+use super::ethtool;
+use crate::dataplane::DataplaneError;
+
+/// One of them: as the kernel calls it, as ethtool(8) does, and what comes of it.
+struct Harmful {
+    feature: &'static str,
+    name: &'static str,
+    does: &'static str,
+}
+
+/// `txvlan` is not among them: it is for frames whose tag is not in their bytes, and those that a socket sends have it there.
+const HARMFUL: [Harmful; 3] = [
+    Harmful {
+        feature: "rx-vlan-hw-parse",
+        name: "rxvlan",
+        does: "takes the VLAN tag out of received frames, and with it their priority",
+    },
+    Harmful {
+        feature: "rx-lro",
+        name: "lro",
+        does: "merges received frames",
+    },
+    Harmful {
+        feature: "rx-gro-hw",
+        name: "rx-gro-hw",
+        does: "merges received frames",
+    },
+];
+
+/// What was switched off; it is switched on again when this is dropped.
+#[derive(Debug)]
+pub(in crate::dataplane) struct SwitchedOff {
+    device: String,
+    features: Vec<u32>,
+}
+
+impl Drop for SwitchedOff {
+    fn drop(&mut self) {
+        for feature in &self.features {
+            if let Err(error) = ethtool::set_feature(&self.device, *feature, true) {
+                tracing::warn!(device = self.device, %error, "cannot switch an offload on again");
+            }
+        }
+    }
+}
+
+/// Does as `wanted` says about those that are on.
+///
+/// # Errors
+///
+/// When one is on and may not be or cannot be switched off. What was switched off is on again then.
+pub(in crate::dataplane) fn see_to(
+    wanted: Offloads,
+    port: &Port,
+) -> Result<SwitchedOff, DataplaneError> {
+    let device = port.device.as_str();
+    let mut off = SwitchedOff {
+        device: device.to_owned(),
+        features: Vec::new(),
+    };
+    let numbers = ethtool::feature_numbers(device).unwrap_or_default();
+    for harmful in &HARMFUL {
+        let known = numbers.iter().find(|(name, _)| name == harmful.feature);
+        let Some((_, number)) = known else { continue };
+        let is_on = || ethtool::has_feature(device, *number) == Some(true);
+        if !is_on() {
+            continue;
+        }
+        let Harmful { name, does, .. } = *harmful;
+        match wanted {
+            Offloads::Ignore => {
+                tracing::warn!(port = port.name, device, "{name} is on: it {does}");
+                continue;
+            }
+            Offloads::Check => {}
+            Offloads::Manage => {
+                // Whether it worked shows in what is on now.
+                let _ = ethtool::set_feature(device, *number, false);
+                if !is_on() {
+                    tracing::info!(
+                        port = port.name,
+                        device,
+                        "{name} is off while the switch runs"
+                    );
+                    off.features.push(*number);
+                    continue;
+                }
+            }
+        }
+        return Err(DataplaneError::Offload {
+            port: port.name.clone(),
+            device: device.to_owned(),
+            what: name,
+            does,
+            refused: wanted == Offloads::Manage,
+        });
+    }
+    Ok(off)
+}
