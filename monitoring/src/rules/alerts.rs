@@ -41,6 +41,9 @@ alerts! {
     WeirKernelLosses Warning if "weir:kernel_losses:increase5m" "> 0" for "0m"
         "The kernel loses frames at port {{ $labels.port }} of {{ $labels.instance }} ({{ $labels.kind }})"
         "Frames are lost before or after the switch, lossless ones too. The dataplane gets too little CPU, or rings are too small.";
+    WeirXdpLosses Warning if "weir:xdp_losses:increase5m" "> 0" for "0m"
+        "The XDP program drops frames at port {{ $labels.port }} of {{ $labels.instance }} ({{ $labels.verdict }})"
+        "Frames do not reach the switch: a receive queue has no socket, the driver has no room for metadata, or it cuts frames that are too long.";
     WeirPacketMemoryLow Warning if "weir:umem_free:ratio" "< 0.05" for "1m"
         "{{ $labels.instance }} has {{ $value | humanizePercentage }} of its packet memory left"
         "With none left, nothing can be received, not even the neighbours' pauses.";

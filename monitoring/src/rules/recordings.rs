@@ -33,6 +33,10 @@ pub fn recordings() -> Vec<Recording> {
             "weir:kernel_losses:increase5m",
             increase(KERNEL_LOSSES, "job, instance, port, kind", "5m"),
         ),
+        recording(
+            "weir:xdp_losses:increase5m",
+            format!("sum by ({PORT}, verdict) (increase({XDP_VERDICTS}{{verdict=~\"dropped|no_meta|cut\"}}[5m]))"),
+        ),
         recording("weir:umem_free:ratio", format!("{UMEM_FRAMES_FREE} / {UMEM_FRAMES}")),
         recording("weir:suspected:max", format!("max by ({QUEUE}) ({SUSPECTED})")),
         recording("weir:suspicions:increase10m", increase(SUSPICIONS, QUEUE, "10m")),

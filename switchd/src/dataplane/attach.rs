@@ -1,5 +1,5 @@
 //! The XDP programs of all ports: attached first, since attaching may change what queues a device has, and opened once
-//! every queue has its socket. Until then a frame finds no socket, as it found no program before.
+//! every queue has its socket. Until then frames go where they went without a program.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use weir_config::daemon::{DaemonConfig, Fallback, Port, XdpMode};
 use weir_config::drivers;
-use weir_ebpf::{AttachMode, AttachedMode, EbpfError, PortProgram, QUEUES_MAX};
+use weir_ebpf::{AttachMode, AttachedMode, EbpfError, PortProgram, PortSettings, QUEUES_MAX};
 
 use super::error::DataplaneError;
 use super::exchange::link::AttachedPort;
@@ -94,7 +94,7 @@ fn attach_one(
         port: port.name.clone(),
         source,
     };
-    let mut program = PortProgram::load(&settings::program(port, 0)).map_err(failed)?;
+    let mut program = PortProgram::load(&closed(port, 0)).map_err(failed)?;
     let mode = program
         .attach(
             device.index,
@@ -133,6 +133,14 @@ fn attach_one(
         offloads: None,
         _promiscuous: promiscuous,
     })
+}
+
+/// Settings for as long as there is no socket: frames go where they went without a program, where a keeper counts them.
+fn closed(port: &Port, cut_length: u16) -> PortSettings {
+    PortSettings {
+        fallback: weir_ebpf::Fallback::Pass,
+        ..settings::program(port, cut_length)
+    }
 }
 
 /// With `auto`, native XDP is of no use where the program cannot write metadata.
@@ -303,13 +311,16 @@ pub(super) fn open_doors(
         };
         attached.facts.zero_copy = door.zero_copy;
         attached.cut_length = door.cut_length;
-        let settings = settings::program(port, door.cut_length);
         let program = &attached.program;
-        program.update_settings(&settings).map_err(failed)?;
+        // Nothing is redirected that could be a part of a frame.
+        let closed = closed(port, door.cut_length);
+        program.update_settings(&closed).map_err(failed)?;
+        program.forget_counters().map_err(failed)?;
         for (queue, socket) in (port.queue..).zip(&door.sockets) {
             program.set_socket(queue, socket.as_fd()).map_err(failed)?;
         }
-        program.forget_counters().map_err(failed)?;
+        let open = settings::program(port, door.cut_length);
+        program.update_settings(&open).map_err(failed)?;
     }
     Ok(())
 }
