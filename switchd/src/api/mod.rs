@@ -324,8 +324,16 @@ async fn method_not_allowed(method: Method, uri: Uri) -> ApiError {
         error: format!(
             "{} supports {}, not {method}",
             uri.path(),
-            supported.join(", ")
+            listed(&supported)
         ),
+    }
+}
+
+/// `GET, PUT and DELETE`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => names.concat(),
     }
 }
 
