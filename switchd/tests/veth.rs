@@ -72,10 +72,8 @@ fn every_queue_of_a_device_has_a_socket() {
     ip("link set p0 up");
     ip("link set h0 up");
     let dataplane = network.start().unwrap();
-    let rings = snapshot(&dataplane)
-        .ports
-        .iter()
-        .map(|port| port.rings.rx.size);
+    let snapshot = snapshot(&dataplane);
+    let rings = snapshot.ports.iter().map(|port| port.rings.rx.size);
     assert_eq!(rings.collect::<Vec<_>>(), [512, 256]);
     dataplane.stop(LIMIT).unwrap();
 

@@ -143,7 +143,7 @@ fn a_device_is_deleted_and_made_again() {
     scene.settle();
     let status = scene.switch(0).status().unwrap();
     assert_eq!(status.held_frames, 0, "{status:?}");
-    let reasons: Vec<_> = status.drops_total.keys().collect();
+    let reasons: Vec<&str> = status.drops_total.keys().map(AsRef::as_ref).collect();
     assert_eq!(reasons, ["port_down"]);
     let lost = status.drops_total["port_down"];
     let with_device = port(scene.switch(0), "h3").kernel_losses;

@@ -247,7 +247,7 @@ fn what_two_switches_tell_each_other_is_what_their_api_says() {
         .split(',')
         .map(|mode| names[mode.parse::<usize>().unwrap()])
         .collect();
-    assert_eq!(modes, weir.modes);
+    assert_eq!(weir.modes, modes);
     let depths: Vec<u8> = read[0][1]
         .split(',')
         .map(|depth| depth.parse().unwrap())

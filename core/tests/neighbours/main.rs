@@ -143,6 +143,18 @@ fn commands(agent: &mut Neighbours) -> Vec<(PortId, Neighbour)> {
 
 fn reports(agent: &mut Neighbours) -> Vec<&'static str> {
     std::iter::from_fn(|| agent.poll_report())
-        .map(|report| report.kind.name())
+        .map(|report| name(&report.kind))
         .collect()
+}
+
+fn name(kind: &NeighbourReportKind) -> &'static str {
+    match kind {
+        NeighbourReportKind::Found { .. } => "neighbour_found",
+        NeighbourReportKind::Lost { .. } => "neighbour_lost",
+        NeighbourReportKind::NeighbourIs(_) => "neighbour_kind",
+        NeighbourReportKind::PfcMismatch(_) => "pfc_mismatch",
+        NeighbourReportKind::PfcMismatchEnded => "pfc_mismatch_ended",
+        NeighbourReportKind::LevelMismatch(_) => "level_mismatch",
+        NeighbourReportKind::LevelMismatchEnded => "level_mismatch_ended",
+    }
 }

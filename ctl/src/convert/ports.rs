@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_config::daemon::{PfcwdConfig, DEFAULT_ROUND_TRIP};
+use weir_config::daemon::{PfcwdConfig, RoundTrip};
 use weir_config::units::format_duration;
 use weir_core::config::StormAction;
 use weir_core::units::PORT_COUNT_MAX;
@@ -48,7 +48,7 @@ impl Port {
 
     /// T: what a software switch takes, and the cable.
     pub fn round_trip(&self) -> Duration {
-        Duration::from_nanos(DEFAULT_ROUND_TRIP.as_nanos() + self.cable().as_nanos())
+        Duration::from_nanos(RoundTrip::LEAST.as_nanos() + self.cable().as_nanos())
     }
 }
 

@@ -107,7 +107,7 @@ fn compare(run: &RunResult, scenario: &Scenario, links: &LinkOptions) -> Result<
     }
     Ok(Comparison {
         scenario: run.scenario.clone(),
-        runner: run.runner.clone(),
+        runner: run.runner.to_string(),
         interval_us: run.series.interval_seconds * 1e6,
         buffers,
         counted,
