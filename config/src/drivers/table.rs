@@ -82,12 +82,12 @@ pub const DRIVERS: &[Driver] = &[
         zero_copy: Some("yes"),
         strips_tags: true,
         attaching: "makes all queues anew",
-        source: "read: en/params.c `mlx5e_rx_is_linear_skb`, en/xsk/setup.c `mlx5e_validate_xsk_param` (a chunk that does not hold the MTU is refused), Linux 6.1",
+        source: "read: en/xsk/setup.c `mlx5e_validate_xsk_param` (a chunk that does not hold the MTU is refused), Linux 5.10 and later",
         ..COPY
     },
     Driver {
         name: "tun",
-        source: "read: tun.c, Linux 6.1",
+        source: "not read: a software device",
         ..COPY
     },
     Driver {
