@@ -15,6 +15,7 @@ mod setup;
 mod soak;
 mod tests;
 mod tool;
+mod vm;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -55,6 +56,9 @@ enum Command {
     /// for hours.
     #[command(after_help = SOAK_HELP)]
     Soak(SoakArguments),
+    /// Test the daemon on emulated NICs with their real drivers, in a guest.
+    #[command(after_help = vm::HELP)]
+    VmTest(vm::Arguments),
     /// Fuzz parsers, files and the whole switch with cargo-fuzz.
     #[command(after_help = FUZZ_HELP)]
     Fuzz(FuzzArguments),
@@ -392,7 +396,7 @@ struct CleanNetArguments {
 
 fn main() -> ExitCode {
     match run(Cli::parse().command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -400,8 +404,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<()> {
+fn run(command: Command) -> Result<ExitCode> {
     match command {
+        // Its status says more than that it failed.
+        Command::VmTest(arguments) => return Ok(vm::run(&arguments)),
         Command::Setup(setup) => setup::run(setup.no_install, setup::Purpose::All),
         Command::Demo(demo) => run::demo(demo),
         Command::Lab(lab) => run::lab(lab),
@@ -473,6 +479,7 @@ fn run(command: Command) -> Result<()> {
             clean_net::run(clean.prefix.as_deref())
         }
     }
+    .map(|()| ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

@@ -1,0 +1,66 @@
+//! Ctrl-C and SIGTERM: everything that waits looks here, so that the run ends and cleans up behind it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// The run was interrupted.
+#[derive(Clone, Copy, Debug)]
+pub struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// From now on SIGINT, SIGTERM and SIGHUP only set a flag.
+///
+/// # Errors
+///
+/// When the process has a handler already.
+pub fn catch() -> Result<()> {
+    ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed))
+        .context("setting the signal handler")
+}
+
+/// `Err` once a signal came.
+///
+/// # Errors
+///
+/// [`Interrupted`].
+pub fn check() -> Result<()> {
+    if INTERRUPTED.load(Ordering::Relaxed) {
+        Err(Interrupted.into())
+    } else {
+        Ok(())
+    }
+}
+
+/// Looks at `condition` until it gives a value, for `limit` at most; `Ok(None)` then.
+///
+/// # Errors
+///
+/// [`Interrupted`], or what `condition` says.
+pub fn wait_for<T>(
+    limit: Duration,
+    mut condition: impl FnMut() -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    const INTERVAL: Duration = Duration::from_millis(20);
+    let deadline = Instant::now() + limit;
+    loop {
+        check()?;
+        if let Some(value) = condition()? {
+            return Ok(Some(value));
+        }
+        if Instant::now() >= deadline {
+            return Ok(None);
+        }
+        std::thread::sleep(INTERVAL);
+    }
+}

@@ -1,0 +1,234 @@
+//! `cargo xtask vm-test`: the daemon on emulated NICs with their real drivers, in a guest of an emulator.
+
+mod checks;
+mod guest;
+mod interrupt;
+mod nic;
+mod set_up;
+mod summary;
+mod switch;
+mod tap;
+mod wire;
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use self::checks::{Bench, Outcome, Verdict};
+use self::guest::Guest;
+use self::nic::{device, Cable, Nic};
+use self::set_up::image::{self, Image};
+use self::set_up::packages::{self, Packages};
+use self::set_up::programs::{self, make_directory, remove_directory};
+use self::summary::Summary;
+use self::switch::PORTS;
+use self::tap::Tap;
+use self::wire::end::End;
+use crate::{build, root};
+
+/// A check failed.
+const FAILED: u8 = 1;
+/// Nothing was checked, or not everything that was to be.
+const DID_NOT_TAKE_PLACE: u8 = 3;
+/// By a signal, as shells say it.
+const INTERRUPTED: u8 = 130;
+
+/// What `--help` says after the options.
+pub const HELP: &str = "\
+Boots a guest with two emulated NICs in QEMU (TCG: neither KVM nor root is
+needed), starts the daemon there, and sends it frames. Emulator and kernel are
+packages of Debian stable, downloaded once (some 210 MB, kept in target/vm) and
+never installed. Remove target/vm to get newer ones.
+
+One check of virtio
+needs root, for a tap device with several queues. --all adds the other NICs, and
+rings of four switches over virtio and igb that lock, recover and never lock.
+
+Examples:
+  cargo xtask vm-test
+  cargo xtask vm-test igb
+  cargo xtask vm-test --all --json vm.json
+
+Exit status: 0 all checks passed, 1 a check failed, 3 the test did not take
+place (no network, a program missing, the guest does not boot) or not all of it
+did, 130 interrupted.";
+
+/// Its command line.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// NICs to test [default: virtio igb].
+    #[arg(value_name = "NIC")]
+    nics: Vec<Nic>,
+    /// All of them.
+    #[arg(long, conflicts_with = "nics")]
+    all: bool,
+    /// Write all outcomes as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Debian's archive.
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "http://deb.debian.org/debian"
+    )]
+    mirror: String,
+    /// Where downloads and logs are kept [default: target/vm in the repository].
+    #[arg(long, value_name = "DIRECTORY")]
+    cache: Option<PathBuf>,
+}
+
+/// Tests; says itself what went wrong.
+pub fn run(arguments: &Arguments) -> ExitCode {
+    match test(arguments) {
+        Ok(summary) if summary.has(|verdict| matches!(verdict, Verdict::Failed(_))) => {
+            FAILED.into()
+        }
+        Ok(summary) if summary.has(|verdict| *verdict != Verdict::Passed) => {
+            eprintln!("\nvm-test: not all of it took place: see above");
+            DID_NOT_TAKE_PLACE.into()
+        }
+        Ok(_) => ExitCode::SUCCESS,
+        // Whatever a signal broke off.
+        Err(_) if interrupt::check().is_err() => {
+            eprintln!("vm-test: interrupted");
+            INTERRUPTED.into()
+        }
+        Err(error) => {
+            eprintln!("\nvm-test did NOT take place: {error:#}");
+            DID_NOT_TAKE_PLACE.into()
+        }
+    }
+}
+
+fn test(arguments: &Arguments) -> Result<Summary> {
+    programs::check()?;
+    interrupt::catch()?;
+    let cache = arguments
+        .cache
+        .clone()
+        .unwrap_or_else(|| build::target_directory().join("vm"));
+    make_directory(&cache)?;
+    let cache = std::path::absolute(cache)?;
+    let packages = packages::provide(&cache, &arguments.mirror)?;
+    let binaries = build::soak()?;
+    interrupt::check()?;
+    let image = image::make(&packages, &binaries, &cache).context("making the guest's image")?;
+    let nics: &[Nic] = match (&arguments.nics[..], arguments.all) {
+        (_, true) => &Nic::ALL,
+        ([], false) => &Nic::DEFAULT,
+        (chosen, false) => chosen,
+    };
+    let began = Instant::now();
+    let mut summary = Summary {
+        emulator: packages.version("qemu-system-x86").to_owned(),
+        kernel: packages.version("linux-").to_owned(),
+        outcomes: Vec::new(),
+        took: began.elapsed(),
+    };
+    let bed = Bed {
+        packages,
+        image,
+        cache,
+    };
+    for nic in nics {
+        let context = || format!("{}: the guest", nic.name());
+        summary
+            .outcomes
+            .extend(bed.test_nic(*nic).with_context(context)?);
+    }
+    summary.took = began.elapsed();
+    summary.print();
+    if let Some(json) = &arguments.json {
+        summary.write(json)?;
+    }
+    Ok(summary)
+}
+
+/// What every guest is made of.
+#[derive(Debug)]
+struct Bed {
+    packages: Packages,
+    image: Image,
+    cache: PathBuf,
+}
+
+impl Bed {
+    /// Boots a guest; `name` is that of its logs.
+    fn boot(
+        &self,
+        name: &str,
+        devices: &[String],
+        tap: Option<&Tap>,
+        directory: &Path,
+    ) -> Result<Guest> {
+        let began = Instant::now();
+        let logs = self.cache.join("logs").join(name);
+        let namespace = tap.map(Tap::file);
+        let namespace = namespace.as_deref();
+        let (packages, image) = (&self.packages, &self.image);
+        let guest = Guest::start(packages, image, devices, namespace, directory, &logs)?;
+        let took = began.elapsed().as_secs_f64();
+        println!("\nvm-test: {name}, booted in {took:.1} s");
+        Ok(guest)
+    }
+
+    /// Two NICs, and the daemon between them.
+    fn test_nic(&self, nic: Nic) -> Result<Vec<Outcome>> {
+        let directory = Scratch::new()?;
+        let ends: Vec<End> = (0..PORTS)
+            .map(|number| End::new(&directory.0, number))
+            .collect::<Result<_>>()?;
+        let mut devices: Vec<String> = (0..PORTS)
+            .flat_map(|number| device(number, nic.model(), Cable::Test(&directory.0)))
+            .collect();
+        let mut tap = None;
+        if nic == Nic::Virtio {
+            // eth2: as most have it, without zero-copy.
+            devices.extend(device(PORTS, "virtio-net-pci", Cable::Device(0)));
+            if root::is_root() {
+                tap = Some(Tap::new()?);
+                let model = format!("{},mq=on,vectors={}", nic.model(), 2 * tap::QUEUES + 2);
+                let cable = Cable::Tap(tap::DEVICE, tap::QUEUES);
+                devices.extend(device(PORTS + 1, &model, cable));
+            }
+        }
+        let guest = self.boot(nic.name(), &devices, tap.as_ref(), &directory.0)?;
+        for end in &ends {
+            end.connect(&directory.0)?;
+        }
+        let outcomes = checks::all(Bench::new(nic, &guest, ends, tap.as_ref()))?;
+        let log = guest.sh("cat /tmp/before.log /tmp/s1.log; dmesg")?;
+        let logs = self.cache.join("logs").join(nic.name());
+        std::fs::write(logs.join("daemon"), log.text)?;
+        Ok(outcomes)
+    }
+}
+
+/// A directory for sockets, whose names may not be long; removed with the value.
+#[derive(Debug)]
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Self> {
+        let directory = Path::new("/tmp").join(format!("weir-vm-{}", std::process::id()));
+        remove_directory(&directory)?;
+        // Never one that another user has made.
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&directory)
+            .with_context(|| directory.display().to_string())?;
+        Ok(Self(directory))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = remove_directory(&self.0) {
+            eprintln!("vm-test: {error:#}");
+        }
+    }
+}

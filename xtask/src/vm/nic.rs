@@ -1,0 +1,119 @@
+//! The emulated NICs, and how a switch is set up on each.
+
+use std::path::Path;
+
+/// An emulated NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub enum Nic {
+    /// virtio-net, with what zero-copy needs.
+    Virtio,
+    /// Intel 82576.
+    Igb,
+    /// Intel 82574L.
+    E1000e,
+    /// VMware's.
+    Vmxnet3,
+}
+
+impl Nic {
+    /// All, in the order of a run.
+    pub const ALL: [Self; 4] = [Self::Virtio, Self::Igb, Self::E1000e, Self::Vmxnet3];
+    /// Those of a run that names none.
+    pub const DEFAULT: [Self; 2] = [Self::Virtio, Self::Igb];
+
+    /// Its name on the command line and in the summary.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Virtio => "virtio",
+            Self::Igb => "igb",
+            Self::E1000e => "e1000e",
+            Self::Vmxnet3 => "vmxnet3",
+        }
+    }
+
+    /// The emulator's model, with its properties.
+    pub fn model(self) -> &'static str {
+        match self {
+            // Zero-copy of virtio-net needs the kernel's DMA API.
+            Self::Virtio => "virtio-net-pci,disable-legacy=on,iommu_platform=on",
+            other => other.name(),
+        }
+    }
+
+    /// Whether its driver has zero-copy.
+    pub fn has_zero_copy(self) -> bool {
+        matches!(self, Self::Virtio | Self::Igb)
+    }
+
+    /// How its driver runs XDP.
+    pub fn xdp_mode(self) -> &'static str {
+        match self {
+            // vmxnet3 has native XDP without room for metadata.
+            Self::E1000e | Self::Vmxnet3 => "generic",
+            Self::Virtio | Self::Igb => "native",
+        }
+    }
+
+    /// Receive queues with one device of this model and two CPUs.
+    pub fn queues(self) -> u32 {
+        match self {
+            Self::Igb => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether its driver can take tags out of frames.
+    pub fn strips_tags(self) -> bool {
+        self != Self::Virtio
+    }
+}
+
+/// What a device's cable leads to.
+#[derive(Clone, Copy, Debug)]
+pub enum Cable<'a> {
+    /// This test: datagrams in a socket's directory, one frame each.
+    Test(&'a Path),
+    /// The device with the same number here.
+    Device(u32),
+    /// A tap device of this name with so many queues.
+    Tap(&'a str, u32),
+}
+
+/// The emulator's arguments for device `number` from 0 of a guest, `eth<number>` there. Its cable is `wire<number>`.
+pub fn device(number: usize, model: &str, cable: Cable<'_>) -> Vec<String> {
+    let id = format!("wire{number}");
+    let netdev = match cable {
+        Cable::Test(directory) => {
+            let [near, far] = sockets(directory, number);
+            format!(
+                "dgram,id={id},local.type=unix,local.path={near},remote.type=unix,remote.path={far}"
+            )
+        }
+        Cable::Device(pair) => format!("hubport,id={id},hubid={pair}"),
+        Cable::Tap(name, queues) => {
+            format!("tap,id={id},ifname={name},script=no,downscript=no,queues={queues}")
+        }
+    };
+    // igb asks for a slot of its own: its virtual functions take the others.
+    let port = format!(
+        "pcie-root-port,id=port{number},chassis={0},slot={0}",
+        number + 1
+    );
+    let device = format!(
+        "{model},bus=port{number},netdev={id},mac={}",
+        address(number)
+    );
+    ["-netdev", &netdev, "-device", &port, "-device", &device]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+/// The MAC address of device `number`.
+pub fn address(number: usize) -> String {
+    format!("52:54:00:00:05:{number:02x}")
+}
+
+/// The emulator's socket and ours for device `number`.
+pub fn sockets(directory: &Path, number: usize) -> [String; 2] {
+    ["nic", "test"].map(|side| format!("{}/{side}{number}", directory.display()))
+}

@@ -1,0 +1,208 @@
+//! apt with a state of its own: it looks at Debian's archive whatever the host is, and installs nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+
+use super::programs::{make_directory, output};
+
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+/// Whatever release of Debian that is by now.
+const STABLE: &str = "stable";
+const BACKPORTS: &str = "stable-backports";
+/// Lists that nothing here reads, and translations.
+const LEFT_OUT: [&str; 3] = [
+    "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
+    "Acquire::IndexTargets::deb::CNF::DefaultEnabled=false",
+    "Acquire::Languages=none",
+];
+
+/// One file of the archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Archive {
+    /// Its name: `PACKAGE_VERSION_ARCHITECTURE.deb`.
+    pub file: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// An apt state in a directory.
+#[derive(Debug)]
+pub struct Apt {
+    options: Vec<String>,
+}
+
+impl Apt {
+    /// Makes the state in `directory` and reads the lists of packages.
+    ///
+    /// # Errors
+    ///
+    /// Without the archive's keys, or without network.
+    pub fn new(directory: &Path, mirror: &str) -> Result<Self> {
+        if !Path::new(KEYRING).is_file() {
+            bail!("{KEYRING} does not exist (package debian-archive-keyring)");
+        }
+        for part in ["state/lists/partial", "cache/archives/partial", "sources"] {
+            make_directory(&directory.join(part))?;
+        }
+        // Nothing is installed there: dependencies come along down to the C library, so that the host does not matter.
+        std::fs::write(directory.join("status"), "")?;
+        let sources = format!(
+            "Types: deb\nURIs: {mirror}\nSuites: {STABLE} {BACKPORTS}\nComponents: main\nSigned-By: {KEYRING}\n"
+        );
+        std::fs::write(directory.join("sources/debian.sources"), sources)?;
+        let set = |key: &str, path: PathBuf| format!("{key}={}", path.display());
+        let mut options = vec![
+            set("Dir::State", directory.join("state")),
+            set("Dir::State::status", directory.join("status")),
+            set("Dir::Cache", directory.join("cache")),
+            set("Dir::Etc::sourcelist", "/dev/null".into()),
+            set("Dir::Etc::sourceparts", directory.join("sources")),
+            set("Dir::Etc::preferences", "/dev/null".into()),
+            set("Dir::Etc::preferencesparts", "/dev/null".into()),
+            "APT::Architecture=amd64".to_owned(),
+            "APT::Sandbox::User=root".to_owned(),
+            "APT::Update::Error-Mode=any".to_owned(),
+        ];
+        options.extend(LEFT_OUT.map(str::to_owned));
+        let apt = Self { options };
+        output(apt.command("apt-get").arg("update")).context("reading lists of packages")?;
+        Ok(apt)
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("LC_ALL", "C").arg("-qq");
+        for option in &self.options {
+            command.args(["-o", option]);
+        }
+        command
+    }
+
+    fn text(&self, program: &str, arguments: &[&str]) -> Result<String> {
+        let said = output(self.command(program).args(arguments))?;
+        Ok(String::from_utf8_lossy(&said).into_owned())
+    }
+
+    /// `packages` and all that they depend on.
+    ///
+    /// # Errors
+    ///
+    /// When one does not exist.
+    pub fn with_dependencies(&self, packages: &[&str]) -> Result<Vec<String>> {
+        let mut arguments = vec!["-s", "install", "--no-install-recommends"];
+        arguments.extend(packages);
+        let plan = self.text("apt-get", &arguments)?;
+        let installed = plan.lines().filter_map(|line| line.strip_prefix("Inst "));
+        Ok(installed
+            .filter_map(|line| line.split_whitespace().next())
+            .map(str::to_owned)
+            .collect())
+    }
+
+    /// The packages of the newest kernel there is.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub fn kernel(&self) -> Result<Vec<String>> {
+        let newest = self.dependencies("linux-image-amd64")?;
+        let image = newest
+            .into_iter()
+            .find(|name| name.starts_with("linux-image-"))
+            .context("linux-image-amd64 depends on no kernel")?;
+        // A newer kernel's image is an empty package that depends on these; an older one's has everything in it.
+        let mut parts = self.dependencies(&image)?;
+        parts
+            .retain(|name| name.starts_with("linux-binary-") || name.starts_with("linux-modules-"));
+        parts.sort();
+        parts.dedup();
+        Ok(if parts.is_empty() { vec![image] } else { parts })
+    }
+
+    fn dependencies(&self, package: &str) -> Result<Vec<String>> {
+        let said = self.text("apt-cache", &["depends", "-t", BACKPORTS, package])?;
+        Ok(said
+            .lines()
+            .filter_map(|line| line.split_once("Depends: "))
+            .map(|(_, name)| name.trim().to_owned())
+            .collect())
+    }
+
+    /// Names and sizes of what [`download`](Self::download) would fetch.
+    ///
+    /// # Errors
+    ///
+    /// When a package does not exist.
+    pub fn archives(&self, packages: &[String]) -> Result<Vec<Archive>> {
+        let mut command = self.command("apt-get");
+        command.args(["--print-uris", "download"]).args(packages);
+        let said = output(&mut command)?;
+        let said = String::from_utf8_lossy(&said).into_owned();
+        Ok(said.lines().filter_map(archive).collect())
+    }
+
+    /// Fetches packages into `directory`; apt checks the chain of signatures. Tells `progress` every now and then.
+    ///
+    /// # Errors
+    ///
+    /// Without network, or when `progress` says so.
+    pub fn download(
+        &self,
+        packages: &[String],
+        directory: &Path,
+        mut progress: impl FnMut() -> Result<()>,
+    ) -> Result<()> {
+        const INTERVAL: Duration = Duration::from_millis(200);
+        let mut child = self
+            .command("apt-get")
+            .current_dir(directory)
+            .arg("download")
+            .args(packages)
+            .stdin(Stdio::null())
+            .spawn()
+            .context("starting apt-get")?;
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            if let Err(error) = progress() {
+                child.kill()?;
+                child.wait()?;
+                return Err(error);
+            }
+            std::thread::sleep(INTERVAL);
+        };
+        if !status.success() {
+            bail!("apt-get download failed ({status}): see above");
+        }
+        Ok(())
+    }
+}
+
+/// A line of `apt-get --print-uris download`: `'URI' FILE BYTES HASH`.
+fn archive(line: &str) -> Option<Archive> {
+    let mut words = line.split_whitespace().skip(1);
+    Some(Archive {
+        file: words.next()?.replace("%3a", ":"),
+        bytes: words.next()?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_archive_is_read_from_apts_line() {
+        let line =
+            "'http://deb.debian.org/debian/pool/main/q/qemu/qemu-system-x86_10.0.13_amd64.deb' \
+                    qemu-system-x86_1%3a10.0.13_amd64.deb 10278596 SHA256:12";
+        let read = archive(line).unwrap();
+        assert_eq!(read.file, "qemu-system-x86_1:10.0.13_amd64.deb");
+        assert_eq!(read.bytes, 10_278_596);
+        assert_eq!(archive("Reading package lists..."), None);
+    }
+}

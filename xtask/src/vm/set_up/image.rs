@@ -1,0 +1,237 @@
+//! What the guest boots: a kernel, and an initial file system with drivers, the programs under test and a shell.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{bail, Context, Result};
+
+use super::packages::Packages;
+use super::programs::{find, make_directory, output, remove_directory};
+
+/// Drivers in the order of their dependencies. What a kernel does not have as a module is built in, or not needed.
+const MODULES: [&str; 12] = [
+    "fs/netfs/netfs",
+    "net/9p/9pnet",
+    "fs/9p/9p",
+    "net/9p/9pnet_virtio",
+    "net/core/failover",
+    "drivers/net/net_failover",
+    "drivers/net/virtio_net",
+    "drivers/i2c/algos/i2c-algo-bit",
+    "drivers/dca/dca",
+    "drivers/net/ethernet/intel/igb/igb",
+    "drivers/net/ethernet/intel/e1000e/e1000e",
+    "drivers/net/vmxnet3/vmxnet3",
+];
+/// Programs of the host that the guest uses.
+const OF_THE_HOST: [&str; 5] = ["dash", "ip", "ethtool", "nsenter", "setpriv"];
+/// Programs under test.
+const BUILT: [&str; 2] = ["weir-switchd", "switchctl"];
+
+const INIT: &str = include_str!("init.sh");
+
+/// What a guest boots.
+#[derive(Debug)]
+pub struct Image {
+    /// An uncompressed kernel: decompressing itself takes the emulator longer than the rest of the boot.
+    pub kernel: PathBuf,
+    /// The initial file system.
+    pub initrd: PathBuf,
+}
+
+/// Makes the image in `directory` of `packages` and the programs in `binaries`.
+///
+/// # Errors
+///
+/// When the kernel's format is unknown, or a program is missing.
+pub fn make(packages: &Packages, binaries: &Path, directory: &Path) -> Result<Image> {
+    let kernel = directory.join("vmlinux");
+    std::fs::write(&kernel, vmlinux(&find_kernel(&packages.root)?)?)?;
+    let tree = directory.join("initrd.d");
+    remove_directory(&tree)?;
+    for part in [
+        "bin", "proc", "sys", "dev", "tmp", "run", "etc", "share", "modules",
+    ] {
+        make_directory(&tree.join(part))?;
+    }
+    copy_modules(&packages.root, &tree.join("modules"))?;
+    let busybox = tree.join("bin/busybox");
+    std::fs::copy(packages.root.join("usr/bin/busybox"), &busybox).context("busybox-static")?;
+    for name in OF_THE_HOST {
+        let program = find(name).with_context(|| format!("{name} is not installed"))?;
+        add_program(&program, &tree)?;
+    }
+    // busybox's shell takes its own `ip`, `nsenter` and `setpriv` before any in the path.
+    std::fs::rename(tree.join("bin/dash"), tree.join("bin/sh"))?;
+    for name in BUILT {
+        add_program(&binaries.join(name), &tree)?;
+        output(Command::new("strip").arg(tree.join("bin").join(name)))?;
+    }
+    let init = tree.join("init");
+    std::fs::write(&init, INIT)?;
+    make_executable(&init)?;
+    let initrd = directory.join("initrd");
+    archive(&tree, &busybox, &initrd)?;
+    remove_directory(&tree)?;
+    Ok(Image { kernel, initrd })
+}
+
+fn make_executable(file: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755))?;
+    Ok(())
+}
+
+/// The first entry of a directory that `wanted` says yes to.
+fn entry(directory: &Path, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
+    let mut entries = std::fs::read_dir(directory).ok()?.filter_map(Result::ok);
+    entries
+        .find(|entry| wanted(&entry.file_name().to_string_lossy()))
+        .map(|entry| entry.path())
+}
+
+/// `/usr/lib/modules/VERSION` of the unpacked kernel; older packages have it in `/lib`.
+fn modules_directory(root: &Path) -> Result<PathBuf> {
+    ["usr/lib/modules", "lib/modules"]
+        .iter()
+        .find_map(|directory| entry(&root.join(directory), |_| true))
+        .context("the kernel's packages have no modules")
+}
+
+fn find_kernel(root: &Path) -> Result<PathBuf> {
+    let beside_modules = modules_directory(root)?.join("vmlinuz");
+    if beside_modules.is_file() {
+        return Ok(beside_modules);
+    }
+    entry(&root.join("boot"), |name| name.starts_with("vmlinuz-"))
+        .context("the kernel's packages have no vmlinuz")
+}
+
+/// The kernel proper, out of the file that decompresses itself (Documentation/arch/x86/boot.rst).
+fn vmlinux(file: &Path) -> Result<Vec<u8>> {
+    let (magic, payload) = payload(&std::fs::read(file)?)
+        .with_context(|| format!("{} is no bzImage", file.display()))?;
+    let program = match magic {
+        [0x28, 0xb5, 0x2f, 0xfd] => "zstd",
+        [0xfd, b'7', b'z', b'X'] => "xz",
+        _ => bail!("{} is compressed in an unknown way", file.display()),
+    };
+    decompress(program, payload)
+}
+
+/// The compressed kernel with its first bytes, without the length that stands behind it.
+fn payload(image: &[u8]) -> Option<([u8; 4], Vec<u8>)> {
+    const SETUP_SECTORS: usize = 0x1f1;
+    const MAGIC: usize = 0x202;
+    const PAYLOAD_OFFSET: usize = 0x248;
+    const PAYLOAD_LENGTH: usize = 0x24c;
+    const SECTOR: usize = 512;
+    let word = |at: usize| -> Option<usize> {
+        let bytes: [u8; 4] = image.get(at..at + 4)?.try_into().ok()?;
+        usize::try_from(u32::from_le_bytes(bytes)).ok()
+    };
+    if image.get(MAGIC..MAGIC + 4)? != b"HdrS" {
+        return None;
+    }
+    let sectors = match *image.get(SETUP_SECTORS)? {
+        0 => 4,
+        count => usize::from(count),
+    };
+    let start = (sectors + 1) * SECTOR + word(PAYLOAD_OFFSET)?;
+    let end = start + word(PAYLOAD_LENGTH)?.checked_sub(4)?;
+    let payload = image.get(start..end)?;
+    Some((payload.get(..4)?.try_into().ok()?, payload.to_vec()))
+}
+
+fn decompress(program: &str, compressed: Vec<u8>) -> Result<Vec<u8>> {
+    use std::io::Write as _;
+    let mut child = Command::new(program)
+        .arg("-dc")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("starting {program}"))?;
+    let mut input = child.stdin.take().context("no pipe")?;
+    let writer = std::thread::spawn(move || input.write_all(&compressed));
+    let output = child.wait_with_output()?;
+    let written = writer.join();
+    if !output.status.success() || !matches!(written, Ok(Ok(()))) {
+        bail!("{program} cannot decompress the kernel");
+    }
+    Ok(output.stdout)
+}
+
+/// Drivers, decompressed, named so that their order is that of their names.
+fn copy_modules(root: &Path, to: &Path) -> Result<()> {
+    let kernel = modules_directory(root)?.join("kernel");
+    for (order, module) in MODULES.iter().enumerate() {
+        let name = Path::new(module).file_name().context("a module's name")?;
+        let to = to.join(format!("{order:02}-{}.ko", name.display()));
+        let plain = kernel.join(format!("{module}.ko"));
+        let compressed = kernel.join(format!("{module}.ko.xz"));
+        if compressed.is_file() {
+            std::fs::write(to, output(Command::new("xz").arg("-dc").arg(compressed))?)?;
+        } else if plain.is_file() {
+            std::fs::copy(plain, to)?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies a program to the guest's `bin`, with the libraries that the loader names.
+fn add_program(program: &Path, tree: &Path) -> Result<()> {
+    let name = program.file_name().context("a program's name")?;
+    let to = tree.join("bin").join(name);
+    std::fs::copy(program, &to).with_context(|| program.display().to_string())?;
+    let libraries = output(Command::new("ldd").arg(program))?;
+    let libraries = String::from_utf8_lossy(&libraries).into_owned();
+    for library in libraries
+        .split_whitespace()
+        .filter(|word| word.starts_with('/'))
+    {
+        let to = tree.join(library.trim_start_matches('/'));
+        if !to.exists() {
+            make_directory(to.parent().unwrap_or(tree))?;
+            std::fs::copy(library, &to).with_context(|| library.to_owned())?;
+        }
+    }
+    Ok(())
+}
+
+/// The tree as the kernel unpacks it: a cpio archive, uncompressed, which boots sooner under emulation.
+fn archive(tree: &Path, busybox: &Path, to: &Path) -> Result<()> {
+    let out = std::fs::File::create(to).with_context(|| to.display().to_string())?;
+    let status = Command::new(busybox)
+        .args(["sh", "-c"])
+        .arg(r#"cd "$1" && "$0" find . | "$0" cpio -o -H newc"#)
+        .args([busybox, tree])
+        .stdout(out)
+        .stderr(Stdio::null())
+        .status()
+        .context("starting busybox")?;
+    if !status.success() {
+        bail!("busybox cpio failed ({status})");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_payload_is_found_behind_the_setup_sectors() {
+        let mut image = vec![0; 2048];
+        image[0x1f1] = 1;
+        image[0x202..0x206].copy_from_slice(b"HdrS");
+        image[0x248..0x24c].copy_from_slice(&16_u32.to_le_bytes());
+        image[0x24c..0x250].copy_from_slice(&12_u32.to_le_bytes());
+        image[1040..1048].copy_from_slice(&[0x28, 0xb5, 0x2f, 0xfd, 1, 2, 3, 4]);
+        let (magic, payload) = payload(&image).unwrap();
+        assert_eq!(magic, [0x28, 0xb5, 0x2f, 0xfd]);
+        assert_eq!(payload, &image[1040..1048]);
+        image[0x24c..0x250].copy_from_slice(&4096_u32.to_le_bytes());
+        assert!(super::payload(&image).is_none());
+        assert!(super::payload(b"ELF").is_none());
+    }
+}

@@ -1,0 +1,343 @@
+//! The daemon in a guest.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, Context, Result};
+use serde_json::Value;
+
+use super::guest::Guest;
+use super::interrupt::wait_for;
+use super::nic::Nic;
+use super::wire::host;
+
+/// Ports of the switch.
+pub const PORTS: usize = 2;
+/// The lossless priority.
+pub const LOSSLESS: u8 = 3;
+/// The rate of the ports, whatever the NICs say. The longest pause is then 335 ms: an emulated machine that stands still for
+/// less refreshes its pauses in time.
+pub const RATE: &str = "100Mbit";
+/// How long a start may take before the daemon says that it is ready.
+const READY_LIMIT: Duration = Duration::from_secs(60);
+/// How long links may take to come back behind it.
+const LINKS_LIMIT: Duration = Duration::from_secs(30);
+
+/// A configuration.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The devices of the two ports.
+    pub devices: [String; PORTS],
+    /// `dataplane.chunk`; `None` leaves the choice to the daemon.
+    pub chunk: Option<&'static str>,
+    /// `dataplane.zero-copy`.
+    pub zero_copy: &'static str,
+    /// `dataplane.xdp-mode`.
+    pub xdp_mode: &'static str,
+    /// Receive queues of each port.
+    pub queues: [u32; PORTS],
+    /// `dataplane.workers`.
+    pub workers: u32,
+    /// `dataplane.mtu` and that of the devices.
+    pub mtu: u32,
+    /// Whether a keeper starts the daemon.
+    pub keeper: bool,
+    /// Whether tags are left in frames by the device; `None` leaves that as the driver has it.
+    pub keep_tags: bool,
+}
+
+impl Settings {
+    /// With these every check of forwarding passed on this NIC before.
+    pub fn proven(nic: Nic) -> Self {
+        let zero_copy = if nic.has_zero_copy() {
+            "require"
+        } else {
+            "auto"
+        };
+        // igb fills buffers of whole KiB: 2 KiB less metadata would hold one (finding A).
+        Self {
+            chunk: Some("4KiB"),
+            zero_copy,
+            xdp_mode: nic.xdp_mode(),
+            keep_tags: true,
+            ..Self::shipped(nic)
+        }
+    }
+
+    /// What the daemon chooses itself on a device as its driver has it; only the queues are given.
+    pub fn shipped(nic: Nic) -> Self {
+        Self {
+            devices: ["eth0", "eth1"].map(str::to_owned),
+            chunk: None,
+            zero_copy: "auto",
+            xdp_mode: "auto",
+            queues: [nic.queues(); PORTS],
+            workers: 1,
+            mtu: 1500,
+            keeper: false,
+            keep_tags: false,
+        }
+    }
+
+    fn toml(&self) -> String {
+        let mut out = format!(
+            "name = \"s1\"\n[dataplane]\nzero-copy = \"{}\"\nxdp-mode = \"{}\"\nworkers = {}\nmtu = \"{}B\"\n",
+            self.zero_copy, self.xdp_mode, self.workers, self.mtu
+        );
+        if let Some(chunk) = self.chunk {
+            let _ = writeln!(out, "chunk = \"{chunk}\"");
+        }
+        // The buffers of a class hold what a host has on its way, and more (`Pace::USUAL`).
+        let _ = write!(
+            out,
+            "[page]\nlisten = \"off\"\n[lldp]\nenabled = false\n[[class]]\nname = \"lossless\"\npriority = {LOSSLESS}\n\
+             mode = \"pfc\"\nxoff = \"60KiB\"\nxon = \"52KiB\"\nheadroom = \"256KiB\"\n\
+             [[class]]\nname = \"best-effort\"\npriorities = [0, 1, 2, 4, 5, 6, 7]\nmode = \"lossy\"\nbuffer = \"256KiB\"\n"
+        );
+        for (number, device) in self.devices.iter().enumerate() {
+            let _ = write!(
+                out,
+                "[[port]]\ndevice = \"{device}\"\nrole = \"edge\"\nrate = \"{RATE}\"\nqueues = {}\n\
+                 [[route]]\ndestination = \"{}\"\nports = [\"{device}\"]\n",
+                self.queues[number],
+                text(host(number))
+            );
+        }
+        out
+    }
+}
+
+fn text(address: [u8; 6]) -> String {
+    let bytes: Vec<String> = address.iter().map(|byte| format!("{byte:02x}")).collect();
+    bytes.join(":")
+}
+
+/// The daemon of a guest.
+#[derive(Debug)]
+pub struct Switch<'a> {
+    guest: &'a Guest,
+    settings: Settings,
+    /// From its start until it was ready.
+    pub start: Duration,
+}
+
+impl<'a> Switch<'a> {
+    /// Sets the devices up and starts the daemon; returns once it is ready and all its links are up.
+    ///
+    /// # Errors
+    ///
+    /// When it refuses, with what it says, or a link does not come up.
+    pub fn start(guest: &'a Guest, settings: Settings) -> Result<Self> {
+        let mut prepare = String::new();
+        for device in &settings.devices {
+            let tags = if settings.keep_tags { "off" } else { "on" };
+            let _ = writeln!(
+                prepare,
+                "ip link set {device} mtu {} up; ethtool -K {device} rxvlan {tags} txvlan {tags} 2> /dev/null || true",
+                settings.mtu
+            );
+        }
+        let said = guest.sh(&prepare)?;
+        if said.status != 0 {
+            bail!("the device: {}", said.text.trim());
+        }
+        let mut switch = Self {
+            guest,
+            settings,
+            start: Duration::ZERO,
+        };
+        switch.start_process()?;
+        Ok(switch)
+    }
+
+    /// Starts the daemon (again); returns once it is ready and all its links are up.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn start_process(&mut self) -> Result<()> {
+        std::fs::write(self.guest.shared("s1.toml"), self.settings.toml())?;
+        let keeper = if self.settings.keeper { "--keeper" } else { "" };
+        let began = Instant::now();
+        let said = self.guest.sh_within(
+            READY_LIMIT + Duration::from_secs(10),
+            &format!(
+                "[ ! -e /tmp/s1.log ] || cat /tmp/s1.log >> /tmp/before.log
+                 weir-switchd {keeper} --config /share/s1.toml > /tmp/s1.log 2>&1 &
+                 daemon=$!; echo $daemon > /tmp/s1.pid; waited=0
+                 until grep -q ' ready' /tmp/s1.log; do
+                     waited=$((waited + 1))
+                     if ! kill -0 $daemon 2> /dev/null || [ $waited -gt {} ]; then
+                         cat /tmp/s1.log; kill $daemon 2> /dev/null; exit 1
+                     fi
+                     sleep 0.1
+                 done",
+                READY_LIMIT.as_secs() * 10
+            ),
+        )?;
+        if said.status != 0 {
+            bail!("the daemon does not start: {}", said.text.trim());
+        }
+        self.start = began.elapsed();
+        self.wait_for_links()
+    }
+
+    /// Waits until all links are up.
+    ///
+    /// # Errors
+    ///
+    /// When one is not.
+    pub fn wait_for_links(&self) -> Result<()> {
+        let up = wait_for(LINKS_LIMIT, || {
+            let ports = self.ports()?;
+            Ok(ports
+                .iter()
+                .all(|port| port["link_up"] == true)
+                .then_some(()))
+        })?;
+        up.with_context(|| format!("a link is down {} s after", LINKS_LIMIT.as_secs()))
+    }
+
+    /// Ends the daemon in order; nothing of it may be left.
+    ///
+    /// # Errors
+    ///
+    /// When it does not end.
+    pub fn stop(self) -> Result<()> {
+        self.guest.must(
+            "kill $(cat /tmp/s1.pid); waited=0
+             while kill -0 $(cat /tmp/s1.pid) 2> /dev/null; do
+                 waited=$((waited + 1)); [ $waited -lt 300 ] || exit 1; sleep 0.1
+             done",
+        )?;
+        Ok(())
+    }
+
+    /// The device of port `number`.
+    pub fn device(&self, number: usize) -> &str {
+        &self.settings.devices[number]
+    }
+
+    /// Kills the daemon.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub fn kill(&self) -> Result<()> {
+        self.guest.must("kill -9 $(cat /tmp/s1.pid)").map(drop)
+    }
+
+    /// What it has logged since it was started last.
+    ///
+    /// # Errors
+    ///
+    /// When the guest has ended.
+    pub fn log(&self) -> Result<String> {
+        self.guest.must("cat /tmp/s1.log")
+    }
+
+    /// `switchctl`'s answer in JSON.
+    ///
+    /// # Errors
+    ///
+    /// When the daemon does not answer.
+    pub fn ask(&self, command: &str) -> Result<Value> {
+        let said = self
+            .guest
+            .sh(&format!("switchctl --name s1 --json {command} 2> /tmp/complaint; status=$?; cat /tmp/complaint >&2; exit $status"))?;
+        serde_json::from_str(&said.text)
+            .with_context(|| format!("switchctl {command} says: {}", said.text.trim()))
+    }
+
+    /// Its ports.
+    ///
+    /// # Errors
+    ///
+    /// When the daemon does not answer.
+    pub fn ports(&self) -> Result<Vec<Value>> {
+        let ports = self.ask("ports")?;
+        ports.as_array().cloned().context("ports are no list")
+    }
+
+    /// Frames lost, as `switchctl ports` shows them.
+    ///
+    /// # Errors
+    ///
+    /// When the daemon does not answer.
+    pub fn losses_shown(&self) -> Result<u64> {
+        Ok(self.ports()?.iter().map(losses_of).sum())
+    }
+
+    /// Data and control frames that port `number` has sent.
+    ///
+    /// # Errors
+    ///
+    /// When the daemon does not answer.
+    pub fn frames_sent(&self, number: usize) -> Result<u64> {
+        let ports = self.ports()?;
+        ports
+            .get(number)
+            .and_then(|port| port["tx_frames_total"].as_u64())
+            .with_context(|| format!("no port {number}"))
+    }
+
+    /// MAC control frames that the switch received, at all ports.
+    ///
+    /// # Errors
+    ///
+    /// When the daemon does not answer.
+    pub fn control_frames_received(&self) -> Result<u64> {
+        let ports = self.ports()?;
+        let of_port = |port: &Value| port["xdp_frames_total"]["mac_control"].as_u64();
+        Ok(ports.iter().filter_map(of_port).sum())
+    }
+
+    /// `Ok` if every frame is accounted for.
+    ///
+    /// # Errors
+    ///
+    /// With the audit's differences.
+    pub fn audit(&self) -> Result<()> {
+        let audit = self.ask("audit")?;
+        match audit["differences"].as_array() {
+            Some(differences) if differences.is_empty() => Ok(()),
+            _ => bail!("the audit: {}", audit["differences"]),
+        }
+    }
+}
+
+/// Every number of a port that stands below a name with `drop` or `loss` in it. The times the kernel found the fill ring
+/// empty are no frames.
+fn losses_of(port: &Value) -> u64 {
+    const NO_FRAMES: &str = "rx_fill_ring_empty";
+    let Some(fields) = port.as_object() else {
+        return 0;
+    };
+    let lost = fields
+        .iter()
+        .filter(|(name, _)| name.contains("drop") || name.contains("loss"));
+    let count = |(_, value): (&String, &Value)| match value {
+        Value::Object(reasons) => reasons
+            .iter()
+            .filter(|(reason, _)| !reason.contains(NO_FRAMES))
+            .filter_map(|(_, frames)| frames.as_u64())
+            .sum(),
+        value => value.as_u64().unwrap_or(0),
+    };
+    lost.map(count).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_dropped_frames_of_all_reasons_and_the_kernels() {
+        let port: Value = serde_json::from_str(
+            r#"{"name": "eth0", "rx_frames_total": 9, "drops_total": {"no_route": 2, "hairpin": 1},
+                "kernel_losses": {"rx_ring_full_total": 4, "rx_fill_ring_empty_total": 100}}"#,
+        )
+        .unwrap();
+        assert_eq!(losses_of(&port), 7);
+    }
+}
