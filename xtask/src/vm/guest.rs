@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
@@ -13,7 +14,7 @@ use anyhow::{bail, Context, Result};
 use super::interrupt::wait_for;
 use super::set_up::image::Image;
 use super::set_up::packages::Packages;
-use super::set_up::programs::make_directory;
+use super::set_up::programs::{make_directory, remove_directory};
 
 /// The boot takes some 12 s on an idle machine.
 const BOOT_LIMIT: Duration = Duration::from_secs(300);
@@ -23,7 +24,7 @@ const JOB_LIMIT: Duration = Duration::from_secs(90);
 /// A running guest; ends with the value.
 #[derive(Debug)]
 pub struct Guest {
-    emulator: Child,
+    emulator: Mutex<Child>,
     monitor: UnixStream,
     share: PathBuf,
     jobs: AtomicU32,
@@ -56,6 +57,8 @@ impl Guest {
     ) -> Result<Self> {
         let share = directory.join("share");
         make_directory(&share)?;
+        // What an earlier guest said is not to be taken for this one's.
+        remove_directory(logs)?;
         make_directory(logs)?;
         let console = logs.join("console");
         let emulator_log = logs.join("emulator");
@@ -82,7 +85,7 @@ impl Guest {
         })?;
         Ok(Self {
             monitor: socket.context("the emulator's monitor")?,
-            emulator: unfinished.0.take().context("the emulator has ended")?,
+            emulator: Mutex::new(unfinished.0.take().context("the emulator has ended")?),
             share,
             jobs: AtomicU32::new(0),
             emulator_log,
@@ -136,6 +139,11 @@ impl Guest {
         Ok(said.text)
     }
 
+    fn has_ended(&self) -> Result<bool> {
+        let mut emulator = self.emulator.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(emulator.try_wait()?.is_some())
+    }
+
     /// A file that the guest sees as `/share/NAME`.
     pub fn shared(&self, name: &str) -> PathBuf {
         self.share.join(name)
@@ -156,8 +164,10 @@ impl Guest {
 impl Drop for Guest {
     fn drop(&mut self) {
         // Nothing of a guest outlives it; there is nothing to shut down in order.
-        let _ = self.emulator.kill();
-        let _ = self.emulator.wait();
+        let emulator = self.emulator.get_mut();
+        let emulator = emulator.unwrap_or_else(PoisonError::into_inner);
+        let _ = emulator.kill();
+        let _ = emulator.wait();
     }
 }
 
@@ -178,7 +188,7 @@ impl Job<'_> {
         let file = |kind: &str| self.guest.shared(&format!("{kind}.{}", self.number));
         let status = wait_for(limit, || {
             let text = std::fs::read_to_string(file("status")).unwrap_or_default();
-            if !text.ends_with('\n') && !Path::new("/proc").join(self.process()).exists() {
+            if !text.ends_with('\n') && self.guest.has_ended()? {
                 bail!(
                     "the emulator has ended: see {}",
                     self.guest.emulator_log.display()
@@ -196,10 +206,6 @@ impl Job<'_> {
         }
         let text = String::from_utf8_lossy(&text).into_owned();
         Ok(Said { status, text })
-    }
-
-    fn process(&self) -> String {
-        self.guest.emulator.id().to_string()
     }
 }
 
