@@ -19,7 +19,7 @@ pub const LOSSLESS: u8 = 3;
 /// less refreshes its pauses in time.
 pub const RATE: &str = "100Mbit";
 /// How long a start may take before the daemon says that it is ready.
-const READY_LIMIT: Duration = Duration::from_secs(60);
+const READY_LIMIT: Duration = Duration::from_secs(120);
 /// How long links may take to come back behind it.
 const LINKS_LIMIT: Duration = Duration::from_secs(30);
 
@@ -128,7 +128,11 @@ impl<'a> Switch<'a> {
     ///
     /// When it refuses, with what it says, or a link does not come up.
     pub fn start(guest: &'a Guest, settings: Settings) -> Result<Self> {
-        let mut prepare = String::new();
+        // A failed check may have left one.
+        let mut prepare = "if killall -9 weir-switchd 2> /dev/null; then
+                 sleep 1; switchctl --name s1 xdp detach --all
+             fi\n"
+            .to_owned();
         for device in &settings.devices {
             let tags = if settings.keep_tags { "off" } else { "on" };
             let _ = writeln!(
@@ -160,7 +164,7 @@ impl<'a> Switch<'a> {
         let keeper = if self.settings.keeper { "--keeper" } else { "" };
         let began = Instant::now();
         let said = self.guest.sh_within(
-            READY_LIMIT + Duration::from_secs(10),
+            2 * READY_LIMIT,
             &format!(
                 "[ ! -e /tmp/s1.log ] || cat /tmp/s1.log >> /tmp/before.log
                  weir-switchd {keeper} --config /share/s1.toml > /tmp/s1.log 2>&1 &
@@ -172,7 +176,8 @@ impl<'a> Switch<'a> {
                      fi
                      sleep 0.1
                  done",
-                READY_LIMIT.as_secs() * 10
+                // Each look takes a little longer than its pause.
+                READY_LIMIT.as_secs() * 5
             ),
         )?;
         if said.status != 0 {

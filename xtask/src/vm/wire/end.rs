@@ -30,6 +30,8 @@ pub struct Pauses {
     pub xoff: [u64; PRIORITIES],
     /// PFC entries with a time of zero, by priority.
     pub xon: [u64; PRIORITIES],
+    /// Pauses that were over before the next XOFF came, without an XON, by priority.
+    pub lapsed: [u64; PRIORITIES],
     until: [Option<Instant>; PRIORITIES],
 }
 
@@ -179,6 +181,9 @@ fn note(pauses: &mut Pauses, heard: Heard) {
             &mut pauses.xon
         };
         count[priority] += 1;
+        if quanta > 0 && pauses.until[priority].is_some_and(|until| until < now) {
+            pauses.lapsed[priority] += 1;
+        }
         pauses.until[priority] = (quanta > 0).then(|| now + QUANTUM * u32::from(quanta));
     }
 }
