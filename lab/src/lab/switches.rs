@@ -16,10 +16,10 @@ use super::names::Names;
 use super::process::{inside, program, Process};
 use super::topology::device;
 
-/// How long a daemon may take to start, to answer, and to end.
-const START_LIMIT: Duration = Duration::from_secs(30);
-const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-const END_LIMIT: Duration = Duration::from_secs(20);
+/// How long a daemon may take to start, to answer, and to end: also in an emulated machine (`cargo xtask vm-test --ring`).
+const START_LIMIT: Duration = Duration::from_secs(120);
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+const END_LIMIT: Duration = Duration::from_secs(60);
 
 /// Interval of the occupancy curves.
 pub const HISTORY_INTERVAL: weir_core::Duration = weir_core::Duration::from_millis(10);

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use self::checks::{Bench, Outcome, Verdict};
+use self::checks::{ring, Bench, Outcome, Verdict};
 use self::guest::Guest;
 use self::nic::{device, Cable, Nic};
 use self::set_up::image::{self, Image};
@@ -66,6 +66,9 @@ pub struct Arguments {
     /// All of them.
     #[arg(long, conflicts_with = "nics")]
     all: bool,
+    /// Only rings of four switches over the NICs.
+    #[arg(long)]
+    ring: bool,
     /// Write all outcomes as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -136,9 +139,16 @@ fn test(arguments: &Arguments) -> Result<Summary> {
     };
     for nic in nics {
         let context = || format!("{}: the guest", nic.name());
-        summary
-            .outcomes
-            .extend(bed.test_nic(*nic).with_context(context)?);
+        if !arguments.ring {
+            summary
+                .outcomes
+                .extend(bed.test_nic(*nic).with_context(context)?);
+        }
+        if (arguments.all || arguments.ring) && nic.has_zero_copy() {
+            summary
+                .outcomes
+                .extend(bed.test_ring(*nic).with_context(context)?);
+        }
     }
     summary.took = began.elapsed();
     summary.print();
@@ -205,6 +215,14 @@ impl Bed {
         let logs = self.cache.join("logs").join(nic.name());
         std::fs::write(logs.join("daemon"), log.text)?;
         Ok(outcomes)
+    }
+
+    /// Four switches in a ring of such NICs.
+    fn test_ring(&self, nic: Nic) -> Result<Vec<Outcome>> {
+        let directory = Scratch::new()?;
+        let name = format!("{}-ring", nic.name());
+        let guest = self.boot(&name, &ring::devices(nic), None, &directory.0)?;
+        ring::check(nic, &guest)
     }
 }
 

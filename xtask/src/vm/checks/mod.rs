@@ -5,6 +5,7 @@ mod findings;
 mod forwarding;
 mod pauses;
 mod restarts;
+pub mod ring;
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

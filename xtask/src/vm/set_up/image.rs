@@ -7,9 +7,10 @@ use anyhow::{bail, Context, Result};
 
 use super::packages::Packages;
 use super::programs::{find, make_directory, output, remove_directory};
+use crate::build;
 
 /// Drivers in the order of their dependencies. What a kernel does not have as a module is built in, or not needed.
-const MODULES: [&str; 12] = [
+const MODULES: [&str; 13] = [
     "fs/netfs/netfs",
     "net/9p/9pnet",
     "fs/9p/9p",
@@ -22,13 +23,15 @@ const MODULES: [&str; 12] = [
     "drivers/net/ethernet/intel/igb/igb",
     "drivers/net/ethernet/intel/e1000e/e1000e",
     "drivers/net/vmxnet3/vmxnet3",
+    "drivers/net/veth",
 ];
 /// Programs of the host that the guest uses.
-const OF_THE_HOST: [&str; 5] = ["dash", "ip", "ethtool", "nsenter", "setpriv"];
-/// Programs under test.
-const BUILT: [&str; 2] = ["weir-switchd", "switchctl"];
+const OF_THE_HOST: [&str; 6] = ["dash", "ip", "ethtool", "nsenter", "setpriv", "mountpoint"];
+/// Programs under test, and those that test in the guest.
+const BUILT: [&str; 4] = ["weir-switchd", "switchctl", "weir-lab", "weir-endpoint"];
 
 const INIT: &str = include_str!("init.sh");
+const IP_WITH_NICS: &str = include_str!("ip-with-nics.sh");
 
 /// What a guest boots.
 #[derive(Debug)]
@@ -50,7 +53,7 @@ pub fn make(packages: &Packages, binaries: &Path, directory: &Path) -> Result<Im
     let tree = directory.join("initrd.d");
     remove_directory(&tree)?;
     for part in [
-        "bin", "proc", "sys", "dev", "tmp", "run", "etc", "share", "modules",
+        "bin", "proc", "sys", "dev", "tmp", "run", "etc/nics", "share", "modules",
     ] {
         make_directory(&tree.join(part))?;
     }
@@ -67,6 +70,15 @@ pub fn make(packages: &Packages, binaries: &Path, directory: &Path) -> Result<Im
         add_program(&binaries.join(name), &tree)?;
         output(Command::new("strip").arg(tree.join("bin").join(name)))?;
     }
+    for name in ["lab-up.sh", "lab-down.sh"] {
+        let script = build::root().join("netns-scripts").join(name);
+        std::fs::copy(script, tree.join("etc").join(name))?;
+    }
+    let scenario = build::root().join("scenarios/ring4.toml");
+    std::fs::copy(scenario, tree.join("etc/ring4.toml"))?;
+    let ip = tree.join("etc/nics/ip");
+    std::fs::write(&ip, IP_WITH_NICS)?;
+    make_executable(&ip)?;
     let init = tree.join("init");
     std::fs::write(&init, INIT)?;
     make_executable(&init)?;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{bail, Context, Result};
 
 /// The name of each, and the package of Debian and Ubuntu that has it.
-const NEEDED: [(&str, &str); 9] = [
+const NEEDED: [(&str, &str); 14] = [
     ("apt-get", "apt"),
     ("apt-cache", "apt"),
     ("dpkg-deb", "dpkg"),
@@ -15,6 +15,11 @@ const NEEDED: [(&str, &str); 9] = [
     ("zstd", "zstd"),
     ("strip", "binutils"),
     ("setpriv", "util-linux"),
+    ("nsenter", "util-linux"),
+    ("mountpoint", "util-linux"),
+    ("ip", "iproute2"),
+    ("ethtool", "ethtool"),
+    ("dash", "dash"),
     ("ldd", "libc-bin"),
 ];
 

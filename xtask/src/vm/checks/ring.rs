@@ -1,0 +1,110 @@
+//! The ring of four switches over emulated NICs: `weir-lab` in a guest, whose links between switches are pairs of NICs.
+//! Hosts are behind veth devices.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{ensure, Context, Result};
+
+use super::{Outcome, Verdict};
+use crate::vm::guest::Guest;
+use crate::vm::interrupt;
+use crate::vm::nic::{device, Cable, Nic};
+
+/// The number of the first NIC: ip-with-nics.sh knows it.
+const FIRST: usize = 16;
+/// Links between switches.
+const LINKS: usize = 4;
+/// A run of 15 s, and what four daemons and five endpoints need to come and go on two emulated CPUs.
+const LIMIT: Duration = Duration::from_secs(420);
+/// As fast as an emulated machine forwards over three hops, with times that it keeps although it stands still now and then, and
+/// with as little packet memory as that needs: mapping it for four daemons takes long.
+const SLOWER: [&str; 7] = [
+    "duration=15s",
+    "link-defaults.rate=2Mbit",
+    "class.lossless.headroom=256KiB",
+    "deadlock.detect=500ms",
+    "deadlock.clcm-interval=100ms",
+    "deadlock.release=200ms",
+    "expect.breaker.first-release-within=5s",
+];
+
+/// The rings, and what to change in scenarios/ring4.toml for them. The file says what is expected of each.
+const RUNS: [(&str, Option<&str>); 3] = [
+    ("the ring of four locks under plain PFC", None),
+    (
+        "the ring of four recovers by the Deadlock Breaker, 0 lost",
+        Some("deadlock.policy=breaker"),
+    ),
+    (
+        "the ring of four never locks under Levels",
+        Some("class.lossless.mode=level"),
+    ),
+];
+
+/// The emulator's arguments: pairs of NICs.
+pub fn devices(nic: Nic) -> Vec<String> {
+    (0..2 * LINKS)
+        .flat_map(|number| {
+            let cable = Cable::Device(number as u32 / 2);
+            device(FIRST + number, nic.model(), cable)
+        })
+        .collect()
+}
+
+/// All three.
+///
+/// # Errors
+///
+/// Only when the run is interrupted.
+pub fn check(nic: Nic, guest: &Guest) -> Result<Vec<Outcome>> {
+    let mut outcomes = Vec::new();
+    for (name, change) in RUNS {
+        let began = Instant::now();
+        let verdict = Verdict::of(run(nic, guest, change));
+        interrupt::check()?;
+        let outcome = Outcome {
+            nic,
+            name: name.to_owned(),
+            verdict,
+            took: began.elapsed(),
+        };
+        outcome.print();
+        outcomes.push(outcome);
+    }
+    Ok(outcomes)
+}
+
+fn run(nic: Nic, guest: &Guest, change: Option<&str>) -> Result<()> {
+    let changes = SLOWER.into_iter().chain(change);
+    let changes: Vec<String> = changes.map(|change| format!("--set {change}")).collect();
+    let changes = changes.join(" ");
+    let said = guest.sh_within(
+        LIMIT,
+        &format!(
+            "rm -f /tmp/next-nic
+             export WEIR_SCRIPTS=/etc
+             PATH=/etc/nics:$PATH weir-lab run /etc/ring4.toml --keep {changes}
+             status=$?
+             echo attached: $(cat /run/weir/lab-*/s?.log | grep -c zero_copy=true)
+             sh /etc/lab-down.sh --all weir- > /dev/null
+             exit $status"
+        ),
+    )?;
+    ensure!(
+        said.status == 0,
+        "weir-lab ({}): {}",
+        said.status,
+        said.text.trim()
+    );
+    let attached = said
+        .text
+        .lines()
+        .find_map(|line| line.strip_prefix("attached: "));
+    let attached: usize = attached.context("no daemon's log")?.trim().parse()?;
+    ensure!(
+        !nic.has_zero_copy() || attached == 2 * LINKS,
+        "{attached} of {} ports are in zero-copy",
+        2 * LINKS
+    );
+    Ok(())
+}
