@@ -153,6 +153,7 @@ fn link_number(ifindex: u32) -> Option<String> {
 
 /// Detaching and attaching would reset the link of many devices twice.
 #[test]
+#[ignore = "needs root"]
 fn the_link_of_a_dead_process_gets_the_new_program() {
     let bench = Bench::new("d");
     let attach = |mode| {

@@ -322,6 +322,7 @@ fn without_a_socket_the_fallback_decides() {
 
 /// A buffer that is full, and what follows it, are parts of a frame that a driver has cut, whatever headers they seem to have.
 #[test]
+#[ignore = "needs root"]
 fn parts_of_a_cut_frame_are_dropped() {
     const FULL: usize = 1024;
     let port = Port::new(&PortSettings {

@@ -65,6 +65,7 @@ fn frames_come_out_as_they_went_in() {
 
 /// A device with two queues gets two sockets, or is refused where the file leaves one out.
 #[test]
+#[ignore = "needs root"]
 fn every_queue_of_a_device_has_a_socket() {
     let network = Network::new();
     ip("link del p0");
@@ -92,6 +93,7 @@ fn every_queue_of_a_device_has_a_socket() {
 
 /// What the program does with frames shows, by verdict, and not what it did before there were sockets.
 #[test]
+#[ignore = "needs root"]
 fn verdicts_are_counted_and_a_port_can_fall_back() {
     let network = Network::new();
     let mut dataplane = network.start().unwrap();
