@@ -1,6 +1,7 @@
 //! The XDP programs of all ports: attached first, since attaching may change what queues a device has, and opened once
 //! every queue has its socket. Until then frames go where they went without a program.
 
+use std::fs::{File, TryLockError};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -20,6 +21,8 @@ use super::kernel::socket::XdpSocket;
 
 /// How long a link may be down that attaching a program has taken down: many drivers reset it.
 const LINK_WAIT: Duration = Duration::from_secs(5);
+/// How long a switch that was killed may take to be gone.
+const LOCK_WAIT: Duration = Duration::from_secs(2);
 const LINK_POLL: Duration = Duration::from_millis(20);
 
 /// One port's kernel side.
@@ -47,6 +50,34 @@ impl AttachedProgram {
         }
         Ok(may)
     }
+}
+
+/// Keeps others off the pins while a switch runs: attaching takes over what it finds there. It ends with the process, too.
+///
+/// # Errors
+///
+/// When another switch has it.
+pub(super) fn lock(config: &DaemonConfig, pin_root: &Path) -> Result<Option<File>, DataplaneError> {
+    // Without a directory nothing can be pinned, as will be said.
+    let Ok(directory) = File::open(pin_root) else {
+        return Ok(None);
+    };
+    let deadline = Instant::now() + LOCK_WAIT;
+    while let Err(TryLockError::WouldBlock) = directory.try_lock() {
+        if Instant::now() >= deadline {
+            let port = config.ports.first();
+            return Err(DataplaneError::Socket {
+                device: port.map(|port| port.device.clone()).unwrap_or_default(),
+                queue: port.map_or(0, |port| port.queue),
+                reason: format!(
+                    "another switch runs with its pins in {}",
+                    pin_root.display()
+                ),
+            });
+        }
+        std::thread::sleep(LINK_POLL);
+    }
+    Ok(Some(directory))
 }
 
 /// Attaches the programs, with their pins under `pin_root`, and waits for the links to be back.
@@ -214,6 +245,10 @@ fn check_queues(ports: &[Port], port: &Port, has: Option<u32>) -> Result<(), Dat
         ranges.any(|range| range.contains(queue))
     };
     let has = has.unwrap_or(0);
+    if port.queue >= has {
+        // Its sockets will say that there is no such queue.
+        return Ok(());
+    }
     let mut left_out: Vec<u32> = (0..has).filter(|queue| !served(queue)).collect();
     if left_out.is_empty() {
         return Ok(());
@@ -387,6 +422,10 @@ mod tests {
                 ..
             }
         ));
+        assert!(
+            check_queues(&split, &split[1], Some(2)).is_ok(),
+            "no such queue"
+        );
         let passing = ports(&port("weir-none", "queues = 1\nfallback = \"pass\""));
         assert!(check_queues(&passing, &passing[0], Some(5)).is_ok());
     }

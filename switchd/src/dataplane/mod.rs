@@ -14,6 +14,7 @@ mod rings;
 mod threads;
 mod worker;
 
+use std::fs::File;
 use std::io as std_io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -53,6 +54,7 @@ const SNAPSHOT_CAPACITY: usize = 8;
 pub struct Dataplane {
     ports: Vec<AttachedProgram>,
     running: Running,
+    _lock: Option<File>,
 }
 
 /// The threads and the ways to them.
@@ -120,11 +122,16 @@ impl Dataplane {
         let key_file = config.control_frames.key_file.as_deref();
         let key = key_file.map(fabric_key::load).transpose()?;
         let devices = devices::find(config)?;
+        let lock = attach::lock(config, pin_root)?;
         let mut ports = attach::attach(config, &devices, pin_root)?;
         let started = attach::settle(config, &devices)
             .and_then(|config| Self::start_on(clock, &config, key, &devices, &mut ports, first));
         match started {
-            Ok(running) => Ok(Self { ports, running }),
+            Ok(running) => Ok(Self {
+                ports,
+                running,
+                _lock: lock,
+            }),
             Err(error) => {
                 attach::detach_all(ports);
                 Err(error)
