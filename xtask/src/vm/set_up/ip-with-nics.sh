@@ -1,6 +1,7 @@
 #!/bin/sh
 # Stands before ip(8) in the path of a lab in the guest: where the lab asks for a pair of veth devices, it gets two NICs
-# whose cables lead to each other, as long as there are any. Their addresses end in 10 and 11, 12 and 13, and so on.
+# whose cables lead to each other, as long as there are any. Their addresses end in 10 and 11, 12 and 13, and so on; ip(8)
+# still shows that as `permaddr` where an earlier lab has given a NIC another.
 set -eu
 
 ip=/bin/ip
