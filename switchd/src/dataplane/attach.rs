@@ -1,11 +1,13 @@
 //! The XDP programs of all ports: attached first, since attaching may change what queues a device has, and opened once
 //! every queue has its socket. Until then frames go where they went without a program.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use weir_config::daemon::{DaemonConfig, Fallback, Port, XdpMode};
 use weir_config::drivers;
 use weir_ebpf::{AttachMode, AttachedMode, EbpfError, PortProgram, PortSettings, QUEUES_MAX};
@@ -57,27 +59,33 @@ impl AttachedProgram {
 /// # Errors
 ///
 /// When another switch has it.
-pub(super) fn lock(config: &DaemonConfig, pin_root: &Path) -> Result<Option<File>, DataplaneError> {
-    // Without a directory nothing can be pinned, as will be said.
-    let Ok(directory) = File::open(pin_root) else {
-        return Ok(None);
-    };
+pub(super) fn lock(
+    config: &DaemonConfig,
+    pin_root: &Path,
+) -> Result<Option<Flock<File>>, DataplaneError> {
     let deadline = Instant::now() + LOCK_WAIT;
-    while let Err(TryLockError::WouldBlock) = directory.try_lock() {
-        if Instant::now() >= deadline {
-            let port = config.ports.first();
-            return Err(DataplaneError::Socket {
-                device: port.map(|port| port.device.clone()).unwrap_or_default(),
-                queue: port.map_or(0, |port| port.queue),
-                reason: format!(
-                    "another switch runs with its pins in {}",
-                    pin_root.display()
-                ),
-            });
+    loop {
+        // Without a directory nothing can be pinned, as will be said.
+        let Ok(directory) = File::open(pin_root) else {
+            return Ok(None);
+        };
+        match Flock::lock(directory, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Ok(Some(lock)),
+            Err((_, Errno::EWOULDBLOCK)) if Instant::now() >= deadline => break,
+            Err((_, Errno::EWOULDBLOCK)) => std::thread::sleep(LINK_POLL),
+            // A file system without locks.
+            Err(_) => return Ok(None),
         }
-        std::thread::sleep(LINK_POLL);
     }
-    Ok(Some(directory))
+    let port = config.ports.first();
+    Err(DataplaneError::Socket {
+        device: port.map(|port| port.device.clone()).unwrap_or_default(),
+        queue: port.map_or(0, |port| port.queue),
+        reason: format!(
+            "another switch runs with its pins in {}",
+            pin_root.display()
+        ),
+    })
 }
 
 /// Attaches the programs, with their pins under `pin_root`, and waits for the links to be back.

@@ -20,6 +20,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use crossbeam::channel::{bounded, Receiver, Sender, TrySendError};
+use nix::fcntl::Flock;
 use weir_config::daemon::{DaemonConfig, DataplaneConfig, Port, CONTROL_RESERVE_PER_PORT};
 use weir_core::config::AuthenticationConfig;
 use weir_core::{BitRate, Bytes, Command, Duration, Event, Instant, MacAddress, PortId, Switch};
@@ -54,7 +55,7 @@ const SNAPSHOT_CAPACITY: usize = 8;
 pub struct Dataplane {
     ports: Vec<AttachedProgram>,
     running: Running,
-    _lock: Option<File>,
+    _lock: Option<Flock<File>>,
 }
 
 /// The threads and the ways to them.
