@@ -387,7 +387,10 @@ impl PortProgram {
         }
         let source = io::Error::from_raw_os_error(-fd);
         Err(match source.raw_os_error() {
-            Some(code) if code == Errno::EBUSY as i32 => EbpfError::Busy { ifindex },
+            // EEXIST: in another mode.
+            Some(code) if [Errno::EBUSY as i32, Errno::EEXIST as i32].contains(&code) => {
+                EbpfError::Busy { ifindex }
+            }
             _ => EbpfError::Attach {
                 ifindex,
                 mode: mode.name(),
