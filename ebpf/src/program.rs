@@ -23,7 +23,8 @@ mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/weir_xdp.skel.rs"));
 }
 
-/// The kernel gives up a link whose last pin was removed only after an RCU grace period.
+/// The kernel gives up a link only after an RCU grace period: one whose last pin was removed, or that of a process that was
+/// killed and whose pins went with their mount.
 const RELEASE_WAIT: Duration = Duration::from_secs(5);
 
 /// How the program is to be attached.
@@ -162,16 +163,10 @@ impl PortProgram {
     ) -> Result<AttachedMode, EbpfError> {
         // A switch that was killed left its program attached: taking its link over spares the device two resets.
         let taken = pin_dir.and_then(|dir| self.take_over(&dir.join("link"), ifindex, mode));
-        let was_stale = match pin_dir {
-            Some(dir) => remove_stale(dir)?,
-            None => false,
-        };
-        let patience = if was_stale {
-            RELEASE_WAIT
-        } else {
-            Duration::ZERO
-        };
-        let link = |mode| self.link_within(patience, ifindex, mode);
+        if let Some(dir) = pin_dir {
+            remove_stale(dir)?;
+        }
+        let link = |mode| self.link_within(ifindex, mode);
         let (link, attached) = match (taken, mode) {
             (Some(taken), _) => taken,
             (None, AttachMode::Native) => (link(AttachedMode::Native)?, AttachedMode::Native),
@@ -199,7 +194,7 @@ impl PortProgram {
     /// As [`attach`](Self::attach); it may be detached then.
     pub fn attach_again(&mut self, ifindex: u32, mode: AttachedMode) -> Result<(), EbpfError> {
         self.unlink();
-        let link = self.link_within(RELEASE_WAIT, ifindex, mode)?;
+        let link = self.link_within(ifindex, mode)?;
         if let Some(dir) = self.pin_dir.clone() {
             remove_stale(&dir)?;
             self.pin(&dir, &link)?;
@@ -324,17 +319,12 @@ impl PortProgram {
         })
     }
 
-    /// Links; tries again for as long as `patience` lasts while another program is there.
-    fn link_within(
-        &self,
-        patience: Duration,
-        ifindex: u32,
-        mode: AttachedMode,
-    ) -> Result<OwnedFd, EbpfError> {
+    /// Links; waits for a while for a program that is there to go.
+    fn link_within(&self, ifindex: u32, mode: AttachedMode) -> Result<OwnedFd, EbpfError> {
         let began = Instant::now();
         loop {
             match self.link(ifindex, mode) {
-                Err(EbpfError::Busy { .. }) if began.elapsed() < patience => {
+                Err(EbpfError::Busy { .. }) if began.elapsed() < RELEASE_WAIT => {
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 outcome => return outcome,
