@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 use weir_config::daemon::DaemonConfig;
 use weir_config::units::format_size;
-use weir_core::{ClassMode, PortRole};
+use weir_core::ClassMode;
 
 use weir_output::{bytes, facts, rate, table, Output};
 
@@ -104,14 +104,10 @@ fn summary(file: &Path, config: &DaemonConfig) -> String {
     out += &table(
         &["port", "device", "role", ">rate"],
         config.ports.iter().map(|port| {
-            let role = match port.role {
-                PortRole::Fabric => "fabric",
-                PortRole::Edge => "edge",
-            };
             vec![
                 port.name.clone(),
                 format!("{} queue {}", port.device, port.queue),
-                role.to_owned(),
+                port.role.name().to_owned(),
                 rate(port.rate.get()),
             ]
         }),

@@ -1,7 +1,9 @@
 //! `[[class]]`.
 
 use weir_core::level::LEVEL_MAX;
-use weir_core::{Bytes, ClassMode, Duration, MarkAt, PartsPerMillion, Priority, RedConfig};
+use weir_core::{
+    Bytes, ClassMode, Duration, MarkAt, ModeKind, PartsPerMillion, Priority, RedConfig,
+};
 
 use crate::entries::entries;
 use crate::reader::Table;
@@ -34,7 +36,7 @@ entries! {
             "The priority that it has. A priority belongs to one class."
         "priorities" priorities: Option<Vec<Priority>> = None => "required, or `priority`", "", Restart, valid::anything;
             "The same for several, as an array."
-        "mode" mode: ModeWord, "", Restart, valid::anything;
+        "mode" mode: ModeKind, "", Restart, valid::anything;
             "`\"lossy\"`, `\"pfc\"`, or `\"level\"`: [protocol P](levels.md) between switches, PFC towards hosts."
         "xoff" xoff: Option<Bytes> = None => "required for `pfc`, `level`", "", Live, valid::anything;
             "Pause the neighbour when the ingress buffer of (port, priority) holds at least this much. In a `level` class: the host at an edge port."
@@ -67,43 +69,29 @@ entries! {
     }
 }
 
-/// `mode`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ModeWord {
-    /// Drops.
-    #[default]
-    Lossy,
-    /// Pauses.
-    Pfc,
-    /// Protocol P.
-    Level,
-}
-
 words! {
-    ModeWord: [("lossy", ModeWord::Lossy), ("pfc", ModeWord::Pfc), ("level", ModeWord::Level)];
+    ModeKind: ModeKind::NAMED;
     MarkAt: MarkAt::NAMED;
 }
 
-impl ModeWord {
-    /// The keys that mean something in one mode or another.
-    pub(crate) const ALL_KEYS: [&'static str; 8] = [
-        "xoff",
-        "xon",
-        "headroom",
-        "max-hops",
-        "buffer",
-        "budgets",
-        "min-level",
-        "ignore-feedback",
-    ];
+/// The keys that mean something in one mode or another.
+pub(crate) const MODE_KEYS: [&str; 8] = [
+    "xoff",
+    "xon",
+    "headroom",
+    "max-hops",
+    "buffer",
+    "budgets",
+    "min-level",
+    "ignore-feedback",
+];
 
-    /// Those that mean something in this one.
-    pub(crate) fn keys(self) -> &'static [&'static str] {
-        match self {
-            Self::Lossy => &["buffer"],
-            Self::Pfc => &["xoff", "xon", "headroom"],
-            Self::Level => &Self::ALL_KEYS,
-        }
+/// Those that mean something in `mode`.
+pub(crate) fn keys_of(mode: ModeKind) -> &'static [&'static str] {
+    match mode {
+        ModeKind::Lossy => &["buffer"],
+        ModeKind::Pfc => &["xoff", "xon", "headroom"],
+        ModeKind::Level => &MODE_KEYS,
     }
 }
 
@@ -129,6 +117,7 @@ impl From<&Class> for ClassTable {
         let mut table = Self {
             name: class.name.clone(),
             priorities: Some(class.priorities.clone()),
+            mode: class.mode.kind(),
             age_limit: class.age_limit,
             ecn_kmin: class.ecn.map(|red| red.kmin),
             ecn_kmax: class.ecn.map(|red| red.kmax),
@@ -146,10 +135,7 @@ impl From<&Class> for ClassTable {
                 xoff,
                 xon,
                 headroom,
-            } => {
-                table.mode = ModeWord::Pfc;
-                (xoff, xon, headroom)
-            }
+            } => (xoff, xon, headroom),
             ClassMode::Level {
                 budgets,
                 rules,
@@ -157,7 +143,6 @@ impl From<&Class> for ClassTable {
                 xon,
                 headroom,
             } => {
-                table.mode = ModeWord::Level;
                 table.budgets = Some(budgets.as_slice().to_vec());
                 table.min_level = Some(rules.level_min.get().into());
                 table.ignore_feedback = Some(!rules.obeys_feedback);

@@ -64,17 +64,13 @@ impl Port {
 }
 
 words! {
-    PortRole: [("fabric", PortRole::Fabric), ("edge", PortRole::Edge)];
+    PortRole: PortRole::NAMED;
     Neighbour: [
         ("auto", Neighbour::Unknown),
         ("enhanced", Neighbour::Enhanced),
         ("regular", Neighbour::Regular),
     ];
-    FeedbackCoding: [
-        ("pfc", FeedbackCoding::Pfc),
-        ("pause", FeedbackCoding::Pause),
-        ("grants", FeedbackCoding::Grants),
-    ];
+    FeedbackCoding: FeedbackCoding::NAMED;
     Police: [
         ("off", Police::Off),
         ("drop", Police::Drop),

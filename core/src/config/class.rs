@@ -63,10 +63,10 @@ impl Default for LevelRules {
 
 crate::named! {
     /// The kinds of [`ClassMode`].
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum ModeKind {
         /// Frames beyond the buffer are dropped.
-        Lossy => "lossy",
+        Lossy => "lossy" (default),
         /// The neighbour is paused before the buffer is full.
         Pfc => "pfc",
         /// Selective backpressure by Levels towards switches, PFC towards hosts.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use weir_config::daemon::{default_dscp_map, PfcwdConfig, Trust};
 use weir_config::units::{format_duration, format_probability, format_rate, format_size};
-use weir_core::{Bytes, PortRole};
+use weir_core::Bytes;
 
 use super::classes::{Buffers, Class};
 use super::ports::Port;
@@ -109,11 +109,7 @@ fn port(out: &mut String, port: &Port, qos: &PortQos, own_watchdog: bool) {
     *out += "\n[[port]]\n";
     let alias = port.alias.as_deref().map(|alias| format!("alias {alias}"));
     line(out, "device", &text(&port.name), &alias.unwrap_or_default());
-    let role = match port.role {
-        PortRole::Fabric => "\"fabric\"",
-        PortRole::Edge => "\"edge\"",
-    };
-    line(out, "role", role, &port.role_source);
+    line(out, "role", &text(port.role.name()), &port.role_source);
     line(out, "rate", &text(&format_rate(port.rate)), "speed");
     if let Some(metres) = port.cable_metres {
         let source = format!("CABLE_LENGTH {metres} m, and 1 ms for the software at both ends");

@@ -358,10 +358,7 @@ fn ingress_plan(
         port: at.name.clone(),
         class: settings.name.clone(),
         mode: settings.mode.name(),
-        role: match at.role {
-            PortRole::Fabric => "fabric",
-            PortRole::Edge => "edge",
-        },
+        role: at.role.name(),
         peak_bytes: most.min(bound),
         xoff_at_us: if budgets.is_some() { None } else { xoff_at },
         pauses,

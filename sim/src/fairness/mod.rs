@@ -10,7 +10,7 @@ use weir_core::{Duration, FeedbackCoding};
 use crate::scenario::{plan, PrepareError};
 use crate::trial::{self, Trial, TrialError};
 
-pub use networks::{coding_name, Lines, Network, Protocol, Topology};
+pub use networks::{Lines, Network, Protocol, Topology};
 pub use tables::{json, markdown};
 
 /// No flow may wait longer than this many times the longest wait under PFC, and one refresh.
@@ -29,12 +29,6 @@ pub const ROUND_TRIPS: [Duration; 4] = [
     Duration::from_micros(100),
     Duration::from_millis(1),
     Duration::from_millis(10),
-];
-/// All ways to tell Feedback.
-pub const CODINGS: [FeedbackCoding; 3] = [
-    FeedbackCoding::Pfc,
-    FeedbackCoding::Pause,
-    FeedbackCoding::Grants,
 ];
 
 /// What is compared.

@@ -266,7 +266,7 @@ mode = "shortest"
             duration = self.duration.as_nanos(),
             delay = self.lines.delay(round_trip).as_nanos(),
             round_trip = round_trip.as_nanos(),
-            coding = coding_name(coding),
+            coding = coding.name(),
             table = self.topology.table(),
             headroom = self.lines.headroom(round_trip).get(),
             flows = 2 * hosts,
@@ -276,13 +276,4 @@ mode = "shortest"
 
 fn parse(text: &str) -> Result<Scenario, FileError> {
     Scenario::parse(text, Path::new("fairness.toml"), &[])
-}
-
-/// As scenario files have it.
-pub const fn coding_name(coding: FeedbackCoding) -> &'static str {
-    match coding {
-        FeedbackCoding::Pfc => "pfc",
-        FeedbackCoding::Pause => "pause",
-        FeedbackCoding::Grants => "grants",
-    }
 }

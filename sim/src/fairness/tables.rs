@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use weir_core::Duration;
 
-use super::{coding_name, Comparison};
+use super::Comparison;
 
 /// A row is a topology with one T and one coding, over all seeds: the worst of them, and means.
 struct Row<'a>(Vec<&'a Comparison>);
@@ -65,7 +65,7 @@ impl Row<'_> {
             "| {} | {} | {} | {} | {} | {} | {} | {:.3} | {:.3} | {:.2} / {:.2} | {} / {} | {} |",
             first.topology,
             time(first.round_trip.as_secs_f64()),
-            coding_name(first.coding),
+            first.coding.name(),
             self.0.len(),
             time(self.most(|one| one.level.longest_wait().as_secs_f64())),
             time(self.most(|one| one.pfc.longest_wait().as_secs_f64())),
@@ -102,7 +102,7 @@ pub fn json(comparisons: &[Comparison]) -> serde_json::Value {
             "topology": one.topology.to_string(),
             "seed": one.seed,
             "round_trip_seconds": seconds(one.round_trip),
-            "coding": coding_name(one.coding),
+            "coding": one.coding.name(),
             "duration_seconds": seconds(one.duration),
             "wait_bound_seconds": seconds(one.bound),
             "wait_of_bound": one.wait_of_bound(),

@@ -3,11 +3,11 @@
 use weir_core::config::Reserve;
 use weir_core::level::LEVEL_MAX;
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassMode, Duration, FeedbackCoding, Level, LevelRules,
+    BitRate, Budgets, Bytes, ClassMode, Duration, FeedbackCoding, Level, LevelRules, ModeKind,
     PartsPerMillion, Priority, RedConfig,
 };
 
-use crate::daemon::class::{ClassTable, ModeWord};
+use crate::daemon::class::{keys_of, ClassTable, MODE_KEYS};
 use crate::daemon::{Class, DataplaneConfig, DEFAULT_CLASS};
 use crate::document;
 use crate::names::check_name;
@@ -100,8 +100,8 @@ fn priorities(
 }
 
 fn class_mode(table: &Table<'_>, entry: &ClassTable, sizing: &LevelSizing) -> Option<ClassMode> {
-    let legal = entry.mode.keys();
-    for key in ModeWord::ALL_KEYS {
+    let legal = keys_of(entry.mode);
+    for key in MODE_KEYS {
         if table.has(key) && !legal.contains(&key) {
             let legal = legal.join(", ");
             table.complain(
@@ -110,7 +110,7 @@ fn class_mode(table: &Table<'_>, entry: &ClassTable, sizing: &LevelSizing) -> Op
             );
         }
     }
-    if let ModeWord::Lossy = entry.mode {
+    if let ModeKind::Lossy = entry.mode {
         return Some(ClassMode::Lossy {
             buffer: entry.buffer.unwrap_or(Bytes::new(256 * 1024)),
         });
@@ -123,7 +123,7 @@ fn class_mode(table: &Table<'_>, entry: &ClassTable, sizing: &LevelSizing) -> Op
         table.complain("xon", format!("xon ({xon}) must be below xoff ({xoff})"));
     }
     Some(match entry.mode {
-        ModeWord::Level => ClassMode::Level {
+        ModeKind::Level => ClassMode::Level {
             budgets: budgets(table, entry, sizing, xoff)?,
             rules: LevelRules {
                 level_min: level_min(entry),

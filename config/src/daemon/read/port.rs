@@ -25,11 +25,9 @@ pub(super) fn ports(root: &Table<'_>, watchdog: PfcwdConfig) -> Vec<Port> {
 }
 
 fn port(table: &Table<'_>, names: &Names, devices: &Names, watchdog: PfcwdConfig) -> Option<Port> {
-    let port = Port::read(table).map(|port| Port {
-        pfcwd: watchdog.of_port(table),
-        ..port
-    });
-    let mut port = port?;
+    let pfcwd = watchdog.of_port(table);
+    let mut port = Port::read(table)?;
+    port.pfcwd = pfcwd;
     let is_device = check_device(table, "device", &port.device);
     let is_given = table.has("name");
     if !is_given {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use weir_config::{Fraction, Override};
 use weir_core::{Duration, FeedbackCoding, MarkAt};
-use weir_sim::fairness::{coding_name, Topology, CODINGS};
+use weir_sim::fairness::Topology;
 
 /// Run scenario files in virtual time: with the switch core of weir-switchd, and simulated hosts and links.
 /// The same file and seed give the same result, byte for byte, on any machine.
@@ -253,9 +253,9 @@ impl std::str::FromStr for Coding {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let known = CODINGS
+        let known = FeedbackCoding::ALL
             .into_iter()
-            .find(|coding| coding_name(*coding) == name);
+            .find(|coding| coding.name() == name);
         let known = known.map(Self);
         known.ok_or_else(|| format!("`{name}`: write pfc, pause or grants"))
     }

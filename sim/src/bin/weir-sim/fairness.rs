@@ -3,9 +3,9 @@
 use std::sync::Mutex;
 
 use anyhow::{anyhow, Result};
+use weir_core::FeedbackCoding;
 use weir_sim::fairness::{
-    compare, json, markdown, Comparison, FairnessError, Lines, Question, Topology, CODINGS,
-    ROUND_TRIPS,
+    compare, json, markdown, Comparison, FairnessError, Lines, Question, Topology, ROUND_TRIPS,
 };
 
 use crate::cli::FairnessArguments;
@@ -77,7 +77,7 @@ fn tell(arguments: &FairnessArguments, comparisons: &[Comparison]) -> Result<boo
             one.topology,
             one.seed,
             weir_config::units::format_duration(one.round_trip),
-            weir_sim::fairness::coding_name(one.coding),
+            one.coding.name(),
             one.broken().join(", "),
         );
     }
@@ -92,7 +92,7 @@ fn question(arguments: &FairnessArguments) -> Question {
     Question {
         round_trips: or_all(&arguments.round_trips),
         codings: match &arguments.codings[..] {
-            [] => CODINGS.to_vec(),
+            [] => FeedbackCoding::ALL.to_vec(),
             given => given.iter().map(|coding| coding.0).collect(),
         },
         lines: if arguments.long_lines {

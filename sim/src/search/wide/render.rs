@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use weir_core::{Duration, FeedbackCoding};
+use weir_core::Duration;
 
 use super::case::{reserve, Case, Class, Fault, Flow, GAMMA_MAX};
 use super::Protocol;
@@ -151,12 +151,7 @@ impl Case {
             file.time("delay", link.line.delay);
             if protocol == Protocol::Level {
                 file.time("round-trip", link.round_trip);
-                let coding = match link.coding {
-                    FeedbackCoding::Pfc => "pfc",
-                    FeedbackCoding::Pause => "pause",
-                    FeedbackCoding::Grants => "grants",
-                };
-                file.text("feedback", coding);
+                file.text("feedback", link.coding.name());
                 if !link.known {
                     file.key("known", false);
                 }
