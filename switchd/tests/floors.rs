@@ -15,7 +15,7 @@ const FLOORS: [&[&str]; 8] = [
     &["daemon"],
 ];
 /// The same inside the dataplane.
-const DATAPLANE_FLOORS: [&[&str]; 7] = [
+const DATAPLANE_FLOORS: [&[&str]; 8] = [
     &["error"],
     &["memory"],
     &["exchange"],
@@ -23,6 +23,7 @@ const DATAPLANE_FLOORS: [&[&str]; 7] = [
     &["threads"],
     &["kernel", "worker"],
     &["attach", "launch"],
+    &["binding"],
 ];
 
 fn source() -> PathBuf {

@@ -5,6 +5,7 @@
 //! the bounded queues of [`messages`].
 
 mod attach;
+mod binding;
 mod error;
 mod exchange;
 mod kernel;
@@ -24,7 +25,7 @@ use nix::fcntl::Flock;
 use weir_config::daemon::{DaemonConfig, DataplaneConfig, Port, CONTROL_RESERVE_PER_PORT};
 use weir_core::config::AuthenticationConfig;
 use weir_core::{BitRate, Bytes, Command, Duration, Event, Instant, MacAddress, PortId, Switch};
-use weir_ebpf::{AttachedMode, FrameClass, Verdict};
+use weir_ebpf::{FrameClass, Verdict};
 
 use crate::model::clock;
 use crate::os::fabric_key;
@@ -34,11 +35,9 @@ pub use exchange::{accounts, link, messages, tables, tap};
 use kernel::devices::{self, Device};
 pub use kernel::packet_socket;
 use kernel::settings;
-use kernel::socket::{SocketOptions, XdpSocket};
 use launch::{Parts, Prepared, Threads};
 use link::{AttachedPort, Busy, DataplaneLink, Requests, RunningDataplane, Stopped};
 use memory::pool::Pool;
-use memory::umem::{Memory, MemoryOptions};
 use messages::{Answer, LeftFrame, Request, Snapshot};
 use threads::wake::Wake;
 use worker::{PortLimits, Queues};
@@ -164,20 +163,7 @@ impl Dataplane {
                 outstanding_bytes: outstanding_bytes(port.rate, &config.dataplane),
             })
             .collect();
-        let memory = Memory::new(MemoryOptions {
-            count: core.frame_count as u32,
-            chunk_size: config.dataplane.chunk_size().get() as u32,
-            fill_ring: config.dataplane.rx_ring,
-            completion_ring: config.dataplane.tx_ring,
-            huge_pages: config.dataplane.huge_pages,
-            has_long_frames: config.dataplane.has_long_frames(),
-        })?;
-        tracing::debug!(
-            huge_pages = memory.has_huge_pages(),
-            chunk = config.dataplane.chunk_size().get(),
-            "packet memory"
-        );
-        let sockets = open_sockets(config, devices, ports, &memory)?;
+        let (memory, sockets) = binding::bind(config, devices, ports, core.frame_count as u32)?;
         attach::check_buffers(config, devices, &sockets)?;
         let doors = devices
             .iter()
@@ -352,40 +338,6 @@ impl Requests for RequestSender {
         self.wake.signal();
         Ok(())
     }
-}
-
-/// By port, and within a port by queue.
-fn open_sockets(
-    config: &DaemonConfig,
-    devices: &[Device],
-    attached: &[AttachedProgram],
-    memory: &Memory,
-) -> Result<Vec<Vec<XdpSocket>>, DataplaneError> {
-    let open = |port: &Port, device: &Device, mode, queue| {
-        XdpSocket::open(
-            memory,
-            SocketOptions {
-                device: &port.device,
-                driver: device.driver.name,
-                generic: mode == AttachedMode::Generic,
-                queue,
-                rx_ring: config.dataplane.rx_ring,
-                tx_ring: config.dataplane.tx_ring,
-                zero_copy: config.dataplane.zero_copy,
-                busy_poll: config.dataplane.busy_poll,
-                has_long_frames: config.dataplane.has_long_frames(),
-            },
-        )
-    };
-    let ports = config.ports.iter().zip(devices).zip(attached);
-    let of_port = |((port, device), attached): ((&Port, &Device), &AttachedProgram)| {
-        let queues = port.queue..port.queue + port.queue_count.unwrap_or(1);
-        let mode = attached.mode;
-        queues
-            .map(|queue| open(port, device, mode, queue))
-            .collect()
-    };
-    ports.map(of_port).collect()
 }
 
 /// What a transmitter may have: little on slow lines, so that a pause acts soon; enough on fast ones to cover a round. In
