@@ -73,6 +73,7 @@ impl LinkMonitor {
     /// When the socket fails for good.
     pub async fn run(mut self, shared: Arc<Shared>) -> std::io::Result<()> {
         let mut buffer = vec![0u8; BUFFER_LENGTH];
+        self.look_back(&mut buffer, &shared).await;
         self.ask_for_all()?;
         loop {
             let read = tokio::select! {
@@ -90,6 +91,19 @@ impl LinkMonitor {
                     self.ask_for_all()?;
                 }
                 Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Of what was told while the dataplane started, only devices that are gone still matter: attaching resets links, and
+    /// those are back.
+    async fn look_back(&self, buffer: &mut [u8], shared: &Shared) {
+        while let Ok(length) = self.socket.try_read(buffer) {
+            for state in link_states(&buffer[..length]).filter(|state| state.gone) {
+                let mut ports = shared.info.numbered_ports();
+                if let Some((port, _)) = ports.find(|(_, info)| info.ifindex == state.ifindex) {
+                    shared.set_gone(port).await;
+                }
             }
         }
     }

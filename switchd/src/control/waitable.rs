@@ -33,6 +33,11 @@ impl Waitable {
             }
         }
     }
+
+    /// What is there now; `WouldBlock` if there is nothing.
+    pub(super) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(nix::unistd::read(&self.0, buffer)?)
+    }
 }
 
 impl AsRawFd for Waitable {
