@@ -113,16 +113,16 @@ pub(in crate::dataplane) fn has_feature(device: &str, number: u32) -> Option<boo
 ///
 /// What the kernel says.
 pub(in crate::dataplane) fn set_feature(device: &str, number: u32, on: bool) -> io::Result<()> {
+    // The answer says how many blocks there are, whatever there is room for; the kernel takes all of them or none.
+    let mut answer = [0; 2];
+    ethtool(device, GET_FEATURES, &mut answer)?;
+    let blocks = answer[1];
     let block = (number / 32) as usize;
     let bit = 1 << (number % 32);
     // Of each block: which of them are meant, and what is wanted.
-    let mut words = vec![0; 2 + 2 * (block + 1)];
+    let mut words = vec![0; 2 + 2 * blocks as usize];
     let wanted = if on { bit } else { 0 };
-    for (at, word) in [
-        (1, block as u32 + 1),
-        (2 + 2 * block, bit),
-        (3 + 2 * block, wanted),
-    ] {
+    for (at, word) in [(1, blocks), (2 + 2 * block, bit), (3 + 2 * block, wanted)] {
         if let Some(place) = words.get_mut(at) {
             *place = word;
         }
@@ -186,6 +186,19 @@ mod tests {
         assert_eq!(feature_numbers("weir-no-such"), None);
         for of in ["weir-no-such", "a-name-that-is-longer-than-any"] {
             assert_eq!((mtu(of), has_link(of), driver(of)), (None, None, None));
+        }
+    }
+
+    #[test]
+    #[ignore = "needs root"]
+    fn a_feature_goes_off_and_on_again() {
+        // Of this thread alone.
+        nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
+        let features = feature_numbers("lo").unwrap();
+        let (_, gro) = features.iter().find(|(name, _)| name == "rx-gro").unwrap();
+        for on in [false, true] {
+            set_feature("lo", *gro, on).unwrap();
+            assert_eq!(has_feature("lo", *gro), Some(on));
         }
     }
 }
