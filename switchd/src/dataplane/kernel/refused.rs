@@ -13,9 +13,15 @@ pub(super) fn remedy(code: Option<Errno>, options: &SocketOptions<'_>) -> String
     match code {
         Some(Errno::EPERM | Errno::EACCES) => "it needs CAP_NET_RAW (or root)".to_owned(),
         Some(Errno::EBUSY) => format!("another socket has queue {queue}: end whoever uses it"),
-        Some(Errno::EINVAL) if required => format!(
-            "queue {queue} is not in use (`ethtool -l {device}`), or driver {driver} refuses zero-copy: virtio_net needs the DMA API (QEMU: disable-legacy=on,iommu_platform=on), and newer kernels a chunk that holds the device's MTU; {on_with_copying}"
-        ),
+        Some(Errno::EINVAL) if required => {
+            let needs = match driver {
+                "virtio_net" => "the DMA API (QEMU: disable-legacy=on,iommu_platform=on) and ",
+                _ => "",
+            };
+            format!(
+                "queue {queue} is not in use (`ethtool -l {device}`), or driver {driver} refuses zero-copy, which needs {needs}a chunk that holds the device's MTU; {on_with_copying}"
+            )
+        }
         Some(Errno::EINVAL) => {
             format!("the device has no queue {queue} (`ethtool -l {device}`)")
         }
