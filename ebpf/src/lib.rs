@@ -18,7 +18,7 @@ pub use counters::{ClassCounters, Traffic, VerdictCounters};
 pub use error::EbpfError;
 pub use flow_hash::udp_flow_hash;
 pub use meta::{Meta, META_LENGTH};
-pub use program::{AttachMode, AttachedMode, PortProgram, TestRun};
+pub use program::{pinned_device, AttachMode, AttachedMode, PortProgram, TestRun};
 pub use settings::{Fallback, Lldp, PortSettings, Trust};
 pub use weir_abi::{FrameClass, Verdict};
 

@@ -444,6 +444,11 @@ fn pinned(path: &Path) -> Option<OwnedFd> {
 }
 
 /// The device that an XDP link is attached to; zero when it is gone.
+/// The index of the device that the link pinned in `pin_dir` has a program attached to.
+pub fn pinned_device(pin_dir: &Path) -> Option<u32> {
+    link_device(pinned(&pin_dir.join("link"))?.as_fd())
+}
+
 fn link_device(link: BorrowedFd<'_>) -> Option<u32> {
     let mut info = libbpf_sys::bpf_link_info::default();
     let mut length = size_of_val(&info) as u32;

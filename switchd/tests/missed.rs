@@ -3,14 +3,17 @@
 #[path = "support/network.rs"]
 mod network;
 
-use network::{frame, Host, Network};
+use network::{config, frame, Host, Network, CONFIG, LIMIT};
 use weir_core::Quanta;
-use weir_switchd::daemon::RunningDataplane;
+use weir_switchd::daemon::{Programs, RunningDataplane};
+use weir_switchd::dataplane::Dataplane;
 use weir_switchd::keeper::hold::Hold;
 use weir_switchd::keeper::link::HeldLink;
 
 /// More than the least receive buffer of a socket holds.
 const FRAMES: u32 = 3_000;
+/// The EtherType of a pause.
+const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
 
 fn link(device: &str) -> HeldLink {
     HeldLink {
@@ -54,6 +57,47 @@ fn frames_that_a_switch_takes_are_not_missed() {
     }
     assert_eq!(hold.take_missed(), 0);
     hold.end(&[]);
-    let stopped = dataplane.stop(std::time::Duration::ZERO).unwrap();
+    let stopped = dataplane
+        .stop(std::time::Duration::ZERO, Programs::Detach)
+        .unwrap();
     assert_eq!(stopped.missed, 0);
+}
+
+/// A switch that leaves its place to another leaves its programs too: devices are not reset, and what comes is counted.
+#[test]
+#[ignore = "needs root"]
+fn programs_that_stay_for_the_next_switch_take_nothing() {
+    let network = Network::new();
+    let index = nix::net::if_::if_nametoindex("p0").unwrap();
+    let attached = |port: &str| weir_ebpf::pinned_device(&network.pins.join(port));
+    let (sender, receiver) = (Host::new("h0"), Host::new("h1"));
+    let forwards = |number| {
+        sender.send(&frame(number, 1_000));
+        // A switch that ends pauses its neighbours.
+        let mut frames = std::iter::repeat_with(|| receiver.receive());
+        let data = frames.find(|frame| frame[12..14] != MAC_CONTROL);
+        assert_eq!(data, Some(frame(number, 1_000)));
+    };
+    let dataplane = network.start().unwrap();
+    forwards(0);
+    let hold = Hold::begin(vec![link("p0")]).unwrap();
+    dataplane.stop(LIMIT, Programs::Leave).unwrap();
+    assert_eq!(attached("p0"), Some(index));
+    (1..6).for_each(|number| sender.send(&frame(number, 1_000)));
+    assert_eq!(hold.take_missed(), 5);
+
+    let dataplane = network.start().unwrap();
+    forwards(6);
+    assert_eq!(hold.take_missed(), 0);
+    dataplane.stop(LIMIT, Programs::Leave).unwrap();
+
+    // The next one has this device under another name: the pins of the first keep it from nothing.
+    let renamed = CONFIG.replacen("device = \"p0\"", "name = \"a\"\ndevice = \"p0\"", 1);
+    let renamed = renamed.replace("ports = [\"p0\"]", "ports = [\"a\"]");
+    let dataplane = Dataplane::start(&config(&renamed), &network.pins).unwrap();
+    forwards(7);
+    assert_eq!((attached("p0"), attached("a")), (None, Some(index)));
+    dataplane.stop(LIMIT, Programs::Detach).unwrap();
+    network.assert_nothing_attached();
+    hold.end(&[]);
 }

@@ -9,7 +9,7 @@ use network::{config, frame, ip, pause_of, Host, Network, CONFIG, FRAME_LENGTH, 
 use nix::net::if_::if_nametoindex;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{DropReason, MacAddress, Quanta};
-use weir_switchd::daemon::RunningDataplane;
+use weir_switchd::daemon::{Programs, RunningDataplane};
 use weir_switchd::dataplane::messages::{Request, Snapshot};
 use weir_switchd::dataplane::{Dataplane, DataplaneError};
 
@@ -58,7 +58,7 @@ fn frames_come_out_as_they_went_in() {
     let frames = dataplane.xdp_frames(weir_core::PortId::new(0));
     assert!(frames.contains(&("data", 2_000)), "{frames:?}");
 
-    let stopped = dataplane.stop(LIMIT).unwrap();
+    let stopped = dataplane.stop(LIMIT, Programs::Detach).unwrap();
     assert_eq!(stopped.held_frames(), 0, "{stopped:?}");
     network.assert_nothing_attached();
 }
@@ -76,7 +76,7 @@ fn every_queue_of_a_device_has_a_socket() {
     let snapshot = snapshot(&dataplane);
     let rings = snapshot.ports.iter().map(|port| port.rings.rx.size);
     assert_eq!(rings.collect::<Vec<_>>(), [512, 256]);
-    dataplane.stop(LIMIT).unwrap();
+    dataplane.stop(LIMIT, Programs::Detach).unwrap();
 
     let one = CONFIG.replacen("device = \"p0\"", "device = \"p0\"\nqueues = 1", 1);
     let refused = Dataplane::start(&config(&one), &network.pins).unwrap_err();
@@ -88,7 +88,7 @@ fn every_queue_of_a_device_has_a_socket() {
     network.assert_nothing_attached();
     let passed = one.replacen("queues = 1", "queues = 1\nfallback = \"pass\"", 1);
     let dataplane = Dataplane::start(&config(&passed), &network.pins).unwrap();
-    dataplane.stop(LIMIT).unwrap();
+    dataplane.stop(LIMIT, Programs::Detach).unwrap();
 }
 
 /// What the program does with frames shows, by verdict, and not what it did before there were sockets.
@@ -110,7 +110,7 @@ fn verdicts_are_counted_and_a_port_can_fall_back() {
         assert!(verdicts.contains(&("dropped", 0)), "{verdicts:?}");
         assert_eq!(dataplane.fall_back(port).unwrap(), mode == "native");
     }
-    dataplane.stop(LIMIT).unwrap();
+    dataplane.stop(LIMIT, Programs::Detach).unwrap();
     network.assert_nothing_attached();
 }
 
@@ -145,7 +145,7 @@ fn a_blocked_egress_pauses_the_sender_and_loses_nothing() {
     wait_for_held(&dataplane, 0);
     let counters = snapshot(&dataplane).ports[0].counters;
     assert_eq!(counters.drops, [0; DropReason::COUNT]);
-    dataplane.stop(LIMIT).unwrap();
+    dataplane.stop(LIMIT, Programs::Detach).unwrap();
     network.assert_nothing_attached();
 }
 
@@ -165,7 +165,7 @@ fn stopping_waits_for_what_is_buffered() {
         assert!(began.elapsed() < LIMIT);
         std::thread::yield_now();
     }
-    let stopped = dataplane.stop(LIMIT).unwrap();
+    let stopped = dataplane.stop(LIMIT, Programs::Detach).unwrap();
     assert_eq!(stopped.held_frames(), 0);
     let frames: Vec<_> = std::iter::from_fn(|| h1.receive_within(StdDuration::ZERO))
         .filter(|frame| MacControl::parse(frame).is_err())
@@ -213,7 +213,7 @@ fn what_cannot_start_says_why_and_leaves_nothing() {
     let (h0, h1) = (Host::new("h0"), Host::new("h1"));
     h0.send(&frame(1, FRAME_LENGTH));
     assert_eq!(h1.receive(), frame(1, FRAME_LENGTH));
-    first.stop(LIMIT).unwrap();
+    first.stop(LIMIT, Programs::Detach).unwrap();
     network.assert_nothing_attached();
 }
 
@@ -233,6 +233,8 @@ fn a_device_that_is_gone_does_not_end_the_thread() {
         std::thread::yield_now();
     }
     // Nothing can leave, and the switch says so.
-    let stopped = dataplane.stop(StdDuration::from_millis(50)).unwrap();
+    let stopped = dataplane
+        .stop(StdDuration::from_millis(50), Programs::Detach)
+        .unwrap();
     assert_eq!(stopped.held_frames(), 10);
 }

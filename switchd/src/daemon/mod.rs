@@ -30,7 +30,7 @@ use crate::os::service;
 use doors::Doors;
 
 pub use crate::control::Signal;
-pub use crate::dataplane::link::{AttachedPort, RunningDataplane, Stopped};
+pub use crate::dataplane::link::{AttachedPort, Programs, RunningDataplane, Stopped};
 pub use plan::{DaemonError, Keeping, Plan};
 
 /// How long answers that are on their way may take once the daemon ends.
@@ -109,13 +109,17 @@ async fn run_in<D: RunningDataplane>(
         Reason::Restart => (plan.drain, true),
         Reason::Failed(_) => (Duration::ZERO, false),
     };
+    let programs = match again {
+        true => Programs::Leave,
+        false => Programs::Detach,
+    };
     if again {
         service::notify_reloading();
     } else {
         service::notify("STOPPING=1");
     }
     let ended = tokio::select! {
-        stopped = stop_shared(&dataplane, drain) => match (again, &mut keeping) {
+        stopped = stop_shared(&dataplane, drain, programs) => match (again, &mut keeping) {
             (true, Some(keeping)) => {
                 leave(stopped, keeping, &run_path, &shared).await;
                 Ended::ToRestart
@@ -155,7 +159,7 @@ async fn begin<D: RunningDataplane>(
     let link = match dataplane.link() {
         Ok(link) => link,
         Err(error) => {
-            stop_dataplane(dataplane, Duration::ZERO).await;
+            stop_dataplane(dataplane, Duration::ZERO, Programs::Detach).await;
             return Err(SupervisorError::Notify(error).into());
         }
     };
@@ -169,7 +173,7 @@ async fn begin<D: RunningDataplane>(
             lldp,
         }),
         Err(error) => {
-            stop_shared(&dataplane, Duration::ZERO).await;
+            stop_shared(&dataplane, Duration::ZERO, Programs::Detach).await;
             Err(error.into())
         }
     }
@@ -363,19 +367,24 @@ async fn stop_control(control: Control, tasks: Vec<JoinHandle<()>>) {
 async fn stop_shared<D: RunningDataplane>(
     dataplane: &Mutex<Option<D>>,
     drain: Duration,
+    programs: Programs,
 ) -> Stopped {
     let taken = dataplane
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .take();
     match taken {
-        Some(dataplane) => stop_dataplane(dataplane, drain).await,
+        Some(dataplane) => stop_dataplane(dataplane, drain, programs).await,
         None => Stopped::default(),
     }
 }
 
-async fn stop_dataplane<D: RunningDataplane>(dataplane: D, drain: Duration) -> Stopped {
-    match spawn_blocking(move || dataplane.stop(drain)).await {
+async fn stop_dataplane<D: RunningDataplane>(
+    dataplane: D,
+    drain: Duration,
+    programs: Programs,
+) -> Stopped {
+    match spawn_blocking(move || dataplane.stop(drain, programs)).await {
         Ok(Ok(stopped)) => return stopped,
         Ok(Err(error)) => tracing::error!("the dataplane did not stop cleanly: {error:#}"),
         Err(panic) => tracing::error!(%panic, "the dataplane panicked"),

@@ -1,7 +1,7 @@
 //! The XDP programs of all ports: attached first, since attaching may change what queues a device has, and opened once
 //! every queue has its socket. Until then frames go where they went without a program.
 
-use std::fs::File;
+use std::fs::{DirEntry, File};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -42,6 +42,14 @@ pub(super) struct AttachedProgram {
 }
 
 impl AttachedProgram {
+    /// All frames go to the kernel from now on, unless a socket is there for them.
+    pub(super) fn close(&self) -> Result<(), EbpfError> {
+        self.program.update_settings(&PortSettings {
+            fallback: weir_ebpf::Fallback::Pass,
+            ..PortSettings::default()
+        })
+    }
+
     /// Attaches the program in generic mode, where the configuration leaves the choice and nothing is in the driver's queues.
     pub(super) fn fall_back(&mut self) -> Result<bool, EbpfError> {
         let may = self.may_fall_back && self.mode == AttachedMode::Native && !self.facts.zero_copy;
@@ -94,6 +102,7 @@ pub(super) fn attach(
     devices: &[Device],
     pin_root: &Path,
 ) -> Result<Vec<AttachedProgram>, DataplaneError> {
+    remove_other_pins(config, devices, pin_root)?;
     let mut attached = Vec::with_capacity(devices.len());
     for (port, device) in config.ports.iter().zip(devices) {
         match attach_one(config, port, device, pin_root) {
@@ -121,6 +130,35 @@ pub(super) fn attach(
             Err(error)
         }
     }
+}
+
+/// A switch that was killed, or that leaves the place to this one, may have had other ports: its programs stay for as long as
+/// their pins.
+fn remove_other_pins(
+    config: &DaemonConfig,
+    devices: &[Device],
+    pin_root: &Path,
+) -> Result<(), DataplaneError> {
+    // Without a directory nothing can be pinned, as will be said.
+    let Ok(entries) = std::fs::read_dir(pin_root) else {
+        return Ok(());
+    };
+    // Files there are the kernel's own (progs.debug, maps.debug).
+    let is_directory = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    for entry in entries.flatten().filter(is_directory) {
+        let (name, pins) = (entry.file_name(), entry.path());
+        let device = weir_ebpf::pinned_device(&pins);
+        let mut ports = config.ports.iter().zip(devices);
+        let is_ours =
+            ports.any(|(port, at)| name.to_str() == Some(&port.name) && device == Some(at.index));
+        if !is_ours {
+            weir_ebpf::remove_stale(&pins).map_err(|source| DataplaneError::Program {
+                port: name.to_string_lossy().into_owned(),
+                source,
+            })?;
+        }
+    }
+    Ok(())
 }
 
 fn attach_one(

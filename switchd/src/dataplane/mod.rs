@@ -36,7 +36,7 @@ use kernel::devices::{self, Device};
 pub use kernel::packet_socket;
 use kernel::settings;
 use launch::{Parts, Prepared, Threads};
-use link::{AttachedPort, Busy, DataplaneLink, Requests, RunningDataplane, Stopped};
+use link::{AttachedPort, Busy, DataplaneLink, Programs, Requests, RunningDataplane, Stopped};
 use memory::pool::Pool;
 use messages::{Answer, LeftFrame, Request, Snapshot};
 use threads::wake::Wake;
@@ -298,7 +298,7 @@ impl RunningDataplane for Dataplane {
             .collect()
     }
 
-    fn stop(self, drain: std::time::Duration) -> anyhow::Result<Stopped> {
+    fn stop(self, drain: std::time::Duration, programs: Programs) -> anyhow::Result<Stopped> {
         self.end_thread(Duration::from_nanos(drain.as_nanos() as u64));
         let unserved = |ports: &[AttachedProgram]| -> u64 {
             let verdicts = ports.iter().map(|port| port.program.verdict_counters());
@@ -308,11 +308,18 @@ impl RunningDataplane for Dataplane {
         };
         let before = unserved(&self.ports);
         let ended = self.running.threads.join();
+        let stays = |port: &AttachedProgram| programs == Programs::Leave && port.close().is_ok();
+        let stays: Vec<bool> = self.ports.iter().map(stays).collect();
         let missed = unserved(&self.ports).saturating_sub(before);
-        // Whatever became of the threads and of the other programs, none stays attached that can be detached. The program of
-        // a device that is gone went with it.
+        // Whatever became of the threads and of the other programs, none stays attached that is to go and can be detached.
+        // The program of a device that is gone went with it.
         let mut outcome = Ok(());
-        for port in self.ports {
+        let going = self
+            .ports
+            .into_iter()
+            .zip(stays)
+            .filter(|(_, stays)| !stays);
+        for (port, _) in going {
             outcome = outcome.and(port.program.detach());
         }
         let ended = ended.map_err(|_| anyhow::anyhow!("a dataplane thread panicked"))?;

@@ -26,7 +26,7 @@ use weir_switchd::control::flight_recorder::FlightSettings;
 use weir_switchd::control::info::{ClassInfo, PortInfo, SwitchInfo};
 use weir_switchd::control::lldp::LldpSettings;
 use weir_switchd::control::ControlSettings;
-use weir_switchd::daemon::{AttachedPort, RunningDataplane, Stopped};
+use weir_switchd::daemon::{AttachedPort, Programs, RunningDataplane, Stopped};
 use weir_switchd::dataplane::link::{Busy, DataplaneLink, Requests, XdpPrograms};
 use weir_switchd::dataplane::messages::{Answer as CommandAnswer, Request, Snapshot};
 use weir_switchd::dataplane::tap::Taps;
@@ -321,7 +321,7 @@ impl RunningDataplane for FakeDataplane {
         sockets.into_iter().map(Ok).collect()
     }
 
-    fn stop(mut self, drain: StdDuration) -> anyhow::Result<Stopped> {
+    fn stop(mut self, drain: StdDuration, _: Programs) -> anyhow::Result<Stopped> {
         if let Some(at_stop) = self.at_stop.take() {
             at_stop();
         }

@@ -117,12 +117,22 @@ pub trait RunningDataplane: Send + 'static {
         Vec::new()
     }
 
-    /// Admits nothing more, sends what is buffered for `drain` at most, ends and detaches.
+    /// Admits nothing more, sends what is buffered for `drain` at most, and ends.
     ///
     /// # Errors
     ///
     /// What could not be put back as it was.
-    fn stop(self, drain: Duration) -> anyhow::Result<Stopped>;
+    fn stop(self, drain: Duration, programs: Programs) -> anyhow::Result<Stopped>;
+}
+
+/// What becomes of the XDP programs at the end of a dataplane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Programs {
+    /// They are detached.
+    Detach,
+    /// They stay for the switch that stands here next, and pass all frames to the kernel until then. Attaching anew would
+    /// reset many devices' links, and no pause reaches a neighbour meanwhile.
+    Leave,
 }
 
 /// One attached port.
