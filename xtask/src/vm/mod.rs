@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use self::checks::{ring, Bench, Outcome, Verdict};
+use self::checks::{ring, Bench, Outcome, Part, Verdict};
 use self::guest::Guest;
 use self::nic::{device, Cable, Nic};
 use self::set_up::image::{self, Image};
@@ -66,6 +66,9 @@ pub struct Arguments {
     /// All of them.
     #[arg(long, conflicts_with = "nics")]
     all: bool,
+    /// Only this part of the checks.
+    #[arg(long, value_name = "PART")]
+    only: Option<Part>,
     /// Only rings of four switches over the NICs.
     #[arg(long)]
     ring: bool,
@@ -142,7 +145,7 @@ fn test(arguments: &Arguments) -> Result<Summary> {
         if !arguments.ring {
             summary
                 .outcomes
-                .extend(bed.test_nic(*nic).with_context(context)?);
+                .extend(bed.test_nic(*nic, arguments.only).with_context(context)?);
         }
         if (arguments.all || arguments.ring) && nic.has_zero_copy() {
             summary
@@ -187,7 +190,7 @@ impl Bed {
     }
 
     /// Two NICs, and the daemon between them.
-    fn test_nic(&self, nic: Nic) -> Result<Vec<Outcome>> {
+    fn test_nic(&self, nic: Nic, only: Option<Part>) -> Result<Vec<Outcome>> {
         let directory = Scratch::new()?;
         let ends: Vec<End> = (0..PORTS)
             .map(|number| End::new(&directory.0, number))
@@ -210,7 +213,7 @@ impl Bed {
         for end in &ends {
             end.connect(&directory.0)?;
         }
-        let outcomes = checks::all(Bench::new(nic, &guest, ends, tap.as_ref()))?;
+        let outcomes = checks::all(Bench::new(nic, &guest, ends, tap.as_ref()), only)?;
         let log = guest.sh("cat /tmp/before.log /tmp/s1.log; dmesg")?;
         let logs = self.cache.join("logs").join(nic.name());
         std::fs::write(logs.join("daemon"), log.text)?;

@@ -117,15 +117,22 @@ fn hostile(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
 }
 
 fn overload(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
+    let taken = || -> Result<u64> {
+        let read = "cat /sys/class/net/eth0/statistics/rx_packets";
+        Ok(bench.guest.must(read)?.trim().parse()?)
+    };
     let before = switch.losses_shown()?;
+    let taken_before = taken()?;
     let sizes = Sizes::Random(SHORTEST..=LONGEST);
     let series = bench.series(FLOOD_FRAMES, sizes, Tags::Random, Fill::Random);
     let judged = flood(&bench.ends, &series, || Ok(()))?;
     judged.is_true()?;
     let shown = switch.losses_shown()? - before;
+    // QEMU's igb drops what comes while a queue has no buffers and counts it nowhere. A device without such losses takes all.
+    let lost_by_device = u64::from(judged.sent).saturating_sub(taken()? - taken_before);
     ensure!(
-        shown == u64::from(judged.lost()),
-        "{judged}; the switch shows {shown} losses"
+        shown + lost_by_device == u64::from(judged.lost()),
+        "{judged}; the device took all but {lost_by_device}, and the switch shows {shown} losses"
     );
     Ok(())
 }

@@ -222,14 +222,32 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Checks everything on one NIC.
+/// A part of what is checked on one NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// Frames, pauses, overload, and what is done to a device meanwhile.
+    Forwarding,
+    /// The daemon is restarted, killed, and runs with other settings.
+    Restarts,
+    /// What an operator meets who leaves the settings as they are.
+    Shipped,
+}
+
+/// Checks everything on one NIC, or only a part.
 ///
 /// # Errors
 ///
 /// Only when the run is interrupted.
-pub fn all(mut bench: Bench<'_>) -> Result<Vec<Outcome>> {
-    forwarding::check(&mut bench)?;
-    restarts::check(&mut bench)?;
-    findings::check(&mut bench)?;
+pub fn all(mut bench: Bench<'_>, only: Option<Part>) -> Result<Vec<Outcome>> {
+    let is_wanted = |part| only.is_none_or(|only| only == part);
+    if is_wanted(Part::Forwarding) {
+        forwarding::check(&mut bench)?;
+    }
+    if is_wanted(Part::Restarts) {
+        restarts::check(&mut bench)?;
+    }
+    if is_wanted(Part::Shipped) {
+        findings::check(&mut bench)?;
+    }
     Ok(bench.outcomes)
 }
