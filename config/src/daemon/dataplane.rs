@@ -40,7 +40,7 @@ settings! {
         "shaper-burst" shaper_burst: Duration = Duration::from_micros(200), "", Restart, valid::anything;
             "What a port may send back to back after the thread was late: as much as its line carries in this time, and at least two full frames. A port sends a batch of up to 64 frames in each round of the thread."
         "zero-copy" zero_copy: ZeroCopy = ZeroCopy::Auto, "`\"auto\"`, `\"off\"`, `\"require\"`", Restart, valid::anything;
-            "Whether sockets share memory with the driver."
+            "Whether sockets share memory with the driver: all ports or none. With `\"auto\"`, one port whose driver cannot has all ports copied."
         "xdp-mode" xdp_mode: XdpMode = XdpMode::Auto, "`\"auto\"`, `\"native\"`, `\"generic\"`", Restart, valid::anything;
             "`\"auto\"` uses native XDP, or generic (with a warning) if the driver has none."
         "offloads" offloads: Offloads = Offloads::Check, "`\"check\"`, `\"manage\"`, `\"ignore\"`", Restart, valid::anything;

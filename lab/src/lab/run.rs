@@ -70,11 +70,13 @@ pub fn run_and<T>(
         scenario.deadlock.policy
     ));
     progress.say(credit_loops(scenario).trim_end());
+    let began = clock()?;
     let mut stage = Stage::set_up_with(scenario, options.keep, |config| {
         config.dataplane.workers = options.workers;
     })?;
-    let outcome =
-        run_on(scenario, &mut stage, &progress).and_then(|result| Ok((result, look(&stage)?)));
+    let margin = start_margin(scenario, clock()?.saturating_since(began));
+    let outcome = run_on(scenario, &mut stage, margin, &progress)
+        .and_then(|result| Ok((result, look(&stage)?)));
     if outcome.is_err() && check().is_ok() {
         stage.keep_directory();
     }
@@ -83,8 +85,19 @@ pub fn run_and<T>(
     Ok(outcome)
 }
 
-fn run_on(scenario: &Scenario, stage: &mut Stage, progress: &Progress) -> Result<RunResult> {
-    let margin = START_MARGIN + START_MARGIN_PER_HOST * scenario.hosts.len() as u32;
+/// How long before the traffic the hosts are started. They know its first moment from the start: on a machine on which the
+/// switches took long, they take long too.
+fn start_margin(scenario: &Scenario, set_up: weir_core::Duration) -> Duration {
+    let usual = START_MARGIN + START_MARGIN_PER_HOST * scenario.hosts.len() as u32;
+    usual.max(Duration::from_nanos(set_up.as_nanos() / 2))
+}
+
+fn run_on(
+    scenario: &Scenario,
+    stage: &mut Stage,
+    margin: Duration,
+    progress: &Progress,
+) -> Result<RunResult> {
     let start = clock()? + weir_core::Duration::from_nanos(margin.as_nanos() as u64);
     stage.start_hosts(scenario, start)?;
     if clock()? > start {

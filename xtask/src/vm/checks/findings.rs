@@ -54,6 +54,7 @@ pub fn check(bench: &mut Bench<'_>) -> Result<()> {
     )?;
     bench.check("G: what a device lacks is named as the reason", refused)?;
     if nic == Nic::Virtio {
+        bench.check("one port without zero-copy has all ports copied", mixed)?;
         match bench.tap {
             Some(tap) => bench.check(MANY_QUEUES, |bench| many_queues(bench, tap))?,
             None => bench.not_done(MANY_QUEUES, "a tap device needs root"),
@@ -185,6 +186,22 @@ fn refused(bench: &Bench<'_>) -> Result<()> {
         error.contains(reason) && !error.contains("CAP_NET_RAW"),
         "{error}"
     );
+    Ok(())
+}
+
+/// The kernel has no memory for both kinds; the daemon starts all the same, and says so.
+fn mixed(bench: &Bench<'_>) -> Result<()> {
+    let mut settings = Settings::shipped(bench.nic);
+    settings.devices[1] = "eth2".to_owned();
+    let switch = Switch::start(bench.guest, settings)?;
+    let log = switch.log()?;
+    let ports = switch.ports()?;
+    switch.stop()?;
+    ensure!(
+        ports.iter().all(|port| port["zero_copy"] == false),
+        "{ports:?}"
+    );
+    ensure!(log.contains("all ports are copied"), "{log}");
     Ok(())
 }
 
