@@ -72,6 +72,10 @@ pub struct Arguments {
     /// Only rings of four switches over the NICs.
     #[arg(long)]
     ring: bool,
+    /// Test the weir-switchd and switchctl in this directory, not those of this
+    /// checkout.
+    #[arg(long, value_name = "DIRECTORY")]
+    binaries: Option<PathBuf>,
     /// Write all outcomes as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -122,7 +126,9 @@ fn test(arguments: &Arguments) -> Result<Summary> {
     let packages = packages::provide(&cache, &arguments.mirror)?;
     let binaries = build::soak()?;
     interrupt::check()?;
-    let image = image::make(&packages, &binaries, &cache).context("making the guest's image")?;
+    let tested = arguments.binaries.as_deref().unwrap_or(&binaries);
+    let image =
+        image::make(&packages, tested, &binaries, &cache).context("making the guest's image")?;
     let nics: &[Nic] = match (&arguments.nics[..], arguments.all) {
         (_, true) => &Nic::ALL,
         ([], false) => &Nic::DEFAULT,

@@ -34,8 +34,8 @@ pub struct Settings {
     pub zero_copy: &'static str,
     /// `dataplane.xdp-mode`.
     pub xdp_mode: &'static str,
-    /// `dataplane.offloads`.
-    pub offloads: &'static str,
+    /// `dataplane.offloads`; `None` leaves it as it is.
+    pub offloads: Option<&'static str>,
     /// Receive queues of each port.
     pub queues: [u32; PORTS],
     /// `dataplane.workers`.
@@ -73,7 +73,7 @@ impl Settings {
             chunk: None,
             zero_copy: "auto",
             xdp_mode: "auto",
-            offloads: "check",
+            offloads: None,
             queues: [nic.queues(); PORTS],
             workers: 1,
             mtu: 1500,
@@ -84,9 +84,12 @@ impl Settings {
 
     fn toml(&self) -> String {
         let mut out = format!(
-            "name = \"s1\"\n[dataplane]\nzero-copy = \"{}\"\nxdp-mode = \"{}\"\noffloads = \"{}\"\nworkers = {}\nmtu = \"{}B\"\n",
-            self.zero_copy, self.xdp_mode, self.offloads, self.workers, self.mtu
+            "name = \"s1\"\n[dataplane]\nzero-copy = \"{}\"\nxdp-mode = \"{}\"\nworkers = {}\nmtu = \"{}B\"\n",
+            self.zero_copy, self.xdp_mode, self.workers, self.mtu
         );
+        if let Some(offloads) = self.offloads {
+            let _ = writeln!(out, "offloads = \"{offloads}\"");
+        }
         if let Some(chunk) = self.chunk {
             let _ = writeln!(out, "chunk = \"{chunk}\"");
         }

@@ -81,7 +81,7 @@ fn tags(bench: &Bench<'_>) -> Result<()> {
         Err(error) => ensure!(format!("{error:#}").contains(REMEDY), "{error:#}"),
     }
     let managed = Settings {
-        offloads: "manage",
+        offloads: Some("manage"),
         ..shipped
     };
     let switch = Switch::start(bench.guest, managed)?;

@@ -27,8 +27,10 @@ const MODULES: [&str; 13] = [
 ];
 /// Programs of the host that the guest uses.
 const OF_THE_HOST: [&str; 6] = ["dash", "ip", "ethtool", "nsenter", "setpriv", "mountpoint"];
-/// Programs under test, and those that test in the guest.
-const BUILT: [&str; 4] = ["weir-switchd", "switchctl", "weir-lab", "weir-endpoint"];
+/// Programs under test.
+const TESTED: [&str; 2] = ["weir-switchd", "switchctl"];
+/// Those that test in the guest.
+const TESTING: [&str; 2] = ["weir-lab", "weir-endpoint"];
 
 const INIT: &str = include_str!("init.sh");
 const IP_WITH_NICS: &str = include_str!("ip-with-nics.sh");
@@ -42,12 +44,12 @@ pub struct Image {
     pub initrd: PathBuf,
 }
 
-/// Makes the image in `directory` of `packages` and the programs in `binaries`.
+/// Makes the image in `directory` of `packages`, the programs in `tested` and those that test in `testing`.
 ///
 /// # Errors
 ///
 /// When the kernel's format is unknown, or a program is missing.
-pub fn make(packages: &Packages, binaries: &Path, directory: &Path) -> Result<Image> {
+pub fn make(packages: &Packages, tested: &Path, testing: &Path, directory: &Path) -> Result<Image> {
     let kernel = directory.join("vmlinux");
     std::fs::write(&kernel, vmlinux(&find_kernel(&packages.root)?)?)?;
     let tree = directory.join("initrd.d");
@@ -66,7 +68,9 @@ pub fn make(packages: &Packages, binaries: &Path, directory: &Path) -> Result<Im
     }
     // busybox's shell takes its own `ip`, `nsenter` and `setpriv` before any in the path.
     std::fs::rename(tree.join("bin/dash"), tree.join("bin/sh"))?;
-    for name in BUILT {
+    let tested = TESTED.map(|name| (tested, name));
+    let testing = TESTING.map(|name| (testing, name));
+    for (binaries, name) in tested.into_iter().chain(testing) {
         add_program(&binaries.join(name), &tree)?;
         output(Command::new("strip").arg(tree.join("bin").join(name)))?;
     }
