@@ -11,6 +11,7 @@ mod error;
 mod flow_hash;
 mod meta;
 mod program;
+mod promiscuous;
 mod settings;
 
 pub use bpffs::{ensure_bpffs, is_bpffs, remove_stale, unmount_bpffs};
@@ -19,6 +20,7 @@ pub use error::EbpfError;
 pub use flow_hash::udp_flow_hash;
 pub use meta::{Meta, META_LENGTH};
 pub use program::{pinned_device, AttachMode, AttachedMode, PortProgram, TestRun};
+pub use promiscuous::Promiscuous;
 pub use settings::{Fallback, Lldp, PortSettings, Trust};
 pub use weir_abi::{FrameClass, Verdict};
 

@@ -3,14 +3,17 @@
 use std::os::fd::AsFd;
 
 use anyhow::{Context, Result};
-use weir_ebpf::{AttachMode, Fallback, Lldp, PortProgram, PortSettings, Verdict};
+use weir_ebpf::{AttachMode, Fallback, Lldp, PortProgram, PortSettings, Promiscuous, Verdict};
 
 use super::socket::XdpPort;
 
 /// The program that redirects every frame of queue 0 into the socket. It stays at the device until
 /// this is dropped or the process ends.
 #[derive(Debug)]
-pub struct Redirect(PortProgram);
+pub struct Redirect {
+    program: PortProgram,
+    _promiscuous: Promiscuous,
+}
 
 impl Redirect {
     /// Loads the program and attaches it to `device`. Frames of other queues are dropped: a host
@@ -29,7 +32,13 @@ impl Redirect {
         })?;
         program.set_socket(0, port.as_fd())?;
         program.attach(index, AttachMode::Auto, None)?;
-        Ok(Self(program))
+        // A NIC takes no pauses otherwise: their address is that of a group that the device has not joined.
+        let promiscuous =
+            Promiscuous::new(index).with_context(|| format!("{device}: promiscuous mode"))?;
+        Ok(Self {
+            program,
+            _promiscuous: promiscuous,
+        })
     }
 
     /// Frames that the program did not redirect.
@@ -37,7 +46,7 @@ impl Redirect {
     /// # Errors
     /// When its map cannot be read.
     pub fn not_redirected(&self) -> Result<u64> {
-        let verdicts = self.0.verdict_counters()?;
+        let verdicts = self.program.verdict_counters()?;
         let others = Verdict::ALL
             .into_iter()
             .filter(|verdict| *verdict != Verdict::Redirected);

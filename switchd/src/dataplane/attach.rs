@@ -10,14 +10,15 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use weir_config::daemon::{DaemonConfig, Fallback, Port, XdpMode};
 use weir_config::drivers;
-use weir_ebpf::{AttachMode, AttachedMode, EbpfError, PortProgram, PortSettings, QUEUES_MAX};
+use weir_ebpf::{
+    AttachMode, AttachedMode, EbpfError, PortProgram, PortSettings, Promiscuous, QUEUES_MAX,
+};
 
 use super::error::DataplaneError;
 use super::exchange::link::AttachedPort;
 use super::kernel::devices::Device;
 use super::kernel::ethtool;
 use super::kernel::offloads::{self, SwitchedOff};
-use super::kernel::promiscuous::Promiscuous;
 use super::kernel::settings;
 use super::kernel::socket::XdpSocket;
 

@@ -4,7 +4,6 @@ pub(super) mod devices;
 pub(super) mod ethtool;
 pub(super) mod offloads;
 pub mod packet_socket;
-pub(super) mod promiscuous;
 mod refused;
 pub(super) mod settings;
 pub(super) mod socket;

@@ -127,7 +127,7 @@ fn take_statistics(socket: RawFd) -> Option<libc::tpacket_stats> {
 }
 
 /// With protocol zero until it is bound, so that no other device's frame gets in.
-pub(in crate::dataplane) fn unbound() -> io::Result<OwnedFd> {
+fn unbound() -> io::Result<OwnedFd> {
     Ok(socket(
         AddressFamily::Packet,
         SockType::Raw,
@@ -160,11 +160,7 @@ fn bind(socket: &OwnedFd, ifindex: u32, protocol: u16) -> io::Result<()> {
 }
 
 /// Sets an option of a packet socket.
-pub(in crate::dataplane) fn set_option<T>(
-    socket: &OwnedFd,
-    name: libc::c_int,
-    value: &T,
-) -> io::Result<()> {
+fn set_option<T>(socket: &OwnedFd, name: libc::c_int, value: &T) -> io::Result<()> {
     // SAFETY: the value is valid for the call and of the size that is given.
     let result = unsafe {
         libc::setsockopt(
