@@ -1,10 +1,11 @@
 //! What belongs to the kernel: devices, and the sockets on them.
 
 pub(super) mod devices;
-pub(super) mod ethtool;
 pub(super) mod offloads;
 pub mod packet_socket;
 mod refused;
 pub(super) mod settings;
 pub(super) mod socket;
 pub(super) mod xdp_io;
+
+pub(super) use weir_doctor::ethtool;

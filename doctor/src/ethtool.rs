@@ -27,21 +27,21 @@ const RX_COUNT: usize = 5;
 const COMBINED_COUNT: usize = 8;
 
 /// `SIOCGIFMTU`.
-pub(in crate::dataplane) fn mtu(device: &str) -> Option<u32> {
+pub fn mtu(device: &str) -> Option<u32> {
     let request = ask(device, libc::SIOCGIFMTU, |_| ()).ok()?;
     // SAFETY: the kernel has filled in this field, and any bytes are an integer.
     Some(unsafe { request.ifr_ifru.ifru_mtu } as u32)
 }
 
 /// Whether the device has a link; `None` where the driver does not say. `IFF_RUNNING` would follow a second later.
-pub(in crate::dataplane) fn has_link(device: &str) -> Option<bool> {
+pub fn has_link(device: &str) -> Option<bool> {
     let mut words = [0; 2];
     ethtool(device, GET_LINK, &mut words).ok()?;
     words.get(1).map(|link| *link != 0)
 }
 
 /// The driver's name, as `ethtool -i` has it.
-pub(in crate::dataplane) fn driver(device: &str) -> Option<String> {
+pub fn driver(device: &str) -> Option<String> {
     let mut words = [0; DRIVER_WORDS];
     ethtool(device, GET_DRIVER, &mut words).ok()?;
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -51,7 +51,7 @@ pub(in crate::dataplane) fn driver(device: &str) -> Option<String> {
 }
 
 /// The receive queues in use, as `ethtool -l` has them; `None` where the driver does not say.
-pub(in crate::dataplane) fn receive_queues(device: &str) -> Option<u32> {
+pub fn receive_queues(device: &str) -> Option<u32> {
     let mut words = [0; CHANNEL_WORDS];
     ethtool(device, GET_CHANNELS, &mut words).ok()?;
     let count = words.get(RX_COUNT)? + words.get(COMBINED_COUNT)?;
@@ -59,7 +59,7 @@ pub(in crate::dataplane) fn receive_queues(device: &str) -> Option<u32> {
 }
 
 /// The receive queues that RSS spreads frames over, as `ethtool -x` has them; `None` where the driver does not say.
-pub(in crate::dataplane) fn rss_queues(device: &str) -> Option<Vec<u32>> {
+pub fn rss_queues(device: &str) -> Option<Vec<u32>> {
     let mut size = [0; 2];
     ethtool(device, GET_RSS, &mut size).ok()?;
     let entries = *size.get(1)? as usize;
@@ -71,7 +71,7 @@ pub(in crate::dataplane) fn rss_queues(device: &str) -> Option<Vec<u32>> {
 }
 
 /// The features of a device by their kernel's names, with their numbers.
-pub(in crate::dataplane) fn feature_numbers(device: &str) -> Option<Vec<(String, u32)>> {
+pub fn feature_numbers(device: &str) -> Option<Vec<(String, u32)>> {
     // Request, reserved, a mask of 64 bits by set, the length of the set.
     let mask = (1u64 << FEATURE_NAMES).to_ne_bytes();
     let [a, b, c, d, e, f, g, h] = mask;
@@ -97,7 +97,7 @@ pub(in crate::dataplane) fn feature_numbers(device: &str) -> Option<Vec<(String,
 }
 
 /// Whether a feature is on.
-pub(in crate::dataplane) fn has_feature(device: &str, number: u32) -> Option<bool> {
+pub fn has_feature(device: &str, number: u32) -> Option<bool> {
     let blocks = number / 32 + 1;
     // Of each block of 32 features: available, requested, active, never changed.
     let mut words = vec![0; 2 + 4 * blocks as usize];
@@ -112,7 +112,7 @@ pub(in crate::dataplane) fn has_feature(device: &str, number: u32) -> Option<boo
 /// # Errors
 ///
 /// What the kernel says.
-pub(in crate::dataplane) fn set_feature(device: &str, number: u32, on: bool) -> io::Result<()> {
+pub fn set_feature(device: &str, number: u32, on: bool) -> io::Result<()> {
     // The answer says how many blocks there are, whatever there is room for; the kernel takes all of them or none.
     let mut answer = [0; 2];
     ethtool(device, GET_FEATURES, &mut answer)?;
