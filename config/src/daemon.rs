@@ -8,6 +8,7 @@ mod deadlock;
 mod forwarding;
 mod pfcwd;
 mod port;
+mod queues;
 mod read;
 mod services;
 mod write;
@@ -31,7 +32,7 @@ pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, Zero
 pub use deadlock::DeadlockConfig;
 pub use forwarding::{FlowsConfig, ForwardingConfig, Route};
 pub use pfcwd::PfcwdConfig;
-pub use port::{default_dscp_map, Fallback, Port, RoundTrip, Trust};
+pub use port::{default_dscp_map, Fallback, Port, RoundTrip, Trust, QUEUES_MAX};
 pub use read::{settings, KEYS};
 pub use services::{LldpConfig, LogConfig, LogFormat, PageConfig};
 

@@ -1,13 +1,16 @@
 //! What is known of network drivers, and what follows from it for the packet memory.
 //!
-//! [`table`] has the facts, one row for each driver; the book's page is generated from it.
+//! [`table`] has the facts, one row for each driver; the book's page is generated from it. [`offloads`] lists what a NIC can
+//! be told not to do.
 
+mod offloads;
 mod table;
 
 use weir_core::Bytes;
 
 use crate::daemon::{DataplaneConfig, ZeroCopy};
 
+pub use offloads::{Harmful, HARMFUL};
 pub use table::DRIVERS;
 
 /// Bytes of `struct skb_shared_info` behind a buffer, as the kernel aligns it.

@@ -3,3 +3,7 @@
 
 #[allow(unsafe_code)] // the edge to the kernel: ioctl(2)
 pub mod ethtool;
+
+mod privileges;
+
+pub use privileges::NEEDED;

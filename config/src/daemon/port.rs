@@ -10,7 +10,7 @@ use crate::reader::{line_of, FromItem, Table};
 use crate::settings::{quoted, valid, words, Form, Value};
 
 /// Queues of a device that can be served.
-pub(super) const QUEUES_MAX: u32 = 64;
+pub const QUEUES_MAX: u32 = 64;
 
 entries! {
     /// `[[port]]`.

@@ -8,11 +8,9 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
-use weir_config::daemon::{DaemonConfig, Fallback, Port, XdpMode};
+use weir_config::daemon::{DaemonConfig, Fallback, Port, XdpMode, QUEUES_MAX};
 use weir_config::drivers;
-use weir_ebpf::{
-    AttachMode, AttachedMode, EbpfError, PortProgram, PortSettings, Promiscuous, QUEUES_MAX,
-};
+use weir_ebpf::{AttachMode, AttachedMode, EbpfError, PortProgram, PortSettings, Promiscuous};
 
 use super::error::DataplaneError;
 use super::exchange::link::AttachedPort;
@@ -27,6 +25,11 @@ const LINK_WAIT: Duration = Duration::from_secs(5);
 /// How long a switch that was killed may take to be gone.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 const LINK_POLL: Duration = Duration::from_millis(20);
+
+const _: () = assert!(
+    QUEUES_MAX == weir_ebpf::QUEUES_MAX,
+    "what a file can ask for has a place in the map of sockets"
+);
 
 /// One port's kernel side.
 #[derive(Debug)]
@@ -262,41 +265,19 @@ pub(super) fn settle(
         .iter()
         .map(|port| ethtool::receive_queues(&port.device))
         .collect();
-    let mut settled = config.clone();
-    for (port, has) in settled.ports.iter_mut().zip(&has) {
-        let others = &config.ports;
-        let shares = others.iter().filter(|it| it.device == port.device).count() > 1;
-        port.queue_count = Some(queue_count(port, shares, *has));
-    }
+    let drivers: Vec<_> = devices.iter().map(|device| device.driver).collect();
+    let settled = config.settled(&has, &drivers);
     for (port, has) in settled.ports.iter().zip(has) {
         check_queues(&settled.ports, port, has)?;
     }
-    let drivers: Vec<_> = devices.iter().map(|device| device.driver).collect();
-    let chunk = drivers::chunk_for(&config.dataplane, &drivers);
-    settled.dataplane = config.dataplane.with_chunk(chunk);
     Ok(settled)
-}
-
-/// All from the first on, where the file does not say and no other port has some of them.
-fn queue_count(port: &Port, shares: bool, has: Option<u32>) -> u32 {
-    let rest = |has: u32| has.min(QUEUES_MAX).saturating_sub(port.queue).max(1);
-    let all = has.filter(|_| !shares).map_or(1, rest);
-    port.queue_count.unwrap_or(all)
 }
 
 /// Refuses a queue that frames come in by and that no port receives from.
 fn check_queues(ports: &[Port], port: &Port, has: Option<u32>) -> Result<(), DataplaneError> {
-    let served = |queue: &u32| {
-        let same = ports.iter().filter(|it| it.device == port.device);
-        let mut ranges = same.map(|it| it.queue..it.queue + it.queue_count.unwrap_or(1));
-        ranges.any(|range| range.contains(queue))
-    };
     let has = has.unwrap_or(0);
-    if port.queue >= has {
-        // Its sockets will say that there is no such queue.
-        return Ok(());
-    }
-    let mut left_out: Vec<u32> = (0..has).filter(|queue| !served(queue)).collect();
+    // Where the port's own queue is not there, its sockets will say so.
+    let mut left_out = port.left_out(ports, has);
     if left_out.is_empty() {
         return Ok(());
     }
@@ -427,25 +408,6 @@ mod tests {
 
     fn port(device: &str, more: &str) -> String {
         format!("[[port]]\ndevice = \"{device}\"\nrole = \"edge\"\nrate = \"1Gbit\"\n{more}\n")
-    }
-
-    #[test]
-    fn unset_queues_are_all_from_the_first_on() {
-        let text = [
-            port("a", ""),
-            port("b", "queue = 2"),
-            port("c", "queues = 3"),
-        ]
-        .concat();
-        let ports = ports(&text);
-        let counts = |has, shares| {
-            let count = |port: &Port| queue_count(port, shares, has);
-            ports.iter().map(count).collect::<Vec<_>>()
-        };
-        assert_eq!(counts(Some(4), false), [4, 2, 3]);
-        assert_eq!(counts(Some(100), false), [64, 62, 3]);
-        assert_eq!(counts(Some(4), true), [1, 1, 3]);
-        assert_eq!(counts(None, false), [1, 1, 3]);
     }
 
     #[test]

@@ -5,17 +5,7 @@ use std::collections::BTreeMap;
 
 use caps::{CapSet, Capability, CapsHashSet};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
-
-/// NET_ADMIN, NET_RAW: links and AF_XDP. BPF, PERFMON: the XDP program. SYS_ADMIN: the BPF file system. IPC_LOCK:
-/// packet memory.
-const NEEDED: [Capability; 6] = [
-    Capability::CAP_NET_ADMIN,
-    Capability::CAP_NET_RAW,
-    Capability::CAP_BPF,
-    Capability::CAP_PERFMON,
-    Capability::CAP_SYS_ADMIN,
-    Capability::CAP_IPC_LOCK,
-];
+use weir_doctor::NEEDED;
 
 /// System calls that no part of the daemon makes, and that help whoever has taken it over: to start programs, to
 /// reach into other processes, to leave its namespaces and its root, to change the kernel, the clock, users or keys.

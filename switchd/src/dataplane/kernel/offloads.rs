@@ -1,35 +1,10 @@
 //! Offloads of a NIC that change frames before the switch has them.
 
 use weir_config::daemon::{Offloads, Port};
+use weir_config::drivers::{Harmful, HARMFUL};
 
 use super::ethtool;
 use crate::dataplane::DataplaneError;
-
-/// One of them: as the kernel calls it, as ethtool(8) does, and what comes of it.
-struct Harmful {
-    feature: &'static str,
-    name: &'static str,
-    does: &'static str,
-}
-
-/// `txvlan` is not among them: it is for frames whose tag is not in their bytes, and those that a socket sends have it there.
-const HARMFUL: [Harmful; 3] = [
-    Harmful {
-        feature: "rx-vlan-hw-parse",
-        name: "rxvlan",
-        does: "takes the VLAN tag out of received frames, and with it their priority",
-    },
-    Harmful {
-        feature: "rx-lro",
-        name: "lro",
-        does: "merges received frames",
-    },
-    Harmful {
-        feature: "rx-gro-hw",
-        name: "rx-gro-hw",
-        does: "merges received frames",
-    },
-];
 
 /// What was switched off; it is switched on again when this is dropped.
 #[derive(Debug)]

@@ -1,0 +1,14 @@
+//! The capabilities of a switch.
+
+use caps::Capability;
+
+/// NET_ADMIN, NET_RAW: links and AF_XDP. BPF, PERFMON: the XDP program. SYS_ADMIN: the BPF file system. IPC_LOCK:
+/// packet memory.
+pub const NEEDED: [Capability; 6] = [
+    Capability::CAP_NET_ADMIN,
+    Capability::CAP_NET_RAW,
+    Capability::CAP_BPF,
+    Capability::CAP_PERFMON,
+    Capability::CAP_SYS_ADMIN,
+    Capability::CAP_IPC_LOCK,
+];
