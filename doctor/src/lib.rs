@@ -1,9 +1,10 @@
-//! What a host and its network devices say of themselves.
+//! What a host and its network devices say of themselves, and what of it is wrong for a switch.
 #![deny(unsafe_code)]
+#![warn(clippy::too_many_lines)]
 
-#[allow(unsafe_code)] // the edge to the kernel: ioctl(2)
-pub mod ethtool;
-
+pub mod ask;
+pub mod facts;
 mod privileges;
 
+pub use ask::{ethtool, link};
 pub use privileges::NEEDED;

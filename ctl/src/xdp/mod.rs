@@ -1,6 +1,5 @@
 //! The kernel side, read through aya: works when the daemon is gone, and needs no libbpf.
 
-mod device;
 mod link;
 mod pins;
 mod view;

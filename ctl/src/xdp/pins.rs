@@ -11,8 +11,8 @@ use aya::maps::{Array, Map, MapData, PerCpuArray};
 use nix::sys::statfs::{statfs, BPF_FS_MAGIC};
 use serde::Serialize;
 use weir_abi::{self as abi, FrameClass, Verdict};
+use weir_doctor::link as device;
 
-use super::device;
 use super::link::{OpenLink, Process, Program};
 
 /// Names of the pins in a port's directory. The link is the first to go: with it, frames stop coming.

@@ -4,10 +4,13 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
+use serde::Serialize;
 
 /// Requests of linux/ethtool.h.
 const GET_DRIVER: u32 = 0x03;
 const GET_LINK: u32 = 0x0a;
+const GET_RINGS: u32 = 0x10;
+const GET_PAUSE: u32 = 0x12;
 const GET_STRINGS: u32 = 0x1b;
 const GET_SET_INFO: u32 = 0x37;
 const GET_FEATURES: u32 = 0x3a;
@@ -17,14 +20,8 @@ const FEATURE_NAMES: u32 = 4;
 const NAME_LENGTH: usize = 32;
 const GET_RSS: u32 = 0x38;
 const GET_CHANNELS: u32 = 0x3c;
-/// Words of `struct ethtool_drvinfo` and, in bytes, where its `driver` begins and how long it is.
+/// Words of `struct ethtool_drvinfo`.
 const DRIVER_WORDS: usize = 49;
-const DRIVER_AT: usize = 4;
-const DRIVER_LENGTH: usize = 32;
-/// Words of `struct ethtool_channels`, and those of `rx_count` and `combined_count`.
-const CHANNEL_WORDS: usize = 9;
-const RX_COUNT: usize = 5;
-const COMBINED_COUNT: usize = 8;
 
 /// `SIOCGIFMTU`.
 pub fn mtu(device: &str) -> Option<u32> {
@@ -40,22 +37,129 @@ pub fn has_link(device: &str) -> Option<bool> {
     words.get(1).map(|link| *link != 0)
 }
 
-/// The driver's name, as `ethtool -i` has it.
-pub fn driver(device: &str) -> Option<String> {
+/// A device's driver, as `ethtool -i` has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DriverInfo {
+    /// Its name.
+    pub name: String,
+    /// Its version: often the kernel's.
+    pub version: String,
+    /// Version of the NIC's firmware; empty where there is none.
+    pub firmware: String,
+    /// The NIC's address on its bus; empty for software.
+    pub bus: String,
+}
+
+/// The driver and what it drives; `None` where the device does not say.
+pub fn driver_info(device: &str) -> Option<DriverInfo> {
     let mut words = [0; DRIVER_WORDS];
     ethtool(device, GET_DRIVER, &mut words).ok()?;
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-    let name = bytes.get(DRIVER_AT..DRIVER_AT + DRIVER_LENGTH)?;
-    let name = name.split(|byte| *byte == 0).next()?;
-    Some(String::from_utf8_lossy(name).into_owned())
+    // After the request: fields of 32 bytes each.
+    let mut fields = bytes.get(4..)?.chunks(NAME_LENGTH).map(text);
+    Some(DriverInfo {
+        name: fields.next()?,
+        version: fields.next()?,
+        firmware: fields.next()?,
+        bus: fields.next()?,
+    })
+}
+
+/// The driver's name, as `ethtool -i` has it.
+pub fn driver(device: &str) -> Option<String> {
+    driver_info(device).map(|info| info.name)
+}
+
+/// Queues of a device, as `ethtool -l` has them. A combined one receives and sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Channels {
+    /// In use, receiving only.
+    pub rx: u32,
+    /// In use, combined.
+    pub combined: u32,
+    /// The most there can be that only receive.
+    pub rx_max: u32,
+    /// The most there can be that are combined.
+    pub combined_max: u32,
+}
+
+impl Channels {
+    /// Receive queues in use.
+    pub fn receiving(&self) -> u32 {
+        self.rx + self.combined
+    }
+}
+
+/// The queues of a device.
+///
+/// # Errors
+///
+/// What the kernel says: many devices do not tell.
+pub fn channels(device: &str) -> io::Result<Channels> {
+    // Each of rx, tx, other and combined: first the most of all, then the counts.
+    let mut words = [0; 9];
+    ethtool(device, GET_CHANNELS, &mut words)?;
+    let [_, rx_max, _, _, combined_max, rx, _, _, combined] = words;
+    Ok(Channels {
+        rx,
+        combined,
+        rx_max,
+        combined_max,
+    })
 }
 
 /// The receive queues in use, as `ethtool -l` has them; `None` where the driver does not say.
 pub fn receive_queues(device: &str) -> Option<u32> {
-    let mut words = [0; CHANNEL_WORDS];
-    ethtool(device, GET_CHANNELS, &mut words).ok()?;
-    let count = words.get(RX_COUNT)? + words.get(COMBINED_COUNT)?;
+    let count = channels(device).ok()?.receiving();
     (count > 0).then_some(count)
+}
+
+/// The receive ring of each queue of a NIC, as `ethtool -g` has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ReceiveRing {
+    /// Entries.
+    pub entries: u32,
+    /// The most that it can have.
+    pub most: u32,
+}
+
+/// The receive ring of a device.
+///
+/// # Errors
+///
+/// What the kernel says: software has none.
+pub fn receive_ring(device: &str) -> io::Result<ReceiveRing> {
+    let mut words = [0; 9];
+    ethtool(device, GET_RINGS, &mut words)?;
+    let [_, most, _, _, _, entries, ..] = words;
+    Ok(ReceiveRing { entries, most })
+}
+
+/// What a NIC does about PAUSE frames, as `ethtool -a` has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PauseSettings {
+    /// The two ends agree on the others.
+    pub autonegotiation: bool,
+    /// It obeys PAUSE frames, and keeps them to itself.
+    pub receives: bool,
+    /// It sends them.
+    pub sends: bool,
+}
+
+/// The pause settings of a device.
+///
+/// # Errors
+///
+/// What the kernel says: software has none.
+pub fn pause(device: &str) -> io::Result<PauseSettings> {
+    let mut words = [0; 4];
+    ethtool(device, GET_PAUSE, &mut words)?;
+    let [_, autonegotiation, receives, sends] = words.map(|word| word != 0);
+    Ok(PauseSettings {
+        autonegotiation,
+        receives,
+        sends,
+    })
 }
 
 /// The receive queues that RSS spreads frames over, as `ethtool -x` has them; `None` where the driver does not say.
@@ -89,11 +193,13 @@ pub fn feature_numbers(device: &str) -> Option<Vec<(String, u32)>> {
         .skip(3)
         .flat_map(|word| word.to_ne_bytes())
         .collect();
-    let name = |bytes: &[u8]| {
-        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-        String::from_utf8_lossy(text).into_owned()
-    };
-    Some(bytes.chunks(NAME_LENGTH).map(name).zip(0..).collect())
+    Some(bytes.chunks(NAME_LENGTH).map(text).zip(0..).collect())
+}
+
+/// The text in front of a NUL.
+fn text(bytes: &[u8]) -> String {
+    let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).into_owned()
 }
 
 /// Whether a feature is on.
@@ -184,6 +290,9 @@ mod tests {
         let loopback = features.iter().find(|(name, _)| name == "loopback");
         assert_eq!(has_feature("lo", loopback.unwrap().1), Some(true));
         assert_eq!(feature_numbers("weir-no-such"), None);
+        // Drivers fill in what they have: this one has none of it.
+        assert_eq!(driver_info("lo"), None);
+        assert!(channels("lo").is_err() && receive_ring("lo").is_err() && pause("lo").is_err());
         for of in ["weir-no-such", "a-name-that-is-longer-than-any"] {
             assert_eq!((mtu(of), has_link(of), driver(of)), (None, None, None));
         }

@@ -1,0 +1,162 @@
+//! What rtnetlink tells of a network device.
+//!
+//! A link tells the index of its device but not the network namespace, and two namespaces use the same
+//! indexes. Only a device that runs the link's own program is the one that is meant.
+
+use std::io;
+
+use nix::errno::Errno;
+use nix::sys::socket::SockProtocol;
+
+use super::netlink::{ask, attributes, body, text, u32_at, NLMSG_HEADER};
+
+// linux/rtnetlink.h, linux/if_link.h
+const RTM_NEWLINK: u16 = 16;
+const RTM_GETLINK: u16 = 18;
+const IFINFO: usize = 16;
+const FLAGS_AT: usize = 8;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
+const IFLA_LINK: u16 = 5;
+const IFLA_LINK_NETNSID: u16 = 37;
+const IFLA_XDP: u16 = 43;
+const IFLA_XDP_DRV_PROG_ID: u16 = 5;
+const IFLA_XDP_SKB_PROG_ID: u16 = 6;
+const IFLA_XDP_HW_PROG_ID: u16 = 7;
+
+/// A device, as far as it matters here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// Ids of its XDP programs and how each is attached: `native`, `generic` or `offloaded`.
+    pub programs: Vec<(u32, &'static str)>,
+    /// It was brought up.
+    pub up: bool,
+    /// In bytes.
+    pub mtu: u32,
+    /// Index of the device that this one is the other end of, or stands upon.
+    pub other_end: Option<u32>,
+    /// That one is in another network namespace.
+    pub other_end_elsewhere: bool,
+}
+
+impl Device {
+    /// How the program `id` is attached to this device, if it is.
+    pub fn mode_of(&self, id: u32) -> Option<&'static str> {
+        self.programs
+            .iter()
+            .find(|(program, _)| *program == id)
+            .map(|(_, mode)| *mode)
+    }
+}
+
+/// The device with this index in this process's network namespace.
+///
+/// # Errors
+///
+/// When the kernel does not answer. No such device is `None`.
+pub fn find(ifindex: u32) -> io::Result<Option<Device>> {
+    let answer = match ask(SockProtocol::NetlinkRoute, RTM_GETLINK, &request(ifindex)) {
+        Err(error) if error.raw_os_error() == Some(Errno::ENODEV as i32) => return Ok(None),
+        answer => answer?,
+    };
+    let device = parse(&answer);
+    device
+        .map(Some)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "rtnetlink: bad answer"))
+}
+
+fn request(ifindex: u32) -> Vec<u8> {
+    let mut body = Vec::with_capacity(IFINFO);
+    body.extend([0; 4]); // family, type
+    body.extend(ifindex.to_ne_bytes());
+    body.extend([0; 8]); // flags, change
+    body
+}
+
+/// `None` for bytes that are no answer.
+fn parse(answer: &[u8]) -> Option<Device> {
+    let attributes_of_it = body(answer, RTM_NEWLINK, NLMSG_HEADER + IFINFO)?;
+    let flags = u32_at(answer, NLMSG_HEADER + FLAGS_AT)?;
+    let mut device = Device {
+        up: flags & nix::libc::IFF_UP as u32 != 0,
+        ..Device::default()
+    };
+    for (kind, value) in attributes(attributes_of_it) {
+        match kind {
+            IFLA_IFNAME => device.name = text(value),
+            IFLA_MTU => device.mtu = u32_at(value, 0)?,
+            IFLA_LINK => device.other_end = u32_at(value, 0).filter(|index| *index > 0),
+            IFLA_LINK_NETNSID => device.other_end_elsewhere = true,
+            IFLA_XDP => device.programs = programs(value),
+            _ => {}
+        }
+    }
+    Some(device)
+}
+
+fn programs(value: &[u8]) -> Vec<(u32, &'static str)> {
+    let program = |(kind, value): (u16, &[u8])| {
+        let mode = match kind {
+            IFLA_XDP_DRV_PROG_ID => "native",
+            IFLA_XDP_SKB_PROG_ID => "generic",
+            IFLA_XDP_HW_PROG_ID => "offloaded",
+            _ => return None,
+        };
+        Some((u32_at(value, 0)?, mode))
+    };
+    attributes(value).filter_map(program).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::netlink::{attribute, message};
+    use super::*;
+
+    fn answer() -> Vec<u8> {
+        let xdp = [
+            attribute(2, &[1]),
+            attribute(IFLA_XDP_DRV_PROG_ID, &42u32.to_ne_bytes()),
+        ]
+        .concat();
+        let attributes = [
+            attribute(IFLA_IFNAME, b"eth7\0"),
+            attribute(IFLA_MTU, &1500u32.to_ne_bytes()),
+            attribute(IFLA_LINK, &8u32.to_ne_bytes()),
+            attribute(IFLA_LINK_NETNSID, &[0; 4]),
+            attribute(IFLA_XDP | 0x8000, &xdp),
+        ];
+        message(RTM_NEWLINK, &[request(7), attributes.concat()].concat())
+    }
+
+    #[test]
+    fn name_and_programs_are_read() {
+        let device = parse(&answer()).unwrap();
+        assert_eq!(device.name, "eth7");
+        assert_eq!(device.mode_of(42), Some("native"));
+        assert_eq!(device.mode_of(43), None);
+        assert_eq!((device.mtu, device.up), (1500, false));
+        assert_eq!(
+            (device.other_end, device.other_end_elsewhere),
+            (Some(8), true)
+        );
+    }
+
+    #[test]
+    fn cut_answers_are_refused() {
+        let whole = answer();
+        for length in 0..whole.len() {
+            // What the header promises is not there.
+            assert_eq!(parse(&whole[..length]), None, "{length}");
+        }
+    }
+
+    #[test]
+    fn loopback_is_there_and_has_no_program() {
+        let loopback = find(1).unwrap().unwrap();
+        assert_eq!(loopback.name, "lo");
+        assert_eq!(loopback.programs, []);
+        assert_eq!(find(u32::MAX >> 1).unwrap(), None);
+    }
+}

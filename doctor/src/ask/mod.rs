@@ -1,0 +1,9 @@
+//! The questions to the kernel: one module for each way to ask.
+
+#[allow(unsafe_code)] // ioctl(2)
+pub mod ethtool;
+pub mod link;
+pub mod netdev;
+mod netlink;
+#[allow(unsafe_code)] // adjtimex(2)
+pub mod time;

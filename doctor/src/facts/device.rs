@@ -1,0 +1,110 @@
+//! Reads what a device says of itself.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use nix::net::if_::{if_indextoname, if_nametoindex};
+
+use super::read::{cpus, entries, number};
+use super::{Device, Found, Interrupt, Peer, Place, Program};
+use crate::ask::{ethtool, link, netdev};
+
+/// The device with this name in this network namespace.
+pub(super) fn read(name: &str, program: &dyn Fn(u32) -> (Option<String>, Option<u32>)) -> Device {
+    let index = if_nametoindex(name).ok();
+    Device {
+        name: name.to_owned(),
+        found: index.and_then(|index| found(name, index, program)),
+    }
+}
+
+fn found(
+    name: &str,
+    index: u32,
+    program: &dyn Fn(u32) -> (Option<String>, Option<u32>),
+) -> Option<Found> {
+    let link = link::find(index).ok()??;
+    let driver = ethtool::driver_info(name).unwrap_or_default();
+    let programs = link.programs.iter().map(|(id, mode)| {
+        let (name, link) = program(*id);
+        Program {
+            id: *id,
+            mode,
+            name,
+            link,
+        }
+    });
+    Some(Found {
+        up: link.up,
+        link: ethtool::has_link(name),
+        mtu: link.mtu,
+        programs: programs.collect(),
+        xdp: netdev::xdp_features(index).map_err(Into::into),
+        channels: ethtool::channels(name).map_err(Into::into),
+        rss: ethtool::rss_queues(name).map(|queues| queues.into_iter().collect()),
+        ring: ethtool::receive_ring(name).map_err(Into::into),
+        pause: ethtool::pause(name).map_err(Into::into),
+        features: features(name),
+        peer: (driver.name == "veth").then(|| peer(&link)).flatten(),
+        place: place(&driver.bus),
+        driver,
+    })
+}
+
+fn features(device: &str) -> BTreeSet<String> {
+    let numbers = ethtool::feature_numbers(device).unwrap_or_default();
+    let on = numbers
+        .into_iter()
+        .filter(|(_, number)| ethtool::has_feature(device, *number) == Some(true));
+    on.map(|(name, _)| name).collect()
+}
+
+fn peer(link: &link::Device) -> Option<Peer> {
+    if link.other_end_elsewhere {
+        return Some(Peer::Elsewhere);
+    }
+    let name = if_indextoname(link.other_end?).ok()?;
+    let name = name.to_string_lossy().into_owned();
+    Some(Peer::Here {
+        features: features(&name),
+        name,
+    })
+}
+
+/// By its address on the bus: /sys/class/net shows the devices of the namespace that sysfs was mounted in.
+fn place(bus: &str) -> Option<Place> {
+    let directory = Path::new("/sys/bus/pci/devices").join(bus);
+    if bus.is_empty() || bus.contains('/') || !directory.exists() {
+        return None;
+    }
+    let numbers = entries(directory.join("msi_irqs"));
+    let mut interrupts: Vec<Interrupt> = numbers
+        .iter()
+        .filter_map(|number| number.parse().ok())
+        .map(|number| Interrupt {
+            number,
+            cpus: cpus(format!("/proc/irq/{number}/effective_affinity_list")),
+        })
+        .collect();
+    interrupts.sort_by_key(|interrupt| interrupt.number);
+    Some(Place {
+        // -1 where there is one node only.
+        numa_node: number(directory.join("numa_node")),
+        interrupts,
+        iommu: super::read::text(directory.join("iommu_group/type")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_device_is_found_and_no_device_is_not() {
+        let unnamed = |_| (None, None);
+        let loopback = read("lo", &unnamed).found.unwrap();
+        assert!(loopback.mtu >= 1280 && loopback.features.contains("loopback"));
+        assert_eq!((loopback.peer, loopback.place), (None, None));
+        assert!(read("weir-no-such", &unnamed).found.is_none());
+    }
+}

@@ -1,0 +1,208 @@
+//! What was found on a host. All of it can be written by hand, which is how what is judged is tested.
+
+mod device;
+mod host;
+mod read;
+
+use std::collections::BTreeSet;
+use std::io;
+
+use serde::Serialize;
+
+use crate::ask::ethtool::{Channels, DriverInfo, PauseSettings, ReceiveRing};
+use crate::ask::netdev::XdpFeatures;
+
+/// Something that could be read, or why not.
+pub type Read<T> = Result<T, Unread>;
+
+/// Why something could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unread {
+    /// The device or the kernel has no such thing.
+    NotThere,
+    /// It takes more rights.
+    NotPermitted,
+    /// What the kernel said.
+    Failed(String),
+}
+
+impl From<io::Error> for Unread {
+    fn from(error: io::Error) -> Self {
+        use io::ErrorKind::{NotFound, PermissionDenied, Unsupported};
+        match error.kind() {
+            PermissionDenied => Self::NotPermitted,
+            NotFound | Unsupported => Self::NotThere,
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+impl std::fmt::Display for Unread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotThere => f.write_str("there is none"),
+            Self::NotPermitted => f.write_str("not permitted: run it as root"),
+            Self::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+/// Everything.
+#[derive(Clone, Debug, Serialize)]
+pub struct Facts {
+    /// The host.
+    pub host: Host,
+    /// The devices that were asked for, in that order.
+    pub devices: Vec<Device>,
+    /// All devices of this network namespace, by name.
+    pub names: Vec<String>,
+}
+
+/// A device that was asked for.
+#[derive(Clone, Debug, Serialize)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// What it says; `None` where there is no such device in this network namespace.
+    pub found: Option<Found>,
+}
+
+/// What a device says of itself.
+#[derive(Clone, Debug, Serialize)]
+pub struct Found {
+    /// It was brought up.
+    pub up: bool,
+    /// It has a carrier; `None` where the driver does not say.
+    pub link: Option<bool>,
+    /// In bytes.
+    pub mtu: u32,
+    /// Its driver, firmware and bus.
+    pub driver: DriverInfo,
+    /// The XDP programs on it.
+    pub programs: Vec<Program>,
+    /// What its driver can do with XDP.
+    pub xdp: Read<XdpFeatures>,
+    /// Its queues.
+    pub channels: Read<Channels>,
+    /// The receive queues that RSS spreads frames over; `None` where there is no RSS.
+    pub rss: Option<BTreeSet<u32>>,
+    /// The receive ring of each queue.
+    pub ring: Read<ReceiveRing>,
+    /// What it does about PAUSE frames.
+    pub pause: Read<PauseSettings>,
+    /// Offloads that are on, by the kernel's names.
+    pub features: BTreeSet<String>,
+    /// The other end of a veth.
+    pub peer: Option<Peer>,
+    /// Where on the machine it is; `None` for software.
+    pub place: Option<Place>,
+}
+
+/// An XDP program on a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Program {
+    /// Its id (`bpftool prog show id`).
+    pub id: u32,
+    /// `native`, `generic` or `offloaded`.
+    pub mode: &'static str,
+    /// Its name; `None` where that takes more rights.
+    pub name: Option<String>,
+    /// The link that holds it (`bpftool link show id`), if one does.
+    pub link: Option<u32>,
+}
+
+/// The other end of a veth.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Peer {
+    /// In this network namespace.
+    Here {
+        /// Its name.
+        name: String,
+        /// Offloads that are on.
+        features: BTreeSet<String>,
+    },
+    /// In another one.
+    Elsewhere,
+}
+
+/// Where on the machine a NIC is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// Its NUMA node; `None` where there is one only.
+    pub numa_node: Option<usize>,
+    /// Its interrupts.
+    pub interrupts: Vec<Interrupt>,
+    /// How the IOMMU treats it, such as `DMA-FQ` or `identity`; `None` where there is none.
+    pub iommu: Option<String>,
+}
+
+/// An interrupt of a NIC.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Interrupt {
+    /// As in /proc/interrupts.
+    pub number: u32,
+    /// Where it may go.
+    pub cpus: BTreeSet<usize>,
+}
+
+/// The host.
+#[derive(Clone, Debug, Serialize)]
+pub struct Host {
+    /// The kernel's release.
+    pub kernel: String,
+    /// This process runs as root.
+    pub root: bool,
+    /// Capabilities of a switch that this process does not have.
+    pub missing_capabilities: Vec<String>,
+    /// Bytes that this process may lock without CAP_IPC_LOCK; `None`: any number.
+    pub lockable: Option<u64>,
+    /// The kernel has the BPF file system.
+    pub bpf_file_system: bool,
+    /// The kernel describes its own types.
+    pub btf: bool,
+    /// Somebody keeps the clock right.
+    pub clock_synchronised: Read<bool>,
+    /// Pages of 2 MiB.
+    pub huge_pages: Read<HugePages>,
+    /// The CPUs that are online.
+    pub cpus: Vec<Cpu>,
+}
+
+/// Pages of 2 MiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct HugePages {
+    /// How many there are.
+    pub total: u64,
+    /// How many nobody has.
+    pub free: u64,
+}
+
+/// A CPU.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cpu {
+    /// Its number.
+    pub number: usize,
+    /// Its NUMA node; `None` where there is one only.
+    pub numa_node: Option<usize>,
+    /// `isolcpus` keeps the scheduler off it.
+    pub isolated: bool,
+    /// What chooses its frequency, such as `powersave`; `None` where nothing does.
+    pub governor: Option<String>,
+}
+
+impl Facts {
+    /// Asks about the host and these devices of this network namespace. `program` names the XDP program with an id, and the
+    /// link that holds it.
+    pub fn read(devices: &[&str], program: &dyn Fn(u32) -> (Option<String>, Option<u32>)) -> Self {
+        Self {
+            host: host::read(),
+            devices: devices
+                .iter()
+                .map(|name| device::read(name, program))
+                .collect(),
+            names: read::device_names(),
+        }
+    }
+}
