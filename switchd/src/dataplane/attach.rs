@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use weir_config::daemon::{DaemonConfig, Fallback, Port, XdpMode, QUEUES_MAX};
-use weir_config::drivers;
 use weir_ebpf::{AttachMode, AttachedMode, EbpfError, PortProgram, PortSettings, Promiscuous};
 
 use super::error::DataplaneError;
