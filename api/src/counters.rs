@@ -29,6 +29,7 @@ impl Counters {
             (Some(_), Some(_)) => help(PRIORITY_COUNTERS, key),
             (Some(_), None) => help(PORT_COUNTERS, key)
                 .or_else(|| help(KERNEL_LOSSES, key))
+                .or_else(|| help(DEVICE_LOSSES, key))
                 .or_else(|| help(LLDP_COUNTERS, key)),
         }
     }
@@ -53,6 +54,23 @@ weir_core::counters! {
                 rx_invalid_descs_total ["rx_invalid_descs"] "RX descriptors that were not valid.";
                 tx_invalid_descs_total ["tx_invalid_descs"] "TX descriptors that were not valid.";
                 tx_device_drops_total ["tx_device_drops"] "Frames that the device took and dropped.";
+            }
+    }
+
+    /// What a device lost before anybody saw it, by its own counters (`ip -s -s link`): since the device is there, not since
+    /// the switch started. Zero where the driver does not count.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+    #[serde(default)]
+    DeviceLosses, DEVICE_LOSSES "device_" {} {
+        DEVICE_LOSSES "weir_device_losses_total" ["port", "kind"] Always
+            "Frames that the port's device did not hand over, as it counts them itself (ip -s -s link), since the device is there."
+            {
+                rx_missed_total ["rx_missed"] "Frames for which the device had no room.";
+                rx_fifo_total ["rx_fifo"] "Frames for which a queue of the device had no buffer.";
+                rx_over_total ["rx_over"] "Frames that overran a buffer of the device.";
+                rx_length_total ["rx_length"] "Frames of a bad length, or longer than the device takes.";
+                rx_crc_total ["rx_crc"] "Frames with a bad checksum: cable, transceiver or the other end.";
+                rx_frame_total ["rx_frame"] "Frames that were misaligned.";
             }
     }
 
@@ -95,6 +113,13 @@ impl KernelLosses {
     pub fn total(&self) -> u64 {
         let all: u64 = KERNEL_LOSSES.iter().map(|counter| counter.get(self)).sum();
         all - self.rx_dropped_total.min(self.rx_fill_ring_empty_total)
+    }
+}
+
+impl DeviceLosses {
+    /// All of them. Drivers may count a frame under two names.
+    pub fn total(&self) -> u64 {
+        DEVICE_LOSSES.iter().map(|counter| counter.get(self)).sum()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use support::{info, settings, until, FakeDataplane, FakeXdp, LOSSLESS};
 use weir_api::counters::{Counters, DataplaneCounters, KernelLosses};
-use weir_api::counters::{DATAPLANE_COUNTERS, KERNEL_LOSSES};
+use weir_api::counters::{DeviceLosses, DATAPLANE_COUNTERS, DEVICE_LOSSES, KERNEL_LOSSES};
 use weir_core::control::counters::{ControlCounters, LldpCounters};
 use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
 use weir_core::counters::{Counter, PortCounters, PriorityCounters};
@@ -134,6 +134,8 @@ async fn every_counter_reaches_the_metrics_and_the_api() {
     told.check(PRIORITY_COUNTERS, &queue, Some("p1"), Some(LOSSLESS));
     let of_port = told.check(PORT_COUNTERS, &port, Some("p1"), None)
         + told.check(KERNEL_LOSSES, &kernel, Some("p1"), None)
+        // No device has the index of this port's.
+        + told.check(DEVICE_LOSSES, &DeviceLosses::default(), Some("p1"), None)
         + told.check(LLDP_COUNTERS, &LldpCounters::default(), Some("p1"), None);
     let of_switch = told.check(DATAPLANE_COUNTERS, &dataplane, None, None)
         + told.check(CONTROL_COUNTERS, &ControlCounters::default(), None, None);

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::counters::KernelLosses;
+use crate::counters::{DeviceLosses, KernelLosses};
 use crate::words::{
     DaemonState, DeadlockPolicy, EventKind, Mode, Reason, Role, Suspicion, XdpMode,
 };
@@ -155,6 +155,9 @@ pub struct Port {
     pub drops_total: BTreeMap<Reason, u64>,
     /// What the kernel lost at this port.
     pub kernel_losses: KernelLosses,
+    /// What the device lost before that, by its own counters.
+    #[serde(default)]
+    pub device_losses: DeviceLosses,
     /// What the XDP program saw, by class: `data`, `mac_control`, `lldp`, `clcm`.
     pub xdp_frames_total: BTreeMap<String, u64>,
     /// What became of them: `redirected` to the switch, `passed` to the kernel, and what was dropped: `dropped` (a queue

@@ -110,6 +110,7 @@ pub fn ports(ports: &[Port]) -> String {
             "dropped",
             "XDP dropped",
             ">kernel lost",
+            ">NIC lost",
         ],
         ports.iter().map(|port| {
             vec![
@@ -130,6 +131,7 @@ pub fn ports(ports: &[Port]) -> String {
                 reasons(&port.drops_total),
                 reasons(&port.xdp_drops()),
                 port.kernel_losses.total().to_string(),
+                port.device_losses.total().to_string(),
             ]
         }),
     )

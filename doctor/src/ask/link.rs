@@ -18,6 +18,7 @@ const FLAGS_AT: usize = 8;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_LINK: u16 = 5;
+const IFLA_STATS64: u16 = 23;
 const IFLA_LINK_NETNSID: u16 = 37;
 const IFLA_XDP: u16 = 43;
 const IFLA_XDP_DRV_PROG_ID: u16 = 5;
@@ -39,6 +40,45 @@ pub struct Device {
     pub other_end: Option<u32>,
     /// That one is in another network namespace.
     pub other_end_elsewhere: bool,
+    /// Frames that it did not hand over.
+    pub errors: ReceiveErrors,
+}
+
+/// Frames that a device counts as received with an error, or not at all (`struct rtnl_link_stats64`). Drivers differ in what
+/// they count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiveErrors {
+    /// `rx_length_errors`.
+    pub length: u64,
+    /// `rx_over_errors`.
+    pub over: u64,
+    /// `rx_crc_errors`.
+    pub crc: u64,
+    /// `rx_frame_errors`.
+    pub frame: u64,
+    /// `rx_fifo_errors`.
+    pub fifo: u64,
+    /// `rx_missed_errors`.
+    pub missed: u64,
+}
+
+impl ReceiveErrors {
+    /// Of the bytes of the structure, whose numbers are of 64 bits.
+    fn read(statistics: &[u8]) -> Self {
+        let at = |index: usize| {
+            let bytes = statistics.get(8 * index..8 * index + 8);
+            let bytes: Option<[u8; 8]> = bytes.and_then(|bytes| bytes.try_into().ok());
+            bytes.map_or(0, u64::from_ne_bytes)
+        };
+        Self {
+            length: at(10),
+            over: at(11),
+            crc: at(12),
+            frame: at(13),
+            fifo: at(14),
+            missed: at(15),
+        }
+    }
 }
 
 impl Device {
@@ -89,6 +129,7 @@ fn parse(answer: &[u8]) -> Option<Device> {
             IFLA_MTU => device.mtu = u32_at(value, 0)?,
             IFLA_LINK => device.other_end = u32_at(value, 0).filter(|index| *index > 0),
             IFLA_LINK_NETNSID => device.other_end_elsewhere = true,
+            IFLA_STATS64 => device.errors = ReceiveErrors::read(value),
             IFLA_XDP => device.programs = programs(value),
             _ => {}
         }
@@ -141,6 +182,22 @@ mod tests {
             (device.other_end, device.other_end_elsewhere),
             (Some(8), true)
         );
+    }
+
+    #[test]
+    fn errors_are_read_as_far_as_the_kernel_tells_them() {
+        let numbers: Vec<u8> = (0..25u64).flat_map(u64::to_ne_bytes).collect();
+        let all = ReceiveErrors {
+            length: 10,
+            over: 11,
+            crc: 12,
+            frame: 13,
+            fifo: 14,
+            missed: 15,
+        };
+        assert_eq!(ReceiveErrors::read(&numbers), all);
+        let short = ReceiveErrors::read(&numbers[..8 * 15]);
+        assert_eq!((short.fifo, short.missed), (14, 0));
     }
 
     #[test]

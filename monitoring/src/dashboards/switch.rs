@@ -60,8 +60,9 @@ pub(super) fn dashboard() -> Dashboard {
                     format!("max by (instance, ring) ({RING_FRAMES}{{{SWITCH}}} / {RING_SIZE_FRAMES}{{{SWITCH}}})"), "{{instance}} {{ring}}"),
                 panel("Packet memory free", unit::SHARE, "Share of packet memory in no ring and no queue.",
                     format!("{UMEM_FRAMES_FREE}{{{SWITCH}}} / {UMEM_FRAMES}{{{SWITCH}}}"), "{{instance}}"),
-                panel("Kernel losses", unit::FRAMES_PER_SECOND, "Frames that the kernel or a device lost, by port and kind.",
-                    format!("sum by (instance, port, kind) (rate({KERNEL_LOSSES}{{{SWITCH}}}[$__rate_interval]))"), "{{instance}} {{port}} {{kind}}"),
+                panel("Kernel and device losses", unit::FRAMES_PER_SECOND, "Frames that the kernel or a device lost, by port and kind.",
+                    format!("sum by (instance, port, kind) (rate({KERNEL_LOSSES}{{{SWITCH}}}[$__rate_interval]))"), "{{instance}} {{port}} {{kind}}")
+                    .and(format!("sum by (instance, port, kind) (rate({DEVICE_LOSSES}{{{SWITCH}}}[$__rate_interval]))"), "{{instance}} {{port}} device {{kind}}"),
             ]),
             row("Control plane and process", [
                 panel("Lost and refused", unit::PER_SECOND, "Events and commands lost to a full queue, and commands that the dataplane refused.",

@@ -34,6 +34,10 @@ pub fn recordings() -> Vec<Recording> {
             increase(KERNEL_LOSSES, "job, instance, port, kind", "5m"),
         ),
         recording(
+            "weir:device_losses:increase5m",
+            increase(DEVICE_LOSSES, "job, instance, port, kind", "5m"),
+        ),
+        recording(
             "weir:xdp_losses:increase5m",
             format!("sum by ({PORT}, verdict) (increase({XDP_VERDICTS}{{verdict=~\"dropped|no_meta|cut\"}}[5m]))"),
         ),

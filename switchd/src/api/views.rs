@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_api::counters::{Counters, DATAPLANE_COUNTERS, KERNEL_LOSSES};
+use weir_api::counters::{Counters, DATAPLANE_COUNTERS, DEVICE_LOSSES, KERNEL_LOSSES};
 use weir_api::daemon::{Clcm, Dataplane, Pfc, Port, Queue, Restart, Status};
 use weir_api::words::{Reason, Stage, XdpMode};
 use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
@@ -13,6 +13,7 @@ use weir_core::{DropReason, Priority};
 use crate::control::info::SwitchInfo;
 use crate::control::{self, Shared};
 use crate::dataplane::messages::{PortSnapshot, Snapshot};
+use crate::os::device_losses;
 
 /// `GET /v1/status`.
 pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
@@ -103,6 +104,7 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
                 tx_bytes_total: totals.tx_bytes,
                 drops_total: drops(state).collect(),
                 kernel_losses: state.kernel,
+                device_losses: device_losses::read(info.ifindex),
                 xdp_frames_total: shared
                     .dataplane
                     .xdp_frames(id)
@@ -199,6 +201,8 @@ pub fn counters(shared: &Shared, snapshot: &Snapshot) -> Vec<Counters> {
     for ((id, port), state) in info.numbered_ports().zip(&snapshot.ports) {
         let mut counters = values(PORT_COUNTERS, &state.counters, |_| true);
         counters.extend(values(KERNEL_LOSSES, &state.kernel, |_| true));
+        let device = device_losses::read(port.ifindex);
+        counters.extend(values(DEVICE_LOSSES, &device, |_| true));
         counters.extend(values(LLDP_COUNTERS, &neighbours.counters(id), |_| true));
         all.push(Counters {
             port: Some(port.name.clone()),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
-use weir_api::counters::{DATAPLANE_COUNTERS, KERNEL_LOSSES};
+use weir_api::counters::{DATAPLANE_COUNTERS, DEVICE_LOSSES, KERNEL_LOSSES};
 use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
 use weir_core::control::IgnoreReason;
 use weir_core::counters::PORT_COUNTERS;
@@ -22,6 +22,7 @@ use crate::control::Shared;
 use crate::dataplane::messages::PortSnapshot;
 use crate::model::clock;
 use crate::model::histogram::Histogram;
+use crate::os::device_losses;
 
 /// Nanoseconds as seconds, and frames as frames: what a histogram's values are multiplied by.
 const NANOS: f64 = 1.0 / NANOS_PER_SECOND as f64;
@@ -170,6 +171,7 @@ impl SnapshotCollector {
             families.add(&define::DROPS, &[port, reason.name()], count as f64);
         }
         families.add_counters(KERNEL_LOSSES, &[port], &state.kernel);
+        families.add_counters(DEVICE_LOSSES, &[port], &device_losses::read(info.ifindex));
         for (name, ring) in [
             ("fill", state.rings.fill),
             ("rx", state.rings.rx),

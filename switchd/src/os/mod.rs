@@ -1,5 +1,6 @@
 //! What the daemon asks of the operating system and its service manager, whatever the switch does.
 
+pub mod device_losses;
 pub mod fabric_key;
 pub mod placement;
 pub mod privileges;

@@ -99,8 +99,9 @@ pub fn device(number: usize, model: &str, cable: Cable<'_>) -> Vec<String> {
         "pcie-root-port,id=port{number},chassis={0},slot={0}",
         number + 1
     );
+    // Nothing is booted from it.
     let device = format!(
-        "{model},bus=port{number},netdev={id},mac={}",
+        "{model},romfile=,bus=port{number},netdev={id},mac={}",
         address(number)
     );
     ["-netdev", &netdev, "-device", &port, "-device", &device]
