@@ -89,6 +89,7 @@ fn ports_align() {
             "tx_frames_total": 123_456, "tx_bytes_total": 900, "drops_total": drops,
             "kernel_losses": {"rx_dropped_total": 1, "rx_ring_full_total": 4,
                 "rx_fill_ring_empty_total": 3, "rx_invalid_descs_total": 0, "tx_invalid_descs_total": 0},
+            "device_losses": {"rx_missed_total": 6},
             "xdp_frames_total": {"data": 12}, "clcm_sent_total": 0, "clcm_received_total": 0,
             "xdp_verdicts_total": {"redirected": 12, "dropped": 0, "no_meta": 3, "cut": 2}
         })
@@ -101,9 +102,9 @@ fn ports_align() {
         shown(&["ports"], "/v1/ports", &body),
         support::lines(
             "
-|port    device      role    link       rate  XDP           frames in  frames out  bytes in  bytes out  dropped     XDP dropped       kernel lost
-|s2      s2-eth      fabric  up    100Mbit/s  native, copy         12      123456  17.6 KiB      900 B  –           2 cut, 3 no_meta            7
-|uplink  uplink-eth  fabric  DOWN  100Mbit/s  native, copy         12      123456  17.6 KiB      900 B  5 no_route  2 cut, 3 no_meta            7"
+|port    device      role    link       rate  XDP           frames in  frames out  bytes in  bytes out  dropped     XDP dropped       kernel lost  NIC lost
+|s2      s2-eth      fabric  up    100Mbit/s  native, copy         12      123456  17.6 KiB      900 B  –           2 cut, 3 no_meta            7         6
+|uplink  uplink-eth  fabric  DOWN  100Mbit/s  native, copy         12      123456  17.6 KiB      900 B  5 no_route  2 cut, 3 no_meta            7         6"
         )
     );
     assert_json(&["ports"], "/v1/ports", &body);
