@@ -90,6 +90,11 @@ pub fn driver(name: &str) -> &'static Driver {
 }
 
 impl Driver {
+    /// A test of Weir has run on it; otherwise its sources were read, or nothing is known.
+    pub fn is_tested(&self) -> bool {
+        self.source.starts_with("tested")
+    }
+
     /// In zero-copy: bytes of a chunk that a frame can have, if frames take one chunk each.
     pub fn buffer(&self, chunk: Bytes) -> Bytes {
         let room = chunk.saturating_sub(DataplaneConfig::XDP_HEADROOM + self.tailroom);

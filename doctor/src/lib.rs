@@ -4,7 +4,12 @@
 
 pub mod ask;
 pub mod facts;
+mod finding;
+mod judge;
 mod privileges;
 
 pub use ask::{ethtool, link};
+pub use facts::Facts;
+pub use finding::{Check, Finding, Grade, Remedy};
+pub use judge::{judge, worst, Running, RunningPort, Wanted};
 pub use privileges::NEEDED;

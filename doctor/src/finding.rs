@@ -1,0 +1,175 @@
+//! What was found, and what mends it.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+/// How good something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grade {
+    /// As it should be.
+    Ok,
+    /// Worth knowing.
+    Note,
+    /// Frames are lost or changed by it, or the switch does not start.
+    Problem,
+}
+
+impl Grade {
+    /// As it is printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Note => "note",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+/// What was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)] // their names say it; the book has a table
+pub enum Check {
+    Device,
+    Link,
+    Driver,
+    Xdp,
+    ZeroCopy,
+    Buffers,
+    Metadata,
+    Queues,
+    Rss,
+    Offloads,
+    OtherEnd,
+    Pause,
+    Ring,
+    Mtu,
+    Numa,
+    Interrupts,
+    Iommu,
+    Kernel,
+    Capabilities,
+    MemoryLock,
+    BpfFileSystem,
+    Btf,
+    HugePages,
+    Cpus,
+    Clock,
+}
+
+impl Check {
+    /// As it is printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Device => "device",
+            Self::Link => "link",
+            Self::Driver => "driver",
+            Self::Xdp => "xdp",
+            Self::ZeroCopy => "zero-copy",
+            Self::Buffers => "buffers",
+            Self::Metadata => "metadata",
+            Self::Queues => "queues",
+            Self::Rss => "rss",
+            Self::Offloads => "offloads",
+            Self::OtherEnd => "other-end",
+            Self::Pause => "pause",
+            Self::Ring => "ring",
+            Self::Mtu => "mtu",
+            Self::Numa => "numa",
+            Self::Interrupts => "interrupts",
+            Self::Iommu => "iommu",
+            Self::Kernel => "kernel",
+            Self::Capabilities => "capabilities",
+            Self::MemoryLock => "memory-lock",
+            Self::BpfFileSystem => "bpf-file-system",
+            Self::Btf => "btf",
+            Self::HugePages => "huge-pages",
+            Self::Cpus => "cpus",
+            Self::Clock => "clock",
+        }
+    }
+}
+
+/// What mends a finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Remedy {
+    /// A command for a shell.
+    Command(String),
+    /// A setting of the switch's file.
+    Setting {
+        /// The file; `None` where none is known.
+        file: Option<PathBuf>,
+        /// Its place, such as `dataplane.mtu` or `port.h1.queues`.
+        key: String,
+        /// The value in TOML; `None`: the key is to be removed.
+        value: Option<String>,
+    },
+    /// Neither: what to do, in words.
+    Other(String),
+}
+
+impl std::fmt::Display for Remedy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Command(command) => f.write_str(command),
+            Self::Setting { file, key, value } => {
+                let file = file.as_deref().map(Path::display);
+                let file = file.map_or("the switch's file".to_owned(), |file| file.to_string());
+                match value {
+                    Some(value) => write!(f, "in {file}: {key} = {value}"),
+                    None => write!(f, "in {file}: remove {key}"),
+                }
+            }
+            Self::Other(what) => f.write_str(what),
+        }
+    }
+}
+
+/// One line of what the doctor says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How good it is.
+    pub grade: Grade,
+    /// The device that it is about; `None` for the host.
+    pub device: Option<String>,
+    /// What was looked at.
+    pub check: Check,
+    /// What was found, with units.
+    pub found: String,
+    /// What mends it. Every problem has one.
+    pub remedy: Option<Remedy>,
+}
+
+impl Finding {
+    pub(crate) fn new(grade: Grade, check: Check, found: impl Into<String>) -> Self {
+        Self {
+            grade,
+            device: None,
+            check,
+            found: found.into(),
+            remedy: None,
+        }
+    }
+
+    pub(crate) fn ok(check: Check, found: impl Into<String>) -> Self {
+        Self::new(Grade::Ok, check, found)
+    }
+
+    pub(crate) fn note(check: Check, found: impl Into<String>) -> Self {
+        Self::new(Grade::Note, check, found)
+    }
+
+    pub(crate) fn problem(check: Check, found: impl Into<String>, remedy: Remedy) -> Self {
+        Self::new(Grade::Problem, check, found).mended_by(remedy)
+    }
+
+    pub(crate) fn mended_by(self, remedy: Remedy) -> Self {
+        Self {
+            remedy: Some(remedy),
+            ..self
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The device itself: link, driver, XDP.
+
+use weir_config::daemon::{Port, XdpMode, ZeroCopy};
+use weir_config::drivers::{TooLong, UNKNOWN};
+
+use super::{command, Case, Wanted};
+use crate::facts::{Device, Facts, Program};
+use crate::finding::{Check, Finding, Remedy};
+
+/// The name of Weir's program.
+const OURS: &str = "weir_xdp";
+/// How like another name a name is that may be meant for it.
+const LIKENESS: f64 = 0.8;
+
+/// There is no such device.
+pub(super) fn missing(
+    port: &Port,
+    device: Option<&Device>,
+    facts: &Facts,
+    wanted: &Wanted,
+) -> Finding {
+    let name = device.map_or(&port.device, |device| &device.name);
+    let found = format!("no device `{name}` in this network namespace");
+    let running = wanted.running.as_ref();
+    let has = |pid: u32| {
+        format!("nsenter --net=/proc/{pid}/ns/net switchctl doctor {name}: the switch runs there")
+    };
+    let runs = running.filter(|running| running.ports.iter().any(|port| port.device == *name));
+    if let Some(running) = runs {
+        return Finding::note(Check::Device, found).mended_by(Remedy::Other(has(running.pid)));
+    }
+    let taken = |other: &str| wanted.config.ports.iter().any(|port| port.device == other);
+    let nearest = facts
+        .names
+        .iter()
+        .filter(|other| !taken(other))
+        .map(|other| (strsim::jaro_winkler(name, other), other))
+        .filter(|(likeness, _)| *likeness > LIKENESS)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    let remedy = match nearest {
+        Some((_, other)) => wanted.port_setting(port, "device", Some(&format!("\"{other}\""))),
+        None => Remedy::Other(format!(
+            "make the device, or move it here: ip link set {name} netns NAMESPACE (devices here: {})",
+            facts.names.join(", ")
+        )),
+    };
+    Finding::problem(Check::Device, found, remedy)
+}
+
+pub(super) fn link(case: &Case<'_>) -> Finding {
+    let device = case.device();
+    match (case.found.up, case.found.link) {
+        (false, _) => Finding::problem(
+            Check::Link,
+            "the device is down",
+            command(format!("ip link set dev {device} up")),
+        ),
+        (true, Some(false)) => Finding::note(
+            Check::Link,
+            "up, but without a link: the other end is down, or no cable is plugged in",
+        ),
+        (true, _) => Finding::ok(Check::Link, "up"),
+    }
+}
+
+pub(super) fn driver(case: &Case<'_>) -> Finding {
+    let info = &case.found.driver;
+    let part = |what: &str, value: &str| match value {
+        "" | "N/A" => String::new(),
+        value => format!(", {what} {value}"),
+    };
+    let found = format!(
+        "{}{}{}{}; {}",
+        if info.name.is_empty() {
+            "no name"
+        } else {
+            &info.name
+        },
+        part("version", &info.version),
+        part("firmware", &info.firmware),
+        part("bus", &info.bus),
+        case.driver.source
+    );
+    match case.driver.is_tested() {
+        true => Finding::ok(Check::Driver, found),
+        false => Finding::note(Check::Driver, found),
+    }
+}
+
+pub(super) fn xdp(case: &Case<'_>) -> Finding {
+    let is_ours = |program: &Program| match &program.name {
+        Some(name) => name == OURS,
+        None => case.running.is_some(),
+    };
+    let programs = &case.found.programs;
+    if let Some(foreign) = programs.iter().find(|program| !is_ours(program)) {
+        return foreign_program(case, foreign);
+    }
+    match (programs.first(), case.running) {
+        (Some(program), Some(_)) if program.mode == "generic" => Finding::note(
+            Check::Xdp,
+            format!("the switch's program {} is attached in generic mode, which is slow", program.id),
+        ),
+        (Some(program), Some(_)) => Finding::ok(
+            Check::Xdp,
+            format!("the switch's program {} is attached, {}", program.id, program.mode),
+        ),
+        (Some(program), None) => Finding::note(
+            Check::Xdp,
+            format!(
+                "program {} of a switch that was killed or is not asked: the next start takes it over, or `switchctl xdp detach` removes it",
+                program.id
+            ),
+        ),
+        (None, Some(_)) => Finding::problem(
+            Check::Xdp,
+            "the switch runs, but its program is not attached any more",
+            command("switchctl restart"),
+        ),
+        (None, None) => possible(case),
+    }
+}
+
+fn foreign_program(case: &Case<'_>, program: &Program) -> Finding {
+    let name = program
+        .name
+        .as_deref()
+        .unwrap_or("without a name that may be read");
+    let found = format!(
+        "another XDP program has the device: {} {name}, {}",
+        program.id, program.mode
+    );
+    let word = match program.mode {
+        "native" => "xdpdrv",
+        "generic" => "xdpgeneric",
+        _ => "xdpoffload",
+    };
+    let remedy = match program.link {
+        Some(link) => format!("bpftool link detach id {link}"),
+        None => format!("ip link set dev {} {word} off", case.device()),
+    };
+    Finding::problem(Check::Xdp, found, command(remedy))
+}
+
+/// How a program could be attached.
+fn possible(case: &Case<'_>) -> Finding {
+    let native = match &case.found.xdp {
+        Ok(features) => features.native,
+        Err(_) => case.driver.native,
+    };
+    let auto = || case.wanted.setting("dataplane.xdp-mode", Some("\"auto\""));
+    match (case.config.dataplane.xdp_mode, native) {
+        (XdpMode::Native, false) => Finding::problem(
+            Check::Xdp,
+            "xdp-mode = \"native\", but the driver runs no XDP programs itself",
+            auto(),
+        ),
+        (XdpMode::Generic, true) => Finding::note(
+            Check::Xdp,
+            "native is possible, but xdp-mode = \"generic\" is set, which is slow",
+        ),
+        (_, true) => Finding::ok(Check::Xdp, "native is possible; no program is attached"),
+        (_, false) => Finding::note(
+            Check::Xdp,
+            "generic only, which is slow: the driver runs no XDP programs itself",
+        ),
+    }
+}
+
+pub(super) fn zero_copy(case: &Case<'_>) -> Finding {
+    let wanted = case.config.dataplane.zero_copy;
+    if wanted == ZeroCopy::Off {
+        return Finding::ok(Check::ZeroCopy, "off, as configured");
+    }
+    if let Some(running) = case.running {
+        return match running.zero_copy {
+            true => Finding::ok(Check::ZeroCopy, "the sockets share memory with the driver"),
+            false => Finding::note(Check::ZeroCopy, "the kernel copies each frame"),
+        };
+    }
+    let needs = case.driver.zero_copy.filter(|needs| *needs != "yes");
+    let needs = needs.map_or(String::new(), |needs| format!(" ({needs})"));
+    let auto = || case.wanted.setting("dataplane.zero-copy", Some("\"auto\""));
+    let chains = case.driver.too_long == TooLong::Chained;
+    match (case.has_zero_copy(), wanted) {
+        (true, ZeroCopy::Require) if case.config.dataplane.has_long_frames() && !chains => {
+            Finding::problem(
+                Check::ZeroCopy,
+                "zero-copy = \"require\", but the driver has none for frames of several chunks",
+                auto(),
+            )
+        }
+        (true, _) => Finding::ok(Check::ZeroCopy, format!("possible{needs}")),
+        (false, ZeroCopy::Require) => Finding::problem(
+            Check::ZeroCopy,
+            "zero-copy = \"require\", but the driver has none",
+            auto(),
+        ),
+        (false, _) => Finding::note(Check::ZeroCopy, "none: the kernel copies each frame"),
+    }
+}
+
+pub(super) fn metadata(case: &Case<'_>) -> Finding {
+    let generic = || {
+        case.wanted
+            .setting("dataplane.xdp-mode", Some("\"generic\""))
+    };
+    if let Some(running) = case.running {
+        if running.without_metadata > 0 {
+            let found = format!(
+                "{} frames were dropped: the driver has no room for metadata",
+                running.without_metadata
+            );
+            return Finding::problem(Check::Metadata, found, generic());
+        }
+    }
+    if case.driver.metadata {
+        let is_known = case.driver != &UNKNOWN;
+        return match is_known {
+            true => Finding::ok(
+                Check::Metadata,
+                "the program can write it in front of a frame",
+            ),
+            false => Finding::note(
+                Check::Metadata,
+                "not known of this driver: `no_meta` in `switchctl ports` would show it",
+            ),
+        };
+    }
+    match case.config.dataplane.xdp_mode {
+        XdpMode::Native => Finding::problem(
+            Check::Metadata,
+            "xdp-mode = \"native\", but the driver has no room for metadata",
+            case.wanted.setting("dataplane.xdp-mode", Some("\"auto\"")),
+        ),
+        _ => Finding::note(
+            Check::Metadata,
+            "the driver has no room for it: the program is attached in generic mode",
+        ),
+    }
+}

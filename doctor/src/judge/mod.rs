@@ -1,0 +1,202 @@
+//! What follows from the facts: pure, so that each finding has a test.
+
+mod device;
+mod frames;
+mod host;
+mod place;
+mod queues;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use weir_config::daemon::{DaemonConfig, Port, ZeroCopy};
+use weir_config::drivers::{self, Driver};
+use weir_config::FileError;
+
+use crate::facts::{Facts, Found};
+use crate::finding::{Finding, Grade, Remedy};
+
+/// What the devices are to be good for.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The switch; its ports are those that are looked at.
+    pub config: DaemonConfig,
+    /// Where that is from; `None` for defaults.
+    pub file: Option<PathBuf>,
+    /// The switch runs.
+    pub running: Option<Running>,
+}
+
+/// A switch that runs, as its API has it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Running {
+    /// Its process.
+    pub pid: u32,
+    /// Its ports.
+    pub ports: Vec<RunningPort>,
+}
+
+/// A port of a switch that runs.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RunningPort {
+    /// Its device.
+    pub device: String,
+    /// How the program is attached: `native` or `generic`.
+    pub mode: String,
+    /// The driver shares memory with the sockets.
+    pub zero_copy: bool,
+    /// Frames dropped since the start because their queue has no socket.
+    pub without_socket: u64,
+    /// Frames dropped since the start because there was no room for metadata.
+    pub without_metadata: u64,
+}
+
+impl Wanted {
+    /// A switch of defaults with these devices.
+    ///
+    /// # Errors
+    ///
+    /// When one of them is no name of a device.
+    pub fn of_devices(devices: &[&str]) -> Result<Self, FileError> {
+        let port = |device: &&str| {
+            format!("[[port]]\ndevice = \"{device}\"\nrole = \"edge\"\nrate = \"1Gbit\"\n")
+        };
+        let ports: String = devices.iter().map(port).collect();
+        let text = format!("name = \"doctor\"\n{ports}");
+        Ok(Self {
+            config: DaemonConfig::parse(&text, Path::new("command line"))?,
+            file: None,
+            running: None,
+        })
+    }
+
+    fn setting(&self, key: impl Into<String>, value: Option<&str>) -> Remedy {
+        Remedy::Setting {
+            file: self.file.clone(),
+            key: key.into(),
+            value: value.map(str::to_owned),
+        }
+    }
+
+    fn port_setting(&self, port: &Port, key: &str, value: Option<&str>) -> Remedy {
+        self.setting(format!("port.{}.{key}", port.name), value)
+    }
+}
+
+/// A port whose device is there, and all that is known of it.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    wanted: &'a Wanted,
+    /// The configuration as it is once the devices are known.
+    config: &'a DaemonConfig,
+    port: &'a Port,
+    found: &'a Found,
+    driver: &'static Driver,
+    running: Option<&'a RunningPort>,
+    facts: &'a Facts,
+}
+
+impl Case<'_> {
+    /// Whether its sockets share memory with the driver, or would.
+    fn has_zero_copy(&self) -> bool {
+        let can = match self.found.xdp {
+            Ok(features) => features.zero_copy,
+            Err(_) => self.driver.zero_copy.is_some(),
+        };
+        let would = self.config.dataplane.zero_copy != ZeroCopy::Off && can;
+        self.running.map_or(would, |port| port.zero_copy)
+    }
+
+    fn device(&self) -> &str {
+        &self.port.device
+    }
+}
+
+/// All findings: those of the host, then those of each port's device.
+pub fn judge(facts: &Facts, wanted: &Wanted) -> Vec<Finding> {
+    let found = |port: &Port| {
+        let mut devices = facts.devices.iter();
+        devices.find(|device| device.name == port.device)
+    };
+    let ports = &wanted.config.ports;
+    let of_port = |port: &Port| found(port).and_then(|device| device.found.as_ref());
+    let has: Vec<_> = ports
+        .iter()
+        .map(|port| of_port(port)?.channels.as_ref().ok())
+        .map(|channels| channels.map(|it| it.receiving()).filter(|count| *count > 0))
+        .collect();
+    let there: Vec<_> = ports.iter().filter_map(of_port).collect();
+    let drivers: Vec<_> = there
+        .iter()
+        .map(|found| drivers::driver(&found.driver.name))
+        .collect();
+    let config = wanted.config.settled(&has, &drivers);
+    let mut findings = host::judge(&facts.host, wanted, &config);
+    for (index, port) in config.ports.iter().enumerate() {
+        // Two ports may share a device.
+        if config.ports[..index]
+            .iter()
+            .any(|it| it.device == port.device)
+        {
+            continue;
+        }
+        let device = found(port);
+        let mut of_device = match device.and_then(|device| device.found.as_ref()) {
+            None => vec![device::missing(port, device, facts, wanted)],
+            Some(found) => {
+                let running = wanted.running.iter().flat_map(|running| &running.ports);
+                judge_device(&Case {
+                    wanted,
+                    config: &config,
+                    port,
+                    found,
+                    driver: drivers::driver(&found.driver.name),
+                    running: running.clone().find(|it| it.device == port.device),
+                    facts,
+                })
+            }
+        };
+        for finding in &mut of_device {
+            finding.device = Some(port.device.clone());
+        }
+        findings.append(&mut of_device);
+    }
+    findings
+}
+
+fn judge_device(case: &Case<'_>) -> Vec<Finding> {
+    let mut findings = vec![
+        device::link(case),
+        device::driver(case),
+        device::xdp(case),
+        device::zero_copy(case),
+        device::metadata(case),
+        queues::queues(case),
+        frames::mtu(case),
+    ];
+    let others = [
+        queues::rss(case),
+        queues::ring(case),
+        frames::buffers(case),
+        frames::pause(case),
+        place::numa(case),
+        place::interrupts(case),
+        place::iommu(case),
+    ];
+    findings.extend(others.into_iter().flatten());
+    findings.extend(frames::offloads(case));
+    findings.extend(frames::other_end(case));
+    findings
+}
+
+/// The worst of them.
+pub fn worst(findings: &[Finding]) -> Grade {
+    let grades = findings.iter().map(|finding| finding.grade);
+    grades.max().unwrap_or(Grade::Ok)
+}
+
+fn command(text: impl Into<String>) -> Remedy {
+    Remedy::Command(text.into())
+}

@@ -1,0 +1,477 @@
+//! Each finding from facts that are written by hand: a NIC that is as it should be, and one thing wrong with it.
+
+use std::path::Path;
+
+use super::*;
+use crate::ask::ethtool::{Channels, DriverInfo, PauseSettings, ReceiveRing};
+use crate::ask::netdev::XdpFeatures;
+use crate::facts::{Cpu, Host, HugePages, Interrupt, Peer, Place, Program, Unread};
+use crate::finding::Check;
+
+fn host() -> Host {
+    let cpu = |number| Cpu {
+        number,
+        numa_node: Some(number / 2),
+        isolated: true,
+        governor: Some("performance".into()),
+    };
+    Host {
+        kernel: "6.18.44-fc".into(),
+        root: true,
+        missing_capabilities: Vec::new(),
+        lockable: None,
+        bpf_file_system: true,
+        btf: true,
+        clock_synchronised: Ok(true),
+        huge_pages: Ok(HugePages {
+            total: 512,
+            free: 512,
+        }),
+        cpus: (0..4).map(cpu).collect(),
+    }
+}
+
+/// An ice, which the table has read sources of.
+fn nic() -> Found {
+    Found {
+        up: true,
+        link: Some(true),
+        mtu: 1500,
+        driver: DriverInfo {
+            name: "ice".into(),
+            bus: "0000:01:00.0".into(),
+            ..DriverInfo::default()
+        },
+        programs: Vec::new(),
+        xdp: Ok(XdpFeatures {
+            native: true,
+            zero_copy: true,
+            several_buffers: true,
+        }),
+        channels: Ok(Channels {
+            combined: 4,
+            combined_max: 8,
+            ..Channels::default()
+        }),
+        rss: Some((0..4).collect()),
+        ring: Ok(ReceiveRing {
+            entries: 2048,
+            most: 8160,
+        }),
+        pause: Ok(PauseSettings::default()),
+        features: ["tx-vlan-hw-insert".to_owned()].into(),
+        peer: None,
+        place: Some(Place {
+            numa_node: Some(0),
+            interrupts: vec![Interrupt {
+                number: 40,
+                cpus: [0].into(),
+            }],
+            iommu: Some("identity".into()),
+        }),
+    }
+}
+
+fn veth() -> Found {
+    Found {
+        driver: DriverInfo {
+            name: "veth".into(),
+            ..DriverInfo::default()
+        },
+        channels: Ok(Channels {
+            rx: 1,
+            rx_max: 4,
+            ..Channels::default()
+        }),
+        rss: None,
+        ring: Err(Unread::NotThere),
+        pause: Err(Unread::NotThere),
+        peer: Some(Peer::Here {
+            name: "peer".into(),
+            features: [].into(),
+        }),
+        place: None,
+        ..nic()
+    }
+}
+
+const PORT: &str = "[[port]]\ndevice = \"eth0\"\nrole = \"edge\"\nrate = \"1Gbit\"\n";
+
+fn wanted(dataplane: &str, port: &str) -> Wanted {
+    let text = format!("name = \"s1\"\n[dataplane]\n{dataplane}\n{PORT}{port}\n");
+    Wanted {
+        config: DaemonConfig::parse(&text, Path::new("s1.toml")).unwrap(),
+        file: Some("s1.toml".into()),
+        running: None,
+    }
+}
+
+fn facts(found: Found) -> Facts {
+    Facts {
+        host: host(),
+        devices: vec![crate::facts::Device {
+            name: "eth0".into(),
+            found: Some(found),
+        }],
+        names: vec!["lo".into(), "eth0".into()],
+    }
+}
+
+fn of(findings: &[Finding], check: Check) -> &Finding {
+    let found = findings.iter().find(|finding| finding.check == check);
+    found.unwrap_or_else(|| panic!("no {}: {findings:#?}", check.name()))
+}
+
+/// Fails unless `facts` have exactly this problem, mended by this.
+fn one_problem(facts: &Facts, wanted: &Wanted, check: Check, remedy: &str) {
+    let findings = judge(facts, wanted);
+    let mut problems = findings.iter().filter(|it| it.grade == Grade::Problem);
+    let problem = problems.next().unwrap_or_else(|| panic!("{findings:#?}"));
+    let mended_by = problem.remedy.as_ref().map(ToString::to_string);
+    assert_eq!(
+        (problem.check, mended_by.as_deref()),
+        (check, Some(remedy)),
+        "{problem:#?}"
+    );
+    assert_eq!(problems.next(), None);
+    assert_eq!(worst(&findings), Grade::Problem);
+}
+
+#[test]
+fn a_device_as_it_should_be_has_no_problem() {
+    for found in [nic(), veth()] {
+        let findings = judge(&facts(found), &wanted("", ""));
+        assert!(worst(&findings) < Grade::Problem, "{findings:#?}");
+    }
+}
+
+/// What is wrong with a device, the check that finds it, and what mends it.
+type Wrong = (fn(&mut Found), Check, &'static str);
+
+#[test]
+fn each_wrong_nic_has_one_problem_and_its_command() {
+    let wrong: [Wrong; 8] = [
+        (|nic| nic.up = false, Check::Link, "ip link set dev eth0 up"),
+        (
+            |nic| nic.mtu = 1400,
+            Check::Mtu,
+            "ip link set dev eth0 mtu 1500",
+        ),
+        (
+            |nic| nic.features = ["rx-vlan-hw-parse".to_owned()].into(),
+            Check::Offloads,
+            "ethtool -K eth0 rxvlan off",
+        ),
+        (
+            |nic| nic.features = ["rx-gro-hw".to_owned()].into(),
+            Check::Offloads,
+            "ethtool -K eth0 rx-gro-hw off",
+        ),
+        (
+            |nic| {
+                nic.pause = Ok(PauseSettings {
+                    receives: true,
+                    ..PauseSettings::default()
+                });
+            },
+            Check::Pause,
+            "ethtool -A eth0 autoneg off rx off tx off",
+        ),
+        (
+            |nic| nic.programs = vec![program("other", "native", None)],
+            Check::Xdp,
+            "ip link set dev eth0 xdpdrv off",
+        ),
+        (
+            |nic| nic.programs = vec![program("other", "generic", Some(17))],
+            Check::Xdp,
+            "bpftool link detach id 17",
+        ),
+        (
+            |nic| {
+                let place = nic.place.as_mut().unwrap();
+                place.interrupts[0].cpus = [1].into();
+            },
+            Check::Interrupts,
+            "for irq in 40; do echo 0,2,3 > /proc/irq/$irq/smp_affinity_list; done",
+        ),
+    ];
+    for (make_wrong, check, command) in wrong {
+        let mut found = nic();
+        make_wrong(&mut found);
+        one_problem(&facts(found), &wanted("cpu = 1", ""), check, command);
+    }
+}
+
+fn program(name: &str, mode: &'static str, link: Option<u32>) -> Program {
+    Program {
+        id: 7,
+        mode,
+        name: Some(name.into()),
+        link,
+    }
+}
+
+#[test]
+fn each_setting_that_does_not_fit_the_nic_is_named_with_its_file() {
+    let of_igb = || {
+        let mut found = nic();
+        found.driver.name = "igb".into();
+        found
+    };
+    let of_vmxnet3 = || {
+        let mut found = nic();
+        found.driver.name = "vmxnet3".into();
+        found.xdp = Err(Unread::NotThere);
+        found
+    };
+    let of_e1000e = || {
+        let mut found = nic();
+        found.driver.name = "e1000e".into();
+        found.xdp = Ok(XdpFeatures {
+            native: false,
+            zero_copy: false,
+            several_buffers: false,
+        });
+        found
+    };
+    for (found, dataplane, port, check, remedy) in [
+        (
+            nic(),
+            "",
+            "queues = 2",
+            Check::Rss,
+            "ethtool -X eth0 equal 2",
+        ),
+        (
+            nic(),
+            "",
+            "queues = 6",
+            Check::Queues,
+            "ethtool -L eth0 combined 6",
+        ),
+        (
+            nic(),
+            "",
+            "queues = 9",
+            Check::Queues,
+            "in s1.toml: remove port.eth0.queues",
+        ),
+        (
+            of_igb(),
+            "chunk = \"2KiB\"",
+            "",
+            Check::Buffers,
+            "in s1.toml: remove dataplane.chunk",
+        ),
+        (
+            of_vmxnet3(),
+            "xdp-mode = \"native\"",
+            "",
+            Check::Metadata,
+            "in s1.toml: dataplane.xdp-mode = \"auto\"",
+        ),
+        (
+            of_e1000e(),
+            "xdp-mode = \"native\"",
+            "",
+            Check::Xdp,
+            "in s1.toml: dataplane.xdp-mode = \"auto\"",
+        ),
+        (
+            of_e1000e(),
+            "zero-copy = \"require\"",
+            "",
+            Check::ZeroCopy,
+            "in s1.toml: dataplane.zero-copy = \"auto\"",
+        ),
+        (
+            nic(),
+            "cpu = 2",
+            "",
+            Check::Numa,
+            "in s1.toml: dataplane.cpu = 0",
+        ),
+        (
+            nic(),
+            "cpu = 9",
+            "",
+            Check::Cpus,
+            "in s1.toml: remove dataplane.cpu",
+        ),
+    ] {
+        one_problem(&facts(found), &wanted(dataplane, port), check, remedy);
+    }
+}
+
+#[test]
+fn a_veth_has_two_ends() {
+    let with = |features: &[&str]| {
+        let mut found = veth();
+        found.peer = Some(Peer::Here {
+            name: "peer".into(),
+            features: features.iter().map(|it| (*it).to_owned()).collect(),
+        });
+        facts(found)
+    };
+    for (feature, dataplane, command) in [
+        ("tx-checksum-ip-generic", "", "ethtool -K peer tx off"),
+        ("tx-vlan-hw-insert", "", "ethtool -K peer txvlan off"),
+        (
+            "tx-tcp-segmentation",
+            "xdp-mode = \"generic\"",
+            "ethtool -K peer tso off",
+        ),
+    ] {
+        let wanted = wanted(dataplane, "");
+        one_problem(&with(&[feature]), &wanted, Check::OtherEnd, command);
+    }
+    // Native XDP forbids it to the other end.
+    let findings = judge(&with(&["tx-tcp-segmentation"]), &wanted("", ""));
+    assert_eq!(of(&findings, Check::OtherEnd).grade, Grade::Ok);
+    let mut one_queue_too_many = veth();
+    one_queue_too_many.channels.as_mut().unwrap().rx = 2;
+    let wanted = wanted("", "queues = 1");
+    let facts = facts(one_queue_too_many);
+    one_problem(&facts, &wanted, Check::Queues, "ethtool -L eth0 rx 1");
+}
+
+#[test]
+fn a_name_that_is_not_there_may_be_another_one() {
+    let mut facts = facts(nic());
+    facts.devices[0].found = None;
+    facts.names = vec!["lo".into(), "eth9".into()];
+    let remedy = "in s1.toml: port.eth0.device = \"eth9\"";
+    one_problem(&facts, &wanted("", ""), Check::Device, remedy);
+    // It is where the switch is.
+    let mut wanted = wanted("", "");
+    wanted.running = Some(Running {
+        pid: 17,
+        ports: vec![RunningPort {
+            device: "eth0".into(),
+            ..RunningPort::default()
+        }],
+    });
+    let findings = judge(&facts, &wanted);
+    let missing = of(&findings, Check::Device);
+    assert_eq!(missing.grade, Grade::Note);
+    let remedy = missing.remedy.as_ref().unwrap().to_string();
+    assert!(remedy.contains("nsenter --net=/proc/17/ns/net"), "{remedy}");
+}
+
+/// What is wrong with a host, the settings, the check that finds it, and what mends it.
+type WrongHost = (fn(&mut Host), &'static str, Check, &'static str);
+
+#[test]
+fn each_wrong_host_has_one_problem() {
+    let wrong: [WrongHost; 5] = [
+        (
+            |host| host.cpus[1].governor = Some("powersave".into()),
+            "cpu = 1",
+            Check::Cpus,
+            "echo performance > /sys/devices/system/cpu/cpu1/cpufreq/scaling_governor",
+        ),
+        (
+            |host| host.kernel = "6.1.0-amd64".into(),
+            "mtu = \"9000B\"\ncell = \"256B\"",
+            Check::Kernel,
+            "in s1.toml: dataplane.mtu = \"1500B\"",
+        ),
+        (
+            |host| host.missing_capabilities = vec!["CAP_BPF".into()],
+            "",
+            Check::Capabilities,
+            "give the container or the unit these: CAP_BPF",
+        ),
+        (
+            |host| host.bpf_file_system = false,
+            "",
+            Check::BpfFileSystem,
+            "use a kernel with CONFIG_BPF_SYSCALL",
+        ),
+        (
+            |host| host.huge_pages = Ok(HugePages { total: 8, free: 4 }),
+            "huge-pages = \"require\"",
+            Check::HugePages,
+            "",
+        ),
+    ];
+    for (make_wrong, dataplane, check, remedy) in wrong {
+        let mut found = nic();
+        found.mtu = 9000;
+        let mut facts = facts(found);
+        make_wrong(&mut facts.host);
+        let wanted = wanted(dataplane, "");
+        let pages = wanted.config.settled(&[Some(4)], &[drivers::driver("ice")]);
+        let pages = pages.umem_size().get().div_ceil(2 << 20) + 4;
+        let remedy = match check {
+            Check::HugePages => format!("sysctl -w vm.nr_hugepages={pages}"),
+            _ => remedy.to_owned(),
+        };
+        one_problem(&facts, &wanted, check, &remedy);
+    }
+}
+
+#[test]
+fn what_could_not_be_read_is_a_note() {
+    let mut found = nic();
+    found.pause = Err(Unread::NotPermitted);
+    found.channels = Err(Unread::NotPermitted);
+    found.ring = Err(Unread::NotPermitted);
+    let mut facts = facts(found);
+    facts.host.root = false;
+    facts.host.missing_capabilities = vec!["CAP_NET_ADMIN".into()];
+    facts.host.clock_synchronised = Err(Unread::NotPermitted);
+    let findings = judge(&facts, &wanted("", ""));
+    for check in [
+        Check::Pause,
+        Check::Queues,
+        Check::Ring,
+        Check::Capabilities,
+        Check::Clock,
+    ] {
+        assert_eq!(of(&findings, check).grade, Grade::Note, "{}", check.name());
+    }
+}
+
+#[test]
+fn a_switch_that_runs_is_judged_by_what_it_counts() {
+    let running = |change: fn(&mut RunningPort)| {
+        let mut port = RunningPort {
+            device: "eth0".into(),
+            mode: "native".into(),
+            zero_copy: true,
+            ..RunningPort::default()
+        };
+        change(&mut port);
+        let mut wanted = wanted("", "");
+        wanted.running = Some(Running {
+            pid: 17,
+            ports: vec![port],
+        });
+        wanted
+    };
+    let mut attached = nic();
+    attached.programs = vec![program("weir_xdp", "native", Some(3))];
+    let attached = facts(attached);
+    let findings = judge(&attached, &running(|_| ()));
+    assert!(worst(&findings) < Grade::Problem, "{findings:#?}");
+    assert_eq!(of(&findings, Check::ZeroCopy).grade, Grade::Ok);
+    one_problem(
+        &attached,
+        &running(|port| port.without_socket = 9),
+        Check::Queues,
+        "switchctl restart",
+    );
+    one_problem(
+        &attached,
+        &running(|port| port.without_metadata = 9),
+        Check::Metadata,
+        "in s1.toml: dataplane.xdp-mode = \"generic\"",
+    );
+    let detached = facts(nic());
+    one_problem(&detached, &running(|_| ()), Check::Xdp, "switchctl restart");
+    // Nobody has asked the switch: what is left behind is no problem.
+    let left = judge(&attached, &wanted("", ""));
+    assert_eq!(of(&left, Check::Xdp).grade, Grade::Note);
+}
