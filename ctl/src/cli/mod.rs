@@ -447,7 +447,7 @@ mod tests {
     /// The book's first table has a row for each command that the help shows.
     #[test]
     fn every_command_is_in_the_book() {
-        let page = include_str!("../../docs/src/reference/switchctl.md");
+        let page = include_str!("../../../docs/src/reference/switchctl.md");
         let rows: Vec<Vec<&str>> = page
             .lines()
             .filter(|line| line.starts_with("| [`"))
