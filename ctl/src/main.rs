@@ -5,6 +5,7 @@ mod capture;
 mod check;
 mod cli;
 mod convert;
+mod doctor;
 mod plan;
 mod reload;
 mod restart;
@@ -78,6 +79,7 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Config(ConfigCommand::Convert(arguments)) => {
             return convert::run(arguments, output)
         }
+        Command::Doctor(arguments) => return doctor::run(target, output, arguments),
         Command::Reload { dry_run } => return reload::reload(target, output, *dry_run),
         Command::Restart { timeout } => return restart::restart(target, output, *timeout),
         Command::Plan { arguments } => return Err(plan::become_planner(arguments, cli.json)),
@@ -97,6 +99,9 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
 fn exit_code(command: &Command, error: &anyhow::Error) -> u8 {
     if error.is::<show::Unbalanced>() {
         return EXIT_UNBALANCED;
+    }
+    if error.is::<doctor::Usage>() {
+        return EXIT_USAGE;
     }
     match error.downcast_ref() {
         Some(TargetError::Several { .. } | TargetError::BadName(_) | TargetError::Conflict(..)) => {

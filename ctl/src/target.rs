@@ -74,6 +74,18 @@ pub enum TargetError {
 }
 
 impl Target {
+    /// As the command line says; where it says nothing, the daemon at `socket`.
+    pub fn or_at(&self, socket: &Path) -> Self {
+        let says = self.socket.is_some() || self.name.is_some();
+        Self {
+            socket: self
+                .socket
+                .clone()
+                .or_else(|| (!says).then(|| socket.to_owned())),
+            name: self.name.clone(),
+        }
+    }
+
     /// Asks for `path`.
     ///
     /// # Errors

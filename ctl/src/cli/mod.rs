@@ -1,6 +1,7 @@
 //! The command line.
 
 mod config;
+mod doctor;
 mod pfcwd;
 mod route;
 mod xdp;
@@ -15,6 +16,7 @@ use crate::capture::cli::{CaptureArguments, CAPTURE_HELP};
 use crate::target::Target;
 
 pub use config::{ConfigCommand, ConvertArguments};
+pub use doctor::DoctorArguments;
 pub use pfcwd::{PfcwdCommand, PfcwdShow};
 pub use route::{FlowHash, RouteCommand};
 pub use xdp::XdpCommand;
@@ -363,6 +365,9 @@ Example:
         )]
         arguments: Vec<OsString>,
     },
+    /// Check this host and its devices, and say what mends each problem. Works without a daemon.
+    #[command(after_help = doctor::HELP)]
+    Doctor(DoctorArguments),
     /// Show and detach XDP programs, maps and links. Works without a daemon.
     #[command(subcommand)]
     Xdp(XdpCommand),

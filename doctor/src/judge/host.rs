@@ -16,7 +16,7 @@ const HUGE_PAGE: u64 = 2 << 20;
 pub(super) fn judge(host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Vec<Finding> {
     let mut findings = vec![
         kernel(host, wanted, config),
-        capabilities(host),
+        capabilities(host, wanted.running.is_some()),
         memory_lock(host, config),
         bpf_file_system(host),
         btf(host),
@@ -49,13 +49,17 @@ fn kernel(host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Finding {
     }
 }
 
-fn capabilities(host: &Host) -> Finding {
+fn capabilities(host: &Host, runs: bool) -> Finding {
     let missing = host.missing_capabilities.join(" ");
     match (missing.is_empty(), host.root) {
         (true, _) => Finding::ok(Check::Capabilities, "all that a switch needs"),
         (false, false) => Finding::note(
             Check::Capabilities,
             format!("not root: without {missing} some checks cannot be made"),
+        ),
+        (false, true) if runs => Finding::note(
+            Check::Capabilities,
+            format!("root, but without {missing}; the switch runs all the same"),
         ),
         (false, true) => Finding::problem(
             Check::Capabilities,

@@ -1,0 +1,168 @@
+//! `switchctl doctor`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use aya::programs::{loaded_links, loaded_programs};
+use serde::Serialize;
+use weir_api::daemon::{Port, Status};
+use weir_config::daemon::DaemonConfig;
+use weir_doctor::{judge, worst, Facts, Finding, Grade, Running, RunningPort, Wanted};
+use weir_output::{table, Output};
+
+use crate::cli::DoctorArguments;
+use crate::target::Target;
+
+/// Where services have their configuration.
+const CONFIGURATIONS: &str = "/etc/weir";
+const DEFAULT_NAME: &str = "switchd";
+
+/// The command line or the configuration is no good.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(String);
+
+/// Everything, for somebody who was not there.
+#[derive(Serialize)]
+struct Report<'a> {
+    version: &'static str,
+    findings: &'a [Finding],
+    facts: &'a Facts,
+    running: Option<&'a Running>,
+    configuration: String,
+}
+
+/// Checks; false when there is a problem.
+pub fn run(target: &Target, output: &Output, arguments: &DoctorArguments) -> Result<bool> {
+    let wanted = wanted(target, arguments)?;
+    let mut devices: Vec<&str> = wanted.config.ports.iter().map(|it| &*it.device).collect();
+    devices.dedup();
+    let facts = Facts::read(&devices, &program);
+    let findings = judge(&facts, &wanted);
+    if let Some(path) = &arguments.report {
+        let report = Report {
+            version: env!("CARGO_PKG_VERSION"),
+            findings: &findings,
+            facts: &facts,
+            running: wanted.running.as_ref(),
+            configuration: wanted.config.to_toml(),
+        };
+        let text = serde_json::to_string_pretty(&report)?;
+        fs::write(path, text).with_context(|| path.display().to_string())?;
+    }
+    output.print(&findings, |findings| lines(findings))?;
+    Ok(worst(&findings) < Grade::Problem)
+}
+
+/// The configuration and the running switch that are meant.
+fn wanted(target: &Target, arguments: &DoctorArguments) -> Result<Wanted> {
+    let devices: Vec<&str> = arguments.devices.iter().map(String::as_str).collect();
+    let file = arguments
+        .config
+        .clone()
+        .or_else(|| service_file(target, &devices));
+    if let Some(file) = file {
+        let mut config = load(&file)?;
+        let running = running(&target.or_at(&config.api_socket));
+        if !devices.is_empty() {
+            config = only(config, &devices)?;
+        }
+        return Ok(Wanted {
+            config,
+            file: Some(file),
+            running,
+        });
+    }
+    let running = running(target);
+    let of_switch = running.iter().flat_map(|running| &running.ports);
+    let devices = match devices.is_empty() {
+        true => of_switch.map(|port| &*port.device).collect(),
+        false => devices,
+    };
+    if devices.is_empty() {
+        let message = "name a DEVICE, or give the switch's file by --config: no switch answers";
+        return Err(Usage(message.into()).into());
+    }
+    let wanted = Wanted::of_devices(&devices).map_err(|error| Usage(error.to_string()))?;
+    Ok(Wanted { running, ..wanted })
+}
+
+fn load(file: &Path) -> Result<DaemonConfig, Usage> {
+    DaemonConfig::load(file).map_err(|error| Usage(error.to_string()))
+}
+
+/// The file of the service, if it is there and has all of these devices.
+fn service_file(target: &Target, devices: &[&str]) -> Option<PathBuf> {
+    let name = target.name.as_deref().unwrap_or(DEFAULT_NAME);
+    let file = Path::new(CONFIGURATIONS).join(format!("{name}.toml"));
+    let config = file.exists().then(|| DaemonConfig::load(&file))?;
+    let has = |device: &&str| {
+        let mut ports = config.iter().flat_map(|config| &config.ports);
+        ports.any(|port| port.device == *device)
+    };
+    // One with errors is told of, unless it may not matter.
+    devices.iter().all(has).then_some(file)
+}
+
+/// The configuration with the ports of these devices alone; those that have none get one of defaults.
+fn only(mut config: DaemonConfig, devices: &[&str]) -> Result<DaemonConfig, Usage> {
+    let other = |device: &&&str| !config.ports.iter().any(|port| port.device == **device);
+    let others: Vec<&str> = devices.iter().filter(other).copied().collect();
+    config.ports.retain(|port| devices.contains(&&*port.device));
+    if !others.is_empty() {
+        let others = Wanted::of_devices(&others).map_err(|error| Usage(error.to_string()))?;
+        config.ports.extend(others.config.ports);
+    }
+    Ok(config)
+}
+
+/// The switch, if one answers.
+fn running(target: &Target) -> Option<Running> {
+    let status: Status = target.get("/v1/status").ok()?;
+    let ports: Vec<Port> = target.get("/v1/ports").ok()?;
+    let ports = ports.into_iter().filter(|port| !port.device_gone);
+    let port = |port: Port| {
+        let dropped = |verdict: &str| {
+            let verdicts = &port.xdp_verdicts_total;
+            verdicts.get(verdict).copied().unwrap_or(0)
+        };
+        RunningPort {
+            without_socket: dropped("dropped"),
+            without_metadata: dropped("no_meta"),
+            mode: port.xdp_mode.to_string(),
+            zero_copy: port.zero_copy,
+            device: port.device,
+        }
+    };
+    Some(Running {
+        pid: status.pid,
+        ports: ports.map(port).collect(),
+    })
+}
+
+/// An XDP program's name, and the link that holds it, where root asks.
+fn program(id: u32) -> (Option<String>, Option<u32>) {
+    let mut programs = loaded_programs().flatten();
+    let program = programs.find(|program| program.id() == id);
+    let name = program.and_then(|program| program.name_as_str().map(str::to_owned));
+    let mut links = loaded_links().flatten();
+    let link = links.find(|link| link.program_id() == id);
+    (name, link.map(|link| link.id()))
+}
+
+/// A line for each finding, and one below it for what mends it.
+fn lines(findings: &[Finding]) -> String {
+    let row = |finding: &Finding| {
+        let about = finding.device.clone().unwrap_or_else(|| "host".to_owned());
+        let grade = finding.grade.name().to_owned();
+        let check = finding.check.name().to_owned();
+        let found = vec![grade, about, check, finding.found.clone()];
+        let remedy = finding.remedy.as_ref();
+        let below = |remedy: String| vec![String::new(), String::new(), String::new(), remedy];
+        let below = remedy.map(|remedy| below(format!("→ {remedy}")));
+        std::iter::once(found).chain(below)
+    };
+    let rows = findings.iter().flat_map(row);
+    table(&["", "of", "check", "found"], rows)
+}
