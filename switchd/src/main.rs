@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use weir_config::daemon::DaemonConfig;
 use weir_switchd::cli::{self, Cli, Kept};
 use weir_switchd::daemon::reload::Reloader;
-use weir_switchd::daemon::setup;
-use weir_switchd::daemon::{self, DaemonError, Ended, Keeping, Signal};
+use weir_switchd::daemon::{self, DaemonError, Ended, Keeping, RunningDataplane, Signal};
+use weir_switchd::daemon::{checkup, setup};
 use weir_switchd::dataplane::Dataplane;
 use weir_switchd::keeper::{self, frames, link::KeeperLink};
 use weir_switchd::logging::{self, LevelHandle, LogGuard};
@@ -187,15 +187,18 @@ async fn serve(
         keeping: keeping.transpose()?,
         ..setup::plan(&config, random::seed()?, cli.drain_timeout)
     };
+    let file = cli.config.clone();
     let start = move |run_dir: &RunDir| {
         run_dir.mount_bpf()?;
         let pins = run_dir.bpf_path();
-        Ok(if takes_over {
+        let dataplane = if takes_over {
             let names: Vec<&str> = config.ports.iter().map(|port| &*port.name).collect();
             Dataplane::start_anew(&config, &pins, frames::take(run_dir.path(), &names))?
         } else {
             Dataplane::start(&config, &pins)?
-        })
+        };
+        checkup::start(config, file, &dataplane.attached());
+        Ok(dataplane)
     };
     Ok(daemon::run(plan, start, signals).await?)
 }

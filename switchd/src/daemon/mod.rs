@@ -1,6 +1,7 @@
 //! The daemon's life: start-up, running, draining, clean-up, in this order and back.
 
 mod announcement;
+pub mod checkup;
 mod doors;
 mod plan;
 pub mod reload;
