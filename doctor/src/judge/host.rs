@@ -71,6 +71,7 @@ fn capabilities(host: &Host, runs: bool) -> Finding {
 
 fn memory_lock(host: &Host, config: &DaemonConfig) -> Finding {
     let needed = config.umem_size().get();
+    let mebibytes = needed.div_ceil(1 << 20);
     let may_lock = !host
         .missing_capabilities
         .iter()
@@ -79,12 +80,13 @@ fn memory_lock(host: &Host, config: &DaemonConfig) -> Finding {
         Some(limit) if limit < needed => Finding::note(
             Check::MemoryLock,
             format!(
-                "{limit} B may be locked without CAP_IPC_LOCK, and packet memory is {needed} B"
+                "{} MiB may be locked without CAP_IPC_LOCK, and packet memory is {mebibytes} MiB",
+                limit >> 20
             ),
         ),
         _ => Finding::ok(
             Check::MemoryLock,
-            format!("packet memory of {needed} B may be locked"),
+            format!("packet memory of {mebibytes} MiB may be locked"),
         ),
     }
 }

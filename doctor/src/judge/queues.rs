@@ -66,7 +66,7 @@ pub(super) fn queues(case: &Case<'_>) -> Finding {
         (None, true) => format!("; attaching {}", case.driver.attaching),
         _ => String::new(),
     };
-    let of = format!("{has} receive queues of at most {most}, each with a socket{adds}");
+    let of = format!("receive queues: {has} of at most {most}, each with a socket{adds}");
     Finding::ok(Check::Queues, of)
 }
 
