@@ -63,10 +63,17 @@ pub enum Command {
         /// Whether the link is up.
         up: bool,
     },
-    /// Tell the dataplane that `port`'s device is gone for good: nothing that waits for it, or will, can ever leave. It is
+    /// Tell the dataplane that `port`'s device is gone: nothing that waits for it, or will, can leave. It is
     /// dropped as [`PortDown`](crate::DropReason::PortDown), so that nobody is paused for its sake. What is with the
-    /// transmitter is the caller's to [complete](crate::Switch::complete). There is no way back.
+    /// transmitter is the caller's to [complete](crate::Switch::complete). It lasts until
+    /// [`DeviceBack`](Self::DeviceBack), whatever is said of the link.
     DeviceGone {
+        /// The port.
+        port: PortId,
+    },
+    /// Tell the dataplane that `port` has a device again. Its link is down still. What the neighbour said before counts no
+    /// more, since it may be another one. A port whose device is there stays as it is.
+    DeviceBack {
         /// The port.
         port: PortId,
     },

@@ -5,7 +5,7 @@ use crate::route_node::{config, port, Node, Y};
 use crate::support::PRIORITY;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
-use weir_core::{Command, Quanta, Transmission};
+use weir_core::{Command, DropReason, Quanta, Transmission};
 
 fn pauses(node: &mut Node, number: u8) -> Vec<Quanta> {
     let mut told = Vec::new();
@@ -63,4 +63,26 @@ fn feedback_is_told_again() {
         node.switch.apply(NOW, command).unwrap();
     }
     assert_eq!(node.told(0), told);
+}
+
+/// Another neighbour may be at a new device: it has paused nobody. What waited for the old one is dropped.
+#[test]
+fn a_new_device_begins_without_pauses() {
+    let mut node = Node::new(config(8));
+    node.hold(1);
+    node.receive(0, Y, 7);
+    let (now, gone) = (node.now, port(1));
+    let apply = |node: &mut Node, command| node.switch.apply(now, command).unwrap();
+    let up = Command::SetLink {
+        port: gone,
+        up: true,
+    };
+    apply(&mut node, Command::DeviceGone { port: gone });
+    apply(&mut node, up);
+    assert_eq!(node.try_receive(0, Y, 7), Err(DropReason::PortDown));
+    apply(&mut node, Command::DeviceBack { port: gone });
+    node.receive(0, Y, 7);
+    assert!(node.send(1).is_empty(), "its link is down");
+    apply(&mut node, up);
+    assert_eq!(node.send(1), [7], "only what came since");
 }

@@ -56,6 +56,31 @@ impl Switch {
         Ok(())
     }
 
+    /// [`Command::DeviceBack`](crate::Command::DeviceBack).
+    pub(in crate::switch) fn take_port_back(
+        &mut self,
+        now: Instant,
+        port: PortId,
+    ) -> Result<(), CommandError> {
+        let state = self.port_mut(port)?;
+        if !state.gone {
+            return Ok(());
+        }
+        state.gone = false;
+        state.pause_received.receive_pause(now, Quanta::ZERO);
+        for priority in Priority::ALL {
+            state
+                .pause_received
+                .receive_pfc(now, priority, Quanta::ZERO);
+            if let Some(level) = &mut state.levels[priority.index()] {
+                level.received.forget();
+                level.taken.close();
+                level.told.forget();
+            }
+        }
+        Ok(())
+    }
+
     /// [`Command::GiveUpAll`](crate::Command::GiveUpAll).
     pub(in crate::switch) fn give_up_all(&mut self, now: Instant) {
         for port in (0..self.ports.len()).filter_map(PortId::from_index) {

@@ -47,6 +47,7 @@ impl Switch {
             } => self.begin_traffic_release(now, ingress, egress, priority, amount, period),
             Command::SetLink { port, up } => self.set_link(now, port, up),
             Command::DeviceGone { port } => self.give_up_port(now, port),
+            Command::DeviceBack { port } => self.take_port_back(now, port),
             Command::SetNeighbour { port, neighbour } => self.set_neighbour(port, neighbour),
             Command::SetFeedback { port, coding } => self.set_feedback(port, coding),
             Command::SetRoute {

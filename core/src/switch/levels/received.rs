@@ -130,9 +130,14 @@ impl FeedbackReceived {
     pub(in crate::switch) fn expire(&mut self, now: Instant) -> bool {
         let expired = self.expires_at <= now;
         if expired {
-            *self = Self::new(self.frame_time);
+            self.forget();
         }
         expired
+    }
+
+    /// The neighbour is another one, or says nothing any more.
+    pub(in crate::switch) fn forget(&mut self) {
+        *self = Self::new(self.frame_time);
     }
 }
 
