@@ -10,7 +10,7 @@ use nix::sched::{unshare, CloneFlags};
 use support::{info, port, settings, until, FakeDataplane, FakeXdp};
 use weir_core::Command;
 use weir_switchd::control;
-use weir_switchd::control::link_monitor::LinkMonitor;
+use weir_switchd::control::devices::link_monitor::LinkMonitor;
 use weir_switchd::daemon::RunningDataplane;
 
 /// The loopback device of every namespace; it is down in a new one.

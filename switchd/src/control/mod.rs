@@ -4,18 +4,17 @@
 
 pub mod captures;
 pub mod deadlock_log;
+pub mod devices;
 pub mod event_log;
 pub mod flight_recorder;
 pub mod history;
 pub mod info;
-pub mod link_monitor;
 pub mod lldp;
 mod log;
 pub mod reloading;
 pub mod shared;
 mod supervisor;
 mod waitable;
-pub mod xdp_watch;
 
 use std::sync::Arc;
 

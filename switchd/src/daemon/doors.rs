@@ -11,9 +11,9 @@ use weir_config::daemon::read_socket;
 
 use super::plan::{DaemonError, Plan};
 use super::watchdog;
-use crate::control::link_monitor::LinkMonitor;
+use crate::control::devices::link_monitor::LinkMonitor;
+use crate::control::devices::xdp_watch;
 use crate::control::lldp::LldpAgent;
-use crate::control::xdp_watch;
 use crate::control::Shared;
 use crate::metrics::protection::Protection;
 use crate::page::{self, Names};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 use weir_core::PortId;
 
-use super::shared::Shared;
+use crate::control::shared::Shared;
 
 /// How often is looked, and how often is warned at most.
 const INTERVAL: Duration = Duration::from_secs(1);

@@ -14,8 +14,8 @@ use nix::net::if_::if_nametoindex;
 use weir_api::describe::Described;
 use weir_api::words::EventName;
 
-use super::shared::Shared;
-use super::waitable::Waitable;
+use crate::control::shared::Shared;
+use crate::control::waitable::Waitable;
 use crate::model::clock;
 
 /// Netlink's own limit for one message to userspace.
