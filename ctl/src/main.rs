@@ -2,13 +2,12 @@
 #![deny(unsafe_code)] // one system call that aya does not offer: xdp/link.rs
 
 mod capture;
+mod change;
 mod check;
 mod cli;
 mod convert;
 mod doctor;
 mod plan;
-mod reload;
-mod restart;
 mod route;
 mod show;
 mod target;
@@ -80,8 +79,8 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
             return convert::run(arguments, output)
         }
         Command::Doctor(arguments) => return doctor::run(target, output, arguments),
-        Command::Reload { dry_run } => return reload::reload(target, output, *dry_run),
-        Command::Restart { timeout } => return restart::restart(target, output, *timeout),
+        Command::Reload { dry_run } => return change::reload::reload(target, output, *dry_run),
+        Command::Restart { timeout } => return change::restart::restart(target, output, *timeout),
         Command::Plan { arguments } => return Err(plan::become_planner(arguments, cli.json)),
         Command::Xdp(XdpCommand::Status { place }) => {
             return xdp::status(&place.pins(target)?, output)

@@ -1,0 +1,4 @@
+//! Changes of a running switch as a whole.
+
+pub mod reload;
+pub mod restart;
