@@ -15,15 +15,17 @@ const FLOORS: [&[&str]; 8] = [
     &["daemon"],
 ];
 /// The same inside the dataplane.
-const DATAPLANE_FLOORS: [&[&str]; 8] = [
+const DATAPLANE_FLOORS: [&[&str]; 10] = [
     &["error"],
     &["memory"],
     &["exchange"],
     &["rings"],
     &["threads"],
     &["kernel", "worker"],
+    &["ways"],
     &["attach", "launch"],
-    &["binding"],
+    &["binding", "slot"],
+    &["late"],
 ];
 
 fn source() -> PathBuf {

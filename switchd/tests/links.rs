@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::sched::{unshare, CloneFlags};
-use support::{info, port, settings, until, FakeDataplane, FakeXdp};
+use support::{attached, info, port, settings, until, FakeDataplane, FakeXdp};
 use weir_core::Command;
 use weir_switchd::control;
 use weir_switchd::control::devices::link_monitor::LinkMonitor;
@@ -39,7 +39,8 @@ async fn follow_the_loopback_device() {
     let fake = FakeDataplane::start();
     let remote = fake.remote();
     let mut watched = info();
-    watched.ports[1].ifindex = LOOPBACK;
+    watched.ports[1].device = "lo".to_owned();
+    watched.ports[1].attached = attached(LOOPBACK).into();
     let control = control::start(
         watched,
         &settings(),

@@ -52,7 +52,7 @@ pub struct Status {
     pub deadlock_policy: DeadlockPolicy,
     /// Number of ports.
     pub port_count: usize,
-    /// Ports whose device is gone (`device_gone`).
+    /// Ports without a device (`device_gone`).
     #[serde(default)]
     pub ports_without_device: Vec<String>,
     /// (egress, priority) pairs that are suspected of a deadlock now.
@@ -135,10 +135,13 @@ pub struct Port {
     pub rate_bits_per_second: u64,
     /// True when the device is up and has carrier.
     pub link_up: bool,
-    /// True when the device was deleted or went to another network namespace. The port stays out of use until the
-    /// daemon is restarted: frames for it are dropped as `port_down`.
+    /// True while the port has no device: it was deleted or went to another network namespace, was not there yet, or the
+    /// port was removed. Frames for it are dropped as `port_down`.
     #[serde(default)]
     pub device_gone: bool,
+    /// Why it has none, while that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_gone_reason: Option<String>,
     /// How its XDP program is attached.
     pub xdp_mode: XdpMode,
     /// True when the driver shares memory with the socket.
@@ -168,6 +171,15 @@ pub struct Port {
     pub clcm_sent_total: u64,
     /// CLCM frames received and understood.
     pub clcm_received_total: u64,
+}
+
+/// `PUT /v1/ports/{port}`; the answer is the port after it, or after some seconds if that takes longer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PortChange {
+    /// True for a port that is to take its device as soon as there is one, false for one that is to give it up. What waits
+    /// for it is dropped then as `port_down`, and the device is free for others.
+    pub device: bool,
 }
 
 impl Port {

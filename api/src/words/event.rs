@@ -22,8 +22,16 @@ named! {
         LinkDown => "link_down",
         /// A port's device was deleted or went to another network namespace.
         DeviceGone => "device_gone",
-        /// A device with the name of one that is gone appeared. The daemon uses it after a restart.
+        /// A port has a device of its name again, or for the first time, and forwards by it.
         DeviceBack => "device_back",
+        /// A device of a port's name is there and cannot be used. It is tried again.
+        DeviceRefused => "device_refused",
+        /// A port's device has another name now. The port goes on with it until the switch is restarted.
+        DeviceRenamed => "device_renamed",
+        /// A request had a port take its device again.
+        PortAdded => "port_added",
+        /// A request had a port give up its device.
+        PortRemoved => "port_removed",
         /// An egress with frames to send sends none.
         Suspected => "suspected",
         /// It sends again, or has nothing to send any more.

@@ -38,6 +38,8 @@ entries! {
             "Edge ports, for hosts that do not obey PFC, such as the kernel's TCP. `\"off\"`: pause the host at `xoff`. `\"drop\"`: drop what would take its buffer above `xoff`. `\"mark\"`: mark ECN-capable frames Congestion Experienced from `xoff` on, and drop beyond `xoff` + `headroom`. Drops count as `policed`; the fabric behind the port loses nothing."
         "pfcwd" pfcwd: Option<PfcwdConfig> as OwnPfcwd = None => "as `[pfcwd]`", "", Live, valid::anything;
             "A table with the keys of `[pfcwd]`, for this port: `{ action = \"alert\" }`."
+        "wait" wait: bool = false, "", Live, valid::anything;
+            "Whether the switch starts without the device. The port is down until the [device appears](../guide/deploy.md#devices-that-come-and-go)."
         "address" address: Option<MacAddress> = None => "the device's own", "", Restart, valid::anything;
             "Source MAC address of control frames."
         "default-priority" default_priority: Priority = Priority::ALL[0], "", Live, valid::anything;

@@ -176,6 +176,7 @@ impl Scenario {
                 },
                 rate: port.properties.rate,
                 address: None,
+                wait: false,
                 default_priority: Priority::ALL[0],
                 trust: Trust::Pcp,
                 pcp_map: Priority::ALL,

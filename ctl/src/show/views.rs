@@ -78,7 +78,7 @@ fn port_count(status: &Status) -> String {
     match status.ports_without_device.as_slice() {
         [] => status.port_count.to_string(),
         gone => format!(
-            "{}; the devices of {} are gone: restart the switch when they are back",
+            "{}; without a device: {}",
             status.port_count,
             gone.join(", ")
         ),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_api::counters::{Counters, DATAPLANE_COUNTERS, DEVICE_LOSSES, KERNEL_LOSSES};
 use weir_api::daemon::{Clcm, Dataplane, Pfc, Port, Queue, Restart, Status};
-use weir_api::words::{Reason, Stage, XdpMode};
+use weir_api::words::{Reason, Stage};
 use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
 use weir_core::counters::{Counter, Shown, PORT_COUNTERS, PRIORITY_COUNTERS};
 use weir_core::units::NANOS_PER_SECOND;
@@ -87,24 +87,29 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
         .zip(&snapshot.ports)
         .map(|((id, info), state)| {
             let totals = totals(state);
+            let attached = info.attached.get();
             Port {
                 name: info.name.clone(),
                 device: info.device.clone(),
                 role: info.role.into(),
-                address: info.address.to_string(),
+                address: attached.address.to_string(),
                 rate_bits_per_second: info.rate.get(),
                 link_up: shared.links.link_up(id),
                 device_gone: shared.links.is_gone(id),
-                xdp_mode: (shared.dataplane.xdp_mode(id))
-                    .map_or_else(|| info.xdp_mode.clone(), XdpMode::from),
-                zero_copy: info.zero_copy,
+                device_gone_reason: shared.links.absence(id),
+                xdp_mode: shared
+                    .dataplane
+                    .xdp_mode(id)
+                    .unwrap_or(attached.xdp_mode)
+                    .into(),
+                zero_copy: attached.zero_copy,
                 rx_frames_total: totals.rx_frames,
                 rx_bytes_total: totals.rx_bytes,
                 tx_frames_total: totals.tx_frames,
                 tx_bytes_total: totals.tx_bytes,
                 drops_total: drops(state).collect(),
                 kernel_losses: state.kernel,
-                device_losses: device_losses::read(info.ifindex),
+                device_losses: device_losses::read(info.ifindex()),
                 xdp_frames_total: shared
                     .dataplane
                     .xdp_frames(id)
@@ -201,7 +206,7 @@ pub fn counters(shared: &Shared, snapshot: &Snapshot) -> Vec<Counters> {
     for ((id, port), state) in info.numbered_ports().zip(&snapshot.ports) {
         let mut counters = values(PORT_COUNTERS, &state.counters, |_| true);
         counters.extend(values(KERNEL_LOSSES, &state.kernel, |_| true));
-        let device = device_losses::read(port.ifindex);
+        let device = device_losses::read(port.ifindex());
         counters.extend(values(DEVICE_LOSSES, &device, |_| true));
         counters.extend(values(LLDP_COUNTERS, &neighbours.counters(id), |_| true));
         all.push(Counters {

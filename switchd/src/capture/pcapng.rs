@@ -77,7 +77,7 @@ impl Encoder {
                     "port {} of switch {}, device {}",
                     port.name, info.name, port.device
                 ))),
-                InterfaceDescriptionOption::IfMacAddr(Cow::Owned(port.address.0.to_vec())),
+                InterfaceDescriptionOption::IfMacAddr(Cow::Owned(port.address().0.to_vec())),
                 InterfaceDescriptionOption::IfSpeed(port.rate.get()),
                 InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
             ];

@@ -2,9 +2,10 @@
 
 use std::sync::{PoisonError, RwLock};
 
-use weir_api::words::XdpMode;
 use weir_core::control::Policy;
 use weir_core::{BitRate, Bytes, ClassMode, MacAddress, PortId, PortRole, Priority};
+
+use crate::dataplane::link::AttachedPort;
 
 /// One switch.
 #[derive(Clone, Debug)]
@@ -26,18 +27,38 @@ pub struct PortInfo {
     pub name: String,
     /// Its network device.
     pub device: String,
-    /// The device's index in the daemon's network namespace.
-    pub ifindex: u32,
     /// What it faces.
     pub role: PortRole,
-    /// Its own address.
-    pub address: MacAddress,
     /// Its line's rate.
     pub rate: BitRate,
-    /// How its XDP program is attached.
-    pub xdp_mode: XdpMode,
-    /// True when the driver shares memory with the socket.
-    pub zero_copy: bool,
+    /// Its device as it is attached now.
+    pub attached: Live<AttachedPort>,
+}
+
+impl PortInfo {
+    /// The device's index in the daemon's network namespace; 0 where there is none.
+    pub fn ifindex(&self) -> u32 {
+        self.attached.get().ifindex
+    }
+
+    /// Its own address.
+    pub fn address(&self) -> MacAddress {
+        self.attached.get().address
+    }
+
+    /// Says of a port that it forwards from now on.
+    pub fn log_attached(&self) {
+        let attached = self.attached.get();
+        tracing::info!(
+            port = self.name,
+            device = self.device,
+            address = %attached.address,
+            rate = %self.rate,
+            xdp_mode = attached.xdp_mode,
+            zero_copy = attached.zero_copy,
+            "port attached"
+        );
+    }
 }
 
 /// One priority's class.

@@ -21,7 +21,8 @@ pub(super) fn event(described: &Described) {
         | EventName::RouteTooLong
         | EventName::LinkDown
         | EventName::DeviceGone
-        | EventName::DeviceBack
+        | EventName::DeviceRefused
+        | EventName::DeviceRenamed
         | EventName::EventsLost
         | EventName::StormDetected
         | EventName::LifetimeStalled => tracing::warn!(port, priority, details, "{kind}"),

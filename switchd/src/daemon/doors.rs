@@ -12,7 +12,7 @@ use weir_config::daemon::read_socket;
 use super::plan::{DaemonError, Plan};
 use super::watchdog;
 use crate::control::devices::link_monitor::LinkMonitor;
-use crate::control::devices::xdp_watch;
+use crate::control::devices::{tender, xdp_watch};
 use crate::control::lldp::LldpAgent;
 use crate::control::Shared;
 use crate::metrics::protection::Protection;
@@ -105,6 +105,7 @@ impl Doors {
             tasks.push(watched("live page", serve));
         }
         tasks.push(tokio::spawn(xdp_watch::watch(Arc::clone(shared))));
+        tasks.push(tokio::spawn(tender::tend(Arc::clone(shared))));
         if let Some(limit) = plan.watchdog {
             tasks.push(tokio::spawn(watchdog::beat(Arc::clone(shared), limit)));
         }

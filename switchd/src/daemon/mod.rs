@@ -20,7 +20,6 @@ use tokio::task::{spawn_blocking, JoinHandle};
 use weir_config::daemon::{read_socket, Port};
 use weir_core::PortId;
 
-use crate::control::info::PortInfo;
 use crate::control::{self, Control, Shared, Stage, SupervisorError};
 use crate::dataplane::link::XdpPrograms;
 use crate::dataplane::tables::Tables;
@@ -154,8 +153,8 @@ async fn begin<D: RunningDataplane>(
     plan: &mut Plan,
     dataplane: D,
 ) -> Result<Begun<D>, DaemonError> {
-    for (port, attached) in plan.info.ports.iter_mut().zip(dataplane.attached()) {
-        fill_in(port, attached);
+    for (port, attached) in plan.info.ports.iter().zip(dataplane.attached()) {
+        port.attached.set(attached);
     }
     let link = match dataplane.link() {
         Ok(link) => link,
@@ -315,13 +314,6 @@ async fn stop_signal(signals: &mut mpsc::Receiver<Signal>) -> &'static str {
     }
 }
 
-fn fill_in(port: &mut PortInfo, attached: AttachedPort) {
-    port.ifindex = attached.ifindex;
-    port.address = attached.address;
-    port.xdp_mode = attached.xdp_mode.into();
-    port.zero_copy = attached.zero_copy;
-}
-
 fn log_ready(
     shared: &Shared,
     api_socket: &Path,
@@ -332,15 +324,15 @@ fn log_ready(
         address.map_or_else(|| "off".to_owned(), |address| address.to_string())
     };
     for port in &shared.info.ports {
-        tracing::info!(
-            port = port.name,
-            device = port.device,
-            address = %port.address,
-            rate = %port.rate,
-            xdp_mode = port.xdp_mode.as_str(),
-            zero_copy = port.zero_copy,
-            "port attached"
-        );
+        if port.attached.get().is_absent() {
+            tracing::warn!(
+                port = port.name,
+                device = port.device,
+                "no such device yet: the port is down until there is one"
+            );
+            continue;
+        }
+        port.log_attached();
     }
     tracing::info!(
         switch = shared.info.name,
@@ -426,6 +418,25 @@ impl<D: RunningDataplane> XdpPrograms for SharedDataplane<D> {
 
     fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()> {
         self.with(|dataplane| dataplane.classify(port, settings))
-            .unwrap_or_else(|| anyhow::bail!("the switch is stopping"))
+            .unwrap_or_else(stopping)
     }
+
+    fn take(&self, port: PortId) -> anyhow::Result<Option<AttachedPort>> {
+        self.with(|dataplane| dataplane.take(port))
+            .unwrap_or_else(stopping)
+    }
+
+    fn release(&self, port: PortId) -> anyhow::Result<()> {
+        self.with(|dataplane| dataplane.release(port))
+            .unwrap_or_else(stopping)
+    }
+
+    fn lldp_socket(&self, port: PortId) -> io::Result<OwnedFd> {
+        let socket = self.with(|dataplane| dataplane.lldp_socket(port));
+        socket.unwrap_or_else(|| Err(io::ErrorKind::NotFound.into()))
+    }
+}
+
+fn stopping<T>() -> anyhow::Result<T> {
+    anyhow::bail!("the switch is stopping")
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use weir_api::words::Attached;
 use weir_config::daemon::{DaemonConfig, LogFormat};
 use weir_core::control::neighbours::AnnouncedPort;
 use weir_core::Priority;
@@ -11,6 +10,7 @@ use super::{announcement, Plan};
 use crate::control::flight_recorder::FlightSettings;
 use crate::control::info::{ClassInfo, PortInfo, SwitchInfo};
 use crate::control::ControlSettings;
+use crate::dataplane::link::AttachedPort;
 use crate::logging;
 use crate::page::PageSettings;
 
@@ -68,12 +68,9 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
             .map(|port| PortInfo {
                 name: port.name.clone(),
                 device: port.device.clone(),
-                ifindex: 0,
                 role: port.role,
-                address: port.address.unwrap_or_default(),
                 rate: port.rate,
-                xdp_mode: Attached::Detached.into(),
-                zero_copy: false,
+                attached: AttachedPort::absent(port.address.unwrap_or_default()).into(),
             })
             .collect(),
         classes: Priority::ALL.map(|priority| ClassInfo {

@@ -38,6 +38,8 @@ pub(super) struct AttachedProgram {
     pub(super) mode: AttachedMode,
     /// See [`PortSettings::cut_length`](weir_ebpf::PortSettings::cut_length).
     pub(super) cut_length: u16,
+    /// One of its sockets, by which others can have the packet memory, once they are open.
+    pub(super) socket: Option<OwnedFd>,
     /// `xdp-mode = "auto"`.
     may_fall_back: bool,
     offloads: Option<SwitchedOff>,
@@ -62,6 +64,19 @@ impl AttachedProgram {
             self.mode = AttachedMode::Generic;
         }
         Ok(may)
+    }
+
+    /// Of software there is nothing to switch off: where tags are beside the frames of a veth, its sender put them there.
+    pub(super) fn see_to_offloads(
+        &mut self,
+        config: &DaemonConfig,
+        port: &Port,
+        device: &Device,
+    ) -> Result<(), DataplaneError> {
+        if device.driver.strips_tags {
+            self.offloads = Some(offloads::see_to(config.dataplane.offloads, port)?);
+        }
+        Ok(())
     }
 }
 
@@ -99,37 +114,41 @@ pub(super) fn lock(
     })
 }
 
-/// Attaches the programs, with their pins under `pin_root`, and waits for the links to be back.
+/// Attaches the programs, with their pins under `pin_root`, and waits for the links to be back. There is none for a port
+/// without a device.
 pub(super) fn attach(
     config: &DaemonConfig,
-    devices: &[Device],
+    devices: &[Option<Device>],
     pin_root: &Path,
-) -> Result<Vec<AttachedProgram>, DataplaneError> {
+) -> Result<Vec<Option<AttachedProgram>>, DataplaneError> {
     remove_other_pins(config, devices, pin_root)?;
     let mut attached = Vec::with_capacity(devices.len());
     for (port, device) in config.ports.iter().zip(devices) {
-        match attach_one(config, port, device, pin_root) {
+        let program = device
+            .as_ref()
+            .map(|device| attach_one(config, port, device, pin_root));
+        match program.transpose() {
             Ok(program) => attached.push(program),
             Err(error) => {
-                detach_all(attached);
+                detach_all(attached.into_iter().flatten());
                 return Err(error);
             }
         }
     }
     wait_for_links(config, devices);
-    let ports = config.ports.iter().zip(devices).zip(&mut attached);
-    // Of software there is nothing to switch off: where tags are beside the frames of a veth, its sender put them there.
-    let seen_to = ports
-        .filter(|((_, device), _)| device.driver.strips_tags)
-        .try_for_each(|((port, _), attached)| {
-            let off = offloads::see_to(config.dataplane.offloads, port)?;
-            attached.offloads = Some(off);
-            Ok(())
+    let seen_to = config
+        .ports
+        .iter()
+        .zip(devices)
+        .zip(&mut attached)
+        .try_for_each(|((port, device), attached)| match (device, attached) {
+            (Some(device), Some(attached)) => attached.see_to_offloads(config, port, device),
+            _ => Ok(()),
         });
     match seen_to {
         Ok(()) => Ok(attached),
         Err(error) => {
-            detach_all(attached);
+            detach_all(attached.into_iter().flatten());
             Err(error)
         }
     }
@@ -139,7 +158,7 @@ pub(super) fn attach(
 /// their pins.
 fn remove_other_pins(
     config: &DaemonConfig,
-    devices: &[Device],
+    devices: &[Option<Device>],
     pin_root: &Path,
 ) -> Result<(), DataplaneError> {
     // Without a directory nothing can be pinned, as will be said.
@@ -152,8 +171,9 @@ fn remove_other_pins(
         let (name, pins) = (entry.file_name(), entry.path());
         let device = weir_ebpf::pinned_device(&pins);
         let mut ports = config.ports.iter().zip(devices);
-        let is_ours =
-            ports.any(|(port, at)| name.to_str() == Some(&port.name) && device == Some(at.index));
+        let is_ours = ports.any(|(port, at)| {
+            name.to_str() == Some(&port.name) && at.is_some_and(|at| device == Some(at.index))
+        });
         if !is_ours {
             weir_ebpf::remove_stale(&pins).map_err(|source| DataplaneError::Program {
                 port: name.to_string_lossy().into_owned(),
@@ -164,7 +184,7 @@ fn remove_other_pins(
     Ok(())
 }
 
-fn attach_one(
+pub(super) fn attach_one(
     config: &DaemonConfig,
     port: &Port,
     device: &Device,
@@ -209,6 +229,7 @@ fn attach_one(
         },
         mode,
         cut_length: 0,
+        socket: None,
         may_fall_back: config.dataplane.xdp_mode == XdpMode::Auto,
         offloads: None,
         _promiscuous: promiscuous,
@@ -234,9 +255,10 @@ fn attach_mode(mode: XdpMode, device: &Device) -> AttachMode {
 }
 
 /// Until those links are back that were there before, or it takes too long.
-fn wait_for_links(config: &DaemonConfig, devices: &[Device]) {
+fn wait_for_links(config: &DaemonConfig, devices: &[Option<Device>]) {
     let began = Instant::now();
     for (port, device) in config.ports.iter().zip(devices) {
+        let Some(device) = device else { continue };
         let is_down = || ethtool::has_link(&port.device) == Some(false);
         if !device.had_link || !is_down() {
             continue;
@@ -257,14 +279,15 @@ fn wait_for_links(config: &DaemonConfig, devices: &[Device]) {
 /// received from, and the size of a chunk.
 pub(super) fn settle(
     config: &DaemonConfig,
-    devices: &[Device],
+    devices: &[Option<Device>],
 ) -> Result<DaemonConfig, DataplaneError> {
     let has: Vec<Option<u32>> = config
         .ports
         .iter()
         .map(|port| ethtool::receive_queues(&port.device))
         .collect();
-    let drivers: Vec<_> = devices.iter().map(|device| device.driver).collect();
+    let there = devices.iter().flatten();
+    let drivers: Vec<_> = there.map(|device| device.driver).collect();
     let settled = config.settled(&has, &drivers);
     for (port, has) in settled.ports.iter().zip(has) {
         check_queues(&settled.ports, port, has)?;
@@ -273,7 +296,11 @@ pub(super) fn settle(
 }
 
 /// Refuses a queue that frames come in by and that no port receives from.
-fn check_queues(ports: &[Port], port: &Port, has: Option<u32>) -> Result<(), DataplaneError> {
+pub(super) fn check_queues(
+    ports: &[Port],
+    port: &Port,
+    has: Option<u32>,
+) -> Result<(), DataplaneError> {
     let has = has.unwrap_or(0);
     // Where the port's own queue is not there, its sockets will say so.
     let mut left_out = port.left_out(ports, has);
@@ -306,31 +333,30 @@ fn check_queues(ports: &[Port], port: &Port, has: Option<u32>) -> Result<(), Dat
 /// Refuses sockets in zero-copy whose buffers do not hold a frame.
 pub(super) fn check_buffers(
     config: &DaemonConfig,
-    devices: &[Device],
-    sockets: &[Vec<XdpSocket>],
+    port: &Port,
+    device: &Device,
+    sockets: &[XdpSocket],
 ) -> Result<(), DataplaneError> {
-    for ((port, device), sockets) in config.ports.iter().zip(devices).zip(sockets) {
-        if !sockets.iter().any(XdpSocket::is_zero_copy) {
-            continue;
-        }
-        device
-            .driver
-            .holds_frames(&config.dataplane)
-            .map_err(|short| DataplaneError::Buffer {
-                port: port.name.clone(),
-                device: port.device.clone(),
-                driver: device.driver.name,
-                mtu: config
-                    .dataplane
-                    .mtu
-                    .saturating_sub(short.needed.saturating_sub(short.has)),
-                short,
-            })?;
+    if !sockets.iter().any(XdpSocket::is_zero_copy) {
+        return Ok(());
     }
-    Ok(())
+    device
+        .driver
+        .holds_frames(&config.dataplane)
+        .map_err(|short| DataplaneError::Buffer {
+            port: port.name.clone(),
+            device: port.device.clone(),
+            driver: device.driver.name,
+            mtu: config
+                .dataplane
+                .mtu
+                .saturating_sub(short.needed.saturating_sub(short.has)),
+            short,
+        })
 }
 
 /// The sockets of a port as the XDP program needs them: by queue, from the port's first on.
+#[derive(Debug)]
 pub(super) struct PortDoor {
     sockets: Vec<OwnedFd>,
     zero_copy: bool,
@@ -360,34 +386,33 @@ impl PortDoor {
     }
 }
 
-/// Frames come from here on: every program learns of its sockets. What it counted while there were none is forgotten.
-pub(super) fn open_doors(
-    config: &DaemonConfig,
-    ports: &mut [AttachedProgram],
-    doors: &[PortDoor],
+/// Frames come from here on: the program learns of its sockets. What it counted while there were none is forgotten.
+pub(super) fn open_door(
+    port: &Port,
+    attached: &mut AttachedProgram,
+    door: PortDoor,
 ) -> Result<(), DataplaneError> {
-    for ((port, attached), door) in config.ports.iter().zip(ports).zip(doors) {
-        let failed = |source| DataplaneError::Program {
-            port: port.name.clone(),
-            source,
-        };
-        attached.facts.zero_copy = door.zero_copy;
-        attached.cut_length = door.cut_length;
-        let program = &attached.program;
-        // Nothing is redirected that could be a part of a frame.
-        let closed = closed(port, door.cut_length);
-        program.update_settings(&closed).map_err(failed)?;
-        program.forget_counters().map_err(failed)?;
-        for (queue, socket) in (port.queue..).zip(&door.sockets) {
-            program.set_socket(queue, socket.as_fd()).map_err(failed)?;
-        }
-        let open = settings::program(port, door.cut_length);
-        program.update_settings(&open).map_err(failed)?;
+    let failed = |source| DataplaneError::Program {
+        port: port.name.clone(),
+        source,
+    };
+    attached.facts.zero_copy = door.zero_copy;
+    attached.cut_length = door.cut_length;
+    let program = &attached.program;
+    // Nothing is redirected that could be a part of a frame.
+    let closed = closed(port, door.cut_length);
+    program.update_settings(&closed).map_err(failed)?;
+    program.forget_counters().map_err(failed)?;
+    for (queue, socket) in (port.queue..).zip(&door.sockets) {
+        program.set_socket(queue, socket.as_fd()).map_err(failed)?;
     }
+    let open = settings::program(port, door.cut_length);
+    program.update_settings(&open).map_err(failed)?;
+    attached.socket = door.sockets.into_iter().next();
     Ok(())
 }
 
-pub(super) fn detach_all(ports: Vec<AttachedProgram>) {
+pub(super) fn detach_all(ports: impl IntoIterator<Item = AttachedProgram>) {
     for port in ports {
         if let Err(error) = port.program.detach() {
             tracing::warn!(%error, "cannot detach an XDP program");

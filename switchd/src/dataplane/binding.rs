@@ -1,107 +1,149 @@
 //! The packet memory, and the sockets of all ports on it.
 
+use std::os::fd::{AsFd, AsRawFd};
+
 use weir_config::daemon::{DaemonConfig, Port, ZeroCopy};
+use weir_core::PortId;
 use weir_ebpf::AttachedMode;
 
-use super::attach::AttachedProgram;
+use super::attach::{self, AttachedProgram, PortDoor};
 use super::kernel::devices::Device;
 use super::kernel::socket::{SocketOptions, XdpSocket};
+use super::memory::shares::Shares;
 use super::memory::umem::{Memory, MemoryOptions};
 use super::DataplaneError;
 
-/// By port, and within a port by queue.
-pub(super) type Sockets = Vec<Vec<XdpSocket>>;
+/// The memory with all that is bound to it. By port, and of sockets within a port by queue; a port without a device has none.
+#[derive(Debug)]
+pub(super) struct Bound {
+    pub(super) memory: Memory,
+    pub(super) shares: Shares,
+    pub(super) sockets: Vec<Vec<XdpSocket>>,
+    pub(super) doors: Vec<Option<PortDoor>>,
+}
 
-/// Memory of `chunks` chunks, and a socket on it for every queue of the ports.
+/// Memory of `chunks` chunks, and a socket on it for every queue of the ports that have a device.
 ///
 /// The kernel shares a UMEM among sockets that are all bound in zero-copy, or all in copy mode: the first decides, and later ones
 /// that cannot do the same are refused. With `zero-copy = "auto"`, one port that cannot therefore has all ports copied.
 pub(super) fn bind(
     config: &DaemonConfig,
-    devices: &[Device],
-    attached: &[AttachedProgram],
+    devices: &[Option<Device>],
+    attached: &[Option<AttachedProgram>],
     chunks: u32,
-) -> Result<(Memory, Sockets), DataplaneError> {
+) -> Result<Bound, DataplaneError> {
     let wish = config.dataplane.zero_copy;
-    let memory = allocate(config, chunks)?;
-    let mut sockets = Vec::with_capacity(config.ports.len());
-    let refused = match open(config, devices, attached, &memory, wish, &mut sockets) {
-        Ok(()) => return Ok((memory, sockets)),
+    let mut bound = allocate(config, chunks)?;
+    let refused = match bound.open_all(config, devices, attached, wish) {
+        Ok(()) => return Ok(bound),
         Err(refused) => refused,
     };
     let shares = |of_port: &Vec<XdpSocket>| of_port.iter().any(XdpSocket::is_zero_copy);
-    let sharing = sockets.iter().position(shares);
+    let sharing = bound.sockets.iter().position(shares);
     let Some(sharing) = sharing.filter(|_| wish == ZeroCopy::Auto) else {
         return Err(refused);
     };
     let port = |index: usize| config.ports.get(index).map(|port| port.device.as_str());
     tracing::warn!(
         device = port(sharing),
-        without = port(sockets.len()),
+        without = port(bound.sockets.len()),
         %refused,
         "the kernel has no memory for ports with and without zero-copy: all ports are copied"
     );
     // The UMEM of a socket in zero-copy is for such sockets for good.
-    drop((sockets, memory));
-    let memory = allocate(config, chunks)?;
-    let mut sockets = Vec::with_capacity(config.ports.len());
-    open(
-        config,
-        devices,
-        attached,
-        &memory,
-        ZeroCopy::Off,
-        &mut sockets,
-    )?;
-    Ok((memory, sockets))
+    drop(bound);
+    let mut bound = allocate(config, chunks)?;
+    bound.open_all(config, devices, attached, ZeroCopy::Off)?;
+    Ok(bound)
 }
 
-fn allocate(config: &DaemonConfig, chunks: u32) -> Result<Memory, DataplaneError> {
-    let memory = Memory::new(MemoryOptions {
+fn allocate(config: &DaemonConfig, chunks: u32) -> Result<Bound, DataplaneError> {
+    let options = MemoryOptions {
         count: chunks,
         chunk_size: config.dataplane.chunk_size().get() as u32,
         fill_ring: config.dataplane.rx_ring,
         completion_ring: config.dataplane.tx_ring,
         huge_pages: config.dataplane.huge_pages,
         has_long_frames: config.dataplane.has_long_frames(),
-    })?;
+    };
+    let memory = Memory::new(options)?;
     tracing::debug!(
         huge_pages = memory.has_huge_pages(),
         chunk = config.dataplane.chunk_size().get(),
         "packet memory"
     );
-    Ok(memory)
+    Ok(Bound {
+        shares: memory.shares(options),
+        memory,
+        sockets: Vec::with_capacity(config.ports.len()),
+        doors: Vec::with_capacity(config.ports.len()),
+    })
 }
 
-/// On an error, `sockets` has those of the ports before.
-fn open(
-    config: &DaemonConfig,
-    devices: &[Device],
-    attached: &[AttachedProgram],
-    memory: &Memory,
-    zero_copy: ZeroCopy,
-    sockets: &mut Sockets,
-) -> Result<(), DataplaneError> {
-    let open = |port: &Port, device: &Device, mode, queue| {
-        XdpSocket::open(
-            memory,
-            SocketOptions {
-                device: &port.device,
-                driver: device.driver.name,
-                generic: mode == AttachedMode::Generic,
-                queue,
-                rx_ring: config.dataplane.rx_ring,
-                tx_ring: config.dataplane.tx_ring,
-                zero_copy,
-                busy_poll: config.dataplane.busy_poll,
-                has_long_frames: config.dataplane.has_long_frames(),
-            },
-        )
-    };
-    for ((port, device), attached) in config.ports.iter().zip(devices).zip(attached) {
-        let queues = port.queue..port.queue + port.queue_count.unwrap_or(1);
-        let of_port = queues.map(|queue| open(port, device, attached.mode, queue));
-        sockets.push(of_port.collect::<Result<_, _>>()?);
+impl Bound {
+    /// On an error, there are the sockets of the ports before.
+    fn open_all(
+        &mut self,
+        config: &DaemonConfig,
+        devices: &[Option<Device>],
+        attached: &[Option<AttachedProgram>],
+        zero_copy: ZeroCopy,
+    ) -> Result<(), DataplaneError> {
+        let ports = super::ids().zip(&config.ports);
+        for ((id, port), (device, attached)) in ports.zip(devices.iter().zip(attached)) {
+            let (Some(device), Some(attached)) = (device, attached) else {
+                self.sockets.push(Vec::new());
+                self.doors.push(None);
+                continue;
+            };
+            let shares = &mut self.shares;
+            let opened = open(config, port, id, device, attached.mode, zero_copy, shares)?;
+            attach::check_buffers(config, port, device, &opened)?;
+            self.doors.push(Some(door_to(config, device, &opened)?));
+            self.sockets.push(opened);
+        }
+        Ok(())
     }
-    Ok(())
+}
+
+/// What a port's program needs of its sockets.
+pub(super) fn door_to(
+    config: &DaemonConfig,
+    device: &Device,
+    sockets: &[XdpSocket],
+) -> Result<PortDoor, DataplaneError> {
+    PortDoor::to(config, device, sockets).map_err(|source| DataplaneError::System {
+        what: "duplicating a socket",
+        source,
+    })
+}
+
+/// One port's sockets, by queue.
+pub(super) fn open(
+    config: &DaemonConfig,
+    port: &Port,
+    id: PortId,
+    device: &Device,
+    mode: AttachedMode,
+    zero_copy: ZeroCopy,
+    shares: &mut Shares,
+) -> Result<Vec<XdpSocket>, DataplaneError> {
+    let mut sockets = Vec::new();
+    for queue in port.queue..port.queue + port.queue_count.unwrap_or(1) {
+        let options = SocketOptions {
+            device: &port.device,
+            driver: device.driver.name,
+            generic: mode == AttachedMode::Generic,
+            queue,
+            rx_ring: config.dataplane.rx_ring,
+            tx_ring: config.dataplane.tx_ring,
+            zero_copy,
+            busy_poll: config.dataplane.busy_poll,
+            has_long_frames: config.dataplane.has_long_frames(),
+        };
+        let socket = XdpSocket::open(shares.umem(), options)?;
+        shares.note_open(id.index(), socket.as_fd().as_raw_fd());
+        sockets.push(socket);
+    }
+    Ok(sockets)
 }

@@ -119,6 +119,9 @@ pub enum DataplaneError {
     /// The switch core refuses the configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// Nobody takes a port's rings.
+    #[error("the dataplane has ended")]
+    Ended,
     /// A thread or an eventfd could not be had.
     #[error("{what}: {source}")]
     System {

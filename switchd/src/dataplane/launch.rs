@@ -9,14 +9,15 @@ use weir_config::daemon::DataplaneConfig;
 use weir_core::{Instant, Switch};
 
 use super::kernel::socket::XdpSocket;
-use super::kernel::xdp_io::XdpIo;
+use super::kernel::xdp_io::{LaneDoorway, XdpIo};
 use super::memory::pool::Pool;
 use super::memory::umem::Memory;
 use super::rings::lane::Lane;
 use super::threads::hand_over::{hand_over, CoreSide};
 use super::threads::sleeper::Sleeper;
-use super::threads::socket_worker::{SocketWorker, SocketWorkers};
+use super::threads::socket_worker::{SocketDoorway, SocketWorker, SocketWorkers};
 use super::threads::wake::Wake;
+use super::ways::{Ways, WorkerWay};
 use super::worker::{Ended, PortLimits, Queues, Worker};
 use crate::os::placement;
 
@@ -31,7 +32,12 @@ pub(super) struct Parts {
 }
 
 /// Threads that are yet to start. The kernel has chunks to receive into already.
-pub(super) enum Prepared {
+pub(super) struct Prepared {
+    threads: Unstarted,
+    ways: Ways,
+}
+
+enum Unstarted {
     Alone(Box<Worker<XdpIo<XdpSocket>>>),
     WithWorkers {
         core: Box<Worker<XdpIo<CoreSide>>>,
@@ -44,6 +50,7 @@ pub(super) enum Prepared {
 pub(super) struct Threads {
     core: JoinHandle<Ended>,
     workers: SocketWorkers,
+    pub(super) ways: Ways,
 }
 
 impl Prepared {
@@ -74,9 +81,9 @@ impl Prepared {
     /// When there can be no more threads.
     pub(super) fn start(self, config: &DataplaneConfig) -> io::Result<Threads> {
         let mut threads = SocketWorkers::default();
-        let core = match self {
-            Self::Alone(core) => start_core(core, config.cpu)?,
-            Self::WithWorkers { core, workers } => {
+        let core = match self.threads {
+            Unstarted::Alone(core) => start_core(core, config.cpu)?,
+            Unstarted::WithWorkers { core, workers } => {
                 for (index, worker) in workers.into_iter().enumerate() {
                     let cpus = &config.worker_cpus;
                     let cpu = cpus.get(index % cpus.len().max(1)).copied();
@@ -88,14 +95,20 @@ impl Prepared {
         Ok(Threads {
             core,
             workers: threads,
+            ways: self.ways,
         })
     }
 
     fn alone(sockets: Vec<Vec<XdpSocket>>, parts: Parts, config: &DataplaneConfig) -> Self {
         let sleeper = sleeper_of(parts.queues.wake.clone(), sockets.iter().flatten());
-        let mut core = core_of(sockets, parts, sleeper, config);
+        let doorway = LaneDoorway::default();
+        let ways = Ways::Alone(doorway.clone());
+        let mut core = core_of(sockets, parts, sleeper, doorway, config);
         core.fill_rings();
-        Self::Alone(Box::new(core))
+        Self {
+            threads: Unstarted::Alone(Box::new(core)),
+            ways,
+        }
     }
 
     /// Ports are dealt out to the workers in turns.
@@ -116,32 +129,49 @@ impl Prepared {
         }
         let (rx_ring, tx_ring) = (config.rx_ring as usize, config.tx_ring as usize);
         let mut workers = Vec::with_capacity(count);
+        let mut worker_ways = Vec::with_capacity(count);
         for share in shares {
+            let doorway = SocketDoorway::default();
             let wakes = sleeper_of(Wake::new()?, share.iter().map(|(_, socket)| socket));
             let mut served = Vec::with_capacity(share.len());
             for (port, socket) in share {
                 let (lane, side) = hand_over(socket, rx_ring, tx_ring, wakes.waker());
-                served.push(side);
+                served.push((port, side));
                 if let Some(of_port) = lanes.get_mut(port) {
                     of_port.push(lane);
                 }
             }
+            worker_ways.push(WorkerWay {
+                doorway: doorway.clone(),
+                waker: wakes.waker(),
+            });
             workers.push(SocketWorker {
                 sockets: served,
                 sleeper: wakes,
+                doorway,
                 core: sleeper.waker(),
                 clock: parts.clock,
                 spin: config.spin,
             });
         }
-        let mut core = core_of(lanes, parts, sleeper, config);
+        let doorway = LaneDoorway::default();
+        let ways = Ways::WithWorkers {
+            core: doorway.clone(),
+            workers: worker_ways,
+            rx_ring,
+            tx_ring,
+        };
+        let mut core = core_of(lanes, parts, sleeper, doorway, config);
         core.fill_rings();
         for worker in &mut workers {
             worker.fill_rings();
         }
-        Ok(Self::WithWorkers {
-            core: Box::new(core),
-            workers,
+        Ok(Self {
+            threads: Unstarted::WithWorkers {
+                core: Box::new(core),
+                workers,
+            },
+            ways,
         })
     }
 }
@@ -163,10 +193,11 @@ fn core_of<L: Lane>(
     lanes: Vec<Vec<L>>,
     parts: Parts,
     sleeper: Sleeper,
+    doorway: LaneDoorway<L>,
     config: &DataplaneConfig,
 ) -> Worker<XdpIo<L>> {
     Worker::new(
-        XdpIo::new(lanes, parts.memory, sleeper),
+        XdpIo::new(lanes, parts.memory, sleeper, doorway),
         parts.switch,
         parts.pool,
         parts.limits,

@@ -9,10 +9,13 @@ mod binding;
 mod error;
 mod exchange;
 mod kernel;
+mod late;
 mod launch;
 mod memory;
 mod rings;
+mod slot;
 mod threads;
+mod ways;
 mod worker;
 
 use std::fs::File;
@@ -24,21 +27,27 @@ use crossbeam::channel::{bounded, Receiver, Sender, TrySendError};
 use nix::fcntl::Flock;
 use weir_config::daemon::{DaemonConfig, DataplaneConfig, Port, CONTROL_RESERVE_PER_PORT};
 use weir_core::config::AuthenticationConfig;
-use weir_core::{BitRate, Bytes, Command, Duration, Event, Instant, MacAddress, PortId, Switch};
-use weir_ebpf::{FrameClass, Verdict};
+use weir_core::{
+    BitRate, Bytes, Command, Duration, Event, Instant, MacAddress, PortConfig, PortId, Switch,
+};
+use weir_ebpf::Verdict;
 
 use crate::model::clock;
 use crate::os::fabric_key;
-use attach::{AttachedProgram, PortDoor};
+use attach::AttachedProgram;
+use binding::Bound;
 pub use error::DataplaneError;
 pub use exchange::{accounts, link, messages, tables, tap};
 use kernel::devices::{self, Device};
 pub use kernel::packet_socket;
 use kernel::settings;
+use late::Late;
 use launch::{Parts, Prepared, Threads};
 use link::{AttachedPort, Busy, DataplaneLink, Programs, Requests, RunningDataplane, Stopped};
 use memory::pool::Pool;
+use memory::shares::Shares;
 use messages::{Answer, LeftFrame, Request, Snapshot};
+use slot::Slot;
 use threads::wake::Wake;
 use worker::{PortLimits, Queues};
 
@@ -52,8 +61,9 @@ const SNAPSHOT_CAPACITY: usize = 8;
 /// A running dataplane.
 #[derive(Debug)]
 pub struct Dataplane {
-    ports: Vec<AttachedProgram>,
+    ports: Vec<Slot>,
     running: Running,
+    late: Late,
     _lock: Option<Flock<File>>,
 }
 
@@ -82,6 +92,7 @@ impl Dataplane {
 
     /// As [`start`](Self::start), where another dataplane stood: neighbours may have told that one to pause, so that
     /// lossless classes send nothing before it is known (see [`Command::AssumePaused`]). `left` was in that one at its end.
+    /// Every port waits for its device: one that is gone just now must not end the switch.
     ///
     /// # Errors
     ///
@@ -95,7 +106,7 @@ impl Dataplane {
             Request::Command(Command::AssumePaused),
             Request::Inject(left),
         ];
-        Self::open(clock::now, config, pin_root, first)
+        Self::open(clock::now, config, pin_root, true, first)
     }
 
     /// As [`start`](Self::start), by another monotonic clock. Every dataplane thread asks it in every round: a test's clock
@@ -109,7 +120,7 @@ impl Dataplane {
         config: &DaemonConfig,
         pin_root: &Path,
     ) -> Result<Self, DataplaneError> {
-        Self::open(clock, config, pin_root, [])
+        Self::open(clock, config, pin_root, false, [])
     }
 
     /// The loop takes `first` before any frame.
@@ -117,23 +128,33 @@ impl Dataplane {
         clock: fn() -> Instant,
         config: &DaemonConfig,
         pin_root: &Path,
+        all_wait: bool,
         first: impl IntoIterator<Item = Request>,
     ) -> Result<Self, DataplaneError> {
         let key_file = config.control_frames.key_file.as_deref();
         let key = key_file.map(fabric_key::load).transpose()?;
-        let devices = devices::find(config)?;
+        let devices = devices::find(config, all_wait)?;
         let lock = attach::lock(config, pin_root)?;
         let mut ports = attach::attach(config, &devices, pin_root)?;
-        let started = attach::settle(config, &devices)
-            .and_then(|config| Self::start_on(clock, &config, key, &devices, &mut ports, first));
+        let started = attach::settle(config, &devices).and_then(|config| {
+            let (running, shares) =
+                Self::start_on(clock, &config, key, &devices, &mut ports, first)?;
+            let late = Late {
+                config,
+                pin_root: pin_root.to_owned(),
+                shares,
+            };
+            Ok((running, late))
+        });
         match started {
-            Ok(running) => Ok(Self {
-                ports,
+            Ok((running, late)) => Ok(Self {
+                ports: ports.into_iter().map(Slot::new).collect(),
                 running,
+                late,
                 _lock: lock,
             }),
             Err(error) => {
-                attach::detach_all(ports);
+                attach::detach_all(ports.into_iter().flatten());
                 Err(error)
             }
         }
@@ -144,33 +165,27 @@ impl Dataplane {
         clock: fn() -> Instant,
         config: &DaemonConfig,
         key: Option<AuthenticationConfig>,
-        devices: &[Device],
-        ports: &mut [AttachedProgram],
+        devices: &[Option<Device>],
+        ports: &mut [Option<AttachedProgram>],
         first: impl IntoIterator<Item = Request>,
-    ) -> Result<Running, DataplaneError> {
+    ) -> Result<(Running, Shares), DataplaneError> {
         let system = |what| move |source| DataplaneError::System { what, source };
-        let addresses: Vec<MacAddress> = devices.iter().map(|device| device.address).collect();
+        let address =
+            |device: &Option<Device>| device.map_or_else(Default::default, |it| it.address);
+        let addresses: Vec<MacAddress> = devices.iter().map(address).collect();
         let mut core = config.core(&addresses);
         core.authentication = key;
         let limits = core
             .ports
             .iter()
-            .map(|port| PortLimits {
-                address: port.address,
-                outstanding_max: config.dataplane.tx_ring as usize
-                    / 2
-                    / config.dataplane.chunks_of_a_frame(),
-                outstanding_bytes: outstanding_bytes(port.rate, &config.dataplane),
-            })
-            .collect();
-        let (memory, sockets) = binding::bind(config, devices, ports, core.frame_count as u32)?;
-        attach::check_buffers(config, devices, &sockets)?;
-        let doors = devices
-            .iter()
-            .zip(&sockets)
-            .map(|(device, sockets)| PortDoor::to(config, device, sockets))
-            .collect::<std_io::Result<Vec<_>>>()
-            .map_err(system("duplicating a socket"))?;
+            .map(|port| limits(port, &config.dataplane));
+        let limits = limits.collect();
+        let Bound {
+            memory,
+            shares,
+            sockets,
+            doors,
+        } = binding::bind(config, devices, ports, core.frame_count as u32)?;
         let frame_count = core.frame_count;
         let switch = Switch::new(core)?;
         let wake = Wake::new().map_err(system("eventfd"))?;
@@ -197,15 +212,21 @@ impl Dataplane {
         let prepared =
             Prepared::new(sockets, parts, &config.dataplane).map_err(system("eventfd"))?;
         // A neighbour's frames come from here on.
-        attach::open_doors(config, ports, &doors)?;
-        for request in first {
+        for ((port, attached), door) in config.ports.iter().zip(ports).zip(doors) {
+            if let (Some(attached), Some(door)) = (attached, door) {
+                attach::open_door(port, attached, door)?;
+            }
+        }
+        let absent = ids().zip(devices).filter(|(_, device)| device.is_none());
+        let gone = absent.map(|(port, _)| Request::Command(Command::DeviceGone { port }));
+        for request in gone.chain(first) {
             // There is room: nobody else has asked yet. A round's requests come before its frames.
             let _ = requests.try_send(request);
         }
         let threads = prepared
             .start(&config.dataplane)
             .map_err(system("dataplane thread"))?;
-        Ok(Running {
+        let running = Running {
             requests,
             events,
             snapshots,
@@ -213,19 +234,28 @@ impl Dataplane {
             wake,
             notify,
             threads,
-        })
+        };
+        Ok((running, shares))
     }
+}
 
-    fn end_thread(&self, drain: Duration) {
+impl Running {
+    fn ask(&self, request: Request) {
         // A full queue has been seen by the thread before this could have been sent: it takes
         // requests every round, so that trying again ends.
-        let mut request = Request::Stop { drain };
-        while let Err(TrySendError::Full(back)) = self.running.requests.try_send(request) {
+        let mut request = request;
+        while let Err(TrySendError::Full(back)) = self.requests.try_send(request) {
             request = back;
-            self.running.wake.signal();
+            self.wake.signal();
             std::thread::yield_now();
         }
-        self.running.wake.signal();
+        self.wake.signal();
+    }
+}
+
+impl Dataplane {
+    fn attached_at(&self, port: PortId) -> Option<&AttachedProgram> {
+        self.ports.get(port.index())?.attached.as_ref()
     }
 }
 
@@ -244,71 +274,88 @@ impl RunningDataplane for Dataplane {
     }
 
     fn attached(&self) -> Vec<AttachedPort> {
-        self.ports.iter().map(|port| port.facts.clone()).collect()
+        let settings = self.late.config.ports.iter();
+        let facts = self.ports.iter().zip(settings).map(|(slot, port)| {
+            let attached = slot.attached.as_ref().map(|attached| attached.facts);
+            attached.unwrap_or_else(|| AttachedPort::absent(port.address.unwrap_or_default()))
+        });
+        facts.collect()
     }
 
     fn xdp_frames(&self, port: PortId) -> Vec<(&'static str, u64)> {
-        let counters = self
-            .ports
-            .get(port.index())
-            .and_then(|port| port.program.class_counters().ok());
-        counters.map_or_else(Vec::new, |counters| {
-            FrameClass::ALL
-                .into_iter()
-                .map(|class| (class.name(), counters.of_class(class).frames))
-                .collect()
-        })
+        let slot = self.ports.get(port.index());
+        slot.map_or_else(Vec::new, Slot::frames)
     }
 
     fn xdp_verdicts(&self, port: PortId) -> Vec<(&'static str, u64)> {
-        let counters = self
-            .ports
-            .get(port.index())
-            .and_then(|port| port.program.verdict_counters().ok());
-        counters.map_or_else(Vec::new, |counters| {
-            let counted = |verdict: Verdict| (verdict.name(), counters.get(verdict));
-            Verdict::ALL.into_iter().map(counted).collect()
-        })
+        let slot = self.ports.get(port.index());
+        slot.map_or_else(Vec::new, Slot::verdicts)
     }
 
     fn xdp_mode(&self, port: PortId) -> Option<&'static str> {
-        self.ports.get(port.index()).map(|port| port.mode.name())
+        Some(self.attached_at(port)?.mode.name())
     }
 
     fn fall_back(&mut self, port: PortId) -> anyhow::Result<bool> {
-        match self.ports.get_mut(port.index()) {
-            Some(port) => Ok(port.fall_back()?),
+        let slot = self.ports.get_mut(port.index());
+        match slot.and_then(|slot| slot.attached.as_mut()) {
+            Some(attached) => Ok(attached.fall_back()?),
             None => Ok(false),
         }
     }
 
-    fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()> {
-        let port = self
-            .ports
-            .get(port.index())
-            .ok_or_else(|| anyhow::anyhow!("port {port} does not exist"))?;
-        let settings = settings::program(settings, port.cut_length);
-        Ok(port.program.update_settings(&settings)?)
+    fn classify(&mut self, port: PortId, settings: &Port) -> anyhow::Result<()> {
+        let known = self.late.config.ports.get_mut(port.index());
+        let known = known.ok_or_else(|| anyhow::anyhow!("port {port} does not exist"))?;
+        // For a device that comes later, too.
+        let queue_count = known.queue_count;
+        settings.clone_into(known);
+        known.queue_count = queue_count;
+        let Some(attached) = self.attached_at(port) else {
+            return Ok(());
+        };
+        let settings = settings::program(settings, attached.cut_length);
+        Ok(attached.program.update_settings(&settings)?)
     }
 
     fn lldp_sockets(&self) -> Vec<std_io::Result<OwnedFd>> {
-        self.ports
-            .iter()
-            .map(|port| packet_socket::open(port.facts.ifindex))
-            .collect()
+        let ports = ids().take(self.ports.len());
+        ports.map(|port| self.lldp_socket(port)).collect()
+    }
+
+    fn lldp_socket(&self, port: PortId) -> std_io::Result<OwnedFd> {
+        let attached = self.attached_at(port);
+        let attached = attached.ok_or(std_io::ErrorKind::NotFound)?;
+        packet_socket::open(attached.facts.ifindex)
+    }
+
+    fn take(&mut self, port: PortId) -> anyhow::Result<Option<AttachedPort>> {
+        Ok(self.take_port(port)?)
+    }
+
+    fn release(&mut self, port: PortId) -> anyhow::Result<()> {
+        Ok(self.release_port(port)?)
     }
 
     fn stop(self, drain: std::time::Duration, programs: Programs) -> anyhow::Result<Stopped> {
-        self.end_thread(Duration::from_nanos(drain.as_nanos() as u64));
-        let unserved = |ports: &[AttachedProgram]| -> u64 {
-            let verdicts = ports.iter().map(|port| port.program.verdict_counters());
-            verdicts
+        let drain = Duration::from_nanos(drain.as_nanos() as u64);
+        self.running.ask(Request::Stop { drain });
+        let unserved = |ports: &[Slot]| -> u64 {
+            let attached = ports.iter().filter_map(|port| port.attached.as_ref());
+            attached
+                .map(|attached| attached.program.verdict_counters())
                 .map(|verdicts| verdicts.map_or(0, |verdicts| verdicts.get(Verdict::Dropped)))
                 .sum()
         };
         let before = unserved(&self.ports);
         let ended = self.running.threads.join();
-        let stays = |port: &AttachedProgram| programs == Programs::Leave && port.close().is_ok();
+        let stays = |port: &Slot| {
+            let attached = port
+                .attached
+                .as_ref()
+                .filter(|_| programs == Programs::Leave);
+            attached.is_some_and(|attached| attached.close().is_ok())
+        };
         let stays: Vec<bool> = self.ports.iter().map(stays).collect();
         let missed = unserved(&self.ports).saturating_sub(before);
         // Whatever became of the threads and of the other programs, none stays attached that is to go and can be detached.
@@ -319,8 +366,8 @@ impl RunningDataplane for Dataplane {
             .into_iter()
             .zip(stays)
             .filter(|(_, stays)| !stays);
-        for (port, _) in going {
-            outcome = outcome.and(port.program.detach());
+        for (mut port, _) in going {
+            outcome = outcome.and(port.detach());
         }
         let ended = ended.map_err(|_| anyhow::anyhow!("a dataplane thread panicked"))?;
         outcome?;
@@ -344,6 +391,19 @@ impl Requests for RequestSender {
         self.requests.try_send(request).map_err(|_| Busy)?;
         self.wake.signal();
         Ok(())
+    }
+}
+
+/// All numbers of ports.
+fn ids() -> impl Iterator<Item = PortId> {
+    (0..).map_while(PortId::from_index)
+}
+
+fn limits(port: &PortConfig, config: &DataplaneConfig) -> PortLimits {
+    PortLimits {
+        address: port.address,
+        outstanding_max: config.tx_ring as usize / 2 / config.chunks_of_a_frame(),
+        outstanding_bytes: outstanding_bytes(port.rate, config),
     }
 }
 

@@ -100,11 +100,12 @@ pub struct ResumedLink {
 pub fn held_links(info: &SwitchInfo, pause_time: Quanta) -> Vec<HeldLink> {
     info.ports
         .iter()
+        .filter(|port| !port.attached.get().is_absent())
         .map(|port| {
             let span = Duration::from_nanos(pause_time.at(port.rate).as_nanos());
             let refresh = (span / REFRESHES_PER_PAUSE).clamp(REFRESH_MIN, REFRESH_MAX);
             HeldLink {
-                ifindex: port.ifindex,
+                ifindex: port.ifindex(),
                 pause: pfc(port, info.lossless(), pause_time),
                 refresh_micros: refresh.as_micros() as u64,
             }
@@ -121,12 +122,13 @@ pub fn resumed_links(info: &SwitchInfo, ports: &[PortSnapshot]) -> Vec<ResumedLi
     info.ports
         .iter()
         .zip(ports)
+        .filter(|(port, _)| !port.attached.get().is_absent())
         .map(|(port, snapshot)| {
             let free = info
                 .lossless()
                 .filter(|priority| !held_by_switch(&snapshot.gauges[priority.index()]));
             ResumedLink {
-                ifindex: port.ifindex,
+                ifindex: port.ifindex(),
                 frame: pfc(port, free, Quanta::ZERO),
             }
         })
@@ -140,7 +142,7 @@ fn pfc(port: &PortInfo, priorities: impl Iterator<Item = Priority>, quanta: Quan
         times[priority.index()] = Some(quanta);
     }
     let mut frame = vec![0; FRAME_LENGTH_MIN];
-    let length = MacControl::Pfc { times }.emit(port.address, &mut frame);
+    let length = MacControl::Pfc { times }.emit(port.address(), &mut frame);
     frame.truncate(length.unwrap_or_default());
     frame
 }

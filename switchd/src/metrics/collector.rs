@@ -171,7 +171,7 @@ impl SnapshotCollector {
             families.add(&define::DROPS, &[port, reason.name()], count as f64);
         }
         families.add_counters(KERNEL_LOSSES, &[port], &state.kernel);
-        families.add_counters(DEVICE_LOSSES, &[port], &device_losses::read(info.ifindex));
+        families.add_counters(DEVICE_LOSSES, &[port], &device_losses::read(info.ifindex()));
         for (name, ring) in [
             ("fill", state.rings.fill),
             ("rx", state.rings.rx),

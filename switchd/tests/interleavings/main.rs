@@ -4,6 +4,9 @@
 //!
 //! `LOOM_MAX_PREEMPTIONS` and the other variables of loom go further than the tests do by themselves.
 
+#[path = "../../src/dataplane/threads/doorway.rs"]
+#[allow(dead_code)]
+mod doorway;
 #[path = "../../src/dataplane/threads/hand_over.rs"]
 #[allow(dead_code)]
 mod hand_over;
@@ -28,7 +31,7 @@ use hand_over::{hand_over, CoreSide};
 use lane::Lane;
 use messages::{KernelLosses, Rings};
 use sleeper::Sleeper;
-use socket_worker::{SocketWorker, SocketWorkers};
+use socket_worker::{SocketDoorway, SocketWorker, SocketWorkers};
 use sync::{Arc, ArrayQueue};
 use wake::Wake;
 
@@ -141,8 +144,9 @@ fn served(core: &Core) -> (SocketWorkers, CoreSide) {
     let sleeper = Sleeper::new(Wake::new().unwrap(), []);
     let (lane, side) = hand_over(Loopback::default(), RING, RING, sleeper.waker());
     let worker = SocketWorker {
-        sockets: vec![side],
+        sockets: vec![(0, side)],
         sleeper,
+        doorway: SocketDoorway::default(),
         core: core.sleeper.waker(),
         clock,
         spin: Duration::ZERO,

@@ -85,6 +85,29 @@ impl<T: Copy> ArrayQueue<T> {
     }
 }
 
+/// What is handed over now and then, which no test here does.
+#[derive(Debug)]
+pub(super) struct Mailbox<T>(std::sync::Mutex<Vec<T>>);
+
+impl<T> Mailbox<T> {
+    pub(super) fn new(_: usize) -> Self {
+        Self(std::sync::Mutex::new(Vec::new()))
+    }
+
+    pub(super) fn push(&self, element: T) -> Result<(), T> {
+        self.0.lock().unwrap().push(element);
+        Ok(())
+    }
+
+    pub(super) fn pop(&self) -> Option<T> {
+        self.0.lock().unwrap().pop()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.lock().unwrap().is_empty()
+    }
+}
+
 /// Figures, which no test here looks at from two threads.
 #[derive(Debug, Default)]
 pub(super) struct AtomicCell<T>(Mutex<T>);

@@ -50,6 +50,10 @@ impl Readable {
         Self(wake.clone())
     }
 
+    pub(super) fn add(&mut self, _: RawFd) {}
+
+    pub(super) fn remove(&mut self, _: RawFd) {}
+
     /// Without a timeout for ever if nobody signals, which loom calls a deadlock and fails the test.
     pub(super) fn wait(&mut self, timeout: Option<Duration>) {
         if timeout.is_some() {

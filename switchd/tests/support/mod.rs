@@ -45,22 +45,29 @@ pub fn priority(value: u8) -> Priority {
     Priority::new(value).unwrap()
 }
 
+/// A port's device.
+pub fn attached(ifindex: u32) -> AttachedPort {
+    AttachedPort {
+        ifindex,
+        address: MacAddress::default(),
+        xdp_mode: "native",
+        zero_copy: false,
+    }
+}
+
 /// Three ports `p0` to `p2`, the last an edge port; priority 3 lossless.
 pub fn info() -> SwitchInfo {
     let ports = (0..3u8)
         .map(|index| PortInfo {
             name: format!("p{index}"),
             device: format!("dev{index}"),
-            ifindex: 0,
             role: if index == 2 {
                 PortRole::Edge
             } else {
                 PortRole::Fabric
             },
-            address: MacAddress::default(),
             rate: BitRate::from_mbit(100),
-            xdp_mode: "native".into(),
-            zero_copy: false,
+            attached: attached(0).into(),
         })
         .collect();
     let classes = std::array::from_fn(|index| {
@@ -207,7 +214,7 @@ impl FakeDataplane {
                     }
                     Request::Tap { place, tap } => taps.lock().unwrap().set(place, tap),
                     // It holds no frames.
-                    Request::Inject(_) => {}
+                    Request::Inject(_) | Request::Part { .. } | Request::Join { .. } => {}
                     Request::Stop { .. } => return,
                 }
             }
@@ -308,7 +315,7 @@ impl RunningDataplane for FakeDataplane {
         FakeXdp.verdicts(port)
     }
 
-    fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()> {
+    fn classify(&mut self, port: PortId, settings: &Port) -> anyhow::Result<()> {
         self.classified
             .lock()
             .unwrap()
@@ -353,6 +360,18 @@ impl XdpPrograms for FakeXdp {
 
     fn classify(&self, _: PortId, _: &Port) -> anyhow::Result<()> {
         Ok(())
+    }
+
+    fn take(&self, _: PortId) -> anyhow::Result<Option<AttachedPort>> {
+        Ok(None)
+    }
+
+    fn release(&self, _: PortId) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    fn lldp_socket(&self, _: PortId) -> io::Result<OwnedFd> {
+        Err(io::ErrorKind::NotFound.into())
     }
 }
 

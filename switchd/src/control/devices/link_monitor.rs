@@ -1,6 +1,7 @@
 //! Watches the ports' devices by rtnetlink: it asks for the state of all at the start, and the kernel
 //! tells of every change from then on. sysfs would show another network namespace's devices.
 
+use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,18 +11,19 @@ use nix::sys::socket::{
     bind, send, socket, AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType,
 };
 
-use nix::net::if_::if_nametoindex;
-use weir_api::describe::Described;
+use nix::net::if_::if_indextoname;
 use weir_api::words::EventName;
+use weir_core::PortId;
 
+use crate::control::info::PortInfo;
 use crate::control::shared::Shared;
 use crate::control::waitable::Waitable;
-use crate::model::clock;
 
 /// Netlink's own limit for one message to userspace.
 const BUFFER_LENGTH: usize = 32 * 1024;
 const MESSAGE_HEADER: usize = 16;
 const LINK_HEADER: usize = 16;
+const ATTRIBUTE_HEADER: usize = 4;
 const RTMGRP_LINK: u32 = 1;
 /// `IFF_LOWER_UP` of linux/if.h: the carrier itself. `IFF_RUNNING` may follow it a second later.
 const IFF_LOWER_UP: u32 = 1 << 16;
@@ -33,14 +35,16 @@ const RECHECK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct LinkMonitor {
     socket: Waitable,
-    /// Devices that were told to be back, the latest first.
-    told_back: Vec<u32>,
+    /// The name that each port's device was last seen with, where it was not the port's.
+    other_names: BTreeMap<PortId, String>,
 }
 
 /// One device's state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct LinkState {
     ifindex: u32,
+    /// Its name, where the message has it.
+    name: Option<String>,
     up: bool,
     /// Deleted, or moved to another network namespace.
     gone: bool,
@@ -62,7 +66,7 @@ impl LinkMonitor {
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, RTMGRP_LINK))?;
         Ok(Self {
             socket: Waitable::new(socket)?,
-            told_back: Vec::new(),
+            other_names: BTreeMap::new(),
         })
     }
 
@@ -82,12 +86,17 @@ impl LinkMonitor {
                     self.ask_for_all()?;
                     continue;
                 }
+                () = shared.links.asking_due() => {
+                    self.ask_for_all()?;
+                    continue;
+                }
                 read = self.socket.read(&mut buffer) => read,
             };
             match read {
                 Ok(length) => self.take(&buffer[..length], &shared).await,
                 // Messages were lost: only a full answer tells the state now.
                 Err(error) if error.raw_os_error() == Some(Errno::ENOBUFS as i32) => {
+                    self.look_for_missing(&shared).await;
                     self.ask_for_all()?;
                 }
                 Err(error) => return Err(error),
@@ -101,7 +110,7 @@ impl LinkMonitor {
         while let Ok(length) = self.socket.try_read(buffer) {
             for state in link_states(&buffer[..length]).filter(|state| state.gone) {
                 let mut ports = shared.info.numbered_ports();
-                if let Some((port, _)) = ports.find(|(_, info)| info.ifindex == state.ifindex) {
+                if let Some((port, _)) = ports.find(|(_, info)| info.ifindex() == state.ifindex) {
                     shared.set_gone(port).await;
                 }
             }
@@ -110,35 +119,47 @@ impl LinkMonitor {
 
     async fn take(&mut self, datagram: &[u8], shared: &Shared) {
         for state in link_states(datagram) {
-            let port = shared
-                .info
-                .numbered_ports()
-                .find(|(_, info)| info.ifindex == state.ifindex);
-            match port {
-                // Devices that are made later have other numbers.
-                Some((port, _)) if shared.links.is_gone(port) => {}
-                Some((port, _)) if state.gone => shared.set_gone(port).await,
-                Some((port, _)) => shared.set_link(port, state.up).await,
-                None if !state.gone => self.tell_who_is_back(state.ifindex, shared),
-                None => {}
+            let is_here = |port: &PortInfo| {
+                let attached = port.attached.get();
+                !attached.is_absent() && attached.ifindex == state.ifindex
+            };
+            let mut is_known = false;
+            for (port, info) in shared.info.numbered_ports() {
+                if !is_here(info) || shared.links.is_gone(port) {
+                    continue;
+                }
+                is_known = true;
+                if state.gone {
+                    shared.set_gone(port).await;
+                } else {
+                    self.note_name(port, info, &state, shared);
+                    shared.set_link(port, state.up).await;
+                }
+            }
+            if !is_known && !state.gone {
+                // It may be one that a port waits for.
+                shared.links.tend();
             }
         }
     }
 
-    /// Says once of each new device that has the name of one that is gone: it takes a restart to use it.
-    fn tell_who_is_back(&mut self, ifindex: u32, shared: &Shared) {
-        let gone = shared.info.numbered_ports();
-        for (port, info) in gone.filter(|(port, _)| shared.links.is_gone(*port)) {
-            let is_there = if_nametoindex(info.device.as_str()) == Ok(ifindex);
-            if is_there && !self.told_back.contains(&ifindex) {
-                // One for each port: an older device of the name is gone again.
-                self.told_back.truncate(shared.info.ports.len());
-                self.told_back.insert(0, ifindex);
-                shared.records.record(Described {
-                    port: Some(shared.info.port_name(port)),
-                    ..Described::new(clock::now(), EventName::DeviceBack)
-                        .detail("use", "after a restart")
-                });
+    /// Says once of each new name. The port goes on: its sockets are bound to the device and not to a name.
+    fn note_name(&mut self, port: PortId, info: &PortInfo, state: &LinkState, shared: &Shared) {
+        let Some(name) = &state.name else { return };
+        let before = self.other_names.get(&port).unwrap_or(&info.device);
+        if before != name {
+            let detail = ("name", name.clone());
+            shared.record_at(port, EventName::DeviceRenamed, Some(detail));
+            self.other_names.insert(port, name.clone());
+        }
+    }
+
+    /// Messages were lost, among them perhaps that a device is gone: a full answer does not tell of those.
+    async fn look_for_missing(&self, shared: &Shared) {
+        for (port, info) in shared.info.numbered_ports() {
+            let is_missing = if_indextoname(info.ifindex()) == Err(Errno::ENXIO);
+            if is_missing && !shared.links.is_gone(port) {
+                shared.set_gone(port).await;
             }
         }
     }
@@ -184,10 +205,30 @@ fn link_states(datagram: &[u8]) -> impl Iterator<Item = LinkState> + '_ {
         let wanted = nix::libc::IFF_UP as u32 | IFF_LOWER_UP;
         return Some(LinkState {
             ifindex,
+            name: name(body.get(LINK_HEADER..).unwrap_or_default()),
             gone: kind == nix::libc::RTM_DELLINK,
             up: kind == nix::libc::RTM_NEWLINK && flags & wanted == wanted,
         });
     })
+}
+
+/// `IFLA_IFNAME` among a device's attributes.
+fn name(mut attributes: &[u8]) -> Option<String> {
+    loop {
+        let length = usize::from(u16_at(attributes, 0)?);
+        let kind = u16_at(attributes, 2)?;
+        let value = attributes.get(ATTRIBUTE_HEADER..length)?;
+        if kind == nix::libc::IFLA_IFNAME {
+            let text = value.split(|byte| *byte == 0).next()?;
+            return Some(String::from_utf8_lossy(text).into_owned());
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
+    }
+}
+
+fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
+    let bytes = bytes.get(offset..offset + 2)?;
+    Some(u16::from_ne_bytes(bytes.try_into().ok()?))
 }
 
 fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
@@ -217,9 +258,28 @@ mod tests {
         datagram.extend(message(nix::libc::RTM_NEWLINK, 8, nix::libc::IFF_UP, 0));
         datagram.extend(message(nix::libc::RTM_DELLINK, 9, both, 0));
         let states: Vec<_> = link_states(&datagram).collect();
-        let expected = [(7, true, false), (8, false, false), (9, false, true)]
-            .map(|(ifindex, up, gone)| LinkState { ifindex, up, gone });
+        let expected =
+            [(7, true, false), (8, false, false), (9, false, true)].map(|(ifindex, up, gone)| {
+                LinkState {
+                    ifindex,
+                    name: None,
+                    up,
+                    gone,
+                }
+            });
         assert_eq!(states, expected);
+    }
+
+    #[test]
+    fn a_name_is_found_among_attributes() {
+        let mut attributes = vec![5, 0, 9, 0, 1, 0, 0, 0];
+        assert_eq!(name(&attributes), None);
+        attributes.extend([7, 0, 3, 0, b'h', b'3', 0]);
+        assert_eq!(name(&attributes).as_deref(), Some("h3"));
+        for length in 0..attributes.len() {
+            assert_eq!(name(&attributes[..length]), None, "{length} B");
+        }
+        assert_eq!(name(&[0; 8]), None);
     }
 
     #[test]

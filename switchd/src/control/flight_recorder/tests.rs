@@ -1,3 +1,4 @@
+use crate::dataplane::link::AttachedPort;
 use weir_core::control::Policy;
 use weir_core::{BitRate, Bytes, ClassMode, MacAddress, PortRole};
 
@@ -25,12 +26,9 @@ fn info() -> SwitchInfo {
     let ports = (0..3u8).map(|index| PortInfo {
         name: format!("p{index}"),
         device: format!("dev{index}"),
-        ifindex: 0,
         role: PortRole::Fabric,
-        address: MacAddress::default(),
         rate: BitRate::from_mbit(100),
-        xdp_mode: "native".into(),
-        zero_copy: false,
+        attached: AttachedPort::absent(MacAddress::default()).into(),
     });
     let classes = std::array::from_fn(|index| ClassInfo {
         name: "class".to_owned(),

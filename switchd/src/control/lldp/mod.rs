@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::time::Duration as StdDuration;
 
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use weir_api::describe;
 use weir_core::control::neighbours::{
     AnnouncedPort, NeighbourReport, Neighbours, NeighboursConfig,
 };
 use weir_core::wire::lldp::basic::ChassisId;
 use weir_core::wire::lldp::{Lldp, FRAME_LENGTH_MAX};
-use weir_core::{Command, Duration, PortId};
+use weir_core::{Command, Duration, MacAddress, PortId};
 
-use super::info::SwitchInfo;
+use super::info::{PortInfo, SwitchInfo};
 use super::shared::Shared;
 use crate::model::clock;
 use crate::model::sight::{Direction, Sight, Verdict};
@@ -53,7 +53,9 @@ impl Default for LldpSettings {
 impl LldpSettings {
     /// The state machine of a switch whose ports have their addresses: the lowest one is its chassis.
     pub(super) fn state_machine(&self, info: &SwitchInfo) -> Neighbours {
-        let chassis = info.ports.iter().map(|port| port.address).min();
+        // A port that has no device yet may have no address.
+        let addresses = info.ports.iter().map(PortInfo::address);
+        let chassis = addresses.filter(|it| *it != MacAddress::default()).min();
         let config = NeighboursConfig {
             chassis: ChassisId::mac(chassis.unwrap_or_default()),
             interval: self.interval,
@@ -66,27 +68,33 @@ impl LldpSettings {
 /// The agent.
 pub struct LldpAgent {
     shared: Arc<Shared>,
-    /// By [`PortId`]; `None` where none could be had.
-    sockets: Vec<Option<Arc<LldpSocket>>>,
+    /// By [`PortId`].
+    sockets: Vec<PortSocket>,
+}
+
+/// A port's socket; it belongs to one device.
+#[derive(Default)]
+struct PortSocket {
+    /// [Which one](super::shared::Links::devices).
+    device: usize,
+    /// `None` where none could be had.
+    socket: Option<Arc<LldpSocket>>,
+    /// Who listens.
+    listener: Option<AbortHandle>,
 }
 
 impl LldpAgent {
     /// An agent with one socket for each port, in their order. A port whose socket could not be had is
     /// left out, with a warning. Needs a tokio runtime.
     pub fn new(shared: Arc<Shared>, sockets: Vec<std::io::Result<OwnedFd>>) -> Self {
-        let sockets = shared
-            .info
-            .ports
-            .iter()
-            .zip(sockets)
-            .map(|(port, socket)| {
-                socket
-                    .and_then(LldpSocket::new)
-                    .map(Arc::new)
-                    .inspect_err(|error| {
-                        tracing::warn!(port = port.name, %error, "LLDP is unavailable on this port");
-                    })
-                    .ok()
+        let ports = shared.info.numbered_ports().zip(sockets);
+        let sockets = ports
+            .map(|((port, info), socket)| PortSocket {
+                device: shared.links.devices(port),
+                socket: (!shared.links.is_gone(port))
+                    .then(|| usable(info, socket))
+                    .flatten(),
+                listener: None,
             })
             .collect();
         Self { shared, sockets }
@@ -97,13 +105,17 @@ impl LldpAgent {
     /// # Errors
     ///
     /// Never; a port that does not work is left out.
-    pub async fn run(self) -> std::io::Result<()> {
+    pub async fn run(mut self) -> std::io::Result<()> {
         let shared = Arc::clone(&self.shared);
         let ending = shared.life.ending();
         tokio::pin!(ending);
         let (sender, mut heard) = mpsc::channel(HEARD_CAPACITY);
-        let _receivers = self.listen(sender);
+        let mut receivers = JoinSet::new();
+        for (port, place) in numbered(&mut self.sockets) {
+            place.listen(port, &mut receivers, &sender);
+        }
         loop {
+            self.follow_devices(&mut receivers, &sender);
             self.step().await;
             let due = shared.links.neighbours().next_timeout();
             tokio::select! {
@@ -117,13 +129,23 @@ impl LldpAgent {
         Ok(())
     }
 
-    /// One task for each socket, ended with the set.
-    fn listen(&self, sender: mpsc::Sender<Heard>) -> JoinSet<()> {
-        let mut receivers = JoinSet::new();
-        for (port, socket) in self.numbered_sockets() {
-            receivers.spawn(socket::listen(port, Arc::clone(socket), sender.clone()));
+    /// A port that has another device than before needs another socket.
+    fn follow_devices(&mut self, receivers: &mut JoinSet<()>, sender: &mpsc::Sender<Heard>) {
+        let shared = &self.shared;
+        for (port, place) in numbered(&mut self.sockets) {
+            let device = shared.links.devices(port);
+            let Some(info) = shared.info.ports.get(port.index()) else {
+                continue;
+            };
+            if place.device != device {
+                if let Some(listener) = place.listener.take() {
+                    listener.abort();
+                }
+                place.device = device;
+                place.socket = usable(info, shared.dataplane.lldp_socket(port));
+                place.listen(port, receivers, sender);
+            }
         }
-        receivers
     }
 
     fn take(&self, heard: &Heard) {
@@ -183,13 +205,14 @@ impl LldpAgent {
 
     /// False when the device does not take it, or there is no socket.
     fn send(&self, port: PortId, lldp: &Lldp) -> bool {
-        let socket = self.sockets.get(port.index()).and_then(Option::as_ref);
+        let place = self.sockets.get(port.index());
+        let socket = place.and_then(|place| place.socket.as_ref());
         let info = self.shared.info.ports.get(port.index());
         let (Some(socket), Some(info)) = (socket, info) else {
             return false;
         };
         let mut buffer = [0; FRAME_LENGTH_MAX];
-        let Ok(length) = lldp.emit(info.address, &mut buffer) else {
+        let Ok(length) = lldp.emit(info.address(), &mut buffer) else {
             return false;
         };
         let sent = socket.send(&buffer[..length]);
@@ -217,13 +240,31 @@ impl LldpAgent {
             bytes: frame,
         });
     }
+}
 
-    fn numbered_sockets(&self) -> impl Iterator<Item = (PortId, &Arc<LldpSocket>)> {
-        self.sockets
-            .iter()
-            .enumerate()
-            .filter_map(|(index, socket)| Some((PortId::from_index(index)?, socket.as_ref()?)))
+impl PortSocket {
+    /// One task, ended with the set.
+    fn listen(&mut self, port: PortId, receivers: &mut JoinSet<()>, sender: &mpsc::Sender<Heard>) {
+        self.listener = self.socket.as_ref().map(|socket| {
+            let listen = socket::listen(port, Arc::clone(socket), sender.clone());
+            receivers.spawn(listen)
+        });
     }
+}
+
+fn numbered(sockets: &mut [PortSocket]) -> impl Iterator<Item = (PortId, &mut PortSocket)> {
+    let places = sockets.iter_mut().enumerate();
+    places.filter_map(|(index, place)| Some((PortId::from_index(index)?, place)))
+}
+
+fn usable(port: &PortInfo, socket: std::io::Result<OwnedFd>) -> Option<Arc<LldpSocket>> {
+    socket
+        .and_then(LldpSocket::new)
+        .map(Arc::new)
+        .inspect_err(|error| {
+            tracing::warn!(port = port.name, %error, "LLDP is unavailable on this port");
+        })
+        .ok()
 }
 
 async fn sleep_until(due: Option<weir_core::Instant>) {

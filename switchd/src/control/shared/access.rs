@@ -1,6 +1,7 @@
 //! The way to the dataplane: what it shows, and what it is asked.
 
 use std::ops::Deref;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -10,7 +11,7 @@ use weir_core::{Command, CommandError, PortId};
 
 use crate::control::captures::Hub;
 use crate::control::supervisor::Message;
-use crate::dataplane::link::XdpPrograms;
+use crate::dataplane::link::{AttachedPort, XdpPrograms};
 use crate::dataplane::messages::{LevelTableSnapshot, PortSnapshot, Snapshot, LEVEL_ENTRIES_MAX};
 use crate::dataplane::tables::Tables;
 use crate::dataplane::tap::Tap;
@@ -147,6 +148,21 @@ impl Access {
     /// See [`XdpPrograms::fall_back`].
     pub(in crate::control) fn fall_back(&self, port: PortId) -> anyhow::Result<bool> {
         self.xdp.fall_back(port)
+    }
+
+    /// See [`XdpPrograms::take`].
+    pub(in crate::control) fn take(&self, port: PortId) -> anyhow::Result<Option<AttachedPort>> {
+        self.xdp.take(port)
+    }
+
+    /// See [`XdpPrograms::release`].
+    pub(in crate::control) fn release(&self, port: PortId) -> anyhow::Result<()> {
+        self.xdp.release(port)
+    }
+
+    /// See [`XdpPrograms::lldp_socket`].
+    pub(in crate::control) fn lldp_socket(&self, port: PortId) -> std::io::Result<OwnedFd> {
+        self.xdp.lldp_socket(port)
     }
 
     /// Has the CLCM state machine go by other settings.

@@ -1,6 +1,6 @@
 //! The links: whether they are up, and who is at their other end.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use tokio::sync::Notify;
@@ -8,25 +8,68 @@ use weir_core::control::neighbours::{AnnouncedPort, Neighbours};
 use weir_core::PortId;
 
 use super::lock;
+use crate::control::info::{PortInfo, SwitchInfo};
 use crate::model::clock;
 
 /// By port.
 pub struct Links {
-    up: Vec<AtomicBool>,
-    gone: Vec<AtomicBool>,
+    places: Vec<Place>,
     neighbours: Mutex<Neighbours>,
     lldp_due: Notify,
+    tending_due: Notify,
+    asking_due: Notify,
+}
+
+/// One port's link.
+struct Place {
+    up: AtomicBool,
+    /// It has no device.
+    gone: AtomicBool,
+    /// How many it has had.
+    devices: AtomicUsize,
+    /// An operator wants it to have none.
+    removed: AtomicBool,
+    /// Why a device that is there cannot be used.
+    refused: Mutex<Option<String>>,
+    /// Somebody has looked for a device since it is wanted.
+    tried: AtomicBool,
+}
+
+impl Place {
+    fn new(has_device: bool) -> Self {
+        Self {
+            up: has_device.into(),
+            gone: (!has_device).into(),
+            devices: usize::from(has_device).into(),
+            removed: false.into(),
+            refused: Mutex::default(),
+            tried: false.into(),
+        }
+    }
 }
 
 impl Links {
-    pub(super) fn new(port_count: usize, neighbours: Neighbours) -> Self {
-        let all = |state| (0..port_count).map(|_| AtomicBool::new(state)).collect();
+    pub(super) fn new(info: &SwitchInfo, neighbours: Neighbours) -> Self {
+        let has_device = |port: &PortInfo| !port.attached.get().is_absent();
+        let places = info.ports.iter().map(|port| Place::new(has_device(port)));
         Self {
-            up: all(true),
-            gone: all(false),
+            places: places.collect(),
             neighbours: Mutex::new(neighbours),
             lldp_due: Notify::new(),
+            tending_due: Notify::new(),
+            asking_due: Notify::new(),
         }
+    }
+
+    fn is(&self, port: PortId, state: fn(&Place) -> &AtomicBool) -> bool {
+        let place = self.places.get(port.index());
+        place.is_some_and(|place| state(place).load(Ordering::Relaxed))
+    }
+
+    /// True when this is news.
+    fn note(&self, port: PortId, state: fn(&Place) -> &AtomicBool, value: bool) -> bool {
+        let place = self.places.get(port.index());
+        place.is_some_and(|place| state(place).swap(value, Ordering::Relaxed) != value)
     }
 
     /// Who is at the other end of the links.
@@ -36,22 +79,90 @@ impl Links {
 
     /// True when the port's device is up and has carrier.
     pub fn link_up(&self, port: PortId) -> bool {
-        self.up
-            .get(port.index())
-            .is_some_and(|up| up.load(Ordering::Relaxed))
+        self.is(port, |place| &place.up)
     }
 
     /// True while a port's device is there, and is down or has no carrier.
     pub fn any_link_down(&self) -> bool {
-        let mut links = self.up.iter().zip(&self.gone);
-        links.any(|(up, gone)| !up.load(Ordering::Relaxed) && !gone.load(Ordering::Relaxed))
+        let is_down = |place: &Place| {
+            !place.up.load(Ordering::Relaxed) && !place.gone.load(Ordering::Relaxed)
+        };
+        self.places.iter().any(is_down)
     }
 
-    /// True when the port's device is gone, for as long as the daemon runs.
+    /// True while the port has no device.
     pub fn is_gone(&self, port: PortId) -> bool {
-        self.gone
-            .get(port.index())
-            .is_some_and(|gone| gone.load(Ordering::Relaxed))
+        self.is(port, |place| &place.gone)
+    }
+
+    /// True while an operator wants the port to have none.
+    pub fn is_removed(&self, port: PortId) -> bool {
+        self.is(port, |place| &place.removed)
+    }
+
+    /// Why the port has no device, while that is so.
+    pub fn absence(&self, port: PortId) -> Option<String> {
+        let place = self.places.get(port.index())?;
+        if !place.gone.load(Ordering::Relaxed) {
+            return None;
+        }
+        if place.removed.load(Ordering::Relaxed) {
+            return Some("removed by an operator".to_owned());
+        }
+        let refused = lock(&place.refused).clone();
+        Some(refused.unwrap_or_else(|| {
+            let has_had = place.devices.load(Ordering::Relaxed) > 0;
+            let which = if has_had {
+                "device is gone"
+            } else {
+                "device is not there yet"
+            };
+            which.to_owned()
+        }))
+    }
+
+    /// How many devices the port has had: what is bound to one does not serve the next.
+    pub(in crate::control) fn devices(&self, port: PortId) -> usize {
+        let place = self.places.get(port.index());
+        place.map_or(0, |place| place.devices.load(Ordering::Relaxed))
+    }
+
+    /// True while a device is there that cannot be used.
+    pub(in crate::control) fn any_refused(&self) -> bool {
+        let mut places = self.places.iter();
+        places.any(|place| lock(&place.refused).is_some())
+    }
+
+    /// Takes note why a device that is there cannot be used, or that there is none. True when this is news.
+    pub(in crate::control) fn note_refused(&self, port: PortId, reason: Option<String>) -> bool {
+        let place = self.places.get(port.index());
+        place.is_some_and(|place| {
+            let mut refused = lock(&place.refused);
+            let is_news = *refused != reason;
+            *refused = reason;
+            place.tried.store(true, Ordering::Relaxed);
+            is_news
+        })
+    }
+
+    /// True when a device of the port was looked for since an operator wants it to have one.
+    pub fn was_tried(&self, port: PortId) -> bool {
+        self.is(port, |place| &place.tried)
+    }
+
+    /// Has somebody look whether devices can be taken or are to be released.
+    pub(in crate::control) fn tend(&self) {
+        self.tending_due.notify_one();
+    }
+
+    /// Waits until that is asked for. For one caller.
+    pub(in crate::control) async fn tending_due(&self) {
+        self.tending_due.notified().await;
+    }
+
+    /// Waits until a device was taken whose state nobody knows yet. For one caller.
+    pub(in crate::control) async fn asking_due(&self) {
+        self.asking_due.notified().await;
     }
 
     /// Waits until a link has gone up or down, or something else is announced, since the last call. For one caller.
@@ -73,14 +184,28 @@ impl Links {
 
     /// True when this is news.
     pub(super) fn note_up(&self, port: PortId, up: bool) -> bool {
-        let known = self.up.get(port.index());
-        known.is_some_and(|known| known.swap(up, Ordering::Relaxed) != up)
+        self.note(port, |place| &place.up, up)
     }
 
     /// True when this is news.
     pub(super) fn note_gone(&self, port: PortId) -> bool {
-        let known = self.gone.get(port.index());
-        known.is_some_and(|known| !known.swap(true, Ordering::Relaxed))
+        self.note(port, |place| &place.gone, true)
+    }
+
+    /// The port has a device; its state is to be asked for.
+    pub(super) fn note_back(&self, port: PortId) {
+        self.note_refused(port, None);
+        if let Some(place) = self.places.get(port.index()) {
+            place.devices.fetch_add(1, Ordering::Relaxed);
+        }
+        self.note(port, |place| &place.gone, false);
+        self.asking_due.notify_one();
+    }
+
+    /// True when this is news.
+    pub(super) fn note_removed(&self, port: PortId, removed: bool) -> bool {
+        self.note(port, |place| &place.tried, false);
+        self.note(port, |place| &place.removed, removed)
     }
 
     /// Has the LLDP agent look again at what it has to send.

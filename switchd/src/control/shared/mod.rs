@@ -49,12 +49,11 @@ impl Shared {
         xdp: Box<dyn XdpPrograms>,
         inbox: mpsc::Sender<Message>,
     ) -> Self {
-        let port_count = info.ports.len();
         Self {
-            info,
             records: Records::new(history, flights),
-            dataplane: Access::new(port_count, xdp, inbox),
-            links: Links::new(port_count, neighbours),
+            dataplane: Access::new(info.ports.len(), xdp, inbox),
+            links: Links::new(&info, neighbours),
+            info,
             life: Life::new(clock::now()),
         }
     }
@@ -68,12 +67,36 @@ impl Shared {
         }
     }
 
-    /// Takes note that the port's device is gone, and has the dataplane give the port up.
+    /// Takes note that the port's device is gone, and has the port released.
     pub async fn set_gone(&self, port: PortId) {
+        self.lose_device(port, EventName::DeviceGone).await;
+    }
+
+    /// Takes note that the port has a device again.
+    pub(super) fn set_back(&self, port: PortId) {
+        self.links.note_back(port);
+        self.record_at(port, EventName::DeviceBack, None);
+    }
+
+    /// Has the port give its device up, or take it again. False when that is so already.
+    pub async fn set_removed(&self, port: PortId, removed: bool) -> bool {
+        if !self.links.note_removed(port, removed) {
+            return false;
+        }
+        if removed {
+            self.lose_device(port, EventName::PortRemoved).await;
+        } else {
+            self.record_at(port, EventName::PortAdded, None);
+        }
+        self.links.tend();
+        true
+    }
+
+    async fn lose_device(&self, port: PortId, event: EventName) {
         if self.links.note_gone(port) {
             self.set_link(port, false).await;
-            self.record_at(port, EventName::DeviceGone);
-            self.dataplane.command(Command::DeviceGone { port }).await;
+            self.record_at(port, event, None);
+            self.links.tend();
         }
     }
 
@@ -87,17 +110,22 @@ impl Shared {
                 } else {
                     EventName::LinkDown
                 },
+                None,
             );
             self.links.tell_lldp(port, up);
             self.dataplane.command(Command::SetLink { port, up }).await;
         }
     }
 
-    fn record_at(&self, port: PortId, kind: EventName) {
-        self.records.record(Described {
+    pub(super) fn record_at(&self, port: PortId, kind: EventName, detail: Option<(&str, String)>) {
+        let mut described = Described {
             port: Some(self.info.port_name(port)),
             ..Described::new(clock::now(), kind)
-        });
+        };
+        if let Some((name, value)) = detail {
+            described = described.detail(name, value);
+        }
+        self.records.record(described);
     }
 }
 

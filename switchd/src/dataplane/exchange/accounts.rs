@@ -10,8 +10,10 @@ use crate::dataplane::memory::pool::{Chunk, Pool};
 /// What a chunk carries while it is with the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cargo {
-    /// Nothing: it is free, or the kernel has it to receive into.
+    /// Nothing: it is free.
     Nothing,
+    /// Nothing: this port's kernel side has it to receive into, or had it and it is free.
+    Lent(PortId),
     /// A control frame of ours that a transmitter has.
     Control,
     /// A data frame that came in by this port.
@@ -45,7 +47,7 @@ pub struct PortAccount {
     pub completed: u64,
     /// Frames that this port's TX ring had no place for: a device that is gone.
     pub not_sent: u64,
-    /// Chunks that were put into the fill ring.
+    /// Chunks that were put into the fill ring, without those that came back with a device that went.
     pub lent: u64,
 }
 
@@ -88,6 +90,29 @@ impl Accounts {
     /// `count` chunks are in `port`'s fill ring from now on.
     pub(in crate::dataplane) fn note_lent(&mut self, port: usize, count: usize) {
         self.port(port, |account| account.lent += count as u64);
+    }
+
+    /// `chunks` are in `port`'s fill ring from now on.
+    pub(in crate::dataplane) fn lend(&mut self, port: usize, chunks: &[Chunk]) {
+        self.note_lent(port, chunks.len());
+        if let Some(id) = PortId::from_index(port) {
+            chunks
+                .iter()
+                .for_each(|chunk| self.load(*chunk, Cargo::Lent(id)));
+        }
+    }
+
+    /// True when `port`'s kernel side was the last to get the chunk, unless something else became of it since.
+    pub(in crate::dataplane) fn is_lent(&self, port: PortId, chunk: Chunk) -> bool {
+        self.cargo.get(chunk as usize) == Some(&Cargo::Lent(port))
+    }
+
+    /// A chunk that `port`'s kernel side had is back, and nothing was received into it.
+    pub(in crate::dataplane) fn note_returned(&mut self, port: PortId, chunk: Chunk) {
+        self.unload(chunk);
+        self.port(port.index(), |account| {
+            account.lent = account.lent.saturating_sub(1);
+        });
     }
 
     /// A frame came out of `port`'s RX ring and was for this switch.
@@ -249,8 +274,8 @@ impl AccountTable {
                         *held += 1;
                     }
                 }
-                Cargo::Nothing if pool.is_free(chunk as Chunk) => self.free += 1,
-                Cargo::Nothing => self.receiving += 1,
+                Cargo::Nothing | Cargo::Lent(_) if pool.is_free(chunk as Chunk) => self.free += 1,
+                Cargo::Nothing | Cargo::Lent(_) => self.receiving += 1,
             }
         }
     }

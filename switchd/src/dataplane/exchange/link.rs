@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use crossbeam::channel::Receiver;
+use weir_api::words::Attached;
 use weir_config::daemon::Port;
 use weir_core::{Event, MacAddress, PortId};
 
@@ -67,6 +68,29 @@ pub trait XdpPrograms: Send + Sync {
     ///
     /// What the kernel says.
     fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()>;
+
+    /// Takes `port`'s device, now that there is one, and begins to forward by it. `None` when there is none, or the port has
+    /// one already. It may take some time.
+    ///
+    /// # Errors
+    ///
+    /// Why the device cannot be used.
+    fn take(&self, port: PortId) -> anyhow::Result<Option<AttachedPort>>;
+
+    /// Gives up `port`'s device, whether it is still there or gone. What waits for it is dropped and counted. It may take
+    /// some time.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says; the port is given up nevertheless.
+    fn release(&self, port: PortId) -> anyhow::Result<()>;
+
+    /// A socket for `port`'s device that gives and takes whole LLDP frames.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says, or that the port has no device.
+    fn lldp_socket(&self, port: PortId) -> io::Result<OwnedFd>;
 }
 
 /// A running dataplane. The daemon's is [`Dataplane`](crate::dataplane::Dataplane)'s; tests have their own.
@@ -109,12 +133,39 @@ pub trait RunningDataplane: Send + 'static {
     /// # Errors
     ///
     /// What the kernel says.
-    fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()>;
+    fn classify(&mut self, port: PortId, settings: &Port) -> anyhow::Result<()>;
 
     /// A socket for each port, in the configuration's order, that gives and takes whole LLDP frames.
     /// Called once, if LLDP is spoken.
     fn lldp_sockets(&self) -> Vec<io::Result<OwnedFd>> {
         Vec::new()
+    }
+
+    /// As one of [`lldp_sockets`](Self::lldp_sockets), for a port whose device has come since.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says, or that the port has no device.
+    fn lldp_socket(&self, _port: PortId) -> io::Result<OwnedFd> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    /// See [`XdpPrograms::take`].
+    ///
+    /// # Errors
+    ///
+    /// Why the device cannot be used.
+    fn take(&mut self, _port: PortId) -> anyhow::Result<Option<AttachedPort>> {
+        Ok(None)
+    }
+
+    /// See [`XdpPrograms::release`].
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    fn release(&mut self, _port: PortId) -> anyhow::Result<()> {
+        Ok(())
     }
 
     /// Admits nothing more, sends what is buffered for `drain` at most, and ends.
@@ -136,7 +187,7 @@ pub enum Programs {
 }
 
 /// One attached port.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttachedPort {
     /// The device's index.
     pub ifindex: u32,
@@ -146,6 +197,23 @@ pub struct AttachedPort {
     pub xdp_mode: &'static str,
     /// True when the driver shares memory with the socket.
     pub zero_copy: bool,
+}
+
+impl AttachedPort {
+    /// A port without a device.
+    pub fn absent(address: MacAddress) -> Self {
+        Self {
+            ifindex: 0,
+            address,
+            xdp_mode: Attached::Detached.name(),
+            zero_copy: false,
+        }
+    }
+
+    /// True without a device.
+    pub fn is_absent(&self) -> bool {
+        self.xdp_mode == Attached::Detached.name()
+    }
 }
 
 /// How the dataplane ended.

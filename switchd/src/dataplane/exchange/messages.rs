@@ -11,7 +11,7 @@ use weir_core::counters::PortCounters;
 use weir_core::switch::{LevelEntry, PriorityGauges};
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{
-    Command, CommandError, Duration, Instant, PortId, Priority, Switch, WatchdogConfig,
+    Command, CommandError, Duration, Instant, MacAddress, PortId, Priority, Switch, WatchdogConfig,
 };
 
 use super::accounts::AccountTable;
@@ -58,6 +58,18 @@ pub enum Request {
         place: usize,
         /// The tap.
         tap: Option<Arc<Tap>>,
+    },
+    /// Have no more to do with this port's rings, and hand them out.
+    Part {
+        /// The port.
+        port: PortId,
+    },
+    /// Take the rings that wait to be handed in for this port, which had none.
+    Join {
+        /// The port.
+        port: PortId,
+        /// Its address from now on.
+        address: MacAddress,
     },
     /// Take these as if they came in now, before any other.
     Inject(Vec<LeftFrame>),

@@ -1,17 +1,17 @@
 //! One port's AF_XDP socket: its four rings.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use nix::errno::Errno;
 use nix::sys::socket::{recv, send, MsgFlags};
 use weir_config::daemon::ZeroCopy;
 use weir_core::Duration;
 use xsk_rs::config::{BindFlags, Interface, LibxdpFlags, QueueSize, SocketConfig};
-use xsk_rs::{CompQueue, FillQueue, FrameDesc, RxQueue, Socket, TxQueue};
+use xsk_rs::{CompQueue, FillQueue, FrameDesc, RxQueue, Socket, TxQueue, Umem};
 
 use super::refused;
 use crate::dataplane::exchange::messages::{KernelLosses, Ring, Rings};
-use crate::dataplane::memory::umem::{with_cause, Memory};
+use crate::dataplane::memory::umem::with_cause;
 use crate::dataplane::rings::io::BATCH;
 use crate::dataplane::rings::lane::Lane;
 use crate::dataplane::DataplaneError;
@@ -75,7 +75,7 @@ pub(in crate::dataplane) struct SocketOptions<'a> {
 impl XdpSocket {
     /// Binds to a queue of a device. The UMEM may serve other queues too.
     pub(in crate::dataplane) fn open(
-        memory: &Memory,
+        umem: &Umem,
         options: SocketOptions<'_>,
     ) -> Result<Self, DataplaneError> {
         let failed = |reason: String| DataplaneError::Socket {
@@ -115,7 +115,7 @@ impl XdpSocket {
         let (tx, rx, rings) = loop {
             // SAFETY: no program is loaded by libxdp (the flag above), which is what the contract asks for
             // a UMEM that is shared.
-            match unsafe { Socket::new(config, memory.umem(), &name, options.queue) } {
+            match unsafe { Socket::new(config, umem, &name, options.queue) } {
                 Ok(opened) => break opened,
                 Err(error) if is_busy(&error) && std::time::Instant::now() < deadline => {
                     std::thread::sleep(RELEASE_POLL);
@@ -327,6 +327,10 @@ impl Lane for XdpSocket {
             tx_invalid_descs_total: statistics.tx_invalid_descs(),
             tx_device_drops_total: self.device_drops,
         }
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(self.rx.fd().as_raw_fd())
     }
 
     fn rings(&mut self) -> Rings {

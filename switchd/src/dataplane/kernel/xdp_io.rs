@@ -1,5 +1,7 @@
 //! [`Io`] over AF_XDP.
 
+use std::os::fd::RawFd;
+
 use weir_core::Duration;
 use weir_ebpf::Meta;
 use xsk_rs::FrameDesc;
@@ -10,6 +12,7 @@ use crate::dataplane::memory::pool::Chunk;
 use crate::dataplane::memory::umem::Memory;
 use crate::dataplane::rings::io::{Batch, Io, BATCH};
 use crate::dataplane::rings::lane::Lane;
+use crate::dataplane::threads::doorway::Doorway;
 use crate::dataplane::threads::sleeper::Sleeper;
 
 /// The lanes of all ports over one UMEM. Lanes come first: sockets are closed before the UMEM goes.
@@ -18,11 +21,15 @@ pub(in crate::dataplane) struct XdpIo<L> {
     ports: Vec<PortLanes<L>>,
     memory: Memory,
     sleeper: Sleeper,
+    doorway: LaneDoorway<L>,
 }
 
-/// The lanes of one port. What is sent goes by the first, so that it stays in order.
+/// Where lanes of one port come in and go out while the loop goes on.
+pub(in crate::dataplane) type LaneDoorway<L> = Doorway<PortLanes<L>, PortLanes<L>>;
+
+/// The lanes of one port, none while it has no device. What is sent goes by the first, so that it stays in order.
 #[derive(Debug)]
-struct PortLanes<L> {
+pub(in crate::dataplane) struct PortLanes<L> {
     lanes: Vec<L>,
     /// By lane: the part of a frame that has come.
     begun: Vec<Option<Begun>>,
@@ -31,25 +38,35 @@ struct PortLanes<L> {
 }
 
 impl<L: Lane> XdpIo<L> {
-    /// Lanes by port, at least one for each. The thread sleeps until one of `readable` is, or somebody wakes it through
-    /// `sleeper`.
-    pub(in crate::dataplane) fn new(ports: Vec<Vec<L>>, memory: Memory, sleeper: Sleeper) -> Self {
+    /// Lanes by port. The thread sleeps until one of them has something, or somebody wakes it through `sleeper`.
+    pub(in crate::dataplane) fn new(
+        ports: Vec<Vec<L>>,
+        memory: Memory,
+        sleeper: Sleeper,
+        doorway: LaneDoorway<L>,
+    ) -> Self {
         Self {
-            ports: ports
-                .into_iter()
-                .map(|lanes| PortLanes {
-                    begun: vec![None; lanes.len()],
-                    lanes,
-                    turn: 0,
-                })
-                .collect(),
+            ports: ports.into_iter().map(PortLanes::new).collect(),
             memory,
             sleeper,
+            doorway,
         }
     }
 }
 
 impl<L: Lane> PortLanes<L> {
+    pub(in crate::dataplane) fn new(lanes: Vec<L>) -> Self {
+        Self {
+            begun: vec![None; lanes.len()],
+            lanes,
+            turn: 0,
+        }
+    }
+
+    fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
+        self.lanes.iter().filter_map(Lane::descriptor)
+    }
+
     fn first(&mut self) -> Option<&mut L> {
         self.lanes.first_mut()
     }
@@ -174,6 +191,26 @@ impl<L: Lane> Io for XdpIo<L> {
     fn is_served(&self) -> bool {
         let mut lanes = self.ports.iter().flat_map(|port| &port.lanes);
         lanes.all(Lane::is_served)
+    }
+
+    fn part(&mut self, port: usize) {
+        if let Some(port) = self.ports.get_mut(port) {
+            // An empty list takes no memory.
+            let parted = std::mem::replace(port, PortLanes::new(Vec::new()));
+            parted.descriptors().for_each(|fd| self.sleeper.forget(fd));
+            self.doorway.hand_out(parted);
+        }
+    }
+
+    fn join(&mut self, port: usize) -> bool {
+        match (self.ports.get_mut(port), self.doorway.arrival()) {
+            (Some(port), Some(lanes)) => {
+                lanes.descriptors().for_each(|fd| self.sleeper.heed(fd));
+                *port = lanes;
+                true
+            }
+            _ => false,
+        }
     }
 
     fn wait(&mut self, timeout: Option<Duration>) {

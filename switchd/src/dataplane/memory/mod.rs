@@ -2,4 +2,5 @@
 
 pub(super) mod chains;
 pub(super) mod pool;
+pub(super) mod shares;
 pub(super) mod umem;

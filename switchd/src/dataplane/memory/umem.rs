@@ -9,6 +9,7 @@ use xsk_rs::{FrameDesc, Umem};
 
 use super::chains::{Begun, Chains};
 use super::pool::Chunk;
+use super::shares::{Region, Shares};
 use crate::dataplane::DataplaneError;
 
 /// Bytes of a huge page, where the kernel is not told otherwise.
@@ -105,8 +106,22 @@ impl Memory {
         self.has_huge_pages
     }
 
-    pub(in crate::dataplane) fn umem(&self) -> &Umem {
-        &self.umem
+    /// For whoever opens sockets while the memory is in use.
+    pub(in crate::dataplane) fn shares(&self, options: MemoryOptions) -> Shares {
+        let first = self.descriptors.first().copied().unwrap_or_default();
+        // SAFETY: the descriptor is of this UMEM, and no byte is looked at.
+        let at = unsafe { self.umem.data(&first) }.contents().as_ptr();
+        let begin = at.wrapping_sub(first.addr());
+        Shares::new(
+            self.umem.clone(),
+            Region {
+                address: begin as u64,
+                length: (self.descriptors.len() * self.chunk_size) as u64,
+                chunk_size: self.chunk_size as u32,
+                rx_ring: options.fill_ring,
+                tx_ring: options.completion_ring,
+            },
+        )
     }
 
     pub(in crate::dataplane) fn descriptor(&self, chunk: Chunk) -> Option<&FrameDesc> {

@@ -149,6 +149,12 @@ pub(in crate::dataplane) trait Io {
         true
     }
 
+    /// Hands `port`'s rings out, to be closed; it has none from now on.
+    fn part(&mut self, port: usize);
+
+    /// Takes the rings that wait for `port`, which has none. False when none wait.
+    fn join(&mut self, port: usize) -> bool;
+
     /// Sleeps until a frame arrives, somebody signals, or `timeout` is over.
     fn wait(&mut self, timeout: Option<Duration>);
 }

@@ -1,5 +1,7 @@
 //! One queue of one device, as the thread of the switch core sees it.
 
+use std::os::fd::RawFd;
+
 use xsk_rs::FrameDesc;
 
 use super::messages::{KernelLosses, Rings};
@@ -33,6 +35,11 @@ pub(crate) trait Lane {
 
     /// How full the rings are.
     fn rings(&mut self) -> Rings;
+
+    /// What becomes readable when something has come, if a descriptor tells.
+    fn descriptor(&self) -> Option<RawFd> {
+        None
+    }
 
     /// False when whoever serves the lane has ended.
     fn is_served(&self) -> bool {

@@ -3,6 +3,8 @@
 //! Four queues for each socket, two in each direction, each with one writer and one reader. None can overflow: no more
 //! chunks are given to receive into than the RX ring has entries, and no more frames to send than may be outstanding.
 
+use std::os::fd::RawFd;
+
 use xsk_rs::FrameDesc;
 
 use super::io::{BATCH, RECEIVE_BATCHES};
@@ -158,6 +160,16 @@ impl<L: Lane> SocketSide<L> {
             busy: filled | received | sent | completed,
             for_core: received | completed,
         }
+    }
+
+    /// Takes all that has come, now that nothing more will.
+    pub(crate) fn receive_rest(&mut self) {
+        while self.receive() {}
+    }
+
+    /// The socket's, for poll(2).
+    pub(crate) fn descriptor(&self) -> Option<RawFd> {
+        self.lane.descriptor()
     }
 
     /// True when the core has left something to do.

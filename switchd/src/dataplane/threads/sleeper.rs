@@ -23,7 +23,7 @@ pub(crate) struct Waker {
 }
 
 impl Sleeper {
-    /// Sleeps end when one of `readable` is, or `wake`. The descriptors stay open for as long as this is used.
+    /// Sleeps end when one of `readable` is, or `wake`. The descriptors stay open until they are [forgotten](Self::forget).
     pub(crate) fn new(wake: Wake, readable: impl IntoIterator<Item = RawFd>) -> Self {
         Self {
             readable: Readable::new(&wake, readable),
@@ -37,6 +37,16 @@ impl Sleeper {
             wake: self.wake.clone(),
             asleep: Arc::clone(&self.asleep),
         }
+    }
+
+    /// Sleeps end when this is readable, too, from now on. It stays open until it is [forgotten](Self::forget).
+    pub(crate) fn heed(&mut self, descriptor: RawFd) {
+        self.readable.add(descriptor);
+    }
+
+    /// Looks at this descriptor no more.
+    pub(crate) fn forget(&mut self, descriptor: RawFd) {
+        self.readable.remove(descriptor);
     }
 
     /// Forgets that it was woken. Work that came before is to be looked for after this.

@@ -7,6 +7,7 @@
 
 use weir_core::{Duration, Instant};
 
+use super::doorway::Doorway;
 use super::hand_over::SocketSide;
 use super::io::COMPLETION_WAIT;
 use super::lane::Lane;
@@ -25,14 +26,28 @@ pub(crate) struct SocketWorkers {
 /// What one thread serves.
 #[derive(Debug)]
 pub(crate) struct SocketWorker<L> {
-    pub(crate) sockets: Vec<SocketSide<L>>,
+    /// With the ports that they belong to.
+    pub(crate) sockets: Vec<(usize, SocketSide<L>)>,
     pub(crate) sleeper: Sleeper,
+    pub(crate) doorway: SocketDoorway<L>,
     /// Wakes the thread of the switch core.
     pub(crate) core: Waker,
     pub(crate) clock: fn() -> Instant,
     /// For how long it looks for work before it sleeps.
     pub(crate) spin: Duration,
 }
+
+/// A change of what a thread serves.
+#[derive(Debug)]
+pub(crate) enum Change<L> {
+    /// Serve these, too.
+    Join(Vec<(usize, SocketSide<L>)>),
+    /// Take what has come by this port's sockets, and hand them out.
+    Part(usize),
+}
+
+/// Where a thread is told of such changes, and hands out.
+pub(crate) type SocketDoorway<L> = Doorway<Change<L>, Vec<(usize, SocketSide<L>)>>;
 
 /// Has the thread of the switch core look around when a thread ends.
 struct WakeAtEnd(Waker);
@@ -90,8 +105,32 @@ impl SocketWorkers {
 impl<L: Lane> SocketWorker<L> {
     /// Gives the kernel what the core has left to receive into, as far as there is room.
     pub(crate) fn fill_rings(&mut self) {
-        for socket in &mut self.sockets {
+        for (_, socket) in &mut self.sockets {
             while socket.fill() {}
+        }
+    }
+
+    fn take_change(&mut self) {
+        match self.doorway.arrival() {
+            None => {}
+            Some(Change::Join(sockets)) => {
+                for fd in sockets.iter().filter_map(|(_, it)| it.descriptor()) {
+                    self.sleeper.heed(fd);
+                }
+                self.sockets.extend(sockets);
+            }
+            Some(Change::Part(port)) => {
+                let all = std::mem::take(&mut self.sockets).into_iter();
+                let (mut parted, kept): (Vec<_>, Vec<_>) = all.partition(|(of, _)| *of == port);
+                self.sockets = kept;
+                for (_, socket) in &mut parted {
+                    socket.receive_rest();
+                    if let Some(fd) = socket.descriptor() {
+                        self.sleeper.forget(fd);
+                    }
+                }
+                self.doorway.hand_out(parted);
+            }
         }
     }
 
@@ -99,6 +138,9 @@ impl<L: Lane> SocketWorker<L> {
     fn turn(&mut self, stopping: &AtomicBool) {
         let mut last_work = (self.clock)();
         loop {
+            if self.doorway.has_arrival() {
+                self.take_change();
+            }
             let served = self.serve();
             let now = (self.clock)();
             if served {
@@ -111,19 +153,19 @@ impl<L: Lane> SocketWorker<L> {
             }
         }
         self.sleeper.clear();
-        let sockets = &self.sockets;
-        let timeout = sockets
-            .iter()
-            .any(SocketSide::is_sending)
-            .then_some(COMPLETION_WAIT);
+        let (sockets, doorway) = (&self.sockets, &self.doorway);
+        let is_sending = sockets.iter().any(|(_, socket)| socket.is_sending());
+        let timeout = is_sending.then_some(COMPLETION_WAIT);
         self.sleeper.sleep(timeout, || {
-            stopping.load(Ordering::Relaxed) || sockets.iter().any(SocketSide::has_work)
+            stopping.load(Ordering::Relaxed)
+                || sockets.iter().any(|(_, socket)| socket.has_work())
+                || doorway.has_arrival()
         });
     }
 
     fn serve(&mut self) -> bool {
         let mut busy = false;
-        for socket in &mut self.sockets {
+        for (_, socket) in &mut self.sockets {
             let served = socket.serve();
             busy |= served.busy;
             if served.for_core {

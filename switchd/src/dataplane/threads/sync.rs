@@ -9,3 +9,5 @@ pub(in crate::dataplane) use std::thread;
 
 pub(in crate::dataplane) use crossbeam::atomic::AtomicCell;
 pub(in crate::dataplane) use crossbeam::queue::ArrayQueue;
+/// For what is handed over now and then, whatever it is.
+pub(in crate::dataplane) use crossbeam::queue::ArrayQueue as Mailbox;

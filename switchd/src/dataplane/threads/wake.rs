@@ -8,6 +8,9 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::Duration;
 
+/// What poll(2) takes for no descriptor.
+const NONE: RawFd = -1;
+
 /// An eventfd that several threads can signal.
 #[derive(Clone, Debug)]
 pub(in crate::dataplane) struct Wake(Arc<EventFd>);
@@ -44,7 +47,7 @@ impl AsFd for Wake {
 }
 
 impl Readable {
-    /// `wake` and others, which stay open for as long as this is used.
+    /// `wake` and others, which stay open until they are removed.
     pub(in crate::dataplane) fn new(wake: &Wake, others: impl IntoIterator<Item = RawFd>) -> Self {
         let own = wake.as_fd().as_raw_fd();
         let descriptors = others.into_iter().chain([own]);
@@ -57,6 +60,25 @@ impl Readable {
                 })
                 .collect(),
         )
+    }
+
+    /// One more, in the place of one that was removed if there is such a place.
+    pub(in crate::dataplane) fn add(&mut self, fd: RawFd) {
+        match self.0.iter_mut().find(|place| place.fd == NONE) {
+            Some(place) => place.fd = fd,
+            None => self.0.push(libc::pollfd {
+                fd,
+                events: libc::POLLIN,
+                revents: 0,
+            }),
+        }
+    }
+
+    /// One less.
+    pub(in crate::dataplane) fn remove(&mut self, fd: RawFd) {
+        for place in self.0.iter_mut().filter(|place| place.fd == fd) {
+            place.fd = NONE;
+        }
     }
 
     /// Until one of them is readable, or `timeout` is over.

@@ -33,7 +33,7 @@ impl<I: Io> Worker<I> {
                 if self.batch.is_empty() {
                     break;
                 }
-                self.accounts.note_lent(port, self.batch.len());
+                self.accounts.lend(port, self.batch.as_slice());
                 self.io.fill(port, self.batch.as_slice());
             }
         }
@@ -83,14 +83,12 @@ impl<I: Io> Worker<I> {
             let Some(port) = PortId::from_index(index) else {
                 break;
             };
-            let here = self.ports.get(index);
             state.counters = *self.switch.counters(port);
             for priority in Priority::ALL {
                 state.gauges[priority.index()] = self.switch.gauges(now, port, priority);
             }
             state.watchdog = self.switch.watchdog(port);
-            state.kernel = self.io.losses(index);
-            state.kernel.tx_device_drops_total += here.map_or(0, |port| port.lost_with_device);
+            state.kernel = self.losses(index);
             state.rings = self.io.rings(index);
         }
         // The control plane has at most one snapshot on its way; were it gone, the box is dropped.

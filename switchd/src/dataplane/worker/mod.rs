@@ -14,6 +14,7 @@
 
 mod hand_on;
 mod housekeeping;
+mod parting;
 mod receive;
 mod send;
 mod taps;
@@ -22,11 +23,12 @@ use std::collections::VecDeque;
 
 use crossbeam::channel::{Receiver, Sender};
 use weir_core::{
-    Bytes, Command, DropReason, Duration, Event, Instant, MacAddress, PortId, Priority, Switch,
+    Bytes, Command, CommandError, DropReason, Duration, Event, Instant, MacAddress, PortId,
+    Priority, Switch,
 };
 
 use super::exchange::accounts::Accounts;
-use super::exchange::messages::{Answer, LeftFrame, Request, RoundStats, Snapshot};
+use super::exchange::messages::{Answer, KernelLosses, LeftFrame, Request, RoundStats, Snapshot};
 use super::exchange::tap::Taps;
 use super::memory::pool::{Chunk, Pool};
 use super::rings::io::{Batch, Io, WHOLE_MAX};
@@ -113,8 +115,12 @@ struct PortState {
     on_line: Bytes,
     /// Its device is gone.
     gone: bool,
-    /// Frames that the device had when it went.
+    /// It has no rings.
+    parted: bool,
+    /// Frames that devices had when they went.
     lost_with_device: u64,
+    /// What was lost by the kernel at devices that went.
+    lost_before: KernelLosses,
 }
 
 impl PortState {
@@ -124,7 +130,9 @@ impl PortState {
             outstanding: VecDeque::with_capacity(limits.outstanding_max),
             on_line: Bytes::ZERO,
             gone: false,
+            parted: false,
             lost_with_device: 0,
+            lost_before: KernelLosses::default(),
         }
     }
 
@@ -263,17 +271,14 @@ impl<I: Io> Worker<I> {
             match request {
                 Request::Command(command) => {
                     // The control plane asks again for as long as the suspicion lasts.
-                    if self.switch.apply(now, command).is_err() {
-                        self.stats.counters.commands_refused += 1;
-                    }
-                    if let Command::DeviceGone { port } = command {
-                        self.give_up_port(now, port);
-                    }
+                    let _ = self.apply(now, command);
                 }
                 Request::Ask { id, command } => self.answer(now, id, command),
                 Request::Snapshot(snapshot) => self.fill_snapshot(now, snapshot),
                 Request::Tap { place, tap } => self.taps.set(place, tap),
                 Request::Inject(frames) => self.inject(now, frames),
+                Request::Part { port } => self.part(now, port),
+                Request::Join { port, address } => self.join(now, port, address),
                 Request::Stop { drain } => {
                     let _ = self.switch.apply(now, Command::Drain);
                     self.last_admitted = now;
@@ -284,9 +289,17 @@ impl<I: Io> Worker<I> {
         any
     }
 
-    fn answer(&mut self, now: Instant, id: u64, command: Command) {
+    fn apply(&mut self, now: Instant, command: Command) -> Result<(), CommandError> {
         let outcome = self.switch.apply(now, command);
         self.stats.counters.commands_refused += u64::from(outcome.is_err());
+        if let Command::DeviceGone { port } = command {
+            self.give_up_port(now, port);
+        }
+        outcome
+    }
+
+    fn answer(&mut self, now: Instant, id: u64, command: Command) {
+        let outcome = self.apply(now, command);
         // There is room for as many answers as requests; whoever waits is told when one is lost.
         let _ = self.queues.answers.try_send(Answer { id, outcome });
         self.queues.notify.signal();

@@ -103,27 +103,8 @@ impl<I: Io> Worker<I> {
         count > 0
     }
 
-    /// Takes back what the transmitter of a device that is gone will never say that it is done with.
-    pub(super) fn give_up_port(&mut self, now: Instant, port: PortId) {
-        if let Some(state) = self.ports.get_mut(port.index()) {
-            state.gone = true;
-        }
-        while let Some(chunk) = self.take_outstanding(port) {
-            self.accounts.note_completed(port.index(), 1);
-            self.take_back(now, port, chunk);
-        }
-    }
-
-    fn take_outstanding(&mut self, port: PortId) -> Option<Chunk> {
-        let state = self.ports.get_mut(port.index())?;
-        let (chunk, length) = state.outstanding.pop_front()?;
-        state.on_line = state.on_line.saturating_sub(length);
-        state.lost_with_device += 1;
-        Some(chunk)
-    }
-
     /// A transmitter is done with a chunk.
-    fn take_back(&mut self, now: Instant, port: PortId, chunk: Chunk) {
+    pub(super) fn take_back(&mut self, now: Instant, port: PortId, chunk: Chunk) {
         if self.accounts.unload_control(chunk) {
             self.pool.give_back(chunk);
         } else if let Some(handle) = self.switch.complete(now, port, FrameHandle(chunk)) {

@@ -71,6 +71,8 @@ struct FakePort {
     /// Completions of chunks that are not this port's any more.
     stray: Vec<Chunk>,
     budget: usize,
+    /// It has no rings.
+    parted: bool,
 }
 
 /// The rings of all ports. All chunks are the caller's at first.
@@ -101,6 +103,7 @@ impl FakeIo {
             done: VecDeque::new(),
             stray: Vec::new(),
             budget: usize::MAX,
+            parted: false,
         };
         Self {
             chunks: std::iter::repeat_with(chunk).take(chunk_count).collect(),
@@ -301,6 +304,9 @@ impl Io for FakeIo {
     }
 
     fn fill_room(&mut self, port: usize) -> usize {
+        if self.ports[port].parted {
+            return 0;
+        }
         self.ring - self.ports[port].fill.len() - self.rx_chunks(port)
     }
 
@@ -337,6 +343,32 @@ impl Io for FakeIo {
             tx: ring(&state.tx),
             completion: ring(&state.done),
         }
+    }
+
+    /// They are closed at once: what is in them is nobody's any more.
+    fn part(&mut self, port: usize) {
+        let state = &mut self.ports[port];
+        let rings = [
+            &mut state.fill,
+            &mut state.rx,
+            &mut state.tx,
+            &mut state.done,
+        ];
+        let chunks: Vec<Chunk> = rings.into_iter().flat_map(std::mem::take).collect();
+        state.parted = true;
+        for chunk in chunks {
+            for part in self.parts(chunk) {
+                let place = self.place(part);
+                *place = match *place {
+                    Place::Tx(copies) if copies > 1 => Place::Tx(copies - 1),
+                    _ => Place::Caller,
+                };
+            }
+        }
+    }
+
+    fn join(&mut self, port: usize) -> bool {
+        std::mem::take(&mut self.ports[port].parted)
     }
 
     fn wait(&mut self, timeout: Option<Duration>) {

@@ -256,6 +256,59 @@ fn a_port_whose_device_is_gone_holds_nobody() {
     bench.assert_conserved();
 }
 
+/// Its rings are closed with whatever is in them, and all of it is back exactly once.
+#[test]
+fn a_port_whose_device_comes_back_forwards_again() {
+    let mut bench = Bench::new(&Setup::default());
+    bench.worker.io.set_budget(1, 0);
+    for round in 0..10 {
+        // Frames that wait for it, are with its transmitter, and have come by it and were not looked at.
+        for number in 0..20 {
+            bench.arrive_data(0, 1, LOSSLESS, round * 100 + number);
+            bench.round();
+            bench.arrive_data(1, 2, LOSSLESS, round * 100 + number);
+        }
+        bench.request(Request::Part { port: id(1) });
+        bench.round();
+        bench.command(Command::DeviceGone { port: id(1) });
+        bench.settle();
+        assert_eq!(bench.worker.switch.held_frames(), 0);
+        assert_eq!(bench.snapshot().ports[1].rings.fill.used, 0);
+        assert_eq!(bench.audit().differences(), []);
+        bench.assert_conserved();
+
+        let address = MacAddress([2, 0, 0, 0, 9, round as u8]);
+        bench.request(Request::Join {
+            port: id(1),
+            address,
+        });
+        bench.round();
+        assert!(bench.worker.io.is_receiving(1));
+        bench.worker.io.set_budget(1, usize::MAX);
+        let before = bench.sent_by(1).len();
+        bench.arrive_data(0, 1, LOSSLESS, 1_000);
+        bench.settle();
+        assert_eq!(bench.sent_by(1).len(), before, "its link is not up yet");
+        bench.command(Command::SetLink {
+            port: id(1),
+            up: true,
+        });
+        bench.settle();
+        let sent = bench.sent_by(1).split_off(before);
+        assert!(sent.contains(&data(0, 1, 1_000, 500)));
+        let told = sent.iter().find(|frame| pause_of(frame).is_some());
+        assert_eq!(told.map(|frame| &frame[6..12]), Some(&address.0[..]));
+        assert_eq!(bench.audit().differences(), []);
+        bench.worker.io.set_budget(1, 0);
+    }
+    let arrived = bench.sent_by(2).len();
+    assert_eq!(arrived, 200, "what had come by it is not lost");
+    assert!(
+        bench.snapshot().ports[1].kernel.rx_ring_full_total > 1_000,
+        "losses add up"
+    );
+}
+
 /// A pause acts after the same time, whatever the length of frames.
 #[test]
 fn a_transmitter_has_bytes_not_frames() {

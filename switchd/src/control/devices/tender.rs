@@ -1,0 +1,89 @@
+//! Releases ports whose device is gone, and takes devices that are there again.
+//!
+//! The link monitor tells what the kernel says; opening and closing takes longer than that may wait for, so that it is done
+//! here, one port after the other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::net::if_::{if_indextoname, if_nametoindex};
+use tokio::task::spawn_blocking;
+use weir_api::words::EventName;
+use weir_core::{Command, PortId};
+
+use crate::control::info::PortInfo;
+use crate::control::shared::{Shared, Stage};
+use crate::dataplane::link::AttachedPort;
+
+/// A device that is there and cannot be used yet is tried again after this long: it may lack an address, or its queue is
+/// somebody else's still.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// Looks after the ports for as long as the daemon runs.
+pub async fn tend(shared: Arc<Shared>) {
+    loop {
+        for (port, info) in shared.info.numbered_ports() {
+            if !shared.links.is_gone(port) || shared.life.stage() != Stage::Running {
+                continue;
+            }
+            release(&shared, port, info).await;
+            if !shared.links.is_removed(port) {
+                take(&shared, port, info).await;
+            }
+        }
+        tokio::select! {
+            () = shared.life.ending() => return,
+            () = shared.links.tending_due() => {}
+            () = tokio::time::sleep(RETRY), if shared.links.any_refused() => {}
+        }
+    }
+}
+
+/// Gives up the device that a port had.
+async fn release(shared: &Arc<Shared>, port: PortId, info: &PortInfo) {
+    let attached = info.attached.get();
+    if attached.is_absent() {
+        return;
+    }
+    if if_indextoname(attached.ifindex).is_err() {
+        // Whoever is paused for its sake goes on at once.
+        shared.dataplane.ask(Command::DeviceGone { port }).await;
+    }
+    let dataplane = Arc::clone(shared);
+    let released = spawn_blocking(move || dataplane.dataplane.release(port)).await;
+    if let Ok(Err(error)) = released {
+        tracing::warn!(port = info.name, %error, "cannot clean up after a device");
+    }
+    info.attached.set(AttachedPort::absent(attached.address));
+}
+
+/// Takes the device of a port's name, if there is one.
+async fn take(shared: &Arc<Shared>, port: PortId, info: &PortInfo) {
+    if if_nametoindex(info.device.as_str()).is_err() {
+        shared.links.note_refused(port, None);
+        return;
+    }
+    let dataplane = Arc::clone(shared);
+    match spawn_blocking(move || dataplane.dataplane.take(port)).await {
+        Ok(Ok(Some(attached))) => {
+            info.attached.set(attached);
+            info.log_attached();
+            shared.set_back(port);
+            // It may be gone again, and the kernel may have said so before anybody knew that it is ours.
+            if if_indextoname(attached.ifindex).is_err() {
+                shared.set_gone(port).await;
+            }
+        }
+        Ok(Ok(None)) => {
+            shared.links.note_refused(port, None);
+        }
+        Ok(Err(error)) => {
+            let reason = error.to_string();
+            if shared.links.note_refused(port, Some(reason.clone())) {
+                let detail = ("reason", reason);
+                shared.record_at(port, EventName::DeviceRefused, Some(detail));
+            }
+        }
+        Err(panic) => tracing::error!(port = info.name, %panic, "cannot take a device"),
+    }
+}

@@ -1,0 +1,138 @@
+//! Ports that are taken and released while the switch runs: their devices come and go.
+//!
+//! All that takes time (loading, attaching, binding) happens here, on a thread that no frame waits for. The threads of the
+//! dataplane only take rings in and hand them out between two rounds.
+
+use std::path::PathBuf;
+
+use weir_config::daemon::{DaemonConfig, Port};
+use weir_core::{Command, PortId};
+
+use super::attach::{self, AttachedProgram};
+use super::binding::{self, door_to};
+use super::error::DataplaneError;
+use super::exchange::link::AttachedPort;
+use super::exchange::messages::Request;
+use super::kernel::devices::{self, Device};
+use super::kernel::ethtool;
+use super::memory::shares::Shares;
+use super::Dataplane;
+
+/// What it takes to open a port.
+#[derive(Debug)]
+pub(super) struct Late {
+    /// With the queues and chunks that the memory was made for.
+    pub(super) config: DaemonConfig,
+    pub(super) pin_root: PathBuf,
+    pub(super) shares: Shares,
+}
+
+impl Dataplane {
+    /// Takes `port`'s device, now that there is one, and begins to forward by it. `None` when there is none, or the port has
+    /// one already.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be used. Nothing is attached then.
+    pub(super) fn take_port(
+        &mut self,
+        port: PortId,
+    ) -> Result<Option<AttachedPort>, DataplaneError> {
+        let index = port.index();
+        let Some(mut settings) = self.late.config.ports.get(index).cloned() else {
+            return Ok(None);
+        };
+        if self
+            .ports
+            .get(index)
+            .is_none_or(|slot| slot.attached.is_some())
+        {
+            return Ok(None);
+        }
+        let device = match devices::find_one(&self.late.config, &settings) {
+            Err(DataplaneError::NoDevice { .. }) => return Ok(None),
+            found => found?,
+        };
+        let late = &self.late;
+        let mut attached = attach::attach_one(&late.config, &settings, &device, &late.pin_root)?;
+        let opened = self.open_port(&mut settings, &device, &mut attached, port);
+        if let Err(error) = opened {
+            self.close_port(port);
+            attach::detach_all([attached]);
+            return Err(error);
+        }
+        let facts = attached.facts;
+        if let Some(slot) = self.ports.get_mut(index) {
+            slot.attached = Some(attached);
+        }
+        Ok(Some(facts))
+    }
+
+    fn open_port(
+        &mut self,
+        settings: &mut Port,
+        device: &Device,
+        attached: &mut AttachedProgram,
+        port: PortId,
+    ) -> Result<(), DataplaneError> {
+        let config = &self.late.config;
+        attached.see_to_offloads(config, settings, device)?;
+        let has = ethtool::receive_queues(&settings.device);
+        // No more than there is memory for.
+        let made_for = settings.queue_count.unwrap_or(1);
+        let rest = has.map_or(1, |has| has.saturating_sub(settings.queue).max(1));
+        settings.queue_count = Some(made_for.min(rest));
+        attach::check_queues(&config.ports, settings, has)?;
+        let mode = attached.mode;
+        let shares = &mut self.late.shares;
+        let wish = config.dataplane.zero_copy;
+        let sockets = binding::open(config, settings, port, device, mode, wish, shares)?;
+        attach::check_buffers(config, settings, device, &sockets)?;
+        let door = door_to(config, device, &sockets)?;
+        let ways = &self.running.threads.ways;
+        let running = &self.running;
+        let address = attached.facts.address;
+        if !ways.join(port, address, sockets, |request| running.ask(request)) {
+            return Err(DataplaneError::Ended);
+        }
+        attach::open_door(settings, attached, door)
+    }
+
+    /// Gives up `port`'s device, which may be gone. What waits for it is dropped and counted.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`PortProgram::detach`](weir_ebpf::PortProgram::detach); the port is released nevertheless.
+    pub(super) fn release_port(&mut self, port: PortId) -> Result<(), DataplaneError> {
+        let Some(slot) = self.ports.get_mut(port.index()) else {
+            return Ok(());
+        };
+        if slot.attached.is_none() {
+            return Ok(());
+        }
+        // Nothing more comes from here on.
+        let detached = slot.detach();
+        self.close_port(port);
+        detached.map_err(|source| DataplaneError::Program {
+            port: self.late.config.ports[port.index()].name.clone(),
+            source,
+        })
+    }
+
+    /// Closes `port`'s sockets, if it has any, and has its frames dropped.
+    fn close_port(&mut self, port: PortId) {
+        let running = &self.running;
+        let ways = &running.threads.ways;
+        if !ways.part(port, |request| running.ask(request)) {
+            tracing::error!(%port, "a dataplane thread does not give a port up");
+        }
+        running.ask(Request::Command(Command::DeviceGone { port }));
+        let others = self.ports.iter().enumerate();
+        let other = others
+            .filter(|(index, _)| *index != port.index())
+            .find_map(|(index, slot)| Some((index, slot.socket()?)));
+        if let Err(error) = self.late.shares.note_closed(port.index(), other) {
+            tracing::error!(%error, "packet memory cannot be shared any more: a device that comes back takes a restart");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The UMEM for sockets of ports that come while others go.
+//!
+//! The kernel takes a further socket for a UMEM by the descriptor of one that has it and is bound. libxdp always names the
+//! first socket that it ever opened, and keeps that descriptor for as long as there is the UMEM: it is the *anchor*. When
+//! the anchor's own port goes, something else has to stand under its number, or no socket could be opened any more.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use xsk_rs::Umem;
+
+/// Options of linux/if_xdp.h.
+const SOL_XDP: libc::c_int = 283;
+const XDP_RX_RING: libc::c_int = 2;
+const XDP_TX_RING: libc::c_int = 3;
+const XDP_UMEM_REG: libc::c_int = 4;
+
+/// `struct xdp_umem_reg` of linux/if_xdp.h.
+#[repr(C)]
+struct Registration {
+    address: u64,
+    length: u64,
+    chunk_size: u32,
+    headroom: u32,
+    flags: u32,
+    tx_metadata_length: u32,
+}
+
+/// The memory behind a UMEM, and how long the rings of its sockets are.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::dataplane) struct Region {
+    pub(super) address: u64,
+    pub(super) length: u64,
+    pub(super) chunk_size: u32,
+    pub(super) rx_ring: u32,
+    pub(super) tx_ring: u32,
+}
+
+/// One UMEM, and through which port's socket others share it.
+#[derive(Debug)]
+pub(in crate::dataplane) struct Shares {
+    umem: Umem,
+    region: Region,
+    /// `None` before the first socket.
+    anchor: Option<Anchor>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Anchor {
+    descriptor: RawFd,
+    /// Whose socket it is; `None` when no port has any, and the next one opened is to be it.
+    port: Option<usize>,
+}
+
+impl Shares {
+    pub(super) const fn new(umem: Umem, region: Region) -> Self {
+        Self {
+            umem,
+            region,
+            anchor: None,
+        }
+    }
+
+    pub(in crate::dataplane) const fn umem(&self) -> &Umem {
+        &self.umem
+    }
+
+    /// The first of `port`'s sockets is open.
+    pub(in crate::dataplane) fn note_open(&mut self, port: usize, first: RawFd) {
+        match &mut self.anchor {
+            Some(anchor) => {
+                anchor.port.get_or_insert(port);
+            }
+            None => {
+                self.anchor = Some(Anchor {
+                    descriptor: first,
+                    port: Some(port),
+                });
+            }
+        }
+    }
+
+    /// `port`'s sockets are closed, or could not be opened. `other` is of a port that has its own still.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub(in crate::dataplane) fn note_closed(
+        &mut self,
+        port: usize,
+        other: Option<(usize, BorrowedFd<'_>)>,
+    ) -> io::Result<()> {
+        let region = self.region;
+        let Some(anchor) = &mut self.anchor else {
+            return Ok(());
+        };
+        if anchor.port.is_some_and(|of| of != port) {
+            return Ok(());
+        }
+        anchor.port = other.map(|(port, _)| port);
+        match other {
+            Some((_, socket)) => replace(anchor.descriptor, socket.as_raw_fd()),
+            None => replace(anchor.descriptor, registered(region)?.as_raw_fd()),
+        }
+    }
+}
+
+/// Another socket stands under this number from now on; what stood there is closed.
+fn replace(number: RawFd, by: RawFd) -> io::Result<()> {
+    // SAFETY: both are open descriptors of this process, and the number stays one.
+    let result = unsafe { libc::dup3(by, number, libc::O_CLOEXEC) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// A socket that has the memory, and what else libxdp takes to be done of its first one.
+fn registered(region: Region) -> io::Result<OwnedFd> {
+    // SAFETY: a system call without pointers.
+    let socket = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    if socket < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new and nobody else's.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    let registration = Registration {
+        address: region.address,
+        length: region.length,
+        chunk_size: region.chunk_size,
+        headroom: 0,
+        flags: 0,
+        tx_metadata_length: 0,
+    };
+    set_option(&socket, XDP_UMEM_REG, &registration)?;
+    set_option(&socket, XDP_RX_RING, &region.rx_ring)?;
+    set_option(&socket, XDP_TX_RING, &region.tx_ring)?;
+    Ok(socket)
+}
+
+fn set_option<T>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
+    // SAFETY: value and length are valid for the call and of the size that these options have.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            SOL_XDP,
+            option,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

@@ -1,0 +1,81 @@
+//! A port's place among all: its kernel side while it has a device, and what was counted at devices that went.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use weir_ebpf::{EbpfError, FrameClass, Verdict};
+
+use super::attach::AttachedProgram;
+
+/// Numbers by the name of what they count.
+type Counts = Vec<(&'static str, u64)>;
+
+/// One port's place.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    /// `None` while the port has no device.
+    pub(super) attached: Option<AttachedProgram>,
+    frames_before: Counts,
+    verdicts_before: Counts,
+}
+
+impl Slot {
+    pub(super) fn new(attached: Option<AttachedProgram>) -> Self {
+        Self {
+            attached,
+            ..Self::default()
+        }
+    }
+
+    /// Frames seen by class, at all devices that the port has had.
+    pub(super) fn frames(&self) -> Counts {
+        let program = self.attached.as_ref().map(|it| &it.program);
+        let counters = program.and_then(|program| program.class_counters().ok());
+        let now = counters.map_or_else(Vec::new, |counters| {
+            FrameClass::ALL
+                .into_iter()
+                .map(|class| (class.name(), counters.of_class(class).frames))
+                .collect()
+        });
+        both(now, &self.frames_before)
+    }
+
+    /// What became of them, at all devices that the port has had.
+    pub(super) fn verdicts(&self) -> Counts {
+        let program = self.attached.as_ref().map(|it| &it.program);
+        let counters = program.and_then(|program| program.verdict_counters().ok());
+        let now = counters.map_or_else(Vec::new, |counters| {
+            let counted = |verdict: Verdict| (verdict.name(), counters.get(verdict));
+            Verdict::ALL.into_iter().map(counted).collect()
+        });
+        both(now, &self.verdicts_before)
+    }
+
+    /// A socket of the port.
+    pub(super) fn socket(&self) -> Option<BorrowedFd<'_>> {
+        let socket = self.attached.as_ref()?.socket.as_ref()?;
+        Some(socket.as_fd())
+    }
+
+    /// Has no kernel side any more.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`PortProgram::detach`](weir_ebpf::PortProgram::detach).
+    pub(super) fn detach(&mut self) -> Result<(), EbpfError> {
+        (self.frames_before, self.verdicts_before) = (self.frames(), self.verdicts());
+        match self.attached.take() {
+            Some(attached) => attached.program.detach(),
+            None => Ok(()),
+        }
+    }
+}
+
+fn both(now: Counts, before: &Counts) -> Counts {
+    if now.is_empty() {
+        return before.clone();
+    }
+    let earlier = |name| before.iter().find(|(known, _)| *known == name);
+    now.into_iter()
+        .map(|(name, count)| (name, count + earlier(name).map_or(0, |(_, before)| *before)))
+        .collect()
+}

@@ -1,0 +1,109 @@
+//! The way to threads that run: rings of a port are handed to them, and taken back, while they serve the others.
+
+use std::time::Duration;
+
+use weir_core::{MacAddress, PortId};
+
+use super::exchange::messages::Request;
+use super::kernel::socket::XdpSocket;
+use super::kernel::xdp_io::{LaneDoorway, PortLanes};
+use super::threads::hand_over::{hand_over, CoreSide};
+use super::threads::sleeper::Waker;
+use super::threads::socket_worker::{Change, SocketDoorway};
+
+/// How long a thread may take to look: it does in every round.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// To the threads that there are.
+#[derive(Debug)]
+pub(super) enum Ways {
+    Alone(LaneDoorway<XdpSocket>),
+    WithWorkers {
+        core: LaneDoorway<CoreSide>,
+        workers: Vec<WorkerWay>,
+        rx_ring: usize,
+        tx_ring: usize,
+    },
+}
+
+/// To one thread that serves sockets.
+#[derive(Debug)]
+pub(super) struct WorkerWay {
+    pub(super) doorway: SocketDoorway<XdpSocket>,
+    pub(super) waker: Waker,
+}
+
+impl WorkerWay {
+    fn change(&self, change: Change<XdpSocket>) {
+        self.doorway.hand_in(change);
+        self.waker.wake();
+    }
+}
+
+/// Ports are dealt out to `workers` in turns.
+pub(super) fn worker_of<T>(workers: &[T], port: usize) -> Option<&T> {
+    workers.get(port % workers.len().max(1))
+}
+
+impl Ways {
+    /// Has nobody serve `port` any more and closes its sockets. `ask` asks the core's thread. False when a thread does not
+    /// do its part in time: then it has ended.
+    pub(super) fn part(&self, port: PortId, ask: impl Fn(Request)) -> bool {
+        match self {
+            Self::Alone(core) => {
+                core.clear();
+                ask(Request::Part { port });
+                core.departure(LIMIT).is_some()
+            }
+            Self::WithWorkers { core, workers, .. } => {
+                let Some(worker) = worker_of(workers, port.index()) else {
+                    return false;
+                };
+                worker.change(Change::Part(port.index()));
+                // What came by them is with the core's side by now, and that looks whether there is somebody at this one.
+                let sockets = worker.doorway.departure(LIMIT);
+                core.clear();
+                ask(Request::Part { port });
+                let lanes = core.departure(LIMIT);
+                sockets.is_some() && lanes.is_some()
+            }
+        }
+    }
+
+    /// Has `sockets` served for `port`, which has none. False as for [`part`](Self::part).
+    pub(super) fn join(
+        &self,
+        port: PortId,
+        address: MacAddress,
+        sockets: Vec<XdpSocket>,
+        ask: impl Fn(Request),
+    ) -> bool {
+        let join = Request::Join { port, address };
+        match self {
+            Self::Alone(core) => {
+                core.hand_in(PortLanes::new(sockets));
+                ask(join);
+                core.was_taken(LIMIT)
+            }
+            Self::WithWorkers {
+                core,
+                workers,
+                rx_ring,
+                tx_ring,
+            } => {
+                let Some(worker) = worker_of(workers, port.index()) else {
+                    return false;
+                };
+                let sides = sockets
+                    .into_iter()
+                    .map(|socket| hand_over(socket, *rx_ring, *tx_ring, worker.waker.clone()));
+                let (lanes, served): (Vec<_>, Vec<_>) = sides.unzip();
+                let served = served.into_iter().map(|side| (port.index(), side));
+                worker.change(Change::Join(served.collect()));
+                core.hand_in(PortLanes::new(lanes));
+                ask(join);
+                worker.doorway.was_taken(LIMIT) && core.was_taken(LIMIT)
+            }
+        }
+    }
+}

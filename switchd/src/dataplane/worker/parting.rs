@@ -1,0 +1,77 @@
+//! Ports whose device goes, and comes back, while the loop goes on.
+
+use weir_core::{Command, Instant, MacAddress, PortId};
+
+use super::Worker;
+use crate::dataplane::memory::pool::Chunk;
+use crate::dataplane::messages::KernelLosses;
+use crate::dataplane::rings::io::Io;
+
+impl<I: Io> Worker<I> {
+    /// Takes back what the transmitter of a device that is gone will never say that it is done with.
+    pub(super) fn give_up_port(&mut self, now: Instant, port: PortId) {
+        if let Some(state) = self.ports.get_mut(port.index()) {
+            state.gone = true;
+        }
+        while let Some(chunk) = self.take_outstanding(port) {
+            self.accounts.note_completed(port.index(), 1);
+            self.take_back(now, port, chunk);
+        }
+        // Before its rings are closed the kernel may still write into what it has.
+        if self.ports.get(port.index()).is_some_and(|it| it.parted) {
+            self.take_back_lent(port);
+        }
+    }
+
+    /// Takes back what the kernel had to receive into at a port whose rings are closed. O(chunks).
+    fn take_back_lent(&mut self, port: PortId) {
+        for chunk in 0..self.pool.count() as Chunk {
+            if self.accounts.is_lent(port, chunk) && !self.pool.is_free(chunk) {
+                self.accounts.note_returned(port, chunk);
+                self.pool.give_back(chunk);
+            }
+        }
+    }
+
+    /// [`Request::Part`](crate::dataplane::messages::Request::Part). What has come is taken before.
+    pub(super) fn part(&mut self, now: Instant, port: PortId) {
+        while self.receive(now, port) {}
+        let losses = self.io.losses(port.index());
+        if let Some(state) = self.ports.get_mut(port.index()) {
+            (state.gone, state.parted) = (true, true);
+            state.lost_before = [state.lost_before, losses].into_iter().sum();
+        }
+        self.io.part(port.index());
+    }
+
+    /// [`Request::Join`](crate::dataplane::messages::Request::Join). The round's end fills the rings.
+    pub(super) fn join(&mut self, now: Instant, port: PortId, address: MacAddress) {
+        if !self.io.join(port.index()) {
+            return;
+        }
+        // Fails only for a port that there is not.
+        let _ = self.switch.apply(now, Command::DeviceBack { port });
+        if let Some(state) = self.ports.get_mut(port.index()) {
+            (state.gone, state.parted) = (false, false);
+            state.limits.address = address;
+        }
+    }
+
+    /// What the kernel has lost at a port, and what was lost with devices that went.
+    pub(super) fn losses(&self, port: usize) -> KernelLosses {
+        let mut losses = self.io.losses(port);
+        if let Some(state) = self.ports.get(port) {
+            losses = [losses, state.lost_before].into_iter().sum();
+            losses.tx_device_drops_total += state.lost_with_device;
+        }
+        losses
+    }
+
+    fn take_outstanding(&mut self, port: PortId) -> Option<Chunk> {
+        let state = self.ports.get_mut(port.index())?;
+        let (chunk, length) = state.outstanding.pop_front()?;
+        state.on_line = state.on_line.saturating_sub(length);
+        state.lost_with_device += 1;
+        Some(chunk)
+    }
+}
