@@ -70,6 +70,7 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
             show::flows(target, output, ingress.as_deref(), egress.as_deref())?;
         }
         Command::Pfcwd(command) => show::pfcwd(target, output, command)?,
+        Command::Port(command) => return change::port::port(target, output, command),
         Command::Top { interval, once } => top::top(target, output, *interval, *once)?,
         Command::Openapi => output.line(weir_api::routes::openapi::json().trim_end())?,
         Command::Completions { shell } => generated::completions(Cli::command(), *shell, *output)?,

@@ -23,6 +23,7 @@ pub const PREFIX: &str = "/v1/";
 pub enum Endpoint {
     Status,
     Ports,
+    SetPort,
     Queues,
     Pfc,
     Counters,

@@ -72,6 +72,9 @@ pub(super) const SUSPICION: Parameter = path(
     "Number of the suspicion, as in `GET /v1/deadlocks`.",
 );
 
+/// A port.
+pub(super) const PORT: Parameter = path("port", Kind::Text, "h1", "The port's name.");
+
 /// A capture.
 pub(super) const CAPTURE: Parameter = path(
     "id",

@@ -1,7 +1,8 @@
 //! The table.
 
 use super::parameters::{
-    Parameter, AFTER, BUCKET, CAPTURE, DESTINATION, DRY_RUN, FLOW_HASH, SUSPICION, WAIT_SECONDS,
+    Parameter, AFTER, BUCKET, CAPTURE, DESTINATION, DRY_RUN, FLOW_HASH, PORT, SUSPICION,
+    WAIT_SECONDS,
 };
 use super::{Answer, Content, Endpoint, Method, Route};
 use crate::audit::Audit;
@@ -9,8 +10,8 @@ use crate::capture::{Capture, CaptureRequest};
 use crate::counters::Counters;
 use crate::daemon::Restarting;
 use crate::daemon::{
-    Changed, Deadlocks, EventPage, FlightRecord, Flows, History, Levels, Pfc, Port, Queue,
-    RouteDetail, Routes, SetRoute, Status, ToPort,
+    Changed, Deadlocks, EventPage, FlightRecord, Flows, History, Levels, Pfc, Port, PortChange,
+    Queue, RouteDetail, Routes, SetRoute, Status, ToPort,
 };
 use crate::neighbors::Neighbor;
 use crate::overview::Overview;
@@ -36,6 +37,17 @@ pub const ROUTES: &[Route] = &[
         answer: Answer::Json(Content::list_of::<Port>()),
         commands: &["ports"],
         ..BARE
+    },
+    Route {
+        endpoint: Endpoint::SetPort,
+        method: Method::Put,
+        path: "/v1/ports/{port}",
+        summary: "Has a port give up its device, or take it again, until the daemon stops.",
+        parameters: &[PORT],
+        body: Some(Content::of::<PortChange>()),
+        answer: Answer::Json(Content::of::<Port>()),
+        refusals: &[400, 404, 503],
+        commands: &["port add", "port remove"],
     },
     Route {
         endpoint: Endpoint::Queues,

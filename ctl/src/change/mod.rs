@@ -1,4 +1,5 @@
-//! Changes of a running switch as a whole.
+//! Changes of a running switch as a whole or of its ports.
 
+pub mod port;
 pub mod reload;
 pub mod restart;

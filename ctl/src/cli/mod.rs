@@ -3,6 +3,7 @@
 mod config;
 mod doctor;
 mod pfcwd;
+mod port;
 mod route;
 mod xdp;
 
@@ -18,6 +19,7 @@ use crate::target::Target;
 pub use config::{ConfigCommand, ConvertArguments};
 pub use doctor::DoctorArguments;
 pub use pfcwd::{PfcwdCommand, PfcwdShow};
+pub use port::PortCommand;
 pub use route::{FlowHash, RouteCommand};
 pub use xdp::XdpCommand;
 
@@ -250,6 +252,9 @@ Examples:
     /// The PFC storm watchdog, with SONiC's command names.
     #[command(subcommand)]
     Pfcwd(PfcwdCommand),
+    /// Have a port give up its device, or take it again.
+    #[command(subcommand)]
+    Port(PortCommand),
     /// Reload the configuration file.
     #[command(after_help = "\
 Applied at once and without loss: thresholds and buffers, weights, ECN marking,

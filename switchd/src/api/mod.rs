@@ -8,6 +8,7 @@ pub mod levels;
 pub mod neighbors;
 pub mod overview;
 pub mod pfcwd;
+mod ports;
 mod reload;
 mod restart;
 mod roles;
@@ -33,7 +34,7 @@ use tokio::net::UnixListener;
 use weir_api::audit::Audit;
 use weir_api::counters::Counters;
 use weir_api::daemon::{
-    Deadlocks, Error, EventPage, FlightRecord, Flows, History, Levels, Pfc, Port, Queue, Status,
+    Deadlocks, Error, EventPage, FlightRecord, Flows, History, Levels, Pfc, Queue, Status,
 };
 use weir_api::neighbors::Neighbor;
 use weir_api::overview::Overview;
@@ -72,7 +73,8 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
     };
     match route.endpoint {
         Endpoint::Status => on(method, status),
-        Endpoint::Ports => on(method, ports),
+        Endpoint::Ports => on(method, ports::list),
+        Endpoint::SetPort => on(method, ports::set),
         Endpoint::Queues => on(method, queues),
         Endpoint::Pfc => on(method, pfc),
         Endpoint::Counters => on(method, counters),
@@ -181,11 +183,6 @@ struct HistoryQuery {
 async fn status(State(shared): State<Arc<Shared>>) -> Json<Status> {
     let snapshot = shared.dataplane.fresh_snapshot().await;
     Json(views::status(&shared, &snapshot))
-}
-
-async fn ports(State(shared): State<Arc<Shared>>) -> Json<Vec<Port>> {
-    let snapshot = shared.dataplane.fresh_snapshot().await;
-    Json(views::ports(&shared, &snapshot))
 }
 
 async fn queues(State(shared): State<Arc<Shared>>) -> Json<Vec<Queue>> {

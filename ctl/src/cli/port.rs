@@ -1,0 +1,37 @@
+//! The command line of `switchctl port`.
+
+use clap::Subcommand;
+
+/// `switchctl port …`.
+#[derive(Debug, Subcommand)]
+pub enum PortCommand {
+    /// Have a port take its device, after `port remove`.
+    #[command(after_help = "\
+A port whose device is not there takes it as soon as it appears; a port does so
+by itself unless it was removed. Other ports forward meanwhile without loss. A
+port that is not in the configuration file is added there, and by `switchctl
+restart`.
+
+Exit status: 0 when the port has its device, 1 when it waits for it.
+
+Example:
+  switchctl port add h1")]
+    Add {
+        /// The port.
+        #[arg(value_name = "PORT")]
+        port: String,
+    },
+    /// Have a port give up its device, until `port add` or a restart.
+    #[command(after_help = "\
+The XDP program is detached and the sockets are closed: the device is free for
+others. Frames that wait for the port, and those that come for it, are dropped
+as `port_down`. Other ports forward meanwhile without loss.
+
+Example:
+  switchctl port remove h1")]
+    Remove {
+        /// The port.
+        #[arg(value_name = "PORT")]
+        port: String,
+    },
+}

@@ -1,0 +1,48 @@
+//! `/v1/ports`: what ports there are, and whether they have their devices.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::Json;
+use weir_api::daemon::{Port, PortChange};
+
+use super::{views, ApiError};
+use crate::control::Shared;
+
+/// How long a change is waited for.
+const CHANGE_WAIT: Duration = Duration::from_secs(5);
+/// Between two looks whether it is done.
+const LOOK: Duration = Duration::from_millis(10);
+
+pub(super) async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<Port>> {
+    let snapshot = shared.dataplane.fresh_snapshot().await;
+    Json(views::ports(&shared, &snapshot))
+}
+
+pub(super) async fn set(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    change: Result<Json<PortChange>, JsonRejection>,
+) -> Result<Json<Port>, ApiError> {
+    let Json(PortChange { device }) = change?;
+    let port = shared.info.find_port(&name).map_err(|missing| ApiError {
+        status: StatusCode::NOT_FOUND,
+        error: missing.to_string(),
+    })?;
+    shared.set_removed(port, !device).await;
+    let info = &shared.info.ports[port.index()];
+    let settled = async {
+        // A device that is not there, or cannot be used, is waited for by the daemon and not by who asks.
+        while info.attached.get().is_absent() == device && !(device && shared.links.was_tried(port))
+        {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    let _ = tokio::time::timeout(CHANGE_WAIT, settled).await;
+    let Json(ports) = list(State(shared)).await;
+    let port = ports.into_iter().nth(port.index());
+    port.map(Json).ok_or_else(ApiError::silence)
+}
