@@ -57,7 +57,7 @@ impl Dataplane {
         let mut attached = attach::attach_one(&late.config, &settings, &device, &late.pin_root)?;
         let opened = self.open_port(&mut settings, &device, &mut attached, port);
         if let Err(error) = opened {
-            self.close_port(port);
+            self.close_port(port, Some(device.index));
             attach::detach_all([attached]);
             return Err(error);
         }
@@ -110,23 +110,24 @@ impl Dataplane {
         if slot.attached.is_none() {
             return Ok(());
         }
+        let facts = slot.attached.as_ref().map(|attached| attached.facts);
+        let driver = facts.filter(|facts| facts.zero_copy).map(|it| it.ifindex);
         // Nothing more comes from here on.
         let detached = slot.detach();
-        self.close_port(port);
+        self.close_port(port, driver);
         detached.map_err(|source| DataplaneError::Program {
             port: self.late.config.ports[port.index()].name.clone(),
             source,
         })
     }
 
-    /// Closes `port`'s sockets, if it has any, and has its frames dropped.
-    fn close_port(&mut self, port: PortId) {
+    /// Closes `port`'s sockets, if it has any, and has its frames dropped; `device` had them in zero-copy.
+    fn close_port(&mut self, port: PortId, device: Option<u32>) {
         let running = &self.running;
         let ways = &running.threads.ways;
         if !ways.part(port, |request| running.ask(request)) {
             tracing::error!(%port, "a dataplane thread does not give a port up");
         }
-        running.ask(Request::Command(Command::DeviceGone { port }));
         let others = self.ports.iter().enumerate();
         let other = others
             .filter(|(index, _)| *index != port.index())
@@ -134,5 +135,16 @@ impl Dataplane {
         if let Err(error) = self.late.shares.note_closed(port.index(), other) {
             tracing::error!(%error, "packet memory cannot be shared any more: a device that comes back takes a restart");
         }
+        if let (Some(ifindex), Some(settings)) = (device, self.late.config.ports.get(port.index()))
+        {
+            let queues = settings.queue..settings.queue + settings.queue_count.unwrap_or(1);
+            for queue in queues {
+                if !self.late.shares.wait_until_free(ifindex, queue) {
+                    tracing::error!(%port, queue, "the driver does not give packet memory back");
+                }
+            }
+        }
+        // What its kernel side had is ours again: nobody else may write into it from here on.
+        running.ask(Request::Command(Command::DeviceGone { port }));
     }
 }

@@ -78,18 +78,16 @@ impl Shared {
         self.record_at(port, EventName::DeviceBack, None);
     }
 
-    /// Has the port give its device up, or take it again. False when that is so already.
-    pub async fn set_removed(&self, port: PortId, removed: bool) -> bool {
-        if !self.links.note_removed(port, removed) {
-            return false;
-        }
-        if removed {
-            self.lose_device(port, EventName::PortRemoved).await;
-        } else {
-            self.record_at(port, EventName::PortAdded, None);
+    /// Has the port give its device up, or take it again.
+    pub async fn set_removed(&self, port: PortId, removed: bool) {
+        if self.links.note_removed(port, removed) {
+            if removed {
+                self.lose_device(port, EventName::PortRemoved).await;
+            } else {
+                self.record_at(port, EventName::PortAdded, None);
+            }
         }
         self.links.tend();
-        true
     }
 
     async fn lose_device(&self, port: PortId, event: EventName) {

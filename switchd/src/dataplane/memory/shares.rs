@@ -6,6 +6,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
 
 use xsk_rs::Umem;
 
@@ -14,6 +15,12 @@ const SOL_XDP: libc::c_int = 283;
 const XDP_RX_RING: libc::c_int = 2;
 const XDP_TX_RING: libc::c_int = 3;
 const XDP_UMEM_REG: libc::c_int = 4;
+const XDP_UMEM_FILL_RING: libc::c_int = 5;
+const XDP_UMEM_COMPLETION_RING: libc::c_int = 6;
+
+/// How long the kernel may take to free a queue whose sockets are closed, and how often is looked.
+const FREE_WAIT: Duration = Duration::from_secs(2);
+const FREE_POLL: Duration = Duration::from_millis(5);
 
 /// `struct xdp_umem_reg` of linux/if_xdp.h.
 #[repr(C)]
@@ -101,6 +108,52 @@ impl Shares {
         match other {
             Some((_, socket)) => replace(anchor.descriptor, socket.as_raw_fd()),
             None => replace(anchor.descriptor, registered(region)?.as_raw_fd()),
+        }
+    }
+}
+
+impl Shares {
+    /// Waits until the driver of a device that is there has no memory of a queue any more whose sockets are closed: the kernel
+    /// takes it back some time later, and until then the driver may write into it. False when that takes too long.
+    pub(in crate::dataplane) fn wait_until_free(&self, ifindex: u32, queue: u32) -> bool {
+        let began = Instant::now();
+        loop {
+            match self.bind_for_a_moment(ifindex, queue) {
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
+                // It is free, or there is no such device or queue any more.
+                _ => return true,
+            }
+            if began.elapsed() >= FREE_WAIT {
+                return false;
+            }
+            std::thread::sleep(FREE_POLL);
+        }
+    }
+
+    /// As the kernel copies for it, the driver gets no memory by this.
+    fn bind_for_a_moment(&self, ifindex: u32, queue: u32) -> io::Result<()> {
+        let socket = registered(self.region)?;
+        set_option(&socket, XDP_UMEM_FILL_RING, &self.region.rx_ring)?;
+        set_option(&socket, XDP_UMEM_COMPLETION_RING, &self.region.tx_ring)?;
+        let address = libc::sockaddr_xdp {
+            sxdp_family: libc::AF_XDP as u16,
+            sxdp_flags: libc::XDP_COPY,
+            sxdp_ifindex: ifindex,
+            sxdp_queue_id: queue,
+            sxdp_shared_umem_fd: 0,
+        };
+        // SAFETY: address and length are valid for the call and of this family.
+        let result = unsafe {
+            libc::bind(
+                socket.as_raw_fd(),
+                std::ptr::from_ref(&address).cast(),
+                size_of::<libc::sockaddr_xdp>() as libc::socklen_t,
+            )
+        };
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
         }
     }
 }
