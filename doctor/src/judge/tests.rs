@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::ask::ethtool::{Channels, DriverInfo, PauseSettings, ReceiveRing};
 use crate::ask::netdev::XdpFeatures;
-use crate::facts::{Cpu, Host, HugePages, Interrupt, Peer, Place, Program, Unread};
+use crate::facts::{Cpu, Host, HugePages, Interrupt, Peer, Place, Program, Read, Unread};
 use crate::finding::Check;
 
 fn host() -> Host {
@@ -70,6 +70,14 @@ fn nic() -> Found {
             iommu: Some("identity".into()),
         }),
     }
+}
+
+/// The same with another driver, and what that says of XDP.
+fn driven_by(name: &str, xdp: Read<XdpFeatures>) -> Found {
+    let mut found = nic();
+    found.driver.name = name.into();
+    found.xdp = xdp;
+    found
 }
 
 fn veth() -> Found {
@@ -214,27 +222,14 @@ fn program(name: &str, mode: &'static str, link: Option<u32>) -> Program {
 
 #[test]
 fn each_setting_that_does_not_fit_the_nic_is_named_with_its_file() {
-    let of_igb = || {
-        let mut found = nic();
-        found.driver.name = "igb".into();
-        found
+    let none = XdpFeatures {
+        native: false,
+        zero_copy: false,
+        several_buffers: false,
     };
-    let of_vmxnet3 = || {
-        let mut found = nic();
-        found.driver.name = "vmxnet3".into();
-        found.xdp = Err(Unread::NotThere);
-        found
-    };
-    let of_e1000e = || {
-        let mut found = nic();
-        found.driver.name = "e1000e".into();
-        found.xdp = Ok(XdpFeatures {
-            native: false,
-            zero_copy: false,
-            several_buffers: false,
-        });
-        found
-    };
+    let of_igb = || driven_by("igb", nic().xdp);
+    let of_vmxnet3 = || driven_by("vmxnet3", Err(Unread::NotThere));
+    let of_e1000e = || driven_by("e1000e", Ok(none));
     for (found, dataplane, port, check, remedy) in [
         (
             nic(),
