@@ -3,7 +3,7 @@
 mod support;
 
 use support::running::Running;
-use support::{get, port, put, settings, FakeDataplane};
+use support::{get, port, put, settings, until, FakeDataplane};
 use weir_api::daemon::Port;
 use weir_core::Command;
 use weir_switchd::daemon::Ended;
@@ -26,7 +26,6 @@ async fn a_port_gives_its_device_up_and_waits_for_one() {
         assert_eq!(changed.device_gone_reason.as_deref(), Some(reason));
         assert!(changed.device_gone && !changed.link_up, "{changed:?}");
     }
-    let commands = daemon.remote.commands();
     let expected = [
         Command::SetLink {
             port: port(1),
@@ -34,7 +33,7 @@ async fn a_port_gives_its_device_up_and_waits_for_one() {
         },
         Command::DeviceGone { port: port(1) },
     ];
-    assert_eq!(commands, expected, "once, however often it is asked for");
+    until(async || (daemon.remote.commands() == expected).then_some(())).await;
     let ports: Vec<Port> = get(&daemon.socket, "/v1/ports").await.json();
     let gone = ports.iter().map(|port| port.device_gone);
     assert_eq!(gone.collect::<Vec<_>>(), [false, true, false]);
@@ -49,5 +48,7 @@ async fn a_port_gives_its_device_up_and_waits_for_one() {
     for body in ["{}", r#"{"device": 1}"#, r#"{"device": true, "name": 1}"#] {
         assert_eq!(change("p1", body).await.status, 400, "{body}");
     }
+    let commands = daemon.remote.commands();
+    assert_eq!(commands, expected, "once, however often it is asked for");
     assert_eq!(daemon.end().await.unwrap(), Ended::Cleanly);
 }

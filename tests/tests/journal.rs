@@ -116,7 +116,7 @@ fn events_are_entries_with_fields() {
     let attached = journal.entry(&[ours, "WEIR_PORT=h1"], "port attached ");
     assert_eq!(attached["PRIORITY"], "6");
     assert_eq!(attached["WEIR_XDP_MODE"], "native");
-    assert_eq!(attached["TARGET"], "weir_switchd::daemon");
+    assert_eq!(attached["TARGET"], "weir_switchd::control::info");
     let text = attached["MESSAGE"].as_str().unwrap();
     assert!(
         text.contains("port=\"h1\"") && text.contains("xdp_mode=\"native\""),
