@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use nix::net::if_::{if_indextoname, if_nametoindex};
+use nix::net::if_::if_nametoindex;
 
 use super::read::{cpus, entries, number};
 use super::{Device, Found, Interrupt, Peer, Place, Program};
@@ -63,8 +63,7 @@ fn peer(link: &link::Device) -> Option<Peer> {
     if link.other_end_elsewhere {
         return Some(Peer::Elsewhere);
     }
-    let name = if_indextoname(link.other_end?).ok()?;
-    let name = name.to_string_lossy().into_owned();
+    let name = link::find(link.other_end?).ok()??.name;
     Some(Peer::Here {
         features: features(&name),
         name,

@@ -70,7 +70,8 @@ impl Ways {
         }
     }
 
-    /// Has `sockets` served for `port`, which has none. False as for [`part`](Self::part).
+    /// Has `sockets` served for `port`, which has none. When it returns, the kernel has chunks to receive into. False as for
+    /// [`part`](Self::part).
     pub(super) fn join(
         &self,
         port: PortId,
@@ -83,7 +84,7 @@ impl Ways {
             Self::Alone(core) => {
                 core.hand_in(PortLanes::new(sockets));
                 ask(join);
-                core.was_taken(LIMIT)
+                core.is_settled(LIMIT)
             }
             Self::WithWorkers {
                 core,
@@ -99,10 +100,14 @@ impl Ways {
                     .map(|socket| hand_over(socket, *rx_ring, *tx_ring, worker.waker.clone()));
                 let (lanes, served): (Vec<_>, Vec<_>) = sides.unzip();
                 let served = served.into_iter().map(|side| (port.index(), side));
-                worker.change(Change::Join(served.collect()));
+                // The core gives chunks first, so that the worker has all that it gives to the kernel.
                 core.hand_in(PortLanes::new(lanes));
                 ask(join);
-                worker.doorway.was_taken(LIMIT) && core.was_taken(LIMIT)
+                if !core.is_settled(LIMIT) {
+                    return false;
+                }
+                worker.change(Change::Join(served.collect()));
+                worker.doorway.is_settled(LIMIT)
             }
         }
     }

@@ -11,9 +11,9 @@ use nix::sys::socket::{
     bind, send, socket, AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType,
 };
 
-use nix::net::if_::if_indextoname;
 use weir_api::words::EventName;
 use weir_core::PortId;
+use weir_doctor::link;
 
 use crate::control::info::PortInfo;
 use crate::control::shared::Shared;
@@ -157,7 +157,7 @@ impl LinkMonitor {
     /// Messages were lost, among them perhaps that a device is gone: a full answer does not tell of those.
     async fn look_for_missing(&self, shared: &Shared) {
         for (port, info) in shared.info.numbered_ports() {
-            let is_missing = if_indextoname(info.ifindex()) == Err(Errno::ENXIO);
+            let is_missing = matches!(link::find(info.ifindex()), Ok(None));
             if is_missing && !shared.links.is_gone(port) {
                 shared.set_gone(port).await;
             }

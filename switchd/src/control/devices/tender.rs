@@ -6,10 +6,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use nix::net::if_::{if_indextoname, if_nametoindex};
+use nix::net::if_::if_nametoindex;
 use tokio::task::spawn_blocking;
 use weir_api::words::EventName;
 use weir_core::{Command, PortId};
+use weir_doctor::link;
 
 use crate::control::info::PortInfo;
 use crate::control::shared::{Shared, Stage};
@@ -45,7 +46,7 @@ async fn release(shared: &Arc<Shared>, port: PortId, info: &PortInfo) {
     if attached.is_absent() {
         return;
     }
-    if if_indextoname(attached.ifindex).is_err() {
+    if matches!(link::find(attached.ifindex), Ok(None)) {
         // Whoever is paused for its sake goes on at once.
         shared.dataplane.ask(Command::DeviceGone { port }).await;
     }
@@ -70,7 +71,7 @@ async fn take(shared: &Arc<Shared>, port: PortId, info: &PortInfo) {
             info.log_attached();
             shared.set_back(port);
             // It may be gone again, and the kernel may have said so before anybody knew that it is ours.
-            if if_indextoname(attached.ifindex).is_err() {
+            if matches!(link::find(attached.ifindex), Ok(None)) {
                 shared.set_gone(port).await;
             }
         }

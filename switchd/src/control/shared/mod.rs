@@ -91,8 +91,9 @@ impl Shared {
     }
 
     async fn lose_device(&self, port: PortId, event: EventName) {
+        // First, so that nobody gives the device up before the dataplane knows that its link is down.
+        self.set_link(port, false).await;
         if self.links.note_gone(port) {
-            self.set_link(port, false).await;
             self.record_at(port, event, None);
             self.links.tend();
         }

@@ -213,6 +213,10 @@ impl<L: Lane> Io for XdpIo<L> {
         }
     }
 
+    fn note_joined(&mut self) {
+        self.doorway.note_settled();
+    }
+
     fn wait(&mut self, timeout: Option<Duration>) {
         let ports = &self.ports;
         let mut lanes = ports.iter().flat_map(|port| &port.lanes);

@@ -155,6 +155,9 @@ pub(in crate::dataplane) trait Io {
     /// Takes the rings that wait for `port`, which has none. False when none wait.
     fn join(&mut self, port: usize) -> bool;
 
+    /// Says that the rings that were taken last have chunks to receive into.
+    fn note_joined(&mut self);
+
     /// Sleeps until a frame arrives, somebody signals, or `timeout` is over.
     fn wait(&mut self, timeout: Option<Duration>);
 }

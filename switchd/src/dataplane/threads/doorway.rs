@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::sync::{Arc, Mailbox};
+use super::sync::{Arc, AtomicBool, Mailbox, Ordering};
 
 /// How often whoever waits for rings looks for them.
 const LOOK: Duration = Duration::from_millis(1);
@@ -14,6 +14,8 @@ const LOOK: Duration = Duration::from_millis(1);
 pub(crate) struct Doorway<I, O> {
     arrivals: Arc<Mailbox<I>>,
     departures: Arc<Mailbox<O>>,
+    /// What was handed in has not been dealt with yet.
+    is_pending: Arc<AtomicBool>,
 }
 
 impl<I, O> Clone for Doorway<I, O> {
@@ -21,6 +23,7 @@ impl<I, O> Clone for Doorway<I, O> {
         Self {
             arrivals: Arc::clone(&self.arrivals),
             departures: Arc::clone(&self.departures),
+            is_pending: Arc::clone(&self.is_pending),
         }
     }
 }
@@ -30,6 +33,7 @@ impl<I, O> Default for Doorway<I, O> {
         Self {
             arrivals: Arc::new(Mailbox::new(1)),
             departures: Arc::new(Mailbox::new(1)),
+            is_pending: Arc::new(AtomicBool::new(false)),
         }
     }
 }
@@ -45,6 +49,11 @@ impl<I, O> Doorway<I, O> {
         !self.arrivals.is_empty()
     }
 
+    /// For the thread: what has come is in its place, and works.
+    pub(crate) fn note_settled(&self) {
+        self.is_pending.store(false, Ordering::Release);
+    }
+
     /// For the thread: hands something out. What nobody waits for is dropped.
     pub(crate) fn hand_out(&self, departure: O) {
         drop(self.departures.push(departure));
@@ -54,6 +63,7 @@ impl<I, O> Doorway<I, O> {
     pub(crate) fn hand_in(&self, arrival: I) {
         drop(self.arrivals.pop());
         drop(self.departures.pop());
+        self.is_pending.store(true, Ordering::Relaxed);
         drop(self.arrivals.push(arrival));
     }
 
@@ -74,10 +84,11 @@ impl<I, O> Doorway<I, O> {
         }
     }
 
-    /// For the control plane: waits until the thread has taken what was handed in. False when it does not within `limit`.
-    pub(crate) fn was_taken(&self, limit: Duration) -> bool {
+    /// For the control plane: waits until what was handed in is in its place, and works. False when that takes longer than
+    /// `limit`.
+    pub(crate) fn is_settled(&self, limit: Duration) -> bool {
         let began = Instant::now();
-        while self.has_arrival() {
+        while self.is_pending.load(Ordering::Acquire) {
             if began.elapsed() >= limit {
                 return false;
             }

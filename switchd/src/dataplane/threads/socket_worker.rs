@@ -118,6 +118,8 @@ impl<L: Lane> SocketWorker<L> {
                     self.sleeper.heed(fd);
                 }
                 self.sockets.extend(sockets);
+                self.fill_rings();
+                self.doorway.note_settled();
             }
             Some(Change::Part(port)) => {
                 let all = std::mem::take(&mut self.sockets).into_iter();
@@ -130,6 +132,7 @@ impl<L: Lane> SocketWorker<L> {
                     }
                 }
                 self.doorway.hand_out(parted);
+                self.doorway.note_settled();
             }
         }
     }

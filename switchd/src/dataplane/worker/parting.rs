@@ -44,7 +44,8 @@ impl<I: Io> Worker<I> {
         self.io.part(port.index());
     }
 
-    /// [`Request::Join`](crate::dataplane::messages::Request::Join). The round's end fills the rings.
+    /// [`Request::Join`](crate::dataplane::messages::Request::Join). Frames may come as soon as that is
+    /// [noted](Io::note_joined), so that the rings are filled before.
     pub(super) fn join(&mut self, now: Instant, port: PortId, address: MacAddress) {
         if !self.io.join(port.index()) {
             return;
@@ -55,6 +56,8 @@ impl<I: Io> Worker<I> {
             (state.gone, state.parted) = (false, false);
             state.limits.address = address;
         }
+        self.fill_rings();
+        self.io.note_joined();
     }
 
     /// What the kernel has lost at a port, and what was lost with devices that went.

@@ -86,6 +86,8 @@ pub(super) struct FakeIo {
     pub(super) sent: SentLog,
     /// The limit of every sleep so far.
     pub(super) waits: Vec<Option<Duration>>,
+    /// The port whose rings were taken last.
+    joined: Option<usize>,
 }
 
 impl FakeIo {
@@ -112,6 +114,7 @@ impl FakeIo {
             part: CHUNK_SIZE,
             sent: SentLog::default(),
             waits: Vec::new(),
+            joined: None,
         }
     }
 
@@ -368,7 +371,13 @@ impl Io for FakeIo {
     }
 
     fn join(&mut self, port: usize) -> bool {
+        self.joined = Some(port);
         std::mem::take(&mut self.ports[port].parted)
+    }
+
+    fn note_joined(&mut self) {
+        let port = self.joined.take().expect("rings were taken");
+        assert!(!self.ports[port].fill.is_empty(), "a frame would be lost");
     }
 
     fn wait(&mut self, timeout: Option<Duration>) {
