@@ -1,7 +1,7 @@
 //! The daemon in a guest.
 
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 use serde_json::Value;
@@ -82,6 +82,29 @@ impl Settings {
         }
     }
 
+    /// The commands that have the devices as the settings say.
+    pub fn preparation(&self) -> String {
+        let mut commands = String::new();
+        for device in &self.devices {
+            let tags = if self.keep_tags { "off" } else { "on" };
+            let _ = writeln!(
+                commands,
+                "ip link set {device} mtu {} up; ethtool -K {device} rxvlan {tags} txvlan {tags} 2> /dev/null || true",
+                self.mtu
+            );
+        }
+        commands
+    }
+
+    /// Writes the daemon's file, `/share/s1.toml` in the guest.
+    ///
+    /// # Errors
+    ///
+    /// Those of the file.
+    pub fn write(&self, guest: &Guest) -> Result<()> {
+        Ok(std::fs::write(guest.shared("s1.toml"), self.toml())?)
+    }
+
     fn toml(&self) -> String {
         let mut out = format!(
             "name = \"s1\"\n[dataplane]\nzero-copy = \"{}\"\nxdp-mode = \"{}\"\nworkers = {}\nmtu = \"{}B\"\n",
@@ -123,8 +146,6 @@ fn text(address: [u8; 6]) -> String {
 pub struct Switch<'a> {
     guest: &'a Guest,
     settings: Settings,
-    /// From its start until it was ready.
-    pub start: Duration,
 }
 
 impl<'a> Switch<'a> {
@@ -139,23 +160,12 @@ impl<'a> Switch<'a> {
                  sleep 1; switchctl --name s1 xdp detach --all
              fi\n"
             .to_owned();
-        for device in &settings.devices {
-            let tags = if settings.keep_tags { "off" } else { "on" };
-            let _ = writeln!(
-                prepare,
-                "ip link set {device} mtu {} up; ethtool -K {device} rxvlan {tags} txvlan {tags} 2> /dev/null || true",
-                settings.mtu
-            );
-        }
+        prepare.push_str(&settings.preparation());
         let said = guest.sh(&prepare)?;
         if said.status != 0 {
             bail!("the device: {}", said.text.trim());
         }
-        let mut switch = Self {
-            guest,
-            settings,
-            start: Duration::ZERO,
-        };
+        let switch = Self { guest, settings };
         switch.start_process()?;
         Ok(switch)
     }
@@ -165,10 +175,9 @@ impl<'a> Switch<'a> {
     /// # Errors
     ///
     /// As [`start`](Self::start).
-    pub fn start_process(&mut self) -> Result<()> {
-        std::fs::write(self.guest.shared("s1.toml"), self.settings.toml())?;
+    pub fn start_process(&self) -> Result<()> {
+        self.settings.write(self.guest)?;
         let keeper = if self.settings.keeper { "--keeper" } else { "" };
-        let began = Instant::now();
         let said = self.guest.sh_within(
             2 * READY_LIMIT,
             &format!(
@@ -189,7 +198,6 @@ impl<'a> Switch<'a> {
         if said.status != 0 {
             bail!("the daemon does not start: {}", said.text.trim());
         }
-        self.start = began.elapsed();
         self.wait_for_links()
     }
 
@@ -222,6 +230,15 @@ impl<'a> Switch<'a> {
              done",
         )?;
         Ok(())
+    }
+
+    /// How often the carrier of port `number`'s device has changed.
+    ///
+    /// # Errors
+    ///
+    /// When the guest has ended.
+    pub fn carrier_changes(&self, number: usize) -> Result<u64> {
+        carrier_changes(self.guest, self.device(number))
     }
 
     /// The device of port `number`.
@@ -315,6 +332,16 @@ impl<'a> Switch<'a> {
             _ => bail!("the audit: {}", audit["differences"]),
         }
     }
+}
+
+/// How often the carrier of a device has changed.
+///
+/// # Errors
+///
+/// When there is none.
+pub fn carrier_changes(guest: &Guest, device: &str) -> Result<u64> {
+    let text = guest.must(&format!("cat /sys/class/net/{device}/carrier_changes"))?;
+    Ok(text.trim().parse()?)
 }
 
 /// Every number of a port that stands below a name with `drop` or `loss` in it. The times the kernel found the fill ring

@@ -7,7 +7,7 @@ use anyhow::{bail, ensure, Result};
 
 use super::Bench;
 use crate::vm::nic::Nic;
-use crate::vm::switch::{Settings, Switch, LOSSLESS, PORTS};
+use crate::vm::switch::{carrier_changes, Settings, Switch, LOSSLESS, PORTS};
 use crate::vm::tap::Tap;
 use crate::vm::wire::control::PFC_BYTES;
 use crate::vm::wire::frame::{Fill, Sizes, Tags, LONGEST, SHORTEST};
@@ -130,13 +130,8 @@ fn forged(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
 
 /// The carrier goes and comes once at most.
 fn resets(bench: &Bench<'_>) -> Result<()> {
-    const ONCE: i64 = 2;
-    let changes = || -> Result<i64> {
-        let text = bench
-            .guest
-            .must("cat /sys/class/net/eth0/carrier_changes")?;
-        Ok(text.trim().parse()?)
-    };
+    const ONCE: u64 = 2;
+    let changes = || carrier_changes(bench.guest, "eth0");
     bench
         .guest
         .must("for device in eth0 eth1; do ip link set $device up; done; sleep 2")?;

@@ -1,6 +1,7 @@
 //! What is checked on each NIC.
 
 mod disturbances;
+mod doctor;
 mod findings;
 mod forwarding;
 mod pauses;
@@ -158,20 +159,20 @@ impl<'a> Bench<'a> {
         &mut self,
         name: &str,
         settings: Settings,
-        checks: impl FnOnce(&mut Self, &mut Switch<'a>) -> Result<()>,
+        checks: impl FnOnce(&mut Self, &Switch<'a>) -> Result<()>,
     ) -> Result<()> {
         let began = Instant::now();
         self.ends.iter().for_each(End::clear);
         let started = Switch::start(self.guest, settings);
         interrupt::check()?;
-        let mut switch = match started {
+        let switch = match started {
             Ok(switch) => switch,
             Err(error) => {
                 self.note(name, Verdict::of(Err(error)), began.elapsed());
                 return Ok(());
             }
         };
-        checks(self, &mut switch)?;
+        checks(self, &switch)?;
         self.check(&format!("{name}: every frame accounted for"), |_| {
             let audit = switch.audit();
             switch.stop()?;
@@ -248,6 +249,7 @@ pub fn all(mut bench: Bench<'_>, only: Option<Part>) -> Result<Vec<Outcome>> {
     }
     if is_wanted(Part::Shipped) {
         findings::check(&mut bench)?;
+        doctor::check(&mut bench)?;
     }
     Ok(bench.outcomes)
 }
