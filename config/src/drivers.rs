@@ -41,6 +41,8 @@ pub struct Driver {
     pub too_long: TooLong,
     /// `rxvlan` takes the tag out of a frame before the program sees it.
     pub strips_tags: bool,
+    /// Whether MAC control frames other than PAUSE, PFC among them, come to the program.
+    pub mac_control: MacControlFrames,
     /// What attaching a program does to queues and link.
     pub attaching: &'static str,
     /// Where all this is from.
@@ -69,6 +71,28 @@ impl TooLong {
     }
 }
 
+/// Whether a NIC passes MAC control frames other than PAUSE on to the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MacControlFrames {
+    /// It does.
+    Passed,
+    /// The driver has it do that only with `ethtool -K DEVICE rx-all on`.
+    WithRxAll,
+    /// The driver says nothing of it: its firmware decides.
+    NotKnown,
+}
+
+impl MacControlFrames {
+    /// In the book.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Passed => "yes",
+            Self::WithRxAll => "**with `rx-all on`**",
+            Self::NotKnown => "not known",
+        }
+    }
+}
+
 /// What is assumed of a driver that has no row: the worst of those that have one.
 pub const UNKNOWN: Driver = Driver {
     name: "any other",
@@ -79,6 +103,7 @@ pub const UNKNOWN: Driver = Driver {
     tailroom: SHARED_INFO,
     too_long: TooLong::Cut,
     strips_tags: true,
+    mac_control: MacControlFrames::NotKnown,
     attaching: "not known",
     source: "assumed: the worst of all others",
 };
@@ -186,12 +211,13 @@ pub fn rows() -> String {
             ),
         };
         format!(
-            "| `{}` | {} | {} | {} | {buffers} | {} | {} | {} |\n",
+            "| `{}` | {} | {} | {} | {buffers} | {} | {} | {} | {} |\n",
             driver.name,
             yes(driver.native),
             yes(driver.metadata),
             driver.zero_copy.unwrap_or("no"),
             yes(driver.strips_tags),
+            driver.mac_control.word(),
             driver.attaching,
             driver.source
         )

@@ -212,7 +212,10 @@ proptest! {
         let mut from = int(0);
         for pause in &prediction.pauses {
             let expected = thresholds.next_pause(&prediction.backlog, &int(5), &from, &end).unwrap();
-            prop_assert_eq!(expected, Some(pause.from.clone()));
+            // One that begins at the very end is of either side.
+            if expected.is_some() || pause.from != end {
+                prop_assert_eq!(expected, Some(pause.from.clone()));
+            }
             let Some(to) = &pause.to else { break };
             let expected = if formula {
                 thresholds.resume_by_formula(&pause.from, &int(rate))

@@ -2,7 +2,7 @@
 
 use weir_core::Bytes;
 
-use super::{Driver, TooLong, SHARED_INFO};
+use super::{Driver, MacControlFrames, TooLong, SHARED_INFO};
 
 /// Of a driver without zero-copy.
 const COPY: Driver = Driver {
@@ -14,6 +14,7 @@ const COPY: Driver = Driver {
     tailroom: Bytes::ZERO,
     too_long: TooLong::Dropped,
     strips_tags: false,
+    mac_control: MacControlFrames::Passed,
     attaching: "nothing",
     source: "",
 };
@@ -24,7 +25,8 @@ pub const DRIVERS: &[Driver] = &[
         name: "e1000e",
         native: false,
         strips_tags: true,
-        source: "tested: QEMU, Linux 7.3",
+        mac_control: MacControlFrames::WithRxAll,
+        source: "tested: QEMU, Linux 7.3; read: netdev.c `e1000_setup_rctl` (`E1000_RCTL_PMCF`)",
         ..COPY
     },
     Driver {
@@ -33,6 +35,7 @@ pub const DRIVERS: &[Driver] = &[
         granularity: Bytes::new(128),
         too_long: TooLong::Chained,
         strips_tags: true,
+        mac_control: MacControlFrames::NotKnown,
         attaching: "resets the rings",
         source: "read: i40e_main.c `i40e_configure_rx_ring` (`dbuff`), i40e_xsk.c, Linux 6.6 and later",
         ..COPY
@@ -43,6 +46,7 @@ pub const DRIVERS: &[Driver] = &[
         granularity: Bytes::new(128),
         too_long: TooLong::Chained,
         strips_tags: true,
+        mac_control: MacControlFrames::NotKnown,
         attaching: "resets the rings",
         source: "read: ice_base.c `ice_setup_rx_ctx` (`dbuf`), ice_xsk.c, Linux 6.6 and later",
         ..COPY
@@ -53,8 +57,9 @@ pub const DRIVERS: &[Driver] = &[
         granularity: Bytes::new(1024),
         too_long: TooLong::Cut,
         strips_tags: true,
+        mac_control: MacControlFrames::WithRxAll,
         attaching: "resets the link",
-        source: "tested: QEMU, Linux 7.3; read: igb_xsk.c `igb_clean_rx_irq_zc` looks for no end of a frame, igb_main.c `igb_setup_srrctl`",
+        source: "tested: QEMU, Linux 7.3; read: igb_xsk.c `igb_clean_rx_irq_zc` looks for no end of a frame, igb_main.c `igb_setup_srrctl`, `igb_setup_rctl` (`E1000_RCTL_PMCF`)",
         ..COPY
     },
     Driver {
@@ -63,8 +68,9 @@ pub const DRIVERS: &[Driver] = &[
         granularity: Bytes::new(1024),
         too_long: TooLong::Cut,
         strips_tags: true,
+        mac_control: MacControlFrames::WithRxAll,
         attaching: "resets the link",
-        source: "read: igc_main.c `igc_clean_rx_irq_zc` looks for no end of a frame, igc_base.h `IGC_SRRCTL_BSIZEPKT`, Linux 6.14",
+        source: "read: igc_main.c `igc_clean_rx_irq_zc` looks for no end of a frame, igc_base.h `IGC_SRRCTL_BSIZEPKT`, Linux 6.14, `igc_setup_rctl` (`IGC_RCTL_PMCF`)",
         ..COPY
     },
     Driver {
@@ -74,13 +80,14 @@ pub const DRIVERS: &[Driver] = &[
         granularity: Bytes::new(1024),
         strips_tags: true,
         attaching: "resets the link",
-        source: "read: ixgbe_main.c `ixgbe_configure_srrctl`, ixgbe_xsk.c (frames without an end are discarded), Linux 5.10 and later",
+        source: "read: ixgbe_main.c `ixgbe_configure_srrctl`, `ixgbe_set_rx_mode` (`IXGBE_FCTRL_PMCF`), ixgbe_xsk.c (frames without an end are discarded), Linux 5.10 and later",
         ..COPY
     },
     Driver {
         name: "mlx5_core",
         zero_copy: Some("yes"),
         strips_tags: true,
+        mac_control: MacControlFrames::NotKnown,
         attaching: "makes all queues anew",
         source: "read: en/xsk/setup.c `mlx5e_validate_xsk_param` (a chunk that does not hold the MTU is refused), Linux 5.10 and later",
         ..COPY

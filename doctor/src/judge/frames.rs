@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use weir_config::daemon::{Offloads, XdpMode};
-use weir_config::drivers::{chunk_for, HARMFUL};
+use weir_config::drivers::{chunk_for, MacControlFrames, HARMFUL};
 use weir_core::Bytes;
 
 use super::{command, Case};
@@ -109,6 +109,14 @@ pub(super) fn pause(case: &Case<'_>) -> Option<Finding> {
             "the NIC obeys PAUSE frames itself and may keep all MAC control frames, PFC included, from the switch",
             command(format!("ethtool -A {} autoneg off rx off tx off", case.device())),
         ),
+        _ if passes_no_pfc(case) => Finding::note(
+            Check::Pause,
+            format!(
+                "{} passes PFC on only with rx-all, which is off: pauses may not reach the switch (rx-all lets frames with a bad FCS through, too)",
+                case.driver.name
+            ),
+        )
+        .mended_by(command(format!("ethtool -K {} rx-all on", case.device()))),
         Ok(pause) => {
             let negotiated = if pause.autonegotiation { ", as negotiated" } else { "" };
             Finding::ok(Check::Pause, format!("the NIC leaves PAUSE frames alone{negotiated}"))
@@ -118,6 +126,12 @@ pub(super) fn pause(case: &Case<'_>) -> Option<Finding> {
         }
         Err(why) => Finding::note(Check::Pause, format!("not read: {why}")),
     })
+}
+
+/// By its driver's sources the NIC keeps MAC control frames to itself as it is set up.
+fn passes_no_pfc(case: &Case<'_>) -> bool {
+    case.driver.mac_control == MacControlFrames::WithRxAll
+        && !case.found.features.contains("rx-all")
 }
 
 pub(super) fn mtu(case: &Case<'_>) -> Finding {

@@ -430,6 +430,30 @@ fn what_could_not_be_read_is_a_note() {
 }
 
 #[test]
+fn a_nic_that_keeps_pfc_to_itself_is_noted() {
+    let pause_of = |found: Found| {
+        let findings = judge(&facts(found), &wanted("", ""));
+        let pause = of(&findings, Check::Pause);
+        (pause.grade, pause.remedy.clone())
+    };
+    for (driver, grade) in [
+        ("igb", Grade::Note),
+        ("igc", Grade::Note),
+        ("e1000e", Grade::Note),
+        ("ixgbe", Grade::Ok),
+        ("ice", Grade::Ok),
+        ("other", Grade::Ok),
+    ] {
+        let mut found = driven_by(driver, nic().xdp);
+        let remedy =
+            (grade == Grade::Note).then(|| Remedy::Command("ethtool -K eth0 rx-all on".to_owned()));
+        assert_eq!(pause_of(found.clone()), (grade, remedy), "{driver}");
+        found.features.insert("rx-all".to_owned());
+        assert_eq!(pause_of(found), (Grade::Ok, None), "{driver}");
+    }
+}
+
+#[test]
 fn a_switch_that_runs_is_judged_by_what_it_counts() {
     let running = |change: fn(&mut RunningPort)| {
         let mut port = RunningPort {
