@@ -57,7 +57,7 @@ impl Nic {
     /// Receive queues with one device of this model and two CPUs.
     pub fn queues(self) -> u32 {
         match self {
-            Self::Igb => 2,
+            Self::Igb | Self::Vmxnet3 => 2,
             _ => 1,
         }
     }
