@@ -71,6 +71,7 @@ weir_core::counters! {
                 rx_length_total ["rx_length"] "Frames of a bad length, or longer than the device takes.";
                 rx_crc_total ["rx_crc"] "Frames with a bad checksum: cable, transceiver or the other end.";
                 rx_frame_total ["rx_frame"] "Frames that were misaligned.";
+                rx_other_total ["rx_other"] "Frames with errors of no other kind: `ethtool -S` may say which.";
             }
     }
 

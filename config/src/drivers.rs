@@ -10,7 +10,7 @@ use weir_core::Bytes;
 
 use crate::daemon::{DataplaneConfig, ZeroCopy};
 
-pub use offloads::{Harmful, HARMFUL};
+pub use offloads::{up_with_lro, Harmful, HARMFUL, LRO};
 pub use table::DRIVERS;
 
 /// Bytes of `struct skb_shared_info` behind a buffer, as the kernel aligns it.
@@ -41,8 +41,13 @@ pub struct Driver {
     pub too_long: TooLong,
     /// `rxvlan` takes the tag out of a frame before the program sees it.
     pub strips_tags: bool,
+    /// Longer frames take several buffers, which the device fills only if `lro` was on as it was brought up, though a switch
+    /// can only use it with `lro` off. `None` where buffers have nothing to do with `lro`.
+    pub lro_above: Option<Bytes>,
     /// Whether MAC control frames other than PAUSE, PFC among them, come to the program.
     pub mac_control: MacControlFrames,
+    /// `ethtool -S` alone has the frames for which a queue had no buffer: under this name, once for each queue.
+    pub no_buffer: Option<&'static str>,
     /// What attaching a program does to queues and link.
     pub attaching: &'static str,
     /// Where all this is from.
@@ -103,7 +108,9 @@ pub const UNKNOWN: Driver = Driver {
     tailroom: SHARED_INFO,
     too_long: TooLong::Cut,
     strips_tags: true,
+    lro_above: None,
     mac_control: MacControlFrames::NotKnown,
+    no_buffer: None,
     attaching: "not known",
     source: "assumed: the worst of all others",
 };
@@ -118,6 +125,12 @@ impl Driver {
     /// A test of Weir has run on it; otherwise its sources were read, or nothing is known.
     pub fn is_tested(&self) -> bool {
         self.source.starts_with("tested")
+    }
+
+    /// Whether the longest frame of `config` comes in only where `lro` was on as the device was brought up.
+    pub fn needs_lro(&self, config: &DataplaneConfig) -> bool {
+        self.lro_above
+            .is_some_and(|longest| config.frame_length_max() > longest)
     }
 
     /// In zero-copy: bytes of a chunk that a frame can have, if frames take one chunk each.
@@ -210,8 +223,10 @@ pub fn rows() -> String {
                 driver.too_long.word()
             ),
         };
+        let lro_above = driver.lro_above;
+        let lro_above = lro_above.map_or("–".to_owned(), |it| format!("{} B", it.get()));
         format!(
-            "| `{}` | {} | {} | {} | {buffers} | {} | {} | {} | {} |\n",
+            "| `{}` | {} | {} | {} | {buffers} | {lro_above} | {} | {} | {} | {} |\n",
             driver.name,
             yes(driver.native),
             yes(driver.metadata),

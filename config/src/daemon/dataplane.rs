@@ -44,7 +44,7 @@ settings! {
         "xdp-mode" xdp_mode: XdpMode = XdpMode::Auto, "`\"auto\"`, `\"native\"`, `\"generic\"`", Restart, valid::anything;
             "`\"auto\"` uses native XDP, or generic (with a warning) if the driver has none."
         "offloads" offloads: Offloads = Offloads::Check, "`\"check\"`, `\"manage\"`, `\"ignore\"`", Restart, valid::anything;
-            "What is done about a NIC that takes VLAN tags out of received frames or merges frames (`rxvlan`, `lro`, `rx-gro-hw`): refused, switched off and put back at the end, or logged only."
+            "What is done about a NIC that takes VLAN tags out of received frames or merges frames (`rxvlan`, `lro`, `rx-gro-hw`): refused, switched off and put back at the end, or logged only. The same for `lro` where a device [needs it](../guide/deploy.md#long-frames-on-vmxnet3) to take long frames."
         "history-interval" history_interval: Duration = Duration::from_secs(1), "", Restart, valid::anything;
             "Time between two samples of `/v1/history`."
         "history-length" history_length: usize = 600, "1 to 1000000", Restart, valid::count(1, 1_000_000);

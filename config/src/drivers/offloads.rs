@@ -11,6 +11,14 @@ pub struct Harmful {
     pub does: &'static str,
 }
 
+/// The kernel's name of `lro`.
+pub const LRO: &str = "rx-lro";
+
+/// The commands that bring a device up with `lro` on, see [`Driver::lro_above`](super::Driver::lro_above).
+pub fn up_with_lro(device: &str) -> String {
+    format!("ip link set {device} down && ethtool -K {device} lro on && ip link set {device} up")
+}
+
 /// `txvlan` is not among them: it is for frames whose tag is not in their bytes, and those that a socket sends have it there.
 pub const HARMFUL: [Harmful; 3] = [
     Harmful {
@@ -19,7 +27,7 @@ pub const HARMFUL: [Harmful; 3] = [
         does: "takes the VLAN tag out of received frames, and with it their priority",
     },
     Harmful {
-        feature: "rx-lro",
+        feature: LRO,
         name: "lro",
         does: "merges received frames",
     },

@@ -14,7 +14,9 @@ const COPY: Driver = Driver {
     tailroom: Bytes::ZERO,
     too_long: TooLong::Dropped,
     strips_tags: false,
+    lro_above: None,
     mac_control: MacControlFrames::Passed,
+    no_buffer: None,
     attaching: "nothing",
     source: "",
 };
@@ -114,8 +116,11 @@ pub const DRIVERS: &[Driver] = &[
         name: "vmxnet3",
         metadata: false,
         strips_tags: true,
-        attaching: "resets the device",
-        source: "tested: QEMU, Linux 7.3",
+        // `VMXNET3_MAX_SKB_BUF_SIZE`: the first buffer of a frame.
+        lro_above: Some(Bytes::new(3072)),
+        no_buffer: Some("pkts rx OOB"),
+        attaching: "resets the device, in native mode",
+        source: "tested: QEMU, Linux 7.2; read: vmxnet3_drv.c `vmxnet3_setup_driver_shared` (`maxNumRxSG` only with `lro`), vmxnet3_xdp.c, vmxnet3_ethtool.c `vmxnet3_get_stats64` (without `pktsRxOutOfBuf`), QEMU's vmxnet3.c `vmxnet3_indicate_packet`; VMware's own device: not tested",
         ..COPY
     },
 ];

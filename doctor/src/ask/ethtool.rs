@@ -12,12 +12,17 @@ const GET_LINK: u32 = 0x0a;
 const GET_RINGS: u32 = 0x10;
 const GET_PAUSE: u32 = 0x12;
 const GET_STRINGS: u32 = 0x1b;
+const GET_STATISTICS: u32 = 0x1d;
 const GET_SET_INFO: u32 = 0x37;
 const GET_FEATURES: u32 = 0x3a;
 const SET_FEATURES: u32 = 0x3b;
-/// The set of strings that are names of features, and bytes of each.
+/// The sets of strings that are names of statistics and of features, and bytes of each string.
+const STATISTIC_NAMES: u32 = 1;
 const FEATURE_NAMES: u32 = 4;
 const NAME_LENGTH: usize = 32;
+/// Strings or numbers that a device may get more of between two requests, of queues that are added: the kernel writes what
+/// there is, whatever there is room for.
+const MORE: usize = 2_048;
 const GET_RSS: u32 = 0x38;
 const GET_CHANNELS: u32 = 0x3c;
 /// Words of `struct ethtool_drvinfo`.
@@ -28,6 +33,27 @@ pub fn mtu(device: &str) -> Option<u32> {
     let request = ask(device, libc::SIOCGIFMTU, |_| ()).ok()?;
     // SAFETY: the kernel has filled in this field, and any bytes are an integer.
     Some(unsafe { request.ifr_ifru.ifru_mtu } as u32)
+}
+
+/// Takes a device down and brings it up again, for what its driver settles only then. One that is down stays so.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn bring_up_again(device: &str) -> io::Result<()> {
+    let now = ask(device, libc::SIOCGIFFLAGS, |_| ())?;
+    // SAFETY: the kernel has filled in this field, and any bytes are an integer.
+    let flags = unsafe { now.ifr_ifru.ifru_flags };
+    let up = libc::IFF_UP as libc::c_short;
+    if flags & up == 0 {
+        return Ok(());
+    }
+    for flags in [flags & !up, flags] {
+        ask(device, libc::SIOCSIFFLAGS, |asked| {
+            asked.ifr_ifru.ifru_flags = flags;
+        })?;
+    }
+    Ok(())
 }
 
 /// Whether the device has a link; `None` where the driver does not say. `IFF_RUNNING` would follow a second later.
@@ -176,24 +202,55 @@ pub fn rss_queues(device: &str) -> Option<Vec<u32>> {
 
 /// The features of a device by their kernel's names, with their numbers.
 pub fn feature_numbers(device: &str) -> Option<Vec<(String, u32)>> {
+    Some(
+        strings(device, FEATURE_NAMES)?
+            .into_iter()
+            .zip(0..)
+            .collect(),
+    )
+}
+
+/// The sum of a driver's own statistics of one name (`ethtool -S`), which may be there for each queue; `None` where there is
+/// none.
+pub fn statistic(device: &str, name: &str) -> Option<u64> {
+    let names = strings(device, STATISTIC_NAMES)?;
+    // Request, count, and numbers of 64 bits.
+    let mut words = vec![0; 2 + 2 * (names.len() + MORE)];
+    *words.get_mut(1)? = names.len() as u32;
+    ethtool(device, GET_STATISTICS, &mut words).ok()?;
+    let halves = words.get(2..)?.chunks_exact(2);
+    let numbers = halves.map(|pair| {
+        let bytes: Vec<u8> = pair.iter().flat_map(|half| half.to_ne_bytes()).collect();
+        bytes.try_into().map_or(0, u64::from_ne_bytes)
+    });
+    let named = names.iter().zip(numbers);
+    // Drivers indent names.
+    let mut meant = named
+        .filter(|(known, _)| known.trim() == name)
+        .map(|(_, number)| number);
+    let first = meant.next()?;
+    Some(meant.fold(first, u64::saturating_add))
+}
+
+/// A set of strings of a device.
+fn strings(device: &str, set: u32) -> Option<Vec<String>> {
     // Request, reserved, a mask of 64 bits by set, the length of the set.
-    let mask = (1u64 << FEATURE_NAMES).to_ne_bytes();
+    let mask = (1u64 << set).to_ne_bytes();
     let [a, b, c, d, e, f, g, h] = mask;
     let halves = [[a, b, c, d], [e, f, g, h]].map(u32::from_ne_bytes);
     let mut info = [0, 0, halves[0], halves[1], 0];
     ethtool(device, GET_SET_INFO, &mut info).ok()?;
     let count = info[4];
-    let mut words = vec![0; 3 + count as usize * NAME_LENGTH / 4];
-    words
-        .get_mut(1..3)?
-        .copy_from_slice(&[FEATURE_NAMES, count]);
+    let mut words = vec![0; 3 + (count as usize + MORE) * NAME_LENGTH / 4];
+    words.get_mut(1..3)?.copy_from_slice(&[set, count]);
     ethtool(device, GET_STRINGS, &mut words).ok()?;
     let bytes: Vec<u8> = words
         .iter()
         .skip(3)
         .flat_map(|word| word.to_ne_bytes())
         .collect();
-    Some(bytes.chunks(NAME_LENGTH).map(text).zip(0..).collect())
+    let strings = bytes.chunks(NAME_LENGTH).take(count as usize);
+    Some(strings.map(text).collect())
 }
 
 /// The text in front of a NUL.
@@ -290,6 +347,7 @@ mod tests {
         let loopback = features.iter().find(|(name, _)| name == "loopback");
         assert_eq!(has_feature("lo", loopback.unwrap().1), Some(true));
         assert_eq!(feature_numbers("weir-no-such"), None);
+        assert_eq!(statistic("lo", "pkts rx OOB"), None);
         // Drivers fill in what they have: this one has none of it.
         assert_eq!(driver_info("lo"), None);
         assert!(channels("lo").is_err() && receive_ring("lo").is_err() && pause("lo").is_err());
@@ -309,5 +367,8 @@ mod tests {
             set_feature("lo", *gro, on).unwrap();
             assert_eq!(has_feature("lo", *gro), Some(on));
         }
+        // It is down in a namespace that is new, and stays so.
+        bring_up_again("lo").unwrap();
+        assert!(bring_up_again("weir-no-such").is_err());
     }
 }

@@ -60,6 +60,9 @@ pub struct ReceiveErrors {
     pub fifo: u64,
     /// `rx_missed_errors`.
     pub missed: u64,
+    /// What `rx_errors` has beyond those that the kernel has drivers count in it: length, crc and frame. A driver that
+    /// tells no kinds has all of its errors here.
+    pub other: u64,
 }
 
 impl ReceiveErrors {
@@ -70,13 +73,16 @@ impl ReceiveErrors {
             let bytes: Option<[u8; 8]> = bytes.and_then(|bytes| bytes.try_into().ok());
             bytes.map_or(0, u64::from_ne_bytes)
         };
+        let [all, length, crc, frame] = [4, 10, 12, 13].map(at);
+        let told = length.saturating_add(crc).saturating_add(frame);
         Self {
-            length: at(10),
+            length,
             over: at(11),
-            crc: at(12),
-            frame: at(13),
+            crc,
+            frame,
             fifo: at(14),
             missed: at(15),
+            other: all.saturating_sub(told),
         }
     }
 }
@@ -194,10 +200,15 @@ mod tests {
             frame: 13,
             fifo: 14,
             missed: 15,
+            other: 0,
         };
         assert_eq!(ReceiveErrors::read(&numbers), all);
         let short = ReceiveErrors::read(&numbers[..8 * 15]);
         assert_eq!((short.fifo, short.missed), (14, 0));
+        // vmxnet3 tells no kinds.
+        let mut numbers = [0; 8 * 25];
+        numbers[8 * 4..8 * 5].copy_from_slice(&48u64.to_ne_bytes());
+        assert_eq!(ReceiveErrors::read(&numbers).other, 48);
     }
 
     #[test]

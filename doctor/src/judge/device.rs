@@ -230,7 +230,7 @@ pub(super) fn metadata(case: &Case<'_>) -> Finding {
     match case.config.dataplane.xdp_mode {
         XdpMode::Native => Finding::problem(
             Check::Metadata,
-            "xdp-mode = \"native\", but the driver has no room for metadata",
+            "xdp-mode = \"native\", but the driver has no room for metadata: the switch does not start",
             case.wanted.setting("dataplane.xdp-mode", Some("\"auto\"")),
         ),
         _ => Finding::note(

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use weir_config::daemon::{Offloads, XdpMode};
-use weir_config::drivers::{chunk_for, MacControlFrames, HARMFUL};
+use weir_config::drivers::{chunk_for, MacControlFrames, HARMFUL, LRO};
 use weir_core::Bytes;
 
-use super::{command, Case};
+use super::{command, long_frames, Case};
 use crate::facts::{Peer, Unread};
 use crate::finding::{Check, Finding};
 
@@ -37,7 +37,9 @@ pub(super) fn offloads(case: &Case<'_>) -> Vec<Finding> {
     }
     let on = HARMFUL
         .iter()
-        .filter(|harmful| case.found.features.contains(harmful.feature));
+        .filter(|harmful| case.found.features.contains(harmful.feature))
+        // Long frames need it until the program is attached, which switches it off.
+        .filter(|harmful| harmful.feature != LRO || !long_frames::waits_for_lro(case));
     let judged = on.map(|harmful| {
         let found = format!("{} is on: it {}", harmful.name, harmful.does);
         let remedy = command(format!("ethtool -K {} {} off", case.device(), harmful.name));
@@ -53,7 +55,7 @@ pub(super) fn offloads(case: &Case<'_>) -> Vec<Finding> {
             _ => Finding::problem(Check::Offloads, found, remedy),
         }
     });
-    let judged: Vec<_> = judged.collect();
+    let judged: Vec<_> = judged.chain(long_frames::lro(case)).collect();
     match judged.is_empty() {
         true => vec![Finding::ok(
             Check::Offloads,

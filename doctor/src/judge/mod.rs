@@ -3,6 +3,7 @@
 mod device;
 mod frames;
 mod host;
+mod long_frames;
 mod place;
 mod queues;
 #[cfg(test)]

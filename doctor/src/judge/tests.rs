@@ -73,7 +73,7 @@ fn nic() -> Found {
 }
 
 /// The same with another driver, and what that says of XDP.
-fn driven_by(name: &str, xdp: Read<XdpFeatures>) -> Found {
+pub(super) fn driven_by(name: &str, xdp: Read<XdpFeatures>) -> Found {
     let mut found = nic();
     found.driver.name = name.into();
     found.xdp = xdp;
@@ -105,7 +105,7 @@ fn veth() -> Found {
 
 const PORT: &str = "[[port]]\ndevice = \"eth0\"\nrole = \"edge\"\nrate = \"1Gbit\"\n";
 
-fn wanted(dataplane: &str, port: &str) -> Wanted {
+pub(super) fn wanted(dataplane: &str, port: &str) -> Wanted {
     let text = format!("name = \"s1\"\n[dataplane]\n{dataplane}\n{PORT}{port}\n");
     Wanted {
         config: DaemonConfig::parse(&text, Path::new("s1.toml")).unwrap(),
@@ -114,7 +114,7 @@ fn wanted(dataplane: &str, port: &str) -> Wanted {
     }
 }
 
-fn facts(found: Found) -> Facts {
+pub(super) fn facts(found: Found) -> Facts {
     Facts {
         host: host(),
         devices: vec![crate::facts::Device {
@@ -125,13 +125,13 @@ fn facts(found: Found) -> Facts {
     }
 }
 
-fn of(findings: &[Finding], check: Check) -> &Finding {
+pub(super) fn of(findings: &[Finding], check: Check) -> &Finding {
     let found = findings.iter().find(|finding| finding.check == check);
     found.unwrap_or_else(|| panic!("no {}: {findings:#?}", check.name()))
 }
 
 /// Fails unless `facts` have exactly this problem, mended by this.
-fn one_problem(facts: &Facts, wanted: &Wanted, check: Check, remedy: &str) {
+pub(super) fn one_problem(facts: &Facts, wanted: &Wanted, check: Check, remedy: &str) {
     let findings = judge(facts, wanted);
     let mut problems = findings.iter().filter(|it| it.grade == Grade::Problem);
     let problem = problems.next().unwrap_or_else(|| panic!("{findings:#?}"));

@@ -43,7 +43,7 @@ alerts! {
         "Frames are lost before or after the switch, lossless ones too. The dataplane gets too little CPU, or rings are too small.";
     WeirDeviceLosses Warning if "weir:device_losses:increase5m" "> 0" for "0m"
         "The device of port {{ $labels.port }} of {{ $labels.instance }} loses frames ({{ $labels.kind }})"
-        "Frames do not reach the switch, lossless ones too: the device had no room or buffer for them (rx_missed, rx_fifo, rx_over), or the line damaged them (rx_crc, rx_frame, rx_length).";
+        "Frames do not reach the switch, lossless ones too: the device had no room or buffer for them (rx_missed, rx_fifo, rx_over), the line damaged them (rx_crc, rx_frame, rx_length), or the driver does not say why (rx_other).";
     WeirXdpLosses Warning if "weir:xdp_losses:increase5m" "> 0" for "0m"
         "The XDP program drops frames at port {{ $labels.port }} of {{ $labels.instance }} ({{ $labels.verdict }})"
         "Frames do not reach the switch: a receive queue has no socket, the driver has no room for metadata, or it cuts frames that are too long.";

@@ -15,6 +15,7 @@ use super::error::DataplaneError;
 use super::exchange::link::AttachedPort;
 use super::kernel::devices::Device;
 use super::kernel::ethtool;
+use super::kernel::long_frames::{self, Lro};
 use super::kernel::offloads::{self, SwitchedOff};
 use super::kernel::settings;
 use super::kernel::socket::XdpSocket;
@@ -43,6 +44,7 @@ pub(super) struct AttachedProgram {
     /// `xdp-mode = "auto"`.
     may_fall_back: bool,
     offloads: Option<SwitchedOff>,
+    lro: Option<Lro>,
     _promiscuous: Option<Promiscuous>,
 }
 
@@ -64,6 +66,15 @@ impl AttachedProgram {
             self.mode = AttachedMode::Generic;
         }
         Ok(may)
+    }
+
+    /// Detaches the program, and puts back what attaching it has switched off.
+    pub(super) fn detach(self) -> Result<(), EbpfError> {
+        let detached = self.program.detach();
+        if let Some(lro) = &self.lro {
+            lro.put_back();
+        }
+        detached
     }
 
     /// Of software there is nothing to switch off: where tags are beside the frames of a veth, its sender put them there.
@@ -194,12 +205,16 @@ pub(super) fn attach_one(
         port: port.name.clone(),
         source,
     };
+    check_metadata(config.dataplane.xdp_mode, port, device)?;
+    let pins = pin_root.join(&port.name);
+    let is_attached = weir_ebpf::pinned_device(&pins) == Some(device.index);
+    let lro = long_frames::check(&config.dataplane, port, device, is_attached)?;
     let mut program = PortProgram::load(&closed(port, 0)).map_err(failed)?;
     let mode = program
         .attach(
             device.index,
             attach_mode(config.dataplane.xdp_mode, device),
-            Some(&pin_root.join(&port.name)),
+            Some(&pins),
         )
         .map_err(failed)?;
     if mode == AttachedMode::Generic {
@@ -232,6 +247,7 @@ pub(super) fn attach_one(
         socket: None,
         may_fall_back: config.dataplane.xdp_mode == XdpMode::Auto,
         offloads: None,
+        lro,
         _promiscuous: promiscuous,
     })
 }
@@ -242,6 +258,18 @@ fn closed(port: &Port, cut_length: u16) -> PortSettings {
         fallback: weir_ebpf::Fallback::Pass,
         ..settings::program(port, cut_length)
     }
+}
+
+/// Refuses native XDP where no frame would get through.
+fn check_metadata(mode: XdpMode, port: &Port, device: &Device) -> Result<(), DataplaneError> {
+    if mode != XdpMode::Native || device.driver.metadata {
+        return Ok(());
+    }
+    Err(DataplaneError::NoMetadata {
+        port: port.name.clone(),
+        device: port.device.clone(),
+        driver: device.driver.name,
+    })
 }
 
 /// With `auto`, native XDP is of no use where the program cannot write metadata.
@@ -414,7 +442,7 @@ pub(super) fn open_door(
 
 pub(super) fn detach_all(ports: impl IntoIterator<Item = AttachedProgram>) {
     for port in ports {
-        if let Err(error) = port.program.detach() {
+        if let Err(error) = port.detach() {
             tracing::warn!(%error, "cannot detach an XDP program");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io as std_io;
 
-use weir_config::drivers::TooShort;
+use weir_config::drivers::{up_with_lro, TooShort};
 use weir_core::{Bytes, ConfigError};
 use weir_ebpf::EbpfError;
 
@@ -93,6 +93,28 @@ pub enum DataplaneError {
         does: &'static str,
         /// It could not be switched off.
         refused: bool,
+    },
+    /// The program cannot tell the switch anything of a frame.
+    #[error("port {port}: dataplane.xdp-mode = \"native\", but driver {driver} of `{device}` leaves no room for metadata: every frame would be lost; set dataplane.xdp-mode = \"auto\"")]
+    NoMetadata {
+        /// The port.
+        port: String,
+        /// The device.
+        device: String,
+        /// Its driver.
+        driver: &'static str,
+    },
+    /// The device would take no frames of several buffers.
+    #[error("port {port}: driver {driver} of `{device}` has the device take frames above {} B only if lro was on as it was brought up, and lro is off; `{}` (attaching the program switches lro off), set dataplane.offloads = \"manage\", or lower dataplane.mtu", longest.get(), up_with_lro(.device))]
+    LongFrames {
+        /// The port.
+        port: String,
+        /// The device.
+        device: String,
+        /// Its driver.
+        driver: &'static str,
+        /// The longest frame that comes in for certain.
+        longest: Bytes,
     },
     /// The driver's buffers are shorter than a frame.
     #[error("port {port}: in zero-copy, driver {driver} of `{device}` receives {} B into a chunk of {} B, and {} B are needed: the rest would arrive as a frame of its own or be lost; remove dataplane.chunk or set \"4KiB\", lower dataplane.mtu to {}, or set zero-copy = \"off\"", short.has.get(), short.chunk.get(), short.needed.get(), mtu.get())]

@@ -64,7 +64,7 @@ impl Slot {
     pub(super) fn detach(&mut self) -> Result<(), EbpfError> {
         (self.frames_before, self.verdicts_before) = (self.frames(), self.verdicts());
         match self.attached.take() {
-            Some(attached) => attached.program.detach(),
+            Some(attached) => attached.detach(),
             None => Ok(()),
         }
     }

@@ -62,6 +62,16 @@ impl Nic {
         }
     }
 
+    /// Whether its device takes frames of several buffers only if `lro` was on as it was brought up.
+    pub fn long_frames_need_lro(self) -> bool {
+        self == Self::Vmxnet3
+    }
+
+    /// Whether the device drops frames for want of a buffer, and does not have its cable wait.
+    pub fn drops_when_full(self) -> bool {
+        self == Self::Vmxnet3
+    }
+
     /// Whether its driver can take tags out of frames.
     pub fn strips_tags(self) -> bool {
         self != Self::Virtio

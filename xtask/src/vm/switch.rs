@@ -181,7 +181,10 @@ impl<'a> Switch<'a> {
         let said = self.guest.sh_within(
             2 * READY_LIMIT,
             &format!(
+                // Emptied here, and not by the daemon's shell, which may come later than the first look: the log of a
+                // daemon before would say that this one is ready.
                 "[ ! -e /tmp/s1.log ] || cat /tmp/s1.log >> /tmp/before.log
+                 : > /tmp/s1.log
                  weir-switchd {keeper} --config /share/s1.toml > /tmp/s1.log 2>&1 &
                  daemon=$!; echo $daemon > /tmp/s1.pid; waited=0
                  until grep -q ' ready' /tmp/s1.log; do
@@ -344,20 +347,24 @@ pub fn carrier_changes(guest: &Guest, device: &str) -> Result<u64> {
     Ok(text.trim().parse()?)
 }
 
-/// Every number of a port that stands below a name with `drop` or `loss` in it. The times the kernel found the fill ring
-/// empty are no frames.
+/// Every number of a port that stands below a name with `drop` or `loss` in it, and the XDP program's verdicts that are
+/// neither of `ARRIVED`. The times the kernel found the fill ring empty are no frames.
 fn losses_of(port: &Value) -> u64 {
     const NO_FRAMES: &str = "rx_fill_ring_empty";
+    const VERDICTS: &str = "xdp_verdicts_total";
+    const ARRIVED: [&str; 2] = ["redirected", "passed"];
     let Some(fields) = port.as_object() else {
         return 0;
     };
     let lost = fields
         .iter()
-        .filter(|(name, _)| name.contains("drop") || name.contains("loss"));
+        .filter(|(name, _)| name.contains("drop") || name.contains("loss") || *name == VERDICTS);
     let count = |(_, value): (&String, &Value)| match value {
         Value::Object(reasons) => reasons
             .iter()
-            .filter(|(reason, _)| !reason.contains(NO_FRAMES))
+            .filter(|(reason, _)| {
+                !reason.contains(NO_FRAMES) && !ARRIVED.contains(&reason.as_str())
+            })
             .filter_map(|(_, frames)| frames.as_u64())
             .sum(),
         value => value.as_u64().unwrap_or(0),
@@ -370,12 +377,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn losses_are_dropped_frames_of_all_reasons_and_the_kernels() {
+    fn losses_are_dropped_frames_of_all_reasons_the_kernels_and_the_programs() {
         let port: Value = serde_json::from_str(
             r#"{"name": "eth0", "rx_frames_total": 9, "drops_total": {"no_route": 2, "hairpin": 1},
-                "kernel_losses": {"rx_ring_full_total": 4, "rx_fill_ring_empty_total": 100}}"#,
+                "kernel_losses": {"rx_ring_full_total": 4, "rx_fill_ring_empty_total": 100},
+                "xdp_frames_total": {"data": 40}, "xdp_verdicts_total": {"redirected": 9, "passed": 1, "no_meta": 5}}"#,
         )
         .unwrap();
-        assert_eq!(losses_of(&port), 7);
+        assert_eq!(losses_of(&port), 12);
     }
 }

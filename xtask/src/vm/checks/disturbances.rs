@@ -40,7 +40,36 @@ pub fn check(bench: &mut Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     })?;
     bench.check("ethtool -G while running", |bench| {
         reconfigured(bench, switch, "ethtool -G eth0 rx 256 tx 256")
-    })
+    })?;
+    if bench.nic.drops_when_full() {
+        bench.check(
+            "frames that the device has no buffer for are shown",
+            |bench| overrun(bench, switch),
+        )?;
+    }
+    Ok(())
+}
+
+/// More frames at once than the shortest ring has buffers for.
+fn overrun(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
+    const COUNT: u32 = 4_000;
+    bench.guest.must("ethtool -G eth0 rx 32")?;
+    std::thread::sleep(Duration::from_secs(1));
+    switch.wait_for_links()?;
+    let before = switch.losses_shown()?;
+    let sizes = Sizes::InTurn(SHORTEST..=SHORTEST);
+    let series = bench.series(COUNT, sizes, Tags::None, Fill::Random);
+    let judged = flood(&bench.ends, &series, || Ok(()))?;
+    let shown = switch.losses_shown()? - before;
+    bench.guest.must("ethtool -G eth0 rx 256")?;
+    std::thread::sleep(Duration::from_secs(1));
+    switch.wait_for_links()?;
+    judged.is_true()?;
+    ensure!(
+        shown == u64::from(judged.lost()),
+        "{judged}; the switch shows {shown} losses"
+    );
+    bench.forwards().context("afterwards")
 }
 
 /// What is sent to a port that is down waits, or is lost and shown; afterwards everything goes through again.

@@ -56,6 +56,17 @@ fn wrong(nic: Nic) -> Vec<Wrong> {
             Wrong::setting(|settings| settings.queues = [1; PORTS], "rss"),
         ]);
     }
+    if nic.long_frames_need_lro() {
+        wrong.push(Wrong {
+            command: "ethtool -K eth0 lro off; ethtool -K eth1 lro on; \
+                      ip link set eth0 mtu 9000; ip link set eth1 mtu 9000",
+            change: |settings| {
+                settings.mtu = 9000;
+                settings.xdp_mode = "auto";
+            },
+            check: "offloads",
+        });
+    }
     if !nic.has_zero_copy() {
         let require = |settings: &mut Settings| settings.zero_copy = "require";
         wrong.push(Wrong::setting(require, "zero-copy"));

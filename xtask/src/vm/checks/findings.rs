@@ -262,8 +262,16 @@ fn losing(nic: Nic) -> Option<Settings> {
 /// The daemon refuses such settings, or shows every frame that they lose.
 fn dropped_by_program(bench: &Bench<'_>, settings: Settings) -> Result<()> {
     const FLOWS: u32 = 64;
-    let Ok(switch) = Switch::start(bench.guest, settings) else {
-        return Ok(());
+    let switch = match Switch::start(bench.guest, settings) {
+        Ok(switch) => switch,
+        Err(error) => {
+            let error = format!("{error:#}");
+            let is_named = ["remove `queues`", "set dataplane.xdp-mode"]
+                .iter()
+                .any(|remedy| error.contains(remedy));
+            ensure!(is_named, "refused without a remedy: {error}");
+            return Ok(());
+        }
     };
     let before = switch.losses_shown()?;
     let sizes = Sizes::Random(SHORTEST..=LONGEST);

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 
 use super::Bench;
 use crate::vm::switch::{Settings, Switch, LOSSLESS};
 use crate::vm::wire::frame::{Fill, Sizes, Tags, LONGEST, SHORTEST};
-use crate::vm::wire::run::{run, Pace};
+use crate::vm::wire::run::{run, Judged, Pace};
 
 /// The longest frame with a payload of 9000 bytes, without FCS.
 const JUMBO: usize = 9014;
@@ -116,11 +116,116 @@ fn jumbo(bench: &mut Bench<'_>) -> Result<()> {
         xdp_mode: "auto",
         ..Settings::proven(bench.nic)
     };
-    bench.with_switch("start with an MTU of 9000", settings, |bench, _| {
+    if bench.nic.long_frames_need_lro() {
+        bench.check(
+            "jumbo frames without lro: refused, or shown as lost",
+            |bench| without_lro(bench, &settings),
+        )?;
+        bench.check("jumbo frames and offloads = \"manage\"", |bench| {
+            let settings = Settings {
+                offloads: Some("manage"),
+                ..settings.clone()
+            };
+            bring_up(bench, "off")?;
+            forwarded_twice(bench, &settings)
+        })?;
+        bench.check("jumbo frames with lro, twice", |bench| {
+            bring_up(bench, "on")?;
+            forwarded_twice(bench, &settings)
+        })?;
+    }
+    bench.with_switch("start with an MTU of 9000", settings, |bench, switch| {
         bench.check("jumbo frames of random sizes", |bench| {
-            let sizes = Sizes::Random(SHORTEST..=JUMBO);
-            let series = bench.series(1_000, sizes, Tags::Random, Fill::Random);
-            run(&bench.ends, &series, JUMBO_PACE)?.is_perfect()
-        })
+            jumbo_frames(bench, 1_000)?.is_perfect()
+        })?;
+        if bench.nic.long_frames_need_lro() {
+            bench.check(
+                "jumbo frames and a reset: shown as lost, and mended",
+                |bench| reset(bench, switch),
+            )?;
+        }
+        Ok(())
     })
+}
+
+fn jumbo_frames(bench: &Bench<'_>, count: u32) -> Result<Judged> {
+    let sizes = Sizes::Random(SHORTEST..=JUMBO);
+    let series = bench.series(count, sizes, Tags::Random, Fill::Random);
+    run(&bench.ends, &series, JUMBO_PACE)
+}
+
+/// Brings both devices up with `lro` on or off.
+fn bring_up(bench: &Bench<'_>, lro: &str) -> Result<()> {
+    let commands = format!(
+        "for device in eth0 eth1; do
+             ip link set $device down; ethtool -K $device lro {lro}; ip link set $device mtu 9000 up
+         done"
+    );
+    bench.guest.must(&commands).map(drop)
+}
+
+/// The daemon refuses what would lose frames and names the cure; made to start all the same, it shows each frame that is lost.
+fn without_lro(bench: &Bench<'_>, settings: &Settings) -> Result<()> {
+    const REMEDY: &str = "ethtool -K eth0 lro on";
+    const COUNT: u32 = 100;
+    bring_up(bench, "off")?;
+    match Switch::start(bench.guest, settings.clone()) {
+        Ok(switch) => {
+            switch.stop()?;
+            bail!("the daemon starts, and says nothing of lro");
+        }
+        Err(error) => ensure!(format!("{error:#}").contains(REMEDY), "{error:#}"),
+    }
+    let ignoring = Settings {
+        offloads: Some("ignore"),
+        ..settings.clone()
+    };
+    let switch = Switch::start(bench.guest, ignoring)?;
+    let shown = all_losses_shown(bench, &switch, COUNT);
+    switch.stop()?;
+    shown
+}
+
+/// Attaching the program has switched `lro` off, and the device is brought up without it.
+fn reset(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
+    const COUNT: u32 = 100;
+    bench
+        .guest
+        .must("ip link set eth0 down; ip link set eth0 up; sleep 1")?;
+    switch.wait_for_links()?;
+    all_losses_shown(bench, switch, COUNT)?;
+    removed_and_added(bench, switch)?;
+    jumbo_frames(bench, COUNT)?.is_perfect()
+}
+
+/// Long frames do get lost, and every one of them is shown.
+fn all_losses_shown(bench: &Bench<'_>, switch: &Switch<'_>, count: u32) -> Result<()> {
+    let before = switch.losses_shown()?;
+    let judged = jumbo_frames(bench, count)?;
+    let shown = switch.losses_shown()? - before;
+    judged.is_true()?;
+    ensure!(
+        judged.lost() > 0,
+        "nothing is lost without lro: there is nothing to refuse"
+    );
+    ensure!(
+        shown == u64::from(judged.lost()),
+        "{judged}; the switch shows {shown} losses"
+    );
+    Ok(())
+}
+
+/// The first stop leaves the devices as the second start needs them.
+fn forwarded_twice(bench: &Bench<'_>, settings: &Settings) -> Result<()> {
+    const COUNT: u32 = 200;
+    for time in ["first", "second"] {
+        let switch = Switch::start(bench.guest, settings.clone())
+            .with_context(|| format!("the {time} start"))?;
+        let judged = jumbo_frames(bench, COUNT)?;
+        switch.stop()?;
+        judged
+            .is_perfect()
+            .with_context(|| format!("after the {time} start"))?;
+    }
+    Ok(())
 }
