@@ -20,7 +20,8 @@ use weir_core::config::{
 };
 use weir_core::control::{ControlConfig, Policy};
 use weir_core::{
-    Bytes, ClassConfig, ClassMode, MacAddress, PortConfig, PortId, PortRole, Priority, SwitchConfig,
+    Bytes, ClassConfig, ClassMode, MacAddress, PauseRule, PortConfig, PortId, PortRole, Priority,
+    SwitchConfig,
 };
 
 use crate::reader::FileError;
@@ -171,6 +172,7 @@ impl DaemonConfig {
                 round_trip_measured: port.round_trip == RoundTrip::Measured,
                 feedback: port.feedback,
                 police: port.police,
+                pause: port.pause.unwrap_or(PauseRule::of_role(port.role)),
                 neighbour: port.neighbour,
                 watchdog: self.watchdog(port),
             })

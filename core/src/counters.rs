@@ -191,7 +191,7 @@ counters! {
                 tx_bytes ["tx"] "Bytes handed to this port's transmitter.";
             }
         PFC_FRAMES "weir_pfc_frames_total" ["port", "priority", "direction", "kind"] Always
-            "Pauses (xoff) and resumes (xon) of the priority sent (tx) and received (rx), including refreshes and 802.3x pauses."
+            "Pauses (xoff) and resumes (xon) of the priority sent (tx) and received (rx), including refreshes and 802.3x pauses that are obeyed."
             {
                 xoff_sent ["tx", "xoff"] "XOFF that we sent to the neighbour, refreshes included.";
                 xon_sent ["tx", "xon"] "XON that we sent to the neighbour.";
@@ -243,6 +243,9 @@ counters! {
         STORM_FORWARDED_FRAMES "weir_storm_forwarded_frames_total" ["port", "priority"] Lossless
             "Frames sent by the egress while a storm's pause was ignored."
             { storm_forwarded []; }
+        PFC_IGNORED "weir_pfc_ignored_total" ["port", "priority"] Always
+            "Pauses of the priority in PFC frames that were not obeyed, since the priority is not lossless here."
+            { pauses_ignored []; }
         LIFETIME_DROPPED_FRAMES "weir_lifetime_dropped_frames_total" ["port", "priority"] Lossless
             "Copies of frames for the egress dropped by the head-of-queue lifetime limit."
             { lifetime_dropped []; }
@@ -266,6 +269,9 @@ counters! {
                 pfc_received ["pfc", "rx"] "PFC frames received.";
                 pause_received ["pause", "rx"] "802.3x PAUSE frames received.";
             }
+        PAUSE_IGNORED "weir_pause_ignored_total" ["port"] Always
+            "802.3x PAUSE frames that were not obeyed, as the port's setting `pause` says."
+            { pause_ignored []; }
         CLCM_FRAMES "weir_clcm_frames_total" ["port", "direction"] Always
             "CLCM frames sent (tx), and received and understood (rx)."
             {

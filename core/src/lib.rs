@@ -76,8 +76,8 @@ pub mod wire;
 pub use command::{Command, CommandError, RerouteBy, RerouteSelection};
 pub use config::{
     ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules, LifetimeConfig, MarkAt,
-    ModeKind, Neighbour, PartsPerMillion, Police, PortConfig, PortRole, RedConfig, StormAction,
-    SwitchConfig, WatchdogConfig,
+    ModeKind, Neighbour, PartsPerMillion, PauseRule, Police, PortConfig, PortRole, RedConfig,
+    StormAction, SwitchConfig, WatchdogConfig,
 };
 pub use counters::DropReason;
 pub use event::{Event, SuspicionReason};

@@ -1,7 +1,7 @@
 //! `[[port]]`.
 
 use weir_core::{
-    BitRate, Duration, FeedbackCoding, MacAddress, Neighbour, Police, PortRole, Priority,
+    BitRate, Duration, FeedbackCoding, MacAddress, Neighbour, PauseRule, Police, PortRole, Priority,
 };
 
 use super::PfcwdConfig;
@@ -36,6 +36,8 @@ entries! {
             "How a fabric port sends its Feedback: `\"pfc\"`: by class, in PFC frames. `\"pause\"`: one for the whole link, in PAUSE frames. `\"grants\"`: by class, as permission for a number of frames, so that the buffers need no room for the round trip; both sides must be set so, with `neighbour = \"enhanced\"`; where LLDP finds that they are not, `\"pfc\"` is used."
         "police" police: Police = Police::Off, "", Restart, valid::anything, if Self::is_edge;
             "Edge ports, for hosts that do not obey PFC, such as the kernel's TCP. `\"off\"`: pause the host at `xoff`. `\"drop\"`: drop what would take its buffer above `xoff`. `\"mark\"`: mark ECN-capable frames Congestion Experienced from `xoff` on, and drop beyond `xoff` + `headroom`. Drops count as `policed`; the fabric behind the port loses nothing."
+        "pause" pause: Option<PauseRule> = None => "`\"ignore\"` at edge ports, `\"obey\"` at fabric ports", "", Restart, valid::anything;
+            "When the port obeys 802.3x PAUSE, which stops all priorities: `\"obey\"`: always. `\"ignore\"`: never. `\"no-lossless\"`: if no class is lossless. What is not obeyed is counted. [PFC](mac-control.md#what-weir-obeys) is obeyed for lossless priorities, and for no others."
         "pfcwd" pfcwd: Option<PfcwdConfig> as OwnPfcwd = None => "as `[pfcwd]`", "", Live, valid::anything;
             "A table with the keys of `[pfcwd]`, for this port: `{ action = \"alert\" }`."
         "wait" wait: bool = false, "", Live, valid::anything;
@@ -73,6 +75,7 @@ words! {
         ("regular", Neighbour::Regular),
     ];
     FeedbackCoding: FeedbackCoding::NAMED;
+    PauseRule: PauseRule::NAMED;
     Police: [
         ("off", Police::Off),
         ("drop", Police::Drop),

@@ -192,6 +192,7 @@ impl Scenario {
                     PortPeer::Switch(_) => Police::Off,
                     PortPeer::Host(host) => self.hosts[host].police,
                 },
+                pause: None,
                 pfcwd: None,
             })
             .collect();

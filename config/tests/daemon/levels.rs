@@ -3,7 +3,7 @@
 use weir_config::daemon::RoundTrip;
 use weir_core::{
     Bytes, ClassMode, Duration, FeedbackCoding, MacAddress, MarkAt, Neighbour, PartsPerMillion,
-    Police, RedConfig,
+    PauseRule, Police, RedConfig,
 };
 
 use super::{parse, LEVELS};
@@ -34,6 +34,11 @@ fn budgets_are_derived_from_the_longest_round_trip() {
     assert!(round_trips.eq([false, true, true]));
     assert_eq!(core.ports[0].feedback, FeedbackCoding::Pause);
     assert_eq!(core.ports[2].police, Police::Mark);
+    let pauses: Vec<_> = core.ports.iter().map(|port| port.pause).collect();
+    assert_eq!(
+        pauses,
+        [PauseRule::Obey, PauseRule::Obey, PauseRule::NoLossless]
+    );
     let ClassMode::Level { budgets, rules, .. } = core.classes[3].mode else {
         panic!("priority 3 has Levels");
     };

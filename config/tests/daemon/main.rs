@@ -111,6 +111,7 @@ device = "veth2"
 role = "edge"
 rate = "100Mbit"
 police = "mark"
+pause = "no-lossless"
 "#;
 
 fn parse(text: &str) -> Result<DaemonConfig, String> {

@@ -19,7 +19,7 @@ pub use forwarding::{
     default_bucket_count, default_member, EcmpConfig, FlowMonitorConfig, RouteConfig,
     BUCKETS_DEFAULT, BUCKETS_MAX,
 };
-pub use port::{FeedbackCoding, Neighbour, Police, PortConfig, PortRole};
+pub use port::{FeedbackCoding, Neighbour, PauseRule, Police, PortConfig, PortRole};
 pub use recovery::{LifetimeConfig, StormAction, WatchdogConfig};
 pub use red::{MarkAt, PartsPerMillion, RedConfig};
 pub use reserve::Reserve;

@@ -42,6 +42,40 @@ pub enum Police {
 }
 
 crate::named! {
+    /// When a port obeys 802.3x PAUSE, which stops all of its priorities. PFC has no such setting: a port obeys it for
+    /// lossless priorities, and for no other.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PauseRule {
+        /// Always.
+        Obey => "obey",
+        /// Never: what comes in is counted.
+        Ignore => "ignore",
+        /// Where the switch has no lossless priority, hence no PFC: 802.1Qbb allows a link one of the two.
+        NoLossless => "no-lossless",
+    }
+}
+
+impl PauseRule {
+    /// What holds where nothing is said. A switch that pauses us relies on it for what it promises; a host that pauses us
+    /// would hold frames of others, too, without end.
+    pub const fn of_role(role: PortRole) -> Self {
+        match role {
+            PortRole::Fabric => Self::Obey,
+            PortRole::Edge => Self::Ignore,
+        }
+    }
+
+    /// Whether PAUSE is obeyed in a switch with or without a lossless priority.
+    pub const fn obeys(self, has_lossless: bool) -> bool {
+        match self {
+            Self::Obey => true,
+            Self::Ignore => false,
+            Self::NoLossless => !has_lossless,
+        }
+    }
+}
+
+crate::named! {
     /// In which frames a fabric port tells its Feedback (Karol, section IV).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum FeedbackCoding {
@@ -75,6 +109,8 @@ pub struct PortConfig {
     pub feedback: FeedbackCoding,
     /// What an edge port does when a host's frames fill its buffer.
     pub police: Police,
+    /// When the port obeys 802.3x PAUSE.
+    pub pause: PauseRule,
     /// The PFC storm watchdog; `None` turns it off. It can be changed while the switch runs.
     pub watchdog: Option<WatchdogConfig>,
 }
@@ -91,6 +127,7 @@ impl PortConfig {
             neighbour: Neighbour::Unknown,
             feedback: FeedbackCoding::Pfc,
             police: Police::Off,
+            pause: PauseRule::of_role(role),
             watchdog: None,
         }
     }

@@ -5,6 +5,7 @@ mod assume_paused;
 mod level_node;
 mod link_back;
 mod marking;
+mod pauses;
 mod ready;
 mod reconfigure;
 mod reroute;

@@ -313,7 +313,9 @@ impl Run {
             Ok(MacControl::Pause { quanta }) => self.model.pause_all[index] = until(quanta),
             Ok(MacControl::Pfc { times }) => {
                 for (priority, quanta) in times.into_iter().enumerate() {
-                    if let Some(quanta) = quanta {
+                    // What a neighbour says of a lossy priority is not obeyed.
+                    let obeyed = LOSSLESS.contains(&(priority as u8));
+                    if let Some(quanta) = quanta.filter(|_| obeyed) {
                         self.model.pause[index][priority] = until(quanta);
                     }
                 }

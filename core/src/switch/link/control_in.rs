@@ -40,7 +40,13 @@ impl Switch {
                 if self.receive_link_feedback(now, port, quanta) {
                     return Ok(());
                 }
+                let has_lossless = !self.lossless.is_empty();
+                let rule = self.config.ports[port.index()].pause;
                 let state = &mut self.ports[port.index()];
+                if !rule.obeys(has_lossless) {
+                    state.counters.pause_ignored += 1;
+                    return Ok(());
+                }
                 for priority in Priority::ALL {
                     state.count_pause(priority, quanta);
                 }
@@ -53,7 +59,12 @@ impl Switch {
                     if !self.receive_feedback(now, port, priority, quanta) {
                         let state = &mut self.ports[port.index()];
                         state.count_pause(priority, quanta);
-                        state.pause_received.receive_pfc(now, priority, quanta);
+                        if self.lossless.contains(priority) {
+                            state.pause_received.receive_pfc(now, priority, quanta);
+                        } else if quanta != Quanta::ZERO {
+                            // It would hold the buffers of lossy frames that others need, and no watchdog looks there.
+                            state.counters.priority[priority.index()].pauses_ignored += 1;
+                        }
                     }
                 }
             }

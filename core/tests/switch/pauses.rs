@@ -1,0 +1,310 @@
+//! Which pauses a port obeys, and what hosts that never stop pausing cost others.
+
+use weir_core::config::{PauseRule, RouteConfig, StormAction, WatchdogConfig};
+use weir_core::event::EventKind;
+use weir_core::wire::mac_control::MacControl;
+use weir_core::{
+    BitRate, Bytes, Command, Duration, Frame, FrameHandle, Instant, MacAddress, PortConfig, PortId,
+    PortRole, Priority, Quanta, Switch, SwitchConfig, Transmission,
+};
+
+use crate::support;
+
+const SENDER: PortId = PortId::new(0);
+/// The host that pauses without end.
+const PAUSING: PortId = PortId::new(1);
+const OTHER: PortId = PortId::new(2);
+/// One pause of 65535 quanta lasts 33.5 ms.
+const RATE: BitRate = BitRate::from_mbit(1000);
+const LENGTH: Bytes = Bytes::new(1000);
+const TICK: Duration = Duration::from_micros(100);
+const WATCHDOG: WatchdogConfig = WatchdogConfig {
+    detection: Duration::from_millis(20),
+    restoration: Duration::from_millis(20),
+    action: StormAction::Drop,
+};
+
+struct Node {
+    switch: Switch,
+    now: Instant,
+    free: Vec<FrameHandle>,
+    /// By egress and priority.
+    left: [[u64; 8]; 3],
+    stalled: Vec<Priority>,
+    restored: Vec<Priority>,
+}
+
+fn config() -> SwitchConfig {
+    let address = |number| MacAddress([2, 0, 0, 0, 0, number]);
+    let ports = (0..3).map(|number| PortConfig {
+        watchdog: Some(WATCHDOG),
+        ..PortConfig::new(PortRole::Edge, RATE, address(0x80 + number))
+    });
+    let routes = (0..3).map(|number| RouteConfig::new(address(number), vec![PortId::new(number)]));
+    let mut config =
+        support::switch_config(ports.collect(), routes.collect(), Duration::from_millis(10));
+    // Two lossless classes and six lossy ones.
+    config.classes[4] = config.classes[support::PRIORITY.index()];
+    config.frame_count = config.frames_needed();
+    config
+}
+
+impl Node {
+    fn new(config: SwitchConfig) -> Self {
+        Self {
+            free: (0..config.frame_count as u32).map(FrameHandle).collect(),
+            switch: Switch::new(config).unwrap(),
+            now: Instant::from_nanos(1),
+            left: [[0; 8]; 3],
+            stalled: Vec::new(),
+            restored: Vec::new(),
+        }
+    }
+
+    fn control(&mut self, control: &MacControl) {
+        let mut bytes = [0; 60];
+        control.emit(MacAddress::default(), &mut bytes);
+        self.switch
+            .receive_mac_control(self.now, PAUSING, &bytes)
+            .unwrap();
+    }
+
+    fn pfc(&mut self, priorities: &[Priority], quanta: Quanta) {
+        let mut times = [None; 8];
+        for priority in priorities {
+            times[priority.index()] = Some(quanta);
+        }
+        self.control(&MacControl::Pfc { times });
+    }
+
+    /// A frame from the sender, or `false` where the switch has no room: the sender is paused then, or loses it.
+    fn offer(&mut self, egress: PortId, priority: Priority) -> bool {
+        let handle = self.free.pop().expect("a free frame");
+        let frame = Frame {
+            handle,
+            length: LENGTH,
+            priority,
+            destination: MacAddress([2, 0, 0, 0, 0, egress.get()]),
+            source: MacAddress([2, 0, 0, 0, 0, SENDER.get()]),
+            flow_hash: 1,
+        };
+        let taken = self.switch.receive(self.now, SENDER, frame).is_ok();
+        if !taken {
+            self.free.push(handle);
+        }
+        taken
+    }
+
+    /// Time passes; what may leave leaves, and each stall is called a storm, as the control plane does for hosts.
+    fn step(&mut self) {
+        self.now = self.now + TICK;
+        self.switch.handle_timeout(self.now);
+        for port in [SENDER, PAUSING, OTHER] {
+            while let Some(sent) = self.switch.transmit(self.now, port) {
+                if let Transmission::Data {
+                    handle, priority, ..
+                } = sent
+                {
+                    self.left[port.index()][priority.index()] += 1;
+                    self.free
+                        .extend(self.switch.complete(self.now, port, handle));
+                }
+            }
+        }
+        while let Some(event) = self.switch.poll_event() {
+            match event.kind {
+                EventKind::PauseStalled {
+                    egress, priority, ..
+                } => {
+                    assert_eq!(egress, PAUSING);
+                    self.stalled.push(priority);
+                    let command = Command::CallStorm { egress, priority };
+                    self.switch.apply(self.now, command).unwrap();
+                }
+                EventKind::StormRestored { priority, .. } => self.restored.push(priority),
+                _ => {}
+            }
+        }
+        while let Some(discarded) = self.switch.poll_discarded() {
+            self.free.push(discarded.handle);
+        }
+    }
+
+    /// Runs for `time` with a `pause` from the host in every millisecond and lossy frames to both hosts.
+    fn run(&mut self, time: Duration, mut pause: impl FnMut(&mut Self)) {
+        let end = self.now + time;
+        let mut ticks = 0u32;
+        while self.now < end {
+            if ticks.is_multiple_of(10) {
+                pause(self);
+            }
+            ticks += 1;
+            for (egress, priority) in [(PAUSING, 0), (OTHER, 0), (OTHER, 1)] {
+                let taken = self.offer(egress, Priority::new(priority).unwrap());
+                assert!(
+                    taken,
+                    "a frame of priority {priority} for {egress:?} is lost"
+                );
+            }
+            self.step();
+        }
+    }
+
+    fn left(&self, egress: PortId) -> u64 {
+        self.left[egress.index()].iter().sum()
+    }
+}
+
+/// Priority 0 is lossy: whoever pauses it for ever neither stops it nor fills buffers that others need.
+#[test]
+fn pauses_of_lossy_priorities_are_counted_and_not_obeyed() {
+    let mut node = Node::new(config());
+    let lossy = [0, 1, 7].map(|number| Priority::new(number).unwrap());
+    node.run(Duration::from_millis(100), |node| {
+        node.pfc(&lossy, Quanta::MAX);
+    });
+    node.pfc(&lossy, Quanta::ZERO);
+    assert_eq!(node.left(PAUSING), 1000);
+    assert_eq!(node.left(OTHER), 2000);
+    assert_eq!(node.switch.counters(SENDER).drops_total(), 0);
+    let counters = node.switch.counters(PAUSING);
+    for priority in lossy {
+        let counters = counters.priority[priority.index()];
+        assert_eq!(counters.pause_received, 100);
+        assert_eq!(counters.pauses_ignored, 100, "a resume is none");
+    }
+    assert_eq!(counters.priority[3].pauses_ignored, 0);
+    assert!(node.stalled.is_empty(), "{:?}", node.stalled);
+}
+
+/// All eight priorities: lossless frames for the host wait until the watchdog drops them, and nothing else is lost.
+#[test]
+fn a_host_that_pauses_all_priorities_costs_others_nothing() {
+    let mut node = Node::new(config());
+    let lossless = support::PRIORITY;
+    assert!(node.offer(PAUSING, lossless));
+    node.run(Duration::from_millis(10), |node| {
+        node.pfc(&Priority::ALL, Quanta::MAX);
+    });
+    let gauges = node.switch.gauges(node.now, PAUSING, lossless);
+    assert!(gauges.paused);
+    node.offer(PAUSING, lossless);
+    node.run(Duration::from_millis(100), |node| {
+        node.pfc(&Priority::ALL, Quanta::MAX);
+    });
+    assert_eq!(node.stalled, [lossless]);
+    let drops = node.switch.counters(SENDER).drops;
+    assert_eq!(
+        drops.iter().sum::<u64>(),
+        node.switch.counters(PAUSING).priority[3].storm_dropped
+    );
+    assert_eq!(node.left[PAUSING.index()][0], 1100, "lossy frames go on");
+    assert_eq!(node.left(OTHER), 2200);
+}
+
+fn pause_for_ever(role: PortRole, rule: Option<PauseRule>, has_lossless: bool) -> Node {
+    let mut config = config();
+    if !has_lossless {
+        let lossy = config.classes[0];
+        config.classes = [lossy; 8];
+    }
+    for port in &mut config.ports {
+        let rule = rule.unwrap_or(PauseRule::of_role(role));
+        (port.role, port.pause) = (role, rule);
+    }
+    config.frame_count = config.frames_needed();
+    let mut node = Node::new(config);
+    for _ in 0..20 {
+        let quanta = Quanta::MAX;
+        node.control(&MacControl::Pause { quanta });
+        assert!(node.offer(PAUSING, Priority::ALL[0]));
+        node.step();
+    }
+    node
+}
+
+/// PAUSE by what a port faces, its setting, and whether a priority is lossless.
+#[test]
+fn pause_is_obeyed_as_the_setting_says() {
+    use PauseRule::{Ignore, NoLossless, Obey};
+    use PortRole::{Edge, Fabric};
+    for (role, rule, has_lossless, obeyed) in [
+        (Edge, None, true, false),
+        (Edge, None, false, false),
+        (Fabric, None, true, true),
+        (Fabric, None, false, true),
+        (Edge, Some(Obey), true, true),
+        (Edge, Some(NoLossless), true, false),
+        (Edge, Some(NoLossless), false, true),
+        (Fabric, Some(Ignore), false, false),
+        (Fabric, Some(NoLossless), true, false),
+    ] {
+        let node = pause_for_ever(role, rule, has_lossless);
+        let what = format!("{role:?} {rule:?}, lossless: {has_lossless}");
+        let counters = node.switch.counters(PAUSING);
+        assert_eq!(counters.pause_received, 20, "{what}");
+        assert_eq!(counters.pause_ignored == 20, !obeyed, "{what}");
+        assert_eq!(counters.pause_ignored == 0, obeyed, "{what}");
+        assert_eq!(node.left(PAUSING), if obeyed { 0 } else { 20 }, "{what}");
+    }
+}
+
+/// PAUSE for ever with the setting of an edge port: others lose nothing, and no lossless frame waits either.
+#[test]
+fn a_host_that_sends_pause_for_ever_costs_nobody_anything() {
+    let mut node = Node::new(config());
+    node.run(Duration::from_millis(100), |node| {
+        let quanta = Quanta::MAX;
+        node.control(&MacControl::Pause { quanta });
+        assert!(node.offer(PAUSING, support::PRIORITY));
+    });
+    assert_eq!(node.switch.counters(SENDER).drops_total(), 0);
+    assert_eq!(node.left[PAUSING.index()][3], 100);
+    assert!(node.stalled.is_empty());
+}
+
+/// A regression of SONiC's watchdog: storms on all priorities at once, whose restoration flapped. While the host goes on,
+/// no storm ends; each lossless priority has one, and each ends once.
+#[test]
+fn storms_on_all_priorities_do_not_flap() {
+    let mut node = Node::new(config());
+    let lossless = [3, 4].map(|number| Priority::new(number).unwrap());
+    node.run(Duration::from_millis(400), |node| {
+        // In two frames, each for half of the priorities.
+        node.pfc(&Priority::ALL[..4], Quanta(6000));
+        node.pfc(&Priority::ALL[4..], Quanta(6000));
+        for priority in lossless {
+            node.offer(PAUSING, priority);
+        }
+    });
+    node.stalled.sort_unstable();
+    assert_eq!(node.stalled, lossless);
+    assert!(node.restored.is_empty(), "{:?}", node.restored);
+    node.run(Duration::from_millis(100), |_| {});
+    node.restored.sort_unstable();
+    assert_eq!(node.restored, lossless);
+    assert_eq!(node.stalled, lossless, "none comes back");
+}
+
+/// Another one: a queue that stayed "stormed" when the host's XOFFs turned into XONs.
+#[test]
+fn a_storm_ends_when_xoff_turns_into_xon() {
+    let mut node = Node::new(config());
+    let lossless = support::PRIORITY;
+    node.run(Duration::from_millis(60), |node| {
+        node.pfc(&[lossless], Quanta::MAX);
+        node.offer(PAUSING, lossless);
+    });
+    assert_eq!(node.stalled, [lossless]);
+    // It goes on to send PFC frames without end, all of them XON, and PAUSE, which is not obeyed.
+    node.run(Duration::from_millis(30), |node| {
+        node.pfc(&[lossless], Quanta::ZERO);
+        let quanta = Quanta::MAX;
+        node.control(&MacControl::Pause { quanta });
+    });
+    assert_eq!(node.restored, [lossless]);
+    assert!(node.offer(PAUSING, lossless));
+    let before = node.left[PAUSING.index()][3];
+    node.run(Duration::from_millis(1), |_| {});
+    assert_eq!(node.left[PAUSING.index()][3], before + 1);
+}
