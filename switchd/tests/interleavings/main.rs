@@ -11,6 +11,7 @@ mod doorway;
 #[allow(dead_code)]
 mod hand_over;
 #[path = "../../src/dataplane/rings/lane.rs"]
+#[allow(dead_code)]
 mod lane;
 #[path = "../../src/dataplane/threads/sleeper.rs"]
 mod sleeper;
@@ -80,6 +81,10 @@ impl Lane for Loopback {
         let count = self.filled.len().min(most);
         self.given = self.filled.drain(..count).collect();
         &self.given
+    }
+
+    fn received_waiting(&mut self) -> usize {
+        self.filled.len()
     }
 
     fn send(&mut self, frame: FrameDesc) -> bool {

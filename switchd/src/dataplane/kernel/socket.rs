@@ -1,6 +1,7 @@
 //! One port's AF_XDP socket: its four rings.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::atomic::{fence, Ordering};
 
 use nix::errno::Errno;
 use nix::sys::socket::{recv, send, MsgFlags};
@@ -46,7 +47,10 @@ pub(in crate::dataplane) struct XdpSocket {
     /// What the next flush sends.
     outgoing: [FrameDesc; BATCH],
     outgoing_count: usize,
+    /// Frames may be in the TX ring that the kernel does not know of.
     kick_due: bool,
+    /// The kernel wants to be told that the fill ring is full again.
+    fill_kick_due: bool,
     /// Whoever receives looks into the device.
     polls: bool,
     device_drops: u64,
@@ -141,6 +145,7 @@ impl XdpSocket {
             outgoing: [FrameDesc::default(); BATCH],
             outgoing_count: 0,
             kick_due: false,
+            fill_kick_due: false,
             polls: !options.busy_poll.is_zero(),
             device_drops: 0,
             empty_before: None,
@@ -227,6 +232,21 @@ impl XdpSocket {
         }
     }
 
+    /// Whether the kernel has to be called for what is in the TX ring. A driver that is at work looks by itself, and says so in
+    /// the ring; in copy mode nobody does. With busy polling the call is what drives the device.
+    fn must_kick(&mut self) -> bool {
+        if !self.kick_due || self.polls {
+            return self.kick_due;
+        }
+        // The driver says that it stops, then looks once more; we have put frames there, then look whether it said so. One
+        // of the two sees the other only if neither look is before its store.
+        fence(Ordering::SeqCst);
+        let must = self.tx.needs_wakeup();
+        // Until all is taken it may yet stop.
+        self.kick_due = must || self.tx.nb_free_exact() < self.tx_size;
+        must
+    }
+
     fn consume(&mut self, most: usize) -> usize {
         let Some(into) = self.scratch.get_mut(..most) else {
             return 0;
@@ -260,6 +280,10 @@ impl Lane for XdpSocket {
         self.scratch.get(..count).unwrap_or(&[])
     }
 
+    fn received_waiting(&mut self) -> usize {
+        self.rx.nb_avail_exact() as usize
+    }
+
     fn send(&mut self, frame: FrameDesc) -> bool {
         if self.outgoing_count == BATCH {
             self.put_outgoing();
@@ -273,12 +297,14 @@ impl Lane for XdpSocket {
     }
 
     fn flush(&mut self) {
-        self.put_outgoing();
-        if !self.kick_due {
+        if self.outgoing_count > 0 {
+            self.put_outgoing();
+        }
+        if !self.must_kick() && !self.fill_kick_due {
             return;
         }
         match send(self.rx.fd().as_raw_fd(), &[], MsgFlags::MSG_DONTWAIT) {
-            Ok(_) => self.kick_due = false,
+            Ok(_) => (self.kick_due, self.fill_kick_due) = (false, false),
             // xsk_generic_xmit: the frame is gone and completed, but the device dropped it
             Err(Errno::EBUSY) => self.device_drops += 1,
             // out of budget or memory, or the link is down: the rest waits in the ring
@@ -308,9 +334,7 @@ impl Lane for XdpSocket {
             let statistics = self.rx.fd().xdp_statistics();
             self.empty_before = statistics.ok().map(|it| it.rx_fill_ring_empty_descs());
         }
-        if self.fill.needs_wakeup() {
-            self.kick_due = true;
-        }
+        self.fill_kick_due |= self.fill.needs_wakeup();
     }
 
     fn losses(&self) -> KernelLosses {

@@ -93,6 +93,12 @@ impl<L: Lane> Io for XdpIo<L> {
         port.turn = (port.turn + 1) % count.max(1);
     }
 
+    fn received_waiting(&mut self, port: usize) -> usize {
+        let port = self.ports.get_mut(port).into_iter();
+        let lanes = port.flat_map(|port| &mut port.lanes);
+        lanes.map(Lane::received_waiting).sum()
+    }
+
     fn frame(&self, chunk: Chunk) -> (Option<Meta>, &[u8]) {
         self.memory.frame(chunk)
     }
@@ -232,7 +238,7 @@ fn receive_by<L: Lane>(
     into: &mut Batch,
 ) {
     loop {
-        let room = BATCH - into.len();
+        let room = into.room();
         if room == 0 {
             return;
         }

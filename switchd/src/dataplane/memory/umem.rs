@@ -22,7 +22,10 @@ pub(in crate::dataplane) struct Memory {
     umem: Umem,
     descriptors: Vec<FrameDesc>,
     chains: Chains,
+    /// A power of two, which the kernel asks for.
     chunk_size: usize,
+    /// Its logarithm.
+    chunk_shift: u32,
     has_huge_pages: bool,
 }
 
@@ -97,6 +100,7 @@ impl Memory {
             descriptors,
             chains: Chains::new(chained),
             chunk_size: chunk_size as usize,
+            chunk_shift: chunk_size.trailing_zeros(),
             has_huge_pages,
         })
     }
@@ -158,7 +162,7 @@ impl Memory {
 
     /// The chunk that a descriptor of any ring points into.
     fn chunk_of(&self, descriptor: &FrameDesc) -> Option<Chunk> {
-        let index = descriptor.addr() / self.chunk_size;
+        let index = descriptor.addr() >> self.chunk_shift;
         (index < self.descriptors.len()).then_some(index as Chunk)
     }
 
@@ -236,7 +240,7 @@ impl Memory {
     }
 
     fn read_meta(&self, descriptor: &FrameDesc, data: &[u8]) -> Option<Meta> {
-        if descriptor.addr() % self.chunk_size < META_LENGTH {
+        if descriptor.addr() & (self.chunk_size - 1) < META_LENGTH {
             return None;
         }
         let mut record = [0u8; META_LENGTH];

@@ -11,7 +11,9 @@ use crate::dataplane::memory::pool::Chunk;
 pub(in crate::dataplane) const BATCH: usize = 64;
 /// Bytes of the longest frame that a kernel hands over: 17 fragments (`MAX_SKB_FRAGS`) and a head, a page each.
 pub(in crate::dataplane) const WHOLE_MAX: usize = 18 * 4096;
-/// Batches that are taken from an RX ring in one go at most.
+/// Frames that are taken from an RX ring, and sent, at a time while few wait: the first leaves before the last is looked at.
+pub(in crate::dataplane) const FEW: usize = BATCH / 2;
+/// Batches that are taken from an RX ring in one go at most. The first is of [`FEW`].
 pub(in crate::dataplane) const RECEIVE_BATCHES: usize = 8;
 /// Completions come without a signal: while any is due, sleeps are no longer than this.
 pub(in crate::dataplane) const COMPLETION_WAIT: Duration = Duration::from_micros(200);
@@ -21,6 +23,8 @@ pub(in crate::dataplane) const COMPLETION_WAIT: Duration = Duration::from_micros
 pub(in crate::dataplane) struct Batch {
     chunks: [Chunk; BATCH],
     length: usize,
+    /// What it takes at most.
+    most: usize,
 }
 
 impl Batch {
@@ -28,15 +32,30 @@ impl Batch {
         Self {
             chunks: [0; BATCH],
             length: 0,
+            most: BATCH,
         }
     }
 
     pub(in crate::dataplane) fn clear(&mut self) {
-        self.length = 0;
+        self.clear_for(BATCH);
     }
 
-    /// Appends a chunk; one beyond [`BATCH`] is refused.
+    /// Takes no more than `most` from now on, and [`BATCH`].
+    pub(in crate::dataplane) fn clear_for(&mut self, most: usize) {
+        self.length = 0;
+        self.most = most.min(BATCH);
+    }
+
+    /// How many more it takes.
+    pub(in crate::dataplane) fn room(&self) -> usize {
+        self.most.saturating_sub(self.length)
+    }
+
+    /// Appends a chunk; one beyond its [room](Self::room) is refused.
     pub(in crate::dataplane) fn push(&mut self, chunk: Chunk) -> bool {
+        if self.room() == 0 {
+            return false;
+        }
         match self.chunks.get_mut(self.length) {
             Some(place) => {
                 *place = chunk;
@@ -73,8 +92,11 @@ impl Batch {
 /// A frame goes by its first chunk. One that is longer than a chunk has others [behind](Self::next) it, which go
 /// where the first one goes; they are the caller's when the frame is, and have to be filled in or kept one by one.
 pub(in crate::dataplane) trait Io {
-    /// Received frames of `port`, up to [`BATCH`]; their chunks are the caller's now.
+    /// Received frames of `port`, as many as there is [room](Batch::room) for; their chunks are the caller's now.
     fn receive(&mut self, port: usize, into: &mut Batch);
+
+    /// How many chunks with received frames of `port` wait to be taken.
+    fn received_waiting(&mut self, port: usize) -> usize;
 
     /// A held chunk's record, and as much of the frame as is in it: the headers of what comes after Ethernet's in
     /// any case.

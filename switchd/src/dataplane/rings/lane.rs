@@ -15,6 +15,9 @@ pub(crate) trait Lane {
     /// caller's now. Fewer only when there are no more.
     fn receive(&mut self, most: usize) -> &[FrameDesc];
 
+    /// How many wait to be received.
+    fn received_waiting(&mut self) -> usize;
+
     /// Puts a frame, or the next part of one, with those that are to be sent. False when there is no room.
     fn send(&mut self, frame: FrameDesc) -> bool;
 

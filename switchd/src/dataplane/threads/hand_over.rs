@@ -95,6 +95,10 @@ impl Lane for CoreSide {
         self.scratch.get(..count).unwrap_or(&[])
     }
 
+    fn received_waiting(&mut self) -> usize {
+        self.queues.received.len()
+    }
+
     fn send(&mut self, frame: FrameDesc) -> bool {
         self.queues.to_send.push(frame).is_ok()
     }

@@ -102,7 +102,6 @@ impl<I: Io> Worker<I> {
         if busy {
             self.stats.counters.busy_rounds += 1;
             self.stats.round_times.observe(took.as_nanos());
-            self.last_work = now;
         } else {
             self.stats.counters.idle_nanos += took.as_nanos();
         }
@@ -122,7 +121,8 @@ impl<I: Io> Worker<I> {
         self.ports.iter().map(|state| state.outstanding.len()).sum()
     }
 
-    pub(super) fn sleep(&mut self, now: Instant) {
+    /// Sleeps, unless there is something to do soon. Gives the moment at which it ended.
+    pub(super) fn sleep(&mut self, now: Instant) -> Instant {
         let mut timeout = self
             .switch
             .next_timeout()
@@ -136,15 +136,18 @@ impl<I: Io> Worker<I> {
             timeout = Some(timeout.map_or(DRAIN_QUIET, |span| span.min(DRAIN_QUIET)));
         }
         if timeout.is_some_and(|span| span < SLEEP_MIN) {
-            return;
+            return now;
         }
         self.queues.wake.clear();
         if !self.queues.requests.is_empty() {
-            return;
+            return now;
         }
         self.stats.counters.sleeps += 1;
+        self.spin.note_sleep(now);
         self.io.wait(timeout);
-        let slept = (self.clock)().saturating_since(now);
-        self.stats.counters.sleep_nanos += slept.as_nanos();
+        let awake = (self.clock)();
+        self.spin.note_awake(awake);
+        self.stats.counters.sleep_nanos += awake.saturating_since(now).as_nanos();
+        awake
     }
 }

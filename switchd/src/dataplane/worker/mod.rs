@@ -1,14 +1,15 @@
 //! The polling loop: one thread that drives the switch core over the rings of all ports.
 //!
 //! A round looks at requests, then takes what waits in every port's RX ring, then looks at time, then
-//! sends a batch by every port, then takes completions and fills up the fill rings. Neither receiving
-//! nor sending can starve the other: each has its bounded share of every round.
+//! sends a batch by every port that has something to send, then takes completions and fills up the fill rings. Neither
+//! receiving nor sending can starve the other: each has its bounded share of every round.
 //!
 //! The share of receiving is the larger one by far. What waits in an RX ring has been charged to no buffer:
 //! it pauses nobody, and when the ring is full it is lost. So at overload frames have to queue in the
-//! switch, where they count against xoff.
+//! switch, where they count against xoff. While the rings are nearly empty both shares are small, so that a frame does not wait
+//! for a batch of others.
 //!
-//! The thread allocates nothing for a frame, takes no lock, and does no I/O but its rings'. It spins while
+//! The thread allocates nothing for a frame, takes no lock, and does no I/O but its rings'. It [spins](spin) while
 //! there is work and for a moment longer, then sleeps until a frame comes, a request comes, or the switch
 //! core's next timeout.
 
@@ -17,7 +18,9 @@ mod housekeeping;
 mod parting;
 mod receive;
 mod send;
+mod spin;
 mod taps;
+mod turns;
 
 use std::collections::VecDeque;
 
@@ -33,6 +36,8 @@ use super::exchange::tap::Taps;
 use super::memory::pool::{Chunk, Pool};
 use super::rings::io::{Batch, Io, WHOLE_MAX};
 use super::threads::wake::Wake;
+use spin::Spin;
+use turns::Turns;
 
 /// Requests that one round takes at most.
 const REQUESTS_PER_ROUND: usize = 32;
@@ -87,10 +92,14 @@ pub(super) struct Worker<I> {
     /// Where frames of several chunks are put together for taps.
     whole: Box<[u8]>,
     clock: fn() -> Instant,
-    spin: Duration,
+    spin: Spin,
+    turns: Turns,
+    /// When the switch core has something to do by the clock, or earlier.
+    timer: Option<Instant>,
+    /// More waited for this round in some RX ring than a small share.
+    is_filling: bool,
     stats: RoundStats,
     batch: Batch,
-    last_work: Instant,
     last_admitted: Instant,
     deadline: Option<Instant>,
 }
@@ -179,15 +188,17 @@ impl<I: Io> Worker<I> {
             switch,
             accounts: Accounts::new(ports.len(), pool.count()),
             pool,
+            turns: Turns::new(ports.len()),
             ports: ports.into_iter().map(PortState::new).collect(),
             queues,
             taps: Taps::default(),
             whole: vec![0; WHOLE_MAX].into_boxed_slice(),
             clock,
-            spin,
+            spin: Spin::new(now, spin),
+            timer: None,
+            is_filling: false,
             stats: RoundStats::default(),
             batch: Batch::new(),
-            last_work: now,
             last_admitted: now,
             deadline: None,
         }
@@ -209,32 +220,52 @@ impl<I: Io> Worker<I> {
                     left,
                 };
             }
-            if now.saturating_since(self.last_work) >= self.spin {
-                self.sleep(now);
-                began = (self.clock)();
+            if self.spin.is_over(now) {
+                began = self.sleep(now);
             }
         }
     }
 
     /// One round; true when there was anything to do.
     fn round(&mut self, now: Instant) -> bool {
-        let mut busy = self.take_requests(now);
+        let asked = self.take_requests(now);
+        let mut frames = false;
+        self.is_filling = false;
         for port in ids(self.ports.len()) {
-            busy |= self.receive(now, port);
+            frames |= self.receive(now, port);
         }
-        if self.switch.next_timeout().is_some_and(|due| due <= now) {
-            self.switch.handle_timeout(now);
-        }
+        self.handle_timer(now);
         self.take_discarded(now);
+        self.take_turns(now);
         for port in ids(self.ports.len()) {
-            busy |= self.transmit(now, port);
+            frames |= self.transmit(now, port);
         }
         for port in ids(self.ports.len()) {
-            busy |= self.complete(now, port);
+            frames |= self.complete(now, port);
         }
         self.fill_rings();
-        busy |= self.publish_events();
-        busy
+        if frames {
+            self.spin.note_frames(now);
+        }
+        asked | frames | self.publish_events()
+    }
+
+    /// Has the switch core do what is due. A moment that is too early does nothing.
+    fn handle_timer(&mut self, now: Instant) {
+        if self.switch.timers_moved() {
+            self.timer = self.switch.next_timer();
+        }
+        if self.timer.is_some_and(|due| due <= now) {
+            self.switch.handle_timeout(now);
+        }
+    }
+
+    /// Learns which ports may have something to send.
+    fn take_turns(&mut self, now: Instant) {
+        while let Some(port) = self.switch.poll_ready() {
+            self.turns.ask(port);
+        }
+        self.turns.wake(now);
     }
 
     /// Takes back the memory of frames that the switch has dropped where they waited.

@@ -7,13 +7,19 @@ use weir_ebpf::FrameClass;
 
 use super::{Taken, Worker};
 use crate::dataplane::memory::pool::Chunk;
-use crate::dataplane::rings::io::{Io, BATCH, RECEIVE_BATCHES};
+use crate::dataplane::rings::io::{Io, BATCH, FEW, RECEIVE_BATCHES};
+
+/// An RX ring in which so many wait, beside a few that were just taken, is filling: all that the share allows is taken from it.
+/// Fewer are charged in the next rounds, which are short.
+const FILLING: usize = BATCH;
 
 impl<I: Io> Worker<I> {
+    /// A few of the frames that wait in a port's RX ring; up to [`RECEIVE_BATCHES`] batches where more wait.
     pub(super) fn receive(&mut self, now: Instant, port: PortId) -> bool {
         let mut any = false;
+        let mut most = FEW;
         for _ in 0..RECEIVE_BATCHES {
-            self.batch.clear();
+            self.batch.clear_for(most);
             self.io.receive(port.index(), &mut self.batch);
             let count = self.batch.len();
             if count == 0 {
@@ -21,12 +27,30 @@ impl<I: Io> Worker<I> {
             }
             any = true;
             self.stats.batches.observe(count as u64);
+            if self.spin.wants_arrival() {
+                self.note_arrival();
+            }
             self.take_batch(now, port);
-            if count < BATCH {
+            if count < most {
                 break;
+            }
+            if most < BATCH {
+                if self.io.received_waiting(port.index()) < FILLING {
+                    break;
+                }
+                self.is_filling = true;
+                most = BATCH;
             }
         }
         any
+    }
+
+    /// After a sleep: how late the first frame is.
+    fn note_arrival(&mut self) {
+        let first = self.batch.get(0);
+        let meta = first.and_then(|chunk| self.io.frame(chunk).0);
+        let arrival = meta.map_or(0, |meta| meta.arrival_nanos);
+        self.spin.note_arrival(Instant::from_nanos(arrival));
     }
 
     fn take_batch(&mut self, now: Instant, port: PortId) {

@@ -4,28 +4,42 @@ use weir_core::{Bytes, FrameHandle, Instant, MacAddress, PortId, Transmission};
 
 use super::{PortState, Worker};
 use crate::dataplane::memory::pool::Chunk;
-use crate::dataplane::rings::io::{Io, BATCH};
+use crate::dataplane::rings::io::{Io, BATCH, FEW};
 
 /// Data and control frames that one round sends by a port at most: an eighth of what it takes from a port.
 const TRANSMIT_FRAMES: usize = BATCH;
+/// The same while no more waits in the RX rings than [a few](FEW).
+const TRANSMIT_FEW: usize = FEW;
 
 impl<I: Io> Worker<I> {
     pub(super) fn transmit(&mut self, now: Instant, port: PortId) -> bool {
         if self.ports.get(port.index()).is_none_or(|state| state.gone) {
             return false;
         }
+        let any = self.turns.is_asked(port) && self.transmit_some(now, port);
+        // Also what the kernel had no time for before, and a fill ring that it has to be told of.
+        self.io.flush(port.index());
+        any
+    }
+
+    fn transmit_some(&mut self, now: Instant, port: PortId) -> bool {
+        let most = if self.is_filling {
+            TRANSMIT_FRAMES
+        } else {
+            TRANSMIT_FEW
+        };
         let mut any = false;
-        for _ in 0..TRANSMIT_FRAMES {
+        for _ in 0..most {
             if !self.has_room(port) || self.pool.free_count() == 0 {
                 break;
             }
             let Some(transmission) = self.switch.transmit(now, port) else {
+                self.turns.rest(port, self.switch.next_transmit(port));
                 break;
             };
             any = true;
             self.send(now, port, &transmission);
         }
-        self.io.flush(port.index());
         any
     }
 
@@ -86,6 +100,11 @@ impl<I: Io> Worker<I> {
     }
 
     pub(super) fn complete(&mut self, now: Instant, port: PortId) -> bool {
+        // A device that is gone may still say of a frame what was said for it.
+        let is_expected = |state: &PortState| !state.outstanding.is_empty() || state.gone;
+        if !self.ports.get(port.index()).is_some_and(is_expected) {
+            return false;
+        }
         self.batch.clear();
         self.io.completed(port.index(), &mut self.batch);
         let count = self.batch.len();
@@ -93,7 +112,6 @@ impl<I: Io> Worker<I> {
             let Some(chunk) = self.batch.get(at) else {
                 break;
             };
-            // A device that is gone may still say of a frame what was said for it.
             let state = self.ports.get_mut(port.index());
             if state.is_some_and(|state| state.take_completed(chunk)) {
                 self.accounts.note_completed(port.index(), 1);

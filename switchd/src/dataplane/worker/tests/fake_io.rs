@@ -220,6 +220,10 @@ impl Io for FakeIo {
         }
     }
 
+    fn received_waiting(&mut self, port: usize) -> usize {
+        self.rx_chunks(port)
+    }
+
     fn frame(&self, chunk: Chunk) -> (Option<Meta>, &[u8]) {
         let state = &self.chunks[chunk as usize];
         assert_eq!(state.place, Place::Caller, "chunk {chunk} is read");
