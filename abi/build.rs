@@ -1,26 +1,40 @@
-//! Generates the Rust side of the ABI from the C header.
+//! Generates the Rust side of the ABI from the C headers.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-const HEADER: &str = "include/weir_abi.h";
+/// Each header, what of it is generated, and where to.
+const HEADERS: [(&str, &str, &str); 2] = [
+    ("include/weir_abi.h", "weir_.*|WEIR_.*", "weir_abi.rs"),
+    (
+        "include/weir_host_abi.h",
+        "weir_host_.*|WEIR_HOST_.*",
+        "weir_host_abi.rs",
+    ),
+];
 
 fn main() -> Result<()> {
-    println!("cargo:rerun-if-changed={HEADER}");
     let out = PathBuf::from(env::var_os("OUT_DIR").context("cargo sets OUT_DIR")?);
+    HEADERS
+        .iter()
+        .try_for_each(|(header, items, to)| generate(header, items, &out.join(to)))
+}
+
+fn generate(header: &str, items: &str, to: &Path) -> Result<()> {
+    println!("cargo:rerun-if-changed={header}");
     bindgen::Builder::default()
-        .header(HEADER)
-        .allowlist_item("weir_.*|WEIR_.*")
+        .header(header)
+        .allowlist_item(items)
         .default_enum_style(bindgen::EnumVariation::Consts)
         .prepend_enum_name(false)
         .derive_default(true)
         .layout_tests(true)
         .generate()
         .with_context(|| {
-            format!("reading {HEADER}: is clang installed? `apt-get install clang libclang-dev`, or `cargo xtask setup`")
+            format!("reading {header}: is clang installed? `apt-get install clang libclang-dev`, or `cargo xtask setup`")
         })?
-        .write_to_file(out.join("weir_abi.rs"))
+        .write_to_file(to)
         .context("writing the bindings")
 }

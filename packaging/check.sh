@@ -101,11 +101,12 @@ say "installed weir $version: $(du -h "$old" | cut -f1), $(in_root dpkg -L weir 
 in_root weir-switchd --version
 in_root switchctl --help >/dev/null
 in_root switchctl plan --help >/dev/null
+in_root weir-host --version
 for file in man/man8/weir-switchd.8.gz man/man1/switchctl.1.gz man/man1/switchctl-pfc.1.gz \
-    man/man1/weir-plan.1.gz man/man1/weir-plan-compare.1.gz; do
+    man/man1/weir-plan.1.gz man/man1/weir-plan-compare.1.gz man/man1/weir-host.1.gz man/man1/weir-host-attach.1.gz; do
     gzip -t "$root/usr/share/$file" || fail "$file"
 done
-for file in bash-completion/completions/{switchctl,weir-plan} zsh/vendor-completions/_{switchctl,weir-plan} weir/prometheus/weir.rules.yml \
+for file in bash-completion/completions/{switchctl,weir-plan,weir-host} zsh/vendor-completions/_{switchctl,weir-plan,weir-host} weir/prometheus/weir.rules.yml \
     weir/grafana/weir-fabric.json weir/wireshark/weir.lua; do
     [ -s "$root/usr/share/$file" ] || fail "$file is missing"
 done

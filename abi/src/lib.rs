@@ -15,6 +15,19 @@ mod generated {
 
 pub use generated::*;
 
+/// What weir-host's programs in the kernel and userspace share; `include/weir_host_abi.h` owns the layout.
+pub mod host {
+    #![allow(
+        dead_code,
+        missing_docs,
+        non_camel_case_types,
+        non_upper_case_globals,
+        clippy::all,
+        clippy::undocumented_unsafe_blocks
+    )]
+    include!(concat!(env!("OUT_DIR"), "/weir_host_abi.rs"));
+}
+
 /// What a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameClass {

@@ -44,7 +44,7 @@ pub fn soak() -> Result<PathBuf> {
 ///
 /// When it does not compile.
 pub fn packaged() -> Result<PathBuf> {
-    build(&["weir-switchd", "switchctl", "weir-plan"])?;
+    build(&["weir-switchd", "switchctl", "weir-plan", "weir-host"])?;
     Ok(target_directory().join("release"))
 }
 

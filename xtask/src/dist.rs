@@ -67,7 +67,7 @@ fn generate(binaries: &Path, directory: &Path) -> Result<()> {
     }
     let daemon = output(Command::new(binaries.join("weir-switchd")).arg("--manual"))?;
     std::fs::write(directory.join("man8/weir-switchd.8"), daemon)?;
-    for name in ["switchctl", "weir-plan"] {
+    for name in ["switchctl", "weir-plan", "weir-host"] {
         let program = binaries.join(name);
         run(Command::new(&program)
             .arg("man")

@@ -21,6 +21,8 @@ pub enum Purpose {
 enum Sign {
     /// A program in the search path.
     Program(&'static str),
+    /// A clang of this version or newer, by whatever name.
+    Clang(u32),
     /// A C header below /usr/include or /usr/local/include.
     Header(&'static str),
     /// A module of the system's Python.
@@ -61,6 +63,11 @@ const NEEDS: &[Need] = &[
         Sign::Program("clang"),
         "clang",
         "compiles the XDP program, and reads its header for Rust",
+    ),
+    build(
+        Sign::Clang(17),
+        "clang-19",
+        "compiles weir-host's programs for the kernel, with references to packets in maps",
     ),
     build(
         Sign::Program("llc"),
@@ -301,12 +308,14 @@ impl Sign {
     fn name(self) -> &'static str {
         match self {
             Self::Program(name) | Self::Header(name) | Self::PythonModule(name) => name,
+            Self::Clang(_) => "a newer clang",
         }
     }
 
     fn is_there(self) -> bool {
         match self {
             Self::Program(name) => program_is_there(name),
+            Self::Clang(least) => clang_is_there(least),
             Self::Header(name) => header_is_there(name),
             Self::PythonModule(name) => python_module_is_there(name),
         }
@@ -320,6 +329,17 @@ fn program_is_there(name: &str) -> bool {
     std::env::split_paths(&path)
         .chain(system)
         .any(|directory| directory.join(name).is_file())
+}
+
+/// As host/build.rs looks for it.
+fn clang_is_there(least: u32) -> bool {
+    let versioned = (least..=24).any(|version| program_is_there(&format!("clang-{version}")));
+    let plain = || {
+        let said = Command::new("clang").arg("-dumpversion").output().ok()?;
+        let text = String::from_utf8(said.stdout).ok()?;
+        text.split('.').next()?.trim().parse::<u32>().ok()
+    };
+    versioned || plain().is_some_and(|version| version >= least)
 }
 
 fn header_is_there(name: &str) -> bool {

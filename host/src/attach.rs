@@ -1,0 +1,302 @@
+//! Attaching and detaching.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use crate::device::Device;
+use crate::error::Error;
+use crate::kernel::maps::{self, Found, Maps};
+use crate::kernel::netlink::{self, Root};
+use crate::kernel::{edge, load};
+use crate::settings::Settings;
+
+/// Where PFC and PAUSE frames go (IEEE 802.1Q, table 8-1). Some NICs deliver only what they were asked for.
+const PAUSE_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x01];
+/// Queueing disciplines of this kind are no queues.
+const NONE: [&str; 2] = ["noqueue", "noop"];
+/// How often a drain looks.
+const LOOK: Duration = Duration::from_millis(2);
+/// Added to the time for which the queue refuses, for our own last steps.
+const LAST_STEPS: Duration = Duration::from_secs(1);
+
+/// What attaching did.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Attachment {
+    /// The device.
+    pub device: String,
+    /// The name of its queueing discipline, as `tc qdisc` shows it.
+    pub qdisc: String,
+    /// What was at the root before.
+    pub before: String,
+    /// Whether it was attached already, and got new settings by being attached anew.
+    pub again: bool,
+    /// Frames that waited in the queueing discipline before us are gone when it is replaced: so many in ours, while it
+    /// drained.
+    pub refused: u64,
+}
+
+/// What detaching did.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Detachment {
+    /// The device.
+    pub device: String,
+    /// Whether there was anything of ours.
+    pub was_attached: bool,
+    /// Frames that waited, and left while it drained.
+    pub drained: u64,
+    /// Frames that were refused meanwhile; TCP offers them again.
+    pub refused: u64,
+    /// Frames that were freed unsent, because of `--force`.
+    pub freed: u64,
+    /// How long it took to drain.
+    pub drain_seconds: f64,
+}
+
+/// How to detach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drain {
+    /// How long to wait for the queue to become empty.
+    pub limit: Duration,
+    /// Whether to free what is left then.
+    pub force: bool,
+}
+
+/// Everything of ours at a device.
+#[derive(Debug)]
+pub struct Present {
+    /// The programs at its ends.
+    pub programs: Vec<Found>,
+    /// The queueing discipline at its root.
+    pub root: Option<Root>,
+    /// What is known of it; none while something is missing.
+    pub maps: Option<Maps>,
+}
+
+impl Present {
+    /// Looks.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn at(device: &Device) -> Result<Self, Error> {
+        let programs = maps::programs(&device.name, device.ifindex)?;
+        let root = netlink::root(device.ifindex)
+            .map_err(|error| Error::system(&device.name, "asking for its queue", error))?;
+        let maps = Maps::of(&programs);
+        Ok(Self {
+            programs,
+            root,
+            maps,
+        })
+    }
+
+    /// Whether the queueing discipline is ours.
+    pub fn has_queue(&self) -> bool {
+        self.root.as_ref().is_some_and(is_ours)
+    }
+
+    /// Both programs and the queue.
+    pub fn is_whole(&self) -> bool {
+        self.programs.len() == maps::PROGRAMS.len() && self.maps.is_some() && self.has_queue()
+    }
+
+    /// None of it.
+    pub fn is_nothing(&self) -> bool {
+        self.programs.is_empty() && !self.has_queue()
+    }
+}
+
+fn is_ours(root: &Root) -> bool {
+    let rest = root.kind.strip_prefix(load::NAME_BEGINS);
+    let parts = rest.and_then(|rest| rest.split_once('.'));
+    let hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    parts.is_some_and(|(namespace, ifindex)| hex(namespace) && hex(ifindex))
+}
+
+/// Makes a device obey pauses. What is there of ours is drained and replaced, whole or not.
+///
+/// # Errors
+///
+/// When the kernel lacks what it takes or refuses, and when another queueing discipline is in the way.
+pub fn attach(device: &Device, settings: &Settings, drain: Drain) -> Result<Attachment, Error> {
+    load::check(&device.name)?;
+    let present = Present::at(device)?;
+    let before = present.root.clone();
+    if let Some(root) = &before {
+        let is_in_the_way = root.handle != 0 && !is_ours(root) && !NONE.contains(&&*root.kind);
+        if is_in_the_way && !settings.replace {
+            return Err(Error::Occupied {
+                device: device.name.clone(),
+                kind: root.kind.clone(),
+                handle: root.handle,
+            });
+        }
+    }
+    let again = !present.is_nothing();
+    let refused = match again {
+        true => remove(device, present, drain)?.refused,
+        false => 0,
+    };
+    let gso_before = match settings.gso_segments {
+        Some(_) => netlink::gso_segments(device.ifindex)
+            .map_err(|error| Error::system(&device.name, "asking for gso_max_segs", error))?,
+        None => None,
+    };
+    // The address may be somebody else's wish already: then it is not ours to take away.
+    let multicast = !is_received(device);
+    let abi = maps::with_undo(settings.to_abi(), multicast, gso_before);
+    let loaded = load::load(&device.name, device.ifindex, &abi)?;
+    let attached = put(device, settings, &loaded, multicast);
+    if attached.is_err() {
+        // Nothing stays of what did not become whole. Its own error would hide the first one.
+        let _ = Present::at(device).and_then(|present| remove(device, present, drain));
+    }
+    attached?;
+    Ok(Attachment {
+        device: device.name.clone(),
+        qdisc: loaded.kind.clone(),
+        before: before.map_or_else(|| "none".to_owned(), |root| root.kind),
+        again,
+        refused,
+    })
+}
+
+/// The programs first: without the queue they do no harm, and by them a killed attach is found.
+fn put(
+    device: &Device,
+    settings: &Settings,
+    loaded: &load::Loaded,
+    multicast: bool,
+) -> Result<(), Error> {
+    let failed = |what| move |error| Error::system(&device.name, what, error);
+    loaded.attach(&device.name, device.ifindex)?;
+    if multicast {
+        edge::receive_multicast(&device.name, PAUSE_ADDRESS, true)
+            .map_err(failed("having it receive pauses"))?;
+    }
+    if let Some(segments) = settings.gso_segments {
+        netlink::set_gso_segments(device.ifindex, segments)
+            .map_err(failed("setting gso_max_segs"))?;
+    }
+    netlink::replace_root(device.ifindex, &loaded.kind).map_err(failed("making its queue"))
+}
+
+/// Whether a device receives PFC frames for somebody else.
+fn is_received(device: &Device) -> bool {
+    let digits: String = PAUSE_ADDRESS
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let text = std::fs::read_to_string("/proc/thread-self/net/dev_mcast").unwrap_or_default();
+    text.lines().any(|line| {
+        // Number, name, users, users for the device as a whole, address.
+        let words: Vec<&str> = line.split_whitespace().collect();
+        matches!(words[..], [_, name, _, global, address] if name == device.name && global != "0" && address == digits)
+    })
+}
+
+/// Drains a device's queue and takes everything of ours away; what is not there is no error.
+///
+/// # Errors
+///
+/// When the kernel refuses, or the queue does not drain and is not forced to.
+pub fn detach(device: &Device, drain: Drain) -> Result<Detachment, Error> {
+    let present = Present::at(device)?;
+    remove(device, present, drain)
+}
+
+fn remove(device: &Device, present: Present, drain: Drain) -> Result<Detachment, Error> {
+    let name = &device.name;
+    let mut done = Detachment {
+        device: name.clone(),
+        was_attached: !present.is_nothing(),
+        drained: 0,
+        refused: 0,
+        freed: 0,
+        drain_seconds: 0.0,
+    };
+    let in_force = match &present.maps {
+        Some(maps) => {
+            if present.has_queue() {
+                empty(name, maps, drain, &mut done)?;
+            }
+            // Another version's says nothing of what is to be undone.
+            maps.in_force(name).ok()
+        }
+        None => None,
+    };
+    if present.has_queue() {
+        match netlink::delete_root(device.ifindex) {
+            // Meanwhile somebody else has taken it away.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::system(name, "taking its queue away", error));
+            }
+            _ => {}
+        }
+    }
+    if let Some(in_force) = in_force {
+        if in_force.multicast_added {
+            // Not there any more, if the attach that said so was killed before it did so.
+            let _ = edge::receive_multicast(name, PAUSE_ADDRESS, false);
+        }
+        if let Some(before) = in_force.gso_segments_before {
+            netlink::set_gso_segments(device.ifindex, before)
+                .map_err(|error| Error::system(name, "setting gso_max_segs back", error))?;
+        }
+    }
+    // Last: by them what is left is found.
+    maps::remove(name, device.ifindex, &present.programs)?;
+    Ok(done)
+}
+
+/// Waits until nothing is queued; meanwhile nothing more is let in.
+fn empty(device: &str, maps: &Maps, drain: Drain, done: &mut Detachment) -> Result<(), Error> {
+    let sum = |of: fn(&maps::PriorityState) -> u64| -> Result<u64, Error> {
+        Ok(maps.priorities(device)?.iter().map(of).sum())
+    };
+    let refused_before = sum(|one| one.dropped_draining)?;
+    done.drained = sum(|one| one.queued_frames)?;
+    maps.refuse_for(device, drain.limit + LAST_STEPS)?;
+    let began = Instant::now();
+    let left = loop {
+        let left = sum(|one| one.queued_frames)?;
+        if left == 0 || began.elapsed() >= drain.limit {
+            break left;
+        }
+        std::thread::sleep(LOOK);
+    };
+    done.drain_seconds = began.elapsed().as_secs_f64();
+    done.refused = sum(|one| one.dropped_draining)? - refused_before;
+    if left > 0 {
+        if !drain.force {
+            maps.refuse_for(device, Duration::ZERO)?;
+            return Err(Error::DoesNotDrain {
+                device: device.to_owned(),
+                seconds: done.drain_seconds,
+                frames: left,
+            });
+        }
+        done.freed = left;
+        done.drained = done.drained.saturating_sub(left);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_we_give_are_ours() {
+        let root = |kind: &str| Root {
+            kind: kind.to_owned(),
+            handle: 0x8001,
+        };
+        for kind in ["whf0000098.2", "wh1.ffff"] {
+            assert!(is_ours(&root(kind)), "{kind}");
+        }
+        for kind in ["wh", "whatever", "wh.", "fq_codel", "whx.2", "xwh1.2", ""] {
+            assert!(!is_ours(&root(kind)), "{kind}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What can go wrong, with the remedy.
+
+use std::io;
+
+/// Why a device was not attached, detached or looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No such device in this namespace.
+    #[error("{device}: no such network device here: `ip link` lists them")]
+    NoDevice {
+        /// Its name.
+        device: String,
+    },
+    /// The kernel has no queueing disciplines in BPF.
+    #[error("{device}: this kernel ({release}) has no queueing disciplines in BPF: Linux 6.16 or newer with CONFIG_NET_SCH_BPF and CONFIG_DEBUG_INFO_BTF is needed ({missing})")]
+    Kernel {
+        /// The device.
+        device: String,
+        /// Of the running kernel.
+        release: String,
+        /// What was not found.
+        missing: &'static str,
+    },
+    /// The programs were not compiled.
+    #[error("this weir-host was built without its programs for the kernel: build it where clang 17 or newer is (`apt-get install clang-19`, or `cargo xtask setup`)")]
+    BuiltWithout,
+    /// Nobody knows how long a quantum is.
+    #[error("{device} does not say how fast it is, and pauses are told in bit times: give --rate, as in --rate 10Gbit")]
+    NoRate {
+        /// The device.
+        device: String,
+    },
+    /// Somebody else's queueing discipline.
+    #[error("{device} has the queueing discipline {kind} ({handle:x}:), which somebody has set: --replace takes it away (it does not come back)")]
+    Occupied {
+        /// The device.
+        device: String,
+        /// What there is.
+        kind: String,
+        /// Its number.
+        handle: u32,
+    },
+    /// Nothing of ours is there.
+    #[error("{device} is not attached: `weir-host attach {device}`")]
+    NotAttached {
+        /// The device.
+        device: String,
+    },
+    /// It was attached by another version.
+    #[error("{device} was attached by another version of weir-host (ABI {found}, this one has {expected}): detach it and attach it again")]
+    Version {
+        /// The device.
+        device: String,
+        /// Of what is there.
+        found: u64,
+        /// Ours.
+        expected: u64,
+    },
+    /// The queue does not become empty.
+    #[error("{device}: after {seconds:.1} s there are still {frames} frames queued, paused by the neighbour: it stays attached. --drain waits longer, --force frees them")]
+    DoesNotDrain {
+        /// The device.
+        device: String,
+        /// How long we have waited.
+        seconds: f64,
+        /// What is left.
+        frames: u64,
+    },
+    /// The kernel refuses.
+    #[error("{device}: {what}: {source}{remedy}")]
+    System {
+        /// The device.
+        device: String,
+        /// What was asked of it.
+        what: &'static str,
+        /// Its answer.
+        source: io::Error,
+        /// What helps, after a colon; or nothing.
+        remedy: &'static str,
+    },
+    /// libbpf or the verifier refuses.
+    #[error("{device}: loading the programs: {source}")]
+    Load {
+        /// The device.
+        device: String,
+        /// What it says.
+        source: libbpf_rs::Error,
+    },
+}
+
+impl Error {
+    /// The kernel's answer to `what`; knows the remedy of some.
+    pub(crate) fn system(device: &str, what: &'static str, source: io::Error) -> Self {
+        let remedy = match source.raw_os_error() {
+            Some(libc::EPERM) | Some(libc::EACCES) => {
+                ": it takes CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON: run it as root"
+            }
+            _ => "",
+        };
+        Self::System {
+            device: device.to_owned(),
+            what,
+            source,
+            remedy,
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! What is attached to a device: its programs, and the maps that they share with us. They are found by what the device's
+//! ingress refers to; nothing is kept elsewhere.
+
+use std::io;
+use std::mem::offset_of;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
+use weir_abi::host::{weir_host_priority, weir_host_settings, weir_host_totals};
+
+use super::edge::{self, End};
+use crate::error::Error;
+use crate::settings::{Words, PRIORITIES};
+
+/// The program at each end.
+pub(crate) const PROGRAMS: [(End, &str); 2] =
+    [(End::Ingress, "wh_ingress"), (End::Egress, "wh_egress")];
+const SETTINGS: &str = "wh_settings";
+const PRIORITIES_MAP: &str = "wh_priorities";
+const TOTALS: &str = "wh_totals";
+
+/// A program of ours at a device.
+#[derive(Debug)]
+pub struct Found {
+    /// Which end it is at.
+    pub end: End,
+    fd: OwnedFd,
+    maps: Vec<u32>,
+}
+
+/// All programs of ours at a device: none, two, or what a killed attach has left.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn programs(device: &str, ifindex: u32) -> Result<Vec<Found>, Error> {
+    let mut found = Vec::new();
+    for (end, name) in PROGRAMS {
+        let ids = edge::programs(ifindex, end)
+            .map_err(|error| Error::system(device, "asking for its programs", error))?;
+        if ids.is_empty() {
+            continue;
+        }
+        let options = ProgInfoQueryOptions::default().include_map_ids(true);
+        for info in ProgInfoIter::with_query_opts(options) {
+            if !ids.contains(&info.id) || info.name.to_bytes() != name.as_bytes() {
+                continue;
+            }
+            // Gone meanwhile: somebody else detaches.
+            if let Ok(fd) = Program::fd_from_id(info.id) {
+                found.push(Found {
+                    end,
+                    fd,
+                    maps: info.map_ids,
+                });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Takes programs of ours from a device.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn remove(device: &str, ifindex: u32, programs: &[Found]) -> Result<(), Error> {
+    for program in programs {
+        match edge::detach(program.fd.as_fd(), ifindex, program.end) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::system(device, "detaching a program", error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The maps of an attached device.
+#[derive(Debug)]
+pub struct Maps {
+    settings: MapHandle,
+    priorities: MapHandle,
+    totals: MapHandle,
+}
+
+/// What is known of one priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct PriorityState {
+    /// How long its pause would still last: none while it is not paused.
+    pub paused_for_ns: Option<u64>,
+    /// What waits: frames (with segmentation offload each of several), bytes, and the most bytes there ever were.
+    pub queued_frames: u64,
+    /// Bytes that wait.
+    pub queued_bytes: u64,
+    /// The most that ever waited.
+    pub peak_bytes: u64,
+    /// Handed to the driver.
+    pub sent_frames: u64,
+    /// Handed to the driver.
+    pub sent_bytes: u64,
+    /// Dropped: the queue was as long as `--limit` allows.
+    pub dropped_limit: u64,
+    /// Dropped: the kernel had no memory for the queue.
+    pub dropped_memory: u64,
+    /// Refused while a detach drained the queue.
+    pub dropped_draining: u64,
+    /// Pauses that began.
+    pub pauses: u64,
+    /// XOFFs during a pause.
+    pub refreshes: u64,
+    /// Pauses that an XON ended.
+    pub resumes: u64,
+    /// Pauses that ended by their time.
+    pub expiries: u64,
+    /// How long the pauses that have ended lasted together.
+    pub paused_ns: u64,
+    /// Pauses for this priority that were not obeyed, as `--obey` says.
+    pub ignored: u64,
+}
+
+impl PriorityState {
+    /// Frames that were dropped, for whatever reason.
+    pub fn dropped(&self) -> u64 {
+        self.dropped_limit + self.dropped_memory + self.dropped_draining
+    }
+
+    fn read(words: &Words<{ size_of::<weir_host_priority>() }>, now_ns: u64) -> Self {
+        macro_rules! fields {
+            ($($field:ident),*) => {
+                Self {
+                    paused_for_ns: words
+                        .get(offset_of!(weir_host_priority, paused_until_ns))
+                        .checked_sub(now_ns)
+                        .filter(|left| *left > 0),
+                    $($field: words.get(offset_of!(weir_host_priority, $field))),*
+                }
+            };
+        }
+        fields!(
+            queued_frames,
+            queued_bytes,
+            peak_bytes,
+            sent_frames,
+            sent_bytes,
+            dropped_limit,
+            dropped_memory,
+            dropped_draining,
+            pauses,
+            refreshes,
+            resumes,
+            expiries,
+            paused_ns,
+            ignored
+        )
+    }
+}
+
+/// What is known of the device as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Totals {
+    /// PFC frames that were received.
+    pub pfc_frames: u64,
+    /// 802.3x PAUSE frames that were received.
+    pub pause_frames: u64,
+    /// MAC control frames of another kind, or too short ones.
+    pub bad_frames: u64,
+    /// How often the queue was woken by an XON.
+    pub wakes: u64,
+    /// Frames freed unsent, with the device going down.
+    pub freed: u64,
+}
+
+/// The settings that matter later.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct InForce {
+    /// The link's rate.
+    pub rate_bits_per_second: u64,
+    /// Where priorities are taken from.
+    pub source: &'static str,
+    /// Priorities whose pauses are obeyed.
+    pub obeyed: Vec<u8>,
+    /// Whether 802.3x PAUSE is.
+    pub obeys_global_pause: bool,
+    /// The most that a queue holds.
+    pub limit_bytes: u64,
+    /// What each priority gets of the link.
+    pub shares: Vec<u64>,
+    #[serde(skip)]
+    pub(crate) multicast_added: bool,
+    #[serde(skip)]
+    pub(crate) gso_segments_before: Option<u32>,
+}
+
+type SettingsWords = Words<{ size_of::<weir_host_settings>() }>;
+
+impl Maps {
+    /// Those that a program of ours refers to; none when it is no whole set.
+    pub fn of(programs: &[Found]) -> Option<Self> {
+        let ids = &programs.iter().find(|one| one.end == End::Ingress)?.maps;
+        let handles = ids.iter().filter_map(|id| MapHandle::from_map_id(*id).ok());
+        let (mut settings, mut priorities, mut totals) = (None, None, None);
+        for handle in handles {
+            match handle.name().to_str() {
+                Some(SETTINGS) => settings = Some(handle),
+                Some(PRIORITIES_MAP) => priorities = Some(handle),
+                Some(TOTALS) => totals = Some(handle),
+                _ => {}
+            }
+        }
+        Some(Self {
+            settings: settings?,
+            priorities: priorities?,
+            totals: totals?,
+        })
+    }
+
+    fn settings_words(&self, device: &str) -> Result<SettingsWords, Error> {
+        let words = read(device, &self.settings, 0)?;
+        let version = words.get(offset_of!(weir_host_settings, version));
+        let expected = u64::from(weir_abi::host::WEIR_HOST_ABI_VERSION);
+        if version != expected {
+            return Err(Error::Version {
+                device: device.to_owned(),
+                found: version,
+                expected,
+            });
+        }
+        Ok(words)
+    }
+
+    /// The settings.
+    ///
+    /// # Errors
+    ///
+    /// When they are another version's, or cannot be read.
+    pub fn in_force(&self, device: &str) -> Result<InForce, Error> {
+        let words = self.settings_words(device)?;
+        let get = |at| words.get(at);
+        let obeyed = get(offset_of!(weir_host_settings, obeyed));
+        let source = crate::settings::Source::from_abi(get(offset_of!(weir_host_settings, source)));
+        let before = get(offset_of!(weir_host_settings, gso_segments_before));
+        let share = offset_of!(weir_host_settings, share);
+        Ok(InForce {
+            rate_bits_per_second: get(offset_of!(weir_host_settings, rate_bits_per_second)),
+            source: source.map_or("?", |source| source.name()),
+            obeyed: (0..PRIORITIES as u8)
+                .filter(|bit| obeyed >> bit & 1 == 1)
+                .collect(),
+            obeys_global_pause: get(offset_of!(weir_host_settings, obeys_global)) != 0,
+            limit_bytes: get(offset_of!(weir_host_settings, limit_bytes)),
+            shares: (0..PRIORITIES)
+                .map(|number| get(share + 8 * number))
+                .collect(),
+            multicast_added: get(offset_of!(weir_host_settings, multicast_added)) != 0,
+            gso_segments_before: u32::try_from(before).ok().filter(|before| *before > 0),
+        })
+    }
+
+    /// Has the queue refuse frames for so long from now on; for zero no longer. It ends by itself, whatever becomes of us.
+    ///
+    /// # Errors
+    ///
+    /// When the map cannot be read or written.
+    pub fn refuse_for(&self, device: &str, span: Duration) -> Result<(), Error> {
+        let mut words = self.settings_words(device)?;
+        let until = match span.is_zero() {
+            true => 0,
+            false => now_ns(device)?.saturating_add(span.as_nanos() as u64),
+        };
+        words.set(offset_of!(weir_host_settings, refuse_until_ns), until);
+        self.settings
+            .update(&0u32.to_ne_bytes(), &words.0, MapFlags::ANY)
+            .map_err(|error| of_map(device, &error))
+    }
+
+    /// Every priority.
+    ///
+    /// # Errors
+    ///
+    /// When the map cannot be read.
+    pub fn priorities(&self, device: &str) -> Result<[PriorityState; PRIORITIES], Error> {
+        let now = now_ns(device)?;
+        let mut all = [PriorityState::default(); PRIORITIES];
+        for (number, state) in (0u32..).zip(&mut all) {
+            *state = PriorityState::read(&read(device, &self.priorities, number)?, now);
+        }
+        Ok(all)
+    }
+
+    /// The device's counters.
+    ///
+    /// # Errors
+    ///
+    /// When the map cannot be read.
+    pub fn totals(&self, device: &str) -> Result<Totals, Error> {
+        let words: Words<{ size_of::<weir_host_totals>() }> = read(device, &self.totals, 0)?;
+        Ok(Totals {
+            pfc_frames: words.get(offset_of!(weir_host_totals, pfc_frames)),
+            pause_frames: words.get(offset_of!(weir_host_totals, pause_frames)),
+            bad_frames: words.get(offset_of!(weir_host_totals, bad_frames)),
+            wakes: words.get(offset_of!(weir_host_totals, wakes)),
+            freed: words.get(offset_of!(weir_host_totals, freed)),
+        })
+    }
+}
+
+/// The settings with what has to be undone later.
+pub(crate) fn with_undo(
+    settings: [u8; crate::settings::SIZE_BYTES],
+    multicast_added: bool,
+    gso_segments_before: Option<u32>,
+) -> [u8; crate::settings::SIZE_BYTES] {
+    let mut words = Words(settings);
+    let added = u64::from(multicast_added);
+    words.set(offset_of!(weir_host_settings, multicast_added), added);
+    let before = u64::from(gso_segments_before.unwrap_or(0));
+    words.set(offset_of!(weir_host_settings, gso_segments_before), before);
+    words.0
+}
+
+/// Which map gets the settings when the programs are loaded.
+pub(crate) fn is_settings(map: &impl MapCore) -> bool {
+    map.name() == SETTINGS
+}
+
+fn read<const N: usize>(device: &str, map: &MapHandle, key: u32) -> Result<Words<N>, Error> {
+    let value = map.lookup(&key.to_ne_bytes(), MapFlags::ANY);
+    let value = value.map_err(|error| of_map(device, &error))?;
+    value
+        .and_then(|value| Words::from_value(&value))
+        .ok_or_else(|| {
+            let error = io::Error::new(io::ErrorKind::InvalidData, "a value of another size");
+            Error::system(device, "reading its state", error)
+        })
+}
+
+fn of_map(device: &str, error: &libbpf_rs::Error) -> Error {
+    let source = io::Error::new(error.kind_of(), error.to_string());
+    Error::system(device, "its state in the kernel", source)
+}
+
+/// libbpf's kind of error as std has it.
+trait KindOf {
+    fn kind_of(&self) -> io::ErrorKind;
+}
+
+impl KindOf for libbpf_rs::Error {
+    fn kind_of(&self) -> io::ErrorKind {
+        match self.kind() {
+            libbpf_rs::ErrorKind::PermissionDenied => io::ErrorKind::PermissionDenied,
+            libbpf_rs::ErrorKind::NotFound => io::ErrorKind::NotFound,
+            _ => io::ErrorKind::Other,
+        }
+    }
+}
+
+/// The clock of the kernel's side.
+fn now_ns(device: &str) -> Result<u64, Error> {
+    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)
+        .map_err(|error| Error::system(device, "reading the clock", error.into()))?;
+    Ok(Duration::from(now).as_nanos() as u64)
+}

@@ -1,0 +1,15 @@
+//! `weir-host`: a Linux host that obeys PFC and PAUSE in software.
+#![deny(unsafe_code)]
+
+pub mod attach;
+pub mod cli;
+pub mod device;
+mod error;
+pub mod kernel;
+pub mod measure;
+mod run;
+pub mod settings;
+pub mod status;
+
+pub use error::Error;
+pub use run::run;

@@ -1,0 +1,7 @@
+//! `weir-host measure`: how long a neighbour goes on after XOFF, seen from the other end of its cable.
+
+pub mod load;
+pub mod neighbour;
+mod wire;
+
+pub use neighbour::{measure, Plan, Reaction};

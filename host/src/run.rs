@@ -1,0 +1,179 @@
+//! What each command does.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use clap::CommandFactory as _;
+use weir_output::{facts, generated, Output};
+
+use crate::attach::{attach, detach, Attachment, Detachment};
+use crate::cli::{rate, Cli, Command, MeasureArguments};
+use crate::device::Device;
+use crate::kernel::load;
+use crate::measure::{self, load::send_load, neighbour::Spread, Reaction};
+use crate::status::{counters_text, metrics_text, status_text, Status};
+
+/// Does what the command line asks for. False when a device is not as it should be.
+///
+/// # Errors
+///
+/// When it cannot be done.
+pub fn run(cli: &Cli, output: Output) -> Result<bool> {
+    match &cli.command {
+        Command::Attach(arguments) => {
+            let device = Device::find(&arguments.device)?;
+            // Before anything that it would take on a kernel that can.
+            load::check(&device.name)?;
+            let settings = arguments.settings(&device)?;
+            let done = attach(&device, &settings, arguments.drain.drain())?;
+            output.print(&done, attached_text)?;
+        }
+        Command::Detach { device, drain } => {
+            let done = detach(&Device::find(device)?, drain.drain())?;
+            output.print(&done, detached_text)?;
+        }
+        Command::Status { device } => {
+            let all = match device {
+                Some(device) => vec![Status::of(&Device::find(device)?)?],
+                None => Status::all()?,
+            };
+            output.print(&all, |all| status_text(all))?;
+            return Ok(all.iter().all(|status| status.whole));
+        }
+        Command::Counters { device } => {
+            let status = Status::of(&Device::find(device)?)?;
+            output.print(&status, counters_text)?;
+        }
+        Command::Metrics { out } => {
+            let text = metrics_text(&Status::all()?);
+            match out {
+                Some(file) => replace(file, &text)?,
+                None => output.line(text.trim_end())?,
+            }
+        }
+        Command::Measure(arguments) => measure_or_load(arguments, output)?,
+        Command::Completions { shell } => {
+            generated::completions(Cli::command(), *shell, output)?;
+        }
+        Command::Man { directory } => generated::manual(Cli::command(), directory)?,
+    }
+    Ok(true)
+}
+
+/// A reader sees the old file or the new one.
+fn replace(file: &Path, text: &str) -> Result<()> {
+    let mut name = file.file_name().context("--out names no file")?.to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let new = file.with_file_name(name);
+    let written = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, file));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&new);
+    }
+    written.with_context(|| file.display().to_string())
+}
+
+fn attached_text(done: &Attachment) -> String {
+    let Attachment { device, qdisc, .. } = done;
+    if done.again {
+        let refused = match done.refused {
+            0 => String::new(),
+            refused => format!(" ({refused} frames were refused meanwhile)"),
+        };
+        return format!("{device}: attached anew as {qdisc}{refused}");
+    }
+    format!(
+        "{device}: attached as {qdisc}, in the place of {}",
+        done.before
+    )
+}
+
+fn detached_text(done: &Detachment) -> String {
+    let Detachment {
+        device,
+        drained,
+        refused,
+        freed,
+        ..
+    } = done;
+    if !done.was_attached {
+        return format!("{device}: nothing of weir-host was there");
+    }
+    let drain_ms = done.drain_seconds * 1e3;
+    let lost = match freed {
+        0 => String::new(),
+        freed => format!(", {freed} freed unsent"),
+    };
+    format!("{device}: detached; {drained} frames drained in {drain_ms:.1} ms, {refused} refused meanwhile{lost}")
+}
+
+fn measure_or_load(arguments: &MeasureArguments, output: Output) -> Result<()> {
+    let device = Device::find(&arguments.device)?;
+    let stop = stopped_by_signals()?;
+    if arguments.load {
+        let (priority, length) = (arguments.priority, usize::from(arguments.length));
+        let sent = send_load(&device, priority, length, arguments.span, &stop)
+            .with_context(|| format!("{}: sending", device.name))?;
+        return output.print(&sent, |sent| {
+            format!(
+                "{} frames sent, {} bytes; {} refused",
+                sent.frames, sent.bytes, sent.refused
+            )
+        });
+    }
+    let plan = measure::Plan {
+        priority: arguments.priority,
+        pauses: arguments.pauses,
+        paused: arguments.paused,
+        between: arguments.between,
+        rate: rate(arguments.rate, &device)?,
+        any: arguments.any,
+    };
+    let reaction = measure::measure(&device, plan, &stop).with_context(|| device.name.clone())?;
+    output.print(&reaction, reaction_text)
+}
+
+/// Becomes true at the first SIGINT or SIGTERM.
+fn stopped_by_signals() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&stop);
+    ctrlc::set_handler(move || seen.store(true, std::sync::atomic::Ordering::Relaxed))
+        .context("catching signals")?;
+    Ok(stop)
+}
+
+fn reaction_text(reaction: &Reaction) -> String {
+    let spread = |one: &Spread, unit: &str| {
+        let Spread { median, p99, max } = one;
+        format!("{median:.0} / {p99:.0} / {max:.0} {unit}")
+    };
+    let mut text = facts(&[
+        (
+            "pauses",
+            format!(
+                "{} ({} more came too late to count)",
+                reaction.pauses, reaction.late
+            ),
+        ),
+        ("", "median / p99 / most".to_owned()),
+        ("after XOFF", spread(&reaction.frames, "frames")),
+        ("", spread(&reaction.bytes, "bytes")),
+        (
+            "XOFF to the last frame",
+            spread(&reaction.xoff_to_last_us, "µs"),
+        ),
+        (
+            "XON to the first frame",
+            spread(&reaction.xon_to_first_us, "µs"),
+        ),
+        ("received", format!("{} frames", reaction.received)),
+        ("missing", reaction.missing.to_string()),
+        ("out of order", reaction.out_of_order.to_string()),
+    ]);
+    text.push_str(&format!(
+        "headroom: the switch's port needs room for {:.0} bytes of this priority above xoff\n",
+        reaction.bytes.max
+    ));
+    text
+}
