@@ -57,6 +57,11 @@ pub enum Check {
     HugePages,
     Cpus,
     Clock,
+    Loop,
+    LoopFrames,
+    LoopTags,
+    LoopOrder,
+    LoopPfc,
 }
 
 impl Check {
@@ -88,6 +93,11 @@ impl Check {
             Self::HugePages => "huge-pages",
             Self::Cpus => "cpus",
             Self::Clock => "clock",
+            Self::Loop => "loop",
+            Self::LoopFrames => "loop-frames",
+            Self::LoopTags => "loop-tags",
+            Self::LoopOrder => "loop-order",
+            Self::LoopPfc => "loop-pfc",
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod facts;
 mod finding;
 mod judge;
 mod privileges;
+pub mod trial;
 
 pub use ask::{ethtool, link};
 pub use facts::Facts;

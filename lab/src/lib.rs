@@ -2,4 +2,5 @@
 
 pub mod endpoint;
 pub mod lab;
+pub mod reflect;
 pub mod soak;

@@ -14,11 +14,12 @@ pub mod wire;
 pub type Property = fn(bytes: &[u8]);
 
 /// All properties by the name of their fuzz target, which is also that of the corpus in `fuzz/corpus`.
-pub const PROPERTIES: [(&str, Property); 10] = [
+pub const PROPERTIES: [(&str, Property); 11] = [
     ("frame", wire::frame),
     ("mac_control", wire::mac_control),
     ("clcm", wire::clcm),
     ("echo", wire::echo),
+    ("reflection", wire::reflection),
     ("seal", wire::seal),
     ("lldp", wire::lldp),
     ("config", files::config),

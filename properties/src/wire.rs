@@ -13,6 +13,9 @@ use weir_core::wire::ethernet::{EthernetView, HEADER_LENGTH};
 use weir_core::wire::lldp::weir::Weir;
 use weir_core::wire::lldp::{self, Content, Lldp, Received, Skipped};
 use weir_core::wire::mac_control::MacControl;
+use weir_core::wire::reflection::{
+    is_reflection, Message, ReflectionView, MESSAGE_LENGTH_MAX, TAG_LENGTH,
+};
 use weir_core::wire::seal::{sequence_of, Greeting, Sealable, Sealed};
 use weir_core::wire::{ControlFrame, CONTROL_FRAME_LENGTH_MAX};
 use weir_core::MacAddress;
@@ -116,6 +119,48 @@ pub fn echo(bytes: &[u8]) {
     if Echo::parse(bytes).is_ok() {
         assert!(Echo::is_echo(bytes));
         assert!(Clcm::parse(bytes).is_err(), "a frame is of one protocol");
+    }
+}
+
+/// The frames of a device's trial. A frame that is cut or changed is read all the same, for that is what it is to show.
+pub fn reflection(bytes: &[u8]) {
+    let Ok(view) = ReflectionView::new_checked(bytes) else {
+        return;
+    };
+    assert!(is_reflection(bytes));
+    let arrival = view.arrival();
+    assert!(usize::from(arrival.length) <= bytes.len());
+    let Ok(read) = view.read() else {
+        return;
+    };
+    let mut buffer = [0xa5; MESSAGE_LENGTH_MAX + TAG_LENGTH];
+    let length = read
+        .emit(MacAddress([0xff; 6]), SOURCE, 0, &mut buffer)
+        .expect("it fits");
+    let view = ReflectionView::new_checked(&buffer[..length]).expect("it was written here");
+    assert_eq!(view.read(), Ok(read), "written and read again");
+    assert_eq!(view.source(), SOURCE);
+    let arrival = view.arrival();
+    assert_eq!(
+        (arrival.tag, arrival.length),
+        (read.tag, view.sent_length())
+    );
+    if matches!(read.message, Message::Data { .. } | Message::Echo { .. }) {
+        assert!(arrival.is_unchanged);
+        buffer[length - 1] ^= 1;
+        let changed = ReflectionView::new_checked(&buffer[..length]);
+        assert!(
+            !changed
+                .expect("the head is as it was")
+                .arrival()
+                .is_unchanged
+        );
+    }
+    if let Message::Welcome { device, .. } = read.message {
+        assert!(
+            !device.chars().any(char::is_control),
+            "it goes to a terminal"
+        );
     }
 }
 

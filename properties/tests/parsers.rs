@@ -118,6 +118,7 @@ properties! {
     mac_control: 4000,
     clcm: 4000,
     echo: 4000,
+    reflection: 4000,
     seal: 4000,
     lldp: 4000,
     config: 1000,

@@ -54,6 +54,15 @@ pub struct Cli {
     #[arg(long, hide = true, value_name = "WHEN", conflicts_with = "keeper")]
     pub kept: Option<Kept>,
 
+    /// Try this device of the configuration against a neighbour that reflects, in the place of a switch, and print what was
+    /// found in JSON: what `switchctl doctor --loop` does.
+    #[arg(long = "loop", hide = true, value_name = "DEVICE", conflicts_with_all = ["check", "prepare", "keeper", "kept"])]
+    pub trial: Option<String>,
+
+    /// How long that may take.
+    #[arg(long, hide = true, value_name = "TIME", default_value = "2min", value_parser = parse_time)]
+    pub loop_limit: Duration,
+
     /// Print the manual page.
     #[arg(long, hide = true, exclusive = true)]
     pub manual: bool,

@@ -11,7 +11,7 @@ use weir_config::daemon::DaemonConfig;
 use weir_switchd::cli::{self, Cli, Kept};
 use weir_switchd::daemon::reload::Reloader;
 use weir_switchd::daemon::{self, DaemonError, Ended, Keeping, RunningDataplane, Signal};
-use weir_switchd::daemon::{checkup, setup};
+use weir_switchd::daemon::{checkup, setup, trial};
 use weir_switchd::dataplane::Dataplane;
 use weir_switchd::keeper::{self, frames, link::KeeperLink};
 use weir_switchd::logging::{self, LevelHandle, LogGuard};
@@ -66,6 +66,9 @@ fn main() -> ExitCode {
     if cli.keeper {
         return keep(&cli, &config);
     }
+    if let Some(device) = &cli.trial {
+        return try_device(&cli, &config, device);
+    }
     // Before any other thread starts.
     let placed = placement::keep_off(&reserved);
     if let Err(error) = privileges::restrict(config.api.gives_groups()) {
@@ -113,6 +116,36 @@ fn keep(cli: &Cli, config: &DaemonConfig) -> ExitCode {
     });
     log.flush();
     ExitCode::from(status)
+}
+
+/// `--loop`. What it takes is what a switch takes, and it keeps its privileges for as long.
+fn try_device(cli: &Cli, config: &DaemonConfig, device: &str) -> ExitCode {
+    let level = cli.log_level.as_deref().unwrap_or("warn");
+    let signals = match trial::signals() {
+        Ok(signals) => signals,
+        Err(error) => {
+            eprintln!("{error:#}");
+            return ExitCode::from(cli::EXIT_FAILURE);
+        }
+    };
+    let log = match logging::start(level, logging::LogFormat::Text) {
+        Ok((log, _)) => log,
+        Err(error) => {
+            eprintln!("weir-switchd: {error}");
+            return ExitCode::from(cli::EXIT_CONFIG);
+        }
+    };
+    let limit = weir_core::Duration::from_nanos(cli.loop_limit.as_nanos() as u64);
+    let outcome = trial::run(config, device, limit, &signals)
+        .and_then(|trial| Ok(println!("{}", serde_json::to_string(&trial)?)));
+    log.flush();
+    match outcome {
+        Ok(()) => ExitCode::from(cli::EXIT_OK),
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::from(cli::EXIT_FAILURE)
+        }
+    }
 }
 
 fn print_manual() -> ExitCode {

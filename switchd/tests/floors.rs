@@ -25,7 +25,7 @@ const DATAPLANE_FLOORS: [&[&str]; 10] = [
     &["ways"],
     &["attach", "launch"],
     &["binding", "slot"],
-    &["late"],
+    &["late", "trial"],
 ];
 
 fn source() -> PathBuf {

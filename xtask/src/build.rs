@@ -44,7 +44,13 @@ pub fn soak() -> Result<PathBuf> {
 ///
 /// When it does not compile.
 pub fn packaged() -> Result<PathBuf> {
-    build(&["weir-switchd", "switchctl", "weir-plan", "weir-host"])?;
+    build(&[
+        "weir-switchd",
+        "weir-endpoint",
+        "switchctl",
+        "weir-plan",
+        "weir-host",
+    ])?;
     Ok(target_directory().join("release"))
 }
 

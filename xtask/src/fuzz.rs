@@ -25,7 +25,7 @@ const FINDINGS_SHOWN: usize = 12;
 /// How long the inputs of a target may become, in bytes: somewhat longer than what it reads.
 fn input_length_max(target: &str) -> u32 {
     match target {
-        "frame" | "mac_control" | "echo" => 128,
+        "frame" | "mac_control" | "echo" | "reflection" => 128,
         "clcm" | "seal" => 640,
         "lldp" => 1514,
         _ => 4096,

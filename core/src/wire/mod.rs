@@ -9,6 +9,7 @@ pub mod ethernet;
 pub mod lldp;
 pub mod mac_control;
 mod message;
+pub mod reflection;
 pub mod seal;
 
 use crate::units::MacAddress;

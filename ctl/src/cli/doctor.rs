@@ -13,6 +13,14 @@ configuration are checked; without --config, that of the service
 that the ports of the running switch. Without root some checks cannot be made;
 they are notes.
 
+With --loop, the device is also tried: frames of all sizes, with and without
+VLAN tags, and PFC frames go to a neighbour that reflects them
+(`weir-endpoint reflect DEVICE`, at the other end of the cable), received and
+sent as the switch would with its file. What is lost, cut, changed or out of
+order, tags that are gone, and PFC frames that a NIC kept are problems. The
+device is not for anybody else meanwhile; nothing stays attached. Ctrl-C ends
+it and shows how far it came.
+
 Exit status: 0 without a problem, 1 with problems, 2 for an invalid command line
 or configuration.
 
@@ -20,14 +28,21 @@ Examples:
   switchctl doctor
   switchctl doctor eth0 eth1
   switchctl doctor --config /etc/weir/s1.toml --report s1-report.json
+  switchctl doctor --loop eth0
   switchctl --json doctor eth0 | jq -r '.[].remedy.command // empty'";
 
 /// `switchctl doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
     /// Devices to check.
-    #[arg(value_name = "DEVICE")]
+    #[arg(value_name = "DEVICE", conflicts_with = "tried")]
     pub devices: Vec<String>,
+    /// Check this device, and try it against a neighbour that reflects.
+    #[arg(long = "loop", value_name = "DEVICE")]
+    pub tried: Option<String>,
+    /// How long the trial may take, such as 30s [default: 2min].
+    #[arg(long, value_name = "TIME", requires = "tried")]
+    pub time: Option<String>,
     /// The switch's configuration file.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

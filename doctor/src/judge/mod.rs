@@ -73,7 +73,7 @@ impl Wanted {
         })
     }
 
-    fn setting(&self, key: impl Into<String>, value: Option<&str>) -> Remedy {
+    pub(crate) fn setting(&self, key: impl Into<String>, value: Option<&str>) -> Remedy {
         Remedy::Setting {
             file: self.file.clone(),
             key: key.into(),

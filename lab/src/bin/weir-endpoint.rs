@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use weir_doctor::trial::Fault;
 use weir_lab::endpoint::run;
+use weir_lab::reflect;
 
 /// Sends and receives numbered frames at one network device and verifies each on receipt.
 #[derive(Debug, Parser)]
@@ -27,6 +29,18 @@ enum Action {
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
+    /// Reflect the frames of a test at the other end of the cable, until Ctrl-C.
+    ///
+    /// There, `switchctl doctor --loop DEVICE` tests a NIC. Run this at the NIC that it is cabled to, as root. It sends nothing
+    /// but replies; while it runs, no other frame that arrives at the device gets to the kernel.
+    Reflect {
+        /// The network device of this end.
+        device: String,
+        /// A fault to make, so that a test can see whether it is found: lose, lose-back, change, swap-back (one in N), cut, cut-back (to
+        /// N bytes), strip, strip-back, eat, eat-back.
+        #[arg(long, hide = true, value_name = "NAME[=N]")]
+        fault: Option<Fault>,
+    },
     /// Check a configuration.
     Check {
         /// What to send and what to expect, in JSON.
@@ -38,6 +52,7 @@ enum Action {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().action {
         Action::Run { config } => run::read_config(&config).and_then(run::run),
+        Action::Reflect { device, fault } => reflect::run(&device, fault),
         Action::Check { config } => run::read_config(&config).map(|_| ()),
     };
     match outcome {

@@ -7,7 +7,7 @@ use weir_ebpf::{AttachMode, Fallback, Lldp, PortProgram, PortSettings, Promiscuo
 
 use super::socket::XdpPort;
 
-/// The program that redirects every frame of queue 0 into the socket. It stays at the device until
+/// The program that redirects every frame into the socket of its queue. It stays at the device until
 /// this is dropped or the process ends.
 #[derive(Debug)]
 pub struct Redirect {
@@ -23,15 +23,31 @@ impl Redirect {
     /// # Errors
     /// When the device is not there, has a program already, or rights are missing.
     pub fn attach(device: &str, port: &XdpPort) -> Result<Self> {
+        let program = load()?;
+        program.set_socket(0, port.as_fd())?;
+        Self::attach_program(device, program, AttachMode::Auto)
+    }
+
+    /// The same, without a socket yet: every frame is dropped until [`serve`](Self::serve).
+    ///
+    /// # Errors
+    /// As [`attach`](Self::attach).
+    pub fn open(device: &str, mode: AttachMode) -> Result<Self> {
+        Self::attach_program(device, load()?, mode)
+    }
+
+    /// Frames of `queue` go to `port` from now on.
+    ///
+    /// # Errors
+    /// When the kernel refuses the socket.
+    pub fn serve(&self, queue: u32, port: &XdpPort) -> Result<()> {
+        Ok(self.program.set_socket(queue, port.as_fd())?)
+    }
+
+    fn attach_program(device: &str, mut program: PortProgram, mode: AttachMode) -> Result<Self> {
         let index = nix::net::if_::if_nametoindex(device)
             .with_context(|| format!("{device}: no such device here"))?;
-        let mut program = PortProgram::load(&PortSettings {
-            fallback: Fallback::Drop,
-            lldp: Lldp::Socket,
-            ..PortSettings::default()
-        })?;
-        program.set_socket(0, port.as_fd())?;
-        program.attach(index, AttachMode::Auto, None)?;
+        program.attach(index, mode, None)?;
         // A NIC takes no pauses otherwise: their address is that of a group that the device has not joined.
         let promiscuous =
             Promiscuous::new(index).with_context(|| format!("{device}: promiscuous mode"))?;
@@ -52,6 +68,14 @@ impl Redirect {
             .filter(|verdict| *verdict != Verdict::Redirected);
         Ok(others.map(|verdict| verdicts.get(verdict)).sum())
     }
+}
+
+fn load() -> Result<PortProgram> {
+    Ok(PortProgram::load(&PortSettings {
+        fallback: Fallback::Drop,
+        lldp: Lldp::Socket,
+        ..PortSettings::default()
+    })?)
 }
 
 /// `drop` of both directions in `/proc/net/dev`.

@@ -1,4 +1,4 @@
-//! The AF_XDP edge: one socket on queue 0 of one device, in copy mode.
+//! The AF_XDP edge: one socket on a queue of one device, in copy mode.
 //!
 //! The only module of the endpoint with `unsafe`. The UMEM's frames are split once: some belong to
 //! the transmitter, all others to the receiver. Each is in exactly one place at any time: in a
@@ -17,7 +17,7 @@ use xsk_rs::config::{
 use xsk_rs::socket::XdpStatistics;
 use xsk_rs::{CompQueue, FillQueue, FrameDesc, RxQueue, Socket, TxQueue, Umem};
 
-/// Frames of 2 KiB in the UMEM.
+/// Frames in the UMEM.
 pub const FRAME_COUNT: u32 = 4096;
 /// Frames that belong to the transmitter.
 pub const TX_FRAMES: usize = 64;
@@ -27,13 +27,14 @@ pub const TX_OUTSTANDING_MAX: usize = 4;
 /// Most frames taken from the RX ring at once.
 pub const RX_BATCH: usize = 64;
 
-const FRAME_SIZE: u32 = 2048;
+/// Sizes that a frame of the UMEM can have, in bytes.
+pub const CHUNKS: [u32; 2] = [2048, 4096];
+
 const RX_RING: u32 = 2048;
 const TX_RING: u32 = 64;
 /// Room for every frame, so that giving one back never fails.
 const FILL_RING: u32 = 4096;
 const COMPLETION_RING: u32 = 64;
-const QUEUE: u32 = 0;
 
 /// Why the socket could not be had or used.
 #[derive(Debug, Error)]
@@ -70,11 +71,19 @@ pub struct XdpPort {
 }
 
 impl XdpPort {
-    /// Binds to queue 0 of `device` and gives the receiver its frames. No program is attached.
+    /// Binds to queue 0 of `device`, with frames of the smaller of [`CHUNKS`].
+    ///
+    /// # Errors
+    /// As [`open_queue`](Self::open_queue).
+    pub fn open(device: &str) -> Result<Self, SocketError> {
+        Self::open_queue(device, 0, CHUNKS[0])
+    }
+
+    /// Binds to a queue of `device` and gives the receiver its frames, `chunk` bytes each. No program is attached.
     ///
     /// # Errors
     /// When the device does not exist, has its queue bound already, or rights are missing.
-    pub fn open(device: &str) -> Result<Self, SocketError> {
+    pub fn open_queue(device: &str, queue: u32, chunk: u32) -> Result<Self, SocketError> {
         let failed = |what: &'static str| {
             let device = device.to_owned();
             move |source: Box<dyn std::error::Error + Send + Sync>| SocketError::Setup {
@@ -88,7 +97,7 @@ impl XdpPort {
             .parse()
             .map_err(|_| failed("name")("NUL inside".into()))?;
         let umem_config = UmemConfig::builder()
-            .frame_size(FrameSize::new(FRAME_SIZE).map_err(|e| failed("frame")(e.into()))?)
+            .frame_size(FrameSize::new(chunk).map_err(|e| failed("frame")(e.into()))?)
             .fill_queue_size(size(FILL_RING)?)
             .comp_queue_size(size(COMPLETION_RING)?)
             .build()
@@ -104,7 +113,7 @@ impl XdpPort {
             .build();
         // SAFETY: the UMEM is bound to no other queue, so none is shared, and the program flag is
         // set as the contract asks.
-        let opened = unsafe { Socket::new(socket_config, &umem, &name, QUEUE) };
+        let opened = unsafe { Socket::new(socket_config, &umem, &name, queue) };
         let (tx, rx, rings) = opened.map_err(|e| failed("AF_XDP socket")(with_cause(e)))?;
         let (mut fill, completion) =
             rings.ok_or_else(|| failed("AF_XDP socket")("no fill ring was given".into()))?;

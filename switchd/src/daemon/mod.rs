@@ -6,6 +6,7 @@ mod doors;
 mod plan;
 pub mod reload;
 pub mod setup;
+pub mod trial;
 mod watchdog;
 
 use std::io;

@@ -125,14 +125,16 @@ pub(super) fn lock(
     })
 }
 
-/// Attaches the programs, with their pins under `pin_root`, and waits for the links to be back. There is none for a port
+/// Attaches the programs, with their pins under `pin_root` if they are to stay when the process is killed, and waits for the links to be back. There is none for a port
 /// without a device.
 pub(super) fn attach(
     config: &DaemonConfig,
     devices: &[Option<Device>],
-    pin_root: &Path,
+    pin_root: Option<&Path>,
 ) -> Result<Vec<Option<AttachedProgram>>, DataplaneError> {
-    remove_other_pins(config, devices, pin_root)?;
+    if let Some(pin_root) = pin_root {
+        remove_other_pins(config, devices, pin_root)?;
+    }
     let mut attached = Vec::with_capacity(devices.len());
     for (port, device) in config.ports.iter().zip(devices) {
         let program = device
@@ -199,22 +201,23 @@ pub(super) fn attach_one(
     config: &DaemonConfig,
     port: &Port,
     device: &Device,
-    pin_root: &Path,
+    pin_root: Option<&Path>,
 ) -> Result<AttachedProgram, DataplaneError> {
     let failed = |source| DataplaneError::Program {
         port: port.name.clone(),
         source,
     };
     check_metadata(config.dataplane.xdp_mode, port, device)?;
-    let pins = pin_root.join(&port.name);
-    let is_attached = weir_ebpf::pinned_device(&pins) == Some(device.index);
+    let pins = pin_root.map(|root| root.join(&port.name));
+    let pinned = pins.as_deref().and_then(weir_ebpf::pinned_device);
+    let is_attached = pinned == Some(device.index);
     let lro = long_frames::check(&config.dataplane, port, device, is_attached)?;
     let mut program = PortProgram::load(&closed(port, 0)).map_err(failed)?;
     let mode = program
         .attach(
             device.index,
             attach_mode(config.dataplane.xdp_mode, device),
-            Some(&pins),
+            pins.as_deref(),
         )
         .map_err(failed)?;
     if mode == AttachedMode::Generic {

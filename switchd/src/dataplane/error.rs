@@ -22,6 +22,12 @@ pub enum DataplaneError {
         /// The device.
         device: String,
     },
+    /// A trial is of one port alone.
+    #[error("`{device}` is not the device of exactly one port of the configuration")]
+    NotOnePort {
+        /// The device.
+        device: String,
+    },
     /// The device has no MAC address.
     #[error("port {port}: device `{device}` has no MAC address; give the port one with `address`")]
     NoAddress {

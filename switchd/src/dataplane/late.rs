@@ -54,7 +54,8 @@ impl Dataplane {
             found => found?,
         };
         let late = &self.late;
-        let mut attached = attach::attach_one(&late.config, &settings, &device, &late.pin_root)?;
+        let mut attached =
+            attach::attach_one(&late.config, &settings, &device, Some(&late.pin_root))?;
         let opened = self.open_port(&mut settings, &device, &mut attached, port);
         if let Err(error) = opened {
             self.close_port(port, Some(device.index));

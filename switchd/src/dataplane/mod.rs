@@ -15,6 +15,7 @@ mod memory;
 mod rings;
 mod slot;
 mod threads;
+mod trial;
 mod ways;
 mod worker;
 
@@ -49,6 +50,7 @@ use memory::shares::Shares;
 use messages::{Answer, LeftFrame, Request, Snapshot};
 use slot::Slot;
 use threads::wake::Wake;
+pub use trial::LonePort;
 use worker::{PortLimits, Queues};
 
 /// Requests that wait for the dataplane at most.
@@ -135,7 +137,7 @@ impl Dataplane {
         let key = key_file.map(fabric_key::load).transpose()?;
         let devices = devices::find(config, all_wait)?;
         let lock = attach::lock(config, pin_root)?;
-        let mut ports = attach::attach(config, &devices, pin_root)?;
+        let mut ports = attach::attach(config, &devices, Some(pin_root))?;
         let started = attach::settle(config, &devices).and_then(|config| {
             let (running, shares) =
                 Self::start_on(clock, &config, key, &devices, &mut ports, first)?;

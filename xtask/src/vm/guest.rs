@@ -258,7 +258,9 @@ fn emulator(root: &Path, namespace: Option<&str>) -> Command {
 }
 
 fn machine(image: &Image, share: &Path, console: &Path, monitor: &Path) -> Vec<String> {
-    const KERNEL: &str = "console=ttyS0 panic=-1 quiet mitigations=off tsc=reliable \
+    // On a busy machine the emulated timer does not tick while the kernel waits for it, which then gives up.
+    const KERNEL: &str =
+        "console=ttyS0 panic=-1 quiet mitigations=off tsc=reliable no_timer_check \
                           net.ifnames=0 ipv6.disable=1";
     let fixed = "-M q35 -accel tcg,thread=multi -cpu max -m 1536 -smp 2 \
                  -nodefaults -display none -no-reboot";

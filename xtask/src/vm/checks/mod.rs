@@ -7,6 +7,7 @@ mod forwarding;
 mod pauses;
 mod restarts;
 pub mod ring;
+mod trial;
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -250,6 +251,7 @@ pub fn all(mut bench: Bench<'_>, only: Option<Part>) -> Result<Vec<Outcome>> {
     if is_wanted(Part::Shipped) {
         findings::check(&mut bench)?;
         doctor::check(&mut bench)?;
+        trial::check(&mut bench)?;
     }
     Ok(bench.outcomes)
 }

@@ -1,5 +1,7 @@
 //! `switchctl doctor`.
 
+mod trial;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +10,7 @@ use aya::programs::{loaded_links, loaded_programs};
 use serde::Serialize;
 use weir_api::daemon::{Port, Status};
 use weir_config::daemon::DaemonConfig;
+use weir_doctor::trial::{judge as judge_trial, Trial};
 use weir_doctor::{judge, worst, Facts, Finding, Grade, Running, RunningPort, Wanted};
 use weir_output::{table, Output};
 
@@ -30,22 +33,35 @@ struct Report<'a> {
     findings: &'a [Finding],
     facts: &'a Facts,
     running: Option<&'a Running>,
+    /// Of `--loop`.
+    trial: Option<&'a Trial>,
     configuration: String,
 }
 
 /// Checks; false when there is a problem.
 pub fn run(target: &Target, output: &Output, arguments: &DoctorArguments) -> Result<bool> {
     let wanted = wanted(target, arguments)?;
+    let tried = arguments.tried.as_deref();
+    if let Some(device) = tried {
+        trial::refuse_in_use(device, wanted.running.as_ref())?;
+    }
     let mut devices: Vec<&str> = wanted.config.ports.iter().map(|it| &*it.device).collect();
     devices.dedup();
     let facts = Facts::read(&devices, &program);
-    let findings = judge(&facts, &wanted);
+    let mut findings = judge(&facts, &wanted);
+    let trial = tried
+        .map(|device| trial::run(device, &wanted, arguments.time.as_deref()))
+        .transpose()?;
+    if let Some(trial) = &trial {
+        findings.extend(judge_trial(trial, &facts, &wanted));
+    }
     if let Some(path) = &arguments.report {
         let report = Report {
             version: env!("CARGO_PKG_VERSION"),
             findings: &findings,
             facts: &facts,
             running: wanted.running.as_ref(),
+            trial: trial.as_ref(),
             configuration: wanted.config.to_toml(),
         };
         let text = serde_json::to_string_pretty(&report)?;
@@ -57,7 +73,8 @@ pub fn run(target: &Target, output: &Output, arguments: &DoctorArguments) -> Res
 
 /// The configuration and the running switch that are meant.
 fn wanted(target: &Target, arguments: &DoctorArguments) -> Result<Wanted> {
-    let devices: Vec<&str> = arguments.devices.iter().map(String::as_str).collect();
+    let named = arguments.devices.iter().chain(&arguments.tried);
+    let devices: Vec<&str> = named.map(String::as_str).collect();
     let file = arguments
         .config
         .clone()

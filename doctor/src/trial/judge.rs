@@ -1,0 +1,451 @@
+//! What a trial means, and what is to be done about it.
+
+use weir_config::drivers::{self, MacControlFrames};
+use weir_core::wire::ethernet::HEADER_LENGTH;
+
+use super::tally::{Ended, Frames, Tally, Trial, Way};
+use crate::facts::{Facts, Found};
+use crate::finding::{Check, Finding, Remedy};
+use crate::judge::Wanted;
+
+/// Shows what a NIC itself has lost.
+const COUNTERS: &str = "ethtool -S DEVICE | grep -iE 'err|drop|miss|fifo|crc'";
+
+/// What is known beside the trial.
+struct Case<'a> {
+    trial: &'a Trial,
+    wanted: &'a Wanted,
+    found: Option<&'a Found>,
+}
+
+impl Case<'_> {
+    fn device(&self) -> &str {
+        &self.trial.link.device
+    }
+
+    /// The neighbour's device.
+    fn far(&self) -> &str {
+        let neighbour = self.trial.neighbour.as_ref();
+        neighbour.map_or("DEVICE", |neighbour| &neighbour.device)
+    }
+
+    /// A command with the device in the place of `DEVICE`.
+    fn here(&self, command: &str) -> Remedy {
+        Remedy::Command(command.replace("DEVICE", self.device()))
+    }
+
+    /// Something to be done at the neighbour, with its device in the place of `DEVICE`.
+    fn there(&self, what: &str) -> Remedy {
+        let what = what.replace("DEVICE", self.far());
+        Remedy::Other(format!("at the neighbour: {what}"))
+    }
+
+    /// A command for one of both ends.
+    fn at(&self, side: Side, command: &str) -> Remedy {
+        match side {
+            Side::There => self.there(command),
+            Side::Here => self.here(command),
+        }
+    }
+}
+
+/// The findings, those of what is wrong with the trial itself first.
+pub fn judge(trial: &Trial, facts: &Facts, wanted: &Wanted) -> Vec<Finding> {
+    let device = &trial.link.device;
+    let found = facts.devices.iter().find(|it| it.name == *device);
+    let case = Case {
+        trial,
+        wanted,
+        found: found.and_then(|it| it.found.as_ref()),
+    };
+    let mut findings = vec![ended(&case)];
+    if trial.neighbour.is_some() {
+        findings.extend(unheard(&case));
+        findings.extend(not_tried(&case));
+        findings.extend(lost(&case));
+        findings.extend(damaged(&case, &trial.frames.there, Side::There));
+        findings.extend(damaged(&case, &trial.frames.back, Side::Here));
+        findings.extend(order(&case));
+        findings.extend(pauses(&case));
+    }
+    for finding in &mut findings {
+        finding.device = Some(device.clone());
+    }
+    findings
+}
+
+fn ended(case: &Case<'_>) -> Finding {
+    let trial = case.trial;
+    let link = &trial.link;
+    let way = match link.zero_copy {
+        true => "zero-copy",
+        false => "copied",
+    };
+    let neighbour = trial.neighbour.as_ref();
+    let who = neighbour.map_or(String::new(), |it| {
+        format!(" to {} (`{}`)", it.address, it.device)
+    });
+    let how = format!(
+        "{} XDP, {way}, {} queue(s), chunks of {} B{who}",
+        link.mode, link.queues, link.chunk_bytes
+    );
+    let frames = &trial.frames;
+    match trial.ended {
+        Ended::Complete => Finding::ok(
+            Check::Loop,
+            format!(
+                "{} frames of {} to {} B there and {} back in {:.1} s: {how}",
+                frames.sent.frames,
+                frames.sent.shortest_bytes,
+                frames.sent.longest_bytes,
+                frames.returned,
+                trial.took_milliseconds as f64 / 1000.0,
+            ),
+        ),
+        Ended::NoNeighbour => Finding::problem(
+            Check::Loop,
+            format!("nobody reflects: {how}"),
+            Remedy::Other(
+                "run `weir-endpoint reflect DEVICE` at the other end of the cable, and see that both ends are up".into(),
+            ),
+        ),
+        Ended::Silent => Finding::problem(
+            Check::Loop,
+            format!(
+                "the neighbour answers no more after {} frames, {} of which came back: {how}",
+                frames.sent.frames, frames.returned
+            ),
+            case.there("see whether `weir-endpoint reflect DEVICE` still runs"),
+        ),
+        Ended::TimedOut => Finding::problem(
+            Check::Loop,
+            format!(
+                "not done after {:.0} s: {} frames sent, {} back",
+                trial.took_milliseconds as f64 / 1000.0,
+                frames.sent.frames,
+                frames.returned
+            ),
+            Remedy::Other("give it more time by --time, and see what else uses the link".into()),
+        ),
+        Ended::Interrupted => Finding::note(
+            Check::Loop,
+            format!("interrupted after {} frames", frames.sent.frames),
+        ),
+    }
+}
+
+/// What the program or the kernel dropped before it could be looked at.
+fn unheard(case: &Case<'_>) -> Vec<Finding> {
+    let link = &case.trial.link;
+    let mut findings = Vec::new();
+    if link.without_metadata > 0 {
+        findings.push(Finding::problem(
+            Check::LoopFrames,
+            format!(
+                "{} frames were dropped here: the driver has no room for metadata in native XDP",
+                link.without_metadata
+            ),
+            case.wanted
+                .setting("dataplane.xdp-mode", Some("\"generic\"")),
+        ));
+    }
+    if link.without_socket > 0 {
+        findings.push(Finding::problem(
+            Check::LoopFrames,
+            format!(
+                "{} frames were dropped here: their queue has no socket",
+                link.without_socket
+            ),
+            Remedy::Other(format!(
+                "see `queues` of `switchctl doctor {}`",
+                case.device()
+            )),
+        ));
+    }
+    if link.lost_at_socket > 0 {
+        findings.push(Finding::problem(
+            Check::LoopFrames,
+            format!(
+                "{} frames were dropped here by the kernel, at the sockets",
+                link.lost_at_socket
+            ),
+            Remedy::Other(
+                "another program sends to this device: no more than 32 frames of the test are under way".into(),
+            ),
+        ));
+    }
+    findings
+}
+
+/// Frames that are longer than the neighbour reflects.
+fn not_tried(case: &Case<'_>) -> Option<Finding> {
+    let neighbour = case.trial.neighbour.as_ref()?;
+    let mtu = case.wanted.config.dataplane.mtu.get();
+    let reflected = u64::from(neighbour.longest_bytes).saturating_sub(HEADER_LENGTH as u64);
+    (reflected < mtu).then(|| {
+        let found = format!(
+            "what is longer than {} B was not tried: dataplane.mtu is {mtu} B, and the neighbour reflects {reflected} B",
+            neighbour.longest_bytes
+        );
+        let remedy = case.there(&format!(
+            "ip link set dev DEVICE mtu {mtu}; `weir-endpoint` itself reflects up to 3822 B"
+        ));
+        Finding::note(Check::LoopFrames, found).mended_by(remedy)
+    })
+}
+
+fn lengths(tally: &Tally) -> String {
+    match tally.shortest_bytes == tally.longest_bytes {
+        true => format!("of {} B", tally.shortest_bytes),
+        false => format!("of {} to {} B", tally.shortest_bytes, tally.longest_bytes),
+    }
+}
+
+fn lost(case: &Case<'_>) -> Vec<Finding> {
+    let frames = &case.trial.frames;
+    let lost = &frames.lost;
+    if lost.frames == 0 {
+        let is_perfect = case.trial.ended == Ended::Complete && !has_damage(frames);
+        let perfect = Finding::ok(
+            Check::LoopFrames,
+            "all came back, each with the bytes and the tag that it was sent with",
+        );
+        return is_perfect.then_some(perfect).into_iter().collect();
+    }
+    let Some(arrived) = frames.arrived else {
+        return vec![Finding::problem(
+            Check::LoopFrames,
+            format!("{} frames {} did not come back", lost.frames, lengths(lost)),
+            case.here(COUNTERS),
+        )];
+    };
+    let out = frames.sent.frames.saturating_sub(arrived);
+    let unread_there = frames.unreadable_there;
+    let back = lost.frames.saturating_sub(out);
+    let mut findings = Vec::new();
+    if out > 0 {
+        let unread = match unread_there {
+            0 => String::new(),
+            count => format!(" ({count} came too damaged to be read)"),
+        };
+        findings.push(Finding::problem(
+            Check::LoopFrames,
+            format!(
+                "{out} frames did not come to the neighbour{unread}; lost are some {}",
+                lengths(lost)
+            ),
+            reason(case, Side::There),
+        ));
+    }
+    if back > 0 {
+        let unread = match frames.unreadable_here {
+            0 => String::new(),
+            count => format!(" ({count} came too damaged to be read)"),
+        };
+        findings.push(Finding::problem(
+            Check::LoopFrames,
+            format!(
+                "{back} frames came to the neighbour and not back{unread}; lost are some {}",
+                lengths(lost)
+            ),
+            reason(case, Side::Here),
+        ));
+    }
+    findings
+}
+
+/// Where something happens to frames: as they are received.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    There,
+    Here,
+}
+
+/// The likeliest reason of losses.
+fn reason(case: &Case<'_>, side: Side) -> Remedy {
+    let frames = &case.trial.frames;
+    let command = match frames.lost.frames == frames.lost_of_vlan {
+        true => "ethtool -K DEVICE rx-vlan-filter off",
+        false => COUNTERS,
+    };
+    case.at(side, command)
+}
+
+fn has_damage(frames: &Frames) -> bool {
+    [&frames.there, &frames.back].iter().any(|way| {
+        [way.cut, way.grown, way.changed, way.untagged, way.retagged]
+            .iter()
+            .any(|tally| tally.frames > 0)
+    })
+}
+
+fn damaged(case: &Case<'_>, way: &Way, side: Side) -> Vec<Finding> {
+    let place = match side {
+        Side::There => "at the neighbour",
+        Side::Here => "here",
+    };
+    let say = |check, tally: &Tally, what: &str, remedy: Remedy| {
+        (tally.frames > 0).then(|| {
+            let found = format!("{} frames {} {what} {place}", tally.frames, lengths(tally));
+            Finding::problem(check, found, remedy)
+        })
+    };
+    let at = |command| case.at(side, command);
+    let findings = [
+        say(
+            Check::LoopFrames,
+            &way.cut,
+            "came cut",
+            cut_by(case, side),
+        ),
+        say(
+            Check::LoopFrames,
+            &way.grown,
+            "came longer than they were sent",
+            at("ethtool -K DEVICE rx-fcs off"),
+        ),
+        say(
+            Check::LoopFrames,
+            &way.changed,
+            "came with other bytes",
+            Remedy::Other(
+                "no setting does that: try another cable, another slot, the IOMMU (iommu=on), and memtest86+".into(),
+            ),
+        ),
+        say(
+            Check::LoopTags,
+            &way.untagged,
+            "lost their VLAN tag",
+            at("ethtool -K DEVICE rxvlan off"),
+        ),
+        say(
+            Check::LoopTags,
+            &way.retagged,
+            "came with another VLAN tag",
+            at("ethtool -K DEVICE txvlan off rxvlan off"),
+        ),
+    ];
+    findings.into_iter().flatten().collect()
+}
+
+/// What may have cut frames.
+fn cut_by(case: &Case<'_>, side: Side) -> Remedy {
+    if side == Side::There {
+        return case.there("ip link set dev DEVICE mtu 9000 (or as much as this end has), and no zero-copy of its own");
+    }
+    match case.trial.link.zero_copy {
+        true => case.wanted.setting("dataplane.zero-copy", Some("\"off\"")),
+        false => case.wanted.setting("dataplane.chunk", Some("\"4KiB\"")),
+    }
+}
+
+fn order(case: &Case<'_>) -> Vec<Finding> {
+    let frames = &case.trial.frames;
+    let mut findings = Vec::new();
+    if frames.reordered > 0 {
+        findings.push(Finding::problem(
+            Check::LoopOrder,
+            format!(
+                "{} frames came after a later one of the same priority",
+                frames.reordered
+            ),
+            Remedy::Other(format!(
+                "one flow must stay in one queue, at both ends: `ethtool -x {}`, or queues = 1",
+                case.device()
+            )),
+        ));
+    }
+    if frames.repeated > 0 {
+        findings.push(Finding::problem(
+            Check::LoopOrder,
+            format!("{} frames came twice", frames.repeated),
+            Remedy::Other(
+                "two devices hear this one: there must be a cable alone between the two ends"
+                    .into(),
+            ),
+        ));
+    }
+    if findings.is_empty() && frames.returned > 0 {
+        findings.push(Finding::ok(
+            Check::LoopOrder,
+            "kept, and nothing came twice",
+        ));
+    }
+    findings
+}
+
+fn pauses(case: &Case<'_>) -> Vec<Finding> {
+    let trial = case.trial;
+    if trial.ended != Ended::Complete {
+        return Vec::new();
+    }
+    let pauses = &trial.pauses;
+    let sum = |counts: &[u32]| counts.iter().map(|count| u64::from(*count)).sum::<u64>();
+    let missing = |sent: &[u32], came: &[u32]| -> Vec<usize> {
+        let both = sent.iter().zip(came).enumerate();
+        let fewer = both.filter(|(_, (sent, came))| came < sent);
+        fewer.map(|(priority, _)| priority).collect()
+    };
+    let out = missing(&pauses.sent_here, &pauses.came_there);
+    let back = missing(&pauses.sent_there, &pauses.came_here);
+    let mut findings = Vec::new();
+    if !out.is_empty() {
+        findings.push(Finding::problem(
+            Check::LoopPfc,
+            format!(
+                "{} of {} PFC frames came to the neighbour (missing: priorities {out:?}): its NIC or one between keeps them, so that it cannot obey pauses of this switch in software",
+                sum(&pauses.came_there),
+                sum(&pauses.sent_here)
+            ),
+            case.there("ethtool -A DEVICE autoneg off rx off tx off; if that does not help, see the table of drivers; there must be a cable alone between the two ends"),
+        ));
+    }
+    if !back.is_empty() {
+        findings.push(Finding::problem(
+            Check::LoopPfc,
+            format!(
+                "{} of {} PFC frames of the neighbour came here (missing: priorities {back:?}): the NIC keeps them, and the switch will not know of pauses",
+                sum(&pauses.came_here),
+                sum(&pauses.sent_there)
+            ),
+            keeps_pfc(case),
+        ));
+    }
+    if sum(&pauses.sent_there) == 0 {
+        findings.push(Finding::note(
+            Check::LoopPfc,
+            "the neighbour was not asked for PFC frames: the request was lost",
+        ));
+    } else if findings.is_empty() {
+        findings.push(Finding::ok(
+            Check::LoopPfc,
+            format!(
+                "{} PFC frames came to the neighbour, and {} here: all of them",
+                sum(&pauses.came_there),
+                sum(&pauses.came_here)
+            ),
+        ));
+    }
+    findings
+}
+
+/// What may have a NIC pass PFC frames on.
+fn keeps_pfc(case: &Case<'_>) -> Remedy {
+    let Some(found) = case.found else {
+        return Remedy::Other("see the table of drivers".into());
+    };
+    let obeys = found.pause.as_ref().is_ok_and(|pause| pause.receives);
+    if obeys {
+        return case.here("ethtool -A DEVICE autoneg off rx off tx off");
+    }
+    let driver = drivers::driver(&found.driver.name);
+    let by_rx_all = driver.mac_control == MacControlFrames::WithRxAll;
+    if by_rx_all && !found.features.contains("rx-all") {
+        return case.here("ethtool -K DEVICE rx-all on");
+    }
+    Remedy::Other(format!(
+        "switch PFC of the NIC itself off (`dcb pfc set dev {} prio-pfc all:off`, or the firmware's DCBX/LLDP agent); if that does not help, \
+         this NIC cannot carry lossless classes: see the table of drivers",
+        case.device()
+    ))
+}
