@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+pub mod corpus;
 pub mod files;
 pub mod switch;
 pub mod wire;
@@ -13,7 +14,7 @@ pub mod wire;
 /// A property: panics with the reason where `bytes` break it.
 pub type Property = fn(bytes: &[u8]);
 
-/// All properties by the name of their fuzz target, which is also that of the corpus in `fuzz/corpus`.
+/// All properties by the name of their fuzz target, which is also that of the archive in `fuzz/corpus`.
 pub const PROPERTIES: [(&str, Property); 11] = [
     ("frame", wire::frame),
     ("mac_control", wire::mac_control),

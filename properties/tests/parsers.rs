@@ -1,30 +1,15 @@
 //! The properties of the fuzz targets on stable Rust: with the committed corpora, with damage done to them, and with any
 //! bytes whatever.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
+use weir_properties::corpus::inputs;
 use weir_properties::{Property, PROPERTIES};
 
 /// The longest input that is made up, in bytes.
 const LENGTH_MAX: usize = 700;
-
-fn corpus(target: &str) -> Vec<Vec<u8>> {
-    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../fuzz/corpus")
-        .join(target);
-    let mut files: Vec<PathBuf> = std::fs::read_dir(&directory)
-        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    files.sort();
-    assert!(!files.is_empty(), "{} has no inputs", directory.display());
-    files
-        .iter()
-        .map(|file| std::fs::read(file).unwrap())
-        .collect()
-}
 
 /// What a fuzzer does to an input.
 #[derive(Clone, Debug)]
@@ -67,7 +52,7 @@ fn check(target: &str, cases: u32) {
         .iter()
         .find_map(|(name, property)| (*name == target).then_some(*property))
         .expect("a property for each target");
-    let inputs = corpus(target);
+    let inputs = inputs(target, Path::new(env!("CARGO_TARGET_TMPDIR")));
     for input in &inputs {
         property(input);
     }

@@ -1,12 +1,13 @@
 //! The XDP program and the parsers of userspace see the same in the same frame. By BPF_PROG_TEST_RUN; needs root.
 
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::Path;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use weir_core::wire::ethernet::EthernetView;
 use weir_ebpf::{FrameClass, Lldp, Meta, PortProgram, PortSettings, Trust};
+use weir_properties::corpus::inputs;
 use weir_switchd::model::headers::{Headers, Kind};
 
 const XDP_REDIRECT: u32 = 4;
@@ -286,12 +287,8 @@ fn the_program_and_userspace_see_the_same_in_any_frame() {
         })
         .unwrap();
     for target in ["frame", "mac_control", "clcm", "echo", "lldp"] {
-        let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-            .join("../fuzz/corpus")
-            .join(target);
         let mut checked = 0;
-        for entry in std::fs::read_dir(&corpus).unwrap() {
-            let frame = std::fs::read(entry.unwrap().path()).unwrap();
+        for frame in inputs(target, Path::new(env!("CARGO_TARGET_TMPDIR"))) {
             if EthernetView::new_checked(&frame).is_ok() {
                 ports
                     .iter()
@@ -299,6 +296,6 @@ fn the_program_and_userspace_see_the_same_in_any_frame() {
                 checked += 1;
             }
         }
-        assert!(checked > 0, "{} has no whole frame", corpus.display());
+        assert!(checked > 0, "the corpus of {target} has no whole frame");
     }
 }

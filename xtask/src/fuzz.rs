@@ -146,8 +146,48 @@ fn found_corpus(target: &str) -> PathBuf {
     root().join("target/fuzz/corpus").join(target)
 }
 
-fn committed_corpus(target: &str) -> PathBuf {
-    root().join("fuzz/corpus").join(target)
+/// The committed corpus: one archive.
+fn archive(target: &str) -> PathBuf {
+    root().join("fuzz/corpus").join(format!("{target}.tar"))
+}
+
+/// Unpacks the committed corpus; returns where its inputs are.
+fn unpack(target: &str) -> Result<PathBuf> {
+    let directory = root().join("target/fuzz/committed").join(target);
+    make_empty(&directory)?;
+    tar(Command::new("tar")
+        .args(["--extract", "--no-same-owner", "--file"])
+        .arg(archive(target))
+        .arg("--directory")
+        .arg(&directory))?;
+    Ok(directory)
+}
+
+/// Packs the inputs in `directory`: the same inputs make the same bytes.
+fn pack(directory: &Path, archive: &Path) -> Result<()> {
+    tar(Command::new("tar")
+        .args(["--create", "--format=ustar", "--sort=name", "--mtime=@0"])
+        .args(["--owner=0", "--group=0", "--numeric-owner"])
+        .args(["--mode=u=rwX,go=rX", "--file"])
+        .arg(archive)
+        .arg("--directory")
+        .arg(directory)
+        .arg("."))
+}
+
+fn tar(command: &mut Command) -> Result<()> {
+    let status = command.status().context("starting tar")?;
+    if !status.success() {
+        bail!("{command:?} failed ({status})");
+    }
+    Ok(())
+}
+
+fn make_empty(directory: &Path) -> Result<()> {
+    if directory.exists() {
+        std::fs::remove_dir_all(directory).with_context(|| directory.display().to_string())?;
+    }
+    std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())
 }
 
 fn fuzz(target: &str, bound: Bound) -> Result<Outcome> {
@@ -156,7 +196,7 @@ fn fuzz(target: &str, bound: Bound) -> Result<Outcome> {
     let mut command = cargo_fuzz();
     // Safe Rust alone: what AddressSanitizer would look for, the compiler has ruled out, and it halves the speed.
     command.args(["run", "--sanitizer", "none", target]);
-    command.arg(&found).arg(committed_corpus(target)).arg("--");
+    command.arg(&found).arg(unpack(target)?).arg("--");
     command.args([
         format!("-max_len={}", input_length_max(target)),
         format!("-rss_limit_mb={MEMORY_MEBIBYTES}"),
@@ -230,18 +270,14 @@ impl Outcome {
 
 /// The smallest set of inputs that reaches what all found ones reach becomes the committed corpus.
 fn minimise(target: &str) -> Result<()> {
-    let committed = committed_corpus(target);
     let smallest = root().join("target/fuzz/smallest").join(target);
-    if smallest.exists() {
-        std::fs::remove_dir_all(&smallest).with_context(|| smallest.display().to_string())?;
-    }
-    std::fs::create_dir_all(&smallest).with_context(|| smallest.display().to_string())?;
+    make_empty(&smallest)?;
     let mut command = cargo_fuzz();
     command.args(["run", "--sanitizer", "none", target]);
     command
         .arg(&smallest)
         .arg(found_corpus(target))
-        .arg(&committed);
+        .arg(unpack(target)?);
     let status = command
         .args(["--", "-set_cover_merge=1", "-use_counters=0"])
         .stderr(Stdio::null())
@@ -250,16 +286,8 @@ fn minimise(target: &str) -> Result<()> {
     if !status.success() {
         bail!("the corpus of {target} cannot be minimised ({status})");
     }
-    std::fs::remove_dir_all(&committed).with_context(|| committed.display().to_string())?;
-    std::fs::create_dir_all(&committed).with_context(|| committed.display().to_string())?;
-    for entry in std::fs::read_dir(&smallest)? {
-        let path = entry?.path();
-        if let Some(name) = path.file_name() {
-            std::fs::copy(&path, committed.join(name))
-                .with_context(|| path.display().to_string())?;
-        }
-    }
-    let (files, bytes) = size_of(&committed)?;
+    pack(&smallest, &archive(target))?;
+    let (files, bytes) = size_of(&smallest)?;
     println!("{target}: the corpus has {files} inputs, {bytes} B");
     Ok(())
 }
@@ -309,7 +337,7 @@ fn commit() -> Result<String> {
 fn write_record(outcome: &Outcome, commit: &str) -> Result<()> {
     let path = root().join(PAGE);
     let page = std::fs::read_to_string(&path).with_context(|| PAGE.to_owned())?;
-    let (files, bytes) = size_of(&committed_corpus(&outcome.target))?;
+    let (files, bytes) = size_of(&unpack(&outcome.target)?)?;
     let row = row(outcome, commit, files, bytes);
     let page = with_row(&page, &outcome.target, &row)
         .with_context(|| format!("{PAGE} has no `{RECORD_BEGIN}` and `{RECORD_END}`"))?;
@@ -409,10 +437,13 @@ mod tests {
     fn every_target_has_a_corpus_and_a_row() {
         let page = std::fs::read_to_string(root().join(PAGE)).unwrap();
         for target in all_targets().unwrap() {
-            assert!(
-                size_of(&committed_corpus(&target)).unwrap().0 > 0,
-                "{target}"
-            );
+            let inputs = unpack(&target).unwrap();
+            assert!(size_of(&inputs).unwrap().0 > 0, "{target}");
+            let again = inputs.with_extension("tar");
+            pack(&inputs, &again).unwrap();
+            let bytes = |file: &Path| std::fs::read(file).unwrap();
+            let is_same = bytes(&again) == bytes(&archive(&target));
+            assert!(is_same, "{target}: packing it again changes it");
             assert!(page.contains(&format!("| `{target}` |")), "{target}");
         }
     }

@@ -9,7 +9,7 @@ const ENTRIES_MAX: usize = 15;
 /// Lines of a source file at most.
 const LINES_MAX: usize = 500;
 /// Where entries are not counted: each is an input of its own, which nobody reads one after the other.
-const INPUTS: [&str; 2] = ["fuzz/corpus/", "scenarios/"];
+const INPUTS: [&str; 1] = ["scenarios/"];
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -90,7 +90,6 @@ fn a_crowded_folder_is_seen() {
         ("a/tests", 0),
         ("a/src/tests", 1),
         ("scenarios", 0),
-        ("fuzz/corpus/c", 0),
     ] {
         let found = crowded(&in_folder(folder));
         assert_eq!(found.len(), expected, "{folder}: {found:?}");

@@ -314,8 +314,7 @@ impl Run {
             Ok(MacControl::Pfc { times }) => {
                 for (priority, quanta) in times.into_iter().enumerate() {
                     // What a neighbour says of a lossy priority is not obeyed.
-                    let obeyed = LOSSLESS.contains(&(priority as u8));
-                    if let Some(quanta) = quanta.filter(|_| obeyed) {
+                    if let Some(quanta) = quanta.filter(|_| LOSSLESS.contains(&(priority as u8))) {
                         self.model.pause[index][priority] = until(quanta);
                     }
                 }
