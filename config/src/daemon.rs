@@ -2,11 +2,7 @@
 
 mod access;
 mod changes;
-mod class;
 mod dataplane;
-mod deadlock;
-mod forwarding;
-mod pfcwd;
 mod port;
 mod queues;
 mod read;
@@ -15,37 +11,23 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-use weir_core::config::{
-    ControlLimits, DetectorConfig, LifetimeConfig, RouteConfig, WatchdogConfig,
-};
-use weir_core::control::{ControlConfig, Policy};
-use weir_core::{
-    Bytes, ClassConfig, ClassMode, MacAddress, PauseRule, PortConfig, PortId, PortRole, Priority,
-    SwitchConfig,
-};
+use weir_core::config::WatchdogConfig;
+use weir_core::control::ControlConfig;
+use weir_core::{Bytes, MacAddress, PauseRule, PortConfig, Priority, SwitchConfig};
 
 use crate::reader::FileError;
+use crate::switch::{class_of, watchdog, Switch};
 
 pub use access::{is_remote, read_socket, ApiConfig, ControlFramesConfig, MetricsConfig, TlsFiles};
 pub use changes::Change;
-pub use class::Class;
 pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, ZeroCopy};
-pub use deadlock::DeadlockConfig;
-pub use forwarding::{FlowsConfig, ForwardingConfig, Route};
-pub use pfcwd::PfcwdConfig;
 pub use port::{default_dscp_map, Fallback, Port, RoundTrip, Trust, QUEUES_MAX};
 pub use read::{settings, KEYS};
 pub use services::{LldpConfig, LogConfig, LogFormat, PageConfig};
 
-/// What scenarios read in the same way.
-pub(crate) mod read_parts {
-    pub(crate) use super::read::{
-        check_steps, classes, fit_release_buffer, keys, within, LevelSizing,
-    };
-}
-
-/// The implicit class of all priorities that no class names.
-pub const DEFAULT_CLASS: &str = "default";
+pub use crate::switch::{
+    Class, DeadlockConfig, FlowsConfig, ForwardingConfig, PfcwdConfig, Route, DEFAULT_CLASS,
+};
 
 /// A checked configuration of one daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,9 +109,7 @@ impl DaemonConfig {
 
     /// The class of a priority; `None` for the implicit one.
     pub fn class_of(&self, priority: Priority) -> Option<&Class> {
-        self.classes
-            .iter()
-            .find(|class| class.priorities.contains(&priority))
+        class_of(&self.classes, priority)
     }
 
     /// The class's name for a priority.
@@ -143,100 +123,50 @@ impl DaemonConfig {
         self.dataplane.frame_length_max()
     }
 
-    /// The core's configuration. `addresses` gives each port's address in port order; a port that
-    /// has an address of its own in the file keeps it.
-    pub fn core(&self, addresses: &[MacAddress]) -> SwitchConfig {
-        let classes = std::array::from_fn(|index| {
-            self.class_of(Priority::ALL[index]).map_or_else(
-                || self.default_class(),
-                |class| ClassConfig {
-                    mode: class.mode,
-                    weight: class.weight,
-                    age_limit: class.age_limit,
-                    ecn: class.ecn,
-                },
-            )
-        });
-        let ports = self
-            .ports
-            .iter()
-            .enumerate()
-            .map(|(index, port)| PortConfig {
-                role: port.role,
-                rate: port.rate,
-                address: port
-                    .address
-                    .or_else(|| addresses.get(index).copied())
-                    .unwrap_or_default(),
-                round_trip: port.round_trip.assumed(),
-                round_trip_measured: port.round_trip == RoundTrip::Measured,
-                feedback: port.feedback,
-                police: port.police,
-                pause: port.pause.unwrap_or(PauseRule::of_role(port.role)),
-                neighbour: port.neighbour,
-                watchdog: self.watchdog(port),
-            })
-            .collect();
-        let mut config = SwitchConfig {
-            ports,
-            classes,
-            cell: self.dataplane.cell,
-            frame_count: 0,
-            frame_length_max: self.frame_length_max(),
-            routes: self
-                .routes
-                .iter()
-                .map(|route| RouteConfig {
-                    destination: route.destination,
-                    ports: route.ports.clone(),
-                    buckets: route.buckets,
-                })
-                .collect(),
-            ecmp: self.forwarding.ecmp(),
-            flows: self.flows.monitor(),
-            learning_capacity: if self.forwarding.learning {
-                self.forwarding.capacity
-            } else {
-                0
-            },
-            learning_age: self.forwarding.age,
-            detector: Some(DetectorConfig {
-                detect: self.deadlock.detect,
-            }),
-            lifetime: (self.deadlock.policy == Policy::Lifetime).then_some(LifetimeConfig {
-                limit: self.deadlock.lifetime,
-                stall_count: self.deadlock.stall_count,
-            }),
-            pause_time: self.dataplane.pause_time,
-            feedback_refresh: self.dataplane.feedback_refresh,
-            shaper_burst: self.dataplane.mtu + self.dataplane.mtu,
-            shaper_burst_time: self.dataplane.shaper_burst,
-            seed: self.seed(),
-            authentication: None,
-            control_limits: ControlLimits {
-                pause_rate: self.control_frames.pause_rate,
-                message_rate: self.control_frames.message_rate,
-            },
+    /// The switch without its devices. `addresses` gives each port's address in port order; a port that has an address of
+    /// its own in the file keeps it.
+    pub fn switch(&self, addresses: &[MacAddress]) -> Switch {
+        let port = |(index, port): (usize, &Port)| PortConfig {
+            role: port.role,
+            rate: port.rate,
+            address: port
+                .address
+                .or_else(|| addresses.get(index).copied())
+                .unwrap_or_default(),
+            round_trip: port.round_trip.assumed(),
+            round_trip_measured: port.round_trip == RoundTrip::Measured,
+            feedback: port.feedback,
+            police: port.police,
+            pause: port.pause.unwrap_or(PauseRule::of_role(port.role)),
+            neighbour: port.neighbour,
+            watchdog: self.watchdog(port),
         };
+        Switch {
+            classes: self.classes.clone(),
+            ports: self.ports.iter().enumerate().map(port).collect(),
+            frames: self.dataplane.frames(),
+            deadlock: self.deadlock,
+            routes: self.routes.clone(),
+            forwarding: self.forwarding,
+            flows: self.flows,
+            control_limits: self.control_frames.limits(),
+            seed: self.seed(),
+        }
+    }
+
+    /// The core's configuration, with packet memory for the rings and shapers that let a late thread catch up.
+    /// `addresses` as for [`switch`](Self::switch).
+    pub fn core(&self, addresses: &[MacAddress]) -> SwitchConfig {
+        let mut config = self.switch(addresses).core();
+        config.shaper_burst = self.dataplane.mtu + self.dataplane.mtu;
+        config.shaper_burst_time = self.dataplane.shaper_burst;
         config.frame_count = self.buffer_frames(&config) + self.ring_frames();
         config
     }
 
     /// The control plane's settings.
     pub fn control(&self) -> ControlConfig {
-        let ports = self.ports.iter().enumerate();
-        let fabric = ports.filter(|(_, port)| port.role == PortRole::Fabric);
-        ControlConfig {
-            policy: self.deadlock.policy,
-            clcm_interval: self.deadlock.clcm_interval,
-            release_period: self.deadlock.release,
-            release_extra: self.deadlock.release_buffer,
-            loop_breaker: self.deadlock.loop_breaker(),
-            port_count: self.ports.len(),
-            fabric_ports: fabric
-                .filter_map(|(index, _)| PortId::from_index(index))
-                .collect(),
-        }
+        self.switch(&[]).control()
     }
 
     /// Of the choice of frames that are marked: it follows from the name, so that a network's switches choose
@@ -249,9 +179,7 @@ impl DaemonConfig {
 
     /// How a port is watched for PFC storms. The policy `watchdog` watches every port.
     pub fn watchdog(&self, port: &Port) -> Option<WatchdogConfig> {
-        let pfcwd = port.pfcwd.unwrap_or(self.pfcwd);
-        let enabled = pfcwd.enabled || self.deadlock.policy == Policy::Watchdog;
-        enabled.then(|| pfcwd.watchdog())
+        watchdog(port.pfcwd.unwrap_or(self.pfcwd), &self.deadlock)
     }
 
     /// UMEM chunks: one for each cell of all buffers, what stands in the rings, and a reserve for control
@@ -279,11 +207,5 @@ impl DaemonConfig {
             .map(|port| port.queue_count.unwrap_or(1) as usize)
             .sum();
         sockets * self.dataplane.rx_ring as usize + self.ports.len() * CONTROL_RESERVE_PER_PORT
-    }
-
-    fn default_class(&self) -> ClassConfig {
-        ClassConfig::new(ClassMode::Lossy {
-            buffer: Bytes::new(256 * 1024),
-        })
     }
 }

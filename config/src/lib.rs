@@ -14,6 +14,7 @@ mod names;
 mod reader;
 pub mod scenario;
 pub mod settings;
+pub mod switch;
 pub mod units;
 
 pub use document::Override;

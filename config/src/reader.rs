@@ -271,6 +271,16 @@ impl<'a> Table<'a> {
     }
 }
 
+/// A whole number between `least` and `most`.
+pub(crate) fn within(table: &Table<'_>, key: &str, least: u64, most: u64) -> Option<u64> {
+    let value: u64 = table.get(key)?;
+    if (least..=most).contains(&value) {
+        return Some(value);
+    }
+    table.complain(key, format!("{value} is not between {least} and {most}"));
+    None
+}
+
 /// "unknown key; did you mean …? (valid: …)"
 pub(crate) fn unknown(what: &str, word: &str, legal: &[&str]) -> String {
     let nearest = legal

@@ -19,8 +19,8 @@ use std::path::Path;
 
 use weir_core::{BitRate, Duration, FeedbackCoding, MacAddress, Police};
 
-use crate::daemon::{Class, DeadlockConfig, PfcwdConfig};
 use crate::reader::{FileError, Problem};
+use crate::switch::{Class, DeadlockConfig, PfcwdConfig};
 use crate::Override;
 
 pub use baseline::Baseline;

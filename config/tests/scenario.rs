@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use weir_config::daemon::DataplaneConfig;
-use weir_config::scenario::{PortPeer, Scenario, KEYS};
+use weir_config::scenario::{Scenario, KEYS};
 use weir_config::Override;
 use weir_core::control::Policy;
 use weir_core::{BitRate, Duration, PortId, PortRole};
@@ -67,14 +66,7 @@ fn switches_get_their_ports_and_routes() {
         .map(|port| ring.peer_name(port.peer))
         .collect();
     assert_eq!(peers, ["s3", "s1", "h4", "h5"]);
-    let device = |peer: PortPeer| format!("to-{}", ring.peer_name(peer));
-    let config = ring.daemon_config(
-        3,
-        "/run/weir/x/s4".into(),
-        DataplaneConfig::default(),
-        device,
-    );
-    assert_eq!(config.ports[1].device, "to-s1");
+    let config = ring.switch(3, &ring.ports(3));
     assert_eq!(config.ports[1].role, PortRole::Fabric);
     assert_eq!(config.ports[2].role, PortRole::Edge);
     assert_eq!(config.deadlock.policy, Policy::Breaker);
@@ -89,9 +81,6 @@ fn switches_get_their_ports_and_routes() {
     assert_eq!(way_to(1), Some(vec![PortId::new(1)]), "h2 is clockwise");
     assert_eq!(way_to(4), Some(vec![PortId::new(3)]), "h5 is here");
     assert_eq!(way_to(2), None, "nobody sends to h3 through s4");
-    let text = config.to_toml();
-    let again = weir_config::daemon::DaemonConfig::parse(&text, Path::new("s4.toml"));
-    assert_eq!(again.as_ref(), Ok(&config), "{text}");
 }
 
 #[test]
@@ -106,12 +95,7 @@ fn a_switch_without_levels_speaks_plain_pfc() {
     assert!(!plain.is_mixed());
     assert_eq!(ring.classes_of(2), plain.classes, "the same thresholds");
     assert_eq!(ring.classes_of(0), ring.classes);
-    let config = ring.daemon_config(
-        2,
-        "/run/weir/x/s3".into(),
-        DataplaneConfig::default(),
-        |_| "eth".into(),
-    );
+    let config = ring.switch(2, &ring.ports(2));
     assert_eq!(config.classes, plain.classes);
 }
 

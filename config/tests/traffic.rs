@@ -145,7 +145,7 @@ fn traffic_is_read() {
     let size = Bytes::new(10_000);
     assert_eq!(scenario.flows[1].pattern, Pattern::Burst { size });
     assert_eq!(scenario.flows[3].transport, Transport::Vegas);
-    assert_eq!(scenario.frame_length_max(), Bytes::new(9000));
+    assert_eq!(scenario.frames().frame_length_max(), Bytes::new(9000));
     let gaps = scenario.lab_gaps().join("\n");
     for said in ["`transport`", "`size`", "`on` and `off`", "`frame`"] {
         assert!(gaps.contains(said), "{gaps}");

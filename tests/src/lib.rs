@@ -19,12 +19,13 @@ use weir_api::daemon::{Pfc, Port};
 use weir_api::run::RunResult;
 use weir_config::daemon::{DaemonConfig, Workers};
 use weir_config::scenario::Scenario;
+use weir_lab::lab::configuration::{lab_config, METRICS_ADDRESS};
 use weir_lab::lab::interrupt::{self, wait_for};
 use weir_lab::lab::names::Names;
 use weir_lab::lab::process::{inside, Process};
 use weir_lab::lab::run::{run_and, Options};
 use weir_lab::lab::stage::Stage;
-use weir_lab::lab::switches::{lab_config, SwitchProcess, METRICS_ADDRESS};
+use weir_lab::lab::switches::SwitchProcess;
 use weir_lab::lab::topology::{plan, Topology};
 use weir_results::table;
 

@@ -5,8 +5,8 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 
 use nix::sched::{setns, CloneFlags};
+use weir_lab::lab::configuration::METRICS_ADDRESS;
 use weir_lab::lab::stage::Stage;
-use weir_lab::lab::switches::METRICS_ADDRESS;
 
 use super::LOSSLESS;
 

@@ -6,8 +6,8 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use weir_core::PortRole;
+use weir_lab::lab::configuration::METRICS_ADDRESS;
 use weir_lab::lab::process::{inside, Process};
-use weir_lab::lab::switches::METRICS_ADDRESS;
 use weir_tests::faults::{thread, Scene};
 use weir_tests::switches::port;
 use weir_tests::{cpu, until, PATIENT_DETECTION};

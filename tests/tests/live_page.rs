@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use weir_lab::endpoint::run::clock;
+use weir_lab::lab::configuration::PAGE_ADDRESS;
 use weir_lab::lab::stage::Stage;
-use weir_lab::lab::switches::PAGE_ADDRESS;
 use weir_tests::browser::{with_browser, Browser};
 use weir_tests::scenario;
 

@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use weir_core::config::ControlLimits;
 use weir_core::{BitRate, Duration};
 
-use super::read::within;
-use crate::reader::Table;
+use crate::reader::{within, Table};
 use crate::settings::{quoted, settings, valid, Form};
+use crate::switch::{control_limits, CONTROL_RATE_MAX, MESSAGE_RATE_LEAST, PAUSE_RATE_LEAST};
 
 /// `[api]`, beside the socket's path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -120,9 +121,6 @@ struct Limit;
 impl Limit {
     /// A fabric's own refreshes need some.
     const LEAST: u64 = 100;
-    const MOST: u64 = 1_000_000_000;
-    const PAUSES: u32 = 1_000_000;
-    const MESSAGES: u32 = 10_000;
 }
 
 impl Form<Option<u32>> for Limit {
@@ -130,7 +128,7 @@ impl Form<Option<u32>> for Limit {
         if table.is_text(key, "off") {
             return Some(None);
         }
-        within(table, key, Self::LEAST, Self::MOST).map(|rate| Some(rate as u32))
+        within(table, key, Self::LEAST, CONTROL_RATE_MAX).map(|rate| Some(rate as u32))
     }
 
     fn written(rate: &Option<u32>) -> Option<String> {
@@ -144,30 +142,29 @@ settings! {
     ControlFramesConfig in "control-frames" {
         "key-file" key_file: Option<PathBuf> = None => "none", "", Restart, valid::anything;
             "File with the key of the fabric: 64 hexadecimal digits, the same for all its switches. CLCM and echo messages are [sealed](clcm.md#seal) with it, and those that are not are dropped at `fabric` ports. Permissions as for `token-file`."
-        "pause-rate" pause_rate: Option<u32> as Limit = Some(Limit::PAUSES) => "a tenth of the fastest port in frames of 64 B, at least `1000000`", "", Restart, valid::anything;
+        "pause-rate" pause_rate: Option<u32> as Limit = Some(PAUSE_RATE_LEAST) => "a tenth of the fastest port in frames of 64 B, at least `1000000`", "", Restart, valid::anything;
             "PAUSE and PFC frames a second accepted from one port, at least 100, or `\"off\"` for no limit. The excess is dropped as `control_rate`. A dropped pause or Feedback is not obeyed: set the limit far above what neighbours send."
-        "message-rate" message_rate: Option<u32> as Limit = Some(Limit::MESSAGES) => "200 in each `clcm-interval`, at least `10000`", "", Restart, valid::anything;
+        "message-rate" message_rate: Option<u32> as Limit = Some(MESSAGE_RATE_LEAST) => "200 in each `clcm-interval`, at least `10000`", "", Restart, valid::anything;
             "The same for CLCM, echo messages and greetings."
     }
 }
 
 impl ControlFramesConfig {
     /// The defaults for this `clcm-interval` and the fastest port.
-    ///
-    /// Every port that is suspected sends a CLCM in each interval, and a loop's link carries those of all its switches: a
-    /// limit that they reach would keep the election from ending. A neighbour whose xoff and xon are one frame apart may
-    /// send a pause for each frame: a pause that is dropped loses frames.
     pub fn for_fabric(clcm_interval: Duration, fastest: Option<BitRate>) -> Self {
-        const MESSAGES_PER_INTERVAL: u64 = 200;
-        /// A tenth of a line full of frames of 64 B, preamble and gap included.
-        const BITS_PER_PAUSE: u64 = 10 * 84 * 8;
-        let pauses = fastest.map_or(0, |rate| rate.get() / BITS_PER_PAUSE);
-        let intervals = Duration::from_secs(1).as_nanos() / clcm_interval.as_nanos().max(1);
-        let rate = intervals.saturating_mul(MESSAGES_PER_INTERVAL);
+        let limits = control_limits(clcm_interval, fastest);
         Self {
             key_file: None,
-            pause_rate: Some(pauses.clamp(Limit::PAUSES.into(), Limit::MOST) as u32),
-            message_rate: Some(rate.clamp(Limit::MESSAGES.into(), Limit::MOST) as u32),
+            pause_rate: limits.pause_rate,
+            message_rate: limits.message_rate,
+        }
+    }
+
+    /// Control frames a second that a port accepts.
+    pub fn limits(&self) -> ControlLimits {
+        ControlLimits {
+            pause_rate: self.pause_rate,
+            message_rate: self.message_rate,
         }
     }
 }

@@ -5,24 +5,26 @@ use std::str::FromStr;
 
 use weir_core::{Bytes, Duration, Quanta};
 
-use crate::settings::{settings, valid, words};
+use crate::reader::Table;
+use crate::settings::{quoted, settings, valid, words, Value};
+use crate::switch::FrameConfig;
 
 settings! {
     /// `[dataplane]`.
     #[derive(Clone, Debug, PartialEq, Eq)]
     DataplaneConfig in "dataplane" {
-        "cell" cell: Bytes = Bytes::new(256), "64 B to 64 KiB", Restart, valid::anything;
+        "cell" cell: Bytes = FrameConfig::DEFAULT.cell, "64 B to 64 KiB", Restart, valid::anything;
             "Buffers are charged in whole cells, so that tiny frames cannot use up the packet memory."
         "chunk" chunk: Option<Bytes> = None, "`\"2KiB\"`, `\"4KiB\"`", Restart, valid::anything;
             "UMEM chunk: 256 B for metadata, and a frame or part of one in the rest. Unset: the smallest that holds a frame on every port; [some drivers](drivers.md) in zero-copy use only a part of it."
-        "mtu" mtu: Bytes = Bytes::new(1500), "68 B to 9216 B", Restart, valid::anything;
+        "mtu" mtu: Bytes = FrameConfig::DEFAULT.mtu, "68 B to 9216 B", Restart, valid::anything;
             "Longest payload, on every port; the daemon does not start on a device whose MTU is smaller. The Ethernet header and two VLAN tags are added to it. Frames longer than a chunk take several ([jumbo frames](../internals/internals.md#jumbo-frames)); a `cell` can then be no larger than a chunk less 256 B."
         "rx-ring" rx_ring: u32 = 2048, "powers of two, 64 to 32768", Restart, ring;
             "Entries of each RX ring."
         "tx-ring" tx_ring: u32 = 2048, "powers of two, 64 to 32768", Restart, ring;
             "Entries of each TX ring."
         "spin" spin: Duration = Duration::from_micros(50), "", Restart, valid::anything;
-            "For how long the dataplane thread polls for frames before it sleeps, at least: it polls for up to four times what a wake-up has cost of late (2 ms at most), and in vain for no more than 0.5 % of the time. From `\"2ms\"` on, exactly as long as is set. `\"0ns\"` where many switches share few cores."
+            "For how long the dataplane thread polls for frames before it sleeps, at least: it polls for up to four times what a wake-up has recently cost (2 ms at most), and in vain for no more than 0.5 % of the time. From `\"2ms\"` on, exactly as long as is set. `\"0ns\"` where many switches share few cores."
         "cpu" cpu: Option<usize> = None, "", Restart, valid::anything;
             "CPU to which the thread of the switch core is pinned. All other threads of the daemon keep off it. A CPU that the machine does not have is refused."
         "workers" workers: Workers = Workers::default(), "1 to 64, `\"auto\"`", Restart, valid::anything;
@@ -33,9 +35,9 @@ settings! {
             "Above zero: preferred busy polling. System calls on a socket poll the device for up to this time, instead of waiting for interrupts."
         "huge-pages" huge_pages: HugePages = HugePages::Auto, "`\"auto\"`, `\"off\"`, `\"require\"`", Restart, valid::anything;
             "Packet memory in huge pages of 2 MiB: if enough are free, never, or always."
-        "pause-time" pause_time: Quanta = Quanta::MAX, "1 to 65535", Restart, quanta;
+        "pause-time" pause_time: Quanta = FrameConfig::DEFAULT.pause_time, "1 to 65535", Restart, quanta;
             "Pause time of an XOFF, in quanta of 512 bit times; refreshed after half of it."
-        "feedback-refresh" feedback_refresh: Duration = Duration::from_millis(10), "above 0", Restart, valid::anything;
+        "feedback-refresh" feedback_refresh: Duration = FrameConfig::DEFAULT.feedback_refresh, "above 0", Restart, valid::anything;
             "A Transmit Feedback of a `level` class is repeated after this time, and sooner when it is new; a received one is valid for 16 times as long. Must be the same in all switches."
         "shaper-burst" shaper_burst: Duration = Duration::from_micros(200), "", Restart, valid::anything;
             "What a port may send back to back after the thread was late: as much as its line carries in this time, and at least two full frames. A port sends a batch of up to 64 frames in each round of the thread."
@@ -55,7 +57,6 @@ settings! {
 }
 
 impl DataplaneConfig {
-    const HEADER_AND_TWO_TAGS: Bytes = Bytes::new(14 + 2 * 4);
     /// `XDP_PACKET_HEADROOM` of linux/bpf.h: what XDP keeps of a chunk in front of the frame.
     pub(crate) const XDP_HEADROOM: Bytes = Bytes::new(256);
     /// The smallest chunk.
@@ -63,9 +64,30 @@ impl DataplaneConfig {
     /// The longest payload that a switch can be told to take.
     pub const MTU_MAX: Bytes = Bytes::new(9216);
 
+    /// What of it is true of any switch.
+    pub fn frames(&self) -> FrameConfig {
+        FrameConfig {
+            cell: self.cell,
+            mtu: self.mtu,
+            pause_time: self.pause_time,
+            feedback_refresh: self.feedback_refresh,
+        }
+    }
+
+    /// The defaults for a switch with such frames.
+    pub fn of(frames: FrameConfig) -> Self {
+        Self {
+            cell: frames.cell,
+            mtu: frames.mtu,
+            pause_time: frames.pause_time,
+            feedback_refresh: frames.feedback_refresh,
+            ..Self::default()
+        }
+    }
+
     /// Longest frame from destination address to last payload byte.
     pub fn frame_length_max(&self) -> Bytes {
-        self.mtu + Self::HEADER_AND_TWO_TAGS
+        self.frames().frame_length_max()
     }
 
     /// Bytes of a chunk: the smallest where nobody has chosen one.
@@ -98,20 +120,9 @@ impl DataplaneConfig {
         self.chunks_of_a_frame() > 1
     }
 
-    /// The same with an MTU that is at least what frames of this length need.
-    #[must_use]
-    pub fn with_frames(self, length: Bytes) -> Self {
-        Self {
-            mtu: self
-                .mtu
-                .max(length.saturating_sub(Self::HEADER_AND_TWO_TAGS)),
-            ..self
-        }
-    }
-
     /// γmax: the longest frame as it is charged.
     pub fn gamma_max(&self) -> Bytes {
-        self.frame_length_max().round_up_to(self.cell)
+        self.frames().gamma_max()
     }
 }
 
@@ -209,6 +220,20 @@ impl FromStr for Workers {
                 Self::MAX
             )),
         }
+    }
+}
+
+/// A whole number, or a word.
+impl Value for Workers {
+    fn read(table: &Table<'_>, key: &str) -> Option<Self> {
+        table.get(key)
+    }
+
+    fn written(&self) -> Option<String> {
+        Some(match self {
+            Self::Count(count) => count.to_string(),
+            Self::Auto => quoted("auto"),
+        })
     }
 }
 

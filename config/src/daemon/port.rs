@@ -4,10 +4,10 @@ use weir_core::{
     BitRate, Duration, FeedbackCoding, MacAddress, Neighbour, PauseRule, Police, PortRole, Priority,
 };
 
-use super::PfcwdConfig;
 use crate::entries::entries;
 use crate::reader::{line_of, FromItem, Table};
 use crate::settings::{quoted, valid, words, Form, Value};
+use crate::switch::PfcwdConfig;
 
 /// Queues of a device that can be served.
 pub const QUEUES_MAX: u32 = 64;
@@ -68,19 +68,6 @@ impl Port {
 }
 
 words! {
-    PortRole: PortRole::NAMED;
-    Neighbour: [
-        ("auto", Neighbour::Unknown),
-        ("enhanced", Neighbour::Enhanced),
-        ("regular", Neighbour::Regular),
-    ];
-    FeedbackCoding: FeedbackCoding::NAMED;
-    PauseRule: PauseRule::NAMED;
-    Police: [
-        ("off", Police::Off),
-        ("drop", Police::Drop),
-        ("mark", Police::Mark),
-    ];
     Trust: [
         ("pcp", Trust::Pcp),
         ("dscp", Trust::Dscp),

@@ -1,28 +1,27 @@
 //! TOML to [`DaemonConfig`].
 
 mod access;
-mod class;
 mod dataplane;
 mod port;
 mod route;
 
 use std::path::PathBuf;
 
-use weir_core::{ClassMode, MacAddress, PortRole};
+use weir_core::{MacAddress, PortRole};
 
 use super::access::ApiTable;
-use super::class::ClassTable;
-use super::forwarding::RouteTable;
 use super::{
-    Class, ControlFramesConfig, DaemonConfig, DataplaneConfig, DeadlockConfig, FlowsConfig,
+    ControlFramesConfig, DaemonConfig, DataplaneConfig, DeadlockConfig, FlowsConfig,
     ForwardingConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig, PfcwdConfig, Port,
 };
 use crate::document;
 use crate::names::check_name;
 use crate::reader::{Problem, Problems, Table};
 use crate::settings::{valid, Setting};
+use crate::switch::{
+    check_steps, classes, fit_release_buffer, ClassTable, LevelSizing, RouteTable,
+};
 
-pub(crate) use class::{classes, LevelSizing};
 use dataplane::dataplane;
 use port::ports;
 use route::{flows, routes};
@@ -89,17 +88,10 @@ pub fn settings() -> Vec<(&'static str, Vec<Setting>)> {
     ]
 }
 
-/// The legal keys of one table.
-pub(crate) fn keys(table: &str) -> &'static [&'static str] {
-    KEYS.iter()
-        .find(|(name, _)| *name == table)
-        .map_or(&[], |(_, keys)| keys)
-}
-
 pub(super) fn daemon(text: &str) -> Result<DaemonConfig, Vec<Problem>> {
     let root = document::parse(text)?;
     let problems = Problems::default();
-    let config = Table::open(&root, "", keys(""), &problems).map(|table| read(&table));
+    let config = Table::open(&root, "", KEYS[0].1, &problems).map(|table| read(&table));
     if config.is_some() && !problems.any() {
         if let Some(config) = &config {
             check_core(config, &problems);
@@ -124,7 +116,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let dataplane = dataplane(root);
     let fabric = ports.iter().filter(|port| port.role == PortRole::Fabric);
     let links = fabric.map(|port| (port.rate, port.round_trip.assumed(), port.feedback));
-    let sizing = LevelSizing::new(&dataplane, links, None);
+    let sizing = LevelSizing::new(&dataplane.frames(), links, None);
     let mut deadlock = DeadlockConfig::read(root, DeadlockConfig::default(), check_steps);
     let classes = classes(root, &sizing);
     fit_release_buffer(root, &classes, &mut deadlock);
@@ -150,52 +142,6 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         run_dir,
         api_socket,
         api,
-    }
-}
-
-/// A whole number between `least` and `most`.
-pub(crate) fn within(table: &Table<'_>, key: &str, least: u64, most: u64) -> Option<u64> {
-    let value: u64 = table.get(key)?;
-    if (least..=most).contains(&value) {
-        return Some(value);
-    }
-    table.complain(key, format!("{value} is not between {least} and {most}"));
-    None
-}
-
-/// Steps of a traffic release; also used by scenarios.
-pub(crate) fn check_steps(table: &Table<'_>, config: &DeadlockConfig) {
-    if config.traffic_release_max < config.traffic_release {
-        table.complain("traffic-release-max", "must not be below traffic-release");
-    }
-}
-
-/// A release lends headroom and nothing else (see `ClassMode::memory_bound`): what is written has to fit into that of
-/// every class of mode `pfc`, and the default is cut to it. Also used by scenarios.
-pub(crate) fn fit_release_buffer(
-    root: &Table<'_>,
-    classes: &[Class],
-    deadlock: &mut DeadlockConfig,
-) {
-    let headrooms = classes.iter().filter_map(|class| match class.mode {
-        ClassMode::Pfc { headroom, .. } => Some((headroom, &class.name)),
-        _ => None,
-    });
-    let Some((headroom, class)) = headrooms.min_by_key(|(headroom, _)| *headroom) else {
-        return;
-    };
-    let table = root.table("deadlock", keys("deadlock"));
-    match table.filter(|table| table.has("release-buffer")) {
-        None => deadlock.release_buffer = deadlock.release_buffer.min(headroom),
-        Some(table) if deadlock.policy.releases() && deadlock.release_buffer > headroom => table
-            .complain(
-                "release-buffer",
-                format!(
-                    "{} is more than the headroom of class `{class}`, {headroom}, the most that a release can lend: write at most {headroom}, or raise headroom",
-                    deadlock.release_buffer
-                ),
-            ),
-        Some(_) => {}
     }
 }
 

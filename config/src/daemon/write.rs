@@ -1,10 +1,9 @@
 //! [`DaemonConfig`] to TOML.
 
 use super::access::ApiTable;
-use super::class::ClassTable;
-use super::forwarding::RouteTable;
 use super::DaemonConfig;
 use crate::settings::quoted;
+use crate::switch::{ClassTable, RouteTable};
 
 pub(super) fn daemon(config: &DaemonConfig) -> String {
     let run_dir = quoted(&config.run_dir.to_string_lossy());

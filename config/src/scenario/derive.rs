@@ -1,16 +1,15 @@
 //! What follows from a scenario: ports, routes, and each switch's configuration.
 
-use std::path::PathBuf;
-
-use weir_core::{Bytes, ClassMode, FeedbackCoding, Neighbour, Police, PortId, PortRole, Priority};
+use weir_core::{
+    Bytes, ClassMode, FeedbackCoding, MacAddress, Neighbour, PauseRule, Police, PortConfig, PortId,
+    PortRole, Priority,
+};
 
 use super::routes::Walk;
 use super::topology::{Adjacency, PortPeer, SwitchPort};
 use super::Scenario;
-use crate::daemon::{
-    default_dscp_map, ApiConfig, Class, ControlFramesConfig, DaemonConfig, DataplaneConfig,
-    Fallback, FlowsConfig, ForwardingConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig,
-    Port, RoundTrip, Route, Trust,
+use crate::switch::{
+    control_limits, watchdog, Class, FlowsConfig, ForwardingConfig, FrameConfig, Route, Switch,
 };
 
 /// Plain PFC with the thresholds that the class has at edge ports.
@@ -62,18 +61,12 @@ impl Scenario {
         ways
     }
 
-    /// Longest frame from destination address to last payload byte that switches must take: that of any flow, and
-    /// what a daemon takes without being told.
-    pub fn frame_length_max(&self) -> Bytes {
-        self.dataplane().frame_length_max()
-    }
-
-    /// `[dataplane]` of every switch: the defaults, with an MTU that the flows' frames fit.
-    pub fn dataplane(&self) -> DataplaneConfig {
+    /// How every switch treats frames: as any does where nothing else is said, with an MTU that the flows' frames fit.
+    pub fn frames(&self) -> FrameConfig {
         let frames = self.flows.iter().map(|flow| flow.frame);
-        DataplaneConfig {
+        FrameConfig {
             feedback_refresh: self.control.feedback_refresh,
-            ..DataplaneConfig::default()
+            ..FrameConfig::DEFAULT
         }
         .with_frames(frames.max().unwrap_or(Bytes::ZERO))
     }
@@ -141,61 +134,10 @@ impl Scenario {
         }
     }
 
-    /// The configuration of one switch's daemon. `device` names the network device of a port.
-    pub fn daemon_config(
-        &self,
-        switch: usize,
-        run_dir: PathBuf,
-        dataplane: DataplaneConfig,
-        device: impl Fn(PortPeer) -> String,
-    ) -> DaemonConfig {
-        self.daemon_config_with(switch, &self.ports(switch), run_dir, dataplane, device)
-    }
-
-    /// As [`daemon_config`](Self::daemon_config), for those who have the switch's `ports` from
-    /// [`all_ports`](Self::all_ports).
-    pub fn daemon_config_with(
-        &self,
-        switch: usize,
-        ports: &[SwitchPort],
-        run_dir: PathBuf,
-        dataplane: DataplaneConfig,
-        device: impl Fn(PortPeer) -> String,
-    ) -> DaemonConfig {
+    /// What a switch is, with `ports` from [`ports`](Self::ports) or [`all_ports`](Self::all_ports). Its ports have no
+    /// addresses yet, and its seed is zero.
+    pub fn switch(&self, switch: usize, ports: &[SwitchPort]) -> Switch {
         let fastest = ports.iter().map(|port| port.properties.rate).max();
-        let ports = ports
-            .iter()
-            .map(|port| Port {
-                name: self.peer_name(port.peer).to_owned(),
-                device: device(port.peer),
-                queue: 0,
-                queue_count: None,
-                role: match port.peer {
-                    PortPeer::Switch(_) => PortRole::Fabric,
-                    PortPeer::Host(_) => PortRole::Edge,
-                },
-                rate: port.properties.rate,
-                address: None,
-                wait: false,
-                default_priority: Priority::ALL[0],
-                trust: Trust::Pcp,
-                pcp_map: Priority::ALL,
-                dscp_map: default_dscp_map(),
-                fallback: Fallback::Drop,
-                round_trip: RoundTrip::Fixed(port.properties.round_trip),
-                neighbour: match self.feedback_of(switch, port) {
-                    FeedbackCoding::Grants => Neighbour::Enhanced,
-                    _ => Neighbour::Unknown,
-                },
-                feedback: self.feedback_of(switch, port),
-                police: match port.peer {
-                    PortPeer::Switch(_) => Police::Off,
-                    PortPeer::Host(host) => self.hosts[host].police,
-                },
-                pause: None,
-                pfcwd: None,
-            })
-            .collect();
         let routes = self.next_hops[switch]
             .iter()
             .zip(&self.hosts)
@@ -205,27 +147,39 @@ impl Scenario {
                 Route::new(host.address, ports.collect())
             })
             .collect();
-        DaemonConfig {
-            name: self.switches[switch].clone(),
-            api_socket: run_dir.join("api.sock"),
-            run_dir,
-            log: LogConfig::default(),
-            metrics: MetricsConfig {
-                listen: None,
-                ..MetricsConfig::default()
-            },
-            api: ApiConfig::default(),
-            control_frames: ControlFramesConfig::for_fabric(self.deadlock.clcm_interval, fastest),
-            page: PageConfig::OFF,
-            dataplane,
+        Switch {
             classes: self.classes_of(switch),
-            ports,
+            ports: ports.iter().map(|port| self.port(switch, port)).collect(),
+            frames: self.frames(),
             deadlock: self.deadlock,
-            pfcwd: self.pfcwd,
-            forwarding: ForwardingConfig::default(),
             routes,
+            forwarding: ForwardingConfig::default(),
             flows: FlowsConfig::default(),
-            lldp: LldpConfig::default(),
+            control_limits: control_limits(self.deadlock.clcm_interval, fastest),
+            seed: 0,
+        }
+    }
+
+    fn port(&self, switch: usize, port: &SwitchPort) -> PortConfig {
+        let feedback = self.feedback_of(switch, port);
+        let (role, police) = match port.peer {
+            PortPeer::Switch(_) => (PortRole::Fabric, Police::Off),
+            PortPeer::Host(host) => (PortRole::Edge, self.hosts[host].police),
+        };
+        PortConfig {
+            role,
+            rate: port.properties.rate,
+            address: MacAddress::default(),
+            round_trip: port.properties.round_trip,
+            round_trip_measured: false,
+            feedback,
+            police,
+            pause: PauseRule::of_role(role),
+            neighbour: match feedback {
+                FeedbackCoding::Grants => Neighbour::Enhanced,
+                _ => Neighbour::Unknown,
+            },
+            watchdog: watchdog(self.pfcwd, &self.deadlock),
         }
     }
 }

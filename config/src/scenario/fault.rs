@@ -2,7 +2,7 @@
 
 use weir_core::Duration;
 
-use crate::daemon::DataplaneConfig;
+use crate::switch::FrameConfig;
 use crate::Fraction;
 
 /// When a fault is there, after the beginning of traffic.
@@ -205,7 +205,7 @@ impl Default for ControlConfig {
     fn default() -> Self {
         Self {
             latency: Duration::ZERO,
-            feedback_refresh: DataplaneConfig::default().feedback_refresh,
+            feedback_refresh: FrameConfig::DEFAULT.feedback_refresh,
         }
     }
 }

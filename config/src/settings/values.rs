@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use weir_core::{BitRate, Bytes, Duration, MacAddress, PartsPerMillion, Priority, Quanta};
 
 use super::{quoted, Value};
-use crate::daemon::Workers;
 use crate::reader::{FromItem, Table};
 use crate::units::{format_duration, format_probability, format_rate, format_size};
 
@@ -169,19 +168,5 @@ impl Value for Vec<usize> {
 
     fn written(&self) -> Option<String> {
         (!self.is_empty()).then(|| format!("{self:?}"))
-    }
-}
-
-/// A whole number, or a word.
-impl Value for Workers {
-    fn read(table: &Table<'_>, key: &str) -> Option<Self> {
-        table.get(key)
-    }
-
-    fn written(&self) -> Option<String> {
-        Some(match self {
-            Self::Count(count) => count.to_string(),
-            Self::Auto => quoted("auto"),
-        })
     }
 }

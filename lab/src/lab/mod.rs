@@ -2,6 +2,7 @@
 //! namespace of its own.
 
 pub mod balance;
+pub mod configuration;
 pub mod interrupt;
 pub mod measure;
 pub mod names;

@@ -11,11 +11,12 @@ use weir_config::daemon::DaemonConfig;
 use weir_config::scenario::Scenario;
 use weir_core::Instant;
 
+use super::configuration::{lab_config, HISTORY_INTERVAL};
 use super::interrupt::wait_for;
 use super::names::Names;
 use super::placement::source_port;
 use super::process::{inside, program, Process};
-use super::switches::{lab_config, SwitchProcess};
+use super::switches::SwitchProcess;
 use super::topology::{plan, Topology};
 use crate::endpoint::config::{EndpointConfig, ExpectFlow, SendFlow};
 use crate::endpoint::report::{EndpointReport, OutputLine, Snapshot};
@@ -391,7 +392,7 @@ fn endpoint_config(
         report,
         start_monotonic_nanos: start.as_nanos(),
         run_nanos: scenario.duration.as_nanos(),
-        sample_nanos: super::switches::HISTORY_INTERVAL.as_nanos(),
+        sample_nanos: HISTORY_INTERVAL.as_nanos(),
         catch_up_frames: 2,
     })
 }

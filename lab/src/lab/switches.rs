@@ -1,6 +1,5 @@
 //! The daemons of a run, and what they say over their API.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,27 +7,16 @@ use anyhow::{Context, Result};
 use weir_api::client::{self, ClientError, Method};
 use weir_api::daemon::{Event, EventPage, History, Restart, Restarting, Sample, Status};
 use weir_api::words::Stage;
-use weir_config::daemon::{DaemonConfig, DataplaneConfig, MetricsConfig, PageConfig};
-use weir_config::scenario::Scenario;
+use weir_config::daemon::DaemonConfig;
 
 use super::interrupt::wait_for;
 use super::names::Names;
 use super::process::{inside, program, Process};
-use super::topology::device;
 
 /// How long a daemon may take to start, to answer, and to end: also in an emulated machine (`cargo xtask vm-test --ring`).
 const START_LIMIT: Duration = Duration::from_secs(120);
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 const END_LIMIT: Duration = Duration::from_secs(60);
-
-/// Interval of the occupancy curves.
-pub const HISTORY_INTERVAL: weir_core::Duration = weir_core::Duration::from_millis(10);
-
-/// Where every switch serves its metrics, in its own namespace.
-pub const METRICS_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
-
-/// Where every switch serves its live page, in its own namespace.
-pub const PAGE_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9465);
 
 /// A running daemon.
 #[derive(Debug)]
@@ -45,33 +33,6 @@ pub struct SwitchProcess {
     events: Vec<Event>,
     next_event: u64,
     missed_events: u64,
-}
-
-/// The configuration of switch `index` in a lab.
-pub fn lab_config(scenario: &Scenario, index: usize, names: &Names) -> DaemonConfig {
-    const SAMPLES_SPARE: u64 = 3_000;
-    let samples = scenario.duration.as_nanos() / HISTORY_INTERVAL.as_nanos() + SAMPLES_SPARE;
-    let dataplane = DataplaneConfig {
-        // Many switches share few cores: whoever has nothing to do sleeps at once.
-        spin: weir_core::Duration::ZERO,
-        history_interval: HISTORY_INTERVAL,
-        history_length: samples as usize,
-        ..scenario.dataplane()
-    };
-    let name = &scenario.switches[index];
-    DaemonConfig {
-        metrics: MetricsConfig {
-            listen: Some(METRICS_ADDRESS),
-            ..MetricsConfig::default()
-        },
-        page: PageConfig {
-            listen: Some(PAGE_ADDRESS),
-            ..PageConfig::OFF
-        },
-        ..scenario.daemon_config(index, names.run_dir(name), dataplane, |peer| {
-            device(scenario, peer)
-        })
-    }
 }
 
 impl SwitchProcess {

@@ -11,7 +11,7 @@ use super::names::Names;
 
 /// The plan of a scenario, in the words of `netns-scripts/lab-up.sh`.
 pub fn plan(scenario: &Scenario, names: &Names) -> String {
-    let mtu = scenario.dataplane().mtu.get();
+    let mtu = scenario.frames().mtu.get();
     let mut out = format!("# {}: {}\n", scenario.name, scenario.description);
     let nodes = scenario
         .switches

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use anyhow::{bail, Result};
-use weir_config::daemon::{Class, DaemonConfig, DataplaneConfig, RoundTrip};
+use weir_config::daemon::{DaemonConfig, RoundTrip};
 use weir_config::scenario::{Flow, Pattern, PortPeer, Scenario, SwitchPort, Transport};
+use weir_config::switch::{Class, FrameConfig};
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, PortRole};
 
@@ -126,13 +127,13 @@ impl LinkOptions {
 
 /// How the switches of a scenario charge frames.
 pub fn scenario_charging(scenario: &Scenario) -> Charging {
-    charging(&scenario.dataplane())
+    charging(&scenario.frames())
 }
 
-fn charging(dataplane: &DataplaneConfig) -> Charging {
+fn charging(frames: &FrameConfig) -> Charging {
     Charging {
-        cell: dataplane.cell,
-        frame_length_max: dataplane.frame_length_max(),
+        cell: frames.cell,
+        frame_length_max: frames.frame_length_max(),
     }
 }
 
@@ -173,7 +174,7 @@ impl Network {
         Self {
             switches: vec![Switch {
                 name: config.name.clone(),
-                charging: charging(&config.dataplane),
+                charging: charging(&config.dataplane.frames()),
                 streams: everyone_to_each(&ports, config),
                 ports,
                 classes: config.classes.clone(),
@@ -348,7 +349,7 @@ fn everyone_to_each(ports: &[Port], config: &DaemonConfig) -> Vec<Stream> {
                 class,
                 frame,
                 wasteful: frame,
-                charge: charging(&config.dataplane).factor(frame),
+                charge: charging(&config.dataplane.frames()).factor(frame),
                 rate: None,
                 start: 0.0,
                 stop: None,

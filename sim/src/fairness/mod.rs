@@ -205,5 +205,5 @@ fn reference(
 fn run(network: &Network) -> Result<(Trial, Duration), FairnessError> {
     let scenario = network.scenario()?;
     let trial = trial::run(plan(&scenario)?, scenario.duration, None)?;
-    Ok((trial, scenario.dataplane().feedback_refresh))
+    Ok((trial, scenario.frames().feedback_refresh))
 }

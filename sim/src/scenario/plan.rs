@@ -1,10 +1,9 @@
 //! From a scenario to the plan of a network.
 
-use std::path::PathBuf;
-
 use weir_config::scenario::{Pattern, PortPeer, Scenario, SwitchPort};
+use weir_config::switch::Switch;
 use weir_core::control::StormNeighbour;
-use weir_core::{Bytes, Duration, Instant, Neighbour, PortId, SwitchConfig};
+use weir_core::{Duration, Instant, Neighbour, PortId};
 
 use super::{faults, hashes};
 use crate::network::plan::{
@@ -94,20 +93,12 @@ fn sample_interval(duration: Duration) -> Duration {
 }
 
 fn switch_plan(scenario: &Scenario, switch: usize, ports: &[SwitchPort], seed: u64) -> SwitchPlan {
-    let config =
-        scenario.daemon_config_with(switch, ports, PathBuf::new(), scenario.dataplane(), |_| {
-            String::new()
-        });
-    let addresses: Vec<_> = (0..ports.len())
-        .map(|port| port_address(switch as u32, port as u8))
-        .collect();
-    let mut core = config.core(&addresses);
-    // No rings here: one frame for each cell of the buffers.
-    core.frame_count = core.frames_needed();
-    core.shaper_burst = Bytes::ZERO;
-    core.shaper_burst_time = Duration::ZERO;
-    core.seed = seed;
-    introduce(scenario, switch, ports, &mut core);
+    let mut built = scenario.switch(switch, ports);
+    built.seed = seed;
+    for (port, config) in built.ports.iter_mut().enumerate() {
+        config.address = port_address(switch as u32, port as u8);
+    }
+    introduce(scenario, switch, ports, &mut built);
     let storm_neighbours = ports
         .iter()
         .map(|port| match port.peer {
@@ -116,19 +107,19 @@ fn switch_plan(scenario: &Scenario, switch: usize, ports: &[SwitchPort], seed: u
         })
         .collect();
     SwitchPlan {
-        config: core,
         control: Some(ControlPlan {
-            config: config.control(),
+            config: built.control(),
             seed,
             latency: scenario.control.latency,
             storm_neighbours,
         }),
+        config: built.core(),
     }
 }
 
 /// What LLDP would find out: who knows Levels.
-fn introduce(scenario: &Scenario, switch: usize, ports: &[SwitchPort], core: &mut SwitchConfig) {
-    for (port, config) in ports.iter().zip(&mut core.ports) {
+fn introduce(scenario: &Scenario, switch: usize, ports: &[SwitchPort], built: &mut Switch) {
+    for (port, config) in ports.iter().zip(&mut built.ports) {
         if let PortPeer::Switch(peer) = port.peer {
             config.neighbour = if !port.properties.known {
                 Neighbour::Unknown

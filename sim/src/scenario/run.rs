@@ -110,7 +110,7 @@ fn standstill(scenario: &Scenario) -> Duration {
         .min()
         .unwrap_or(scenario.link_defaults.rate)
         .min(scenario.link_defaults.rate);
-    let pause = scenario.dataplane().pause_time.at(slowest);
+    let pause = scenario.frames().pause_time.at(slowest);
     let deadlock = &scenario.deadlock;
     let policy = deadlock.detect + deadlock.clcm_interval + deadlock.release + deadlock.lifetime;
     let wait = policy + scenario.control.latency.saturating_mul(2);

@@ -4,10 +4,10 @@ use weir_core::config::{default_bucket_count, BUCKETS_MAX};
 use weir_core::control::Policy;
 use weir_core::PortId;
 
-use crate::daemon::forwarding::RouteTable;
-use crate::daemon::{FlowsConfig, Port, Route};
+use crate::daemon::Port;
 use crate::reader::{unknown, Names, Table};
 use crate::settings::valid;
+use crate::switch::{FlowsConfig, Route, RouteTable};
 
 pub(super) fn routes(root: &Table<'_>, ports: &[Port]) -> Vec<Route> {
     let destinations = Names::default();

@@ -4,10 +4,9 @@ use weir_core::control::Policy;
 use weir_core::ClassMode;
 
 use super::keys;
-use crate::daemon::read_parts::within;
-use crate::daemon::Class;
-use crate::reader::Table;
+use crate::reader::{within, Table};
 use crate::scenario::{Expect, Flow, Scenario};
+use crate::switch::Class;
 
 /// Tables of `[expect]` that hold in one case alone; they have all its other keys.
 const CASES: [&str; 8] = [

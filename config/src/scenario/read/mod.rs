@@ -15,14 +15,14 @@ use weir_core::{BitRate, Duration, FeedbackCoding, PORT_COUNT_MAX};
 
 use super::topology::Adjacency;
 use super::{LinkProperties, Scenario};
-use crate::daemon::read_parts::{
-    check_steps, classes, fit_release_buffer, keys as daemon_keys, LevelSizing,
-};
-use crate::daemon::{DataplaneConfig, DeadlockConfig, PfcwdConfig};
 use crate::document::{self, Override};
 use crate::names::check_name;
 use crate::reader::{unknown, Names, Problem, Problems, Table};
 use crate::settings::{valid, Value};
+use crate::switch::{
+    check_steps, classes, fit_release_buffer, ClassTable, DeadlockConfig, FrameConfig, LevelSizing,
+    PfcwdConfig,
+};
 use baseline::check_priorities;
 use expect::{check_credit_loop, expect, expected_case};
 use fault::Places;
@@ -85,8 +85,8 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     let depth = longest_way(&adjacency, &next_hops, &hosts);
     let lines = links.iter().map(|link| &link.properties);
     let lines = lines.map(|line| (line.rate, line.round_trip, line.feedback));
-    let dataplane = DataplaneConfig::default().with_frames(traffic::longest_frame(root));
-    let classes = classes(root, &LevelSizing::new(&dataplane, lines, Some(depth)));
+    let frames = FrameConfig::DEFAULT.with_frames(traffic::longest_frame(root));
+    let classes = classes(root, &LevelSizing::new(&frames, lines, Some(depth)));
     check_levels(root, &classes, &has_levels);
     fit_release_buffer(root, &classes, &mut deadlock);
     if classes.len() != class_names.len() {
@@ -133,7 +133,7 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
 
 /// The classes' names, before anything else of them can be read.
 fn class_names(root: &Table<'_>) -> Vec<String> {
-    let tables = root.tables("class", daemon_keys("class"));
+    let tables = root.tables(ClassTable::TABLE, ClassTable::KEYS);
     let names = tables.iter().filter_map(|table| table.get("name"));
     names.collect()
 }

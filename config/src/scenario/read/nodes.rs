@@ -3,11 +3,11 @@
 use weir_core::{ClassMode, FeedbackCoding, MacAddress, Police};
 
 use super::{find, keys, reference};
-use crate::daemon::Class;
 use crate::reader::{Names, Table};
 use crate::scenario::generate::Plan;
 use crate::scenario::{Host, Link, LinkProperties};
 use crate::settings::Value;
+use crate::switch::Class;
 
 /// Everything that frames go through.
 pub(super) struct Network {

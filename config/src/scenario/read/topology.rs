@@ -1,8 +1,7 @@
 //! `[topology]`.
 
 use super::keys;
-use crate::daemon::read_parts::within;
-use crate::reader::Table;
+use crate::reader::{within, Table};
 use crate::scenario::generate::{generate, Plan, TopologyConfig, TopologyKind};
 
 /// The network that `[topology]` asks for; an empty one where there is no such table.

@@ -4,9 +4,8 @@ use weir_core::{BitRate, Bytes};
 
 use super::flow::{Common, Nodes};
 use super::{keys, reference};
-use crate::daemon::read_parts::within;
 use crate::document::{Item, Value};
-use crate::reader::{FromItem, Names, Table};
+use crate::reader::{within, FromItem, Names, Table};
 use crate::scenario::{Flow, Traffic, TrafficKind, FLOW_COUNT_MAX};
 use crate::Fraction;
 

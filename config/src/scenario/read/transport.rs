@@ -4,8 +4,7 @@ use weir_core::{Bytes, Duration};
 
 use super::flow::above_zero;
 use super::keys;
-use crate::daemon::read_parts::within;
-use crate::reader::Table;
+use crate::reader::{within, Table};
 use crate::scenario::{ControlConfig, DcqcnConfig, WindowConfig};
 use crate::Fraction;
 

@@ -12,7 +12,7 @@ use weir_sim::fairness::Topology;
 #[derive(Debug, Parser)]
 #[command(
     version,
-    max_term_width = 100,
+    max_term_width = 80,
     after_help = "Exit status: 0 all expectations held, 1 an expectation failed, 2 invalid file or command \
                   line, 3 the run failed."
 )]

@@ -1,4 +1,4 @@
-//! `[[class]]`.
+//! TOML to classes, and what is checked of them; the same for a daemon's file and for a scenario.
 
 use weir_core::config::Reserve;
 use weir_core::level::LEVEL_MAX;
@@ -7,8 +7,8 @@ use weir_core::{
     PartsPerMillion, Priority, RedConfig,
 };
 
-use crate::daemon::class::{keys_of, ClassTable, MODE_KEYS};
-use crate::daemon::{Class, DataplaneConfig, DEFAULT_CLASS};
+use super::class::{keys_of, MODE_KEYS};
+use super::{Class, ClassTable, DeadlockConfig, FrameConfig, DEFAULT_CLASS, LOSSY_BUFFER};
 use crate::document;
 use crate::names::check_name;
 use crate::reader::{FromItem, Names, Table};
@@ -27,7 +27,7 @@ impl FromItem for Priority {
     }
 }
 
-/// Reads all classes; also used by scenarios.
+/// Reads all classes.
 pub(crate) fn classes(root: &Table<'_>, sizing: &LevelSizing) -> Vec<Class> {
     let names = Names::default();
     let mut owners: [Option<String>; 8] = Default::default();
@@ -112,7 +112,7 @@ fn class_mode(table: &Table<'_>, entry: &ClassTable, sizing: &LevelSizing) -> Op
     }
     if let ModeKind::Lossy = entry.mode {
         return Some(ClassMode::Lossy {
-            buffer: entry.buffer.unwrap_or(Bytes::new(256 * 1024)),
+            buffer: entry.buffer.unwrap_or(LOSSY_BUFFER),
         });
     }
     for key in ["xoff", "xon", "headroom"] {
@@ -249,21 +249,18 @@ pub(crate) struct LevelSizing {
 impl LevelSizing {
     /// `links` gives rate, round trip time and coding of each link between switches.
     pub(crate) fn new(
-        dataplane: &DataplaneConfig,
+        frames: &FrameConfig,
         links: impl Iterator<Item = (BitRate, Duration, FeedbackCoding)>,
         depth: Option<u8>,
     ) -> Self {
-        let length = dataplane.frame_length_max();
+        let length = frames.frame_length_max();
         let reserves = links.map(|(rate, span, feedback)| match feedback {
             FeedbackCoding::Grants => Bytes::ZERO,
-            _ => Reserve::new(rate, span, dataplane.cell, length).total(),
+            _ => Reserve::new(rate, span, frames.cell, length).total(),
         });
         Self {
-            gamma_max: dataplane.gamma_max(),
-            reserve: reserves
-                .max()
-                .unwrap_or_default()
-                .round_up_to(dataplane.cell),
+            gamma_max: frames.gamma_max(),
+            reserve: reserves.max().unwrap_or_default().round_up_to(frames.cell),
             depth,
         }
     }
@@ -275,5 +272,41 @@ impl LevelSizing {
     /// What every budget needs.
     fn each(&self) -> Bytes {
         self.gamma_max + self.reserve
+    }
+}
+
+/// Steps of a traffic release.
+pub(crate) fn check_steps(table: &Table<'_>, config: &DeadlockConfig) {
+    if config.traffic_release_max < config.traffic_release {
+        table.complain("traffic-release-max", "must not be below traffic-release");
+    }
+}
+
+/// A release lends headroom and nothing else (see `ClassMode::memory_bound`): what is written has to fit into that of
+/// every class of mode `pfc`, and the default is cut to it.
+pub(crate) fn fit_release_buffer(
+    root: &Table<'_>,
+    classes: &[Class],
+    deadlock: &mut DeadlockConfig,
+) {
+    let headrooms = classes.iter().filter_map(|class| match class.mode {
+        ClassMode::Pfc { headroom, .. } => Some((headroom, &class.name)),
+        _ => None,
+    });
+    let Some((headroom, class)) = headrooms.min_by_key(|(headroom, _)| *headroom) else {
+        return;
+    };
+    let table = root.table(DeadlockConfig::TABLE, DeadlockConfig::KEYS);
+    match table.filter(|table| table.has("release-buffer")) {
+        None => deadlock.release_buffer = deadlock.release_buffer.min(headroom),
+        Some(table) if deadlock.policy.releases() && deadlock.release_buffer > headroom => table
+            .complain(
+                "release-buffer",
+                format!(
+                    "{} is more than the headroom of class `{class}`, {headroom}, the most that a release can lend: write at most {headroom}, or raise headroom",
+                    deadlock.release_buffer
+                ),
+            ),
+        Some(_) => {}
     }
 }

@@ -63,7 +63,7 @@ impl DeadlockConfig {
 
     /// This configuration with all of `wanted`'s that a running daemon can take. Where either has the policy `lifetime`,
     /// which counts from a frame's arrival, the policy stays.
-    pub(super) fn with_live_settings_of(mut self, wanted: &Self) -> Self {
+    pub(crate) fn with_live_settings_of(mut self, wanted: &Self) -> Self {
         let policy = self.policy;
         let counts_from_arrival = [policy, wanted.policy].contains(&Policy::Lifetime);
         self.take_live(wanted);

@@ -2,7 +2,7 @@
 
 use weir_core::level::LEVEL_MAX;
 use weir_core::{
-    Bytes, ClassMode, Duration, MarkAt, ModeKind, PartsPerMillion, Priority, RedConfig,
+    Bytes, ClassConfig, ClassMode, Duration, MarkAt, ModeKind, PartsPerMillion, Priority, RedConfig,
 };
 
 use crate::entries::entries;
@@ -75,7 +75,7 @@ words! {
 }
 
 /// The keys that mean something in one mode or another.
-pub(crate) const MODE_KEYS: [&str; 8] = [
+pub(super) const MODE_KEYS: [&str; 8] = [
     "xoff",
     "xon",
     "headroom",
@@ -87,7 +87,7 @@ pub(crate) const MODE_KEYS: [&str; 8] = [
 ];
 
 /// Those that mean something in `mode`.
-pub(crate) fn keys_of(mode: ModeKind) -> &'static [&'static str] {
+pub(super) fn keys_of(mode: ModeKind) -> &'static [&'static str] {
     match mode {
         ModeKind::Lossy => &["buffer"],
         ModeKind::Pfc => &["xoff", "xon", "headroom"],
@@ -108,6 +108,18 @@ impl Form<Option<Duration>> for OffOrTime {
 
     fn written(limit: &Option<Duration>) -> Option<String> {
         limit.written()
+    }
+}
+
+impl Class {
+    /// For each of its priorities.
+    pub(super) fn core(&self) -> ClassConfig {
+        ClassConfig {
+            mode: self.mode,
+            weight: self.weight,
+            age_limit: self.age_limit,
+            ecn: self.ecn,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `[forwarding]`, `[[route]]` and `[flows]`.
 
-use weir_core::config::{default_bucket_count, EcmpConfig, FlowMonitorConfig};
+use weir_core::config::{default_bucket_count, EcmpConfig, FlowMonitorConfig, RouteConfig};
 use weir_core::{Duration, MacAddress, PortId};
 
 use crate::entries::entries;
@@ -85,6 +85,15 @@ pub struct Route {
 }
 
 impl Route {
+    /// The core's.
+    pub(super) fn core(self) -> RouteConfig {
+        RouteConfig {
+            destination: self.destination,
+            ports: self.ports,
+            buckets: self.buckets,
+        }
+    }
+
     /// A route with the usual number of buckets.
     pub fn new(destination: MacAddress, ports: Vec<PortId>) -> Self {
         Self {

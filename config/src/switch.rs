@@ -1,0 +1,177 @@
+//! What a switch is, whoever runs it: the daemon gives it devices and packet memory, the simulator an address and virtual
+//! time. A daemon's file and a scenario both lead here, and neither knows the other.
+
+mod class;
+mod deadlock;
+mod forwarding;
+mod frames;
+mod pfcwd;
+mod read;
+
+use weir_core::config::{ControlLimits, DetectorConfig, LifetimeConfig, WatchdogConfig};
+use weir_core::control::{ControlConfig, Policy};
+use weir_core::{
+    BitRate, Bytes, ClassConfig, ClassMode, Duration, FeedbackCoding, Neighbour, PauseRule, Police,
+    PortConfig, PortId, PortRole, Priority, SwitchConfig,
+};
+
+use crate::settings::words;
+
+pub use class::Class;
+pub(crate) use class::ClassTable;
+pub use deadlock::DeadlockConfig;
+pub(crate) use forwarding::RouteTable;
+pub use forwarding::{FlowsConfig, ForwardingConfig, Route};
+pub use frames::FrameConfig;
+pub use pfcwd::PfcwdConfig;
+pub(crate) use read::{check_steps, classes, fit_release_buffer, LevelSizing};
+
+/// The implicit class of all priorities that no class names.
+pub const DEFAULT_CLASS: &str = "default";
+
+/// The buffer of a class of mode `lossy` where nothing else is said, and of the implicit class.
+pub(crate) const LOSSY_BUFFER: Bytes = Bytes::new(256 * 1024);
+
+words! {
+    PortRole: PortRole::NAMED;
+    Neighbour: [
+        ("auto", Neighbour::Unknown),
+        ("enhanced", Neighbour::Enhanced),
+        ("regular", Neighbour::Regular),
+    ];
+    FeedbackCoding: FeedbackCoding::NAMED;
+    PauseRule: PauseRule::NAMED;
+    Police: [
+        ("off", Police::Off),
+        ("drop", Police::Drop),
+        ("mark", Police::Mark),
+    ];
+}
+
+/// One switch without devices, files or packet memory.
+#[derive(Clone, Debug)]
+pub struct Switch {
+    /// Without the implicit one.
+    pub classes: Vec<Class>,
+    /// A [`PortId`] is an index into this list.
+    pub ports: Vec<PortConfig>,
+    /// How frames are charged and pauses are told.
+    pub frames: FrameConfig,
+    /// Detection, and what is done about deadlocks.
+    pub deadlock: DeadlockConfig,
+    /// Where frames leave by.
+    pub routes: Vec<Route>,
+    /// What beside the routes decides about it.
+    pub forwarding: ForwardingConfig,
+    /// The recent-flow monitor.
+    pub flows: FlowsConfig,
+    /// Control frames a second that a port accepts.
+    pub control_limits: ControlLimits,
+    /// Of all randomness.
+    pub seed: u64,
+}
+
+impl Switch {
+    /// The core's configuration. The pool has a frame for each cell of the buffers, and the shapers let nobody catch up:
+    /// whoever has rings, or comes late, adds to both.
+    pub fn core(self) -> SwitchConfig {
+        let classes = std::array::from_fn(|index| {
+            class_of(&self.classes, Priority::ALL[index]).map_or_else(
+                || {
+                    ClassConfig::new(ClassMode::Lossy {
+                        buffer: LOSSY_BUFFER,
+                    })
+                },
+                Class::core,
+            )
+        });
+        let mut config = SwitchConfig {
+            ports: self.ports,
+            classes,
+            cell: self.frames.cell,
+            frame_count: 0,
+            frame_length_max: self.frames.frame_length_max(),
+            routes: self.routes.into_iter().map(Route::core).collect(),
+            ecmp: self.forwarding.ecmp(),
+            flows: self.flows.monitor(),
+            learning_capacity: if self.forwarding.learning {
+                self.forwarding.capacity
+            } else {
+                0
+            },
+            learning_age: self.forwarding.age,
+            detector: Some(DetectorConfig {
+                detect: self.deadlock.detect,
+            }),
+            lifetime: (self.deadlock.policy == Policy::Lifetime).then_some(LifetimeConfig {
+                limit: self.deadlock.lifetime,
+                stall_count: self.deadlock.stall_count,
+            }),
+            pause_time: self.frames.pause_time,
+            feedback_refresh: self.frames.feedback_refresh,
+            shaper_burst: Bytes::ZERO,
+            shaper_burst_time: Duration::ZERO,
+            seed: self.seed,
+            authentication: None,
+            control_limits: self.control_limits,
+        };
+        config.frame_count = config.frames_needed();
+        config
+    }
+
+    /// The control plane's settings.
+    pub fn control(&self) -> ControlConfig {
+        let ports = self.ports.iter().enumerate();
+        let fabric = ports.filter(|(_, port)| port.role == PortRole::Fabric);
+        ControlConfig {
+            policy: self.deadlock.policy,
+            clcm_interval: self.deadlock.clcm_interval,
+            release_period: self.deadlock.release,
+            release_extra: self.deadlock.release_buffer,
+            loop_breaker: self.deadlock.loop_breaker(),
+            port_count: self.ports.len(),
+            fabric_ports: fabric
+                .filter_map(|(index, _)| PortId::from_index(index))
+                .collect(),
+        }
+    }
+}
+
+/// The class of a priority; `None` for the implicit one.
+pub(crate) fn class_of(classes: &[Class], priority: Priority) -> Option<&Class> {
+    classes
+        .iter()
+        .find(|class| class.priorities.contains(&priority))
+}
+
+/// How a port with these settings is watched for PFC storms. The policy `watchdog` watches every port.
+pub(crate) fn watchdog(pfcwd: PfcwdConfig, deadlock: &DeadlockConfig) -> Option<WatchdogConfig> {
+    let enabled = pfcwd.enabled || deadlock.policy == Policy::Watchdog;
+    enabled.then(|| pfcwd.watchdog())
+}
+
+/// Control frames a second that a port accepts where nothing else is said, for this `clcm-interval` and the fastest port.
+///
+/// Every port that is suspected sends a CLCM in each interval, and a loop's link carries those of all its switches: a
+/// limit that they reach would keep the election from ending. A neighbour whose xoff and xon are one frame apart may
+/// send a pause for each frame: a pause that is dropped loses frames.
+pub(crate) fn control_limits(clcm_interval: Duration, fastest: Option<BitRate>) -> ControlLimits {
+    const MESSAGES_PER_INTERVAL: u64 = 200;
+    /// A tenth of a line full of frames of 64 B, preamble and gap included.
+    const BITS_PER_PAUSE: u64 = 10 * 84 * 8;
+    let pauses = fastest.map_or(0, |rate| rate.get() / BITS_PER_PAUSE);
+    let intervals = Duration::from_secs(1).as_nanos() / clcm_interval.as_nanos().max(1);
+    let messages = intervals.saturating_mul(MESSAGES_PER_INTERVAL);
+    let within = |rate: u64, least: u32| rate.clamp(least.into(), CONTROL_RATE_MAX) as u32;
+    ControlLimits {
+        pause_rate: Some(within(pauses, PAUSE_RATE_LEAST)),
+        message_rate: Some(within(messages, MESSAGE_RATE_LEAST)),
+    }
+}
+
+/// The highest of such limits.
+pub(crate) const CONTROL_RATE_MAX: u64 = 1_000_000_000;
+/// The least that [`control_limits`] gives.
+pub(crate) const PAUSE_RATE_LEAST: u32 = 1_000_000;
+/// The least that [`control_limits`] gives.
+pub(crate) const MESSAGE_RATE_LEAST: u32 = 10_000;

@@ -1,0 +1,135 @@
+//! From a scenario's switch to the configuration of its daemon: devices, sockets and listeners are added.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use weir_config::daemon::{
+    default_dscp_map, ApiConfig, ControlFramesConfig, DaemonConfig, DataplaneConfig, Fallback,
+    LldpConfig, LogConfig, MetricsConfig, PageConfig, Port, RoundTrip, Trust,
+};
+use weir_config::scenario::Scenario;
+use weir_core::Priority;
+
+use super::names::Names;
+use super::topology::device;
+
+/// Interval of the occupancy curves.
+pub const HISTORY_INTERVAL: weir_core::Duration = weir_core::Duration::from_millis(10);
+
+/// Where every switch serves its metrics, in its own namespace.
+pub const METRICS_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
+
+/// Where every switch serves its live page, in its own namespace.
+pub const PAGE_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9465);
+
+/// The configuration of switch `index` in a lab.
+pub fn lab_config(scenario: &Scenario, index: usize, names: &Names) -> DaemonConfig {
+    const SAMPLES_SPARE: u64 = 3_000;
+    let samples = scenario.duration.as_nanos() / HISTORY_INTERVAL.as_nanos() + SAMPLES_SPARE;
+    let config = daemon_config(scenario, index, names.run_dir(&scenario.switches[index]));
+    DaemonConfig {
+        metrics: MetricsConfig {
+            listen: Some(METRICS_ADDRESS),
+            ..MetricsConfig::default()
+        },
+        page: PageConfig {
+            listen: Some(PAGE_ADDRESS),
+            ..PageConfig::OFF
+        },
+        dataplane: DataplaneConfig {
+            // Many switches share few cores: whoever has nothing to do sleeps at once.
+            spin: weir_core::Duration::ZERO,
+            history_interval: HISTORY_INTERVAL,
+            history_length: samples as usize,
+            ..config.dataplane
+        },
+        ..config
+    }
+}
+
+/// The daemon's configuration of switch `index`, with an API and no other listener.
+fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonConfig {
+    let peers = scenario.ports(index);
+    let switch = scenario.switch(index, &peers);
+    let ports = peers.iter().zip(&switch.ports);
+    let ports = ports.map(|(peer, port)| Port {
+        name: scenario.peer_name(peer.peer).to_owned(),
+        device: device(scenario, peer.peer),
+        queue: 0,
+        queue_count: None,
+        role: port.role,
+        rate: port.rate,
+        round_trip: RoundTrip::Fixed(port.round_trip),
+        neighbour: port.neighbour,
+        feedback: port.feedback,
+        police: port.police,
+        pause: None,
+        pfcwd: None,
+        wait: false,
+        address: None,
+        default_priority: Priority::ALL[0],
+        trust: Trust::Pcp,
+        pcp_map: Priority::ALL,
+        dscp_map: default_dscp_map(),
+        fallback: Fallback::Drop,
+    });
+    DaemonConfig {
+        name: scenario.switches[index].clone(),
+        api_socket: run_dir.join("api.sock"),
+        run_dir,
+        log: LogConfig::default(),
+        api: ApiConfig::default(),
+        metrics: MetricsConfig {
+            listen: None,
+            ..MetricsConfig::default()
+        },
+        page: PageConfig::OFF,
+        dataplane: DataplaneConfig::of(switch.frames),
+        ports: ports.collect(),
+        classes: switch.classes,
+        deadlock: switch.deadlock,
+        pfcwd: scenario.pfcwd,
+        forwarding: switch.forwarding,
+        routes: switch.routes,
+        flows: switch.flows,
+        lldp: LldpConfig::default(),
+        control_frames: ControlFramesConfig {
+            key_file: None,
+            pause_rate: switch.control_limits.pause_rate,
+            message_rate: switch.control_limits.message_rate,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// The core's configuration is the same whether a daemon or the simulator is to run the switch, but for what rings and
+    /// late threads need and for what follows from a daemon's name; and the file that the daemon gets says all of it.
+    #[test]
+    fn a_daemon_of_the_lab_is_the_switch_of_the_scenario() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/ring4.toml");
+        for policy in ["breaker", "watchdog", "lifetime"] {
+            let overrides = [format!("deadlock.policy={policy}").parse().unwrap()];
+            let scenario = Scenario::load(&file, &overrides).unwrap();
+            for (index, peers) in scenario.all_ports().iter().enumerate() {
+                let config = daemon_config(&scenario, index, "/run/weir/x".into());
+                let again = DaemonConfig::parse(&config.to_toml(), Path::new("again.toml"));
+                assert_eq!(again.as_ref(), Ok(&config));
+                let switch = scenario.switch(index, peers);
+                assert_eq!(config.control(), switch.control());
+                let mut core = config.core(&[]);
+                let simulated = switch.core();
+                assert!(core.frame_count > simulated.frame_count);
+                core.frame_count = simulated.frame_count;
+                core.shaper_burst = simulated.shaper_burst;
+                core.shaper_burst_time = simulated.shaper_burst_time;
+                core.seed = simulated.seed;
+                assert_eq!(core, simulated);
+            }
+        }
+    }
+}
