@@ -18,7 +18,7 @@ const INTERRUPTED: u8 = 130;
     name = "weir-bench",
     version,
     about = "Measures switches wire to wire over veth",
-    max_term_width = 100
+    max_term_width = 80
 )]
 struct Cli {
     #[command(subcommand)]

@@ -12,7 +12,7 @@ use weir_explore::explore::{explore, Outcome};
 /// Explore every order of events in small networks of real switch cores: receiving, sending, delivering, time,
 /// and control frames that are lost or repeated.
 #[derive(Debug, Parser)]
-#[command(name = "weir-explore", max_term_width = 100)]
+#[command(name = "weir-explore", max_term_width = 80)]
 struct Cli {
     /// Cases to explore. Default: all small ones.
     cases: Vec<String>,

@@ -16,23 +16,24 @@ use crate::network::LinkOptions;
 #[command(
     name = "weir-plan",
     version,
-    max_term_width = 100,
+    max_term_width = 80,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     arg_required_else_help = true,
     after_help = "\
-A scenario is planned with its flows; a configuration with frames at line rate from all other
-ports to each port in turn. First the buffers, by ingress port:
-  peak                  the most that it holds
-  xoff after            when it reaches xoff (lossy: its end) for the first time
+Plans a scenario with its flows, and a configuration with frames at line rate
+from all other ports to each port in turn. First the buffers, by ingress port:
+  peak                  highest occupancy
+  xoff after            time until xoff (lossy: the end) is first reached
   pauses, first, longest, period, paused
                         how the neighbour is paused, and its share of the time
   headroom, needed, any frames
-                        what there is above xoff, what the planned frames need, and what frames of
-                        the worst length need
-In classes of mode `level`, links between switches have budgets: spare = least b − γmax − rT.
-Then the queues, by egress port: what comes, the class's rate, the most that waits and for how
-long, and whether ECN tells senders before PFC pauses them. Then what to change.
+                        the space above xoff, what the planned frames need of
+                        it, and what frames of the worst length need
+In classes of mode `level`, links between switches have budgets:
+spare = least b − γmax − rT. Then the queues, by egress port: arrivals, the
+class's rate, the highest backlog and delay, and whether ECN marks reach senders
+before PFC pauses them. Then what to change.
 
 Exit status 1: a headroom or a budget is too small.
 
@@ -40,9 +41,9 @@ Examples:
   switchctl plan scenarios/incast.toml
   switchctl plan scenarios/incast.toml --set class.lossless.xoff=200kB
   switchctl plan scenarios/burst.toml --svg burst.svg
-  switchctl plan scenarios/burst.toml --from-capture s1.pcapng --set class.lossless.xoff=100kB
+  switchctl plan scenarios/burst.toml --from-capture s1.pcapng
   switchctl plan /etc/weir/s1.toml --round-trip 20us --apply s1.toml
-  switchctl --json plan /etc/weir/s1.toml | jq -r '.advice[] | \"\\(.class) \\(.key) = \\(.value)\"'
+  switchctl --json plan /etc/weir/s1.toml | jq '.advice[] | {class, key, value}'
   switchctl plan reproduce fig10"
 )]
 pub struct Cli {
@@ -63,27 +64,28 @@ pub struct FileArguments {
     /// A scenario, or a switch's configuration.
     #[arg(required = true)]
     pub file: Option<PathBuf>,
-    /// Put a value over one of the scenario: class.lossless.xoff=30KiB. May be given again.
+    /// Override a value of the scenario, such as class.lossless.xoff=30KiB. Can be repeated.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub overrides: Vec<Override>,
-    /// Write the file with what is advised into this new file, comments kept.
+    /// Write a copy of the file with the advice applied; comments are kept.
     #[arg(long, value_name = "OUT", conflicts_with = "overrides")]
     pub apply: Option<PathBuf>,
-    /// Plan a scenario's network for recorded arrivals in the place of its flows: frames between its hosts in a pcap or
-    /// pcapng file, or the result of a run of it.
+    /// Plan for recorded arrivals instead of the scenario's flows: frames between its hosts in a pcap or pcapng file, or
+    /// the result of a run.
     #[arg(long, value_name = "FILE")]
     pub from_capture: Option<PathBuf>,
-    /// Draw what buffers hold over time, against their thresholds.
+    /// Draw buffer occupancy over time, with the thresholds.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// T of every link, from XOFF until the last frame sent without it has arrived, such as 20us. In the place of
-    /// what the file says.
+    /// T of every link, from XOFF until the last frame sent without it has arrived, such as 20us. Overrides the
+    /// file.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     round_trip: Option<Duration>,
-    /// Propagation delay of every link, one way, in the place of what the file says: 5 ns for each metre of cable.
+    /// Propagation delay of every link, one way: 5 ns for each metre of cable. Overrides the file.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "round_trip")]
     delay: Option<Duration>,
-    /// From a pause's arrival at a neighbour to its last beginning of a frame, beside --delay or a scenario's delays. Default: none.
+    /// Time from the arrival of a pause at a neighbour until it starts its last frame, added to --delay or to a
+    /// scenario's delays. Default: none.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "round_trip")]
     reaction: Option<Duration>,
 }
@@ -104,9 +106,10 @@ impl FileArguments {
 pub enum PlanCommand {
     /// Draw a figure of the calculus paper, and print its numbers.
     #[command(after_help = "\
-Computes the curves of Lehal, Luangsomboon and Liebeherr, Network Calculus Characterization of
-Congestion Control for Time-Varying Traffic, and writes FIGURE.svg and FIGURE.csv. The table says
-of each curve how many points it has, its highest value and where, and its last value.
+Computes the curves of Lehal, Luangsomboon and Liebeherr, Network Calculus
+Characterization of Congestion Control for Time-Varying Traffic, and writes
+FIGURE.svg and FIGURE.csv. The table lists for each curve the number of points,
+the highest value and where it is, and the last value.
 
 Examples:
   switchctl plan reproduce fig10
@@ -119,23 +122,25 @@ Examples:
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
     },
-    /// Lay the prediction over what a run measured, and print the error.
+    /// Compare the prediction with what a run measured, and print the error.
     #[command(after_help = "\
-RUN.json is what `weir-sim run --json` or `cargo xtask lab --json` wrote. Runs record the buffers of
-links between switches; hosts' are not among them. Give the overrides that the run had.
-  error                 of the peak, as a part of the measured one
-  worst until then      the greatest error of a sample until xoff is reached
-  mean error            of all samples, without signs; both as parts of the measured peak
+RUN.json is what `weir-sim run --json` or `cargo xtask lab --json` wrote. Runs
+record the buffers of links between switches, not those of links to hosts. Give
+the overrides that the run had. Errors are fractions of the measured peak:
+  error                 of the peak
+  worst until then      the largest of any sample until xoff is reached
+  mean error            of all samples, without signs
 
 Example:
-  weir-sim run two.toml --json two.json && switchctl plan compare two.json two.toml")]
+  weir-sim run two.toml --json two.json
+  switchctl plan compare two.json two.toml")]
     Compare {
         /// The run.
         #[arg(value_name = "RUN.json")]
         run: PathBuf,
         /// Its scenario.
         scenario: PathBuf,
-        /// Put a value over one of the scenario, as in the run. May be given again.
+        /// Override a value of the scenario, as in the run. Can be repeated.
         #[arg(long = "set", value_name = "PATH=VALUE")]
         overrides: Vec<Override>,
     },

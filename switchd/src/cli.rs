@@ -25,7 +25,7 @@ pub const EXIT_AGAIN: u8 = 5;
 /// every frame that arrives at a port belongs to the switch and not to the kernel. The daemon stays in
 /// the foreground and logs to standard error, or under systemd to the journal.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "weir-switchd", version, max_term_width = 100, after_long_help = AFTER_HELP)]
+#[command(name = "weir-switchd", version, max_term_width = 80, after_long_help = AFTER_HELP)]
 pub struct Cli {
     /// Configuration file (TOML): ports, classes, routes, deadlock policy.
     #[arg(
@@ -98,7 +98,7 @@ impl Kept {
 
 const AFTER_HELP: &str = "\
 Signals:
-  SIGTERM, SIGINT   stop admitting, send what is buffered, detach, clean up, exit 0
+  SIGTERM, SIGINT   stop admitting, send what is buffered, clean up, exit 0
   a second one      exit at once with status 4; buffered frames are lost
   SIGHUP            reload the configuration file, as `switchctl reload` does
 

@@ -26,7 +26,7 @@ use clap::{Args, Parser, Subcommand};
 
 /// Build, test and demonstrate Weir.
 #[derive(Debug, Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 80)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -58,7 +58,7 @@ Examples:
 
 /// Show, change and diagnose Weir switches.
 #[derive(Debug, Parser)]
-#[command(name = "switchctl", version, max_term_width = 100, after_help = AFTER_HELP)]
+#[command(name = "switchctl", version, max_term_width = 80, after_help = AFTER_HELP)]
 pub struct Cli {
     /// Which daemon to ask.
     #[command(flatten)]
@@ -213,7 +213,9 @@ Examples:
         after: u64,
     },
     /// LLDP neighbours of each port.
-    #[command(after_help = "\
+    #[command(
+        alias = "neighbours",
+        after_help = "\
 `kind`: `enhanced` supports Levels as this switch does, `regular` supports PFC
 only, `unknown` is not identified yet; the port sends frames that both kinds
 understand. `PFC` lists the priorities that the neighbour enables PFC for.
@@ -221,7 +223,8 @@ understand. `PFC` lists the priorities that the neighbour enables PFC for.
 
 Examples:
   switchctl neighbors
-  switchctl --json neighbors | jq -r '.[] | select(.mismatches != []) | .port'")]
+  switchctl --json neighbors | jq -r '.[] | select(.mismatches != []) | .port'"
+    )]
     Neighbors,
     /// Show and change routes: groups of ports, buckets, flow pins.
     #[command(subcommand)]
@@ -355,8 +358,8 @@ Example:
     #[command(
         disable_help_flag = true,
         after_help = "\
-Runs `weir-plan`, which is beside this program or on PATH, with the same arguments. Its help:
-`switchctl plan --help`, or weir-plan(1).
+Runs `weir-plan`, which is beside this program or on PATH, with the same
+arguments. Its help: `switchctl plan --help`, or weir-plan(1).
 
 Example:
   switchctl plan scenarios/incast.toml"
@@ -444,6 +447,7 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+        assert!(Cli::try_parse_from(["switchctl", "neighbours"]).is_ok());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use weir_lab::reflect;
 
 /// Sends and receives numbered frames at one network device and verifies each on receipt.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, max_term_width = 80)]
 struct Arguments {
     #[command(subcommand)]
     action: Action,

@@ -27,6 +27,7 @@ const EXIT_INTERRUPTED: u8 = 130;
 #[derive(Debug, Parser)]
 #[command(
     version,
+    max_term_width = 80,
     after_help = "Exit status: 0 all expectations held, 1 an expectation failed, 2 invalid file or command \
                   line, 3 the run failed, 130 interrupted."
 )]
