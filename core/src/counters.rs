@@ -246,6 +246,9 @@ counters! {
         PFC_IGNORED "weir_pfc_ignored_total" ["port", "priority"] Always
             "Pauses of the priority in PFC frames that were not obeyed, since the priority is not lossless here."
             { pauses_ignored []; }
+        HEADROOM_DROPPED_FRAMES "weir_headroom_dropped_frames_total" ["port", "priority"] Lossless
+            "Frames from the port that were dropped because the headroom was used up: the neighbour did not obey our pauses."
+            { headroom_dropped []; }
         LIFETIME_DROPPED_FRAMES "weir_lifetime_dropped_frames_total" ["port", "priority"] Lossless
             "Copies of frames for the egress dropped by the head-of-queue lifetime limit."
             { lifetime_dropped []; }

@@ -8,6 +8,7 @@ use weir_config::daemon::DaemonConfig;
 use weir_config::units::format_size;
 use weir_core::ClassMode;
 
+use crate::plan::{self, Advice};
 use weir_output::{bytes, facts, rate, table, Output};
 
 #[derive(Serialize)]
@@ -19,6 +20,9 @@ struct Verdict {
     umem_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     umem_frames: Option<usize>,
+    /// What is valid, but may lose lossless frames.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    advice: Vec<Advice>,
 }
 
 #[derive(Serialize)]
@@ -39,8 +43,11 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
                 problems: Vec::new(),
                 umem_bytes: Some(config.umem_size().get()),
                 umem_frames: Some(config.umem_frames()),
+                advice: plan::advice(file),
             };
-            output.print(&verdict, |_| summary(file, &config))?;
+            output.print(&verdict, |verdict| {
+                summary(file, &config) + &warnings(file, &verdict.advice)
+            })?;
             Ok(true)
         }
         Err(error) if output.is_json() => {
@@ -59,6 +66,7 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
                 problems,
                 umem_bytes: None,
                 umem_frames: None,
+                advice: Vec::new(),
             };
             output.print(&verdict, |_| String::new())?;
             Ok(false)
@@ -68,6 +76,24 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
             Ok(false)
         }
     }
+}
+
+/// What `switchctl plan` says of losses.
+fn warnings(file: &Path, advice: &[Advice]) -> String {
+    let mut out = String::new();
+    for one in advice {
+        let (class, key, value, why) = (&one.class, &one.key, &one.value, &one.why);
+        out += &format!(
+            "\nwarning: class {class} may lose frames: {key} should be {value}, since {why}\n"
+        );
+    }
+    if !advice.is_empty() {
+        out += &format!(
+            "`switchctl plan {}` has the whole calculation.\n",
+            file.display()
+        );
+    }
+    out
 }
 
 fn summary(file: &Path, config: &DaemonConfig) -> String {

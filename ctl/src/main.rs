@@ -20,10 +20,11 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use cli::{
-    Cli, Command, ConfigCommand, DeadlockCommand, XdpCommand, EXIT_BAD, EXIT_UNBALANCED,
-    EXIT_UNREACHABLE, EXIT_USAGE,
+    Cli, Command, ConfigCommand, DeadlockCommand, XdpCommand, EXIT_BAD, EXIT_DEGRADED,
+    EXIT_FAILING, EXIT_UNBALANCED, EXIT_UNREACHABLE, EXIT_USAGE,
 };
 use target::TargetError;
+use weir_api::words::Verdict;
 use weir_output::{generated, Output};
 
 fn main() -> ExitCode {
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
         None => run(&cli, &output),
     };
     match outcome {
-        Ok(good) => ExitCode::from(if good { 0 } else { EXIT_BAD }),
+        Ok(status) => ExitCode::from(status),
         Err(error) if weir_output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("switchctl: {error:#}");
@@ -47,11 +48,25 @@ fn main() -> ExitCode {
     }
 }
 
+/// The exit status.
+fn run(cli: &Cli, output: &Output) -> anyhow::Result<u8> {
+    if matches!(cli.command, Command::Status) {
+        return Ok(match show::status(&cli.target, output)? {
+            Some(Verdict::Degraded) => EXIT_DEGRADED,
+            Some(Verdict::Failing) => EXIT_FAILING,
+            Some(Verdict::Ok) | None => 0,
+        });
+    }
+    act(cli, output).map(|good| if good { 0 } else { EXIT_BAD })
+}
+
 /// False when what was asked about is bad.
-fn run(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
+fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
     let target = &cli.target;
     match &cli.command {
-        Command::Status => show::status(target, output)?,
+        Command::Status => {
+            show::status(target, output)?;
+        }
         Command::Ports => show::ports(target, output)?,
         Command::Queues { all } => show::queues(target, output, *all)?,
         Command::Pfc => show::pfc(target, output)?,

@@ -4,20 +4,17 @@ use std::env;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{anyhow, Error};
+use serde::{Deserialize, Serialize};
 
 const PROGRAM: &str = "weir-plan";
 
 /// Becomes the planner: the one beside this program, else the one on PATH. Returns only what went wrong.
 pub fn become_planner(arguments: &[OsString], json: bool) -> Error {
-    let beside = env::current_exe().map(|program| program.with_file_name(PROGRAM));
-    let program = match beside {
-        Ok(program) if program.is_file() => program,
-        _ => PathBuf::from(PROGRAM),
-    };
+    let program = program();
     let error = Command::new(&program)
         // Its usage and its errors say what was typed.
         .arg0("switchctl plan")
@@ -31,4 +28,42 @@ pub fn become_planner(arguments: &[OsString], json: bool) -> Error {
         );
     }
     Error::new(error).context(program.display().to_string())
+}
+
+/// What the planner would change in a configuration, lest frames are lost.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Advice {
+    about: String,
+    /// The class.
+    pub class: String,
+    /// The key of `[[class]]`.
+    pub key: String,
+    /// The value in the file's units.
+    pub value: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What [`become_planner`] would advise against losses for a valid configuration; nothing where there is no planner.
+pub fn advice(file: &Path) -> Vec<Advice> {
+    #[derive(Deserialize)]
+    struct Plan {
+        advice: Vec<Advice>,
+    }
+    let output = Command::new(program()).arg("--json").arg(file).output();
+    let plan = output.map(|output| serde_json::from_slice::<Plan>(&output.stdout));
+    let Ok(Ok(mut plan)) = plan else {
+        return Vec::new();
+    };
+    let of_losses = |advice: &Advice| matches!(&*advice.about, "loss" | "deadlock");
+    plan.advice.retain(of_losses);
+    plan.advice
+}
+
+fn program() -> PathBuf {
+    let beside = env::current_exe().map(|program| program.with_file_name(PROGRAM));
+    match beside {
+        Ok(program) if program.is_file() => program,
+        _ => PathBuf::from(PROGRAM),
+    }
 }

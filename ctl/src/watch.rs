@@ -22,8 +22,8 @@ const YELLOW: &str = "\x1b[1;33m";
 pub fn watch(
     output: Output,
     interval: Duration,
-    mut show: impl FnMut(&Output) -> Result<bool>,
-) -> Result<bool> {
+    mut show: impl FnMut(&Output) -> Result<u8>,
+) -> Result<u8> {
     let output = output.captured();
     let on_terminal = io::stdout().is_terminal();
     let mark = match (weir_output::colour(), on_terminal) {

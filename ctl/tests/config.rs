@@ -17,7 +17,7 @@ priorities = [3]
 mode = "pfc"
 xoff = "60KiB"
 xon = "52KiB"
-headroom = "64KiB"
+headroom = "3720KiB"
 
 [[port]]
 name = "left"
@@ -62,7 +62,7 @@ fn a_good_file_is_summed_up() {
         |right  eth2 queue 0  edge     10Gbit/s
         |
         |class     priorities  mode  buffers of each port
-        |lossless  3           pfc   xoff 60KiB, xon 52KiB, headroom 64KiB";
+        |lossless  3           pfc   xoff 60KiB, xon 52KiB, headroom 3720KiB";
     assert_eq!(rest.join("\n") + "\n", lines(&expected));
 }
 

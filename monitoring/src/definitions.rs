@@ -42,6 +42,8 @@ metrics! {
         "Always 1; the labels are the version, the switch's name and its deadlock policy.";
     UPTIME Gauge "weir_uptime_seconds" []
         "Time since forwarding started.";
+    HEALTH Gauge "weir_health" []
+        "The verdict on the switch, as in `switchctl status`: 0 ok, 1 degraded, 2 failing.";
     LINK_UP Gauge "weir_link_up" ["port"]
         "1 while the port's device is up and has carrier.";
     DROPS Counter "weir_drops_total" ["port", "reason"]

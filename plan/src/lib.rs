@@ -112,10 +112,23 @@ fn plan(
     planned(name, "scenario", network, &scenario.classes)
 }
 
-/// Whether it has ports. What is no TOML at all counts as a scenario, whose reader says where it is wrong.
+/// Whether it has a table that only a switch's configuration has: one whose ports are still to be named counts, too, so that its
+/// own reader says what is missing. What is no TOML at all counts as a scenario, whose reader says where it is wrong.
 fn is_configuration(text: &str) -> bool {
+    const OWN: [&str; 8] = [
+        "port",
+        "log",
+        "metrics",
+        "page",
+        "api",
+        "forwarding",
+        "dataplane",
+        "lldp",
+    ];
     let document = text.parse::<toml_edit::DocumentMut>();
-    document.is_ok_and(|document| document.contains_key("port"))
+    document.is_ok_and(|document| {
+        !document.contains_key("switch") && OWN.iter().any(|table| document.contains_key(table))
+    })
 }
 
 fn planned(

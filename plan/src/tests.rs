@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// What the package installs.
+const SHIPPED: &str = include_str!("../../packaging/etc/switchd.toml");
+
 fn scenario(name: &str, overrides: &[&str]) -> Plan {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../scenarios")
@@ -168,6 +171,25 @@ fn a_configuration_has_headroom_for_the_worst_frames() {
 fn a_broken_configuration_is_not_taken_for_a_scenario() {
     let error = plan_of(&CONFIGURATION.replace("xon", "xno")).unwrap_err();
     assert!(error.to_string().contains("xno"), "{error}");
+}
+
+#[test]
+fn a_configuration_without_ports_is_told_what_is_missing() {
+    let error = plan_of(SHIPPED).unwrap_err();
+    assert!(error.to_string().contains("[[port]]"), "{error}");
+}
+
+/// With its ports as they are commented out, at 10 Gbit/s.
+#[test]
+fn the_shipped_configuration_has_nothing_to_advise() {
+    let named = |line: &str| match line.strip_prefix('#') {
+        Some(setting) if !setting.is_empty() && !setting.starts_with(' ') => setting.to_owned(),
+        _ => line.to_owned(),
+    };
+    let text: Vec<String> = SHIPPED.lines().map(named).collect();
+    let plan = configuration(&text.join("\n"));
+    assert!(plan.lossless, "{:?}", plan.advice);
+    assert!(plan.advice.is_empty(), "{:?}", plan.advice);
 }
 
 #[test]

@@ -13,7 +13,7 @@ let chosen = null;
 let lastAnswer = null;
 let view = null;
 const cards = new Map();
-const known = { current: new Set(), pid: null };
+const known = { current: new Set(), pid: null, verdict: "ok" };
 const speech = { waiting: [], at: 0 };
 
 async function ask(path) {
@@ -137,11 +137,14 @@ function show(answer) {
   view = answer;
   const { status, deadlocks } = view;
   say(byId("name"), status.name);
-  const suspected = deadlocks.current.length;
-  document.title = (suspected ? "▲ " : "") + status.name + " – Weir";
+  const { verdict, reasons, left_out: more } = status.health;
+  document.title = (verdict === "ok" ? "" : "▲ ") + status.name + " – Weir";
   announce(deadlocks, status.pid);
-  if (suspected) stateIs("suspected", `${status.state}; deadlock suspected in ${suspected} ${suspected === 1 ? "queue" : "queues"}`);
-  else stateIs("live", status.state + "; no deadlock suspected");
+  if (known.verdict !== verdict) tell("Health is " + verdict);
+  known.verdict = verdict;
+  const why = reasons.map((reason) => reason.text).concat(more ? [`and ${more} more`] : []);
+  if (verdict === "ok") stateIs("live", status.state + "; health ok");
+  else stateIs(verdict, `${status.state}; ${verdict}: ${why.join("; ")}`);
   tables(view);
   showDeadlocks(deadlocks);
 }

@@ -40,7 +40,7 @@ fn a_ring_that_locks_is_seen_and_so_is_a_daemon_that_goes_and_comes_back() {
     look(
         &["deadlock.policy=off", "duration=600s"],
         async |page, stage| {
-            page.until("document.body.dataset.state === 'suspected'")
+            page.until("['degraded', 'failing'].includes(document.body.dataset.state)")
                 .await;
             page.until("document.querySelector('#pfc').innerText.includes('◀ pauses s4')")
                 .await;

@@ -5,6 +5,7 @@
 
 mod flight;
 mod flows;
+pub mod health;
 mod levels;
 mod restart;
 mod routes;
@@ -21,6 +22,7 @@ use crate::words::{
 
 pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, FlightSample, Master};
 pub use flows::{Flow, Flows};
+pub use health::{Health, HealthReason};
 pub use levels::{LevelDestination, LevelLink, Levels};
 pub use restart::Restarting;
 pub use routes::{Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, ToPort};
@@ -43,6 +45,9 @@ pub struct Status {
     pub pid: u32,
     /// What it does.
     pub state: DaemonState,
+    /// The verdict on it, renewed every second; absent from daemons that make none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<Health>,
     /// Seconds since the daemon began to forward.
     pub uptime_seconds: f64,
     /// The restart by its keeper that this daemon came of.

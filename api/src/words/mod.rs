@@ -153,6 +153,36 @@ named! {
         Draining => "draining",
     }
 
+    /// How a switch is, from good to bad.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Verdict {
+        /// Nothing is wrong.
+        Ok => "ok" (default),
+        /// Frames are lost, or stood still, and it is dealt with.
+        Degraded => "degraded",
+        /// What the switch is there for does not hold: frames are lost between switches, stand still, or nobody answers.
+        Failing => "failing",
+    }
+
+    /// What is wrong with a switch.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Trouble {
+        /// Frames of a lossless class are lost.
+        LosslessLoss => "lossless_loss",
+        /// The kernel loses frames before or after the switch.
+        KernelLosses => "kernel_losses",
+        /// The XDP program drops frames.
+        XdpLosses => "xdp_losses",
+        /// An egress is suspected of a deadlock, or was, and may be again.
+        Suspected => "suspected",
+        /// A neighbour pauses without end.
+        Storm => "storm",
+        /// The control plane has missed events.
+        EventsLost => "events_lost",
+        /// The dataplane does not answer.
+        DataplaneSilent => "dataplane_silent",
+    }
+
     /// How a port's XDP program is attached.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Attached {
@@ -268,6 +298,10 @@ vocabularies! {
     Role of PortRole;
     /// How the XDP program is attached.
     XdpMode of Attached;
+    /// How a switch is.
+    HealthVerdict of Verdict;
+    /// What is wrong with a switch.
+    HealthKind of Trouble;
     /// How a class treats congestion.
     Mode of ModeKind;
     /// Why a frame was dropped.

@@ -2,6 +2,7 @@
 
 mod config;
 mod doctor;
+mod exit;
 mod pfcwd;
 mod port;
 mod route;
@@ -18,19 +19,11 @@ use crate::target::Target;
 
 pub use config::{ConfigCommand, ConvertArguments};
 pub use doctor::DoctorArguments;
+pub use exit::*;
 pub use pfcwd::{PfcwdCommand, PfcwdShow};
 pub use port::PortCommand;
 pub use route::{FlowHash, RouteCommand};
 pub use xdp::XdpCommand;
-
-/// Exit status when what was asked about is bad, or was not found.
-pub const EXIT_BAD: u8 = 1;
-/// Exit status for a command line that is not legal, or does not say which switch.
-pub const EXIT_USAGE: u8 = 2;
-/// Exit status when no daemon answers.
-pub const EXIT_UNREACHABLE: u8 = 3;
-/// Exit status when the frames or the packet memory of a switch do not add up.
-pub const EXIT_UNBALANCED: u8 = 4;
 
 const AFTER_HELP: &str = "\
 Which switch:
@@ -43,6 +36,8 @@ Exit status:
   2  invalid command line, or several switches to choose from
   3  no daemon answers
   4  frames or packet memory do not add up (audit)
+  5  the switch is degraded (status)
+  6  the switch is failing (status)
 
 Examples:
   switchctl status
@@ -79,8 +74,15 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Summary of the switch: state, load, losses, memory.
+    /// Summary of the switch: health, state, load, losses, memory.
     #[command(after_help = "\
+`health` is one verdict, with its reasons: `ok`; `degraded`, when frames are lost
+or stood still and it is dealt with; `failing`, when lossless frames are lost
+between switches, stand still, or the dataplane does not answer. Losses count
+for 10 s, suspicions and storms for 60 s.
+
+Exit status: 0 when health is ok, 5 when degraded, 6 when failing.
+
 Every frame that is `dropped` is counted under a reason. Frames `lost by the
 kernel` never reached the switch: a full RX ring or an empty fill ring.
 

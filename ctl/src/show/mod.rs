@@ -12,6 +12,7 @@ mod views;
 use anyhow::Result;
 use weir_api::counters::Counters;
 use weir_api::daemon::{Deadlocks, Levels, Pfc, Port, Queue, Status};
+use weir_api::words::Verdict;
 
 use crate::target::Target;
 use weir_output::Output;
@@ -23,9 +24,11 @@ pub use flows::flows;
 pub use neighbors::neighbors;
 pub use pfcwd::pfcwd;
 
-/// `switchctl status`.
-pub fn status(target: &Target, output: &Output) -> Result<()> {
-    output.print(&target.get::<Status>("/v1/status")?, views::status)
+/// `switchctl status`; gives the verdict on the switch, if its daemon makes one that is known.
+pub fn status(target: &Target, output: &Output) -> Result<Option<Verdict>> {
+    let status: Status = target.get("/v1/status")?;
+    output.print(&status, views::status)?;
+    Ok(status.health.and_then(|health| health.verdict.known()))
 }
 
 /// `switchctl ports`.

@@ -1,7 +1,7 @@
 //! Tables of the daemon's answers.
 
 use weir_api::counters::Counters;
-use weir_api::daemon::{Deadlock, Deadlocks, Pfc, Port, Queue, Status};
+use weir_api::daemon::{Deadlock, Deadlocks, Health, Pfc, Port, Queue, Status};
 
 use weir_output::{bytes, facts, rate, reasons, seconds, table, NONE};
 
@@ -12,8 +12,11 @@ pub fn status(status: &Status) -> String {
     } else {
         100.0 * plane.busy_rounds_total as f64 / plane.rounds_total as f64
     };
-    facts(&[
-        ("switch", status.name.clone()),
+    let mut lines = vec![("switch", status.name.clone())];
+    if let Some(health) = &status.health {
+        lines.push(("health", verdict(health)));
+    }
+    lines.extend([
         (
             "state",
             format!(
@@ -71,7 +74,16 @@ pub fn status(status: &Status) -> String {
                 plane.events_lost_total
             ),
         ),
-    ])
+    ]);
+    facts(&lines)
+}
+
+/// The verdict, with its reasons.
+pub fn verdict(health: &Health) -> String {
+    match health.why() {
+        why if why.is_empty() => health.verdict.to_string(),
+        why => format!("{}: {why}", health.verdict),
+    }
 }
 
 fn port_count(status: &Status) -> String {

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Cell as Shown, Clear, Paragraph, Row, Table, TableState};
 use ratatui::Frame;
 use weir_api::overview::Overview;
+use weir_api::words::Verdict;
 
 use super::grid::{Cell, Grid, Weight};
 use super::views::View;
@@ -197,6 +198,8 @@ impl App {
                 Span::styled(format!("STALE FIGURES: {trouble}"), self.style(Weight::Bad))
             }
             (None, true, _) => Span::styled("frozen; p resumes", self.style(Weight::Warn)),
+            (None, false, _) if status.health.is_some() => self.health(),
+            // Daemons that make no verdict.
             (None, false, 0) => Span::raw("no deadlock suspected"),
             (None, false, _) => Span::styled(
                 format!("deadlock SUSPECTED: {}", self.suspects()),
@@ -205,6 +208,19 @@ impl App {
         };
         let bold = Style::new().add_modifier(Modifier::BOLD);
         Text::from(vec![Line::styled(first, bold), Line::from(second)])
+    }
+
+    fn health(&self) -> Span<'static> {
+        let Some(health) = &self.now.status.health else {
+            return Span::raw("");
+        };
+        let weight = match health.verdict.known() {
+            Some(Verdict::Ok) => return Span::raw("health ok"),
+            Some(Verdict::Degraded) => Weight::Warn,
+            Some(Verdict::Failing) | None => Weight::Bad,
+        };
+        let verdict = health.verdict.as_str().to_uppercase();
+        Span::styled(format!("{verdict}: {}", health.why()), self.style(weight))
     }
 
     fn suspects(&self) -> String {

@@ -307,7 +307,7 @@ impl<'a> Gathered<'a> {
         }
         if let Some(found) = scenario.first_credit_loop() {
             notes.push(format!(
-                "the routes close a credit loop, {}: where it locks, nothing drains and no time below holds",
+                "the routes close a credit loop, {}: where it locks, nothing drains and no time of this plan holds",
                 scenario.credit_loop_text(&found)
             ));
         }

@@ -41,6 +41,7 @@ pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
             control::Stage::Draining | control::Stage::Ending => Stage::Draining,
         }
         .into(),
+        health: Some(shared.records.health()),
         uptime_seconds: shared.life.uptime().as_secs_f64(),
         restart: shared.life.restarted().map(|restarted| Restart {
             held_seconds: restarted.held.as_secs_f64(),

@@ -17,8 +17,7 @@ pub(super) fn event(described: &Described) {
     let details = (!details.is_empty()).then_some(details);
     let kind = described.kind.name();
     match described.kind {
-        EventName::HeadroomExceeded
-        | EventName::RouteTooLong
+        EventName::RouteTooLong
         | EventName::LinkDown
         | EventName::DeviceGone
         | EventName::DeviceRefused
@@ -26,7 +25,8 @@ pub(super) fn event(described: &Described) {
         | EventName::EventsLost
         | EventName::StormDetected
         | EventName::LifetimeStalled => tracing::warn!(port, priority, details, "{kind}"),
-        EventName::SpuidAssigned | EventName::ReleaseOrdered => {
+        // Many times a second at a host that does not obey: `health` has one line for all of them.
+        EventName::HeadroomExceeded | EventName::SpuidAssigned | EventName::ReleaseOrdered => {
             tracing::debug!(port, priority, details, "{kind}");
         }
         name if name.is_of_a_message() => tracing::debug!(port, priority, details, "{kind}"),

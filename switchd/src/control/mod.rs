@@ -7,6 +7,7 @@ pub mod deadlock_log;
 pub mod devices;
 pub mod event_log;
 pub mod flight_recorder;
+pub mod health;
 pub mod history;
 pub mod info;
 pub mod lldp;

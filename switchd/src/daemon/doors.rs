@@ -13,6 +13,7 @@ use super::plan::{DaemonError, Plan};
 use super::watchdog;
 use crate::control::devices::link_monitor::LinkMonitor;
 use crate::control::devices::{tender, xdp_watch};
+use crate::control::health;
 use crate::control::lldp::LldpAgent;
 use crate::control::Shared;
 use crate::metrics::protection::Protection;
@@ -104,6 +105,7 @@ impl Doors {
             let serve = page::serve(listener, Arc::clone(shared), names);
             tasks.push(watched("live page", serve));
         }
+        tasks.push(tokio::spawn(health::watch(Arc::clone(shared))));
         tasks.push(tokio::spawn(xdp_watch::watch(Arc::clone(shared))));
         tasks.push(tokio::spawn(tender::tend(Arc::clone(shared))));
         if let Some(limit) = plan.watchdog {

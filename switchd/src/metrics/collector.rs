@@ -95,11 +95,14 @@ impl SnapshotCollector {
         let (shared, snapshot) = (&self.shared, &self.snapshot);
         let info = &shared.info;
         let figures = shared.records.figures();
+        let verdict = shared.records.health().verdict.known();
+        let health = verdict.map_or(f64::NAN, |verdict| f64::from(verdict as u8));
         let version = env!("CARGO_PKG_VERSION");
         let build = [version, &info.name, info.deadlock_policy.get().name()];
         families.add(&define::BUILD_INFO, &build, 1.0);
         for (metric, value) in [
             (&define::UPTIME, shared.life.uptime().as_secs_f64()),
+            (&define::HEALTH, health),
             (&define::COMMANDS_LOST, figures.commands_lost as f64),
             (
                 &define::LEVEL_TABLE_ENTRIES,

@@ -240,8 +240,11 @@ impl Switch {
         priority: Priority,
         refusal: Refusal,
     ) -> DropReason {
-        if refusal.first && refusal.reason == DropReason::HeadroomExceeded {
-            self.push_event(now, EventKind::HeadroomExceeded { ingress, priority });
+        if refusal.reason == DropReason::HeadroomExceeded {
+            self.ports[ingress.index()].counters.priority[priority.index()].headroom_dropped += 1;
+            if refusal.first {
+                self.push_event(now, EventKind::HeadroomExceeded { ingress, priority });
+            }
         }
         refusal.reason
     }

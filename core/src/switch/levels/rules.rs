@@ -87,8 +87,9 @@ impl Switch {
     /// Not even Level D has room.
     #[cold]
     fn refuse_level(&mut self, now: Instant, ingress: PortId, priority: Priority) -> DropReason {
-        let state = &mut self.ports[ingress.index()].levels[priority.index()];
-        if state
+        let state = &mut self.ports[ingress.index()];
+        state.counters.priority[priority.index()].headroom_dropped += 1;
+        if state.levels[priority.index()]
             .as_mut()
             .is_some_and(|state| state.budget.note_refusal())
         {

@@ -3,6 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
+use weir_api::daemon::Health;
 use weir_api::describe::Described;
 use weir_core::control::ControlCounters;
 
@@ -31,6 +32,7 @@ pub struct Records {
     deadlocks: Mutex<DeadlockLog>,
     flights: Mutex<FlightRecorder>,
     figures: Mutex<ControlFigures>,
+    health: Mutex<Health>,
 }
 
 impl Records {
@@ -41,6 +43,7 @@ impl Records {
             deadlocks: Mutex::default(),
             flights: Mutex::new(flights),
             figures: Mutex::default(),
+            health: Mutex::default(),
         }
     }
 
@@ -61,6 +64,16 @@ impl Records {
 
     pub(in crate::control) fn set_figures(&self, figures: ControlFigures) {
         *lock(&self.figures) = figures;
+    }
+
+    /// The latest verdict.
+    pub fn health(&self) -> Health {
+        lock(&self.health).clone()
+    }
+
+    /// Takes another verdict, and gives the one before.
+    pub(in crate::control) fn set_health(&self, health: Health) -> Health {
+        std::mem::replace(&mut *lock(&self.health), health)
     }
 
     /// Writes to the log and adds to the event log and the records of suspicions.

@@ -1,0 +1,480 @@
+//! One verdict of a switch, with the reasons in words. [`judge`] is the only place where it is made.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use weir_core::PortRole;
+
+use crate::words::{HealthKind, HealthVerdict, Trouble, Verdict};
+
+/// What was lost counts for so long; after that the cause is over.
+pub const LOSS_WINDOW_SECONDS: u64 = 10;
+/// Suspicions, storms and stalls count for so long, so that what comes back every few seconds is seen to come back.
+pub const RECURRENCE_WINDOW_SECONDS: u64 = 60;
+/// An egress that is suspected for longer is released by nobody.
+pub const STANDS_AFTER_SECONDS: f64 = 5.0;
+/// A dataplane whose figures are older does not answer.
+pub const SILENT_AFTER_SECONDS: f64 = 3.0;
+/// Reasons that are told at most.
+pub const REASONS_MAX: usize = 16;
+
+/// How a switch is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Health {
+    /// The worst of the reasons' verdicts; `ok` without any.
+    pub verdict: HealthVerdict,
+    /// Why, the worst first; 16 at most.
+    pub reasons: Vec<HealthReason>,
+    /// Reasons that there was no room for.
+    #[serde(default)]
+    pub left_out: u64,
+}
+
+/// One reason.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HealthReason {
+    /// What is wrong.
+    pub kind: HealthKind,
+    /// What follows of this reason alone.
+    pub verdict: HealthVerdict,
+    /// Where, if it is at one port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
+    /// For which priority, if for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
+    /// Frames that were lost, or how often it has happened, within the window; 0 for what only goes on.
+    pub count: u64,
+    /// The same in words, with the remedy.
+    pub text: String,
+}
+
+/// What was seen of a switch within the windows.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// Seconds that losses were counted for.
+    pub loss_seconds: f64,
+    /// Seconds that suspicions and storms were counted for.
+    pub recurrence_seconds: f64,
+    /// How old the dataplane's figures are.
+    pub age_seconds: f64,
+    /// Events that the control plane has not heard of.
+    pub events_lost: u64,
+    /// False where the policy does nothing about deadlocks.
+    pub releases: bool,
+    /// Ports at which something was seen.
+    pub ports: Vec<ObservedPort>,
+}
+
+/// What was seen of a port.
+#[derive(Clone, Debug)]
+pub struct ObservedPort {
+    /// Its name.
+    pub name: String,
+    /// What it faces.
+    pub role: PortRole,
+    /// Frames that the kernel lost.
+    pub kernel_losses: u64,
+    /// Frames that the XDP program dropped, those too short to be frames left out.
+    pub xdp_drops: u64,
+    /// Priorities at which something was seen.
+    pub queues: Vec<ObservedQueue>,
+}
+
+/// What was seen of a (port, priority).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ObservedQueue {
+    /// The priority.
+    pub priority: u8,
+    /// Lossless frames from the port that the headroom had no room for.
+    pub headroom_drops: u64,
+    /// Lossless frames for the port that a storm or the lifetime limit has cost.
+    pub storm_drops: u64,
+    /// The same of the lifetime limit.
+    pub lifetime_drops: u64,
+    /// Suspicions of a deadlock.
+    pub suspicions: u64,
+    /// Releases.
+    pub releases: u64,
+    /// Storms that began.
+    pub storms: u64,
+    /// For how long the egress has been suspected, while it is.
+    pub suspected_seconds: Option<f64>,
+    /// True during a storm.
+    pub stormed: bool,
+}
+
+/// The verdict. Degraded: frames are lost, or stood still, and it is dealt with. Failing: what the switch is there for does not
+/// hold, and nothing deals with it.
+pub fn judge(seen: &Observed) -> Health {
+    let mut reasons = Vec::new();
+    if seen.age_seconds > SILENT_AFTER_SECONDS {
+        let text = format!(
+            "the dataplane has not answered for {}; frames may stand still",
+            seconds(seen.age_seconds)
+        );
+        reasons.push(reason(Trouble::DataplaneSilent, Verdict::Failing, 0, text));
+    }
+    if seen.events_lost > 0 {
+        let text = format!(
+            "{} events were lost: the control plane gets too little CPU",
+            grouped(seen.events_lost)
+        );
+        let lost = reason(
+            Trouble::EventsLost,
+            Verdict::Degraded,
+            seen.events_lost,
+            text,
+        );
+        reasons.push(lost);
+    }
+    for port in &seen.ports {
+        for queue in &port.queues {
+            judge_queue(seen, port, queue, &mut reasons);
+        }
+        judge_port(port, &mut reasons);
+    }
+    // The order of the ports within one verdict.
+    reasons.sort_by_key(|reason| std::cmp::Reverse(severity(reason)));
+    let verdict = reasons
+        .first()
+        .map_or(Verdict::Ok.into(), |worst| worst.verdict.clone());
+    let left_out = reasons.len().saturating_sub(REASONS_MAX) as u64;
+    reasons.truncate(REASONS_MAX);
+    Health {
+        verdict,
+        reasons,
+        left_out,
+    }
+}
+
+impl Health {
+    /// All reasons in one line; empty without any.
+    pub fn why(&self) -> String {
+        let mut texts: Vec<&str> = self.reasons.iter().map(|reason| &*reason.text).collect();
+        let more = format!("and {} more", self.left_out);
+        if self.left_out > 0 {
+            texts.push(&more);
+        }
+        texts.join("; ")
+    }
+}
+
+fn severity(reason: &HealthReason) -> u8 {
+    reason
+        .verdict
+        .known()
+        .map_or(u8::MAX, |verdict| verdict as u8)
+}
+
+fn reason(kind: Trouble, verdict: Verdict, count: u64, text: String) -> HealthReason {
+    HealthReason {
+        kind: kind.into(),
+        verdict: verdict.into(),
+        port: None,
+        priority: None,
+        count,
+        text,
+    }
+}
+
+fn judge_port(port: &ObservedPort, reasons: &mut Vec<HealthReason>) {
+    let name = &port.name;
+    for (kind, count, what) in [
+        (
+            Trouble::KernelLosses,
+            port.kernel_losses,
+            "were lost by the kernel, lossless ones too: the switch gets too little CPU, or `dataplane.rx-ring` is too small",
+        ),
+        (
+            Trouble::XdpLosses,
+            port.xdp_drops,
+            "were dropped by the XDP program, lossless ones too: `switchctl ports` and `switchctl doctor` say why",
+        ),
+    ] {
+        if count > 0 {
+            let text = format!("{name}: {} {what}", frames(count));
+            reasons.push(HealthReason {
+                port: Some(name.clone()),
+                ..reason(kind, Verdict::Degraded, count, text)
+            });
+        }
+    }
+}
+
+fn judge_queue(
+    seen: &Observed,
+    port: &ObservedPort,
+    queue: &ObservedQueue,
+    reasons: &mut Vec<HealthReason>,
+) {
+    let place = format!("{} priority {}", port.name, queue.priority);
+    let mut tell = |kind, verdict, count, what: String| {
+        reasons.push(HealthReason {
+            port: Some(port.name.clone()),
+            priority: Some(queue.priority),
+            ..reason(kind, verdict, count, format!("{place}: {what}"))
+        });
+    };
+    let lost = queue.headroom_drops;
+    if lost > 0 {
+        // Only a switch has promised to stop in time.
+        let (verdict, cause) = match port.role {
+            PortRole::Edge => (
+                Verdict::Degraded,
+                "the host ignores our pauses (weir-host, `police`, or more headroom)",
+            ),
+            PortRole::Fabric => (
+                Verdict::Failing,
+                "the neighbour does not stop in time (its PFC, or more headroom)",
+            ),
+        };
+        tell(
+            Trouble::LosslessLoss,
+            verdict,
+            lost,
+            format!("{} dropped; {cause}", frames(lost)),
+        );
+    }
+    for (kind, count, cause) in [
+        (Trouble::Storm, queue.storm_drops, "a PFC storm"),
+        (
+            Trouble::LosslessLoss,
+            queue.lifetime_drops,
+            "the lifetime limit",
+        ),
+    ] {
+        if count > 0 {
+            let what = format!("{} for it dropped because of {cause}", frames(count));
+            tell(kind, Verdict::Degraded, count, what);
+        }
+    }
+    if queue.stormed || queue.storms > 0 {
+        let now = if queue.stormed {
+            "pauses without end now"
+        } else {
+            "paused without end"
+        };
+        let times = often(queue.storms, seen.recurrence_seconds);
+        tell(
+            Trouble::Storm,
+            Verdict::Degraded,
+            queue.storms,
+            format!("the neighbour {now}{times}"),
+        );
+    }
+    judge_suspicion(seen, queue, &mut tell);
+}
+
+fn judge_suspicion(
+    seen: &Observed,
+    queue: &ObservedQueue,
+    tell: &mut impl FnMut(Trouble, Verdict, u64, String),
+) {
+    let (count, times) = (
+        queue.suspicions,
+        often(queue.suspicions, seen.recurrence_seconds),
+    );
+    let released = match queue.releases {
+        0 => String::new(),
+        releases => format!("; {} released", grouped(releases)),
+    };
+    match queue.suspected_seconds {
+        Some(lasting) => {
+            let stands = lasting > STANDS_AFTER_SECONDS;
+            let verdict = if stands {
+                Verdict::Failing
+            } else {
+                Verdict::Degraded
+            };
+            let why = match (stands, seen.releases) {
+                (false, _) => "",
+                (true, true) => "; no release has helped",
+                (true, false) => "; nothing will release it (deadlock.policy is \"off\")",
+            };
+            let lasting = seconds(lasting);
+            tell(
+                Trouble::Suspected,
+                verdict,
+                count,
+                format!("suspected of a deadlock for {lasting}{times}{released}{why}"),
+            );
+        }
+        None if count > 0 => tell(
+            Trouble::Suspected,
+            Verdict::Degraded,
+            count,
+            format!("was suspected of a deadlock{times}{released}"),
+        ),
+        None => {}
+    }
+}
+
+/// How often, where it has come back.
+fn often(count: u64, within: f64) -> String {
+    match count {
+        0 => String::new(),
+        1 => ", once".to_owned(),
+        _ => format!(
+            ", {} times in {}, every {:.1} s",
+            grouped(count),
+            seconds(within),
+            within / count as f64
+        ),
+    }
+}
+
+fn seconds(seconds: f64) -> String {
+    if seconds < 10.0 {
+        format!("{seconds:.1} s")
+    } else {
+        format!("{seconds:.0} s")
+    }
+}
+
+fn frames(count: u64) -> String {
+    match count {
+        1 => "1 frame".to_owned(),
+        _ => format!("{} frames", grouped(count)),
+    }
+}
+
+/// 6120 as 6,120.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(role: PortRole, queue: ObservedQueue) -> Observed {
+        Observed {
+            loss_seconds: 10.0,
+            recurrence_seconds: 10.0,
+            releases: true,
+            ports: vec![ObservedPort {
+                name: "h1".to_owned(),
+                role,
+                kernel_losses: 0,
+                xdp_drops: 0,
+                queues: vec![queue],
+            }],
+            ..Observed::default()
+        }
+    }
+
+    fn check(observed: &Observed, verdict: Verdict, why: &str) {
+        let health = judge(observed);
+        assert_eq!(health.verdict, verdict, "{health:?}");
+        assert_eq!(health.why(), why);
+    }
+
+    #[test]
+    fn nothing_wrong_is_ok() {
+        check(&Observed::default(), Verdict::Ok, "");
+        let queue = ObservedQueue {
+            releases: 3,
+            ..ObservedQueue::default()
+        };
+        check(&seen(PortRole::Edge, queue), Verdict::Ok, "");
+    }
+
+    #[test]
+    fn a_host_that_ignores_pauses_degrades_and_a_switch_fails() {
+        let queue = ObservedQueue {
+            headroom_drops: 6120,
+            ..ObservedQueue::default()
+        };
+        check(
+            &seen(PortRole::Edge, queue),
+            Verdict::Degraded,
+            "h1 priority 0: 6,120 frames dropped; the host ignores our pauses (weir-host, `police`, or more headroom)",
+        );
+        check(
+            &seen(PortRole::Fabric, queue),
+            Verdict::Failing,
+            "h1 priority 0: 6,120 frames dropped; the neighbour does not stop in time (its PFC, or more headroom)",
+        );
+    }
+
+    #[test]
+    fn locks_that_come_back_are_not_green() {
+        let mut queue = ObservedQueue {
+            priority: 3,
+            suspicions: 9,
+            releases: 9,
+            ..ObservedQueue::default()
+        };
+        let why =
+            "h1 priority 3: was suspected of a deadlock, 9 times in 10 s, every 1.1 s; 9 released";
+        check(&seen(PortRole::Fabric, queue), Verdict::Degraded, why);
+        queue.suspected_seconds = Some(2.0);
+        let why = "h1 priority 3: suspected of a deadlock for 2.0 s, 9 times in 10 s, every 1.1 s; 9 released";
+        check(&seen(PortRole::Fabric, queue), Verdict::Degraded, why);
+    }
+
+    #[test]
+    fn what_stands_is_failing() {
+        let queue = ObservedQueue {
+            priority: 3,
+            suspected_seconds: Some(12.3),
+            ..ObservedQueue::default()
+        };
+        let mut observed = seen(PortRole::Fabric, queue);
+        let why = "h1 priority 3: suspected of a deadlock for 12 s; no release has helped";
+        check(&observed, Verdict::Failing, why);
+        observed.releases = false;
+        let why = "h1 priority 3: suspected of a deadlock for 12 s; nothing will release it (deadlock.policy is \"off\")";
+        check(&observed, Verdict::Failing, why);
+        let silent = Observed {
+            age_seconds: 3.5,
+            ..Observed::default()
+        };
+        let why = "the dataplane has not answered for 3.5 s; frames may stand still";
+        check(&silent, Verdict::Failing, why);
+    }
+
+    #[test]
+    fn the_worst_reason_comes_first_and_there_are_not_too_many() {
+        let mut observed = Observed {
+            age_seconds: 60.0,
+            events_lost: 1,
+            ..Observed::default()
+        };
+        for number in 0..20 {
+            observed.ports.push(ObservedPort {
+                name: format!("p{number}"),
+                role: PortRole::Edge,
+                kernel_losses: 1,
+                xdp_drops: 0,
+                queues: Vec::new(),
+            });
+        }
+        let health = judge(&observed);
+        assert_eq!(health.reasons.len(), REASONS_MAX);
+        assert_eq!(health.left_out, 6);
+        assert_eq!(health.reasons[0].kind, Trouble::DataplaneSilent);
+        assert_eq!(health.verdict, Verdict::Failing);
+        assert!(health.why().ends_with("; and 6 more"), "{}", health.why());
+    }
+
+    #[test]
+    fn numbers_are_grouped_by_three() {
+        for (count, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
+            assert_eq!(grouped(count), text);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Looks at the switch each second. What is wrong becomes the verdict on its health, and a line of the log for each port.
+
+mod windows;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::MissedTickBehavior;
+use weir_api::daemon::health::{Health, HealthReason};
+use weir_api::words::{HealthVerdict, Trouble, Verdict};
+use weir_core::{PortId, Priority};
+
+use crate::control::shared::Shared;
+use crate::dataplane::messages::{PortSnapshot, Snapshot};
+use crate::model::clock;
+use windows::{PortSample, QueueSample, Sample, Windows};
+
+/// How often is looked, and how often a port has a line at most.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// What the XDP program does to frames that are lost by it. Those that are too short are no frames.
+const LOST_AT_XDP: [&str; 3] = ["dropped", "no_meta", "cut"];
+
+/// Looks for as long as the daemon runs.
+pub async fn watch(shared: Arc<Shared>) {
+    let mut windows = Windows::new(&shared.info, clock::now());
+    let mut ticks = tokio::time::interval(INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let snapshot = shared.dataplane.fresh_snapshot().await;
+        windows.push(sample(&shared, &snapshot));
+        let policy = shared.info.deadlock_policy.get();
+        log_ports(&windows.last_second(&shared.info, policy));
+        let health = windows.health(&shared.info, policy);
+        let before = shared.records.set_health(health.clone());
+        log_change(&before, &health);
+    }
+}
+
+fn sample(shared: &Shared, snapshot: &Snapshot) -> Sample {
+    let ports = shared.info.numbered_ports().zip(&snapshot.ports);
+    Sample {
+        at: clock::now(),
+        taken: snapshot.at,
+        events_lost: snapshot.rounds.counters.events_lost,
+        ports: ports
+            .map(|((id, _), state)| port_sample(shared, id, state))
+            .collect(),
+    }
+}
+
+fn port_sample(shared: &Shared, id: PortId, state: &PortSnapshot) -> PortSample {
+    let verdicts = shared.dataplane.xdp_verdicts(id);
+    let lost = verdicts
+        .iter()
+        .filter(|(verdict, _)| LOST_AT_XDP.contains(verdict));
+    PortSample {
+        kernel_losses: state.kernel.total(),
+        xdp_drops: lost.map(|(_, count)| count).sum(),
+        queues: Priority::ALL.map(|priority| {
+            let counters = &state.counters.priority[priority.index()];
+            let gauges = &state.gauges[priority.index()];
+            QueueSample {
+                headroom_drops: counters.headroom_dropped,
+                storm_drops: counters.storm_dropped,
+                lifetime_drops: counters.lifetime_dropped,
+                suspicions: counters.suspicions,
+                releases: counters.releases,
+                storms: counters.storms_detected,
+                stormed: gauges.storm.is_some(),
+                suspected_since: gauges
+                    .suspected
+                    .then(|| shared.records.deadlocks().began(id, priority))
+                    .flatten(),
+            }
+        }),
+    }
+}
+
+/// One line for each port at which something has happened within the last second.
+fn log_ports(last_second: &Health) {
+    let new: Vec<&HealthReason> = last_second
+        .reasons
+        .iter()
+        .filter(|it| is_news(it))
+        .collect();
+    let mut ports: Vec<&str> = new.iter().filter_map(|it| it.port.as_deref()).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    for port in ports {
+        let here = new.iter().filter(|it| it.port.as_deref() == Some(port));
+        let texts: Vec<&str> = here.map(|it| &*it.text).collect();
+        tracing::warn!(port, "{}", texts.join("; "));
+    }
+}
+
+/// What only goes on is no news, and what the XDP program drops has lines of its own, with its remedies.
+fn is_news(reason: &HealthReason) -> bool {
+    reason.count > 0 && reason.kind != Trouble::XdpLosses
+}
+
+fn log_change(before: &Health, now: &Health) {
+    if before.verdict == now.verdict {
+        return;
+    }
+    let severity = |verdict: &HealthVerdict| verdict.known().map(|verdict| verdict as u8);
+    let why = now.why();
+    if now.verdict == Verdict::Ok {
+        tracing::info!("health is ok again");
+    } else if severity(&now.verdict) > severity(&before.verdict) {
+        tracing::warn!("health is {}: {why}", now.verdict);
+    } else {
+        tracing::info!("health is {} only: {why}", now.verdict);
+    }
+}
