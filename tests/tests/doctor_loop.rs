@@ -2,9 +2,9 @@
 //! NIC can do.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
@@ -68,7 +68,7 @@ impl Place {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let first = lines.next().unwrap().unwrap();
         assert!(first.starts_with("reflecting at right"), "{first}");
-        Reflector { child }
+        Reflector { child, lines }
     }
 
     fn doctor(&self, more: &[&str]) -> Command {
@@ -109,11 +109,14 @@ impl Drop for Place {
 /// The other end. Gone with the value.
 struct Reflector {
     child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
 }
 
 impl Reflector {
     fn end(mut self) {
         kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM).unwrap();
+        let last = self.lines.next().unwrap().unwrap();
+        assert!(last.starts_with("the last test: "), "{last}");
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}");
     }
