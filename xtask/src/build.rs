@@ -28,13 +28,19 @@ pub fn release() -> Result<PathBuf> {
     Ok(target_directory().join("release"))
 }
 
-/// Builds the switch, the lab, its endpoint and `switchctl`, optimised; returns where they are.
+/// Builds the switch, the lab, its endpoint, `switchctl` and `weir-host`, optimised; returns where they are.
 ///
 /// # Errors
 ///
 /// When they do not compile.
 pub fn soak() -> Result<PathBuf> {
-    build(&["weir-switchd", "weir-lab", "weir-endpoint", "switchctl"])?;
+    build(&[
+        "weir-switchd",
+        "weir-lab",
+        "weir-endpoint",
+        "switchctl",
+        "weir-host",
+    ])?;
     Ok(target_directory().join("release"))
 }
 

@@ -199,6 +199,11 @@ const NEEDS: &[Need] = &[
         "tmux",
         "a terminal for `switchctl top`",
     ),
+    test(
+        Sign::Program("bpftool"),
+        "bpftool",
+        "sees whether weir-host leaves anything behind",
+    ),
     test(Sign::Program("mandoc"), "mandoc", "checks the manual pages"),
     test(
         Sign::Program("socat"),

@@ -2,6 +2,7 @@
 
 mod checks;
 mod guest;
+mod hosts;
 mod interrupt;
 mod nic;
 mod set_up;
@@ -21,7 +22,7 @@ use anyhow::{Context, Result};
 use self::checks::{ring, Bench, Outcome, Part, Verdict};
 use self::guest::Guest;
 use self::nic::{device, Cable, Nic};
-use self::set_up::image::{self, Image};
+use self::set_up::image::{self, Image, Programs};
 use self::set_up::packages::{self, Packages};
 use self::set_up::programs::{self, make_directory, remove_directory};
 use self::summary::Summary;
@@ -47,11 +48,13 @@ never installed. Remove target/vm to get newer ones.
 One check of virtio
 needs root, for a tap device with several queues. --all adds the other NICs, and
 rings of four switches over virtio and igb that lock, recover and never lock.
+--host has two hosts, one of which obeys pauses by weir-host.
 
 Examples:
   cargo xtask vm-test
   cargo xtask vm-test igb
   cargo xtask vm-test --all --json vm.json
+  cargo xtask vm-test --host
 
 Exit status: 0 all checks passed, 1 a check failed, 3 the test did not take
 place (no network, a program missing, the guest does not boot) or not all of it
@@ -72,6 +75,12 @@ pub struct Arguments {
     /// Only rings of four switches over the NICs.
     #[arg(long)]
     ring: bool,
+    /// Only hosts that obey pauses: weir-host on the guest's kernel.
+    #[arg(long, conflicts_with_all = ["nics", "all", "only", "ring"])]
+    host: bool,
+    /// With --host: four minutes of pauses, and a thousand times attached and detached.
+    #[arg(long, requires = "host")]
+    long: bool,
     /// Test the weir-switchd and switchctl in this directory, not those of this
     /// checkout.
     #[arg(long, value_name = "DIRECTORY")]
@@ -116,6 +125,9 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 
 fn test(arguments: &Arguments) -> Result<Summary> {
     programs::check()?;
+    if arguments.host {
+        programs::check_also(&image::FOR_HOSTS)?;
+    }
     interrupt::catch()?;
     let cache = arguments
         .cache
@@ -124,13 +136,21 @@ fn test(arguments: &Arguments) -> Result<Summary> {
     make_directory(&cache)?;
     let cache = std::path::absolute(cache)?;
     let packages = packages::provide(&cache, &arguments.mirror)?;
-    let binaries = build::soak()?;
+    let binaries = match &arguments.binaries {
+        // Nothing of this checkout is needed.
+        Some(binaries) if arguments.host => binaries.clone(),
+        _ => build::soak()?,
+    };
     interrupt::check()?;
     let tested = arguments.binaries.as_deref().unwrap_or(&binaries);
-    let image =
-        image::make(&packages, tested, &binaries, &cache).context("making the guest's image")?;
+    let programs = match arguments.host {
+        true => Programs::Hosts(tested),
+        false => Programs::Nics(tested, &binaries),
+    };
+    let image = image::make(&packages, programs, &cache).context("making the guest's image")?;
     let nics: &[Nic] = match (&arguments.nics[..], arguments.all) {
         (_, true) => &Nic::ALL,
+        ([], false) if arguments.host => &[],
         ([], false) => &Nic::DEFAULT,
         (chosen, false) => chosen,
     };
@@ -158,6 +178,14 @@ fn test(arguments: &Arguments) -> Result<Summary> {
                 .outcomes
                 .extend(bed.test_ring(*nic).with_context(context)?);
         }
+    }
+    if arguments.host {
+        let length = match arguments.long {
+            true => hosts::Length::Long,
+            false => hosts::Length::Short,
+        };
+        let outcomes = bed.test_hosts(length).context("hosts: the guest")?;
+        summary.outcomes.extend(outcomes);
     }
     summary.took = began.elapsed();
     summary.print();
@@ -224,6 +252,13 @@ impl Bed {
         let logs = self.cache.join("logs").join(nic.name());
         std::fs::write(logs.join("daemon"), log.text)?;
         Ok(outcomes)
+    }
+
+    /// Hosts, without NICs.
+    fn test_hosts(&self, length: hosts::Length) -> Result<Vec<Outcome>> {
+        let directory = Scratch::new()?;
+        let guest = self.boot("host", &[], None, &directory.0)?;
+        hosts::check(&guest, length)
     }
 
     /// Four switches in a ring of such NICs.

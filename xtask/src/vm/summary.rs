@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::checks::{Outcome, Verdict};
-use super::nic::Nic;
 
 /// A whole run.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ impl Summary {
             self.emulator,
             self.took.as_secs_f64()
         );
-        let mut by_nic: BTreeMap<Nic, Vec<&Outcome>> = BTreeMap::new();
+        let mut by_nic: BTreeMap<&str, Vec<&Outcome>> = BTreeMap::new();
         for outcome in &self.outcomes {
             by_nic.entry(outcome.nic).or_default().push(outcome);
         }
@@ -51,14 +50,14 @@ impl Summary {
             let took: Duration = outcomes.iter().map(|one| one.took).sum();
             println!(
                 "{:<8}  {passed:>6}  {failed:>6}  {not_done:>8}  {:>7.0}",
-                nic.name(),
+                nic,
                 took.as_secs_f64()
             );
         }
         for outcome in &self.outcomes {
             if outcome.verdict != Verdict::Passed {
                 let word = outcome.verdict.word();
-                println!("{word:<8}  {:<8} {}", outcome.nic.name(), outcome.name);
+                println!("{word:<8}  {:<8} {}", outcome.nic, outcome.name);
             }
         }
     }
@@ -74,7 +73,7 @@ impl Summary {
             .iter()
             .map(|outcome| {
                 json!({
-                    "nic": outcome.nic.name(),
+                    "nic": outcome.nic,
                     "name": outcome.name,
                     "outcome": outcome.verdict.word(),
                     "why": outcome.verdict.reason(),

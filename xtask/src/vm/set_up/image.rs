@@ -8,6 +8,7 @@ use anyhow::{bail, Context, Result};
 use super::packages::Packages;
 use super::programs::{find, make_directory, output, remove_directory};
 use crate::build;
+use crate::vm::hosts;
 
 /// Drivers in the order of their dependencies. What a kernel does not have as a module is built in, or not needed.
 const MODULES: [&str; 13] = [
@@ -27,10 +28,51 @@ const MODULES: [&str; 13] = [
 ];
 /// Programs of the host that the guest uses.
 const OF_THE_HOST: [&str; 6] = ["dash", "ip", "ethtool", "nsenter", "setpriv", "mountpoint"];
+/// Those that checks of hosts use beside these, and the package of each.
+pub const FOR_HOSTS: [(&str, &str); 3] = [
+    ("tc", "iproute2"),
+    ("iperf3", "iperf3"),
+    ("bpftool", "bpftool"),
+];
 /// Programs under test.
 const TESTED: [&str; 2] = ["weir-switchd", "switchctl"];
 /// Those that test in the guest.
 const TESTING: [&str; 2] = ["weir-lab", "weir-endpoint"];
+
+/// The programs of this repository that a guest runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Programs<'a> {
+    /// For a switch on NICs: those in the first directory are under test, those in the second test.
+    Nics(&'a Path, &'a Path),
+    /// For hosts: those in this directory.
+    Hosts(&'a Path),
+}
+
+impl<'a> Programs<'a> {
+    fn list(self) -> Vec<(&'a Path, &'static str)> {
+        match self {
+            Self::Nics(tested, testing) => {
+                let tested = TESTED.map(|name| (tested, name));
+                let testing = TESTING.map(|name| (testing, name));
+                tested.into_iter().chain(testing).collect()
+            }
+            Self::Hosts(tested) => {
+                let names = TESTED.into_iter().chain(["weir-host"]);
+                names.map(|name| (tested, name)).collect()
+            }
+        }
+    }
+
+    fn of_the_host(self) -> impl Iterator<Item = &'static str> {
+        let more: &[(&str, &str)] = match self {
+            Self::Nics(..) => &[],
+            Self::Hosts(_) => &FOR_HOSTS,
+        };
+        OF_THE_HOST
+            .into_iter()
+            .chain(more.iter().map(|(name, _)| *name))
+    }
+}
 
 const INIT: &str = include_str!("init.sh");
 const IP_WITH_NICS: &str = include_str!("ip-with-nics.sh");
@@ -44,12 +86,12 @@ pub struct Image {
     pub initrd: PathBuf,
 }
 
-/// Makes the image in `directory` of `packages`, the programs in `tested` and those that test in `testing`.
+/// Makes the image in `directory` of `packages` and `programs`.
 ///
 /// # Errors
 ///
 /// When the kernel's format is unknown, or a program is missing.
-pub fn make(packages: &Packages, tested: &Path, testing: &Path, directory: &Path) -> Result<Image> {
+pub fn make(packages: &Packages, programs: Programs<'_>, directory: &Path) -> Result<Image> {
     let kernel = directory.join("vmlinux");
     std::fs::write(&kernel, vmlinux(&find_kernel(&packages.root)?)?)?;
     let tree = directory.join("initrd.d");
@@ -62,15 +104,13 @@ pub fn make(packages: &Packages, tested: &Path, testing: &Path, directory: &Path
     copy_modules(&packages.root, &tree.join("modules"))?;
     let busybox = tree.join("bin/busybox");
     std::fs::copy(packages.root.join("usr/bin/busybox"), &busybox).context("busybox-static")?;
-    for name in OF_THE_HOST {
+    for name in programs.of_the_host() {
         let program = find(name).with_context(|| format!("{name} is not installed"))?;
         add_program(&program, &tree)?;
     }
     // busybox's shell takes its own `ip`, `nsenter` and `setpriv` before any in the path.
     std::fs::rename(tree.join("bin/dash"), tree.join("bin/sh"))?;
-    let tested = TESTED.map(|name| (tested, name));
-    let testing = TESTING.map(|name| (testing, name));
-    for (binaries, name) in tested.into_iter().chain(testing) {
+    for (binaries, name) in programs.list() {
         add_program(&binaries.join(name), &tree)?;
         output(Command::new("strip").arg(tree.join("bin").join(name)))?;
     }
@@ -80,6 +120,7 @@ pub fn make(packages: &Packages, tested: &Path, testing: &Path, directory: &Path
     }
     let scenario = build::root().join("scenarios/ring4.toml");
     std::fs::copy(scenario, tree.join("etc/ring4.toml"))?;
+    std::fs::write(tree.join("etc/hosts.sh"), hosts::NETWORK)?;
     let ip = tree.join("etc/nics/ip");
     std::fs::write(&ip, IP_WITH_NICS)?;
     make_executable(&ip)?;

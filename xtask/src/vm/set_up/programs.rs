@@ -35,7 +35,16 @@ pub fn check() -> Result<()> {
             std::env::consts::ARCH
         );
     }
-    let missing: Vec<String> = NEEDED
+    check_also(&NEEDED)
+}
+
+/// Checks that programs are there, each named with its package.
+///
+/// # Errors
+///
+/// With everything that is missing.
+pub fn check_also(needed: &[(&str, &str)]) -> Result<()> {
+    let missing: Vec<String> = needed
         .iter()
         .filter(|(name, _)| find(name).is_none())
         .map(|(name, package)| format!("{name} (package {package})"))

@@ -1,0 +1,113 @@
+//! Hosts that obey pauses: `weir-host` on the guest's kernel, which has queueing disciplines in BPF.
+
+mod checks;
+mod churn;
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use anyhow::{ensure, Result};
+
+use super::checks::{Outcome, Verdict};
+use super::guest::Guest;
+use super::interrupt;
+
+/// The steps that the checks are made of.
+pub const NETWORK: &str = include_str!("network.sh");
+/// What stands in the summary in the place of a NIC.
+const PLACE: &str = "host";
+
+/// How long the checks may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// For CI.
+    Short,
+    /// Four minutes of pauses, a thousand times attached.
+    Long,
+}
+
+impl Length {
+    fn pick<T>(self, short: T, long: T) -> T {
+        match self {
+            Self::Short => short,
+            Self::Long => long,
+        }
+    }
+}
+
+/// All that the checks share.
+#[derive(Debug)]
+struct Hosts<'a> {
+    guest: &'a Guest,
+    length: Length,
+    outcomes: Vec<Outcome>,
+}
+
+/// Checks everything.
+///
+/// # Errors
+///
+/// Only when the run is interrupted.
+pub fn check(guest: &Guest, length: Length) -> Result<Vec<Outcome>> {
+    let mut hosts = Hosts {
+        guest,
+        length,
+        outcomes: Vec::new(),
+    };
+    hosts.check(
+        "attached, detached and killed again and again",
+        churn::check,
+    )?;
+    hosts.check(
+        "a neighbour's pauses: nothing lost, the other priority goes on",
+        checks::pauses,
+    )?;
+    hosts.check("measured with TCP", checks::measured_with_tcp)?;
+    hosts.check("no warning of the kernel", churn::no_warning)?;
+    Ok(hosts.outcomes)
+}
+
+impl Hosts<'_> {
+    /// One check; what it says of itself is printed below its name.
+    fn check(&mut self, name: &str, check: fn(&Self) -> Result<String>) -> Result<()> {
+        let began = Instant::now();
+        let result = check(self);
+        interrupt::check()?;
+        let said = result.as_ref().map(String::clone).unwrap_or_default();
+        let outcome = Outcome {
+            nic: PLACE,
+            name: name.to_owned(),
+            verdict: Verdict::of(result.map(|_| ())),
+            took: began.elapsed(),
+        };
+        outcome.print();
+        for line in said.lines() {
+            println!("          {line}");
+        }
+        self.outcomes.push(outcome);
+        Ok(())
+    }
+
+    /// Runs steps of the script; gives what they say.
+    fn steps(&self, seconds: u64, steps: &str) -> Result<String> {
+        let script = format!(". /etc/hosts.sh\nset -e\n{steps}\n");
+        let said = self
+            .guest
+            .sh_within(Duration::from_secs(seconds), &script)?;
+        ensure!(said.status == 0, "({}) {}", said.status, said.text.trim());
+        Ok(said.text)
+    }
+
+    /// Steps that take a network away, also after a failed check. What is not there is no error.
+    fn clean_up(&self, step: &str) {
+        let script = format!(". /etc/hosts.sh\n{step} > /dev/null 2>&1");
+        if let Err(error) = self.guest.sh(&script) {
+            eprintln!("vm-test: {step}: {error:#}");
+        }
+    }
+}
+
+/// One line for people.
+fn line(text: &mut String, words: std::fmt::Arguments<'_>) {
+    let _ = writeln!(text, "{words}");
+}
