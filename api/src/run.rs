@@ -53,6 +53,9 @@ pub struct RunResult {
     pub control_frames: u64,
     /// Each flow.
     pub flows: Vec<FlowResult>,
+    /// Each program that ran on a host with an ordinary kernel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applications: Vec<ApplicationResult>,
     /// What buffers and queues came to, by switch, port and priority; only those that ever held a frame.
     #[serde(default)]
     pub buffers: Vec<BufferResult>,
@@ -91,6 +94,31 @@ pub struct FlowResult {
     pub bits_per_second_last_third: f64,
     /// Longest time without an arrival, from the first arrival (or the start) to the end of the run.
     pub longest_stall_seconds: f64,
+}
+
+/// One program of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ApplicationResult {
+    /// The application's name.
+    pub name: String,
+    /// The host that it ran on.
+    pub from: String,
+    /// The host that it talked to.
+    pub to: String,
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// Its exit status; `None` when a signal ended it, as at the end of the run, or when it could not be started.
+    pub exit_status: Option<i32>,
+    /// For how long it ran.
+    pub seconds: f64,
+    /// What it printed, standard output and then standard error; of a long text the beginning.
+    pub output: String,
+    /// Bits a second that arrived at the other side, where it was iperf3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bits_per_second: Option<f64>,
+    /// TCP segments that were sent again, where it was iperf3 over TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmitted: Option<u64>,
 }
 
 /// One (switch, port, priority) of a run, as the switch itself counted it since it was started last.

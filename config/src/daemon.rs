@@ -26,7 +26,8 @@ pub use read::{settings, KEYS};
 pub use services::{LldpConfig, LogConfig, LogFormat, PageConfig};
 
 pub use crate::switch::{
-    Class, DeadlockConfig, FlowsConfig, ForwardingConfig, PfcwdConfig, Route, DEFAULT_CLASS,
+    Class, DeadlockConfig, FlowsConfig, ForwardingConfig, MulticastConfig, PfcwdConfig, Route,
+    DEFAULT_CLASS,
 };
 
 /// A checked configuration of one daemon.
@@ -58,6 +59,8 @@ pub struct DaemonConfig {
     pub pfcwd: PfcwdConfig,
     /// `[forwarding]`.
     pub forwarding: ForwardingConfig,
+    /// `[multicast]`.
+    pub multicast: MulticastConfig,
     /// `[[route]]`.
     pub routes: Vec<Route>,
     /// `[flows]`.
@@ -148,6 +151,10 @@ impl DaemonConfig {
             deadlock: self.deadlock,
             routes: self.routes.clone(),
             forwarding: self.forwarding,
+            flood: self.multicast.flood(|name| {
+                let mut ports = self.ports.iter();
+                ports.position(|port| port.name == name)
+            }),
             flows: self.flows,
             control_limits: self.control_frames.limits(),
             seed: self.seed(),

@@ -26,12 +26,16 @@ fn ring4_with(from: &str, to: &str) -> Result<Scenario, String> {
 #[test]
 fn every_scenario_of_the_project_is_good() {
     let mut count = 0;
-    for entry in std::fs::read_dir(directory()).unwrap() {
-        let path = entry.unwrap().path();
+    let folders = [directory(), directory().join("kernel")];
+    let entries = folders
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let paths = entries.map(|entry| entry.unwrap().path());
+    for path in paths.filter(|path| path.is_file()) {
         Scenario::load(&path, &[]).unwrap_or_else(|error| panic!("{error}"));
         count += 1;
     }
-    assert!(count >= 6);
+    assert!(count >= 22);
 }
 
 #[test]

@@ -52,6 +52,12 @@ crate::named! {
         Replayed => "replayed",
         /// More control frames than are taken from one port.
         ControlRate => "control_rate",
+        /// To a group address or an unknown one, from a port that is not on the tree of flooded frames.
+        OffTree => "off_tree",
+        /// To a group address in a lossless class, where flooded frames go by a tree.
+        LosslessGroup => "lossless_group",
+        /// More frames to group addresses and unknown ones than are flooded from one port.
+        FloodRate => "flood_rate",
     }
 }
 

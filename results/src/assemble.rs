@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use weir_api::describe::Described;
-use weir_api::run::{BufferResult, FlowResult, RunEvent, RunResult, Series, RUN_FORMAT};
+use weir_api::run::{
+    ApplicationResult, BufferResult, FlowResult, RunEvent, RunResult, Series, RUN_FORMAT,
+};
 use weir_api::words::{EventName, Runner};
 use weir_config::scenario::Scenario;
 use weir_core::units::NANOS_PER_SECOND;
@@ -20,6 +22,8 @@ pub struct Parts {
     pub held_frames: u64,
     /// One for each flow of the scenario, in its order.
     pub flows: Vec<FlowResult>,
+    /// One for each application of the scenario, in its order.
+    pub applications: Vec<ApplicationResult>,
     /// Buffers and queues; those that never held a frame are left out of the result.
     pub buffers: Vec<BufferResult>,
     /// Frames dropped, by reason; those that never happened are left out.
@@ -50,9 +54,10 @@ pub fn assemble(scenario: &Scenario, parts: Parts) -> RunResult {
     buffers.retain(|buffer| buffer.ingress_bytes_max > 0 || buffer.egress_bytes_max > 0);
     let timing = verdict::timing(scenario, &events, &parts.series);
     let count = |kind: EventName| events.iter().filter(|event| event.kind == kind).count() as u64;
-    let mode = scenario.flows.first().map_or(ModeKind::Pfc, |flow| {
-        scenario.classes[flow.class].mode.kind()
-    });
+    let of_flows = scenario.flows.iter().map(|flow| flow.class);
+    let of_applications = scenario.applications.iter().filter_map(|one| one.class);
+    let mode = of_flows.chain(of_applications).next();
+    let mode = mode.map_or(ModeKind::Pfc, |class| scenario.classes[class].mode.kind());
     let mut result = RunResult {
         format: RUN_FORMAT,
         scenario: scenario.name.clone(),
@@ -71,6 +76,7 @@ pub fn assemble(scenario: &Scenario, parts: Parts) -> RunResult {
         flows_moved: count(EventName::FlowMoved),
         control_frames: parts.control_frames,
         flows: parts.flows,
+        applications: parts.applications,
         buffers,
         drops: parts.drops,
         events,
@@ -125,6 +131,7 @@ mod tests {
             runner: Runner::Sim,
             held_frames: 12,
             flows: vec![FlowResult::default(); scenario.flows.len()],
+            applications: Vec::new(),
             buffers: [0, 512].map(|bytes| buffer("s1", bytes)).to_vec(),
             drops: BTreeMap::from([("no_route".to_owned(), 2)]),
             events: vec![

@@ -1,7 +1,7 @@
 //! Results as a table for people.
 
-use weir_api::run::{FlowResult, RunResult};
-use weir_config::scenario::Scenario;
+use weir_api::run::{ApplicationResult, FlowResult, RunResult};
+use weir_config::scenario::{HostKind, Scenario};
 use weir_core::control::Policy;
 use weir_core::ModeKind;
 
@@ -96,6 +96,9 @@ pub fn run(result: &RunResult) -> String {
             time(Some(flow.longest_stall_seconds)),
         ));
     }
+    for one in &result.applications {
+        out.push_str(&application(one));
+    }
     out.push_str(&format!(
         "  {}; {} ports suspected at most; detected after {}, moving again after another {}\n  first release after {}, {} releases; {}{} control frames sent\n",
         if result.deadlocked { "deadlocked" } else { "not deadlocked" },
@@ -120,6 +123,28 @@ pub fn run(result: &RunResult) -> String {
     out
 }
 
+/// One line.
+fn application(one: &ApplicationResult) -> String {
+    let status = match one.exit_status {
+        Some(status) => format!("status {status}"),
+        None => "ended by a signal".to_owned(),
+    };
+    let rate = one.bits_per_second.map_or(String::new(), |bits| {
+        let unit = Unit::of_rate(bits);
+        format!(", {:.2} {}", unit.count(bits), unit.name)
+    });
+    let again = one.retransmitted.map_or(String::new(), |segments| {
+        format!(", {segments} segments retransmitted")
+    });
+    format!(
+        "  application {:<8} {} to {}: {status} after {}{rate}{again}\n",
+        one.name,
+        one.from,
+        one.to,
+        time(Some(one.seconds)),
+    )
+}
+
 /// Who moved flows, and how many.
 fn rerouted(result: &RunResult) -> String {
     if result.masters.is_empty() {
@@ -134,6 +159,10 @@ fn rerouted(result: &RunResult) -> String {
 
 /// One line for each credit loop that the routes close.
 pub fn credit_loops(scenario: &Scenario) -> String {
+    if scenario.host_kind == HostKind::Kernel {
+        return "  which frames the hosts send is not known, and so not whether a credit loop is closed\n"
+            .to_owned();
+    }
     let loops = scenario.credit_loops();
     if loops.is_empty() {
         return "  the routes close no credit loop\n".to_owned();

@@ -183,6 +183,28 @@ pub fn expectations(expect: &Expect, result: &RunResult) -> Vec<Expectation> {
             seen.to_string(),
         );
     }
+    if let Some(wanted) = expect.retransmitted {
+        let of_each = result.applications.iter().map(|one| one.retransmitted);
+        let seen: u64 = of_each.flatten().sum();
+        let relation = if wanted == 0 { "=" } else { "≤" };
+        judge(
+            format!("retransmitted {relation} {wanted}"),
+            seen <= wanted,
+            seen.to_string(),
+        );
+    }
+    if !result.applications.is_empty() {
+        let mut failed = result.applications.iter();
+        let failed = failed.find(|one| one.exit_status != Some(0));
+        judge(
+            "every application ends with status 0".to_owned(),
+            failed.is_none(),
+            failed.map_or("all did".to_owned(), |one| match one.exit_status {
+                Some(status) => format!("{}: {status}", one.name),
+                None => format!("{}: ended by a signal", one.name),
+            }),
+        );
+    }
     if let Some(wanted) = expect.progress {
         let stuck: Vec<&str> = result
             .flows

@@ -45,6 +45,7 @@ impl DaemonConfig {
         next.metrics.take_live(&file.metrics);
         next.page.take_live(&file.page);
         next.forwarding.take_live(&file.forwarding);
+        next.multicast.take_live(&file.multicast);
         next.flows.take_live(&file.flows);
         next.lldp.take_live(&file.lldp);
         next.control_frames.take_live(&file.control_frames);

@@ -12,7 +12,8 @@ use weir_core::{MacAddress, PortRole};
 use super::access::ApiTable;
 use super::{
     ControlFramesConfig, DaemonConfig, DataplaneConfig, DeadlockConfig, FlowsConfig,
-    ForwardingConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig, PfcwdConfig, Port,
+    ForwardingConfig, LldpConfig, LogConfig, MetricsConfig, MulticastConfig, PageConfig,
+    PfcwdConfig, Port,
 };
 use crate::document;
 use crate::names::check_name;
@@ -24,7 +25,7 @@ use crate::switch::{
 
 use dataplane::dataplane;
 use port::ports;
-use route::{flows, routes};
+use route::{flows, multicast, routes};
 
 /// Every key by table, for the reader and for the documentation's test.
 pub const KEYS: &[(&str, &[&str])] = &[
@@ -43,6 +44,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "deadlock",
             "pfcwd",
             "forwarding",
+            "multicast",
             "route",
             "flows",
             "lldp",
@@ -60,6 +62,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     (DeadlockConfig::TABLE, DeadlockConfig::KEYS),
     (PfcwdConfig::TABLE, PfcwdConfig::KEYS),
     (ForwardingConfig::TABLE, ForwardingConfig::KEYS),
+    (MulticastConfig::TABLE, MulticastConfig::KEYS),
     (RouteTable::TABLE, RouteTable::KEYS),
     (FlowsConfig::TABLE, FlowsConfig::KEYS),
     (LldpConfig::TABLE, LldpConfig::KEYS),
@@ -81,6 +84,7 @@ pub fn settings() -> Vec<(&'static str, Vec<Setting>)> {
         DeadlockConfig,
         PfcwdConfig,
         ForwardingConfig,
+        MulticastConfig,
         RouteTable,
         FlowsConfig,
         LldpConfig,
@@ -120,6 +124,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let mut deadlock = DeadlockConfig::read(root, DeadlockConfig::default(), check_steps);
     let classes = classes(root, &sizing);
     fit_release_buffer(root, &classes, &mut deadlock);
+    let multicast = multicast(root, &ports, &classes);
     DaemonConfig {
         log: LogConfig::read(root, LogConfig::default(), valid::together),
         metrics: access::metrics(root),
@@ -134,6 +139,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         deadlock,
         pfcwd,
         forwarding: ForwardingConfig::read(root, ForwardingConfig::default(), valid::together),
+        multicast,
         routes: routes(root, &ports),
         flows: flows(root, deadlock.policy),
         lldp: LldpConfig::read(root, LldpConfig::default(), valid::together),

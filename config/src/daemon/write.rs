@@ -1,7 +1,7 @@
 //! [`DaemonConfig`] to TOML.
 
 use super::access::ApiTable;
-use super::DaemonConfig;
+use super::{DaemonConfig, MulticastConfig};
 use crate::settings::quoted;
 use crate::switch::{ClassTable, RouteTable};
 
@@ -27,6 +27,9 @@ pub(super) fn daemon(config: &DaemonConfig) -> String {
     out.push_str(&config.deadlock.written());
     out.push_str(&config.pfcwd.written());
     out.push_str(&config.forwarding.written());
+    if config.multicast != MulticastConfig::default() {
+        out.push_str(&config.multicast.written());
+    }
     for route in &config.routes {
         let members = route.ports.iter();
         let members = members.filter_map(|port| config.ports.get(port.index()));

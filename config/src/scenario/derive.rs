@@ -154,6 +154,7 @@ impl Scenario {
             deadlock: self.deadlock,
             routes,
             forwarding: ForwardingConfig::default(),
+            flood: self.flood_of(switch, ports),
             flows: FlowsConfig::default(),
             control_limits: control_limits(self.deadlock.clcm_interval, fastest),
             seed: 0,

@@ -1,10 +1,17 @@
-//! What the lab cannot do.
+//! What the lab cannot do, and what the simulator cannot.
 
 use weir_core::Bytes;
 
-use super::{Baseline, Pattern, Scenario, Transport};
+use super::{Baseline, HostKind, Pattern, Scenario, Transport};
 
 impl Scenario {
+    /// Why the simulator does not run this scenario, and who does; `None` for one that it runs.
+    pub fn simulator_gap(&self) -> Option<&'static str> {
+        (self.host_kind == HostKind::Kernel).then_some(
+            "hosts = \"kernel\": the simulator has no kernel and runs no programs; use the lab (cargo xtask lab FILE)",
+        )
+    }
+
     /// What in this scenario the simulator runs and the lab does not, in words that name the keys. Empty for one that
     /// both run.
     pub fn lab_gaps(&self) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! Scenario files: switches, hosts, links, routes, flows, and what is expected. The lab runs them with
 //! real frames, the simulator in virtual time.
 
+mod application;
 mod baseline;
 mod credit_loop;
 mod derive;
@@ -8,6 +9,7 @@ mod fault;
 mod flow;
 pub mod generate;
 mod lab;
+mod multicast;
 pub mod random;
 mod read;
 mod routes;
@@ -23,10 +25,12 @@ use crate::reader::{FileError, Problem};
 use crate::switch::{Class, DeadlockConfig, PfcwdConfig};
 use crate::Override;
 
+pub use application::{Application, HostKind, PLACEHOLDERS, PREFIX_LENGTH};
 pub use baseline::Baseline;
 pub use credit_loop::CreditLoop;
 pub use fault::{ControlConfig, Fault, FaultTime};
 pub use flow::{Flow, Pattern, Transport};
+pub use multicast::Multicast;
 pub use read::KEYS;
 pub use routes::{NextHops, NextHopsOf};
 pub use topology::{PortPeer, SwitchPort};
@@ -55,16 +59,22 @@ pub struct Scenario {
     /// By switch: whether it knows Levels. One that does not speaks plain PFC in classes of mode `level`,
     /// and its neighbours are not told.
     pub has_levels: Vec<bool>,
+    /// What the hosts are.
+    pub host_kind: HostKind,
     /// Those of `[topology]`, then `[[host]]`.
     pub hosts: Vec<Host>,
     /// Between switches: those of `[topology]`, then `[[link]]`.
     pub links: Vec<Link>,
     /// `[link-defaults]`, which links between hosts and switches have.
     pub link_defaults: LinkProperties,
+    /// `[multicast]`; `None` where frames to group addresses go nowhere.
+    pub multicast: Option<Multicast>,
     /// Where switches send frames.
     pub next_hops: NextHops,
     /// `[[flow]]`, then the flows of every `[[traffic]]`.
     pub flows: Vec<Flow>,
+    /// `[[application]]`.
+    pub applications: Vec<Application>,
     /// `[control]`.
     pub control: ControlConfig,
     /// `[dcqcn]`.
@@ -86,7 +96,7 @@ pub struct Host {
     pub name: String,
     /// The switch that it hangs on.
     pub switch: usize,
-    /// Whether it obeys PFC.
+    /// Whether it obeys PFC: an endpoint always can, a kernel with `weir-host`.
     pub obeys_pfc: bool,
     /// What its switch does when its frames fill the buffer.
     pub police: Police,
@@ -140,6 +150,8 @@ pub struct Expect {
     pub corrupted: Option<u64>,
     /// Frames dropped by switches, at most.
     pub dropped: Option<u64>,
+    /// TCP segments that applications sent again, at most.
+    pub retransmitted: Option<u64>,
     /// Whether every flow made progress in the last third.
     pub progress: Option<bool>,
     /// Time from detection to the first release, at most.

@@ -74,6 +74,12 @@ impl Adjacency {
         self.port_to(from, PortPeer::Host(host))
     }
 
+    /// Whether hosts hang on a switch.
+    pub(super) fn has_hosts(&self, switch: usize) -> bool {
+        let is_host = |port: &SwitchPort| matches!(port.peer, PortPeer::Host(_));
+        self.ports[switch].iter().any(is_host)
+    }
+
     /// What a port leads to.
     pub(super) fn peer(&self, switch: usize, port: usize) -> Option<PortPeer> {
         Some(self.ports.get(switch)?.get(port)?.peer)

@@ -1,6 +1,8 @@
-//! `[forwarding]`, `[[route]]` and `[flows]`.
+//! `[forwarding]`, `[multicast]`, `[[route]]` and `[flows]`.
 
-use weir_core::config::{default_bucket_count, EcmpConfig, FlowMonitorConfig, RouteConfig};
+use weir_core::config::{
+    default_bucket_count, EcmpConfig, FloodConfig, FlowMonitorConfig, RouteConfig,
+};
 use weir_core::{Duration, MacAddress, PortId};
 
 use crate::entries::entries;
@@ -14,7 +16,7 @@ settings! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     ForwardingConfig in "forwarding" {
         "learning" learning: bool = false, "", Restart, valid::anything;
-            "Learn addresses, and flood frames to unknown ones. Only for networks without loops."
+            "Learn addresses, and flood frames to unknown ones. Only for networks without loops, or with a tree in `[multicast]`."
         "capacity" capacity: usize = 4096, "", Restart, valid::count(1, ENTRIES_MAX);
             "Maximum number of learnt addresses, 1 to 1048576."
         "age" age: Duration = Duration::from_secs(300), "", Restart, valid::anything;
@@ -25,6 +27,35 @@ settings! {
             "Buckets that may be added at run time to those of the file, 0 to 1048576. 1 B each."
         "pins" pins: usize = 4096, "", Restart, valid::count(0, ENTRIES_MAX);
             "Maximum number of pinned flows, by an operator or by a reroute, 0 to 1048576. About 100 B each."
+    }
+}
+
+/// A second has no more frames, on any line.
+const RATE_MAX: u64 = 1_000_000_000;
+
+settings! {
+    /// `[multicast]`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    MulticastConfig in "multicast" {
+        "tree" tree: Option<Vec<String>> = None => "every port, with `learning` only", "", Restart, valid::anything;
+            "Ports that frames use which have no way of their own: to group addresses (broadcast, such as ARP, and multicast), and with `learning` those to unknown addresses. In a network with loops: of the links between switches those of **one tree that reaches all switches**, the same at both ends of each link, and the ports to hosts. Such a frame that comes in by another port is dropped (`off_tree`). With it, frames to group addresses are flooded also without `learning`, in lossy classes only; in lossless ones they are dropped (`lossless_group`)."
+        "edge-rate" edge_rate: Option<u32> = None => "unlimited", "", Restart, valid::given(valid::within(1, RATE_MAX));
+            "Storm control: flooded frames per second from one edge port, 1 to 1000000000; bursts of 50 ms, and of at least 32 frames, pass. What is beyond is dropped (`flood_rate`)."
+        "fabric-rate" fabric_rate: Option<u32> = None => "unlimited", "", Restart, valid::given(valid::within(1, RATE_MAX));
+            "The same from one fabric port. It carries what all hosts behind it flood: set it well above the sum of their rates, or the frames of quiet hosts are dropped with those of a noisy one."
+    }
+}
+
+impl MulticastConfig {
+    /// As the core has it; `number` is that of the port of a name.
+    pub(crate) fn flood(&self, number: impl Fn(&str) -> Option<usize>) -> FloodConfig {
+        let tree = self.tree.iter().flatten();
+        let tree = tree.filter_map(|name| number(name).and_then(PortId::from_index));
+        FloodConfig {
+            tree: self.tree.as_ref().map(|_| tree.collect()),
+            edge_rate: self.edge_rate,
+            fabric_rate: self.fabric_rate,
+        }
     }
 }
 

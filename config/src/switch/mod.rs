@@ -8,7 +8,9 @@ mod frames;
 mod pfcwd;
 mod read;
 
-use weir_core::config::{ControlLimits, DetectorConfig, LifetimeConfig, WatchdogConfig};
+use weir_core::config::{
+    ControlLimits, DetectorConfig, FloodConfig, LifetimeConfig, WatchdogConfig,
+};
 use weir_core::control::{ControlConfig, Policy};
 use weir_core::{
     BitRate, Bytes, ClassConfig, ClassMode, Duration, FeedbackCoding, Neighbour, PauseRule, Police,
@@ -21,7 +23,7 @@ pub use class::Class;
 pub(crate) use class::ClassTable;
 pub use deadlock::DeadlockConfig;
 pub(crate) use forwarding::RouteTable;
-pub use forwarding::{FlowsConfig, ForwardingConfig, Route};
+pub use forwarding::{FlowsConfig, ForwardingConfig, MulticastConfig, Route};
 pub use frames::FrameConfig;
 pub use pfcwd::PfcwdConfig;
 pub(crate) use read::{check_steps, classes, fit_release_buffer, LevelSizing};
@@ -63,6 +65,8 @@ pub struct Switch {
     pub routes: Vec<Route>,
     /// What beside the routes decides about it.
     pub forwarding: ForwardingConfig,
+    /// Where frames go that have no way of their own.
+    pub flood: FloodConfig,
     /// The recent-flow monitor.
     pub flows: FlowsConfig,
     /// Control frames a second that a port accepts.
@@ -94,6 +98,7 @@ impl Switch {
             routes: self.routes.into_iter().map(Route::core).collect(),
             ecmp: self.forwarding.ecmp(),
             flows: self.flows.monitor(),
+            flood: self.flood,
             learning_capacity: if self.forwarding.learning {
                 self.forwarding.capacity
             } else {

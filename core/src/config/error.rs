@@ -77,6 +77,8 @@ pub enum ConfigError {
         port: PortId,
         port_count: usize,
     },
+    #[error("the flooding tree names port {port}, but there are {port_count} ports")]
+    TreePort { port: PortId, port_count: usize },
     #[error("route to {destination} names a port twice")]
     RepeatedPort { destination: MacAddress },
     #[error("route to {destination} has {buckets} buckets for {members} ports; valid are {members} to {BUCKETS_MAX}")]

@@ -1,5 +1,6 @@
 //! Static forwarding entries, and the room for changing them while the switch runs.
 
+use crate::sets::PortSet;
 use crate::units::{Duration, MacAddress, PortId};
 
 /// Buckets that one destination's group has at most.
@@ -90,4 +91,21 @@ impl Default for FlowMonitorConfig {
             age: Duration::from_secs(10),
         }
     }
+}
+
+/// Where frames go that have no way of their own: those to group addresses and, with learning, those to addresses that
+/// nobody knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FloodConfig {
+    /// This switch's ports of the network's tree: the links that flooded frames use, which form no loop, and the ports
+    /// to hosts. A frame that has no way of its own leaves by all of them but the one it came in by, and is dropped
+    /// ([`OffTree`](crate::DropReason::OffTree)) when it came in by any other. To group addresses it is flooded also
+    /// without learning, in lossy classes alone
+    /// ([`LosslessGroup`](crate::DropReason::LosslessGroup)). `None`: every port, with learning alone.
+    pub tree: Option<PortSet>,
+    /// Frames a second that are flooded from one edge port; what is beyond is dropped
+    /// ([`FloodRate`](crate::DropReason::FloodRate)). `None` for any number.
+    pub edge_rate: Option<u32>,
+    /// The same of one fabric port.
+    pub fabric_rate: Option<u32>,
 }

@@ -16,7 +16,7 @@ pub use class::{ClassConfig, ClassMode, LevelRules, ModeKind};
 pub use control_frames::{AuthenticationConfig, ControlLimits, FabricKey, FABRIC_KEY_LENGTH};
 pub use error::ConfigError;
 pub use forwarding::{
-    default_bucket_count, default_member, EcmpConfig, FlowMonitorConfig, RouteConfig,
+    default_bucket_count, default_member, EcmpConfig, FloodConfig, FlowMonitorConfig, RouteConfig,
     BUCKETS_DEFAULT, BUCKETS_MAX,
 };
 pub use port::{FeedbackCoding, Neighbour, PauseRule, Police, PortConfig, PortRole};
@@ -50,8 +50,10 @@ pub struct SwitchConfig {
     pub ecmp: EcmpConfig,
     /// The recent-flow monitor.
     pub flows: FlowMonitorConfig,
-    /// How many addresses are learnt at most; zero turns learning and flooding off.
-    /// Only for networks without loops.
+    /// Where frames go that have no way of their own.
+    pub flood: FloodConfig,
+    /// How many addresses are learnt at most; zero turns learning and the flooding of unknown addresses off.
+    /// Only for networks without loops, or with [`flood.tree`](FloodConfig::tree).
     pub learning_capacity: usize,
     /// A learnt address is forgotten after this long without a frame from it.
     pub learning_age: Duration,
@@ -95,6 +97,7 @@ impl SwitchConfig {
             routes,
             ecmp: EcmpConfig::default(),
             flows: FlowMonitorConfig::default(),
+            flood: FloodConfig::default(),
             learning_capacity: 0,
             learning_age: Duration::from_secs(300),
             detector: None,

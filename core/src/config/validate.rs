@@ -62,7 +62,17 @@ impl SwitchConfig {
         if self.flows.capacity > 0 && self.flows.age.is_zero() {
             return Err(ConfigError::ZeroFlowAge);
         }
+        self.validate_tree()?;
         self.validate_routes()
+    }
+
+    fn validate_tree(&self) -> Result<(), ConfigError> {
+        let port_count = self.ports.len();
+        let tree = self.flood.tree.unwrap_or_default();
+        let beyond = tree.iter().find(|port| port.index() >= port_count);
+        beyond.map_or(Ok(()), |port| {
+            Err(ConfigError::TreePort { port, port_count })
+        })
     }
 
     /// b_i ≥ γmax + rT for every i. The paper asks for it of b_1 alone (equation 23), but its proof of freedom

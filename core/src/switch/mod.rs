@@ -234,11 +234,11 @@ impl Switch {
     }
 }
 
-/// How many frames can wait at once. Without learning a frame waits in one place; a flooded one waits
+/// How many frames can wait at once. Where nothing is flooded a frame waits in one place; a flooded one waits
 /// at every port, and what floods beyond this bound is dropped and counted.
 fn waiting_capacity(config: &SwitchConfig) -> usize {
     const FLOOD_COPIES_MAX: usize = 1 << 20;
-    let copies = if config.learning_capacity == 0 {
+    let copies = if config.learning_capacity == 0 && config.flood.tree.is_none() {
         0
     } else {
         config

@@ -45,6 +45,8 @@ pub(super) struct Port {
     pub(super) authentication: Option<Authentication>,
     pub(super) pause_limit: Limiter,
     pub(super) message_limit: Limiter,
+    /// Of frames that are flooded.
+    pub(super) flood_limit: Limiter,
     pub(super) ingress: [IngressBuffer; PRIORITY_COUNT],
     pub(super) egress: [EgressState; PRIORITY_COUNT],
     pub(super) counters: PortCounters,
@@ -64,6 +66,10 @@ impl Port {
             authentication: Self::new_authentication(config.authentication, port.role, index),
             pause_limit: Limiter::new(limits.pause_rate),
             message_limit: Limiter::new(limits.message_rate),
+            flood_limit: Limiter::new(match port.role {
+                PortRole::Edge => config.flood.edge_rate,
+                PortRole::Fabric => config.flood.fabric_rate,
+            }),
             coding: port.feedback,
             link_sent: if obeying && port.feedback == FeedbackCoding::Pause {
                 FeedbackSent::new()

@@ -1,5 +1,6 @@
 //! Networks of several switches in lock step.
 
+mod flooding;
 mod loops;
 mod microloop;
 mod release_buffer;

@@ -7,7 +7,7 @@ use weir_config::daemon::{
     default_dscp_map, ApiConfig, ControlFramesConfig, DaemonConfig, DataplaneConfig, Fallback,
     LldpConfig, LogConfig, MetricsConfig, PageConfig, Port, RoundTrip, Trust,
 };
-use weir_config::scenario::Scenario;
+use weir_config::scenario::{HostKind, Scenario};
 use weir_core::Priority;
 
 use super::names::Names;
@@ -68,7 +68,10 @@ fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonC
         wait: false,
         address: None,
         default_priority: Priority::ALL[0],
-        trust: Trust::Pcp,
+        trust: match scenario.host_kind {
+            HostKind::Endpoint => Trust::Pcp,
+            HostKind::Kernel => Trust::PcpDscp,
+        },
         pcp_map: Priority::ALL,
         dscp_map: default_dscp_map(),
         fallback: Fallback::Drop,
@@ -90,6 +93,7 @@ fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonC
         deadlock: switch.deadlock,
         pfcwd: scenario.pfcwd,
         forwarding: switch.forwarding,
+        multicast: scenario.multicast_of(index, &peers),
         routes: switch.routes,
         flows: switch.flows,
         lldp: LldpConfig::default(),

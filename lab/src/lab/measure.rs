@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use weir_api::daemon::{Event, Pfc, Queue, Sample, Status};
-use weir_api::run::{BufferResult, FlowResult, RunEvent, RunResult, Series};
+use weir_api::run::{ApplicationResult, BufferResult, FlowResult, RunEvent, RunResult, Series};
 use weir_api::words::Runner;
 use weir_config::scenario::{PortPeer, Scenario};
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::Instant;
 use weir_results::assemble::{assemble, seconds_since, Parts};
 
+use super::configuration::HISTORY_INTERVAL;
 use crate::endpoint::report::{EndpointReport, ReceivedFlow};
 
 /// All that was collected.
@@ -17,8 +18,10 @@ use crate::endpoint::report::{EndpointReport, ReceivedFlow};
 pub struct Raw {
     /// When traffic began.
     pub start: Instant,
-    /// By host.
+    /// By host; none where hosts are ordinary kernels.
     pub reports: Vec<EndpointReport>,
+    /// By application.
+    pub applications: Vec<ApplicationResult>,
     /// By switch, after the drain.
     pub statuses: Vec<Status>,
     /// By switch, after the drain: queues, and what it told those that fill them.
@@ -36,6 +39,7 @@ pub fn result(scenario: &Scenario, raw: &Raw) -> RunResult {
         runner: Runner::Lab,
         held_frames: held(raw),
         flows: flows(scenario, raw),
+        applications: raw.applications.clone(),
         buffers: buffers(scenario, raw),
         drops: drops(raw),
         events: events(scenario, raw),
@@ -169,7 +173,8 @@ fn events(scenario: &Scenario, raw: &Raw) -> Vec<RunEvent> {
 }
 
 fn series(scenario: &Scenario, raw: &Raw) -> Series {
-    let interval = raw.reports.first().map_or(0, |report| report.sample_nanos);
+    let interval = raw.reports.first().map(|report| report.sample_nanos);
+    let interval = interval.unwrap_or(HISTORY_INTERVAL.as_nanos());
     let interval_seconds = seconds(interval);
     let mut throughput = BTreeMap::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
@@ -181,7 +186,8 @@ fn series(scenario: &Scenario, raw: &Raw) -> Series {
         });
         throughput.insert(flow.name.clone(), rates);
     }
-    let bins = throughput.values().map(Vec::len).max().unwrap_or(0);
+    let bins = throughput.values().map(Vec::len).max();
+    let bins = bins.unwrap_or((scenario.duration.as_nanos() / interval.max(1)) as usize);
     let mut occupancy = BTreeMap::new();
     for (index, switch) in scenario.switches.iter().enumerate() {
         for port in scenario.ports(index) {

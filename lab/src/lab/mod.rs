@@ -1,9 +1,11 @@
-//! Running a scenario with real frames: every switch a daemon, every host an endpoint, each in a network
-//! namespace of its own.
+//! Running a scenario with real frames: every switch a daemon, every host an endpoint or an ordinary kernel, each in a
+//! network namespace of its own.
 
+pub mod applications;
 pub mod balance;
 pub mod configuration;
 pub mod interrupt;
+pub mod kernel;
 pub mod measure;
 pub mod names;
 pub mod placement;

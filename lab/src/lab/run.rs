@@ -6,11 +6,13 @@ use std::time::Duration;
 use anyhow::{bail, Result};
 use weir_api::run::RunResult;
 use weir_config::daemon::Workers;
-use weir_config::scenario::Scenario;
+use weir_config::scenario::{HostKind, Scenario};
 use weir_core::Instant;
 use weir_results::table::credit_loops;
 
+use super::applications::Applications;
 use super::interrupt::{check, wait_for};
+use super::kernel;
 use super::measure::{result, Raw};
 use super::stage::Stage;
 use crate::endpoint::run::clock;
@@ -75,8 +77,11 @@ pub fn run_and<T>(
         config.dataplane.workers = options.workers;
     })?;
     let margin = start_margin(scenario, clock()?.saturating_since(began));
-    let outcome = run_on(scenario, &mut stage, margin, &progress)
-        .and_then(|result| Ok((result, look(&stage)?)));
+    let outcome = match scenario.host_kind {
+        HostKind::Endpoint => run_on(scenario, &mut stage, margin, &progress),
+        HostKind::Kernel => run_applications(scenario, &mut stage, &progress),
+    };
+    let outcome = outcome.and_then(|result| Ok((result, look(&stage)?)));
     if outcome.is_err() && check().is_ok() {
         stage.keep_directory();
     }
@@ -111,9 +116,63 @@ fn run_on(
         host.stop_sending()?;
     }
     drain(stage, progress)?;
+    let mut raw = collect(stage, start)?;
+    raw.reports = stage.finish_hosts()?;
+    Ok(result(scenario, &raw))
+}
+
+/// The same with hosts that are ordinary kernels: from the first application to the end of the last one, or of the time.
+fn run_applications(
+    scenario: &Scenario,
+    stage: &mut Stage,
+    progress: &Progress,
+) -> Result<RunResult> {
+    const INTERVAL: Duration = Duration::from_millis(50);
+    progress.say(kernel::addresses(scenario, stage.names()).trim_end());
+    for note in stage.kernel.notes() {
+        progress.say(&format!("  {note}"));
+    }
+    let names = stage.names().clone();
+    let mut applications = Applications::start_servers(scenario, &names)?;
+    let start = clock()?;
+    let mut said = 0;
+    loop {
+        let since = clock()?.saturating_since(start);
+        let is_over =
+            applications.poll(scenario, &names, Duration::from_nanos(since.as_nanos()))?;
+        if is_over || since >= scenario.duration {
+            break;
+        }
+        // The condition never holds: this is a sleep that ends on Ctrl-C.
+        wait_for::<()>(INTERVAL, || Ok(None))?;
+        stage.check()?;
+        let seconds = since.as_secs_f64() as u64;
+        if seconds > said {
+            said = seconds;
+            for switch in &mut stage.switches {
+                switch.collect_events()?;
+            }
+            progress.update(&format!(
+                "  {:5.1} of {:.1} s: {:5} frames held",
+                since.as_secs_f64(),
+                scenario.duration.as_secs_f64(),
+                stage.held_frames()?
+            ));
+        }
+    }
+    let ended = applications.finish(scenario)?;
+    drain(stage, progress)?;
+    let mut raw = collect(stage, start)?;
+    raw.applications = ended;
+    Ok(result(scenario, &raw))
+}
+
+/// What the switches have counted, and all they have to tell.
+fn collect(stage: &mut Stage, start: Instant) -> Result<Raw> {
     let mut raw = Raw {
         start,
         reports: Vec::new(),
+        applications: Vec::new(),
         statuses: Vec::new(),
         buffers: Vec::new(),
         events: Vec::new(),
@@ -134,8 +193,7 @@ fn run_on(
         raw.buffers
             .push((switch.get("/v1/queues")?, switch.get("/v1/pfc")?));
     }
-    raw.reports = stage.finish_hosts()?;
-    Ok(result(scenario, &raw))
+    Ok(raw)
 }
 
 /// Waits for the end of traffic, with a line of progress each second.

@@ -13,6 +13,7 @@ use weir_core::Instant;
 
 use super::configuration::{lab_config, HISTORY_INTERVAL};
 use super::interrupt::wait_for;
+use super::kernel::KernelHosts;
 use super::names::Names;
 use super::placement::source_port;
 use super::process::{inside, program, Process};
@@ -42,6 +43,8 @@ pub struct Stage {
     pub hosts: Vec<HostProcess>,
     /// The switches, as in the scenario.
     pub switches: Vec<SwitchProcess>,
+    /// What makes hosts of ordinary kernels, where they are that.
+    pub kernel: KernelHosts,
     _topology: Topology,
     directory: Directory,
     names: Names,
@@ -89,9 +92,11 @@ impl Stage {
         for switch in &mut switches {
             switch.ready()?;
         }
+        let kernel = KernelHosts::set_up(scenario, &names)?;
         Ok(Self {
             hosts: Vec::new(),
             switches,
+            kernel,
             _topology: topology,
             directory,
             names,

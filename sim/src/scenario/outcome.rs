@@ -41,6 +41,7 @@ pub(crate) fn outcome(scenario: &Scenario, network: &Network, delivered: &Delive
             runner: Runner::Sim,
             held_frames: held,
             flows: flows(scenario, network, delivered),
+            applications: Vec::new(),
             buffers: buffers(scenario, &ports, network),
             drops: drops(&counters, network.totals()),
             events: events(scenario, &ports, network),

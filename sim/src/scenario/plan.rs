@@ -25,6 +25,14 @@ const HASHES: u64 = 3;
 /// Why a scenario cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PrepareError {
+    /// The lab alone runs it.
+    #[error("the simulator cannot run `{scenario}`: {gap}")]
+    Gap {
+        /// The scenario's name.
+        scenario: String,
+        /// What it is, and who runs it.
+        gap: &'static str,
+    },
     /// The hash picks another way, whatever it is.
     #[error("flow `{0}`: no flow hash selects the path in `via`")]
     Via(String),
@@ -44,6 +52,10 @@ pub enum PrepareError {
 ///
 /// See [`PrepareError`].
 pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
+    if let Some(gap) = scenario.simulator_gap() {
+        let scenario = scenario.name.clone();
+        return Err(PrepareError::Gap { scenario, gap });
+    }
     let ports = scenario.all_ports();
     for (switch, ports) in scenario.switches.iter().zip(&ports) {
         if ports.len() > weir_core::units::PORT_COUNT_MAX {

@@ -2,7 +2,7 @@
 
 use weir_config::scenario::Transport;
 use weir_core::config::{
-    DetectorConfig, EcmpConfig, FlowMonitorConfig, LevelRules, Reserve, RouteConfig,
+    DetectorConfig, EcmpConfig, FloodConfig, FlowMonitorConfig, LevelRules, Reserve, RouteConfig,
 };
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{
@@ -303,6 +303,7 @@ impl Case {
                 pin_capacity: 0,
             },
             flows: FlowMonitorConfig::default(),
+            flood: FloodConfig::default(),
             learning_capacity: 0,
             learning_age: Duration::from_secs(300),
             detector: Some(DetectorConfig {

@@ -1,4 +1,4 @@
-//! `[[route]]` and `[flows]`.
+//! `[[route]]`, `[multicast]` and `[flows]`.
 
 use weir_core::config::{default_bucket_count, BUCKETS_MAX};
 use weir_core::control::Policy;
@@ -7,7 +7,7 @@ use weir_core::PortId;
 use crate::daemon::Port;
 use crate::reader::{unknown, Names, Table};
 use crate::settings::valid;
-use crate::switch::{FlowsConfig, Route, RouteTable};
+use crate::switch::{Class, FlowsConfig, MulticastConfig, Route, RouteTable};
 
 pub(super) fn routes(root: &Table<'_>, ports: &[Port]) -> Vec<Route> {
     let destinations = Names::default();
@@ -43,6 +43,35 @@ pub(super) fn flows(root: &Table<'_>, policy: Policy) -> FlowsConfig {
                     policy.name()
                 ),
             );
+        }
+    })
+}
+
+/// Where flooded frames go: to ports that there are, in priorities that are not lossless.
+pub(super) fn multicast(root: &Table<'_>, ports: &[Port], classes: &[Class]) -> MulticastConfig {
+    MulticastConfig::read(root, MulticastConfig::default(), |table, config| {
+        let Some(tree) = &config.tree else { return };
+        let listed = Names::default();
+        for name in tree {
+            listed.note(table, "tree", name);
+            let Some(port) = ports.iter().find(|port| port.name == *name) else {
+                let known: Vec<&str> = ports.iter().map(|p| p.name.as_str()).collect();
+                table.complain("tree", unknown("port", name, &known));
+                continue;
+            };
+            let priority = port.default_priority;
+            let lossless = classes
+                .iter()
+                .find(|class| class.mode.is_lossless() && class.priorities.contains(&priority));
+            if let Some(class) = lossless {
+                table.complain(
+                    "tree",
+                    format!(
+                        "port `{name}`: frames without a tag, such as ARP, have priority {priority} there, which is lossless (class `{}`), and frames to group addresses are flooded in lossy classes only: set `default-priority` of the port to a priority of no lossless class",
+                        class.name
+                    ),
+                );
+            }
         }
     })
 }

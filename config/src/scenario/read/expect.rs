@@ -5,7 +5,7 @@ use weir_core::ClassMode;
 
 use super::keys;
 use crate::reader::{within, Table};
-use crate::scenario::{Expect, Flow, Scenario};
+use crate::scenario::{Expect, Scenario};
 use crate::switch::Class;
 
 /// Tables of `[expect]` that hold in one case alone; they have all its other keys.
@@ -20,17 +20,17 @@ const CASES: [&str; 8] = [
     "mixed",
 ];
 
-/// The part of `[expect]` that counts.
+/// The part of `[expect]` that counts, by the classes that flows and applications have.
 pub(super) fn expected_case(
     classes: &[Class],
-    flows: &[Flow],
+    mut used: impl Iterator<Item = usize>,
     is_mixed: bool,
     policy: Policy,
 ) -> &'static str {
-    let has_levels = |flow: &Flow| matches!(classes[flow.class].mode, ClassMode::Level { .. });
+    let has_levels = |class: usize| matches!(classes[class].mode, ClassMode::Level { .. });
     match policy {
         _ if is_mixed => "mixed",
-        _ if flows.iter().any(has_levels) => "level",
+        _ if used.any(has_levels) => "level",
         _ => policy.name(),
     }
 }
@@ -92,6 +92,7 @@ fn read_expect(table: &Table<'_>, expect: &mut Expect) {
     expect.reordered = count("reordered", expect.reordered);
     expect.corrupted = count("corrupted", expect.corrupted);
     expect.dropped = count("dropped", expect.dropped);
+    expect.retransmitted = count("retransmitted", expect.retransmitted);
     expect.first_release_within = table
         .get("first-release-within")
         .or(expect.first_release_within);

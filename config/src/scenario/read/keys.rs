@@ -15,11 +15,14 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "deadlock",
             "pfcwd",
             "switch",
+            "hosts",
             "host",
             "link",
+            "multicast",
             "routing",
             "route",
             "flow",
+            "application",
             "topology",
             "traffic",
             "control",
@@ -123,6 +126,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "known",
         ],
     ),
+    ("multicast", &["root", "links", "edge-rate", "fabric-rate"]),
     ("routing", &["mode", "root"]),
     ("route", &["to", "via", "at", "ports"]),
     (
@@ -145,6 +149,10 @@ pub const KEYS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "application",
+        &["name", "from", "to", "class", "command", "server", "start"],
+    ),
+    (
         "expect",
         &[
             "deadlock",
@@ -155,6 +163,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "reordered",
             "corrupted",
             "dropped",
+            "retransmitted",
             "progress",
             "first-release-within",
             "off",

@@ -1,10 +1,12 @@
 //! TOML to [`Scenario`].
 
+mod application;
 mod baseline;
 mod expect;
 mod fault;
 mod flow;
 mod keys;
+mod multicast;
 mod nodes;
 mod routing;
 mod topology;
@@ -14,7 +16,7 @@ mod transport;
 use weir_core::{BitRate, Duration, FeedbackCoding, PORT_COUNT_MAX};
 
 use super::topology::Adjacency;
-use super::{LinkProperties, Scenario};
+use super::{HostKind, LinkProperties, Scenario};
 use crate::document::{self, Override};
 use crate::names::check_name;
 use crate::reader::{unknown, Names, Problem, Problems, Table};
@@ -71,6 +73,8 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     }
     // Flows say where routes lead to, the routes how long ways are, and that what buffers classes need.
     let class_names = class_names(root);
+    let host_kind = application::host_kind(root);
+    application::check_addresses(root, host_kind, hosts.len());
     let nodes = Nodes {
         switches: &switches,
         hosts: &host_names,
@@ -80,8 +84,16 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     let names = Names::default();
     let mut flows = flow::flows(root, &nodes, &names);
     traffic::extend_flows(&mut flows, root, &nodes, &names, link_defaults.rate, seed);
+    let applications = application::applications(root, &nodes, &names);
     let is_target = targets(&flows, hosts.len());
     let next_hops = next_hops(root, &switches, &hosts, &host_names, &adjacency, is_target);
+    let multicast = multicast::multicast(
+        root,
+        &switches,
+        &links,
+        &adjacency,
+        host_kind == HostKind::Kernel,
+    );
     let depth = longest_way(&adjacency, &next_hops, &hosts);
     let lines = links.iter().map(|link| &link.properties);
     let lines = lines.map(|line| (line.rate, line.round_trip, line.feedback));
@@ -89,12 +101,20 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     let classes = classes(root, &LevelSizing::new(&frames, lines, Some(depth)));
     check_levels(root, &classes, &has_levels);
     fit_release_buffer(root, &classes, &mut deadlock);
+    if multicast.is_some() {
+        multicast::check_untagged(root, &classes);
+    }
     if classes.len() != class_names.len() {
         // What is wrong with a class is noted; flows name classes by index.
         return None;
     }
     let is_mixed = has_levels.contains(&false);
-    let case = expected_case(&classes, &flows, is_mixed, deadlock.policy);
+    let of_flows = flows.iter().map(|flow| flow.class);
+    let of_applications = applications
+        .iter()
+        .filter_map(|application| application.class);
+    let used = of_flows.chain(of_applications);
+    let case = expected_case(&classes, used, is_mixed, deadlock.policy);
     let places = Places {
         switches: &switches,
         hosts: &host_names,
@@ -117,11 +137,14 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
         baseline: baseline::baseline(root, &switches, &adjacency),
         switches,
         has_levels,
+        host_kind,
         hosts,
         links,
         link_defaults,
+        multicast,
         next_hops,
         flows,
+        applications,
     };
     check_ways(root, &scenario, &adjacency);
     check_priorities(root, &scenario, &adjacency);

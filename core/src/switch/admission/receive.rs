@@ -72,6 +72,10 @@ impl Switch {
                 .decide(now, frame.destination, frame.flow_hash)
             {
                 Decision::Port(egress) => egress,
+                Decision::Learnt(_) if !self.forwarding.is_on_tree(port) => {
+                    return Err(DropReason::OffTree)
+                }
+                Decision::Learnt(egress) => egress,
                 Decision::NoRoute => return Err(DropReason::NoRoute),
                 Decision::Flood => return self.admit_flood(now, port, frame),
             },
@@ -94,10 +98,12 @@ impl Switch {
         ingress: PortId,
         frame: &Frame,
     ) -> Result<Admitted, DropReason> {
+        self.check_flood(now, ingress, frame)?;
         let mut ports = PortSet::EMPTY;
         let mut refusal = DropReason::NoRoute;
         for egress in (0..self.ports.len()).filter_map(PortId::from_index) {
-            if egress == ingress || !self.ports[egress.index()].up {
+            let is_way = egress != ingress && self.forwarding.is_on_tree(egress);
+            if !is_way || !self.ports[egress.index()].up {
                 continue;
             }
             match self.check_refusal(egress, frame.priority) {
@@ -115,6 +121,28 @@ impl Switch {
             self.admit_to::<true>(now, ingress, frame, &egresses)
         } else {
             self.admit_to::<false>(now, ingress, frame, &egresses)
+        }
+    }
+
+    /// Why a frame that has no way of its own is not flooded. With a tree, one to a group address is not lossless: its
+    /// copies would add buffers that wait for each other to those of the routes, and under Levels its way may be longer
+    /// than D links.
+    fn check_flood(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        frame: &Frame,
+    ) -> Result<(), DropReason> {
+        if !self.forwarding.is_on_tree(ingress) {
+            return Err(DropReason::OffTree);
+        }
+        let is_lossless = self.lossless.contains(frame.priority);
+        if is_lossless && self.forwarding.has_tree() && frame.destination.is_group() {
+            return Err(DropReason::LosslessGroup);
+        }
+        match self.ports[ingress.index()].flood_limit.take(now) {
+            true => Ok(()),
+            false => Err(DropReason::FloodRate),
         }
     }
 

@@ -28,7 +28,9 @@ pub use pins::PinnedBy;
 pub(super) enum Decision {
     /// Send it by this port.
     Port(PortId),
-    /// Send it by all ports but the one it came in by.
+    /// Its address has been learnt: send it by this port, if it came in where the address could be learnt.
+    Learnt(PortId),
+    /// Send it by all ports that flooded frames use, but the one it came in by.
     Flood,
     /// Nobody knows, and nobody may ask.
     NoRoute,
@@ -95,6 +97,8 @@ pub(super) struct Forwarding {
     groups: Groups,
     pins: Pins,
     learnt: LearntTable,
+    /// Ports that flooded frames use, where not all do.
+    tree: Option<PortSet>,
 }
 
 impl Forwarding {
@@ -111,6 +115,7 @@ impl Forwarding {
             groups: Groups::new(route_capacity, buckets + config.ecmp.spare_buckets),
             pins: Pins::new(config.ecmp.pin_capacity),
             learnt: LearntTable::new(config.learning_capacity, config.learning_age),
+            tree: config.flood.tree,
         };
         let mut routes: Vec<&RouteConfig> = config.routes.iter().collect();
         // In order, so that each goes to the end of the table.
@@ -160,6 +165,9 @@ impl Forwarding {
     }
 
     fn decide_by_what_is_learnt(&mut self, now: Instant, destination: MacAddress) -> Decision {
+        if destination.is_group() && self.has_tree() {
+            return Decision::Flood;
+        }
         if !self.learns() {
             return Decision::NoRoute;
         }
@@ -168,13 +176,24 @@ impl Forwarding {
         }
         self.learnt
             .find(now, destination.to_u64())
-            .map_or(Decision::Flood, Decision::Port)
+            .map_or(Decision::Flood, Decision::Learnt)
     }
 
-    /// Notes that `source` is behind `port`. Addresses with a static entry are not learnt.
+    /// Whether flooded frames use some ports only.
+    pub(super) fn has_tree(&self) -> bool {
+        self.tree.is_some()
+    }
+
+    /// Whether frames without a way of their own may come in and leave by `port`.
+    pub(super) fn is_on_tree(&self, port: PortId) -> bool {
+        self.tree.is_none_or(|tree| tree.contains(port))
+    }
+
+    /// Notes that `source` is behind `port`. Addresses with a static entry are not learnt, and none is from a port that
+    /// is not on the tree: a frame that came by a static entry there says nothing of where the tree leads.
     #[inline(never)]
     pub(super) fn learn(&mut self, now: Instant, source: MacAddress, port: PortId) {
-        if !self.learns() || source.is_group() {
+        if !self.learns() || source.is_group() || !self.is_on_tree(port) {
             return;
         }
         let address = source.to_u64();

@@ -1,4 +1,4 @@
-//! How many frames of a kind are taken from a port: a token bucket.
+//! How many frames of a kind are taken from a port: a token bucket. Control frames here, flooded ones in admission.
 
 use crate::units::{Duration, Instant, NANOS_PER_SECOND};
 

@@ -3,7 +3,7 @@
 pub mod fat_tree;
 pub mod regular;
 
-use weir_core::config::{DetectorConfig, EcmpConfig, FlowMonitorConfig, RouteConfig};
+use weir_core::config::{DetectorConfig, EcmpConfig, FloodConfig, FlowMonitorConfig, RouteConfig};
 use weir_core::{
     BitRate, Bytes, ClassConfig, ClassMode, Duration, PortConfig, PortRole, Priority, Quanta,
     SwitchConfig,
@@ -45,6 +45,7 @@ fn switch_config(index: u32, roles: &[PortRole], routes: Vec<RouteConfig>) -> Sw
             pin_capacity: 0,
         },
         flows: FlowMonitorConfig::default(),
+        flood: FloodConfig::default(),
         learning_capacity: 0,
         learning_age: Duration::from_secs(300),
         detector: Some(DetectorConfig {

@@ -1,6 +1,6 @@
 //! Which configurations have digests.
 
-use crate::config::{FeedbackCoding, Police, SwitchConfig};
+use crate::config::{FeedbackCoding, FloodConfig, Police, SwitchConfig};
 
 /// True when nothing is configured whose state the digest does not look at.
 pub(super) fn is_plain(config: &SwitchConfig) -> bool {
@@ -12,6 +12,7 @@ pub(super) fn is_plain(config: &SwitchConfig) -> bool {
     });
     ports
         && config.learning_capacity == 0
+        && config.flood == FloodConfig::default()
         && config.routes.iter().all(|route| route.ports.len() == 1)
         && config.lifetime.is_none()
         && config.authentication.is_none()

@@ -1,0 +1,172 @@
+//! Hosts with an ordinary kernel: their addresses, their lines, and `weir-host` where the kernel has what it needs.
+
+use std::process::Command;
+
+use anyhow::{bail, Context, Result};
+use weir_config::scenario::{Host, HostKind, Scenario, PREFIX_LENGTH};
+
+use super::names::Names;
+use super::process::{inside, program};
+
+/// What makes a host obey PFC.
+const WEIR_HOST: &str = "weir-host";
+
+/// Hosts that are set up. Those that obey PFC stop doing so with the value.
+#[derive(Debug)]
+pub struct KernelHosts {
+    /// Namespaces in which `weir-host` is attached to the device.
+    attached: Vec<String>,
+    device: &'static str,
+    notes: Vec<String>,
+}
+
+impl KernelHosts {
+    /// Gives each host its address, and a line of its rate: `weir-host`, or a token bucket. Does nothing where hosts are
+    /// endpoints.
+    ///
+    /// # Errors
+    ///
+    /// What ip(8) or tc(8) says.
+    pub(super) fn set_up(scenario: &Scenario, names: &Names) -> Result<Self> {
+        let mut hosts = Self {
+            attached: Vec::new(),
+            device: names.host_device(),
+            notes: Vec::new(),
+        };
+        if scenario.host_kind != HostKind::Kernel {
+            return Ok(hosts);
+        }
+        let mut unaware = Vec::new();
+        for (index, host) in scenario.hosts.iter().enumerate() {
+            let namespace = names.namespace(&host.name);
+            let address = format!("{}/{PREFIX_LENGTH}", scenario.host_ip(index));
+            run(
+                "ip",
+                &[
+                    "-n",
+                    &namespace,
+                    "address",
+                    "add",
+                    &address,
+                    "dev",
+                    hosts.device,
+                ],
+            )?;
+            match hosts.attach(host, &namespace) {
+                Ok(()) => hosts.attached.push(namespace),
+                Err(why) => {
+                    hosts.limit(scenario, &namespace)?;
+                    unaware.push((host.name.as_str(), why));
+                }
+            }
+        }
+        hosts.note_unaware(&unaware, scenario.hosts.len());
+        Ok(hosts)
+    }
+
+    /// What whoever reads the result must know of the hosts.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Whether the host in this namespace obeys PFC.
+    pub fn obeys(&self, namespace: &str) -> bool {
+        self.attached.iter().any(|attached| attached == namespace)
+    }
+
+    /// `Err` with the reason for which the host does not obey PFC.
+    fn attach(&self, host: &Host, namespace: &str) -> Result<(), String> {
+        if !host.obeys_pfc {
+            return Err("obeys-pfc = false".to_owned());
+        }
+        let weir_host = program(WEIR_HOST).map_err(|_| format!("{WEIR_HOST} is not built"))?;
+        let output = inside(namespace, &weir_host)
+            .args(["attach", self.device])
+            .output()
+            .map_err(|error| format!("{WEIR_HOST}: {error}"))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.lines().find(|line| !line.trim().is_empty());
+        Err(said.unwrap_or("weir-host attach failed").trim().to_owned())
+    }
+
+    /// A line of the scenario's rate. What does not fit waits, as in a NIC: TCP feels it and drops nothing.
+    fn limit(&self, scenario: &Scenario, namespace: &str) -> Result<()> {
+        const BURST: &str = "16kb";
+        const LIMIT: &str = "4mb";
+        let rate = format!("{}bit", scenario.link_defaults.rate.get());
+        let dev = ["qdisc", "replace", "dev", self.device, "root", "tbf"];
+        let rest = ["rate", &rate, "burst", BURST, "limit", LIMIT];
+        let mut arguments = vec!["-n", namespace];
+        arguments.extend(dev);
+        arguments.extend(rest);
+        run("tc", &arguments)
+    }
+
+    fn note_unaware(&mut self, unaware: &[(&str, String)], hosts: usize) {
+        let Some((_, why)) = unaware.first() else {
+            return;
+        };
+        let who = match unaware.len() {
+            count if count == hosts => "no host".to_owned(),
+            _ => {
+                let names: Vec<&str> = unaware.iter().map(|(name, _)| *name).collect();
+                format!("of the hosts, {} do not", names.join(", "))
+            }
+        };
+        let obeys = if unaware.len() == hosts {
+            " obeys"
+        } else {
+            " obey"
+        };
+        self.notes.push(format!("{who}{obeys} PFC: {why}"));
+    }
+}
+
+impl Drop for KernelHosts {
+    fn drop(&mut self) {
+        let Ok(weir_host) = program(WEIR_HOST) else {
+            return;
+        };
+        for namespace in &self.attached {
+            let detached = inside(namespace, &weir_host)
+                .args(["detach", self.device])
+                .output();
+            if !detached.is_ok_and(|output| output.status.success()) {
+                eprintln!("{WEIR_HOST} detach {} failed in {namespace}", self.device);
+            }
+        }
+    }
+}
+
+/// One line for each host: its name, namespace, address and switch.
+pub fn addresses(scenario: &Scenario, names: &Names) -> String {
+    let line = |(index, host): (usize, &Host)| {
+        format!(
+            "  {:<11} {}/{PREFIX_LENGTH}  {}  at {}, in namespace {}\n",
+            host.name,
+            scenario.host_ip(index),
+            host.address,
+            scenario.switches[host.switch],
+            names.namespace(&host.name)
+        )
+    };
+    scenario.hosts.iter().enumerate().map(line).collect()
+}
+
+fn run(tool: &str, arguments: &[&str]) -> Result<()> {
+    let output = Command::new(tool)
+        .args(arguments)
+        .output()
+        .context(tool.to_owned())?;
+    if !output.status.success() {
+        bail!(
+            "{tool} {}: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(())
+}
