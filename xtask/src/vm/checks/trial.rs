@@ -77,7 +77,8 @@ fn tried(bench: &Bench<'_>, before: &str) -> Result<Vec<Value>> {
     ))?;
     let said = guest.sh_within(
         LIMIT,
-        "switchctl --json doctor --config /share/s1.toml --loop eth0 --time 120s 2> /tmp/complaint; cat /tmp/complaint >&2",
+        "switchctl --json doctor --config /share/s1.toml --loop eth0 --time 120s > /tmp/loop.json 2> /tmp/complaint
+         [ -s /tmp/loop.json ] && cat /tmp/loop.json || cat /tmp/complaint",
     );
     let ended = guest.must("kill $(cat /tmp/reflect.pid); sleep 0.2; cat /tmp/reflect.log");
     let said = said?;
