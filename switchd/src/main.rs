@@ -137,10 +137,13 @@ fn try_device(cli: &Cli, config: &DaemonConfig, device: &str) -> ExitCode {
     };
     let limit = weir_core::Duration::from_nanos(cli.loop_limit.as_nanos() as u64);
     let outcome = trial::run(config, device, limit, &signals)
-        .and_then(|trial| Ok(println!("{}", serde_json::to_string(&trial)?)));
+        .and_then(|trial| Ok(serde_json::to_string(&trial)?));
     log.flush();
     match outcome {
-        Ok(()) => ExitCode::from(cli::EXIT_OK),
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::from(cli::EXIT_OK)
+        }
         Err(error) => {
             eprintln!("{error:#}");
             ExitCode::from(cli::EXIT_FAILURE)
