@@ -34,7 +34,8 @@ pub enum Police {
     /// Pauses the host at xoff.
     #[default]
     Off,
-    /// Drops what would take the buffer above xoff; pauses nobody.
+    /// Drops single frames from xoff on, the more often the less room is left, and what would take the buffer above
+    /// xoff + headroom; pauses nobody.
     Drop,
     /// Has frames marked Congestion Experienced (RFC 3168) from xoff on and drops what would take the
     /// buffer above xoff + headroom; pauses nobody.

@@ -182,9 +182,9 @@ fn fill(police: Police) -> (usize, usize, Node) {
 
 #[test]
 fn a_host_that_does_not_obey_is_policed_instead_of_paused() {
-    // xoff is 8 KiB, headroom 8 KiB: 5 and 10 frames of 1536 B.
+    // xoff is 8 KiB, headroom 8 KiB: 10 frames of 1536 B; a single one would be dropped before only after 8 KiB more.
     let (admitted, marked, mut node) = fill(Police::Drop);
-    assert_eq!((admitted, marked), (5, 0));
+    assert_eq!((admitted, marked), (10, 0));
     assert_eq!(node.told(EDGE + 1), Vec::<u16>::new());
     assert_eq!(node.switch.poll_event(), None, "nobody has disobeyed");
 

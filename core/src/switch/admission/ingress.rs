@@ -4,77 +4,10 @@
 //! neighbour at `xoff` and lets it resume at `xon`; what arrives in between lives in the headroom.
 //! A release (CLCM paper, section 3.3) moves the three thresholds up for a while.
 
-use crate::config::{ClassMode, Police, PortConfig, PortRole};
+use super::early_drops::EarlyDrops;
+use super::mode::BufferMode;
 use crate::counters::DropReason;
 use crate::units::{Bytes, Duration, Instant};
-
-/// What an ingress buffer does when it fills.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::switch) enum BufferMode {
-    /// Refuses what does not fit.
-    Bounded { buffer: Bytes },
-    /// Pauses the neighbour first.
-    Pausing {
-        xoff: Bytes,
-        xon: Bytes,
-        headroom: Bytes,
-    },
-    /// Refuses what does not fit, but of a lossless class: the host does not obey a pause.
-    Policed {
-        /// Frames are to be marked when this much is charged.
-        mark_from: Option<Bytes>,
-        limit: Bytes,
-    },
-}
-
-impl BufferMode {
-    /// Budgets and Feedback keep the buffer of a class with Levels from overflowing at fabric ports.
-    pub(in crate::switch) fn of(mode: ClassMode, port: &PortConfig) -> Self {
-        let police = match port.role {
-            PortRole::Edge => port.police,
-            PortRole::Fabric => Police::Off,
-        };
-        let pausing = |xoff, xon, headroom| match police {
-            Police::Off => Self::Pausing {
-                xoff,
-                xon,
-                headroom,
-            },
-            Police::Drop => Self::Policed {
-                mark_from: None,
-                limit: xoff,
-            },
-            Police::Mark => Self::Policed {
-                mark_from: Some(xoff),
-                limit: xoff + headroom,
-            },
-        };
-        match (mode, port.role) {
-            (ClassMode::Lossy { buffer }, _) => Self::Bounded { buffer },
-            (ClassMode::Level { budgets, .. }, PortRole::Fabric) => Self::Bounded {
-                buffer: budgets.total() + budgets.loan(),
-            },
-            (
-                ClassMode::Pfc {
-                    xoff,
-                    xon,
-                    headroom,
-                }
-                | ClassMode::Level {
-                    xoff,
-                    xon,
-                    headroom,
-                    ..
-                },
-                _,
-            ) => pausing(xoff, xon, headroom),
-        }
-    }
-
-    const fn pauses(self) -> bool {
-        matches!(self, Self::Pausing { .. })
-    }
-}
 
 /// What every frame reads and changes comes first, in one cache line; what follows from the mode and the raise is
 /// kept there ready for use by [`settle`](Self::settle).
@@ -107,6 +40,7 @@ pub(in crate::switch) struct IngressBuffer {
     mode: BufferMode,
     raise: Raise,
     refresh_at: Instant,
+    early: Option<EarlyDrops>,
 }
 
 /// More than any buffer holds.
@@ -170,6 +104,7 @@ impl IngressBuffer {
             refresh_at: Instant::FAR_FUTURE,
             raise: Raise::None,
             overrun: false,
+            early: None,
         };
         buffer.settle();
         buffer
@@ -260,7 +195,10 @@ impl IngressBuffer {
     #[inline(never)]
     fn admit_and_see(&mut self, occupancy: Bytes) -> Result<Admission, Refusal> {
         let found = self.occupancy;
-        if occupancy > self.limit {
+        let limit = self.limit;
+        let early = self.early.as_mut();
+        let drops_early = early.is_some_and(|early| early.drops(found, occupancy - found, limit));
+        if occupancy > limit || drops_early {
             return Err(self.refuse());
         }
         self.occupancy = occupancy;
@@ -422,6 +360,7 @@ impl IngressBuffer {
                 .min(self.high)
                 .min(below_pause)
                 .min(self.mark_from)
+                .min(self.early.as_ref().map_or(NEVER, EarlyDrops::from))
         };
     }
 
@@ -435,9 +374,16 @@ impl IngressBuffer {
         } else {
             Bytes::ZERO
         };
-        self.mark_from = match self.mode {
-            BufferMode::Policed { mark_from, .. } => mark_from.unwrap_or(NEVER),
-            _ => NEVER,
+        (self.mark_from, self.early) = match self.mode {
+            BufferMode::Policed {
+                mark_from,
+                drop_from,
+                limit,
+            } => (
+                mark_from.unwrap_or(NEVER),
+                drop_from.map(|from| EarlyDrops::new(from, limit)),
+            ),
+            _ => (NEVER, None),
         };
         self.draining = matches!(self.raise, Raise::Draining { .. });
         // Looked at with the next frame: the headroom may begin elsewhere.

@@ -28,6 +28,7 @@ fn modes() -> impl Strategy<Value = BufferMode> {
         (100..1500u64).prop_map(pausing),
         (1..1000u64, any::<bool>()).prop_map(move |(from, marks)| BufferMode::Policed {
             mark_from: marks.then_some(bytes(from)),
+            drop_from: (!marks).then_some(bytes(from)),
             limit: bytes(from + 400),
         }),
     ]
@@ -43,8 +44,13 @@ fn retuned(mode: BufferMode, to: u64) -> BufferMode {
             xon,
             headroom,
         },
-        BufferMode::Policed { mark_from, .. } => BufferMode::Policed {
+        BufferMode::Policed {
             mark_from,
+            drop_from,
+            ..
+        } => BufferMode::Policed {
+            mark_from,
+            drop_from,
             limit: to,
         },
     }

@@ -169,6 +169,7 @@ fn lossy_buffers_drop_and_never_pause() {
 fn a_policed_buffer_marks_then_drops_and_never_pauses() {
     let mut buffer = IngressBuffer::new(BufferMode::Policed {
         mark_from: Some(Bytes::new(1000)),
+        drop_from: None,
         limit: Bytes::new(1500),
     });
     assert_eq!(

@@ -5,10 +5,13 @@
 //! hands it to `note_pause_change`: the link tells the neighbour.
 
 mod charges;
+mod early_drops;
 mod ingress;
 mod marking;
+mod mode;
 mod receive;
 
 pub(in crate::switch) use charges::Charges;
-pub(in crate::switch) use ingress::{BufferMode, IngressBuffer, PauseChange};
+pub(in crate::switch) use ingress::{IngressBuffer, PauseChange};
 pub(in crate::switch) use marking::classes_that_mark;
+pub(in crate::switch) use mode::BufferMode;

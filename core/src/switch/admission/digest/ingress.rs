@@ -23,6 +23,8 @@ impl IngressBuffer {
             occupancy_max: _,
             headroom_used_max: _,
             mode: _,
+            // A policed port has no digest.
+            early: _,
         } = self;
         digest.word(occupancy.get());
         digest.word(*pausing);

@@ -1,0 +1,78 @@
+//! Single drops that tell a policed host to slow down before its buffer is full.
+
+use crate::units::Bytes;
+
+/// Frames between two early drops, at least.
+const FRAMES_BETWEEN: u64 = 8;
+
+/// A host's TCP that loses one frame of a round trip slows down and sends that one again; one that fills a buffer to its end
+/// loses a whole burst. From a threshold on, one frame is dropped each time that as much has been admitted as there was
+/// room left at the last drop: ever more often as the buffer fills.
+#[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
+pub(super) struct EarlyDrops {
+    from: Bytes,
+    /// What is still admitted before the next drop.
+    credit: Bytes,
+}
+
+impl EarlyDrops {
+    pub(super) fn new(from: Bytes, limit: Bytes) -> Self {
+        Self {
+            from,
+            credit: limit.saturating_sub(from),
+        }
+    }
+
+    pub(super) fn from(&self) -> Bytes {
+        self.from
+    }
+
+    /// Whether a frame of `cells` is dropped that finds `found` in a buffer of `limit`.
+    pub(super) fn drops(&mut self, found: Bytes, cells: Bytes, limit: Bytes) -> bool {
+        if found < self.from {
+            return false;
+        }
+        let is_due = self.credit < cells;
+        self.credit = if is_due {
+            let least = Bytes::new(cells.get().saturating_mul(FRAMES_BETWEEN));
+            limit.saturating_sub(found).max(least)
+        } else {
+            self.credit - cells
+        };
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frames of 1,000 B that are admitted between drops while the buffer stays at `found`.
+    fn between_drops(found: u64) -> Vec<usize> {
+        let [from, limit] = [60_000, 160_000].map(Bytes::new);
+        let mut drops = EarlyDrops::new(from, limit);
+        let outcomes: Vec<bool> = (0..1000)
+            .map(|_| drops.drops(Bytes::new(found), Bytes::new(1000), limit))
+            .collect();
+        let spans = outcomes.split(|dropped| *dropped);
+        let mut spans: Vec<usize> = spans.map(<[bool]>::len).collect();
+        spans.pop();
+        spans
+    }
+
+    #[test]
+    fn none_below_the_threshold() {
+        assert_eq!(between_drops(59_999), []);
+    }
+
+    #[test]
+    fn the_less_room_the_more_drops() {
+        assert_eq!(between_drops(60_000), [100; 9]);
+        let later = between_drops(140_000);
+        assert_eq!(later[0], 100, "first as much as there is room");
+        assert!(later[1..].iter().all(|span| *span == 20), "{later:?}");
+        let last = between_drops(160_000);
+        assert!(last[1..].iter().all(|span| *span == 8), "{last:?}");
+    }
+}
