@@ -7,12 +7,14 @@ use anyhow::{Context, Result};
 use libbpf_cargo::SkeletonBuilder;
 
 const PROGRAM: &str = "src/bpf/weir_xdp.bpf.c";
+const EXPRESS: &str = "src/bpf/express.bpf.h";
 const HEADER: &str = "../abi/include/weir_abi.h";
 const REMEDY: &str =
     "is clang installed? `apt-get install clang libclang-dev`, or `cargo xtask setup`";
 
 fn main() -> Result<()> {
     println!("cargo:rerun-if-changed={PROGRAM}");
+    println!("cargo:rerun-if-changed={EXPRESS}");
     println!("cargo:rerun-if-changed={HEADER}");
     let out = PathBuf::from(env::var_os("OUT_DIR").context("cargo sets OUT_DIR")?);
 
@@ -20,6 +22,8 @@ fn main() -> Result<()> {
         "-I../abi/include".to_owned(),
         "-Wall".into(),
         "-Werror".into(),
+        // Atomic operations that give a value: since Linux 5.12.
+        "-mcpu=v3".into(),
     ];
     clang_args.extend(multiarch_include());
     SkeletonBuilder::new()

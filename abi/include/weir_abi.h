@@ -12,6 +12,7 @@
 #define WEIR_ABI_VERSION 2
 
 #define WEIR_PRIORITIES 8
+#define WEIR_PORTS_MAX 256
 #define WEIR_DSCPS 64
 /* Receive queues of one device that can have a socket. */
 #define WEIR_QUEUES_MAX 64
@@ -33,7 +34,8 @@ enum weir_verdict {
 	WEIR_VERDICT_TOO_SHORT = 3,      /* no whole Ethernet header: dropped */
 	WEIR_VERDICT_NO_META = 4,        /* the driver left no room for the metadata: dropped */
 	WEIR_VERDICT_CUT = 5,            /* a part of a frame that the driver has cut: dropped */
-	WEIR_VERDICTS = 6,
+	WEIR_VERDICT_EXPRESS = 6,        /* it went to its egress device at once */
+	WEIR_VERDICTS = 7,
 };
 
 /* Flags of struct weir_meta. */
@@ -83,7 +85,8 @@ struct weir_settings {
 	__u8 pcp_to_priority[WEIR_PRIORITIES];
 	__u8 dscp_to_priority[WEIR_DSCPS];
 	__u16 cut_length; /* what is as long as this is a part of a frame, and goes on with the next; zero for never */
-	__u16 reserved;
+	__u8 port; /* number of this port, for the words of the express path */
+	__u8 reserved;
 };
 
 /* One entry of the per-CPU map weir_traffic, at index class * WEIR_PRIORITIES + priority. */
@@ -92,12 +95,54 @@ struct weir_traffic {
 	__u64 bytes;
 };
 
+/*
+ * The express path: what the programs of all ports share with each other and with the switch core. Who writes which word, in which order, and
+ * why: docs/src/internals/express.md. A word that is written by one side alone lies in no cache line with one of the other's.
+ */
+
+/* Whether there is a path at all: entry 0 of the map weir_mode. */
+struct weir_mode {
+	__u64 on; /* zero: every frame goes to the core */
+	__u64 alive_nanos; /* CLOCK_MONOTONIC, when the core last said that it runs */
+	__u64 length_max; /* bytes of the longest frame */
+	__u64 reserved[5];
+};
+
+/* A mode whose core has said nothing for so long is off. */
+#define WEIR_EXPRESS_STALE_NANOS 50000000ULL
+
+/* Bits of weir_line.gate: the lowest eight say for which priorities the egress is open, the highest 32 count MAC control frames. */
+#define WEIR_GATE_OPEN_MASK 0xffULL
+#define WEIR_GATE_SEEN_SHIFT 32
+
+/* One egress: the entry of its port in the map weir_lines. */
+struct weir_line {
+	__u64 gate;
+	__u64 free_at_nanos; /* CLOCK_MONOTONIC, when its line has sent what it was given */
+	__u64 nanos_per_byte; /* times 2^32 */
+	__u64 burst_nanos; /* what may go back to back after a time without frames */
+	__u64 overhead_bytes; /* between two frames */
+	__u64 reserved[3];
+};
+
+/* Frames of one ingress and priority, at index port * WEIR_PRIORITIES + priority of the map weir_flows. */
+struct weir_flow {
+	__u64 entered; /* handed to the core */
+	__u64 reserved0[7];
+	__u64 finished; /* of those, no longer inside the switch */
+	__u64 reserved1[7];
+};
+
 enum weir_sizes {
 	WEIR_TRAFFIC_ENTRIES = WEIR_CLASSES * WEIR_PRIORITIES,
+	WEIR_FLOWS = WEIR_PORTS_MAX * WEIR_PRIORITIES,
+	WEIR_ROUTES_MAX = 65536,
 };
 
 _Static_assert(sizeof(struct weir_meta) == 32, "metadata: a multiple of 4, at most 32 bytes");
 _Static_assert(sizeof(struct weir_settings) == 80, "settings are a map value");
+_Static_assert(sizeof(struct weir_mode) == 64 && sizeof(struct weir_line) == 64 && sizeof(struct weir_flow) == 128,
+	       "words that both sides write are in cache lines of their own");
 _Static_assert(sizeof(struct weir_traffic) == 16, "counters are a map value");
 
 #endif

@@ -72,6 +72,8 @@ pub enum Verdict {
     NoMeta,
     /// A part of a frame that the driver has cut.
     Cut,
+    /// It went to its egress device at once.
+    Express,
 }
 
 impl Verdict {
@@ -83,6 +85,7 @@ impl Verdict {
         Self::TooShort,
         Self::NoMeta,
         Self::Cut,
+        Self::Express,
     ];
 
     /// The name in metrics and JSON.
@@ -94,6 +97,7 @@ impl Verdict {
             Self::TooShort => "too_short",
             Self::NoMeta => "no_meta",
             Self::Cut => "cut",
+            Self::Express => "express",
         }
     }
 }

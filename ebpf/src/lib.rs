@@ -8,20 +8,24 @@
 mod bpffs;
 mod counters;
 mod error;
+mod express;
 mod flow_hash;
 mod meta;
 mod program;
 mod promiscuous;
 mod settings;
+mod test_run;
 
 pub use bpffs::{ensure_bpffs, is_bpffs, remove_stale, unmount_bpffs};
 pub use counters::{ClassCounters, Traffic, VerdictCounters};
 pub use error::EbpfError;
+pub use express::{ExpressMaps, ExpressWords, Line};
 pub use flow_hash::udp_flow_hash;
 pub use meta::{Meta, META_LENGTH};
-pub use program::{pinned_device, AttachMode, AttachedMode, PortProgram, TestRun};
+pub use program::{pinned_device, AttachMode, AttachedMode, PortProgram};
 pub use promiscuous::Promiscuous;
 pub use settings::{Fallback, Lldp, PortSettings, Trust};
+pub use test_run::TestRun;
 pub use weir_abi::{FrameClass, Verdict};
 
 /// Receive queues of one device that can have a socket.

@@ -15,6 +15,7 @@ use nix::errno::Errno;
 use crate::bpffs::remove_stale;
 use crate::counters::{ClassCounters, Traffic, VerdictCounters};
 use crate::error::EbpfError;
+use crate::express::ExpressMaps;
 use crate::settings::PortSettings;
 use weir_abi as abi;
 
@@ -68,24 +69,15 @@ impl AttachedMode {
 /// A loaded program with its maps. It stays attached for as long as this lives or its link is pinned.
 #[derive(Debug)]
 pub struct PortProgram {
-    program: OwnedFd,
+    pub(crate) program: OwnedFd,
     xsks: MapHandle,
     settings: MapHandle,
     traffic: MapHandle,
     verdicts: MapHandle,
+    /// Where it has the express path.
+    pub(crate) express: Option<MapHandle>,
     link: Option<OwnedFd>,
     pin_dir: Option<PathBuf>,
-}
-
-/// What a test run gave.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TestRun {
-    /// The XDP action.
-    pub action: u32,
-    /// The metadata in front of the frame, empty when the program wrote none.
-    pub meta: Vec<u8>,
-    /// The frame.
-    pub data: Vec<u8>,
 }
 
 impl PortProgram {
@@ -95,10 +87,39 @@ impl PortProgram {
     ///
     /// [`EbpfError::Load`] when the kernel refuses.
     pub fn load(settings: &PortSettings) -> Result<Self, EbpfError> {
+        Self::load_with(settings, None)
+    }
+
+    /// As [`load`](Self::load), with the express path over maps that it shares with the programs of other ports.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub fn load_express(settings: &PortSettings, shared: &ExpressMaps) -> Result<Self, EbpfError> {
+        Self::load_with(settings, Some(shared))
+    }
+
+    fn load_with(settings: &PortSettings, shared: Option<&ExpressMaps>) -> Result<Self, EbpfError> {
         let mut storage = MaybeUninit::<OpenObject>::uninit();
-        let open = skeleton::WeirXdpSkelBuilder::default()
+        let mut open = skeleton::WeirXdpSkelBuilder::default()
             .open(&mut storage)
             .map_err(EbpfError::Load)?;
+        if let (Some(_), Some(constants)) = (shared, &mut open.maps.rodata_data) {
+            constants.weir_has_express = 1;
+        }
+        let maps = &mut open.maps;
+        ExpressMaps::prepare(
+            shared,
+            [
+                &mut maps.weir_mode,
+                &mut maps.weir_lines,
+                &mut maps.weir_flows,
+                &mut maps.weir_routes,
+                &mut maps.weir_devices,
+            ],
+            &mut maps.weir_express,
+        )
+        .map_err(EbpfError::Load)?;
         let loaded = open.load().map_err(EbpfError::Load)?;
         let duplicate =
             |map: &libbpf_rs::Map<'_>| MapHandle::try_from(map).map_err(EbpfError::Load);
@@ -114,6 +135,9 @@ impl PortProgram {
             settings: duplicate(&loaded.maps.weir_settings)?,
             traffic: duplicate(&loaded.maps.weir_traffic)?,
             verdicts: duplicate(&loaded.maps.weir_verdicts)?,
+            express: shared
+                .map(|_| duplicate(&loaded.maps.weir_express))
+                .transpose()?,
             link: None,
             pin_dir: None,
         };
@@ -275,50 +299,6 @@ impl PortProgram {
         Ok(())
     }
 
-    /// Runs the program on one frame without any device. The kernel wants at least 14 bytes.
-    ///
-    /// # Errors
-    ///
-    /// [`EbpfError::TestRun`].
-    pub fn test_run(&self, frame: &[u8]) -> Result<TestRun, EbpfError> {
-        /// `struct xdp_md` of linux/bpf.h: data, data_end, data_meta, ingress_ifindex, rx_queue_index,
-        /// egress_ifindex.
-        const CONTEXT_WORDS: usize = 6;
-        const META_ROOM: usize = 256;
-        let mut context_in = [0u32; CONTEXT_WORDS];
-        context_in[1] = frame.len() as u32;
-        let mut context_out = [0u32; CONTEXT_WORDS];
-        let mut meta = vec![0u8; frame.len() + META_ROOM];
-        let mut options = libbpf_sys::bpf_test_run_opts {
-            sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
-            repeat: 1,
-            data_in: frame.as_ptr().cast(),
-            data_size_in: frame.len() as u32,
-            data_out: meta.as_mut_ptr().cast(),
-            data_size_out: meta.len() as u32,
-            ctx_in: context_in.as_mut_ptr().cast(),
-            ctx_size_in: size_of_val(&context_in) as u32,
-            ctx_out: context_out.as_mut_ptr().cast(),
-            ctx_size_out: size_of_val(&context_out) as u32,
-            ..Default::default()
-        };
-        // SAFETY: every pointer is that of a buffer that outlives the call, with its own length.
-        let result =
-            unsafe { libbpf_sys::bpf_prog_test_run_opts(self.program.as_raw_fd(), &mut options) };
-        if result < 0 {
-            return Err(EbpfError::TestRun(libbpf_rs::Error::from_raw_os_error(
-                -result,
-            )));
-        }
-        meta.truncate(options.data_size_out as usize);
-        let data = meta.split_off(meta.len().min(context_out[0] as usize));
-        Ok(TestRun {
-            action: options.retval,
-            meta,
-            data,
-        })
-    }
-
     /// Links; waits for a while for a program that is there to go.
     fn link_within(&self, ifindex: u32, mode: AttachedMode) -> Result<OwnedFd, EbpfError> {
         let began = Instant::now();
@@ -406,7 +386,7 @@ impl PortProgram {
         Ok(())
     }
 
-    fn per_cpu(
+    pub(crate) fn per_cpu(
         &self,
         map: &MapHandle,
         name: &'static str,
@@ -479,12 +459,12 @@ fn attached_mode(ifindex: u32) -> Option<AttachedMode> {
     }
 }
 
-fn map_error(map: &'static str) -> impl Fn(libbpf_rs::Error) -> EbpfError {
+pub(crate) fn map_error(map: &'static str) -> impl Fn(libbpf_rs::Error) -> EbpfError {
     move |source| EbpfError::Map { map, source }
 }
 
 /// The `index`th 64-bit word of a map value, zero beyond its end.
-fn word(value: &[u8], index: usize) -> u64 {
+pub(crate) fn word(value: &[u8], index: usize) -> u64 {
     value
         .get(8 * index..)
         .and_then(|rest| rest.first_chunk())

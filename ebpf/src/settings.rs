@@ -46,6 +46,8 @@ pub struct PortSettings {
     pub dscp_to_priority: [u8; abi::WEIR_DSCPS as usize],
     /// What is as long as this is a part of a frame that the driver has cut: it is dropped with the next. Zero for never.
     pub cut_length: u16,
+    /// Number of the port, for the words that programs share.
+    pub port: u8,
 }
 
 impl Default for PortSettings {
@@ -63,6 +65,7 @@ impl Default for PortSettings {
             // The class selector: the three high bits (RFC 2474, section 4.2.2).
             dscp_to_priority: std::array::from_fn(|dscp| (dscp >> 3) as u8),
             cut_length: 0,
+            port: 0,
         }
     }
 }
@@ -90,7 +93,7 @@ impl PortSettings {
         value.extend(self.pcp_to_priority);
         value.extend(self.dscp_to_priority);
         value.extend(self.cut_length.to_ne_bytes());
-        value.extend([0; 2]);
+        value.extend([self.port, 0]);
         debug_assert_eq!(value.len(), size_of::<abi::weir_settings>());
         value
     }

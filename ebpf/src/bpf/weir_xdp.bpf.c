@@ -271,6 +271,8 @@ static __always_inline int is_cut(const struct weir_settings *settings, __u32 qu
 	return is_part;
 }
 
+#include "express.bpf.h"
+
 /* A frame may be longer than the first buffer: the headers are in that. */
 SEC("xdp.frags")
 int weir_xdp(struct xdp_md *ctx)
@@ -312,6 +314,12 @@ int weir_xdp(struct xdp_md *ctx)
 		count_verdict(WEIR_VERDICT_DROPPED);
 		return XDP_DROP;
 	}
+	if (weir_has_express) {
+		int action = express(ctx, settings, &parsed, priority);
+
+		if (action >= 0)
+			return action;
+	}
 	if (bpf_xdp_adjust_meta(ctx, -(int)sizeof(*meta))) {
 		count_verdict(WEIR_VERDICT_NO_META);
 		return XDP_DROP;
@@ -335,6 +343,8 @@ int weir_xdp(struct xdp_md *ctx)
 		.l3_offset = parsed.l3_offset,
 	};
 	count_verdict(WEIR_VERDICT_REDIRECTED);
+	if (weir_has_express && parsed.class == WEIR_CLASS_DATA)
+		note_entered(settings->port, priority);
 	/* The socket may go between the look-up and here: the flag's action is the port's fallback. */
 	return bpf_redirect_map(&weir_xsks, queue,
 				settings->fallback == WEIR_FALLBACK_PASS ? XDP_PASS : XDP_DROP);
