@@ -6,6 +6,7 @@
 mod choice;
 mod egress;
 mod eligibility;
+mod express;
 mod priority_turn;
 mod ready;
 mod shaper;

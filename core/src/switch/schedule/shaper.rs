@@ -77,6 +77,11 @@ impl Shaper {
         self.free_at
     }
 
+    /// The line is busy at least until then.
+    pub(in crate::switch) fn occupy(&mut self, until: Instant) {
+        self.free_at = self.free_at.max(until);
+    }
+
     /// Books a frame of `length` that starts at `now`.
     #[inline]
     pub(in crate::switch) fn book(&mut self, now: Instant, length: Bytes) {

@@ -19,5 +19,6 @@ pub(in crate::dataplane) fn program(port: &Port, cut_length: u16) -> PortSetting
         pcp_to_priority: port.pcp_map.map(|priority| priority.get()),
         dscp_to_priority: port.dscp_map.map(|priority| priority.get()),
         cut_length,
+        port: 0,
     }
 }

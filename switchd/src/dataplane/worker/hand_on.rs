@@ -41,7 +41,11 @@ impl<I: Io> Worker<I> {
                 continue;
             };
             match self.receive_stored(now, first, &frame) {
-                Ok(()) => self.accounts.note_admitted(port, first),
+                Ok(()) => {
+                    let priority = frame.priority.index() as u8;
+                    self.express.note_injected(first, frame.ingress, priority);
+                    self.accounts.note_admitted(port, first);
+                }
                 Err(reason) => {
                     self.accounts.note_refused(port, reason);
                     self.give_back(first);

@@ -8,6 +8,8 @@ use crate::dataplane::rings::io::{Io, BATCH, COMPLETION_WAIT};
 
 /// A sleep shorter than this costs more than it saves.
 pub(super) const SLEEP_MIN: Duration = Duration::from_micros(20);
+/// Programs take a switch for dead that has said nothing for five times as long.
+const BEAT: Duration = Duration::from_millis(10);
 /// The switch is taken for drained once nothing was admitted for this long: a neighbour that was just told to pause may still
 /// have frames on their way, and may be a program that has lost its CPU before it could send them.
 pub(super) const DRAIN_QUIET: Duration = Duration::from_millis(50);
@@ -134,6 +136,9 @@ impl<I: Io> Worker<I> {
         }
         if self.deadline.is_some() {
             timeout = Some(timeout.map_or(DRAIN_QUIET, |span| span.min(DRAIN_QUIET)));
+        }
+        if self.express.is_on() {
+            timeout = Some(timeout.map_or(BEAT, |span| span.min(BEAT)));
         }
         if timeout.is_some_and(|span| span < SLEEP_MIN) {
             return now;

@@ -13,6 +13,7 @@
 //! there is work and for a moment longer, then sleeps until a frame comes, a request comes, or the switch
 //! core's next timeout.
 
+mod express;
 mod hand_on;
 mod housekeeping;
 mod parting;
@@ -36,6 +37,7 @@ use super::exchange::tap::Taps;
 use super::memory::pool::{Chunk, Pool};
 use super::rings::io::{Batch, Io, WHOLE_MAX};
 use super::threads::wake::Wake;
+use express::Express;
 use spin::Spin;
 use turns::Turns;
 
@@ -94,6 +96,7 @@ pub(super) struct Worker<I> {
     clock: fn() -> Instant,
     spin: Spin,
     turns: Turns,
+    express: Express,
     /// When the switch core has something to do by the clock, or earlier.
     timer: Option<Instant>,
     /// More waited for this round in some RX ring than a small share.
@@ -189,6 +192,7 @@ impl<I: Io> Worker<I> {
             accounts: Accounts::new(ports.len(), pool.count()),
             pool,
             turns: Turns::new(ports.len()),
+            express: Express::default(),
             ports: ports.into_iter().map(PortState::new).collect(),
             queues,
             taps: Taps::default(),
@@ -243,6 +247,7 @@ impl<I: Io> Worker<I> {
         for port in ids(self.ports.len()) {
             frames |= self.complete(now, port);
         }
+        self.settle_express(now);
         self.fill_rings();
         if frames {
             self.spin.note_frames(now);
@@ -274,6 +279,7 @@ impl<I: Io> Worker<I> {
             if self.taps.is_on() {
                 self.show_discarded(now, &discarded);
             }
+            self.express.note_finished(discarded.handle.0);
             self.accounts
                 .note_given_up(discarded.handle.0, discarded.reason);
             self.give_back(discarded.handle.0);

@@ -109,7 +109,9 @@ impl<I: Io> Worker<I> {
                     source: ethernet.source(),
                     flow_hash: meta.flow_hash,
                 };
+                self.express.note_received(chunk, port, meta.priority & 7);
                 if is_link_local(frame.destination) {
+                    self.express.note_finished(chunk);
                     self.switch
                         .count_drop(port, DropReason::ReservedDestination);
                     return Taken::Dropped(DropReason::ReservedDestination);
@@ -122,11 +124,17 @@ impl<I: Io> Worker<I> {
                             mark: admitted.mark,
                         }
                     }
-                    Err(reason) => Taken::Dropped(reason),
+                    Err(reason) => {
+                        self.express.note_finished(chunk);
+                        Taken::Dropped(reason)
+                    }
                 };
             }
             // What is wrong with them has been counted by the core.
-            FrameClass::MacControl => self.switch.receive_mac_control(now, port, bytes),
+            FrameClass::MacControl => {
+                self.express.note_control(port);
+                self.switch.receive_mac_control(now, port, bytes)
+            }
             FrameClass::Clcm => self.switch.receive_clcm(now, port, bytes),
             // The XDP program gives it to the kernel: the control plane has sockets of its own.
             FrameClass::Lldp => Ok(()),

@@ -28,6 +28,11 @@ impl<I: Io> Worker<I> {
         } else {
             TRANSMIT_FEW
         };
+        if self.express.is_on() && !self.switch.is_egress_clear(now, port) {
+            if let Some(until) = self.express.take_line(port) {
+                self.switch.occupy_line(port, until);
+            }
+        }
         let mut any = false;
         for _ in 0..most {
             if !self.has_room(port) || self.pool.free_count() == 0 {
@@ -126,6 +131,7 @@ impl<I: Io> Worker<I> {
         if self.accounts.unload_control(chunk) {
             self.pool.give_back(chunk);
         } else if let Some(handle) = self.switch.complete(now, port, FrameHandle(chunk)) {
+            self.express.note_finished(handle.0);
             self.accounts.note_delivered(handle.0);
             self.give_back(handle.0);
         }

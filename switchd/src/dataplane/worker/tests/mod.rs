@@ -3,6 +3,7 @@
 mod audit;
 mod bench;
 mod ecn;
+mod express;
 mod fake_io;
 mod random;
 mod tables;

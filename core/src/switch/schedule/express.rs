@@ -1,0 +1,60 @@
+//! What the switch says of an egress to a caller that may send frames by it which the switch never sees.
+
+use crate::sets::PrioritySet;
+use crate::switch::Switch;
+use crate::units::{Instant, PortId, Priority};
+
+impl Switch {
+    /// Whether a frame could leave `port` now without passing another or taking its time on the line: nothing waits there
+    /// in any priority, nothing is to be told to the neighbour, no release concerns it, and its line is free. Frames that the caller
+    /// has been given and that have not completed are the caller's to know.
+    pub fn is_egress_clear(&self, now: Instant, port: PortId) -> bool {
+        self.ports.get(port.index()).is_some_and(|state| {
+            let is_released = |priority: Priority| {
+                let egress = &state.egress[priority.index()];
+                egress.release().is_some() || egress.is_suspected()
+            };
+            state.up
+                && !self.draining
+                && state.waiting.is_empty()
+                && state.forced.is_empty()
+                && !state.has_control()
+                && state.shaper.free_at() <= now
+                && !Priority::ALL.into_iter().any(is_released)
+        })
+    }
+
+    /// Priorities, one bit for each, that the switch would neither hold nor drop at `port`, charge to a lossless buffer, or give a Level: lossy ones
+    /// that no pause is in force for.
+    pub fn unheld_priorities(&self, now: Instant, port: PortId) -> u8 {
+        let Some(state) = self.ports.get(port.index()) else {
+            return 0;
+        };
+        let mut unheld = PrioritySet::default();
+        for priority in Priority::ALL {
+            let is_held = state.pause_received.is_paused(now, priority)
+                || state.refusal(priority).is_some()
+                || self.lossless.contains(priority);
+            if !is_held {
+                unheld.insert(priority);
+            }
+        }
+        unheld
+            .iter()
+            .fold(0, |bits, priority| bits | 1 << priority.index())
+    }
+
+    /// When the line of `port` is free; never, for a port that there is not.
+    pub fn line_free_at(&self, port: PortId) -> Instant {
+        let state = self.ports.get(port.index());
+        state.map_or(Instant::FAR_FUTURE, |state| state.shaper.free_at())
+    }
+
+    /// The line of `port` is busy at least until then with frames that the switch has not seen.
+    pub fn occupy_line(&mut self, port: PortId, until: Instant) {
+        if let Some(state) = self.ports.get_mut(port.index()) {
+            state.shaper.occupy(until);
+        }
+        self.ready.note_port(port);
+    }
+}

@@ -1,0 +1,312 @@
+//! Random traffic over both paths: the same frames, in the same order, as by the core alone.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::super::express::{Express, Words};
+use super::*;
+
+const SEEN: u64 = 1 << 32;
+const OPEN: u64 = 0xff;
+/// Lossy ones.
+const PRIORITIES: [u8; 2] = [LOSSY, 7];
+
+/// The words, in this process's memory.
+#[derive(Clone, Debug, Default)]
+struct Shared(Arc<Memory>);
+
+#[derive(Debug, Default)]
+struct Memory {
+    gates: [AtomicU64; PORT_COUNT],
+    free_at: [AtomicU64; PORT_COUNT],
+    entered: [[AtomicU64; 8]; PORT_COUNT],
+    finished: [[AtomicU64; 8]; PORT_COUNT],
+    alive: AtomicU64,
+}
+
+impl Words for Shared {
+    fn gate(&self, port: u8) -> u64 {
+        self.0.gates[usize::from(port)].load(Ordering::Acquire)
+    }
+
+    fn seen(&self, gate: u64) -> u32 {
+        (gate / SEEN) as u32
+    }
+
+    fn open(&self, port: u8, gate: u64, priorities: u8) -> bool {
+        let new = gate & !OPEN | u64::from(priorities);
+        let word = &self.0.gates[usize::from(port)];
+        word.compare_exchange(gate, new, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    fn close(&self, port: u8) {
+        self.0.gates[usize::from(port)].fetch_and(!OPEN, Ordering::AcqRel);
+    }
+
+    fn free_at(&self, port: u8) -> u64 {
+        self.0.free_at[usize::from(port)].load(Ordering::Acquire)
+    }
+
+    fn occupy(&self, port: u8, until_nanos: u64) {
+        self.0.free_at[usize::from(port)].fetch_max(until_nanos, Ordering::AcqRel);
+    }
+
+    fn enter(&self, ingress: u8, priority: u8) {
+        self.0.entered[usize::from(ingress)][usize::from(priority)].fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn finish(&self, ingress: u8, priority: u8) {
+        self.0.finished[usize::from(ingress)][usize::from(priority)].fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn beat(&self, now_nanos: u64) {
+        self.0.alive.store(now_nanos, Ordering::Release);
+    }
+}
+
+/// A loop, and what the programs in front of it do.
+struct Both {
+    bench: Bench,
+    words: Shared,
+    express: u64,
+    slow: u64,
+}
+
+impl Both {
+    fn new(setup: &Setup) -> Self {
+        let mut bench = Bench::new(setup);
+        let words = Shared::default();
+        let chunks = bench.worker.pool.count();
+        let allowed = [true; PORT_COUNT];
+        bench.worker.express = Express::new(Box::new(words.clone()), chunks, &allowed);
+        bench.settle();
+        Self {
+            bench,
+            words,
+            express: 0,
+            slow: 0,
+        }
+    }
+
+    /// As the program of port `from` does. False when the kernel has no memory for the frame.
+    fn arrive(&mut self, from: usize, to: usize, priority: u8, bytes: &[u8]) -> bool {
+        let memory = &self.words.0;
+        let entered = &memory.entered[from][usize::from(priority)];
+        let finished = memory.finished[from][usize::from(priority)].load(Ordering::Relaxed);
+        let is_alone = finished == entered.load(Ordering::Relaxed);
+        let is_open = memory.gates[to].load(Ordering::Relaxed) & (1 << priority) != 0;
+        let now = self.bench.now.as_nanos();
+        let free_at = memory.free_at[to].load(Ordering::Relaxed);
+        if is_alone && is_open && from != to && free_at <= now {
+            // What the core has given the device would be passed.
+            assert_eq!(self.bench.worker.io.tx_waiting(to), 0);
+            let line = (bytes.len() as u64 + 24) * 8 / 100;
+            let begin = free_at.max(now - 10_000);
+            memory.free_at[to].store(begin + line, Ordering::Relaxed);
+            self.bench.worker.io.sent.borrow_mut().push(Sent {
+                port: to,
+                chunk: u32::MAX,
+                bytes: bytes.to_vec(),
+            });
+            self.express += 1;
+            return true;
+        }
+        let meta = meta(FrameClass::Data, priority);
+        let arrived = self.bench.worker.io.arrive(from, Some(meta), bytes);
+        if arrived.is_some() {
+            entered.fetch_add(1, Ordering::Relaxed);
+            self.slow += 1;
+        }
+        arrived.is_some()
+    }
+
+    fn pause(&mut self, port: usize, priority: u8, quanta: Quanta) {
+        let gate = &self.words.0.gates[port];
+        gate.fetch_add(SEEN, Ordering::Relaxed);
+        gate.fetch_and(!OPEN, Ordering::Relaxed);
+        self.bench.arrive_pfc(port, priority, quanta);
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Data {
+        from: usize,
+        to: usize,
+        priority: u8,
+        count: usize,
+    },
+    Pause {
+        port: usize,
+        priority: u8,
+        quanta: u16,
+    },
+    Budget {
+        port: usize,
+        budget: usize,
+    },
+    Link {
+        port: usize,
+        up: bool,
+    },
+    Round {
+        step_micros: u64,
+    },
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let ports = || 0..PORT_COUNT;
+    let priorities = || prop::sample::select(&PRIORITIES[..]);
+    prop_oneof![
+        6 => (ports(), ports(), priorities(), 1..6usize)
+            .prop_map(|(from, to, priority, count)| Op::Data { from, to, priority, count }),
+        1 => (ports(), priorities(), prop_oneof![Just(0u16), 1..50u16])
+            .prop_map(|(port, priority, quanta)| Op::Pause { port, priority, quanta }),
+        1 => (ports(), prop_oneof![Just(0), 1..4usize, Just(usize::MAX)])
+            .prop_map(|(port, budget)| Op::Budget { port, budget }),
+        1 => (ports(), any::<bool>()).prop_map(|(port, up)| Op::Link { port, up }),
+        8 => (1..200u64).prop_map(|step_micros| Op::Round { step_micros }),
+    ]
+}
+
+/// A frame that no other number has; its last byte is the priority.
+fn frame(from: usize, to: usize, number: u32, priority: u8) -> Vec<u8> {
+    let mut bytes = data(from, to, number, 100);
+    bytes.truncate(99);
+    bytes.push(priority);
+    bytes
+}
+
+/// By (from, to, priority): the frames.
+type Flows = BTreeMap<(usize, usize, u8), Vec<Vec<u8>>>;
+
+/// Frames that took the express path, and that did not.
+fn run(ops: &[Op]) -> (u64, u64) {
+    let mut both = Both::new(&Setup {
+        buffer: Bytes::new(1 << 20),
+        ..Setup::default()
+    });
+    let mut given = Flows::new();
+    let mut number = 0;
+    for op in ops {
+        match op {
+            Op::Data {
+                from,
+                to,
+                priority,
+                count,
+            } => {
+                for _ in 0..*count {
+                    number += 1;
+                    let bytes = frame(*from, *to, number, *priority);
+                    if both.arrive(*from, *to, *priority, &bytes) {
+                        let flow = (*from, *to, *priority);
+                        given.entry(flow).or_default().push(bytes);
+                    }
+                }
+            }
+            Op::Pause {
+                port,
+                priority,
+                quanta,
+            } => both.pause(*port, *priority, Quanta(*quanta)),
+            Op::Budget { port, budget } => both.bench.worker.io.set_budget(*port, *budget),
+            Op::Link { port, up } => {
+                let (port, up) = (id(*port), *up);
+                both.bench.command(Command::SetLink { port, up });
+            }
+            Op::Round { step_micros } => {
+                both.bench.round_after(Duration::from_micros(*step_micros));
+            }
+        }
+    }
+    both.bench.settle();
+    for port in 0..PORT_COUNT {
+        both.bench.worker.io.set_budget(port, usize::MAX);
+        let port = id(port);
+        both.bench.command(Command::SetLink { port, up: true });
+    }
+    both.bench.round_after(Duration::from_secs(1));
+    both.bench.settle();
+    both.bench.assert_conserved();
+    check(&both, &given);
+    (both.express, both.slow)
+}
+
+/// Each frame has arrived once and in order, or is counted as dropped.
+fn check(both: &Both, given: &Flows) {
+    let sent = both.bench.worker.io.sent.borrow();
+    let mut arrived = 0;
+    for ((from, to, priority), frames) in given {
+        let mut rest = frames.iter();
+        let is_mine = |it: &&Sent| {
+            it.port == *to
+                && it.bytes.len() == 100
+                && it.bytes[6..12] == host(*from).0
+                && it.bytes.last() == Some(priority)
+        };
+        for sent in sent.iter().filter(is_mine) {
+            arrived += 1;
+            assert!(
+                rest.any(|given| *given == sent.bytes),
+                "out of order, twice or changed: {from} to {to}, priority {priority}"
+            );
+        }
+    }
+    let counters = (0..PORT_COUNT).map(|port| both.bench.counters(port));
+    let drops: u64 = counters.map(|counters| counters.drops_total()).sum();
+    let given: usize = given.values().map(Vec::len).sum();
+    assert_eq!(arrived + drops, given as u64);
+    let memory = &both.words.0;
+    let entered = memory.entered.iter().flatten();
+    for (entered, finished) in entered.zip(memory.finished.iter().flatten()) {
+        let words = [entered, finished].map(|word| word.load(Ordering::Relaxed));
+        assert_eq!(words[0], words[1], "all that came in is finished");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn both_paths_give_the_same_frames_in_the_same_order(
+        ops in prop::collection::vec(op(), 1..80),
+    ) {
+        run(&ops);
+    }
+}
+
+#[test]
+fn an_idle_switch_opens_and_frames_pass_without_it() {
+    let data = Op::Data {
+        from: 0,
+        to: 1,
+        priority: LOSSY,
+        count: 1,
+    };
+    let round = Op::Round { step_micros: 10 };
+    let turn = || [data.clone(), round.clone()];
+    let ops: Vec<Op> = std::iter::repeat_with(turn).take(50).flatten().collect();
+    assert_eq!(run(&ops), (50, 0));
+}
+
+/// A lossy class does not obey pauses; until the core has said so, nothing passes it by.
+#[test]
+fn an_egress_is_shut_until_the_core_has_heard_every_pause() {
+    let mut both = Both::new(&Setup::default());
+    let is_open = |both: &Both| both.words.gate(1) & (1 << LOSSY) != 0;
+    assert!(is_open(&both));
+    both.pause(1, LOSSY, Quanta::MAX);
+    assert!(!is_open(&both));
+    both.bench.round();
+    assert!(is_open(&both), "the core has heard it");
+    // A pause that the core has not heard: it opens nothing.
+    both.words.0.gates[1].fetch_add(SEEN, Ordering::Relaxed);
+    both.words.close(1);
+    both.bench.settle();
+    assert!(!is_open(&both));
+}
