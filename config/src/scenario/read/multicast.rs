@@ -4,7 +4,7 @@ use weir_core::Priority;
 
 use super::{find, keys, reference};
 use crate::reader::{within, Table};
-use crate::scenario::multicast::{check_tree, spanning_tree, Multicast, NoTree};
+use crate::scenario::routes::multicast::{check_tree, spanning_tree, Multicast, NoTree};
 use crate::scenario::topology::Adjacency;
 use crate::scenario::Link;
 use crate::switch::Class;

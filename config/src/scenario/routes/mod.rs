@@ -1,6 +1,7 @@
-//! Next hops of a whole network, and where they lead.
+//! Next hops of a whole network, and where they lead; the tree of frames without a next hop.
 
 pub(super) mod compute;
+pub(super) mod multicast;
 mod next_hops;
 mod walk;
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use weir_core::config::FloodConfig;
 
-use super::topology::Adjacency;
-use super::{Link, PortPeer, Scenario, SwitchPort};
+use crate::scenario::topology::Adjacency;
+use crate::scenario::{Link, PortPeer, Scenario, SwitchPort};
 use crate::switch::MulticastConfig;
 
 /// Where frames to group addresses go, and how many of them.
@@ -23,7 +23,11 @@ pub struct Multicast {
 /// The links of a tree with the shortest ways from `root` to every switch with hosts, of each part of the network: breadth
 /// first in the order of the ports, so that a file always has the same one, without branches that end at a switch without
 /// hosts. O(switches + links).
-pub(super) fn spanning_tree(adjacency: &Adjacency, links: &[Link], root: usize) -> Vec<usize> {
+pub(in crate::scenario) fn spanning_tree(
+    adjacency: &Adjacency,
+    links: &[Link],
+    root: usize,
+) -> Vec<usize> {
     let count = adjacency.switch_count();
     // By switch: the one that it was reached from.
     let mut from = vec![None; count];
@@ -78,7 +82,7 @@ pub(super) fn spanning_tree(adjacency: &Adjacency, links: &[Link], root: usize) 
 
 /// What is wrong with a tree that somebody wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoTree {
+pub(in crate::scenario) enum NoTree {
     /// This link closes a loop with those before it.
     Loop(usize),
     /// These two switches with hosts are joined by working links, and not by the tree.
@@ -86,7 +90,7 @@ pub(super) enum NoTree {
 }
 
 /// Checks that `chosen` links form no loop and join all switches with hosts that working links join.
-pub(super) fn check_tree(
+pub(in crate::scenario) fn check_tree(
     adjacency: &Adjacency,
     links: &[Link],
     chosen: &[usize],
@@ -127,7 +131,7 @@ fn top(parts: &mut [usize], mut at: usize) -> usize {
 
 impl Scenario {
     /// As [`multicast_of`](Self::multicast_of), with the numbers of the ports.
-    pub(super) fn flood_of(&self, switch: usize, ports: &[SwitchPort]) -> FloodConfig {
+    pub(in crate::scenario) fn flood_of(&self, switch: usize, ports: &[SwitchPort]) -> FloodConfig {
         self.multicast_of(switch, ports).flood(|name| {
             let mut ports = ports.iter();
             ports.position(|port| self.peer_name(port.peer) == name)
@@ -167,8 +171,8 @@ impl Scenario {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Host, LinkProperties};
     use super::*;
+    use crate::scenario::{Host, LinkProperties};
     use weir_core::{BitRate, Duration, FeedbackCoding, MacAddress, Police};
 
     const PROPERTIES: LinkProperties = LinkProperties {
