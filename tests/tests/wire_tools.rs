@@ -6,6 +6,7 @@ use std::process::Command;
 
 use weir_core::units::{MacAddress, Quanta};
 use weir_core::wire::mac_control::MacControl;
+use weir_core::PauseRule;
 use weir_tests::scapy::Scapy;
 use weir_tests::{until, Bench, LOSSLESS};
 
@@ -214,7 +215,11 @@ fn a_pfc_frame_by_scapy_holds_its_priority_until_it_expires() {
 
 #[test]
 fn a_pause_frame_by_scapy_holds_everything_until_it_is_taken_back() {
-    let bench = Bench::new(&[SLOW], |_| {});
+    let bench = Bench::new(&[SLOW], |config| {
+        for port in &mut config.ports {
+            port.pause = Some(PauseRule::Obey);
+        }
+    });
     let mut h1 = Scapy::start(&bench, "h1");
     let mut h2 = Scapy::start(&bench, "h2");
     until("the port is held", || {
