@@ -2,9 +2,8 @@
 
 use weir_core::Duration;
 
-use super::flow::Nodes;
+use super::flow::{name_and_ends, Nodes};
 use super::{keys, reference};
-use crate::names::check_name;
 use crate::reader::{unknown, Names, Table};
 use crate::scenario::application::{Application, HostKind, HOSTS_MAX, PLACEHOLDERS};
 
@@ -42,16 +41,7 @@ pub(super) fn check_addresses(root: &Table<'_>, kind: HostKind, hosts: usize) {
 pub(super) fn applications(root: &Table<'_>, nodes: &Nodes<'_>, names: &Names) -> Vec<Application> {
     let tables = root.tables("application", keys("application"));
     let read = |table: &Table<'_>| {
-        let name: Option<String> = table.require("name");
-        if let Some(name) = &name {
-            names.note(table, "name", name);
-            check_name(table, "name", name);
-        }
-        let from = reference(table, "from", "host", nodes.hosts);
-        let to = reference(table, "to", "host", nodes.hosts);
-        if from.is_some() && from == to {
-            table.complain("to", "must be another host than `from`");
-        }
+        let (name, [from, to]) = name_and_ends(table, nodes, names);
         let class = match table.has("class") {
             true => Some(reference(table, "class", "class", nodes.classes)?),
             false => None,

@@ -125,21 +125,30 @@ pub(super) fn above_zero(
     value
 }
 
+/// `name`, which it notes, and the hosts `from` and `to`, of what goes between two of them.
+pub(super) fn name_and_ends(
+    table: &Table<'_>,
+    nodes: &Nodes<'_>,
+    names: &Names,
+) -> (Option<String>, [Option<usize>; 2]) {
+    let name: Option<String> = table.require("name");
+    if let Some(name) = &name {
+        names.note(table, "name", name);
+        check_name(table, "name", name);
+    }
+    let [from, to] = ["from", "to"].map(|end| reference(table, end, "host", nodes.hosts));
+    if from.is_some() && from == to {
+        table.complain("to", "must be another host than `from`");
+    }
+    (name, [from, to])
+}
+
 /// Reads `[[flow]]` and notes the names.
 pub(super) fn flows(root: &Table<'_>, nodes: &Nodes<'_>, names: &Names) -> Vec<Flow> {
     root.tables("flow", keys("flow"))
         .iter()
         .filter_map(|table| {
-            let name: Option<String> = table.require("name");
-            if let Some(name) = &name {
-                names.note(table, "name", name);
-                check_name(table, "name", name);
-            }
-            let from = reference(table, "from", "host", nodes.hosts);
-            let to = reference(table, "to", "host", nodes.hosts);
-            if from.is_some() && from == to {
-                table.complain("to", "must be another host than `from`");
-            }
+            let (name, [from, to]) = name_and_ends(table, nodes, names);
             let via = if table.has("via") {
                 Some(switch_list(table, "via", nodes.switches)?)
             } else {
