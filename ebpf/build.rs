@@ -1,4 +1,4 @@
-//! Compiles the XDP program with clang and generates its skeleton.
+//! Compiles the BPF programs with clang and generates their skeletons.
 
 use std::env;
 use std::path::PathBuf;
@@ -6,14 +6,17 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use libbpf_cargo::SkeletonBuilder;
 
-const PROGRAM: &str = "src/bpf/weir_xdp.bpf.c";
+/// Each program, and where its skeleton goes to.
+const PROGRAMS: [(&str, &str); 2] = [
+    ("src/bpf/weir_xdp.bpf.c", "weir_xdp.skel.rs"),
+    ("src/bpf/redirect_losses.bpf.c", "redirect_losses.skel.rs"),
+];
 const EXPRESS: &str = "src/bpf/express.bpf.h";
 const HEADER: &str = "../abi/include/weir_abi.h";
 const REMEDY: &str =
     "is clang installed? `apt-get install clang libclang-dev`, or `cargo xtask setup`";
 
 fn main() -> Result<()> {
-    println!("cargo:rerun-if-changed={PROGRAM}");
     println!("cargo:rerun-if-changed={EXPRESS}");
     println!("cargo:rerun-if-changed={HEADER}");
     let out = PathBuf::from(env::var_os("OUT_DIR").context("cargo sets OUT_DIR")?);
@@ -26,11 +29,15 @@ fn main() -> Result<()> {
         "-mcpu=v3".into(),
     ];
     clang_args.extend(multiarch_include());
-    SkeletonBuilder::new()
-        .source(PROGRAM)
-        .clang_args(clang_args)
-        .build_and_generate(out.join("weir_xdp.skel.rs"))
-        .with_context(|| format!("compiling {PROGRAM}: {REMEDY}"))
+    for (program, skeleton) in PROGRAMS {
+        println!("cargo:rerun-if-changed={program}");
+        SkeletonBuilder::new()
+            .source(program)
+            .clang_args(clang_args.clone())
+            .build_and_generate(out.join(skeleton))
+            .with_context(|| format!("compiling {program}: {REMEDY}"))?;
+    }
+    Ok(())
 }
 
 /// `asm/types.h` is in a directory of its own on Debian and Ubuntu, which `clang -target bpf` does not

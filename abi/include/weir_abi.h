@@ -122,7 +122,14 @@ struct weir_line {
 	__u64 nanos_per_byte; /* times 2^32 */
 	__u64 burst_nanos; /* what may go back to back after a time without frames */
 	__u64 overhead_bytes; /* between two frames */
-	__u64 reserved[3];
+	__u64 lost; /* redirected frames that the kernel could not give the device */
+	__u64 reserved[2];
+};
+
+/* A device whose losses are counted: the key of the map weir_egresses; the value is its port. */
+struct weir_device {
+	__u32 namespace; /* inode of its network namespace */
+	__u32 ifindex;
 };
 
 /* Frames of one ingress and priority, at index port * WEIR_PRIORITIES + priority of the map weir_flows. */
@@ -136,6 +143,11 @@ struct weir_flow {
 enum weir_sizes {
 	WEIR_TRAFFIC_ENTRIES = WEIR_CLASSES * WEIR_PRIORITIES,
 	WEIR_FLOWS = WEIR_PORTS_MAX * WEIR_PRIORITIES,
+	/*
+	 * What took the express path, in the map weir_paths: for each CPU so many entries, those of what came in by a port first, at index
+	 * port * WEIR_PRIORITIES + priority, then those of what left by it.
+	 */
+	WEIR_PATHS = 2 * WEIR_FLOWS,
 	WEIR_ROUTES_MAX = 65536,
 };
 

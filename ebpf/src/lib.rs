@@ -2,7 +2,8 @@
 //!
 //! `src/bpf/weir_xdp.bpf.c` is the program, and `weir-abi` what it shares with userspace.
 //! [`PortProgram`] loads one instance for one port, attaches it by a BPF link and pins link and maps, so
-//! that a daemon that dies leaves something that can be found and taken away ([`remove_stale`]).
+//! that a daemon that dies leaves something that can be found and taken away ([`remove_stale`]). With [`ExpressMaps`] programs
+//! forward what need not wait themselves.
 //! [`Meta`] reads the record that the program writes in front of each frame.
 
 mod bpffs;
@@ -19,10 +20,10 @@ mod test_run;
 pub use bpffs::{ensure_bpffs, is_bpffs, remove_stale, unmount_bpffs};
 pub use counters::{ClassCounters, Traffic, VerdictCounters};
 pub use error::EbpfError;
-pub use express::{ExpressMaps, ExpressWords, Line};
+pub use express::{grace_period, ExpressMaps, ExpressWords, Line, RedirectLosses};
 pub use flow_hash::udp_flow_hash;
 pub use meta::{Meta, META_LENGTH};
-pub use program::{pinned_device, AttachMode, AttachedMode, PortProgram};
+pub use program::{pinned_device, takes_redirected, AttachMode, AttachedMode, PortProgram};
 pub use promiscuous::Promiscuous;
 pub use settings::{Fallback, Lldp, PortSettings, Trust};
 pub use test_run::TestRun;

@@ -74,8 +74,6 @@ pub struct PortProgram {
     settings: MapHandle,
     traffic: MapHandle,
     verdicts: MapHandle,
-    /// Where it has the express path.
-    pub(crate) express: Option<MapHandle>,
     link: Option<OwnedFd>,
     pin_dir: Option<PathBuf>,
 }
@@ -114,10 +112,10 @@ impl PortProgram {
                 &mut maps.weir_mode,
                 &mut maps.weir_lines,
                 &mut maps.weir_flows,
+                &mut maps.weir_paths,
                 &mut maps.weir_routes,
                 &mut maps.weir_devices,
             ],
-            &mut maps.weir_express,
         )
         .map_err(EbpfError::Load)?;
         let loaded = open.load().map_err(EbpfError::Load)?;
@@ -135,9 +133,6 @@ impl PortProgram {
             settings: duplicate(&loaded.maps.weir_settings)?,
             traffic: duplicate(&loaded.maps.weir_traffic)?,
             verdicts: duplicate(&loaded.maps.weir_verdicts)?,
-            express: shared
-                .map(|_| duplicate(&loaded.maps.weir_express))
-                .transpose()?,
             link: None,
             pin_dir: None,
         };
@@ -423,12 +418,12 @@ fn pinned(path: &Path) -> Option<OwnedFd> {
     (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// The device that an XDP link is attached to; zero when it is gone.
 /// The index of the device that the link pinned in `pin_dir` has a program attached to.
 pub fn pinned_device(pin_dir: &Path) -> Option<u32> {
     link_device(pinned(&pin_dir.join("link"))?.as_fd())
 }
 
+/// The device that an XDP link is attached to; zero when it is gone.
 fn link_device(link: BorrowedFd<'_>) -> Option<u32> {
     let mut info = libbpf_sys::bpf_link_info::default();
     let mut length = size_of_val(&info) as u32;
@@ -441,22 +436,32 @@ fn link_device(link: BorrowedFd<'_>) -> Option<u32> {
     is_xdp.then_some(unsafe { info.__bindgen_anon_1.xdp.ifindex })
 }
 
+/// Whether a device takes frames that programs redirect to it, now: a veth does while its other end has NAPI. False where the kernel
+/// does not tell (before 6.3).
+pub fn takes_redirected(ifindex: u32) -> bool {
+    // NETDEV_XDP_ACT_NDO_XMIT of linux/netdev.h.
+    const NDO_XMIT: u64 = 1 << 2;
+    query(ifindex).is_some_and(|options| options.feature_flags & NDO_XMIT != 0)
+}
+
 /// How the only program of a device is attached.
 fn attached_mode(ifindex: u32) -> Option<AttachedMode> {
+    match u32::from(query(ifindex)?.attach_mode) {
+        libbpf_sys::XDP_ATTACHED_DRV => Some(AttachedMode::Native),
+        libbpf_sys::XDP_ATTACHED_SKB => Some(AttachedMode::Generic),
+        _ => None,
+    }
+}
+
+/// What the kernel says of a device and XDP.
+fn query(ifindex: u32) -> Option<libbpf_sys::bpf_xdp_query_opts> {
     let mut options = libbpf_sys::bpf_xdp_query_opts {
         sz: size_of::<libbpf_sys::bpf_xdp_query_opts>() as _,
         ..Default::default()
     };
     // SAFETY: the options live through the call and say their own size.
     let result = unsafe { libbpf_sys::bpf_xdp_query(ifindex as i32, 0, &raw mut options) };
-    if result != 0 {
-        return None;
-    }
-    match u32::from(options.attach_mode) {
-        libbpf_sys::XDP_ATTACHED_DRV => Some(AttachedMode::Native),
-        libbpf_sys::XDP_ATTACHED_SKB => Some(AttachedMode::Generic),
-        _ => None,
-    }
+    (result == 0).then_some(options)
 }
 
 pub(crate) fn map_error(map: &'static str) -> impl Fn(libbpf_rs::Error) -> EbpfError {

@@ -9,7 +9,8 @@ use nix::net::if_::if_nametoindex;
 use nix::sched::{unshare, CloneFlags};
 use nix::time::{clock_gettime, ClockId};
 use weir_ebpf::{
-    AttachMode, ExpressMaps, ExpressWords, Fallback, Line, PortProgram, PortSettings, Verdict,
+    grace_period, takes_redirected, AttachMode, ExpressMaps, ExpressWords, Fallback, Line,
+    PortProgram, PortSettings, RedirectLosses, Verdict,
 };
 
 const HOST: [u8; 6] = [2, 0, 0, 0, 1, 1];
@@ -109,7 +110,7 @@ struct Bench {
     ports: Vec<PortProgram>,
     h0: Wire,
     h1: Wire,
-    _host: PortProgram,
+    host: Option<PortProgram>,
     _socket: OwnedFd,
 }
 
@@ -159,14 +160,18 @@ impl Bench {
             ports,
             h0: Wire::new("h0"),
             h1: Wire::new("h1"),
-            _host: host,
+            host: Some(host),
             _socket: socket,
         }
     }
 
     fn express_frames(&self) -> u64 {
-        let traffic = self.ports[0].express_traffic(1).unwrap();
-        traffic.iter().map(|of| of.frames).sum()
+        let (came, went) = (
+            self.words.came_in(0, PRIORITY),
+            self.words.went_out(1, PRIORITY),
+        );
+        assert_eq!(came, went);
+        came.frames
     }
 
     fn entered(&self) -> u64 {
@@ -352,10 +357,50 @@ fn the_line_of_the_egress_is_shared_with_the_core() {
     bench.assert_is_for_the_core("the core has the line", &frame(1, HOST, 60));
 }
 
+/// What the kernel says of a device changes a moment after it was told to.
+fn assert_soon(what: &str, is_so: impl Fn() -> bool) {
+    let began = std::time::Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(10), "{what}");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 #[ignore = "needs root"]
-fn without_the_path_nothing_of_it_is_there() {
-    let program = PortProgram::load(&PortSettings::default()).unwrap();
-    let traffic = program.express_traffic(1).unwrap();
-    assert!(traffic.iter().all(|of| of.frames == 0));
+fn what_the_kernel_loses_on_the_way_is_counted_and_shuts_the_egress() {
+    let mut bench = Bench::new();
+    let losses = RedirectLosses::new(&bench.maps).unwrap();
+    let egress = if_nametoindex("p1").unwrap();
+    losses.watch(egress, 1).unwrap();
+    bench.assert_passes("before");
+    assert_eq!(bench.words.lost(1), 0);
+    assert!(takes_redirected(egress));
+    let lose = |bench: &Bench, lost: u64| {
+        let passed = bench.express_frames();
+        assert!(bench.words.open(1, bench.words.gate(1), EVERY));
+        bench.h0.send(&frame(9, HOST, 60));
+        assert_soon("it is counted", || bench.words.lost(1) == lost);
+        assert_eq!(bench.express_frames(), passed + 1);
+        assert!(!ExpressWords::is_open(bench.words.gate(1)));
+        assert_eq!(bench.words.lost(0), 0);
+    };
+    // The other end is down, and so has no NAPI: its device refuses what it is given in bulk.
+    run("link set h1 down");
+    lose(&bench, 1);
+    run("link set h1 up");
+    bench.h1 = Wire::new("h1");
+    assert!(bench.words.open(1, bench.words.gate(1), EVERY));
+    bench.assert_passes("it is up again");
+    // Without a program it has none either, and the kernel knows before it queues a frame.
+    bench.host = None;
+    assert_soon("the other end has no NAPI", || !takes_redirected(egress));
+    lose(&bench, 2);
+    bench.assert_is_for_the_core("shut", &frame(1, HOST, 60));
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_grace_period_ends() {
+    grace_period().unwrap();
 }

@@ -53,13 +53,14 @@ struct {
 	__type(value, __u32);
 } weir_devices SEC(".maps");
 
-/* What has left by this path after it came in by this program's port, at index egress * WEIR_PRIORITIES + priority. */
+/* What took the path: as many times WEIR_PATHS as there are CPUs. A CPU has its own, so that it adds without others. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, WEIR_FLOWS);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, WEIR_PATHS);
 	__type(key, __u32);
 	__type(value, struct weir_traffic);
-} weir_express SEC(".maps");
+} weir_paths SEC(".maps");
 
 static __always_inline __u64 read_once(const __u64 *word)
 {
@@ -126,6 +127,17 @@ static __always_inline int book(struct weir_line *line, __u64 now, __u64 length)
 	return 0;
 }
 
+static __always_inline void count_path(__u32 index, __u64 length)
+{
+	__u32 at = bpf_get_smp_processor_id() * WEIR_PATHS + index;
+	struct weir_traffic *traffic = bpf_map_lookup_elem(&weir_paths, &at);
+
+	if (traffic) {
+		traffic->frames += 1;
+		traffic->bytes += length;
+	}
+}
+
 static __always_inline int is_running(const struct weir_mode *mode, __u64 now)
 {
 	return mode->on && (__s64)(now - read_once(&mode->alive_nanos)) < (__s64)WEIR_EXPRESS_STALE_NANOS;
@@ -141,10 +153,9 @@ static __always_inline int express(struct xdp_md *ctx, const struct weir_setting
 	const __u32 zero = 0;
 	__u64 length = data_end - data;
 	__u64 destination = 0;
-	struct weir_traffic *traffic;
 	struct weir_mode *mode;
 	struct weir_line *line;
-	__u32 *egress, index;
+	__u32 *egress;
 	__u64 now;
 
 	if (parsed->class == WEIR_CLASS_MAC_CONTROL) {
@@ -174,12 +185,8 @@ static __always_inline int express(struct xdp_md *ctx, const struct weir_setting
 		return -1;
 	if (bpf_redirect_map(&weir_devices, *egress, XDP_ABORTED) != XDP_REDIRECT)
 		return -1;
-	index = *egress * WEIR_PRIORITIES + priority;
-	traffic = bpf_map_lookup_elem(&weir_express, &index);
-	if (traffic) {
-		traffic->frames += 1;
-		traffic->bytes += length;
-	}
+	count_path(settings->port * WEIR_PRIORITIES + priority, length);
+	count_path(WEIR_FLOWS + *egress * WEIR_PRIORITIES + priority, length);
 	count_verdict(WEIR_VERDICT_EXPRESS);
 	return XDP_REDIRECT;
 }

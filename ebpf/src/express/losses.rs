@@ -1,0 +1,76 @@
+//! What the kernel loses of redirected frames.
+
+use std::fs;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, OpenObject};
+
+use super::ExpressMaps;
+use crate::error::EbpfError;
+use crate::program::map_error;
+
+#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
+mod skeleton {
+    include!(concat!(env!("OUT_DIR"), "/redirect_losses.skel.rs"));
+}
+
+/// Two programs at tracepoints of the kernel that count such frames and shut their egress, for as long as this lives.
+#[derive(Debug)]
+pub struct RedirectLosses {
+    egresses: MapHandle,
+    namespace: u32,
+    _links: [Link; 2],
+}
+
+impl RedirectLosses {
+    /// Counts what is lost on the way to devices that it is [told of](Self::watch), into the words of `maps`.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Load`]; it takes CAP_PERFMON and a kernel with BTF.
+    pub fn new(maps: &ExpressMaps) -> Result<Self, EbpfError> {
+        let mut storage = MaybeUninit::<OpenObject>::uninit();
+        let mut open = skeleton::RedirectLossesSkelBuilder::default()
+            .open(&mut storage)
+            .map_err(EbpfError::Load)?;
+        let devices = maps.devices.info().map_err(EbpfError::Load)?;
+        if let Some(constants) = &mut open.maps.rodata_data {
+            constants.weir_devices_id = devices.info.id;
+        }
+        let lines = &mut open.maps.weir_lines;
+        lines
+            .reuse_fd(maps.lines.as_fd())
+            .map_err(EbpfError::Load)?;
+        let loaded = open.load().map_err(EbpfError::Load)?;
+        let links = [&loaded.progs.weir_given, &loaded.progs.weir_refused];
+        let [given, refused] = links.map(|program| program.attach_trace());
+        let namespace = fs::metadata("/proc/thread-self/ns/net");
+        let failed = |error: io::Error| EbpfError::Load(error.into());
+        Ok(Self {
+            egresses: MapHandle::try_from(&loaded.maps.weir_egresses).map_err(EbpfError::Load)?,
+            namespace: namespace.map_err(failed)?.ino() as u32,
+            _links: [
+                given.map_err(EbpfError::Load)?,
+                refused.map_err(EbpfError::Load)?,
+            ],
+        })
+    }
+
+    /// Frames lost on the way to this device of the thread's network namespace are `port`'s.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Map`].
+    pub fn watch(&self, ifindex: u32, port: u8) -> Result<(), EbpfError> {
+        let mut key = self.namespace.to_ne_bytes().to_vec();
+        key.extend(ifindex.to_ne_bytes());
+        let port = u32::from(port).to_ne_bytes();
+        self.egresses
+            .update(&key, &port, MapFlags::ANY)
+            .map_err(map_error("weir_egresses"))
+    }
+}

@@ -1,0 +1,190 @@
+//! The maps and words of the express path, which the programs of all ports share with the switch core. The argument is in
+//! the book (`docs/src/internals/express.md`): who writes which word, in which order, and why.
+
+mod grace;
+mod losses;
+mod words;
+
+use std::os::fd::AsFd;
+
+use libbpf_rs::libbpf_sys::{self, bpf_map_create_opts};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, OpenMapMut};
+use weir_abi as abi;
+
+use crate::error::EbpfError;
+use crate::program::map_error;
+
+pub use grace::grace_period;
+pub use losses::RedirectLosses;
+pub use words::ExpressWords;
+use words::Region;
+
+/// The maps. They live for as long as a program or this does.
+#[derive(Debug)]
+pub struct ExpressMaps {
+    mode: MapHandle,
+    lines: MapHandle,
+    flows: MapHandle,
+    paths: MapHandle,
+    routes: MapHandle,
+    devices: MapHandle,
+}
+
+/// What the shaper of an egress needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Bits a second, above zero.
+    pub rate: u64,
+    /// What may go back to back after a time without frames.
+    pub burst_nanos: u64,
+    /// Bytes between two frames.
+    pub overhead_bytes: u64,
+}
+
+impl ExpressMaps {
+    /// Makes the maps: the path is off, every egress shut, no route known.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Map`] when the kernel refuses.
+    pub fn new() -> Result<Self, EbpfError> {
+        let words = |name, size: usize, count| {
+            create(
+                MapType::Array,
+                name,
+                [4, size as u32, count],
+                libbpf_sys::BPF_F_MMAPABLE,
+            )
+        };
+        let cpus = libbpf_rs::num_possible_cpus().map_err(map_error("weir_paths"))? as u32;
+        let (routes, ports) = (abi::WEIR_ROUTES_MAX, abi::WEIR_PORTS_MAX);
+        Ok(Self {
+            mode: words("weir_mode", size_of::<abi::weir_mode>(), 1)?,
+            lines: words("weir_lines", size_of::<abi::weir_line>(), ports)?,
+            flows: words("weir_flows", size_of::<abi::weir_flow>(), abi::WEIR_FLOWS)?,
+            paths: words(
+                "weir_paths",
+                size_of::<abi::weir_traffic>(),
+                abi::WEIR_PATHS * cpus,
+            )?,
+            routes: create(
+                MapType::Hash,
+                "weir_routes",
+                [8, 4, routes],
+                libbpf_sys::BPF_F_NO_PREALLOC,
+            )?,
+            devices: create(MapType::Devmap, "weir_devices", [4, 4, ports], 0)?,
+        })
+    }
+
+    /// Has a program that is about to be loaded use the `shared` maps, or do without.
+    pub(crate) fn prepare(
+        shared: Option<&Self>,
+        words: [&mut OpenMapMut<'_>; 6],
+    ) -> libbpf_rs::Result<()> {
+        let Some(shared) = shared else {
+            return words
+                .into_iter()
+                .try_for_each(|map| map.set_autocreate(false));
+        };
+        let own = [
+            &shared.mode,
+            &shared.lines,
+            &shared.flows,
+            &shared.paths,
+            &shared.routes,
+            &shared.devices,
+        ];
+        let mut both = words.into_iter().zip(own);
+        both.try_for_each(|(map, shared)| map.reuse_fd(shared.as_fd()))
+    }
+
+    /// Frames that go to `port` leave by this device.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Map`], also for a device that takes no redirected frames.
+    pub fn set_device(&self, port: u8, ifindex: u32) -> Result<(), EbpfError> {
+        let key = u32::from(port).to_ne_bytes();
+        self.devices
+            .update(&key, &ifindex.to_ne_bytes(), MapFlags::ANY)
+            .map_err(map_error("weir_devices"))
+    }
+
+    /// No frame leaves by `port`'s device any more.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Map`].
+    pub fn clear_device(&self, port: u8) -> Result<(), EbpfError> {
+        forget(
+            &self.devices,
+            "weir_devices",
+            &u32::from(port).to_ne_bytes(),
+        )
+    }
+
+    /// All frames for `destination` leave by `egress`.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Map`], also when there are too many.
+    pub fn set_route(&self, destination: [u8; 6], egress: u8) -> Result<(), EbpfError> {
+        let value = u32::from(egress).to_ne_bytes();
+        self.routes
+            .update(&route_key(destination), &value, MapFlags::ANY)
+            .map_err(map_error("weir_routes"))
+    }
+
+    /// Frames for `destination` are the core's again.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Map`].
+    pub fn clear_route(&self, destination: [u8; 6]) -> Result<(), EbpfError> {
+        forget(&self.routes, "weir_routes", &route_key(destination))
+    }
+
+    /// The words, in this process's memory.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Map`] when they cannot be mapped.
+    pub fn words(&self) -> Result<ExpressWords, EbpfError> {
+        Ok(ExpressWords {
+            mode: Region::map(&self.mode, "weir_mode")?,
+            lines: Region::map(&self.lines, "weir_lines")?,
+            flows: Region::map(&self.flows, "weir_flows")?,
+            paths: Region::map(&self.paths, "weir_paths")?,
+        })
+    }
+}
+
+fn route_key(destination: [u8; 6]) -> [u8; 8] {
+    let mut key = [0; 8];
+    key[..6].copy_from_slice(&destination);
+    key
+}
+
+fn create(
+    kind: MapType,
+    name: &'static str,
+    [key, value, count]: [u32; 3],
+    flags: u32,
+) -> Result<MapHandle, EbpfError> {
+    let options = bpf_map_create_opts {
+        sz: size_of::<bpf_map_create_opts>() as _,
+        map_flags: flags,
+        ..Default::default()
+    };
+    MapHandle::create(kind, Some(name), key, value, count, &options).map_err(map_error(name))
+}
+
+/// What is not there is forgotten.
+fn forget(map: &MapHandle, name: &'static str, key: &[u8]) -> Result<(), EbpfError> {
+    match map.delete(key) {
+        Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => Err(map_error(name)(error)),
+        _ => Ok(()),
+    }
+}
+
