@@ -70,6 +70,12 @@ pub struct PortAudit {
     pub not_sent: u64,
     /// Chunks that were ever given to the kernel to receive into at this port.
     pub lent: u64,
+    /// Frames from this port that took the express path, past loop and core.
+    #[serde(default)]
+    pub express_in: u64,
+    /// Frames that left by this port on the express path, or were lost there by its device.
+    #[serde(default)]
+    pub express_out: u64,
     /// What the kernel lost at this port before the switch saw it.
     pub lost_by_kernel: u64,
 }
@@ -183,6 +189,14 @@ impl Audit {
         let held: u64 = self.ports.iter().map(|port| port.held).sum();
         let receiving: u64 = self.ports.iter().map(PortAudit::receiving).sum();
         equal("held = held by the core", held, memory.held_by_core);
+        // Programs count while they are read: what has come in is read last.
+        let express = |of: fn(&PortAudit) -> u64| self.ports.iter().map(of).sum();
+        let (came, went): (u64, u64) = (express(|it| it.express_in), express(|it| it.express_out));
+        equal(
+            "left by the express path <= came in by it",
+            went.max(came),
+            came,
+        );
         equal("free = marked as free", memory.free, memory.marked_free);
         equal(
             "lent - received = chunks that carry nothing",
@@ -228,6 +242,8 @@ mod tests {
             with_transmitter: 3,
             not_sent: 0,
             lent: 176,
+            express_in: 9,
+            express_out: 9,
             lost_by_kernel: 1,
         };
         let memory = MemoryAudit {

@@ -54,6 +54,7 @@ weir_core::counters! {
                 rx_invalid_descs_total ["rx_invalid_descs"] "RX descriptors that were not valid.";
                 tx_invalid_descs_total ["tx_invalid_descs"] "TX descriptors that were not valid.";
                 tx_device_drops_total ["tx_device_drops"] "Frames that the device took and dropped.";
+                tx_redirect_total ["tx_redirect"] "Frames of the express path that the device did not take.";
             }
     }
 

@@ -26,8 +26,8 @@ pub use read::{settings, KEYS};
 pub use services::{LldpConfig, LogConfig, LogFormat, PageConfig};
 
 pub use crate::switch::{
-    Class, DeadlockConfig, FlowsConfig, ForwardingConfig, MulticastConfig, PfcwdConfig, Route,
-    DEFAULT_CLASS,
+    Class, DeadlockConfig, Express, FlowsConfig, ForwardingConfig, MulticastConfig, PfcwdConfig,
+    Route, DEFAULT_CLASS,
 };
 
 /// A checked configuration of one daemon.

@@ -48,6 +48,8 @@ pub struct Driver {
     pub mac_control: MacControlFrames,
     /// `ethtool -S` alone has the frames for which a queue had no buffer: under this name, once for each queue.
     pub no_buffer: Option<&'static str>,
+    /// Frames that programs redirect to the device, and those of AF_XDP, leave by one queue in the order in which they came.
+    pub keeps_order: bool,
     /// What attaching a program does to queues and link.
     pub attaching: &'static str,
     /// Where all this is from.
@@ -111,6 +113,7 @@ pub const UNKNOWN: Driver = Driver {
     lro_above: None,
     mac_control: MacControlFrames::NotKnown,
     no_buffer: None,
+    keeps_order: false,
     attaching: "not known",
     source: "assumed: the worst of all others",
 };
@@ -226,13 +229,14 @@ pub fn rows() -> String {
         let lro_above = driver.lro_above;
         let lro_above = lro_above.map_or("–".to_owned(), |it| format!("{} B", it.get()));
         format!(
-            "| `{}` | {} | {} | {} | {buffers} | {lro_above} | {} | {} | {} | {} |\n",
+            "| `{}` | {} | {} | {} | {buffers} | {lro_above} | {} | {} | {} | {} | {} |\n",
             driver.name,
             yes(driver.native),
             yes(driver.metadata),
             driver.zero_copy.unwrap_or("no"),
             yes(driver.strips_tags),
             driver.mac_control.word(),
+            yes(driver.keeps_order),
             driver.attaching,
             driver.source
         )

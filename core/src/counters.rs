@@ -261,6 +261,12 @@ counters! {
         LIFETIME_STALLS "weir_lifetime_stalls_total" ["port", "priority"] Lossless
             "Times that the egress started to drop everything (VLStalled)."
             { lifetime_stalls []; }
+        EXPRESS_FRAMES "weir_express_frames_total" ["port", "priority", "direction"] Always
+            "Data frames that went from device to device past the switch core: from (rx) and by (tx) the port. The port's frames and bytes have them, too."
+            {
+                express_rx_frames ["rx"] "Frames from this port that took the express path.";
+                express_tx_frames ["tx"] "Frames that left by this port on the express path.";
+            }
     }
 
     /// Counters of one port.

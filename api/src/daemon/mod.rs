@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 
 use crate::counters::{DeviceLosses, KernelLosses};
 use crate::words::{
-    DaemonState, DeadlockPolicy, EventKind, Mode, Reason, Role, Suspicion, XdpMode,
+    DaemonState, DeadlockPolicy, EventKind, ExpressState, Mode, Reason, Role, Suspicion, XdpMode,
 };
 
 pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, FlightSample, Master};
@@ -151,6 +151,15 @@ pub struct Port {
     pub xdp_mode: XdpMode,
     /// True when the driver shares memory with the socket.
     pub zero_copy: bool,
+    /// Whether frames leave by the express path, and if not, why.
+    #[serde(default)]
+    pub express: ExpressState,
+    /// Frames from this port that took it; they are among those admitted.
+    #[serde(default)]
+    pub express_rx_frames_total: u64,
+    /// Frames that left by this port on it; they are among those sent.
+    #[serde(default)]
+    pub express_tx_frames_total: u64,
     /// Frames admitted.
     pub rx_frames_total: u64,
     /// Bytes admitted.
@@ -168,7 +177,7 @@ pub struct Port {
     pub device_losses: DeviceLosses,
     /// What the XDP program saw, by class: `data`, `mac_control`, `lldp`, `clcm`.
     pub xdp_frames_total: BTreeMap<String, u64>,
-    /// What became of them: `redirected` to the switch, `passed` to the kernel, and what was dropped: `dropped` (a queue
+    /// What became of them: `redirected` to the switch, `express` to their egress, `passed` to the kernel, and what was dropped: `dropped` (a queue
     /// without a socket), `too_short`, `no_meta` (no room for metadata), `cut` (a part of a frame that the driver has cut).
     #[serde(default)]
     pub xdp_verdicts_total: BTreeMap<String, u64>,
@@ -190,7 +199,7 @@ pub struct PortChange {
 impl Port {
     /// Frames that the XDP program has dropped, by verdict; verdicts that never were are left out.
     pub fn xdp_drops(&self) -> BTreeMap<String, u64> {
-        let arrived = ["redirected", "passed"];
+        let arrived = ["redirected", "passed", "express"];
         let verdicts = self.xdp_verdicts_total.iter();
         let drops =
             verdicts.filter(|(verdict, count)| **count > 0 && !arrived.contains(&verdict.as_str()));

@@ -194,6 +194,41 @@ named! {
         Detached => "detached",
     }
 
+    /// Whether frames leave a port by the express path, and if not, why.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Express {
+        /// They do, while nothing waits at the port.
+        Open => "open",
+        /// Not at this moment: something waits, a pause is in force, or the link is down.
+        Held => "held",
+        /// The settings do not ask for it.
+        Off => "off" (default),
+        /// No class may use it: classes are lossless, mark frames, or limit their age.
+        Class => "class",
+        /// The switch learns addresses, and has to see every frame.
+        Learning => "learning",
+        /// The switch monitors flows, and has to see every frame.
+        FlowMonitor => "flow_monitor",
+        /// A capture has to see every frame.
+        Capture => "capture",
+        /// Threads beside the core's serve the sockets.
+        Threads => "threads",
+        /// The port has no device.
+        NoDevice => "no_device",
+        /// The device's driver may send redirected frames before earlier ones.
+        Driver => "driver",
+        /// The device has several transmit queues, so that its other end may have several receive queues.
+        Queues => "queues",
+        /// The device's other end takes no redirected frames: it needs an XDP program, or GRO switched on.
+        Peer => "peer",
+        /// Routes have just changed.
+        Routes => "routes",
+        /// The device did not take a frame, less than a second ago.
+        Loss => "loss",
+        /// The kernel does not do what the path needs.
+        Kernel => "kernel",
+    }
+
     /// Whether the PFC watchdog has found a storm at a queue.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Watched {
@@ -298,6 +333,8 @@ vocabularies! {
     Role of PortRole;
     /// How the XDP program is attached.
     XdpMode of Attached;
+    /// Whether frames leave a port by the express path, and if not, why.
+    ExpressState of Express;
     /// How a switch is.
     HealthVerdict of Verdict;
     /// What is wrong with a switch.

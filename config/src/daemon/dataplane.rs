@@ -7,7 +7,7 @@ use weir_core::{Bytes, Duration, Quanta};
 
 use crate::reader::Table;
 use crate::settings::{quoted, settings, valid, words, Value};
-use crate::switch::FrameConfig;
+use crate::switch::{Express, FrameConfig};
 
 settings! {
     /// `[dataplane]`.
@@ -45,6 +45,8 @@ settings! {
             "Whether sockets share memory with the driver: all ports or none. With `\"auto\"`, one port whose driver cannot has all ports copied."
         "xdp-mode" xdp_mode: XdpMode = XdpMode::Auto, "`\"auto\"`, `\"native\"`, `\"generic\"`", Restart, valid::anything;
             "`\"auto\"` uses native XDP, or generic (with a warning) if the driver has none."
+        "express" express: Express = Express::Off, "`\"off\"`, `\"auto\"`, `\"on\"`", Restart, valid::anything;
+            "Whether ports use the [express path](../internals/express.md): frames that need not wait go from device to device at XDP. `\"auto\"`: where the device is known to keep frames in order. `\"on\"`: also where the daemon cannot tell."
         "offloads" offloads: Offloads = Offloads::Check, "`\"check\"`, `\"manage\"`, `\"ignore\"`", Restart, valid::anything;
             "What is done about a NIC that takes VLAN tags out of received frames or merges frames (`rxvlan`, `lro`, `rx-gro-hw`): refused, switched off and put back at the end, or logged only. The same for `lro` where a device [needs it](../guide/deploy.md#long-frames-on-vmxnet3) to take long frames."
         "history-interval" history_interval: Duration = Duration::from_secs(1), "", Restart, valid::anything;

@@ -7,7 +7,7 @@ use weir_core::{
 use crate::entries::entries;
 use crate::reader::{line_of, FromItem, Table};
 use crate::settings::{quoted, valid, words, Form, Value};
-use crate::switch::PfcwdConfig;
+use crate::switch::{Express, PfcwdConfig};
 
 /// Queues of a device that can be served.
 pub const QUEUES_MAX: u32 = 64;
@@ -40,6 +40,8 @@ entries! {
             "When the port obeys 802.3x PAUSE, which stops all priorities: `\"obey\"`: always. `\"ignore\"`: never. `\"no-lossless\"`: if no class is lossless. What is not obeyed is counted. [PFC](mac-control.md#what-weir-obeys) is obeyed for lossless priorities, and for no others."
         "pfcwd" pfcwd: Option<PfcwdConfig> as OwnPfcwd = None => "as `[pfcwd]`", "", Live, valid::anything;
             "A table with the keys of `[pfcwd]`, for this port: `{ action = \"alert\" }`."
+        "express" express: Option<Express> = None => "as in `[dataplane]`", "", Restart, valid::anything;
+            "Whether frames leave and come in by the port on the [express path](../internals/express.md): `\"off\"`, `\"auto\"`, `\"on\"`."
         "wait" wait: bool = false, "", Live, valid::anything;
             "Whether the switch starts without the device. The port is down until the [device appears](../guide/deploy.md#devices-that-come-and-go)."
         "address" address: Option<MacAddress> = None => "the device's own", "", Restart, valid::anything;

@@ -17,6 +17,7 @@ const COPY: Driver = Driver {
     lro_above: None,
     mac_control: MacControlFrames::Passed,
     no_buffer: None,
+    keeps_order: false,
     attaching: "nothing",
     source: "",
 };
@@ -101,6 +102,7 @@ pub const DRIVERS: &[Driver] = &[
     },
     Driver {
         name: "veth",
+        keeps_order: true,
         source: "tested: all of Weir's own tests",
         ..COPY
     },

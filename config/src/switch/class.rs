@@ -24,6 +24,20 @@ pub struct Class {
     pub age_limit: Option<Duration>,
     /// When frames are marked Congestion Experienced; `None` for never.
     pub ecn: Option<RedConfig>,
+    /// Whether they may pass the switch core.
+    pub express: Express,
+}
+
+/// Whether frames go from device to device where they need not wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Express {
+    /// They do not.
+    Off,
+    /// Where it is known to keep all promises.
+    #[default]
+    Auto,
+    /// Somebody wants it: also where that is not known, and refused where it cannot be.
+    On,
 }
 
 entries! {
@@ -64,12 +78,15 @@ entries! {
             "The probability just below `ecn-kmax`; it rises linearly from `ecn-kmin`. Above 0."
         "ecn-mark-at" ecn_mark_at: Option<MarkAt> = None => "`\"arrival\"`", "", Live, valid::anything;
             "`\"arrival\"`: by the backlog found when the frame is admitted. `\"departure\"`: by the backlog left behind when it is sent; receivers learn of congestion one queue earlier, as in many RoCE simulators."
+        "express" express: Express = Express::Auto, "", Restart, valid::anything;
+            "Whether its frames may use the [express path](../internals/express.md) between ports that do: `\"auto\"`: if the class is lossy, marks no frames and limits no age. `\"on\"`: the same, and refused where it is not so. `\"off\"`: no."
         "weight" weight: u64 = 1, "", Live, valid::within(1, 1000);
             "Share of the line relative to other priorities, 1 to 1000."
     }
 }
 
 words! {
+    Express: [("off", Express::Off), ("auto", Express::Auto), ("on", Express::On)];
     ModeKind: ModeKind::NAMED;
     MarkAt: MarkAt::NAMED;
 }
@@ -112,6 +129,24 @@ impl Form<Option<Duration>> for OffOrTime {
 }
 
 impl Class {
+    /// What keeps its frames off the express path, whatever is asked for; `None` if nothing does.
+    pub fn express_obstacle(&self) -> Option<&'static str> {
+        let is_lossy = self.mode.kind() == ModeKind::Lossy;
+        let obstacles = [
+            (!is_lossy, "it is lossless"),
+            (self.ecn.is_some(), "it marks frames"),
+            (self.age_limit.is_some(), "it limits their age"),
+        ];
+        obstacles
+            .into_iter()
+            .find_map(|(is_there, what)| is_there.then_some(what))
+    }
+
+    /// Whether its frames may use the express path.
+    pub fn may_pass(&self) -> bool {
+        self.express != Express::Off && self.express_obstacle().is_none()
+    }
+
     /// For each of its priorities.
     pub(super) fn core(&self) -> ClassConfig {
         ClassConfig {
@@ -135,6 +170,7 @@ impl From<&Class> for ClassTable {
             ecn_kmax: class.ecn.map(|red| red.kmax),
             ecn_pmax: class.ecn.map(|red| red.pmax),
             ecn_mark_at: class.ecn.map(|red| red.at),
+            express: class.express,
             weight: class.weight.into(),
             ..Self::default()
         };

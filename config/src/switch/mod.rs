@@ -19,8 +19,8 @@ use weir_core::{
 
 use crate::settings::words;
 
-pub use class::Class;
 pub(crate) use class::ClassTable;
+pub use class::{Class, Express};
 pub use deadlock::DeadlockConfig;
 pub(crate) use forwarding::RouteTable;
 pub use forwarding::{FlowsConfig, ForwardingConfig, MulticastConfig, Route};

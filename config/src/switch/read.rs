@@ -8,7 +8,7 @@ use weir_core::{
 };
 
 use super::class::{keys_of, MODE_KEYS};
-use super::{Class, ClassTable, DeadlockConfig, FrameConfig, DEFAULT_CLASS, LOSSY_BUFFER};
+use super::{Class, ClassTable, DeadlockConfig, Express, FrameConfig, DEFAULT_CLASS, LOSSY_BUFFER};
 use crate::document;
 use crate::names::check_name;
 use crate::reader::{FromItem, Names, Table};
@@ -59,14 +59,24 @@ fn class(
     let priorities = priorities(table, &entry, owners);
     let mode = class_mode(table, &entry, sizing);
     let ecn = ecn(table, &entry);
-    Some(Class {
+    let class = Class {
         priorities: priorities?,
         mode: mode?,
         weight: entry.weight as u16,
         age_limit: entry.age_limit,
         ecn,
+        express: entry.express,
         name: entry.name,
-    })
+    };
+    let obstacle = class.express_obstacle();
+    if let Some(obstacle) = obstacle.filter(|_| class.express == Express::On) {
+        let name = &class.name;
+        table.complain(
+            "express",
+            format!("class `{name}` cannot use the express path: {obstacle}; write `\"auto\"`"),
+        );
+    }
+    Some(class)
 }
 
 fn priorities(

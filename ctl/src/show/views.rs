@@ -2,6 +2,7 @@
 
 use weir_api::counters::Counters;
 use weir_api::daemon::{Deadlock, Deadlocks, Health, Pfc, Port, Queue, Status};
+use weir_api::words::Express;
 
 use weir_output::{bytes, facts, rate, reasons, seconds, table, NONE};
 
@@ -115,6 +116,7 @@ pub fn ports(ports: &[Port]) -> String {
             "link",
             ">rate",
             "XDP",
+            "express",
             ">frames in",
             ">frames out",
             ">bytes in",
@@ -136,6 +138,7 @@ pub fn ports(ports: &[Port]) -> String {
                     port.xdp_mode,
                     if port.zero_copy { "zero-copy" } else { "copy" }
                 ),
+                express(port),
                 port.rx_frames_total.to_string(),
                 port.tx_frames_total.to_string(),
                 bytes(port.rx_bytes_total),
@@ -147,6 +150,17 @@ pub fn ports(ports: &[Port]) -> String {
             ]
         }),
     )
+}
+
+/// What of the frames sent has taken the express path, or why none does now.
+fn express(port: &Port) -> String {
+    let (express, sent) = (port.express_tx_frames_total, port.tx_frames_total);
+    match port.express.known() {
+        Some(Express::Open) if sent > 0 => {
+            format!("open, {:.0} %", 100.0 * express as f64 / sent as f64)
+        }
+        _ => port.express.to_string(),
+    }
 }
 
 pub fn queues(queues: &[Queue]) -> String {

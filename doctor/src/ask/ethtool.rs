@@ -140,6 +140,14 @@ pub fn receive_queues(device: &str) -> Option<u32> {
     (count > 0).then_some(count)
 }
 
+/// The queues in use that a device sends by; `None` where the driver does not say.
+pub fn send_queues(device: &str) -> Option<u32> {
+    let mut words = [0; 9];
+    ethtool(device, GET_CHANNELS, &mut words).ok()?;
+    let [_, _, _, _, _, _, tx, _, combined] = words;
+    Some(tx + combined).filter(|count| *count > 0)
+}
+
 /// The receive ring of each queue of a NIC, as `ethtool -g` has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReceiveRing {

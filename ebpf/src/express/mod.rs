@@ -187,4 +187,3 @@ fn forget(map: &MapHandle, name: &'static str, key: &[u8]) -> Result<(), EbpfErr
         _ => Ok(()),
     }
 }
-

@@ -65,6 +65,7 @@ fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonC
         police: port.police,
         pause: None,
         pfcwd: None,
+        express: None,
         wait: false,
         address: None,
         default_priority: Priority::ALL[0],

@@ -42,7 +42,12 @@ fn port(name: String, account: &PortAccount, state: &PortSnapshot) -> PortAudit 
         received: account.received,
         further: account.further,
         admitted: account.admitted,
-        admitted_by_core: by_core.iter().map(|it| it.rx_frames).sum(),
+        admitted_by_core: by_core
+            .iter()
+            .map(|it| it.rx_frames - it.express_rx_frames)
+            .sum(),
+        express_in: by_core.iter().map(|it| it.express_rx_frames).sum(),
+        express_out: by_core.iter().map(|it| it.express_tx_frames).sum(),
         read: account.read,
         refused: by_reason(&account.refused),
         delivered: account.delivered,
@@ -51,7 +56,10 @@ fn port(name: String, account: &PortAccount, state: &PortSnapshot) -> PortAudit 
         held: 0,
         waiting: state.gauges.iter().map(|it| it.egress_frames).sum(),
         sent_data: account.sent_data,
-        sent_data_by_core: by_core.iter().map(|it| it.tx_frames).sum(),
+        sent_data_by_core: by_core
+            .iter()
+            .map(|it| it.tx_frames - it.express_tx_frames)
+            .sum(),
         sent_control: account.sent_control,
         completed: account.completed,
         with_transmitter: 0,

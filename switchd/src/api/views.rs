@@ -6,7 +6,7 @@ use weir_api::counters::{Counters, DATAPLANE_COUNTERS, DEVICE_LOSSES, KERNEL_LOS
 use weir_api::daemon::{Clcm, Dataplane, Pfc, Port, Queue, Restart, Status};
 use weir_api::words::{Reason, Stage};
 use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
-use weir_core::counters::{Counter, Shown, PORT_COUNTERS, PRIORITY_COUNTERS};
+use weir_core::counters::{Counter, PriorityCounters, Shown, PORT_COUNTERS, PRIORITY_COUNTERS};
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::{DropReason, Priority};
 
@@ -104,6 +104,9 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
                     .unwrap_or(attached.xdp_mode)
                     .into(),
                 zero_copy: attached.zero_copy,
+                express: state.express.into(),
+                express_rx_frames_total: express(state, |it| it.express_rx_frames),
+                express_tx_frames_total: express(state, |it| it.express_tx_frames),
                 rx_frames_total: totals.rx_frames,
                 rx_bytes_total: totals.rx_bytes,
                 tx_frames_total: totals.tx_frames,
@@ -128,6 +131,10 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
             }
         })
         .collect()
+}
+
+fn express(state: &PortSnapshot, of: fn(&PriorityCounters) -> u64) -> u64 {
+    state.counters.priority.iter().map(of).sum()
 }
 
 /// `GET /v1/queues`: of each port the priorities that are configured or were ever used.

@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use weir_config::daemon::{DaemonConfig, Fallback, Port, XdpMode, QUEUES_MAX};
+use weir_core::PortId;
 use weir_ebpf::{AttachMode, AttachedMode, EbpfError, PortProgram, PortSettings, Promiscuous};
 
 use super::error::DataplaneError;
 use super::exchange::link::AttachedPort;
 use super::kernel::devices::Device;
 use super::kernel::ethtool;
+use super::kernel::express::ExpressPath;
 use super::kernel::long_frames::{self, Lro};
 use super::kernel::offloads::{self, SwitchedOff};
 use super::kernel::settings;
@@ -35,6 +37,7 @@ const _: () = assert!(
 #[derive(Debug)]
 pub(super) struct AttachedProgram {
     pub(super) program: PortProgram,
+    pub(super) number: PortId,
     pub(super) facts: AttachedPort,
     pub(super) mode: AttachedMode,
     /// See [`PortSettings::cut_length`](weir_ebpf::PortSettings::cut_length).
@@ -125,21 +128,22 @@ pub(super) fn lock(
     })
 }
 
-/// Attaches the programs, with their pins under `pin_root` if they are to stay when the process is killed, and waits for the links to be back. There is none for a port
-/// without a device.
+/// Attaches the programs, with their pins under `pin_root` if they are to stay when the process is killed, and waits for the links
+/// to be back. There is none for a port without a device.
 pub(super) fn attach(
     config: &DaemonConfig,
     devices: &[Option<Device>],
     pin_root: Option<&Path>,
+    express: Option<&ExpressPath>,
 ) -> Result<Vec<Option<AttachedProgram>>, DataplaneError> {
     if let Some(pin_root) = pin_root {
         remove_other_pins(config, devices, pin_root)?;
     }
     let mut attached = Vec::with_capacity(devices.len());
-    for (port, device) in config.ports.iter().zip(devices) {
+    for (number, device) in super::ids().zip(devices) {
         let program = device
             .as_ref()
-            .map(|device| attach_one(config, port, device, pin_root));
+            .map(|device| attach_one(config, number, device, pin_root, express));
         match program.transpose() {
             Ok(program) => attached.push(program),
             Err(error) => {
@@ -197,12 +201,15 @@ fn remove_other_pins(
     Ok(())
 }
 
+/// One port's program, with the express path where there is one.
 pub(super) fn attach_one(
     config: &DaemonConfig,
-    port: &Port,
+    number: PortId,
     device: &Device,
     pin_root: Option<&Path>,
+    express: Option<&ExpressPath>,
 ) -> Result<AttachedProgram, DataplaneError> {
+    let port = &config.ports[number.index()];
     let failed = |source| DataplaneError::Program {
         port: port.name.clone(),
         source,
@@ -212,7 +219,12 @@ pub(super) fn attach_one(
     let pinned = pins.as_deref().and_then(weir_ebpf::pinned_device);
     let is_attached = pinned == Some(device.index);
     let lro = long_frames::check(&config.dataplane, port, device, is_attached)?;
-    let mut program = PortProgram::load(&closed(port, 0)).map_err(failed)?;
+    let closed = closed(port, number, 0);
+    let loaded = match express.and_then(|path| path.maps_for(number, device)) {
+        Some(maps) => PortProgram::load_express(&closed, maps),
+        None => PortProgram::load(&closed),
+    };
+    let mut program = loaded.map_err(failed)?;
     let mode = program
         .attach(
             device.index,
@@ -239,6 +251,7 @@ pub(super) fn attach_one(
         .ok();
     Ok(AttachedProgram {
         program,
+        number,
         facts: AttachedPort {
             ifindex: device.index,
             address: device.address,
@@ -256,10 +269,10 @@ pub(super) fn attach_one(
 }
 
 /// Settings for as long as there is no socket: frames go where they went without a program, where a keeper counts them.
-fn closed(port: &Port, cut_length: u16) -> PortSettings {
+fn closed(port: &Port, number: PortId, cut_length: u16) -> PortSettings {
     PortSettings {
         fallback: weir_ebpf::Fallback::Pass,
-        ..settings::program(port, cut_length)
+        ..settings::program(port, number, cut_length)
     }
 }
 
@@ -431,13 +444,13 @@ pub(super) fn open_door(
     attached.cut_length = door.cut_length;
     let program = &attached.program;
     // Nothing is redirected that could be a part of a frame.
-    let closed = closed(port, door.cut_length);
+    let closed = closed(port, attached.number, door.cut_length);
     program.update_settings(&closed).map_err(failed)?;
     program.forget_counters().map_err(failed)?;
     for (queue, socket) in (port.queue..).zip(&door.sockets) {
         program.set_socket(queue, socket.as_fd()).map_err(failed)?;
     }
-    let open = settings::program(port, door.cut_length);
+    let open = settings::program(port, attached.number, door.cut_length);
     program.update_settings(&open).map_err(failed)?;
     attached.socket = door.sockets.into_iter().next();
     Ok(())

@@ -5,12 +5,14 @@
 
 use std::path::PathBuf;
 
+use weir_api::words::Express as State;
 use weir_config::daemon::{DaemonConfig, Port};
 use weir_core::{Command, PortId};
 
 use super::attach::{self, AttachedProgram};
 use super::binding::{self, door_to};
 use super::error::DataplaneError;
+use super::exchange::express::ExpressOrder;
 use super::exchange::link::AttachedPort;
 use super::exchange::messages::Request;
 use super::kernel::devices::{self, Device};
@@ -54,13 +56,21 @@ impl Dataplane {
             found => found?,
         };
         let late = &self.late;
-        let mut attached =
-            attach::attach_one(&late.config, &settings, &device, Some(&late.pin_root))?;
+        let mut attached = attach::attach_one(
+            &late.config,
+            port,
+            &device,
+            Some(&late.pin_root),
+            self.express(),
+        )?;
         let opened = self.open_port(&mut settings, &device, &mut attached, port);
         if let Err(error) = opened {
             self.close_port(port, Some(device.index));
             attach::detach_all([attached]);
             return Err(error);
+        }
+        if let Some(express) = self.express() {
+            express.arrive(port, &device);
         }
         let facts = attached.facts;
         if let Some(slot) = self.ports.get_mut(index) {
@@ -105,12 +115,19 @@ impl Dataplane {
     ///
     /// As those of [`PortProgram::detach`](weir_ebpf::PortProgram::detach); the port is released nevertheless.
     pub(super) fn release_port(&mut self, port: PortId) -> Result<(), DataplaneError> {
+        if self.attached_at(port).is_none() {
+            return Ok(());
+        }
+        // No frame is sent to the device from here on, by either path.
+        let state = State::NoDevice;
+        self.running
+            .ask(Request::Express(ExpressOrder::Judge { port, state }));
+        if let Some(express) = self.express() {
+            express.leave(port);
+        }
         let Some(slot) = self.ports.get_mut(port.index()) else {
             return Ok(());
         };
-        if slot.attached.is_none() {
-            return Ok(());
-        }
         let facts = slot.attached.as_ref().map(|attached| attached.facts);
         let driver = facts.filter(|facts| facts.zero_copy).map(|it| it.ifindex);
         // Nothing more comes from here on.

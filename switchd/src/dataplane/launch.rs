@@ -5,9 +5,11 @@ use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, AsRawFd};
 use std::thread::JoinHandle;
 
+use weir_api::words::Express as State;
 use weir_config::daemon::DataplaneConfig;
 use weir_core::{Instant, Switch};
 
+use super::exchange::express::ExpressParts;
 use super::kernel::socket::XdpSocket;
 use super::kernel::xdp_io::{LaneDoorway, XdpIo};
 use super::memory::pool::Pool;
@@ -29,6 +31,8 @@ pub(super) struct Parts {
     pub(super) limits: Vec<PortLimits>,
     pub(super) queues: Queues,
     pub(super) clock: fn() -> Instant,
+    /// The express path, or why there is none.
+    pub(super) express: Result<ExpressParts, State>,
 }
 
 /// Threads that are yet to start. The kernel has chunks to receive into already.
@@ -64,11 +68,7 @@ impl Prepared {
         parts: Parts,
         config: &DataplaneConfig,
     ) -> io::Result<Self> {
-        // This thread keeps off those that are reserved.
-        let cpus = std::thread::available_parallelism()
-            .unwrap_or(NonZeroUsize::MIN)
-            .saturating_add(placement::reserved(config).len());
-        match config.workers.beside_the_core(sockets.len(), cpus) {
+        match beside_the_core(config, sockets.len()) {
             0 => Ok(Self::alone(sockets, parts, config)),
             count => Self::with_workers(count, sockets, parts, config),
         }
@@ -189,6 +189,15 @@ impl Threads {
     }
 }
 
+/// Threads that serve the sockets of so many ports beside the core's.
+pub(super) fn beside_the_core(config: &DataplaneConfig, ports: usize) -> usize {
+    // This thread keeps off those that are reserved.
+    let cpus = std::thread::available_parallelism()
+        .unwrap_or(NonZeroUsize::MIN)
+        .saturating_add(placement::reserved(config).len());
+    config.workers.beside_the_core(ports, cpus)
+}
+
 fn core_of<L: Lane>(
     lanes: Vec<Vec<L>>,
     parts: Parts,
@@ -205,6 +214,7 @@ fn core_of<L: Lane>(
         parts.clock,
         config.spin,
     )
+    .with_express(parts.express)
 }
 
 fn sleeper_of<'a>(wake: Wake, sockets: impl Iterator<Item = &'a XdpSocket>) -> Sleeper {

@@ -40,6 +40,7 @@ use binding::Bound;
 pub use error::DataplaneError;
 pub use exchange::{accounts, link, messages, tables, tap};
 use kernel::devices::{self, Device};
+use kernel::express::{ExpressPath, Kept, Prospect};
 pub use kernel::packet_socket;
 use kernel::settings;
 use late::Late;
@@ -66,6 +67,7 @@ pub struct Dataplane {
     ports: Vec<Slot>,
     running: Running,
     late: Late,
+    express: Option<Kept>,
     _lock: Option<Flock<File>>,
 }
 
@@ -137,22 +139,25 @@ impl Dataplane {
         let key = key_file.map(fabric_key::load).transpose()?;
         let devices = devices::find(config, all_wait)?;
         let lock = attach::lock(config, pin_root)?;
-        let mut ports = attach::attach(config, &devices, Some(pin_root))?;
+        let beside = launch::beside_the_core(&config.dataplane, config.ports.len());
+        let express = Prospect::new(config, beside);
+        let mut ports = attach::attach(config, &devices, Some(pin_root), express.path())?;
         let started = attach::settle(config, &devices).and_then(|config| {
-            let (running, shares) =
-                Self::start_on(clock, &config, key, &devices, &mut ports, first)?;
+            let (running, shares, express) =
+                Self::start_on(clock, &config, key, &devices, &mut ports, express, first)?;
             let late = Late {
                 config,
                 pin_root: pin_root.to_owned(),
                 shares,
             };
-            Ok((running, late))
+            Ok((running, late, express))
         });
         match started {
-            Ok((running, late)) => Ok(Self {
+            Ok((running, late, express)) => Ok(Self {
                 ports: ports.into_iter().map(Slot::new).collect(),
                 running,
                 late,
+                express,
                 _lock: lock,
             }),
             Err(error) => {
@@ -169,8 +174,9 @@ impl Dataplane {
         key: Option<AuthenticationConfig>,
         devices: &[Option<Device>],
         ports: &mut [Option<AttachedProgram>],
+        mut express: Prospect,
         first: impl IntoIterator<Item = Request>,
-    ) -> Result<(Running, Shares), DataplaneError> {
+    ) -> Result<(Running, Shares, Option<Kept>), DataplaneError> {
         let system = |what| move |source| DataplaneError::System { what, source };
         let address =
             |device: &Option<Device>| device.map_or_else(Default::default, |it| it.address);
@@ -202,6 +208,7 @@ impl Dataplane {
             clock,
             pool: Pool::new(frame_count, config.ports.len() * CONTROL_RESERVE_PER_PORT),
             limits,
+            express: express.take_parts(),
             queues: Queues {
                 requests: request_receiver,
                 events: event_sender,
@@ -228,6 +235,7 @@ impl Dataplane {
         let threads = prepared
             .start(&config.dataplane)
             .map_err(system("dataplane thread"))?;
+        let kept = express.keep(devices, requests.clone(), wake.clone());
         let running = Running {
             requests,
             events,
@@ -237,7 +245,7 @@ impl Dataplane {
             notify,
             threads,
         };
-        Ok((running, shares))
+        Ok((running, shares, kept))
     }
 }
 
@@ -256,6 +264,10 @@ impl Running {
 }
 
 impl Dataplane {
+    fn express(&self) -> Option<&ExpressPath> {
+        self.express.as_ref().map(Kept::path)
+    }
+
     fn attached_at(&self, port: PortId) -> Option<&AttachedProgram> {
         self.ports.get(port.index())?.attached.as_ref()
     }
@@ -316,7 +328,7 @@ impl RunningDataplane for Dataplane {
         let Some(attached) = self.attached_at(port) else {
             return Ok(());
         };
-        let settings = settings::program(settings, attached.cut_length);
+        let settings = settings::program(settings, attached.number, attached.cut_length);
         Ok(attached.program.update_settings(&settings)?)
     }
 

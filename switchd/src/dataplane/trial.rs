@@ -68,7 +68,7 @@ impl LonePort {
             .zip(&all)
             .map(|(index, it)| it.filter(|_| index == port))
             .collect();
-        let mut attached = attach::attach(config, &alone, None)?;
+        let mut attached = attach::attach(config, &alone, None, None)?;
         let opened = attach::settle(config, &all)
             .and_then(|config| Self::open_on(&config, port, &alone, &mut attached));
         match opened {

@@ -214,7 +214,10 @@ impl FakeDataplane {
                     }
                     Request::Tap { place, tap } => taps.lock().unwrap().set(place, tap),
                     // It holds no frames.
-                    Request::Inject(_) | Request::Part { .. } | Request::Join { .. } => {}
+                    Request::Inject(_)
+                    | Request::Express(_)
+                    | Request::Part { .. }
+                    | Request::Join { .. } => {}
                     Request::Stop { .. } => return,
                 }
             }

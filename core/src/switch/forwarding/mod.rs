@@ -99,6 +99,8 @@ pub(super) struct Forwarding {
     learnt: LearntTable,
     /// Ports that flooded frames use, where not all do.
     tree: Option<PortSet>,
+    /// Changes of static entries so far.
+    version: u64,
 }
 
 impl Forwarding {
@@ -116,6 +118,7 @@ impl Forwarding {
             pins: Pins::new(config.ecmp.pin_capacity),
             learnt: LearntTable::new(config.learning_capacity, config.learning_age),
             tree: config.flood.tree,
+            version: 0,
         };
         let mut routes: Vec<&RouteConfig> = config.routes.iter().collect();
         // In order, so that each goes to the end of the table.
@@ -267,6 +270,7 @@ impl Forwarding {
             }
             (_, _) => Way::Group(self.groups.add(destination, members, buckets)?),
         };
+        self.version += 1;
         match place {
             Ok(index) => self.routes[index].way = way,
             Err(index) => self.routes.insert(index, Route { address, way }),
@@ -280,6 +284,7 @@ impl Forwarding {
         let index = self
             .find(destination.to_u64())
             .map_err(|_| CommandError::NoSuchRoute(destination))?;
+        self.version += 1;
         self.index.remove(destination.to_u64());
         if let Way::Group(group) = self.routes.remove(index).way {
             self.pins.remove_group(group, |_| true);
@@ -392,6 +397,11 @@ impl Forwarding {
                 },
             }
         })
+    }
+
+    /// Another number after each change of the static entries.
+    pub(super) fn version(&self) -> u64 {
+        self.version
     }
 
     pub(super) fn route_count(&self) -> usize {

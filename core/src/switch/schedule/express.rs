@@ -2,7 +2,7 @@
 
 use crate::sets::PrioritySet;
 use crate::switch::Switch;
-use crate::units::{Instant, PortId, Priority};
+use crate::units::{Instant, MacAddress, PortId, Priority};
 
 impl Switch {
     /// Whether a frame could leave `port` now without passing another or taking its time on the line: nothing waits there
@@ -24,17 +24,20 @@ impl Switch {
         })
     }
 
-    /// Priorities, one bit for each, that the switch would neither hold nor drop at `port`, charge to a lossless buffer, or give a Level: lossy ones
-    /// that no pause is in force for.
+    /// Priorities, one bit for each, that the switch would neither hold, drop nor mark at `port`, charge to a lossless buffer, or
+    /// give a Level: lossy ones that no pause is in force for.
     pub fn unheld_priorities(&self, now: Instant, port: PortId) -> u8 {
         let Some(state) = self.ports.get(port.index()) else {
             return 0;
         };
         let mut unheld = PrioritySet::default();
         for priority in Priority::ALL {
+            let class = &self.config.classes[priority.index()];
             let is_held = state.pause_received.is_paused(now, priority)
                 || state.refusal(priority).is_some()
-                || self.lossless.contains(priority);
+                || self.lossless.contains(priority)
+                || class.ecn.is_some()
+                || class.age_limit.is_some();
             if !is_held {
                 unheld.insert(priority);
             }
@@ -42,6 +45,18 @@ impl Switch {
         unheld
             .iter()
             .fold(0, |bits, priority| bits | 1 << priority.index())
+    }
+
+    /// Another number after each change of the static routes.
+    pub fn routes_version(&self) -> u64 {
+        self.forwarding.version()
+    }
+
+    /// Destinations that all flows leave by one and the same port for, and that port, in the order of their addresses.
+    pub fn single_routes(&self) -> impl Iterator<Item = (MacAddress, PortId)> + '_ {
+        let routes = self.forwarding.routes();
+        let single = routes.filter(|route| route.buckets.is_empty());
+        single.filter_map(|route| Some((route.destination, route.members.iter().next()?)))
     }
 
     /// When the line of `port` is free; never, for a port that there is not.

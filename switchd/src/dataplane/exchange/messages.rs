@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use weir_api::counters::DataplaneCounters;
+use weir_api::words::Express;
 use weir_core::counters::PortCounters;
 use weir_core::switch::{LevelEntry, PriorityGauges};
 use weir_core::units::PRIORITY_COUNT;
@@ -15,6 +16,7 @@ use weir_core::{
 };
 
 use super::accounts::AccountTable;
+use super::express::ExpressOrder;
 use super::tables::{FlowTable, RouteTables, Tables};
 use super::tap::Tap;
 use crate::model::histogram::Histogram;
@@ -73,6 +75,8 @@ pub enum Request {
     },
     /// Take these as if they came in now, before any other.
     Inject(Vec<LeftFrame>),
+    /// For the express path.
+    Express(ExpressOrder),
     /// Admit nothing more, send what is buffered, and end; at the latest after this long.
     Stop {
         /// How long draining may take.
@@ -129,6 +133,8 @@ pub struct PortSnapshot {
     pub kernel: KernelLosses,
     /// How full the socket's rings are.
     pub rings: Rings,
+    /// Whether frames leave by the express path, and if not, why. The counters have what took it.
+    pub express: Express,
 }
 
 /// One ring of a socket.

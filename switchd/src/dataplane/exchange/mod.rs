@@ -1,6 +1,7 @@
 //! What the dataplane and those above it give each other: requests and answers, snapshots with tables and books, taps.
 
 pub mod accounts;
+pub mod express;
 pub mod link;
 pub mod messages;
 pub mod tables;

@@ -1,6 +1,7 @@
 //! What belongs to the kernel: devices, and the sockets on them.
 
 pub(super) mod devices;
+pub(super) mod express;
 pub(super) mod long_frames;
 pub(super) mod offloads;
 pub mod packet_socket;

@@ -1,10 +1,11 @@
 //! Configuration into the XDP program's terms.
 
 use weir_config::daemon::{Fallback, Port, Trust};
+use weir_core::PortId;
 use weir_ebpf::{Lldp, PortSettings};
 
-/// The program's settings of one port; see [`PortSettings::cut_length`].
-pub(in crate::dataplane) fn program(port: &Port, cut_length: u16) -> PortSettings {
+/// The program's settings of the port with this number; see [`PortSettings::cut_length`].
+pub(in crate::dataplane) fn program(port: &Port, number: PortId, cut_length: u16) -> PortSettings {
     PortSettings {
         default_priority: port.default_priority.get(),
         trust: weir_ebpf::Trust {
@@ -19,6 +20,6 @@ pub(in crate::dataplane) fn program(port: &Port, cut_length: u16) -> PortSetting
         pcp_to_priority: port.pcp_map.map(|priority| priority.get()),
         dscp_to_priority: port.dscp_map.map(|priority| priority.get()),
         cut_length,
-        port: 0,
+        port: number.index() as u8,
     }
 }

@@ -1,70 +1,80 @@
 //! The core's side of the hand-over to the express path: which frames of the slow path are still inside, and when an egress is
 //! open. The argument is in the book (`docs/src/internals/express.md`).
 
-use std::fmt::Debug;
-
-use weir_core::{Instant, PortId};
+use weir_api::words::Express as State;
+use weir_core::units::PRIORITY_COUNT;
+use weir_core::{Duration, Instant, PortId, PortSet};
 
 use super::Worker;
+use crate::dataplane::exchange::express::{ByFlow, ExpressOrder, ExpressParts, Listing};
 use crate::dataplane::memory::pool::Chunk;
 use crate::dataplane::rings::io::Io;
 
-/// The words that the programs of all ports share with this thread.
-pub(in crate::dataplane) trait Words: Debug + Send {
-    /// The gate of an egress.
-    fn gate(&self, port: u8) -> u64;
-    /// Pauses that its program has seen, of a gate.
-    fn seen(&self, gate: u64) -> u32;
-    /// Opens an egress for priorities unless something has happened since its gate was this.
-    fn open(&self, port: u8, gate: u64, priorities: u8) -> bool;
-    /// Shuts it.
-    fn close(&self, port: u8);
-    /// When its line is free, in nanoseconds.
-    fn free_at(&self, port: u8) -> u64;
-    /// Its line is busy at least until then.
-    fn occupy(&self, port: u8, until_nanos: u64);
-    /// A frame is inside that no program has handed over.
-    fn enter(&self, ingress: u8, priority: u8);
-    /// One frame less is inside.
-    fn finish(&self, ingress: u8, priority: u8);
-    /// This thread runs.
-    fn beat(&self, now_nanos: u64);
-}
+/// How long a port stays shut at which a redirected frame was lost.
+const LOSS_PAUSE: Duration = Duration::from_secs(1);
+/// Longer than any pause: 65,535 quanta of a line of 10 Mbit/s, twice.
+const PAUSE_MAX: Duration = Duration::from_secs(7);
+/// Between two times that the thread says that it runs, and two looks at egresses of which nothing was heard. Every look takes a
+/// cache line away from the programs.
+const LOOK: Duration = Duration::from_millis(2);
 
-/// What this thread knows beside the words. Without words there is no path.
+/// What this thread knows beside the words. Without them there is no path.
 #[derive(Debug, Default)]
 pub(super) struct Express {
-    words: Option<Box<dyn Words>>,
+    parts: Option<ExpressParts>,
+    /// Why there is no path, where there is none.
+    absent: State,
     /// By chunk that a frame inside begins with: its ingress and priority.
     origins: Vec<(u8, u8)>,
+    /// Frames that programs have handed over and that have come, or were given up.
+    received: ByFlow,
     lines: Vec<Line>,
+    /// Ports at which something happened since they were last looked at.
+    looks: PortSet,
+    /// The routes that the programs have.
+    ready: Option<u64>,
+    /// The programs may use the path.
+    is_on: bool,
+    looked_at: Instant,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    /// The configuration and the device permit it.
-    is_allowed: bool,
+    /// What the clerk says of it.
+    judged: State,
     /// As this thread has left it; the program may have shut it since.
     is_open: bool,
     /// MAC control frames of the port that the core has handled.
     handled: u32,
+    /// Since when its program has seen more of them, and how many.
+    ahead: Option<(u32, Instant)>,
+    /// Frames that the device did not take.
+    lost: u64,
+    /// Shut until then for that.
+    shut_until: Instant,
 }
 
 impl Express {
-    /// With the path, for a pool of so many chunks and the ports that may be left by it.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the daemon does not open the path yet")
-    )]
-    pub(super) fn new(words: Box<dyn Words>, chunks: usize, allowed: &[bool]) -> Self {
-        let line = |is_allowed: &bool| Line {
-            is_allowed: *is_allowed,
+    /// With the path, for a pool of so many chunks and so many ports; none of them may be left by it yet.
+    pub(super) fn new(parts: ExpressParts, chunks: usize, ports: usize) -> Self {
+        let line = Line {
+            judged: State::NoDevice,
             ..Line::default()
         };
         Self {
-            words: Some(words),
+            parts: Some(parts),
             origins: vec![(0, 0); chunks],
-            lines: allowed.iter().map(line).collect(),
+            received: vec![[0; PRIORITY_COUNT]; ports],
+            lines: vec![line; ports],
+            ..Self::default()
+        }
+    }
+
+    /// Without it.
+    pub(super) fn absent(why: State) -> Self {
+        Self {
+            absent: why,
+            ..Self::default()
         }
     }
 
@@ -73,26 +83,45 @@ impl Express {
         if let Some(origin) = self.origins.get_mut(chunk as usize) {
             *origin = (ingress.index() as u8, priority);
         }
+        let flows = self.received.get_mut(ingress.index());
+        if let Some(count) = flows.and_then(|flows| flows.get_mut(usize::from(priority))) {
+            *count += 1;
+        }
     }
 
     /// The frame that begins with this chunk came from nobody's program.
     pub(super) fn note_injected(&mut self, chunk: Chunk, ingress: PortId, priority: u8) {
-        if let Some(words) = &self.words {
-            words.enter(ingress.index() as u8, priority);
+        if let Some(parts) = &self.parts {
+            parts.words.enter(ingress.index() as u8, priority);
         }
         self.note_received(chunk, ingress, priority);
     }
 
     /// It is no longer inside: its device has sent it, or it was dropped.
     pub(super) fn note_finished(&mut self, chunk: Chunk) {
-        if let (Some(words), Some(origin)) = (&self.words, self.origins.get(chunk as usize)) {
-            words.finish(origin.0, origin.1);
+        if let (Some(parts), Some(origin)) = (&self.parts, self.origins.get(chunk as usize)) {
+            parts.words.finish(origin.0, origin.1, 1);
         }
+    }
+
+    /// Whether there is a path, open or not.
+    pub(super) fn is_there(&self) -> bool {
+        self.parts.is_some()
     }
 
     /// Whether this thread must say again and again that it runs.
     pub(super) fn is_on(&self) -> bool {
-        self.words.is_some()
+        self.is_on
+    }
+
+    /// Something may have changed at a port.
+    pub(super) fn look_at(&mut self, port: PortId) {
+        self.looks.insert(port);
+    }
+
+    /// Something may have changed at any port.
+    pub(super) fn look_around(&mut self) {
+        self.looked_at = Instant::default();
     }
 
     /// The core has handled a MAC control frame of this port.
@@ -100,6 +129,7 @@ impl Express {
         if let Some(line) = self.lines.get_mut(port.index()) {
             line.handled = line.handled.wrapping_add(1);
         }
+        self.look_at(port);
     }
 
     /// The core is about to send by this port: until when its line is busy with other frames, if any may have passed since it
@@ -109,42 +139,201 @@ impl Express {
         if !std::mem::take(&mut line.is_open) {
             return None;
         }
-        let (words, port) = (self.words.as_ref()?, port.index() as u8);
-        words.close(port);
-        Some(Instant::from_nanos(words.free_at(port)))
+        let (parts, port) = (self.parts.as_ref()?, port.index() as u8);
+        parts.words.close(port);
+        Some(Instant::from_nanos(parts.words.free_at(port)))
+    }
+
+    /// The programs have the routes of this version, or not those that the switch has now.
+    fn set_mode(&mut self, is_on: bool) {
+        let Some(parts) = self.parts.as_ref().filter(|_| self.is_on != is_on) else {
+            return;
+        };
+        match is_on {
+            true => parts.words.switch_on(parts.length_max),
+            false => parts.words.switch_off(),
+        }
+        self.is_on = is_on;
+    }
+
+    /// Whether frames leave by a port on this path, and if not, why.
+    pub(super) fn state(&self, now: Instant, port: usize, is_tapped: bool) -> State {
+        let Some((line, parts)) = self.lines.get(port).zip(self.parts.as_ref()) else {
+            return self.absent;
+        };
+        if line.judged != State::Open {
+            line.judged
+        } else if parts.priorities == 0 {
+            State::Class
+        } else if is_tapped {
+            State::Capture
+        } else if !self.is_on {
+            State::Routes
+        } else if now < line.shut_until {
+            State::Loss
+        } else if line.is_open {
+            State::Open
+        } else {
+            State::Held
+        }
+    }
+
+    /// Tells `read` what has taken the path by port and priority, and what was lost of it.
+    pub(super) fn words(&self) -> Option<&dyn crate::dataplane::exchange::express::Words> {
+        self.parts.as_ref().map(|parts| &*parts.words)
+    }
+}
+
+impl Line {
+    /// Whether MAC control frames have been seen that the core has not handled. One that was lost on the way is the core's
+    /// after the longest pause.
+    fn is_behind(&mut self, now: Instant, seen: u32) -> bool {
+        if seen == self.handled {
+            self.ahead = None;
+            return false;
+        }
+        match self.ahead {
+            Some((known, since)) if known == seen => {
+                if now.saturating_since(since) < PAUSE_MAX {
+                    return true;
+                }
+                (self.handled, self.ahead) = (seen, None);
+                false
+            }
+            _ => {
+                self.ahead = Some((seen, now));
+                true
+            }
+        }
     }
 }
 
 impl<I: Io> Worker<I> {
-    /// At the end of a round: opens what nothing is inside for any more, and shuts what something holds.
-    pub(super) fn settle_express(&mut self, now: Instant) {
-        let Some(words) = &self.express.words else {
+    /// [`Request::Express`](crate::dataplane::messages::Request::Express).
+    pub(super) fn obey(&mut self, now: Instant, order: ExpressOrder) {
+        match order {
+            ExpressOrder::List(listing) => self.list_routes(listing),
+            ExpressOrder::Ready { version } => self.express.ready = Some(version),
+            ExpressOrder::Judge { port, state } => {
+                if let Some(line) = self.express.lines.get_mut(port.index()) {
+                    line.judged = state;
+                }
+            }
+            ExpressOrder::Missing(entered) => self.give_up_missing(now, &entered),
+        }
+        self.express.look_around();
+    }
+
+    fn list_routes(&mut self, mut listing: Box<Listing>) {
+        let version = self.switch.routes_version();
+        if listing.version != Some(version) {
+            listing.version = Some(version);
+            listing.routes.clear();
+            let room = listing.routes.capacity();
+            listing
+                .routes
+                .extend(self.switch.single_routes().take(room));
+        }
+        if let Some(parts) = &self.express.parts {
+            // There is one listing, and room for it.
+            let _ = parts.listings.try_send(listing);
+        }
+    }
+
+    /// All that had been handed over before the grace period is in the RX rings by now, or lost.
+    fn give_up_missing(&mut self, now: Instant, entered: &ByFlow) {
+        for port in super::ids(self.ports.len()) {
+            let mut rest = self.io.received_waiting(port.index());
+            while rest > 0 {
+                let before = self.stats.counters.rx_frames;
+                if !self.receive(now, port) {
+                    break;
+                }
+                let taken = self.stats.counters.rx_frames - before;
+                rest = rest.saturating_sub(taken as usize);
+            }
+        }
+        let Some(parts) = &self.express.parts else {
             return;
         };
-        words.beat(now.as_nanos());
-        for (index, line) in self.express.lines.iter_mut().enumerate() {
-            let Some(port) = PortId::from_index(index).filter(|_| line.is_allowed) else {
-                continue;
-            };
-            let at = index as u8;
-            // Read before anything is looked at: a pause that comes meanwhile changes it.
-            let gate = words.gate(at);
-            let unheld = self.switch.unheld_priorities(now, port);
-            let is_idle = self
-                .ports
-                .get(index)
-                .is_some_and(|state| state.outstanding.is_empty() && !state.gone);
-            let is_clear = is_idle && self.switch.is_egress_clear(now, port);
-            if !is_clear || unheld == 0 {
-                if std::mem::take(&mut line.is_open) {
-                    words.close(at);
-                    self.switch
-                        .occupy_line(port, Instant::from_nanos(words.free_at(at)));
+        let received = self.express.received.iter_mut().zip(entered);
+        for (port, (received, entered)) in received.enumerate() {
+            for (priority, (received, entered)) in received.iter_mut().zip(entered).enumerate() {
+                let missing = entered.saturating_sub(*received);
+                if missing > 0 {
+                    *received += missing;
+                    parts.words.finish(port as u8, priority as u8, missing);
                 }
-            } else if gate & 0xff != u64::from(unheld) && words.seen(gate) == line.handled {
-                words.occupy(at, self.switch.line_free_at(port).as_nanos());
-                line.is_open |= words.open(at, gate, unheld);
             }
+        }
+    }
+
+    /// To be called after what may have changed routes or taps: the programs may know others than the switch.
+    pub(super) fn settle_mode(&mut self) {
+        if self.express.is_there() {
+            let is_known = self.express.ready == Some(self.switch.routes_version());
+            let is_on = is_known && !self.taps.is_on() && self.deadline.is_none();
+            self.express.set_mode(is_on);
+        }
+    }
+
+    /// At the end of a round: opens what nothing is inside for any more, and shuts what something holds.
+    pub(super) fn settle_express(&mut self, now: Instant) {
+        if !self.express.is_there() {
+            return;
+        }
+        self.settle_mode();
+        let is_due = now.saturating_since(self.express.looked_at) >= LOOK;
+        let looks = std::mem::take(&mut self.express.looks);
+        if is_due {
+            self.express.looked_at = now;
+        }
+        if let Some(parts) = self.express.parts.as_ref().filter(|_| is_due) {
+            parts.words.beat(now.as_nanos());
+        }
+        for port in super::ids(self.ports.len()) {
+            let is_open = self.express.lines.get(port.index());
+            let is_open = is_open.is_some_and(|line| line.is_open);
+            if is_due || !is_open || looks.contains(port) {
+                self.settle_line(now, port);
+            }
+        }
+    }
+
+    fn settle_line(&mut self, now: Instant, port: PortId) {
+        let (index, at) = (port.index(), port.index() as u8);
+        let (Some(parts), Some(line)) = (
+            self.express.parts.as_ref(),
+            self.express.lines.get_mut(index),
+        ) else {
+            return;
+        };
+        if line.judged != State::Open && !line.is_open {
+            return;
+        }
+        let words = &parts.words;
+        // Read before anything is looked at: a pause that comes meanwhile changes it.
+        let gate = words.gate(at);
+        let lost = words.lost(at);
+        if lost != line.lost {
+            (line.lost, line.shut_until) = (lost, now + LOSS_PAUSE);
+        }
+        let is_allowed = line.judged == State::Open && now >= line.shut_until;
+        let priorities = self.switch.unheld_priorities(now, port) & parts.priorities;
+        let is_idle = self
+            .ports
+            .get(index)
+            .is_some_and(|state| state.outstanding.is_empty() && !state.gone);
+        let is_clear = is_allowed && is_idle && self.switch.is_egress_clear(now, port);
+        if !is_clear || priorities == 0 {
+            if std::mem::take(&mut line.is_open) {
+                words.close(at);
+                self.switch
+                    .occupy_line(port, Instant::from_nanos(words.free_at(at)));
+            }
+        } else if gate & 0xff != u64::from(priorities) && !line.is_behind(now, words.seen(gate)) {
+            words.occupy(at, self.switch.line_free_at(port).as_nanos());
+            line.is_open |= words.open(at, gate, priorities);
         }
     }
 }

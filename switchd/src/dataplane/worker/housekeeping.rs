@@ -8,7 +8,7 @@ use crate::dataplane::rings::io::{Io, BATCH, COMPLETION_WAIT};
 
 /// A sleep shorter than this costs more than it saves.
 pub(super) const SLEEP_MIN: Duration = Duration::from_micros(20);
-/// Programs take a switch for dead that has said nothing for five times as long.
+/// Programs take a switch for dead that has said nothing for five times as long. Gates are looked at as often.
 const BEAT: Duration = Duration::from_millis(10);
 /// The switch is taken for drained once nothing was admitted for this long: a neighbour that was just told to pause may still
 /// have frames on their way, and may be a program that has lost its CPU before it could send them.
@@ -92,10 +92,42 @@ impl<I: Io> Worker<I> {
             state.watchdog = self.switch.watchdog(port);
             state.kernel = self.losses(index);
             state.rings = self.io.rings(index);
+            state.express = self.express.state(now, index, self.taps.is_on());
+            self.add_express_out(index, state);
+        }
+        // Behind all that has left: it has come in.
+        for (index, state) in snapshot.ports.iter_mut().enumerate() {
+            self.add_express_in(index, state);
         }
         // The control plane has at most one snapshot on its way; were it gone, the box is dropped.
         let _ = self.queues.snapshots.try_send(snapshot);
         self.queues.notify.signal();
+    }
+
+    /// The core has not seen what left by the express path.
+    fn add_express_out(&self, port: usize, state: &mut PortSnapshot) {
+        let Some((words, port)) = self.express.words().zip(u8::try_from(port).ok()) else {
+            return;
+        };
+        state.kernel.tx_redirect_total = words.lost(port);
+        for (priority, counters) in (0..).zip(&mut state.counters.priority) {
+            let went = words.went_out(port, priority);
+            counters.express_tx_frames = went.frames;
+            counters.tx_frames += went.frames;
+            counters.tx_bytes += went.bytes;
+        }
+    }
+
+    fn add_express_in(&self, port: usize, state: &mut PortSnapshot) {
+        let Some((words, port)) = self.express.words().zip(u8::try_from(port).ok()) else {
+            return;
+        };
+        for (priority, counters) in (0..).zip(&mut state.counters.priority) {
+            let came = words.came_in(port, priority);
+            counters.express_rx_frames = came.frames;
+            counters.rx_frames += came.frames;
+            counters.rx_bytes += came.bytes;
+        }
     }
 
     pub(super) fn note_round(&mut self, began: Instant, now: Instant, busy: bool) {

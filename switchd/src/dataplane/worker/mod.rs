@@ -26,12 +26,14 @@ mod turns;
 use std::collections::VecDeque;
 
 use crossbeam::channel::{Receiver, Sender};
+use weir_api::words::Express as State;
 use weir_core::{
     Bytes, Command, CommandError, DropReason, Duration, Event, Instant, MacAddress, PortId,
     Priority, Switch,
 };
 
 use super::exchange::accounts::Accounts;
+use super::exchange::express::ExpressParts;
 use super::exchange::messages::{Answer, KernelLosses, LeftFrame, Request, RoundStats, Snapshot};
 use super::exchange::tap::Taps;
 use super::memory::pool::{Chunk, Pool};
@@ -208,6 +210,15 @@ impl<I: Io> Worker<I> {
         }
     }
 
+    /// With the express path, or why there is none. To be called before the first round.
+    pub(super) fn with_express(mut self, express: Result<ExpressParts, State>) -> Self {
+        self.express = match express {
+            Ok(parts) => Express::new(parts, self.pool.count(), self.ports.len()),
+            Err(why) => Express::absent(why),
+        };
+        self
+    }
+
     /// Runs until a [`Request::Stop`] is done, or a thread that serves its sockets is gone.
     pub(super) fn run(mut self) -> Ended {
         let mut began = (self.clock)();
@@ -262,6 +273,7 @@ impl<I: Io> Worker<I> {
         }
         if self.timer.is_some_and(|due| due <= now) {
             self.switch.handle_timeout(now);
+            self.express.look_around();
         }
     }
 
@@ -269,6 +281,7 @@ impl<I: Io> Worker<I> {
     fn take_turns(&mut self, now: Instant) {
         while let Some(port) = self.switch.poll_ready() {
             self.turns.ask(port);
+            self.express.look_at(port);
         }
         self.turns.wake(now);
     }
@@ -312,14 +325,19 @@ impl<I: Io> Worker<I> {
                 }
                 Request::Ask { id, command } => self.answer(now, id, command),
                 Request::Snapshot(snapshot) => self.fill_snapshot(now, snapshot),
-                Request::Tap { place, tap } => self.taps.set(place, tap),
+                Request::Tap { place, tap } => {
+                    self.taps.set(place, tap);
+                    self.settle_mode();
+                }
                 Request::Inject(frames) => self.inject(now, frames),
                 Request::Part { port } => self.part(now, port),
                 Request::Join { port, address } => self.join(now, port, address),
+                Request::Express(order) => self.obey(now, order),
                 Request::Stop { drain } => {
                     let _ = self.switch.apply(now, Command::Drain);
                     self.last_admitted = now;
                     self.deadline = Some(now + drain);
+                    self.settle_mode();
                 }
             }
         }
@@ -332,6 +350,8 @@ impl<I: Io> Worker<I> {
         if let Command::DeviceGone { port } = command {
             self.give_up_port(now, port);
         }
+        self.settle_mode();
+        self.express.look_around();
         outcome
     }
 

@@ -28,7 +28,7 @@ impl<I: Io> Worker<I> {
         } else {
             TRANSMIT_FEW
         };
-        if self.express.is_on() && !self.switch.is_egress_clear(now, port) {
+        if self.express.is_there() && !self.switch.is_egress_clear(now, port) {
             if let Some(until) = self.express.take_line(port) {
                 self.switch.occupy_line(port, until);
             }

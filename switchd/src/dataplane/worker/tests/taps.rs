@@ -7,7 +7,7 @@ use crate::dataplane::tap::{Record, Tap, TapPlan};
 use crate::model::filter::Filter;
 use crate::model::sight::{Direction, Verdict};
 
-fn tap(bench: &mut Bench) -> Arc<Tap> {
+pub(super) fn tap(bench: &mut Bench) -> Arc<Tap> {
     let plan = TapPlan {
         ports: (0..PORT_COUNT).map(id).collect(),
         filter: Filter::default(),

@@ -1,13 +1,20 @@
 //! Random traffic over both paths: the same frames, in the same order, as by the core alone.
 
+mod rules;
+
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
+use crossbeam::channel::bounded;
 use proptest::prelude::*;
+use weir_core::PortSet;
 
-use super::super::express::{Express, Words};
+use weir_api::words::Express as State;
+
+use super::super::express::Express;
 use super::*;
+use crate::dataplane::exchange::express::{ExpressOrder, ExpressParts, Listing, Passed, Words};
 
 const SEEN: u64 = 1 << 32;
 const OPEN: u64 = 0xff;
@@ -25,9 +32,33 @@ struct Memory {
     entered: [[AtomicU64; 8]; PORT_COUNT],
     finished: [[AtomicU64; 8]; PORT_COUNT],
     alive: AtomicU64,
+    is_on: AtomicBool,
+    lost: [AtomicU64; PORT_COUNT],
+    came: [[AtomicU64; 8]; PORT_COUNT],
+    went: [[AtomicU64; 8]; PORT_COUNT],
 }
 
 impl Words for Shared {
+    fn switch_on(&self, _: u64) {
+        self.0.is_on.store(true, Ordering::Release);
+    }
+
+    fn switch_off(&self) {
+        self.0.is_on.store(false, Ordering::Release);
+    }
+
+    fn lost(&self, port: u8) -> u64 {
+        self.0.lost[usize::from(port)].load(Ordering::Relaxed)
+    }
+
+    fn came_in(&self, port: u8, priority: u8) -> Passed {
+        passed(&self.0.came[usize::from(port)][usize::from(priority)])
+    }
+
+    fn went_out(&self, port: u8, priority: u8) -> Passed {
+        passed(&self.0.went[usize::from(port)][usize::from(priority)])
+    }
+
     fn gate(&self, port: u8) -> u64 {
         self.0.gates[usize::from(port)].load(Ordering::Acquire)
     }
@@ -59,8 +90,9 @@ impl Words for Shared {
         self.0.entered[usize::from(ingress)][usize::from(priority)].fetch_add(1, Ordering::AcqRel);
     }
 
-    fn finish(&self, ingress: u8, priority: u8) {
-        self.0.finished[usize::from(ingress)][usize::from(priority)].fetch_add(1, Ordering::AcqRel);
+    fn finish(&self, ingress: u8, priority: u8, count: u64) {
+        let finished = &self.0.finished[usize::from(ingress)][usize::from(priority)];
+        finished.fetch_add(count, Ordering::AcqRel);
     }
 
     fn beat(&self, now_nanos: u64) {
@@ -68,10 +100,20 @@ impl Words for Shared {
     }
 }
 
+/// Frames of 100 B.
+fn passed(count: &AtomicU64) -> Passed {
+    let frames = count.load(Ordering::Relaxed);
+    Passed {
+        frames,
+        bytes: 100 * frames,
+    }
+}
+
 /// A loop, and what the programs in front of it do.
 struct Both {
     bench: Bench,
     words: Shared,
+    listings: Receiver<Box<Listing>>,
     express: u64,
     slow: u64,
 }
@@ -81,15 +123,65 @@ impl Both {
         let mut bench = Bench::new(setup);
         let words = Shared::default();
         let chunks = bench.worker.pool.count();
-        let allowed = [true; PORT_COUNT];
-        bench.worker.express = Express::new(Box::new(words.clone()), chunks, &allowed);
-        bench.settle();
-        Self {
+        let (sender, listings) = bounded(1);
+        let parts = ExpressParts {
+            words: Box::new(words.clone()),
+            priorities: 0xff,
+            length_max: 1_522,
+            listings: sender,
+        };
+        bench.worker.express = Express::new(parts, chunks, PORT_COUNT);
+        let mut both = Self {
             bench,
             words,
+            listings,
             express: 0,
             slow: 0,
+        };
+        for port in 0..PORT_COUNT {
+            both.judge(port, State::Open);
         }
+        both.learn_routes();
+        both.bench.settle();
+        both
+    }
+
+    fn order(&mut self, order: ExpressOrder) {
+        self.bench.requests.send(Request::Express(order)).unwrap();
+        self.bench.round();
+    }
+
+    fn judge(&mut self, port: usize, state: State) {
+        let port = id(port);
+        self.order(ExpressOrder::Judge { port, state });
+    }
+
+    /// As the clerk does.
+    fn learn_routes(&mut self) -> Vec<(MacAddress, PortId)> {
+        let listing = Listing {
+            version: None,
+            routes: Vec::with_capacity(16),
+        };
+        self.order(ExpressOrder::List(Box::new(listing)));
+        let listing = self.listings.try_recv().unwrap();
+        let version = listing.version.unwrap();
+        self.order(ExpressOrder::Ready { version });
+        listing.routes
+    }
+
+    fn snapshot(&mut self) -> Box<Snapshot> {
+        let request = Request::Snapshot(Box::default());
+        self.bench.requests.send(request).unwrap();
+        self.bench.round();
+        self.bench.snapshots.try_recv().unwrap()
+    }
+
+    fn state(&mut self, port: usize) -> State {
+        self.snapshot().ports[port].express
+    }
+
+    fn is_open(&self, port: usize) -> bool {
+        self.words.0.gates[port].load(Ordering::Relaxed) & OPEN != 0
     }
 
     /// As the program of port `from` does. False when the kernel has no memory for the frame.
@@ -98,7 +190,8 @@ impl Both {
         let entered = &memory.entered[from][usize::from(priority)];
         let finished = memory.finished[from][usize::from(priority)].load(Ordering::Relaxed);
         let is_alone = finished == entered.load(Ordering::Relaxed);
-        let is_open = memory.gates[to].load(Ordering::Relaxed) & (1 << priority) != 0;
+        let is_open = memory.gates[to].load(Ordering::Relaxed) & (1 << priority) != 0
+            && memory.is_on.load(Ordering::Relaxed);
         let now = self.bench.now.as_nanos();
         let free_at = memory.free_at[to].load(Ordering::Relaxed);
         if is_alone && is_open && from != to && free_at <= now {
@@ -112,6 +205,8 @@ impl Both {
                 chunk: u32::MAX,
                 bytes: bytes.to_vec(),
             });
+            memory.came[from][usize::from(priority)].fetch_add(1, Ordering::Relaxed);
+            memory.went[to][usize::from(priority)].fetch_add(1, Ordering::Relaxed);
             self.express += 1;
             return true;
         }
@@ -122,6 +217,26 @@ impl Both {
             self.slow += 1;
         }
         arrived.is_some()
+    }
+
+    fn lose(&mut self, from: usize, priority: u8) {
+        self.words.0.entered[from][usize::from(priority)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn search(&mut self) {
+        let of_port = |flows: &[AtomicU64; 8]| {
+            std::array::from_fn(|priority| flows[priority].load(Ordering::Relaxed))
+        };
+        let entered = self.words.0.entered.iter().map(of_port).collect();
+        self.order(ExpressOrder::Missing(entered));
+    }
+
+    fn change_route(&mut self) {
+        self.bench.command(Command::SetRoute {
+            destination: host(1),
+            members: PortSet::from_iter([id(1)]),
+            buckets: 1,
+        });
     }
 
     fn pause(&mut self, port: usize, priority: u8, quanta: Quanta) {
@@ -153,6 +268,16 @@ enum Op {
         port: usize,
         up: bool,
     },
+    /// A frame is lost between program and loop.
+    Lose {
+        from: usize,
+        priority: u8,
+    },
+    /// The clerk gives up what is lost.
+    Search,
+    /// A route is set to what it was, which is a change; the clerk follows some time later.
+    Route,
+    Learn,
     Round {
         step_micros: u64,
     },
@@ -169,6 +294,10 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (ports(), prop_oneof![Just(0), 1..4usize, Just(usize::MAX)])
             .prop_map(|(port, budget)| Op::Budget { port, budget }),
         1 => (ports(), any::<bool>()).prop_map(|(port, up)| Op::Link { port, up }),
+        1 => (ports(), priorities()).prop_map(|(from, priority)| Op::Lose { from, priority }),
+        1 => Just(Op::Search),
+        1 => Just(Op::Route),
+        2 => Just(Op::Learn),
         8 => (1..200u64).prop_map(|step_micros| Op::Round { step_micros }),
     ]
 }
@@ -219,6 +348,12 @@ fn run(ops: &[Op]) -> (u64, u64) {
                 let (port, up) = (id(*port), *up);
                 both.bench.command(Command::SetLink { port, up });
             }
+            Op::Lose { from, priority } => both.lose(*from, *priority),
+            Op::Search => both.search(),
+            Op::Route => both.change_route(),
+            Op::Learn => {
+                both.learn_routes();
+            }
             Op::Round { step_micros } => {
                 both.bench.round_after(Duration::from_micros(*step_micros));
             }
@@ -231,6 +366,8 @@ fn run(ops: &[Op]) -> (u64, u64) {
         both.bench.command(Command::SetLink { port, up: true });
     }
     both.bench.round_after(Duration::from_secs(1));
+    both.bench.settle();
+    both.search();
     both.bench.settle();
     both.bench.assert_conserved();
     check(&both, &given);

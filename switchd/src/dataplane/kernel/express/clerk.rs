@@ -1,0 +1,214 @@
+//! Keeps the maps of the express path as the switch has it: routes, which ports frames may leave by, and frames that were lost
+//! between program and loop. All that waits for something is done here, and never by the loop.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crossbeam::channel::{Receiver, Sender};
+use weir_core::units::PRIORITY_COUNT;
+use weir_core::{MacAddress, PortId};
+use weir_ebpf::{grace_period, EbpfError, ExpressWords};
+
+use super::{ExpressPath, Routes};
+use crate::dataplane::exchange::express::{ByFlow, ExpressOrder, Listing};
+use crate::dataplane::exchange::messages::Request;
+use crate::dataplane::threads::wake::Wake;
+
+/// Between two looks at the routes.
+const LOOK: Duration = Duration::from_millis(100);
+/// Looks between two judgements of the ports, and two searches for lost frames.
+const JUDGE_EVERY: u64 = 5;
+const SEARCH_EVERY: u64 = 10;
+/// How long the loop may take to answer before it is asked again at the next look.
+const ANSWER_WAIT: Duration = Duration::from_secs(1);
+/// As many as the map takes.
+const ROUTES_MAX: usize = 65_536;
+
+/// The thread; it ends with this.
+#[derive(Debug)]
+pub(in crate::dataplane) struct Clerk {
+    thread: Option<JoinHandle<()>>,
+    is_stopping: Arc<AtomicBool>,
+}
+
+/// The ways to the loop and back.
+#[derive(Debug)]
+pub(in crate::dataplane) struct Ways {
+    pub(in crate::dataplane) requests: Sender<Request>,
+    pub(in crate::dataplane) wake: Wake,
+    pub(in crate::dataplane) listings: Receiver<Box<Listing>>,
+}
+
+struct Work {
+    path: Arc<ExpressPath>,
+    words: ExpressWords,
+    ways: Ways,
+    /// `None` while the loop has it.
+    listing: Option<Box<Listing>>,
+    /// What the map has, and which version of the routes that is.
+    routes: Routes,
+    version: Option<u64>,
+    /// Where frames were inside at the last search.
+    unequal: Vec<[bool; PRIORITY_COUNT]>,
+}
+
+impl Clerk {
+    /// Starts the thread, for so many ports.
+    ///
+    /// # Errors
+    ///
+    /// When the words cannot be mapped or there can be no more threads.
+    pub(in crate::dataplane) fn start(
+        path: Arc<ExpressPath>,
+        ways: Ways,
+        ports: usize,
+    ) -> Result<Self, StartError> {
+        let mut work = Work {
+            words: path.maps.words()?,
+            path,
+            ways,
+            listing: Some(Box::new(Listing {
+                version: None,
+                routes: Vec::with_capacity(ROUTES_MAX),
+            })),
+            routes: Routes::new(),
+            version: None,
+            unequal: vec![[false; PRIORITY_COUNT]; ports],
+        };
+        let is_stopping = Arc::new(AtomicBool::new(false));
+        let stopping = Arc::clone(&is_stopping);
+        let thread = thread::Builder::new()
+            .name("weir-express".into())
+            .spawn(move || {
+                for look in 0.. {
+                    if stopping.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    work.look(look);
+                    thread::park_timeout(LOOK);
+                }
+            })?;
+        Ok(Self {
+            thread: Some(thread),
+            is_stopping,
+        })
+    }
+}
+
+/// Why the thread did not start.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::dataplane) enum StartError {
+    /// There is no memory for the words.
+    #[error(transparent)]
+    Words(#[from] EbpfError),
+    /// There can be no more threads.
+    #[error("thread: {0}")]
+    Thread(#[from] io::Error),
+}
+
+impl Drop for Clerk {
+    fn drop(&mut self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            if thread.join().is_err() {
+                tracing::error!("the thread of the express path has panicked");
+            }
+        }
+    }
+}
+
+impl Work {
+    fn look(&mut self, look: u64) {
+        if look % JUDGE_EVERY == 0 {
+            self.path
+                .judge(|port, state| self.ask(ExpressOrder::Judge { port, state }));
+        }
+        self.follow_routes();
+        if look % SEARCH_EVERY == SEARCH_EVERY - 1 {
+            self.search();
+        }
+    }
+
+    /// False when the loop takes no more requests now, or has ended.
+    fn ask(&self, order: ExpressOrder) -> bool {
+        let is_sent = self.ways.requests.try_send(Request::Express(order)).is_ok();
+        if is_sent {
+            self.ways.wake.signal();
+        }
+        is_sent
+    }
+
+    /// Has the programs know the routes that the switch has. While they do not, the loop has switched the path off.
+    fn follow_routes(&mut self) {
+        if let Some(listing) = self.listing.take() {
+            let request = Request::Express(ExpressOrder::List(listing));
+            match self.ways.requests.try_send(request) {
+                Ok(()) => self.ways.wake.signal(),
+                Err(refused) => {
+                    if let Request::Express(ExpressOrder::List(listing)) = refused.into_inner() {
+                        self.listing = Some(listing);
+                    }
+                    return;
+                }
+            }
+        }
+        let Ok(listing) = self.ways.listings.recv_timeout(ANSWER_WAIT) else {
+            return;
+        };
+        if let Some(version) = listing.version.filter(|_| listing.version != self.version) {
+            match self.write_routes(&listing) {
+                Ok(()) => {
+                    if self.ask(ExpressOrder::Ready { version }) {
+                        self.version = Some(version);
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the express path stays off: its routes cannot be written");
+                    self.version = Some(version);
+                }
+            }
+        }
+        self.listing = Some(listing);
+    }
+
+    /// After a grace period, no program reads the old ones, or forwards by them.
+    fn write_routes(&mut self, listing: &Listing) -> Result<(), EbpfError> {
+        wait();
+        let is_single = |(destination, _): &&(MacAddress, PortId)| !destination.is_group();
+        let new: Routes = listing.routes.iter().filter(is_single).copied().collect();
+        self.path.set_routes(&self.routes, &new)?;
+        self.routes = new;
+        Ok(())
+    }
+
+    /// A frame that is lost between program and loop would keep its flow off the path for ever.
+    fn search(&mut self) {
+        let mut entered: ByFlow = Vec::with_capacity(self.unequal.len());
+        let mut is_found = false;
+        for (port, unequal) in (0..=u8::MAX).zip(&mut self.unequal) {
+            let mut flows = [0; PRIORITY_COUNT];
+            for ((priority, entered), was_unequal) in (0..).zip(&mut flows).zip(unequal) {
+                let finished = self.words.finished(port, priority);
+                *entered = self.words.entered(port, priority);
+                let is_unequal = finished != *entered;
+                is_found |= is_unequal && *was_unequal;
+                *was_unequal = is_unequal;
+            }
+            entered.push(flows);
+        }
+        if is_found && wait() {
+            self.ask(ExpressOrder::Missing(entered));
+        }
+    }
+}
+
+/// Waits for a grace period; false where the kernel does not do it any more.
+fn wait() -> bool {
+    grace_period()
+        .inspect_err(|error| tracing::error!(%error, "membarrier(2)"))
+        .is_ok()
+}

@@ -1,0 +1,341 @@
+//! The kernel's side of the express path: maps that the programs of all ports share, and which devices frames may be sent to.
+//!
+//! The [clerk] keeps them as the switch has it, on a thread of its own.
+
+mod clerk;
+mod words;
+
+use std::io;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crossbeam::channel::{bounded, Receiver, Sender};
+use weir_api::words::Express as State;
+use weir_config::daemon::{Class, DaemonConfig, Express, Port};
+use weir_core::{Bytes, MacAddress, PortId, Priority};
+use weir_ebpf::{grace_period, takes_redirected, EbpfError, ExpressMaps, Line, RedirectLosses};
+
+use clerk::Clerk;
+
+use super::devices::Device;
+use super::ethtool;
+use crate::dataplane::exchange::express::{ExpressParts, Listing};
+use crate::dataplane::exchange::messages::Request;
+use crate::dataplane::ids;
+use crate::dataplane::threads::wake::Wake;
+
+/// Between two frames: FCS, preamble, start delimiter and gap.
+const LINE_OVERHEAD_BYTES: u64 = 4 + 8 + 12;
+
+/// The maps, and what is known of the ports.
+#[derive(Debug)]
+pub(in crate::dataplane) struct ExpressPath {
+    maps: ExpressMaps,
+    losses: RedirectLosses,
+    /// Priorities that may use it, one bit for each.
+    priorities: u8,
+    length_max: Bytes,
+    ports: Mutex<Vec<PortSide>>,
+}
+
+/// One port.
+#[derive(Clone, Debug)]
+struct PortSide {
+    wish: Express,
+    /// The switch monitors flows.
+    is_monitored: bool,
+    device_name: String,
+    /// Other ports are on the same device.
+    is_shared: bool,
+    line: Line,
+    device: Option<Device>,
+    /// What the loop was told of it.
+    told: Option<State>,
+}
+
+impl ExpressPath {
+    /// The path, with no device yet; or why there is none: what the settings say, or the kernel does not do.
+    fn open(config: &DaemonConfig, threads: usize) -> Result<Self, State> {
+        let wish = wishes(config).max_by_key(|wish| *wish as u8);
+        if wish.is_none_or(|wish| wish == Express::Off) {
+            return Err(State::Off);
+        }
+        let opened = Self::open_wanted(config, threads);
+        if let Err(why) = &opened {
+            tracing::warn!(
+                because = why.name(),
+                "no port uses the express path, though the settings ask for it: {}",
+                why.meaning()
+            );
+        }
+        opened
+    }
+
+    fn open_wanted(config: &DaemonConfig, threads: usize) -> Result<Self, State> {
+        let priorities = priorities(config);
+        let obstacles = [
+            (config.forwarding.learning, State::Learning),
+            (priorities == 0, State::Class),
+            (threads > 0, State::Threads),
+        ];
+        if let Some((_, why)) = obstacles.into_iter().find(|(is_there, _)| *is_there) {
+            return Err(why);
+        }
+        let no_grace = |error: io::Error| {
+            tracing::warn!(%error, "the express path needs membarrier(2), which CPUs without a tick (nohz_full) do not have");
+            State::Kernel
+        };
+        grace_period().map_err(no_grace)?;
+        let maps = ExpressMaps::new().map_err(refused)?;
+        Ok(Self {
+            losses: RedirectLosses::new(&maps).map_err(refused)?,
+            maps,
+            priorities,
+            length_max: config.dataplane.frame_length_max(),
+            ports: Mutex::new(sides(config)),
+        })
+    }
+
+    /// The maps, for the program of a port that frames may come in by on this path.
+    pub(in crate::dataplane) fn maps_for(
+        &self,
+        port: PortId,
+        device: &Device,
+    ) -> Option<&ExpressMaps> {
+        let is_wanted = |side: &PortSide| side.wish != Express::Off && device.driver.keeps_order;
+        self.side(port, |side| is_wanted(side))
+            .unwrap_or(false)
+            .then_some(&self.maps)
+    }
+
+    /// The loop's part.
+    fn parts(&self, listings: Sender<Box<Listing>>) -> Result<ExpressParts, EbpfError> {
+        let words = self.maps.words()?;
+        for (port, side) in (0..=u8::MAX).zip(&*self.lock()) {
+            words.set_line(port, side.line);
+        }
+        Ok(ExpressParts {
+            words: Box::new(words),
+            priorities: self.priorities,
+            length_max: self.length_max.get(),
+            listings,
+        })
+    }
+
+    /// Frames may leave by `port`'s device, as far as that is its own to say.
+    pub(in crate::dataplane) fn arrive(&self, port: PortId, device: &Device) {
+        let number = port.index() as u8;
+        let is_set = self
+            .losses
+            .watch(device.index, number)
+            .and_then(|()| self.maps.set_device(number, device.index));
+        match is_set {
+            Ok(()) => {
+                self.side(port, |side| {
+                    (side.device, side.told) = (Some(*device), None);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%port, %error, "no frames leave by the port on the express path");
+            }
+        }
+    }
+
+    /// No frame leaves by `port` any more; the loop has been told before.
+    pub(in crate::dataplane) fn leave(&self, port: PortId) {
+        self.side(port, |side| (side.device, side.told) = (None, None));
+        if let Err(error) = self.maps.clear_device(port.index() as u8) {
+            tracing::warn!(%port, %error, "the express path");
+        }
+    }
+
+    /// Judges all ports, and has `tell` tell the loop of those that have changed; false when it cannot now.
+    fn judge(&self, tell: impl Fn(PortId, State) -> bool) {
+        for (port, side) in ids().zip(&mut *self.lock()) {
+            let state = side.state();
+            if side.told != Some(state) && tell(port, state) {
+                side.told = Some(state);
+            }
+        }
+    }
+
+    fn set_routes(&self, old: &Routes, new: &Routes) -> Result<(), EbpfError> {
+        for (destination, _) in old.iter().filter(|(key, _)| !new.contains_key(key)) {
+            self.maps.clear_route(destination.0)?;
+        }
+        let changed = new
+            .iter()
+            .filter(|(key, egress)| old.get(key) != Some(egress));
+        for (destination, egress) in changed {
+            self.maps.set_route(destination.0, egress.index() as u8)?;
+        }
+        Ok(())
+    }
+
+    fn side<T>(&self, port: PortId, of: impl FnOnce(&mut PortSide) -> T) -> Option<T> {
+        self.lock().get_mut(port.index()).map(of)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<PortSide>> {
+        // What a thread that panicked has left is whole: each change is one assignment.
+        self.ports.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The path before the loop runs.
+#[derive(Debug)]
+pub(in crate::dataplane) struct Prospect {
+    path: Option<Arc<ExpressPath>>,
+    parts: Option<ExpressParts>,
+    /// Why there is no path, where there is none.
+    absent: State,
+    listings: Receiver<Box<Listing>>,
+}
+
+impl Prospect {
+    /// What the settings and the kernel give, beside so many threads that serve sockets.
+    pub(in crate::dataplane) fn new(config: &DaemonConfig, threads: usize) -> Self {
+        // One listing goes back and forth.
+        let (sender, listings) = bounded(1);
+        let opened = ExpressPath::open(config, threads).and_then(|path| {
+            let parts = path.parts(sender).map_err(refused)?;
+            Ok((path, parts))
+        });
+        let absent = opened.as_ref().err().copied().unwrap_or_default();
+        let (path, parts) = opened.ok().unzip();
+        Self {
+            path: path.map(Arc::new),
+            parts,
+            absent,
+            listings,
+        }
+    }
+
+    /// For the programs.
+    pub(in crate::dataplane) fn path(&self) -> Option<&ExpressPath> {
+        self.path.as_deref()
+    }
+
+    /// For the loop: its part, or why there is none.
+    pub(in crate::dataplane) fn take_parts(&mut self) -> Result<ExpressParts, State> {
+        self.parts.take().ok_or(self.absent)
+    }
+
+    /// Begins to keep the path for a loop that runs. Without a clerk it stays off.
+    pub(in crate::dataplane) fn keep(
+        self,
+        devices: &[Option<Device>],
+        requests: Sender<Request>,
+        wake: Wake,
+    ) -> Option<Kept> {
+        let path = self.path?;
+        for (port, device) in ids().zip(devices) {
+            if let Some(device) = device {
+                path.arrive(port, device);
+            }
+        }
+        let ways = clerk::Ways {
+            requests,
+            wake,
+            listings: self.listings,
+        };
+        match Clerk::start(Arc::clone(&path), ways, devices.len()) {
+            Ok(clerk) => Some(Kept {
+                _clerk: clerk,
+                path,
+            }),
+            Err(error) => {
+                tracing::warn!(%error, "the express path stays off");
+                None
+            }
+        }
+    }
+}
+
+/// The path while the loop runs.
+#[derive(Debug)]
+pub(in crate::dataplane) struct Kept {
+    // Ends before the maps do.
+    _clerk: Clerk,
+    path: Arc<ExpressPath>,
+}
+
+impl Kept {
+    pub(in crate::dataplane) fn path(&self) -> &ExpressPath {
+        &self.path
+    }
+}
+
+fn refused(error: EbpfError) -> State {
+    tracing::warn!(%error, "the express path: the kernel refuses what it needs");
+    State::Kernel
+}
+
+/// By destination: the port that its frames leave by.
+type Routes = BTreeMap<MacAddress, PortId>;
+
+impl PortSide {
+    fn state(&self) -> State {
+        let Some(device) = self.device else {
+            return State::NoDevice;
+        };
+        if self.wish == Express::Off {
+            State::Off
+        } else if self.wish == Express::Auto && self.is_monitored {
+            State::FlowMonitor
+        } else if !device.driver.keeps_order {
+            State::Driver
+        } else if self.is_shared || self.wish == Express::Auto && has_queues(&self.device_name) {
+            State::Queues
+        } else if !takes_redirected(device.index) {
+            State::Peer
+        } else {
+            State::Open
+        }
+    }
+}
+
+/// Whether the device sends by several queues.
+fn has_queues(device: &str) -> bool {
+    ethtool::send_queues(device).is_some_and(|count| count > 1)
+}
+
+fn wishes(config: &DaemonConfig) -> impl Iterator<Item = Express> + '_ {
+    let default = config.dataplane.express;
+    let ports = config.ports.iter();
+    ports.map(move |port| port.express.unwrap_or(default))
+}
+
+/// Those of classes that may use the path, and of no class, one bit for each.
+fn priorities(config: &DaemonConfig) -> u8 {
+    let may_pass = |priority: &Priority| {
+        let class = config.class_of(*priority);
+        class.is_none_or(Class::may_pass)
+    };
+    let passing = Priority::ALL.into_iter().filter(may_pass);
+    passing.fold(0, |bits, priority| bits | 1 << priority.index())
+}
+
+fn sides(config: &DaemonConfig) -> Vec<PortSide> {
+    let ports = config.ports.iter().zip(wishes(config));
+    let side = |(port, wish): (&Port, Express)| {
+        let same = |other: &&Port| other.device == port.device;
+        let burst = config.dataplane.shaper_burst;
+        let frames = Bytes::new(2 * config.dataplane.frame_length_max().get());
+        PortSide {
+            wish,
+            is_monitored: config.flows.monitor().capacity > 0,
+            device_name: port.device.clone(),
+            is_shared: config.ports.iter().filter(same).count() > 1,
+            line: Line {
+                rate: port.rate.get(),
+                burst_nanos: burst.max(port.rate.time_for(frames)).as_nanos(),
+                overhead_bytes: LINE_OVERHEAD_BYTES,
+            },
+            device: None,
+            told: None,
+        }
+    };
+    ports.map(side).collect()
+}
