@@ -31,6 +31,8 @@ pub enum System {
     Bare,
     /// Weir with a lossy class.
     WeirLossy,
+    /// The same with the express path.
+    WeirExpress,
     /// Weir with a class of mode pfc.
     WeirPfc,
     /// The same, with a thread that never sleeps, as Open vSwitch's.
@@ -45,9 +47,10 @@ pub enum System {
 
 impl System {
     /// All, the one that others are compared with first.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Bare,
         Self::WeirLossy,
+        Self::WeirExpress,
         Self::WeirPfc,
         Self::WeirPfcPolling,
         Self::WeirLevel,
@@ -60,6 +63,7 @@ impl System {
         match self {
             Self::Bare => "bare",
             Self::WeirLossy => "weir-lossy",
+            Self::WeirExpress => "weir-express",
             Self::WeirPfc => "weir-pfc",
             Self::WeirPfcPolling => "weir-pfc-polling",
             Self::WeirLevel => "weir-level",
@@ -86,13 +90,15 @@ impl System {
     ///
     /// When it is not installed or does not start.
     pub fn start(self, stage: &Stage, cpus: Cpus) -> Result<Box<dyn Switch>> {
-        let weir = |class, spin| {
-            weir::Weir::start(stage, cpus, class, spin)
+        let weir_with = |class, spin, express| {
+            weir::Weir::start(stage, cpus, class, spin, express)
                 .map(|weir| Box::new(weir) as Box<dyn Switch>)
         };
+        let weir = |class, spin| weir_with(class, spin, "off");
         let started: Result<Box<dyn Switch>> = match self {
             Self::Bare => bare::Bare::start(stage, cpus).map(|it| Box::new(it) as _),
             Self::WeirLossy => weir(weir::LOSSY, Spin::Default),
+            Self::WeirExpress => weir_with(weir::LOSSY, Spin::Default, "on"),
             Self::WeirPfc => weir(weir::PFC, Spin::Default),
             Self::WeirPfcPolling => weir(weir::PFC, Spin::Always),
             Self::WeirLevel => weir(weir::LEVEL, Spin::Default),

@@ -40,10 +40,17 @@ pub(super) struct Weir {
 }
 
 impl Weir {
-    pub(super) fn start(stage: &Stage, cpus: Cpus, class: &str, spin: Spin) -> Result<Self> {
+    /// `express` is the setting of that name; with `on`, ports use the path when this returns.
+    pub(super) fn start(
+        stage: &Stage,
+        cpus: Cpus,
+        class: &str,
+        spin: Spin,
+        express: &str,
+    ) -> Result<Self> {
         let run_dir = stage.directory().join("run");
         let file = stage.directory().join("switchd.toml");
-        std::fs::write(&file, config(&run_dir, cpus, class, spin))
+        std::fs::write(&file, config(&run_dir, cpus, class, spin, express))
             .with_context(|| file.display().to_string())?;
         let mut command = inside(&stage.namespace(), &program("weir-switchd")?);
         command.arg("--config").arg(&file);
@@ -64,6 +71,14 @@ impl Weir {
                 .is_ok_and(|status| status.state == words::Stage::Running)
                 .then_some(()))
         })?;
+        if express == "on" {
+            wait("ports use the express path", || {
+                weir.process.check()?;
+                let ports: Vec<Port> = client::get(&weir.socket, "/v1/ports", LIMIT)?;
+                let is_open = |port: &Port| port.express == words::Express::Open;
+                Ok(ports.iter().all(is_open).then_some(()))
+            })?;
+        }
         Ok(weir)
     }
 }
@@ -97,7 +112,7 @@ impl Switch for Weir {
 }
 
 /// Ports take the priority from nowhere, so that probes need no tag that other systems would have to read.
-fn config(run_dir: &std::path::Path, cpus: Cpus, class: &str, spin: Spin) -> String {
+fn config(run_dir: &std::path::Path, cpus: Cpus, class: &str, spin: Spin, express: &str) -> String {
     let spin = match spin {
         Spin::Default => "",
         Spin::Always => "spin = \"1h\"\n",
@@ -105,7 +120,7 @@ fn config(run_dir: &std::path::Path, cpus: Cpus, class: &str, spin: Spin) -> Str
     let mut text = format!(
         "name = \"bench\"\nrun-dir = \"{}\"\n\
          [metrics]\nlisten = \"off\"\n[page]\nlisten = \"off\"\n\
-         [dataplane]\ncpu = {}\n{spin}\
+         [dataplane]\ncpu = {}\nexpress = \"{express}\"\n{spin}\
          [[class]]\nname = \"bench\"\npriority = {PRIORITY}\n{class}",
         run_dir.display(),
         cpus.switch

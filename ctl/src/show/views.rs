@@ -108,48 +108,37 @@ fn link_state(port: &Port) -> String {
 }
 
 pub fn ports(ports: &[Port]) -> String {
-    table(
-        &[
-            "port",
-            "device",
-            "role",
-            "link",
-            ">rate",
-            "XDP",
-            "express",
-            ">frames in",
-            ">frames out",
-            ">bytes in",
-            ">bytes out",
-            "dropped",
-            "XDP dropped",
-            ">kernel lost",
-            ">NIC lost",
-        ],
-        ports.iter().map(|port| {
-            vec![
-                port.name.clone(),
-                port.device.clone(),
-                port.role.to_string(),
-                link_state(port),
-                rate(port.rate_bits_per_second),
-                format!(
-                    "{}, {}",
-                    port.xdp_mode,
-                    if port.zero_copy { "zero-copy" } else { "copy" }
-                ),
-                express(port),
-                port.rx_frames_total.to_string(),
-                port.tx_frames_total.to_string(),
-                bytes(port.rx_bytes_total),
-                bytes(port.tx_bytes_total),
-                reasons(&port.drops_total),
-                reasons(&port.xdp_drops()),
-                port.kernel_losses.total().to_string(),
-                port.device_losses.total().to_string(),
-            ]
-        }),
-    )
+    let is_wanted = ports.iter().any(|port| port.express != Express::Off);
+    let column = |text| is_wanted.then_some(text);
+    let headings = [Some("port"), Some("device"), Some("role"), Some("link")]
+        .into_iter()
+        .chain([Some(">rate"), Some("XDP"), column("express")])
+        .chain([Some(">frames in"), Some(">frames out")])
+        .chain([Some(">bytes in"), Some(">bytes out"), Some("dropped")])
+        .chain([Some("XDP dropped"), Some(">kernel lost"), Some(">NIC lost")]);
+    let headings: Vec<&str> = headings.flatten().collect();
+    let rows = ports.iter().map(|port| {
+        let mode = if port.zero_copy { "zero-copy" } else { "copy" };
+        let cells = vec![
+            Some(port.name.clone()),
+            Some(port.device.clone()),
+            Some(port.role.to_string()),
+            Some(link_state(port)),
+            Some(rate(port.rate_bits_per_second)),
+            Some(format!("{}, {mode}", port.xdp_mode)),
+            is_wanted.then(|| express(port)),
+            Some(port.rx_frames_total.to_string()),
+            Some(port.tx_frames_total.to_string()),
+            Some(bytes(port.rx_bytes_total)),
+            Some(bytes(port.tx_bytes_total)),
+            Some(reasons(&port.drops_total)),
+            Some(reasons(&port.xdp_drops())),
+            Some(port.kernel_losses.total().to_string()),
+            Some(port.device_losses.total().to_string()),
+        ];
+        cells.into_iter().flatten().collect()
+    });
+    table(&headings, rows)
 }
 
 /// What of the frames sent has taken the express path, or why none does now.
