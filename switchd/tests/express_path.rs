@@ -4,6 +4,7 @@
 mod network;
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use network::{config, frame, Host, Network, DESTINATION, LIMIT};
@@ -18,6 +19,7 @@ use weir_switchd::dataplane::link::DataplaneLink;
 use weir_switchd::dataplane::messages::{Request, Snapshot};
 use weir_switchd::dataplane::tables::Tables;
 use weir_switchd::dataplane::Dataplane;
+use weir_switchd::model::clock;
 
 /// Every frame is lossy, and ports obey PAUSE.
 const CONFIG: &str = r#"
@@ -347,6 +349,53 @@ fn a_switch_that_takes_over_opens_it_again() {
         .receive_within(Duration::from_millis(100))
         .is_none());
     let next = Dataplane::start_anew(&config(CONFIG), &stage.network.pins, stopped.left).unwrap();
+    stage.link = next.link().unwrap();
+    stage.dataplane = Some(next);
+    stage.wait_for(Express::Open);
+    stage.carry(0..100);
+    assert!(stage.passed() > 0);
+    stage.assert_balanced(100);
+    stage.stop();
+}
+
+static IS_DEAD: AtomicBool = AtomicBool::new(false);
+
+fn mortal_clock() -> weir_core::Instant {
+    assert!(!IS_DEAD.load(Ordering::Relaxed), "the core dies");
+    clock::now()
+}
+
+/// As a process that is killed leaves them: programs are attached, and nobody closes an egress any more.
+#[test]
+#[ignore = "needs root"]
+fn programs_forward_nothing_for_a_core_that_is_dead() {
+    let network = Network::new();
+    let program = Some(attach_host());
+    let dataplane = Dataplane::start_by(mortal_clock, &config(CONFIG), &network.pins).unwrap();
+    let mut stage = Stage {
+        link: dataplane.link().unwrap(),
+        dataplane: Some(dataplane),
+        h0: Host::new("h0"),
+        h1: Host::new("h1"),
+        program,
+        network,
+    };
+    stage.wait_for(Express::Open);
+    stage.carry(0..100);
+    assert!(stage.passed() > 0);
+    IS_DEAD.store(true, Ordering::Relaxed);
+    let began = Instant::now();
+    let is_received = |stage: &Stage| {
+        stage.h0.send(&frame(7, 100));
+        stage.h1.receive_within(Duration::from_millis(20)).is_some()
+    };
+    while is_received(&stage) {
+        assert!(began.elapsed() < LIMIT, "50 ms after the last sign of life");
+    }
+    assert!(!(0..10).any(|_| is_received(&stage)));
+    let dataplane = stage.dataplane.take().unwrap();
+    assert!(dataplane.stop(LIMIT, Programs::Leave).is_err());
+    let next = Dataplane::start_anew(&config(CONFIG), &stage.network.pins, Vec::new()).unwrap();
     stage.link = next.link().unwrap();
     stage.dataplane = Some(next);
     stage.wait_for(Express::Open);

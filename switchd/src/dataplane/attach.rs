@@ -374,31 +374,6 @@ pub(super) fn check_queues(
     }
 }
 
-/// Refuses sockets in zero-copy whose buffers do not hold a frame.
-pub(super) fn check_buffers(
-    config: &DaemonConfig,
-    port: &Port,
-    device: &Device,
-    sockets: &[XdpSocket],
-) -> Result<(), DataplaneError> {
-    if !sockets.iter().any(XdpSocket::is_zero_copy) {
-        return Ok(());
-    }
-    device
-        .driver
-        .holds_frames(&config.dataplane)
-        .map_err(|short| DataplaneError::Buffer {
-            port: port.name.clone(),
-            device: port.device.clone(),
-            driver: device.driver.name,
-            mtu: config
-                .dataplane
-                .mtu
-                .saturating_sub(short.needed.saturating_sub(short.has)),
-            short,
-        })
-}
-
 /// The sockets of a port as the XDP program needs them: by queue, from the port's first on.
 #[derive(Debug)]
 pub(super) struct PortDoor {

@@ -6,7 +6,7 @@ use weir_config::daemon::{DaemonConfig, Port, ZeroCopy};
 use weir_core::PortId;
 use weir_ebpf::AttachedMode;
 
-use super::attach::{self, AttachedProgram, PortDoor};
+use super::attach::{AttachedProgram, PortDoor};
 use super::kernel::devices::Device;
 use super::kernel::socket::{SocketOptions, XdpSocket};
 use super::memory::shares::Shares;
@@ -98,7 +98,7 @@ impl Bound {
             };
             let shares = &mut self.shares;
             let opened = open(config, port, id, device, attached.mode, zero_copy, shares)?;
-            attach::check_buffers(config, port, device, &opened)?;
+            check_buffers(config, port, device, &opened)?;
             self.doors.push(Some(door_to(config, device, &opened)?));
             self.sockets.push(opened);
         }
@@ -146,4 +146,29 @@ pub(super) fn open(
         sockets.push(socket);
     }
     Ok(sockets)
+}
+
+/// Refuses sockets in zero-copy whose buffers do not hold a frame.
+pub(super) fn check_buffers(
+    config: &DaemonConfig,
+    port: &Port,
+    device: &Device,
+    sockets: &[XdpSocket],
+) -> Result<(), DataplaneError> {
+    if !sockets.iter().any(XdpSocket::is_zero_copy) {
+        return Ok(());
+    }
+    device
+        .driver
+        .holds_frames(&config.dataplane)
+        .map_err(|short| DataplaneError::Buffer {
+            port: port.name.clone(),
+            device: port.device.clone(),
+            driver: device.driver.name,
+            mtu: config
+                .dataplane
+                .mtu
+                .saturating_sub(short.needed.saturating_sub(short.has)),
+            short,
+        })
 }

@@ -98,7 +98,7 @@ impl Dataplane {
         let shares = &mut self.late.shares;
         let wish = config.dataplane.zero_copy;
         let sockets = binding::open(config, settings, port, device, mode, wish, shares)?;
-        attach::check_buffers(config, settings, device, &sockets)?;
+        binding::check_buffers(config, settings, device, &sockets)?;
         let door = door_to(config, device, &sockets)?;
         let ways = &self.running.threads.ways;
         let running = &self.running;
