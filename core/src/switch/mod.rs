@@ -12,6 +12,7 @@ mod levels;
 mod link;
 mod observe;
 mod port;
+mod records;
 mod recovery;
 mod schedule;
 #[cfg(feature = "testing")]
@@ -192,6 +193,15 @@ impl Switch {
         };
         switch.settle_observation();
         Ok(switch)
+    }
+
+    /// Writes once to all memory that frames may need, so that none waits for a page of it later: a switch that is new
+    /// has reserved this memory only. O(frames).
+    pub fn touch_memory(&mut self) {
+        self.levels.touch();
+        self.queues.touch();
+        self.charges.touch();
+        self.ages.touch();
     }
 
     /// After a change of the classes that mark.

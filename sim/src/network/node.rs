@@ -56,12 +56,11 @@ pub(super) struct ControlCpu {
 
 impl Node {
     pub(super) fn new(plan: &SwitchPlan, first_line: u32) -> Result<Self, ConfigError> {
-        let frame_count = plan.config.frame_count;
         Ok(Self {
             switch: Switch::new(plan.config.clone())?,
             first_line,
-            frames: vec![NO_FRAME; frame_count],
-            free: (0..frame_count as u32).rev().map(FrameHandle).collect(),
+            frames: Vec::new(),
+            free: Vec::new(),
             timer_at: Instant::FAR_FUTURE,
             control: plan.control.as_ref().map(ControlCpu::new),
             frozen: None,
@@ -71,10 +70,21 @@ impl Node {
 
     /// All handles are free, as in a switch that is new.
     pub(super) fn reset_handles(&mut self) {
-        let count = self.frames.len() as u32;
-        self.frames.fill(NO_FRAME);
+        self.frames.clear();
         self.free.clear();
-        self.free.extend((0..count).rev().map(FrameHandle));
+    }
+
+    /// A handle that is free: one that was given back, or else one that has never been used.
+    pub(super) fn take_handle(&mut self) -> Option<FrameHandle> {
+        if let Some(handle) = self.free.pop() {
+            return Some(handle);
+        }
+        let next = self.frames.len();
+        if next >= self.switch.config().frame_count {
+            return None;
+        }
+        self.frames.push(NO_FRAME);
+        u32::try_from(next).ok().map(FrameHandle)
     }
 
     pub(super) fn port_count(&self) -> usize {

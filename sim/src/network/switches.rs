@@ -87,7 +87,7 @@ impl Network {
         record.priority = map.behind(record.priority);
         let state = &mut self.nodes[node];
         // The pool backs every buffer to the last cell, so that one more frame finds none to be admitted to.
-        let Some(handle) = state.free.pop() else {
+        let Some(handle) = state.take_handle() else {
             state
                 .switch
                 .count_drop(port, weir_core::DropReason::TableFull);

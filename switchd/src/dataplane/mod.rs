@@ -195,7 +195,8 @@ impl Dataplane {
             doors,
         } = binding::bind(config, devices, ports, core.frame_count as u32)?;
         let frame_count = core.frame_count;
-        let switch = Switch::new(core)?;
+        let mut switch = Switch::new(core)?;
+        switch.touch_memory();
         let wake = Wake::new().map_err(system("eventfd"))?;
         let notify = Wake::new().map_err(system("eventfd"))?;
         let (requests, request_receiver) = bounded(REQUEST_CAPACITY);

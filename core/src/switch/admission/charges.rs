@@ -2,6 +2,7 @@
 
 use crate::frame::FrameHandle;
 use crate::switch::levels::ShareId;
+use crate::switch::records::Records;
 use crate::units::{Bytes, PortId, Priority};
 
 /// What one frame is charged.
@@ -28,7 +29,7 @@ struct Slot {
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Charges {
-    by_handle: Vec<Slot>,
+    by_handle: Records<Slot>,
     held: usize,
 }
 
@@ -42,9 +43,14 @@ impl Charges {
             copies: 0,
         };
         Self {
-            by_handle: vec![empty; frame_count],
+            by_handle: Records::new(frame_count, empty),
             held: 0,
         }
+    }
+
+    /// See [`Records::touch`].
+    pub(in crate::switch) fn touch(&mut self) {
+        self.by_handle.touch();
     }
 
     /// Frames with at least one copy in the switch.
@@ -54,9 +60,10 @@ impl Charges {
 
     /// True when the handle exists and is not in the switch.
     pub(in crate::switch) fn is_free(&self, handle: FrameHandle) -> bool {
-        self.by_handle
-            .get(handle.index())
-            .is_some_and(|slot| slot.copies == 0)
+        match self.by_handle.get(handle.index()) {
+            Some(slot) => slot.copies == 0,
+            None => handle.index() < self.by_handle.capacity(),
+        }
     }
 
     /// The port that a frame in the switch came in by.
@@ -75,7 +82,7 @@ impl Charges {
     /// Books `copies` copies (at least one) of a [free](Self::is_free) handle.
     pub(in crate::switch) fn open(&mut self, handle: FrameHandle, charge: Charge, copies: u16) {
         debug_assert!(copies > 0 && self.is_free(handle));
-        if let Some(slot) = self.by_handle.get_mut(handle.index()) {
+        if let Some(slot) = self.by_handle.reach(handle.index()) {
             let Charge {
                 cells,
                 ingress,

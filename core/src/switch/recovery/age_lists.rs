@@ -1,6 +1,7 @@
 //! Frames of classes with an age limit, by the moment they came in.
 
 use crate::frame::FrameHandle;
+use crate::switch::records::Records;
 use crate::units::{Duration, Instant, MacAddress, PortId, Priority, PRIORITY_COUNT};
 
 const NIL: u32 = u32::MAX;
@@ -37,7 +38,7 @@ struct List {
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Ages {
     lists: [List; PRIORITY_COUNT],
-    slots: Vec<Slot>,
+    slots: Records<Slot>,
 }
 
 impl Ages {
@@ -61,14 +62,19 @@ impl Ages {
                 oldest: NIL,
                 newest: NIL,
             }),
-            slots: vec![slot; if any { frame_count } else { 0 }],
+            slots: Records::new(if any { frame_count } else { 0 }, slot),
         }
     }
 
     /// True when a class has a limit.
     #[inline]
     pub(in crate::switch) fn is_on(&self) -> bool {
-        !self.slots.is_empty()
+        self.slots.capacity() > 0
+    }
+
+    /// See [`Records::touch`].
+    pub(in crate::switch) fn touch(&mut self) {
+        self.slots.touch();
     }
 
     /// A frame came in; does nothing for a class without a limit.
@@ -81,12 +87,12 @@ impl Ages {
         egress: Option<PortId>,
     ) {
         let list = &mut self.lists[priority.index()];
-        let Some(slot) = self.slots.get_mut(handle.index()) else {
-            return;
-        };
         if list.limit.is_none() {
             return;
         }
+        let Some(slot) = self.slots.reach(handle.index()) else {
+            return;
+        };
         debug_assert!(slot.priority.is_none(), "a frame enters twice");
         *slot = Slot {
             since: now,

@@ -1,6 +1,7 @@
 //! Frames waiting, as intrusive lists over one slab: no allocation per frame.
 
 use crate::frame::FrameHandle;
+use crate::switch::records::Records;
 
 /// "No node": ends lists and marks empty ones.
 const NIL: u32 = u32::MAX;
@@ -16,7 +17,7 @@ struct Node {
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct NodeSlab {
-    nodes: Vec<Node>,
+    nodes: Records<Node>,
     free: u32,
     free_count: usize,
 }
@@ -43,20 +44,14 @@ impl Fifo {
 impl NodeSlab {
     pub(super) fn new(capacity: usize) -> Self {
         let capacity = capacity.min(NIL as usize - 1);
-        let nodes = (0..capacity)
-            .map(|index| Node {
-                handle: FrameHandle(0),
-                length_bytes: 0,
-                next: if index + 1 < capacity {
-                    index as u32 + 1
-                } else {
-                    NIL
-                },
-            })
-            .collect();
+        let empty = Node {
+            handle: FrameHandle(0),
+            length_bytes: 0,
+            next: NIL,
+        };
         Self {
-            nodes,
-            free: if capacity == 0 { NIL } else { 0 },
+            nodes: Records::new(capacity, empty),
+            free: NIL,
             free_count: capacity,
         }
     }
@@ -86,11 +81,12 @@ impl NodeSlab {
         if self.free_count == 0 {
             return false;
         }
-        let index = self.free;
+        let Some(index) = self.take_free() else {
+            return false;
+        };
         let Some(node) = self.nodes.get_mut(index as usize) else {
             return false;
         };
-        self.free = node.next;
         self.free_count -= 1;
         *node = Node {
             handle,
@@ -103,6 +99,20 @@ impl NodeSlab {
         }
         fifo.tail = index;
         true
+    }
+
+    /// One that was given back, or else one that has never been used.
+    #[inline]
+    fn take_free(&mut self) -> Option<u32> {
+        match self.nodes.get(self.free as usize) {
+            Some(node) => Some(core::mem::replace(&mut self.free, node.next)),
+            None => self.nodes.add(),
+        }
+    }
+
+    /// See [`Records::touch`].
+    pub(super) fn touch(&mut self) {
+        self.nodes.touch();
     }
 
     /// The first frame.

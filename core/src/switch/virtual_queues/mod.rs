@@ -135,6 +135,12 @@ impl VirtualQueues {
         }
     }
 
+    /// See [`Records::touch`](crate::switch::records::Records::touch).
+    pub(super) fn touch(&mut self) {
+        self.queues.touch();
+        self.nodes.touch();
+    }
+
     /// How many more frames can wait.
     pub(super) fn room(&self) -> usize {
         self.nodes.free_count()

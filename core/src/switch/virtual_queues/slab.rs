@@ -5,6 +5,7 @@ use super::fifo::Fifo;
 use super::turns::{Turn, Turner, NIL};
 use crate::level::Level;
 use crate::random::mix;
+use crate::switch::records::Records;
 
 /// The frames of one (egress, priority, ingress, destination). It exists only while it holds a frame.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +46,7 @@ const QUEUES_OF_BUCKET: usize = 4;
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct QueueSlab {
-    pub(super) all: Vec<VirtualQueue>,
+    pub(super) all: Records<VirtualQueue>,
     free: u32,
     buckets: Vec<u32>,
 }
@@ -53,7 +54,7 @@ pub(super) struct QueueSlab {
 impl QueueSlab {
     /// Room for `capacity` queues.
     pub(super) fn new(capacity: usize) -> Self {
-        let queue = |index| VirtualQueue {
+        let empty = VirtualQueue {
             frames: Fifo::EMPTY,
             backlog: Backlog::NONE,
             level: Level::ZERO,
@@ -61,17 +62,18 @@ impl QueueSlab {
             path: 0,
             destination: 0,
             bucket: 0,
-            chain: if index + 1 < capacity {
-                index as u32 + 1
-            } else {
-                NIL
-            },
+            chain: NIL,
         };
         Self {
-            all: (0..capacity).map(queue).collect(),
-            free: if capacity == 0 { NIL } else { 0 },
+            all: Records::new(capacity, empty),
+            free: NIL,
             buckets: vec![NIL; capacity.div_ceil(QUEUES_OF_BUCKET).next_power_of_two()],
         }
+    }
+
+    /// See [`Records::touch`].
+    pub(super) fn touch(&mut self) {
+        self.all.touch();
     }
 
     /// The queue of a path and destination, if there is one.
@@ -89,9 +91,11 @@ impl QueueSlab {
     /// An empty queue, which must not exist yet. `None` when no room is left.
     pub(super) fn make(&mut self, path: u32, destination: u64, level: Level) -> Option<u32> {
         let bucket = self.bucket(path, destination);
-        let index = self.free;
+        let index = match self.all.get(self.free as usize) {
+            Some(queue) => core::mem::replace(&mut self.free, queue.chain),
+            None => self.all.add()?,
+        };
         let queue = self.all.get_mut(index as usize)?;
-        self.free = queue.chain;
         *queue = VirtualQueue {
             frames: Fifo::EMPTY,
             backlog: Backlog::NONE,

@@ -9,6 +9,7 @@ use key::Key;
 use crate::level::Level;
 use crate::random::spread;
 use crate::sets::PortSet;
+use crate::switch::records::Records;
 use crate::switch::LevelEntry;
 use crate::units::{Bytes, MacAddress, PortId, Priority};
 
@@ -90,15 +91,15 @@ struct Entry {
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct LevelTable {
-    entries: Vec<Entry>,
+    entries: Records<Entry>,
     /// By entry: where the frames of its first share leave by. Every frame adds to it, few read it.
-    egresses: Vec<PortSet>,
+    egresses: Records<PortSet>,
     free_entry: u32,
     entry_buckets: Vec<u32>,
     entry_count: usize,
     oldest: u32,
     newest: u32,
-    shares: Vec<LaterShare>,
+    shares: Records<LaterShare>,
     free_share: u32,
     share_buckets: Vec<u32>,
     port_count: usize,
@@ -113,15 +114,7 @@ impl LevelTable {
     /// they go through a link in both directions, and lemma 1, which goes back along the frames that set a Level,
     /// ends only if it never goes back by the way it came (the book's chapter on Levels).
     pub(in crate::switch) fn new(frame_count: usize, port_count: usize, by_ingress: bool) -> Self {
-        let share_count = frame_count + 1;
-        let link = |index: usize, count: usize| {
-            if index + 1 < count {
-                index as u32 + 1
-            } else {
-                NIL
-            }
-        };
-        let entry = |index| Entry {
+        let entry = Entry {
             key: Key(0),
             cells: Bytes::ZERO,
             level: Level::ZERO,
@@ -130,35 +123,45 @@ impl LevelTable {
             older: NIL,
             newer: NIL,
             bucket: 0,
-            chain: link(index, frame_count),
+            chain: NIL,
         };
         let empty = Share {
             ingress: PortId::new(0),
             egresses: PortSet::EMPTY,
             cells: Bytes::ZERO,
         };
-        let share = |index| LaterShare {
+        let share = LaterShare {
             share: empty,
             entry: NIL,
             next: END,
             previous: END,
-            chain: link(index, share_count),
+            chain: NIL,
         };
+        let mut shares = Records::new(frame_count + 1, share);
+        // The one that nobody has.
+        shares.reach(END as usize);
         let bucket_count = frame_count.div_ceil(ENTRIES_OF_BUCKET).next_power_of_two();
         Self {
-            entries: (0..frame_count).map(entry).collect(),
-            egresses: vec![PortSet::EMPTY; frame_count],
-            free_entry: if frame_count == 0 { NIL } else { 0 },
+            entries: Records::new(frame_count, entry),
+            egresses: Records::new(frame_count, PortSet::EMPTY),
+            free_entry: NIL,
             entry_buckets: vec![NIL; bucket_count],
             entry_count: 0,
             oldest: NIL,
             newest: NIL,
-            shares: (0..share_count).map(share).collect(),
-            free_share: link(END as usize, share_count),
+            shares,
+            free_share: NIL,
             share_buckets: vec![NIL; bucket_count],
             port_count,
             ingress_mask: if by_ingress { u64::MAX } else { 0 },
         }
+    }
+
+    /// See [`Records::touch`].
+    pub(in crate::switch) fn touch(&mut self) {
+        self.entries.touch();
+        self.egresses.touch();
+        self.shares.touch();
     }
 
     fn key(&self, priority: Priority, destination: MacAddress, ingress: PortId) -> Key {
@@ -260,9 +263,11 @@ impl LevelTable {
         let key = self.key(priority, destination, ingress);
         debug_assert!(self.find_entry(key).is_none());
         let bucket = self.entry_bucket(key);
-        let index = self.free_entry;
+        let index = match self.entries.get(self.free_entry as usize) {
+            Some(entry) => core::mem::replace(&mut self.free_entry, entry.chain),
+            None => self.entries.add()?,
+        };
         let entry = self.entries.get_mut(index as usize)?;
-        self.free_entry = entry.chain;
         *entry = Entry {
             key,
             cells,
@@ -274,7 +279,7 @@ impl LevelTable {
             bucket: bucket as u32,
             chain: self.entry_buckets[bucket],
         };
-        let egresses = &mut self.egresses[index as usize];
+        let egresses = self.egresses.reach(index as usize)?;
         *egresses = PortSet::EMPTY;
         if let Some(egress) = egress {
             egresses.insert(egress);
@@ -415,10 +420,12 @@ impl LevelTable {
     }
 
     fn make_share(&mut self, bucket: usize, entry: u32, ingress: PortId) -> Option<u32> {
-        let index = self.free_share;
+        let index = match self.shares.get(self.free_share as usize) {
+            Some(later) => core::mem::replace(&mut self.free_share, later.chain),
+            None => self.shares.add()?,
+        };
         let newest = &mut self.entries[entry as usize].later;
         let later = self.shares.get_mut(index as usize)?;
-        self.free_share = later.chain;
         let next = core::mem::replace(newest, index);
         *later = LaterShare {
             share: Share {

@@ -1,0 +1,105 @@
+//! Records by index, in memory that is reserved at once and written only as far as it has been used.
+//!
+//! A switch has room for as many frames as its buffers hold, and seldom uses much of it: a simulated network of many
+//! switches takes only the memory that its frames have needed. Nothing is allocated after the start.
+
+use core::ops::{Deref, DerefMut};
+
+/// Up to a number of records. It dereferences to those that have been used so far.
+#[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
+pub(in crate::switch) struct Records<T> {
+    used: Vec<T>,
+    empty: T,
+    capacity: usize,
+}
+
+impl<T: Copy> Records<T> {
+    /// Room for `capacity` records, each of them `empty` until it is written.
+    pub(in crate::switch) fn new(capacity: usize, empty: T) -> Self {
+        Self {
+            used: Vec::with_capacity(capacity),
+            empty,
+            capacity,
+        }
+    }
+
+    /// Records that there can be.
+    pub(in crate::switch) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// The index of a record that has never been used, the lowest one; `None` when all have been.
+    #[cold]
+    pub(in crate::switch) fn add(&mut self) -> Option<u32> {
+        let index = self.used.len();
+        self.reach(index)?;
+        u32::try_from(index).ok()
+    }
+
+    /// The record of an index, which may be its first use. `None` beyond the capacity.
+    #[inline]
+    pub(in crate::switch) fn reach(&mut self, index: usize) -> Option<&mut T> {
+        if index >= self.used.len() {
+            self.grow(index);
+        }
+        self.used.get_mut(index)
+    }
+
+    #[cold]
+    fn grow(&mut self, index: usize) {
+        if index < self.capacity {
+            self.used.resize(index + 1, self.empty);
+        }
+    }
+
+    /// Writes to all of the memory once, so that no page of it is missing later. Changes nothing else. O(capacity).
+    pub(in crate::switch) fn touch(&mut self) {
+        let used = self.used.len();
+        self.used.resize(self.capacity, self.empty);
+        self.used.truncate(used);
+    }
+}
+
+impl<T> Deref for Records<T> {
+    type Target = [T];
+    #[inline]
+    fn deref(&self) -> &[T] {
+        &self.used
+    }
+}
+
+impl<T> DerefMut for Records<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_written_as_far_as_it_is_used() {
+        let mut records = Records::new(3, 7);
+        assert_eq!(records.len(), 0);
+        assert_eq!(records.add(), Some(0));
+        assert_eq!(records.reach(2), Some(&mut 7));
+        assert_eq!(&records[..], [7, 7, 7]);
+        assert_eq!(records.add(), None);
+        assert_eq!(records.reach(3), None);
+    }
+
+    #[test]
+    fn touching_changes_nothing_and_allocates_nothing_more() {
+        let mut records = Records::new(1000, 0u64);
+        *records.reach(1).unwrap() = 5;
+        let at = records.as_ptr();
+        records.touch();
+        assert_eq!(&records[..], [0, 5]);
+        records.reach(999);
+        assert_eq!(records.as_ptr(), at);
+        assert_eq!(records.len(), records.capacity());
+    }
+}
