@@ -18,6 +18,7 @@ fn forwarding(spare_routes: usize, spare_buckets: usize, pins: usize) -> Forward
         pins: Pins::new(pins),
         learnt: LearntTable::new(0, Duration::ZERO),
         tree: None,
+        version: 0,
     }
 }
 
