@@ -10,8 +10,8 @@ use weir_core::config::{LevelRules, RouteConfig};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, Duration, Frame, FrameHandle, Instant,
-    MacAddress, Neighbour, PortConfig, PortId, PortRole, Priority, Quanta, Switch, SwitchConfig,
-    Transmission,
+    MacAddress, Neighbour, PfcThresholds, PortConfig, PortId, PortRole, Priority, Quanta, Switch,
+    SwitchConfig, Transmission,
 };
 
 const ROUNDS: usize = 201;
@@ -243,16 +243,10 @@ fn config(destinations: usize, levels: bool) -> SwitchConfig {
         ClassMode::Level {
             rules: LevelRules::default(),
             budgets: Budgets::derived(DEPTH, xoff, config.gamma_max()).expect("sound budgets"),
-            xoff,
-            xon,
-            headroom,
+            edge: PfcThresholds::new(xoff, xon, headroom).unwrap(),
         }
     } else {
-        ClassMode::Pfc {
-            xoff,
-            xon,
-            headroom,
-        }
+        ClassMode::Pfc(PfcThresholds::new(xoff, xon, headroom).unwrap())
     };
     config.frame_count = config.frames_needed();
     config

@@ -76,8 +76,8 @@ pub mod wire;
 pub use command::{Command, CommandError, RerouteBy, RerouteSelection};
 pub use config::{
     ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules, LifetimeConfig, MarkAt,
-    ModeKind, Neighbour, PartsPerMillion, PauseRule, Police, PortConfig, PortRole, RedConfig,
-    StormAction, SwitchConfig, WatchdogConfig,
+    ModeKind, Neighbour, PartsPerMillion, PauseRule, PfcThresholds, Police, PortConfig, PortRole,
+    RedConfig, StormAction, SwitchConfig, WatchdogConfig, XonNotBelowXoff,
 };
 pub use counters::DropReason;
 pub use event::{Event, SuspicionReason};

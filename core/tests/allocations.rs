@@ -15,8 +15,8 @@ use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, Duration, Frame, FrameHandle,
-    Instant, MacAddress, Neighbour, PortConfig, PortId, PortRole, PortSet, Quanta, RerouteBy,
-    RerouteSelection, Switch, SwitchConfig, Transmission,
+    Instant, MacAddress, Neighbour, PfcThresholds, PortConfig, PortId, PortRole, PortSet, Quanta,
+    RerouteBy, RerouteSelection, Switch, SwitchConfig, Transmission,
 };
 
 struct Counting;
@@ -283,15 +283,9 @@ fn modes() -> [(&'static str, ClassMode); 3] {
         rules: LevelRules::default(),
         // Room for rT beside the longest frame.
         budgets: Budgets::derived(4, Bytes::new(96 * 1024), Bytes::new(24 * 1024)).unwrap(),
-        xoff,
-        xon,
-        headroom,
+        edge: PfcThresholds::new(xoff, xon, headroom).unwrap(),
     };
-    let pfc = ClassMode::Pfc {
-        xoff,
-        xon,
-        headroom,
-    };
+    let pfc = ClassMode::Pfc(PfcThresholds::new(xoff, xon, headroom).unwrap());
     [
         ("lossy", ClassMode::Lossy { buffer: xoff }),
         ("pfc", pfc),
@@ -399,7 +393,7 @@ fn allocations_under_load(name: &str, mode: ClassMode, at: MarkAt) -> u64 {
             let full = sum(|port| port.drops[DropReason::BufferFull.index()]);
             assert!(full > 20, "{full} frames found no room");
         }
-        ClassMode::Pfc { .. } => {
+        ClassMode::Pfc(_) => {
             let xoff = sum(|port| port.priority[support::PRIORITY.index()].xoff_sent);
             assert!(xoff > 10, "{xoff} pauses were sent");
         }

@@ -7,8 +7,8 @@ use std::mem::size_of;
 
 use weir_core::config::{LevelRules, RouteConfig};
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassConfig, ClassMode, MacAddress, PortConfig, PortId, PortRole,
-    Switch, SwitchConfig,
+    BitRate, Budgets, Bytes, ClassConfig, ClassMode, MacAddress, PfcThresholds, PortConfig, PortId,
+    PortRole, Switch, SwitchConfig,
 };
 
 struct Counting;
@@ -81,16 +81,10 @@ fn config(size: Size) -> SwitchConfig {
         ClassMode::Level {
             rules: LevelRules::default(),
             budgets: Budgets::derived(4, kibi(64), kibi(16)).unwrap(),
-            xoff,
-            xon,
-            headroom,
+            edge: PfcThresholds::new(xoff, xon, headroom).unwrap(),
         }
     } else {
-        ClassMode::Pfc {
-            xoff,
-            xon,
-            headroom,
-        }
+        ClassMode::Pfc(PfcThresholds::new(xoff, xon, headroom).unwrap())
     };
     let address = |number: usize| MacAddress::from_u64(0x0200_0000_0000 + number as u64);
     let rate = BitRate::from_mbit(1000);

@@ -6,10 +6,20 @@ use anyhow::Result;
 use serde::Serialize;
 use weir_config::daemon::DaemonConfig;
 use weir_config::units::format_size;
-use weir_core::ClassMode;
+use weir_core::{ClassMode, PfcThresholds};
 
 use crate::plan::{self, Advice};
 use weir_output::{bytes, facts, rate, table, Output};
+
+fn written(thresholds: PfcThresholds) -> String {
+    let [xoff, xon, headroom] = [thresholds.xoff(), thresholds.xon(), thresholds.headroom()];
+    format!(
+        "xoff {}, xon {}, headroom {}",
+        format_size(xoff),
+        format_size(xon),
+        format_size(headroom)
+    )
+}
 
 #[derive(Serialize)]
 struct Verdict {
@@ -149,35 +159,15 @@ fn summary(file: &Path, config: &DaemonConfig) -> String {
                     ClassMode::Lossy { buffer } => {
                         ("lossy", format!("buffer {}", format_size(buffer)))
                     }
-                    ClassMode::Pfc {
-                        xoff,
-                        xon,
-                        headroom,
-                    } => (
-                        "pfc",
-                        format!(
-                            "xoff {}, xon {}, headroom {}",
-                            format_size(xoff),
-                            format_size(xon),
-                            format_size(headroom)
-                        ),
-                    ),
-                    ClassMode::Level {
-                        budgets,
-                        xoff,
-                        xon,
-                        headroom,
-                        ..
-                    } => (
+                    ClassMode::Pfc(thresholds) => ("pfc", written(thresholds)),
+                    ClassMode::Level { budgets, edge, .. } => (
                         "level",
                         format!(
-                            "fabric {} ({} budgets, b_1 {}); edge xoff {}, xon {}, headroom {}",
+                            "fabric {} ({} budgets, b_1 {}); edge {}",
                             format_size(budgets.total()),
                             budgets.depth(),
                             format_size(budgets.as_slice().first().copied().unwrap_or_default()),
-                            format_size(xoff),
-                            format_size(xon),
-                            format_size(headroom)
+                            written(edge)
                         ),
                     ),
                 };

@@ -5,7 +5,8 @@ use weir_core::control::{ControlConfig, LoopBreakerConfig, Policy};
 use weir_core::testing::Faults;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, ConfigError, Duration, MacAddress, Neighbour,
-    PortConfig, PortId, PortRole, PortSet, Priority, Quanta, SwitchConfig,
+    PfcThresholds, PortConfig, PortId, PortRole, PortSet, Priority, Quanta, SwitchConfig,
+    XonNotBelowXoff,
 };
 
 /// Frames are of this length: the longest that the switches take, and the shortest of Ethernet.
@@ -156,7 +157,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`PlanError::Budgets`] for none or too many; what is wrong beside that, the switch itself says.
+    /// [`PlanError::Budgets`] for none or too many, [`PlanError::Thresholds`] for xon that is not below xoff; what is
+    /// wrong beside that, the switch itself says.
     pub fn switch_config(&self, node: usize) -> Result<SwitchConfig, PlanError> {
         let frames = |count: u64| Bytes::new(count * CELL.get());
         let lossy = ClassConfig::new(ClassMode::Lossy { buffer: CELL });
@@ -166,19 +168,17 @@ impl Plan {
                 xoff,
                 xon,
                 headroom,
-            } => ClassMode::Pfc {
-                xoff: frames(*xoff),
-                xon: frames(*xon),
-                headroom: frames(*headroom),
-            },
+            } => ClassMode::Pfc(PfcThresholds::new(
+                frames(*xoff),
+                frames(*xon),
+                frames(*headroom),
+            )?),
             Mode::Levels { budgets, .. } => {
                 let budgets: Vec<_> = budgets.iter().map(|count| frames(*count)).collect();
                 ClassMode::Level {
                     budgets: Budgets::new(&budgets).ok_or(PlanError::Budgets(budgets.len()))?,
                     rules: weir_core::LevelRules::default(),
-                    xoff: frames(1),
-                    xon: Bytes::ZERO,
-                    headroom: frames(1),
+                    edge: PfcThresholds::new(frames(1), Bytes::ZERO, frames(1))?,
                 }
             }
         };
@@ -231,6 +231,9 @@ pub enum PlanError {
     /// Protocol P needs one budget at least.
     #[error("{0} budgets; valid are 1 to 31")]
     Budgets(usize),
+    /// xon is not below xoff.
+    #[error(transparent)]
+    Thresholds(#[from] XonNotBelowXoff),
     /// The switch does not take its configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),

@@ -78,9 +78,10 @@ fn budgets(class: &Class, ingress: &[&IngressPlan]) -> Option<Advice> {
 }
 
 fn xon(class: &Class, egress: &[&EgressPlan]) -> Vec<Advice> {
-    let (ClassMode::Pfc { xoff, xon, .. } | ClassMode::Level { xoff, xon, .. }) = class.mode else {
+    let Some(thresholds) = class.mode.thresholds() else {
         return Vec::new();
     };
+    let (xoff, xon) = (thresholds.xoff(), thresholds.xon());
     let rows = egress
         .iter()
         .filter_map(|row| Some((row, row.xon_needed_bytes?)));
@@ -148,10 +149,10 @@ fn ecn(class: &Class, egress: &[&EgressPlan]) -> Vec<Advice> {
             advice
         }
         None => {
-            let (ClassMode::Pfc { xoff, .. } | ClassMode::Level { xoff, .. }) = class.mode else {
+            let Some(thresholds) = class.mode.thresholds() else {
                 return Vec::new();
             };
-            let twice = Bytes::new(2 * xoff.get()).round_up_to(STEP);
+            let twice = Bytes::new(2 * thresholds.xoff().get()).round_up_to(STEP);
             let why = format!(
                 "at {place} buffers reach xoff before any mark can have told a sender, whatever K_max; this is a first step"
             );

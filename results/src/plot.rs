@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use weir_api::run::RunResult;
 use weir_api::words::EventName;
 use weir_config::scenario::Scenario;
-use weir_core::{ClassMode, ModeKind};
+use weir_core::ModeKind;
 
 use crate::quantity::{self, short, Unit};
 
@@ -26,10 +26,8 @@ const POINTS_MAX: usize = 400;
 
 /// The threshold of the first lossless class, in bytes: what [`svg`] draws across the buffers.
 pub fn xoff(scenario: &Scenario) -> Option<u64> {
-    scenario.classes.iter().find_map(|class| match class.mode {
-        ClassMode::Pfc { xoff, .. } | ClassMode::Level { xoff, .. } => Some(xoff.get()),
-        ClassMode::Lossy { .. } => None,
-    })
+    let mut classes = scenario.classes.iter();
+    classes.find_map(|class| Some(class.mode.thresholds()?.xoff().get()))
 }
 
 /// One picture of several runs, each under its title. `xoff_bytes` is drawn as a line across the buffers,

@@ -9,7 +9,7 @@ use weir_api::daemon::{LevelDestination, LevelLink, Levels};
 use weir_core::config::LevelRules;
 use weir_core::level::LEVEL_MAX;
 use weir_core::switch::{LevelEntry, LevelGauges};
-use weir_core::{Budgets, Bytes, ClassMode, Duration, Level, MacAddress};
+use weir_core::{Budgets, Bytes, ClassMode, Duration, Level, MacAddress, PfcThresholds};
 use weir_switchd::control::info::SwitchInfo;
 use weir_switchd::daemon::RunningDataplane;
 use weir_switchd::{api, control};
@@ -24,9 +24,8 @@ fn info_with_levels() -> SwitchInfo {
     let mode = ClassMode::Level {
         rules: LevelRules::default(),
         budgets: Budgets::new(&[Bytes::new(61_440), Bytes::new(1_536)]).unwrap(),
-        xoff: Bytes::new(61_440),
-        xon: Bytes::new(53_248),
-        headroom: Bytes::new(65_536),
+        edge: PfcThresholds::new(Bytes::new(61_440), Bytes::new(53_248), Bytes::new(65_536))
+            .unwrap(),
     };
     info.classes[usize::from(LOSSLESS)].mode = mode.into();
     info

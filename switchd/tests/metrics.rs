@@ -13,7 +13,7 @@ use weir_core::config::LevelRules;
 use weir_core::control::{IgnoreReason, Policy};
 use weir_core::level::LEVEL_MAX;
 use weir_core::switch::LevelGauges;
-use weir_core::{Budgets, Bytes, ClassMode, Duration, Level};
+use weir_core::{Budgets, Bytes, ClassMode, Duration, Level, PfcThresholds};
 use weir_monitoring::definitions::{all, find, Kind, PROCESS};
 use weir_switchd::control::info::ClassInfo;
 use weir_switchd::control::{self, Shared};
@@ -70,9 +70,8 @@ async fn scrape() -> Scraped {
         mode: ClassMode::Level {
             budgets: Budgets::new(&[Bytes::new(100_000), Bytes::new(50_000)]).unwrap(),
             rules: LevelRules::default(),
-            xoff: Bytes::new(61_440),
-            xon: Bytes::new(53_248),
-            headroom: Bytes::new(65_536),
+            edge: PfcThresholds::new(Bytes::new(61_440), Bytes::new(53_248), Bytes::new(65_536))
+                .unwrap(),
         }
         .into(),
         configured: true,

@@ -157,7 +157,9 @@ async fn what_can_change_does_and_the_rest_is_told() {
         panic!("{commands:?}");
     };
     assert_eq!((*changed, class.weight), (priority(LOSSLESS), 3));
-    assert!(matches!(class.mode, ClassMode::Pfc { xoff, .. } if xoff.get() == 56 * 1024));
+    assert!(
+        matches!(class.mode, ClassMode::Pfc(thresholds) if thresholds.xoff().get() == 56 * 1024)
+    );
     // The policy watches every port.
     assert_eq!(watchdogs.len(), 3);
     assert_eq!(members.count(), 2);

@@ -336,9 +336,7 @@ fn a_switch_with_another_d_is_regular_until_it_has_the_same() {
         let ClassMode::Level {
             rules,
             budgets,
-            xoff,
-            xon,
-            headroom,
+            edge,
         } = class.mode
         else {
             panic!("{class:?}")
@@ -347,9 +345,7 @@ fn a_switch_with_another_d_is_regular_until_it_has_the_same() {
         class.mode = ClassMode::Level {
             rules,
             budgets: Budgets::new(&deeper).unwrap(),
-            xoff,
-            xon,
-            headroom,
+            edge,
         };
     });
     let [s2, _] = pair.until_kind("regular");
@@ -377,20 +373,10 @@ fn pfc_that_differs_is_an_event_and_a_metric_until_it_is_mended() {
         let mut other = config.classes[0].clone();
         other.name = "other".to_owned();
         other.priorities = vec![Priority::ALL[5]];
-        let ClassMode::Level {
-            xoff,
-            xon,
-            headroom,
-            ..
-        } = other.mode
-        else {
+        let ClassMode::Level { edge, .. } = other.mode else {
             panic!("{other:?}")
         };
-        other.mode = ClassMode::Pfc {
-            xoff,
-            xon,
-            headroom,
-        };
+        other.mode = ClassMode::Pfc(edge);
         config.classes.push(other);
     });
     // It is another class: the Levels fit all the same.

@@ -7,7 +7,7 @@ use weir_api::client::{self, Method};
 use weir_api::daemon::{EventPage, Pfc, Status};
 use weir_api::reload::Reload;
 use weir_core::control::Policy;
-use weir_core::{Bytes, ClassMode};
+use weir_core::{Bytes, ClassMode, PfcThresholds};
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::{scenario, tear_down, until, with_traffic};
 
@@ -22,9 +22,10 @@ fn write(switch: &SwitchProcess, round: u64) -> (u64, &'static str) {
     let policy = [Policy::Breaker, Policy::Auto][round as usize / 3 % 2];
     for class in &mut config.classes {
         class.weight = 1 + (round % 3) as u16;
-        if let ClassMode::Pfc { xoff: old, xon, .. } = &mut class.mode {
-            *old = Bytes::new(xoff * 1024);
-            *xon = Bytes::new((xoff - 8) * 1024);
+        if let ClassMode::Pfc(thresholds) = &mut class.mode {
+            let kib = |count| Bytes::new(count * 1024);
+            *thresholds =
+                PfcThresholds::new(kib(xoff), kib(xoff - 8), thresholds.headroom()).unwrap();
         }
     }
     config.deadlock.policy = policy;

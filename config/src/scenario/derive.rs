@@ -15,16 +15,7 @@ use crate::switch::{
 /// Plain PFC with the thresholds that the class has at edge ports.
 fn without_levels(mode: ClassMode) -> ClassMode {
     match mode {
-        ClassMode::Level {
-            xoff,
-            xon,
-            headroom,
-            ..
-        } => ClassMode::Pfc {
-            xoff,
-            xon,
-            headroom,
-        },
+        ClassMode::Level { edge, .. } => ClassMode::Pfc(edge),
         other => other,
     }
 }

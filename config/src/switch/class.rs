@@ -2,7 +2,8 @@
 
 use weir_core::level::LEVEL_MAX;
 use weir_core::{
-    Bytes, ClassConfig, ClassMode, Duration, MarkAt, ModeKind, PartsPerMillion, Priority, RedConfig,
+    Bytes, ClassConfig, ClassMode, Duration, MarkAt, ModeKind, PartsPerMillion, PfcThresholds,
+    Priority, RedConfig,
 };
 
 use crate::entries::entries;
@@ -174,31 +175,19 @@ impl From<&Class> for ClassTable {
             weight: class.weight.into(),
             ..Self::default()
         };
-        let thresholds = match class.mode {
-            ClassMode::Lossy { buffer } => {
-                table.buffer = Some(buffer);
-                return table;
-            }
-            ClassMode::Pfc {
-                xoff,
-                xon,
-                headroom,
-            } => (xoff, xon, headroom),
-            ClassMode::Level {
-                budgets,
-                rules,
-                xoff,
-                xon,
-                headroom,
-            } => {
+        match class.mode {
+            ClassMode::Lossy { buffer } => table.buffer = Some(buffer),
+            ClassMode::Pfc(_) => {}
+            ClassMode::Level { budgets, rules, .. } => {
                 table.budgets = Some(budgets.as_slice().to_vec());
                 table.min_level = Some(rules.level_min.get().into());
                 table.ignore_feedback = Some(!rules.obeys_feedback);
-                (xoff, xon, headroom)
             }
-        };
-        let (xoff, xon, headroom) = thresholds;
-        (table.xoff, table.xon, table.headroom) = (Some(xoff), Some(xon), Some(headroom));
+        }
+        let thresholds = class.mode.thresholds();
+        table.xoff = thresholds.map(PfcThresholds::xoff);
+        table.xon = thresholds.map(PfcThresholds::xon);
+        table.headroom = thresholds.map(PfcThresholds::headroom);
         table
     }
 }

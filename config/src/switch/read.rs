@@ -4,7 +4,7 @@ use weir_core::config::Reserve;
 use weir_core::level::LEVEL_MAX;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassMode, Duration, FeedbackCoding, Level, LevelRules, ModeKind,
-    PartsPerMillion, Priority, RedConfig,
+    PartsPerMillion, PfcThresholds, Priority, RedConfig,
 };
 
 use super::class::{keys_of, MODE_KEYS};
@@ -129,9 +129,9 @@ fn class_mode(table: &Table<'_>, entry: &ClassTable, sizing: &LevelSizing) -> Op
         table.miss(key, Bytes::EXAMPLE);
     }
     let (xoff, xon, headroom) = (entry.xoff?, entry.xon?, entry.headroom?);
-    if xon >= xoff {
-        table.complain("xon", format!("xon ({xon}) must be below xoff ({xoff})"));
-    }
+    let thresholds = PfcThresholds::new(xoff, xon, headroom)
+        .map_err(|error| table.complain("xon", error.to_string()))
+        .ok();
     Some(match entry.mode {
         ModeKind::Level => ClassMode::Level {
             budgets: budgets(table, entry, sizing, xoff)?,
@@ -139,15 +139,9 @@ fn class_mode(table: &Table<'_>, entry: &ClassTable, sizing: &LevelSizing) -> Op
                 level_min: level_min(entry),
                 obeys_feedback: !entry.ignore_feedback.unwrap_or(false),
             },
-            xoff,
-            xon,
-            headroom,
+            edge: thresholds?,
         },
-        _ => ClassMode::Pfc {
-            xoff,
-            xon,
-            headroom,
-        },
+        _ => ClassMode::Pfc(thresholds?),
     })
 }
 
@@ -300,7 +294,7 @@ pub(crate) fn fit_release_buffer(
     deadlock: &mut DeadlockConfig,
 ) {
     let headrooms = classes.iter().filter_map(|class| match class.mode {
-        ClassMode::Pfc { headroom, .. } => Some((headroom, &class.name)),
+        ClassMode::Pfc(thresholds) => Some((thresholds.headroom(), &class.name)),
         _ => None,
     });
     let Some((headroom, class)) = headrooms.min_by_key(|(headroom, _)| *headroom) else {

@@ -182,10 +182,10 @@ fn the_core_gets_buffers_that_memory_backs() {
     let config = parse(GOOD).unwrap();
     let core = config.core(&[MacAddress::BROADCAST; 2]);
     core.validate().unwrap();
-    let ClassMode::Pfc { xoff, .. } = core.classes[3].mode else {
+    let ClassMode::Pfc(thresholds) = core.classes[3].mode else {
         panic!("priority 3 is lossless");
     };
-    assert_eq!(xoff, Bytes::new(60 * 1024));
+    assert_eq!(thresholds.xoff(), Bytes::new(60 * 1024));
     // 2 ports × (2 classes × (60 + 2 × 64) KiB + 128 KiB + 5 × 256 KiB) in cells of 256 B
     let cells = 2 * (2 * (60 + 128) + 128 + 5 * 256) * 1024 / 256;
     assert_eq!(core.frames_needed(), cells);

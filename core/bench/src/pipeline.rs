@@ -7,8 +7,8 @@ use weir_core::random::SplitMix64;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, Duration, Frame, FrameHandle, Instant,
-    MacAddress, Neighbour, PortConfig, PortId, PortRole, Priority, Quanta, Switch, SwitchConfig,
-    Transmission,
+    MacAddress, Neighbour, PfcThresholds, PortConfig, PortId, PortRole, Priority, Quanta, Switch,
+    SwitchConfig, Transmission,
 };
 
 use crate::case::{Beside, Case, Mode};
@@ -238,17 +238,11 @@ fn config(case: Case) -> SwitchConfig {
         Mode::Lossy => ClassMode::Lossy {
             buffer: xoff + headroom,
         },
-        Mode::Pfc => ClassMode::Pfc {
-            xoff,
-            xon,
-            headroom,
-        },
+        Mode::Pfc => ClassMode::Pfc(PfcThresholds::new(xoff, xon, headroom).unwrap()),
         Mode::Level => ClassMode::Level {
             rules: LevelRules::default(),
             budgets: Budgets::derived(DEPTH, xoff, config.gamma_max()).expect("sound budgets"),
-            xoff,
-            xon,
-            headroom,
+            edge: PfcThresholds::new(xoff, xon, headroom).unwrap(),
         },
     };
     if case.beside == Beside::Marking {

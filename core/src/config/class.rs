@@ -1,6 +1,6 @@
 //! Classes: how a priority treats congestion.
 
-use super::{PortRole, RedConfig};
+use super::{PfcThresholds, PortRole, RedConfig};
 use crate::level::{Budgets, Level};
 use crate::units::{Bytes, Duration};
 
@@ -17,26 +17,15 @@ pub enum ClassMode {
         buffer: Bytes,
     },
     /// The neighbour is paused before the ingress buffer is full (802.1Qbb).
-    Pfc {
-        /// Pause the neighbour when the ingress buffer holds at least this much.
-        xoff: Bytes,
-        /// Let it resume when the ingress buffer holds at most this much.
-        xon: Bytes,
-        /// Room above `xoff` for what is under way until the pause takes effect.
-        headroom: Bytes,
-    },
+    Pfc(PfcThresholds),
     /// Selective backpressure by Levels towards switches (Karol, Golestani and Lee), PFC towards hosts.
     Level {
         /// Budgets b_1 … b_D of the Receiving Queue of each fabric port.
         budgets: Budgets,
         /// What the class does otherwise than protocol P.
         rules: LevelRules,
-        /// Pause a host when the ingress buffer of its edge port holds at least this much.
-        xoff: Bytes,
-        /// Let the host resume when that buffer holds at most this much.
-        xon: Bytes,
-        /// Room above `xoff` for what the host has under way.
-        headroom: Bytes,
+        /// When an edge port pauses its host.
+        edge: PfcThresholds,
     },
 }
 
@@ -79,7 +68,7 @@ impl ClassMode {
     pub const fn kind(self) -> ModeKind {
         match self {
             Self::Lossy { .. } => ModeKind::Lossy,
-            Self::Pfc { .. } => ModeKind::Pfc,
+            Self::Pfc(_) => ModeKind::Pfc,
             Self::Level { .. } => ModeKind::Level,
         }
     }
@@ -110,11 +99,20 @@ impl ClassMode {
         }
     }
 
+    /// When it pauses a neighbour, or, with Levels, a host; `None` for a class that never does.
+    pub const fn thresholds(self) -> Option<PfcThresholds> {
+        match self {
+            Self::Lossy { .. } => None,
+            Self::Pfc(thresholds) => Some(thresholds),
+            Self::Level { edge, .. } => Some(edge),
+        }
+    }
+
     /// Whether a running switch may put `other` in the place of this mode: the kind and the Levels, by which frames wait
     /// already, are the same, and only thresholds differ.
     pub fn differs_by_thresholds(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Lossy { .. }, Self::Lossy { .. }) | (Self::Pfc { .. }, Self::Pfc { .. }) => true,
+            (Self::Lossy { .. }, Self::Lossy { .. }) | (Self::Pfc(_), Self::Pfc(_)) => true,
             (
                 Self::Level { budgets, rules, .. },
                 Self::Level {
@@ -133,8 +131,8 @@ impl ClassMode {
         match (self, role) {
             (Self::Lossy { buffer }, _) => buffer,
             (Self::Level { budgets, .. }, PortRole::Fabric) => budgets.total() + budgets.loan(),
-            (Self::Level { xoff, headroom, .. }, PortRole::Edge) => xoff + headroom,
-            (Self::Pfc { xoff, headroom, .. }, _) => xoff + headroom + headroom,
+            (Self::Level { edge, .. }, PortRole::Edge) => edge.limit(),
+            (Self::Pfc(thresholds), _) => thresholds.limit() + thresholds.headroom(),
         }
     }
 }

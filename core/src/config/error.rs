@@ -10,12 +10,6 @@ use crate::units::{Bytes, Duration, MacAddress, PortId, Priority, PORT_COUNT_MAX
 pub enum ConfigError {
     #[error("a switch needs 1 to {PORT_COUNT_MAX} ports, this one has {0}")]
     PortCount(usize),
-    #[error("priority {priority}: xon ({xon}) must be below xoff ({xoff})")]
-    XonNotBelowXoff {
-        priority: Priority,
-        xon: Bytes,
-        xoff: Bytes,
-    },
     #[error("priority {priority}: {what} ({value}) must be at least one frame of {frame} in whole cells")]
     BufferBelowFrame {
         priority: Priority,

@@ -8,6 +8,7 @@ mod port;
 mod recovery;
 mod red;
 mod reserve;
+mod thresholds;
 mod validate;
 
 use crate::units::{Bytes, Duration, Quanta, LINE_OVERHEAD, PRIORITY_COUNT};
@@ -23,6 +24,7 @@ pub use port::{FeedbackCoding, Neighbour, PauseRule, Police, PortConfig, PortRol
 pub use recovery::{LifetimeConfig, StormAction, WatchdogConfig};
 pub use red::{MarkAt, PartsPerMillion, RedConfig};
 pub use reserve::Reserve;
+pub use thresholds::{PfcThresholds, XonNotBelowXoff};
 
 /// When an egress is suspected of a deadlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    ClassConfig, ClassMode, ConfigError, PartsPerMillion, PortRole, RedConfig, RouteConfig,
-    SwitchConfig, BUCKETS_MAX,
+    ClassConfig, ClassMode, ConfigError, PartsPerMillion, PfcThresholds, PortRole, RedConfig,
+    RouteConfig, SwitchConfig, BUCKETS_MAX,
 };
 use crate::level::Budgets;
 use crate::units::{Duration, Priority, Quanta, PORT_COUNT_MAX};
@@ -151,38 +151,27 @@ impl SwitchConfig {
             }
             Ok(())
         };
+        let enough = |thresholds: PfcThresholds| {
+            at_least_a_frame("xoff", thresholds.xoff())?;
+            at_least_a_frame("headroom", thresholds.headroom())
+        };
         match class.mode {
             ClassMode::Lossy { buffer } => at_least_a_frame("buffer", buffer),
-            ClassMode::Pfc {
-                xoff,
-                xon,
-                headroom,
-            }
-            | ClassMode::Level {
-                xoff,
-                xon,
-                headroom,
-                ..
+            ClassMode::Pfc(thresholds) => enough(thresholds),
+            ClassMode::Level {
+                budgets,
+                rules,
+                edge,
             } => {
-                if let ClassMode::Level { budgets, rules, .. } = &class.mode {
-                    self.validate_budgets(priority, budgets)?;
-                    if rules.level_min >= budgets.depth() {
-                        return Err(ConfigError::LevelMinTooHigh {
-                            priority,
-                            level_min: rules.level_min,
-                            depth: budgets.depth(),
-                        });
-                    }
-                }
-                if xon >= xoff {
-                    return Err(ConfigError::XonNotBelowXoff {
+                self.validate_budgets(priority, &budgets)?;
+                if rules.level_min >= budgets.depth() {
+                    return Err(ConfigError::LevelMinTooHigh {
                         priority,
-                        xon,
-                        xoff,
+                        level_min: rules.level_min,
+                        depth: budgets.depth(),
                     });
                 }
-                at_least_a_frame("xoff", xoff)?;
-                at_least_a_frame("headroom", headroom)
+                enough(edge)
             }
         }
     }

@@ -7,7 +7,8 @@ use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, DropReason, Frame, FrameHandle, Instant,
-    MacAddress, PortConfig, PortId, PortRole, Priority, Quanta, Switch, SwitchConfig, Transmission,
+    MacAddress, PfcThresholds, PortConfig, PortId, PortRole, Priority, Quanta, Switch,
+    SwitchConfig, Transmission,
 };
 
 pub const P3: Priority = Priority::ALL[3];
@@ -41,9 +42,12 @@ pub fn config(budgets: &[Bytes]) -> SwitchConfig {
     classes[P3.index()].mode = ClassMode::Level {
         rules: LevelRules::default(),
         budgets: Budgets::new(budgets).unwrap(),
-        xoff: Bytes::new(8 * 1024),
-        xon: Bytes::new(4 * 1024),
-        headroom: Bytes::new(8 * 1024),
+        edge: PfcThresholds::new(
+            Bytes::new(8 * 1024),
+            Bytes::new(4 * 1024),
+            Bytes::new(8 * 1024),
+        )
+        .unwrap(),
     };
     let role = |number| match number {
         0..EDGE => PortRole::Fabric,

@@ -6,8 +6,8 @@ use weir_core::event::EventKind;
 use weir_core::wire::ControlFrame;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, DropReason, Duration, Frame, FrameHandle,
-    Instant, MacAddress, PortConfig, PortId, PortRole, Priority, Switch, SwitchConfig,
-    Transmission,
+    Instant, MacAddress, PfcThresholds, PortConfig, PortId, PortRole, Priority, Switch,
+    SwitchConfig, Transmission,
 };
 
 const P3: Priority = Priority::ALL[3];
@@ -37,9 +37,12 @@ fn switch(index: usize) -> Switch {
         rules: LevelRules::default(),
         // The least that is legal without a round trip time.
         budgets: Budgets::new(&[GAMMA; DEPTH]).unwrap(),
-        xoff: Bytes::new(8 * 1024),
-        xon: Bytes::new(4 * 1024),
-        headroom: Bytes::new(8 * 1024),
+        edge: PfcThresholds::new(
+            Bytes::new(8 * 1024),
+            Bytes::new(4 * 1024),
+            Bytes::new(8 * 1024),
+        )
+        .unwrap(),
     };
     let ports = [PortRole::Fabric, PortRole::Fabric, PortRole::Edge]
         .into_iter()

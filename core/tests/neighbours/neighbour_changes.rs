@@ -13,8 +13,8 @@ use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
     Admitted, BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, Duration, FeedbackCoding,
-    Frame, FrameHandle, Instant, Level, LevelRules, MacAddress, Neighbour, PortConfig, PortId,
-    PortRole, Priority, Quanta, Switch, SwitchConfig, Transmission,
+    Frame, FrameHandle, Instant, Level, LevelRules, MacAddress, Neighbour, PfcThresholds,
+    PortConfig, PortId, PortRole, Priority, Quanta, Switch, SwitchConfig, Transmission,
 };
 
 const P3: Priority = Priority::ALL[3];
@@ -91,9 +91,12 @@ fn config(me: usize, setting: Setting) -> SwitchConfig {
             ..LevelRules::default()
         },
         budgets: budgets(Bytes::new(1 << 20)),
-        xoff: Bytes::new(32 * 1024),
-        xon: Bytes::new(16 * 1024),
-        headroom: Bytes::new(16 * 1024),
+        edge: PfcThresholds::new(
+            Bytes::new(32 * 1024),
+            Bytes::new(16 * 1024),
+            Bytes::new(16 * 1024),
+        )
+        .unwrap(),
     };
     let routes = (0..DESTINATIONS).flat_map(|host| {
         [(me, HOST), (1 - me, LINK)]

@@ -9,8 +9,8 @@ use weir_core::wire::lldp::{Announcement, FRAME_LENGTH_MAX};
 use weir_core::wire::ControlFrame;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, CommandError, Duration,
-    FeedbackCoding, Frame, FrameHandle, Instant, Level, MacAddress, Neighbour, PortConfig, PortId,
-    PortRole, Priority, Switch, SwitchConfig, Transmission,
+    FeedbackCoding, Frame, FrameHandle, Instant, Level, MacAddress, Neighbour, PfcThresholds,
+    PortConfig, PortId, PortRole, Priority, Switch, SwitchConfig, Transmission,
 };
 
 const P3: Priority = Priority::ALL[3];
@@ -56,9 +56,12 @@ fn switch(index: usize, setting: Setting) -> Switch {
     classes[P3.index()].mode = ClassMode::Level {
         rules: LevelRules::default(),
         budgets: Budgets::new(&vec![Bytes::new(4 * GAMMA); setting.depth.into()]).unwrap(),
-        xoff: Bytes::new(8 * 1024),
-        xon: Bytes::new(4 * 1024),
-        headroom: Bytes::new(8 * 1024),
+        edge: PfcThresholds::new(
+            Bytes::new(8 * 1024),
+            Bytes::new(4 * 1024),
+            Bytes::new(8 * 1024),
+        )
+        .unwrap(),
     };
     let port = |role, number: u8| {
         let own = address(0x80 + number + 8 * index as u8);

@@ -9,7 +9,8 @@ use crate::support::{Random, RATE};
 use weir_core::config::{FloodConfig, RouteConfig};
 use weir_core::{
     Bytes, ClassConfig, ClassMode, DropReason, Duration, Frame, FrameHandle, Instant, MacAddress,
-    PortConfig, PortId, PortRole, PortSet, Priority, Switch, SwitchConfig, Transmission,
+    PfcThresholds, PortConfig, PortId, PortRole, PortSet, Priority, Switch, SwitchConfig,
+    Transmission,
 };
 
 const P0: Priority = Priority::ALL[0];
@@ -121,11 +122,14 @@ fn config(ports: &[Peer], flood: FloodConfig, routes: Vec<RouteConfig>) -> Switc
     let mut classes = [ClassConfig::new(ClassMode::Lossy {
         buffer: Bytes::new(64 << 10),
     }); 8];
-    classes[P3.index()] = ClassConfig::new(ClassMode::Pfc {
-        xoff: Bytes::new(16 << 10),
-        xon: Bytes::new(8 << 10),
-        headroom: Bytes::new(16 << 10),
-    });
+    classes[P3.index()] = ClassConfig::new(ClassMode::Pfc(
+        PfcThresholds::new(
+            Bytes::new(16 << 10),
+            Bytes::new(8 << 10),
+            Bytes::new(16 << 10),
+        )
+        .unwrap(),
+    ));
     let ports = ports.iter().zip(0..).map(|(peer, number)| {
         let role = match peer {
             Peer::Host => PortRole::Edge,

@@ -3,7 +3,7 @@
 use crate::support::{Network, RingOptions, PRIORITY};
 use weir_core::control::{ControlConfig, LoopBreakerConfig, Policy};
 use weir_core::event::EventKind;
-use weir_core::{Bytes, ClassMode, Command, Duration, PortId};
+use weir_core::{Bytes, ClassMode, Command, Duration, PfcThresholds, PortId};
 
 const XOFF: Bytes = Bytes::new(60 * 1024);
 const XON: Bytes = Bytes::new(52 * 1024);
@@ -20,11 +20,7 @@ fn ring(switches: usize, release_extra: Bytes) -> Network {
     let now = network.now;
     for (index, node) in network.nodes.iter_mut().enumerate() {
         let mut class = node.switch.config().classes[PRIORITY.index()];
-        class.mode = ClassMode::Pfc {
-            xoff: XOFF,
-            xon: XON,
-            headroom: HEADROOM,
-        };
+        class.mode = ClassMode::Pfc(PfcThresholds::new(XOFF, XON, HEADROOM).unwrap());
         let set = Command::SetClass {
             priority: PRIORITY,
             class,

@@ -2,8 +2,8 @@
 
 use weir_core::config::{DetectorConfig, EcmpConfig, FlowMonitorConfig, LevelRules, RouteConfig};
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassConfig, ClassMode, Duration, PortConfig, Priority, Quanta,
-    SwitchConfig,
+    BitRate, Budgets, Bytes, ClassConfig, ClassMode, Duration, PfcThresholds, PortConfig, Priority,
+    Quanta, SwitchConfig,
 };
 
 use super::RingOptions;
@@ -29,11 +29,14 @@ pub fn switch_config(
     };
     let mut classes = [lossy; 8];
     classes[PRIORITY.index()] = ClassConfig {
-        mode: ClassMode::Pfc {
-            xoff: Bytes::new(60 * 1024),
-            xon: Bytes::new(52 * 1024),
-            headroom: Bytes::new(32 * 1024),
-        },
+        mode: ClassMode::Pfc(
+            PfcThresholds::new(
+                Bytes::new(60 * 1024),
+                Bytes::new(52 * 1024),
+                Bytes::new(32 * 1024),
+            )
+            .unwrap(),
+        ),
         weight: 1,
         age_limit: None,
         ecn: None,
@@ -63,9 +66,7 @@ pub fn use_levels(config: &mut SwitchConfig, options: &RingOptions) {
     config.classes[PRIORITY.index()].mode = ClassMode::Level {
         rules: LevelRules::default(),
         budgets: Budgets::derived(2, each + each + xoff, each).unwrap(),
-        xoff,
-        xon: Bytes::new(52 * 1024),
-        headroom: Bytes::new(256 * 1024),
+        edge: PfcThresholds::new(xoff, Bytes::new(52 * 1024), Bytes::new(256 * 1024)).unwrap(),
     };
     config.frame_count = config.frames_needed();
 }

@@ -6,8 +6,8 @@ use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, ConfigError, Duration, Frame,
-    FrameHandle, Instant, MacAddress, MarkAt, PartsPerMillion, Police, PortConfig, PortId,
-    PortRole, Priority, Quanta, RedConfig, Switch, SwitchConfig, Transmission,
+    FrameHandle, Instant, MacAddress, MarkAt, PartsPerMillion, PfcThresholds, Police, PortConfig,
+    PortId, PortRole, Priority, Quanta, RedConfig, Switch, SwitchConfig, Transmission,
 };
 
 const P3: Priority = Priority::ALL[3];
@@ -26,17 +26,11 @@ fn modes() -> [ClassMode; 3] {
     let (xoff, xon, headroom) = (BUFFER, Bytes::new(200 * 1024), BUFFER);
     [
         ClassMode::Lossy { buffer: BUFFER },
-        ClassMode::Pfc {
-            xoff,
-            xon,
-            headroom,
-        },
+        ClassMode::Pfc(PfcThresholds::new(xoff, xon, headroom).unwrap()),
         ClassMode::Level {
             budgets: Budgets::new(&[BUFFER; 3]).unwrap(),
             rules: LevelRules::default(),
-            xoff,
-            xon,
-            headroom,
+            edge: PfcThresholds::new(xoff, xon, headroom).unwrap(),
         },
     ]
 }
@@ -260,9 +254,9 @@ fn the_gateways_marks_stay() {
     let mut config = config(modes()[1], Some(RED), 7);
     let edge = &mut config.ports[0];
     (edge.role, edge.police) = (PortRole::Edge, Police::Mark);
-    if let ClassMode::Pfc { xoff, xon, .. } = &mut config.classes[P3.index()].mode {
-        (*xoff, *xon) = (Bytes::new(3 * 1024), Bytes::new(2 * 1024));
-    }
+    let thresholds =
+        PfcThresholds::new(Bytes::new(3 * 1024), Bytes::new(2 * 1024), BUFFER).unwrap();
+    config.classes[P3.index()].mode = ClassMode::Pfc(thresholds);
     let mut node = Node::new(config);
     node.hold(1, P3, Quanta::MAX);
     let marks: Vec<bool> = (0..5).map(|_| node.receive(0, host(1), P3)).collect();

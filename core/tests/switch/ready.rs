@@ -6,8 +6,8 @@ use weir_core::config::{DetectorConfig, LevelRules, LifetimeConfig, RouteConfig}
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, Duration, Frame, FrameHandle,
-    Instant, MacAddress, PortConfig, PortId, PortRole, Priority, Quanta, StormAction, Switch,
-    SwitchConfig, Transmission, WatchdogConfig,
+    Instant, MacAddress, PfcThresholds, PortConfig, PortId, PortRole, Priority, Quanta,
+    StormAction, Switch, SwitchConfig, Transmission, WatchdogConfig,
 };
 
 const PORTS: u8 = 5;
@@ -58,18 +58,14 @@ fn config(special: Option<Special>, detects: bool) -> SwitchConfig {
     let mut classes = [ClassConfig::new(ClassMode::Lossy { buffer: kib(16) }); 8];
     classes[PFC.index()] = ClassConfig {
         age_limit: (special == Some(Special::Ages)).then_some(Duration::from_millis(7)),
-        ..ClassConfig::new(ClassMode::Pfc {
-            xoff: kib(12),
-            xon: kib(8),
-            headroom: kib(64),
-        })
+        ..ClassConfig::new(ClassMode::Pfc(
+            PfcThresholds::new(kib(12), kib(8), kib(64)).unwrap(),
+        ))
     };
     classes[LEVEL.index()].mode = ClassMode::Level {
         budgets: Budgets::new(&[kib(24), kib(4), kib(4)]).unwrap(),
         rules: LevelRules::default(),
-        xoff: kib(12),
-        xon: kib(8),
-        headroom: kib(64),
+        edge: PfcThresholds::new(kib(12), kib(8), kib(64)).unwrap(),
     };
     let watchdog = WatchdogConfig {
         detection: Duration::from_millis(2),

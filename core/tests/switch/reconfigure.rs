@@ -5,18 +5,16 @@ use proptest::prelude::*;
 use weir_core::config::DetectorConfig;
 use weir_core::control::{ControlConfig, Policy};
 use weir_core::event::EventKind;
-use weir_core::{Bytes, ClassConfig, ClassMode, Command, CommandError, Duration};
+use weir_core::{Bytes, ClassConfig, ClassMode, Command, CommandError, Duration, PfcThresholds};
 
 /// Room for what hosts and switches of the test network have under way: they react within 20 µs at 100 Mbit/s.
 const HEADROOM_LEAST_KIB: u64 = 8;
 
 fn class(xoff: u64, xon: u64, headroom: u64) -> ClassConfig {
     let kib = |count| Bytes::new(count * 1024);
-    ClassConfig::new(ClassMode::Pfc {
-        xoff: kib(xoff),
-        xon: kib(xon),
-        headroom: kib(headroom),
-    })
+    ClassConfig::new(ClassMode::Pfc(
+        PfcThresholds::new(kib(xoff), kib(xon), kib(headroom)).unwrap(),
+    ))
 }
 
 fn set_class(network: &mut Network, node: usize, class: ClassConfig) -> Result<(), CommandError> {
@@ -98,8 +96,8 @@ fn what_cannot_change_is_refused_and_changes_nothing() {
         let refused = set_class(&mut network, 0, fixed);
         assert_eq!(refused, Err(CommandError::ClassFixed(PRIORITY)));
     }
-    let inverted = set_class(&mut network, 0, class(32, 40, 32));
-    assert_eq!(inverted, Err(CommandError::BadClass(PRIORITY)));
+    let no_headroom = set_class(&mut network, 0, class(60, 52, 0));
+    assert_eq!(no_headroom, Err(CommandError::BadClass(PRIORITY)));
     let huge = set_class(&mut network, 0, class(600, 52, 32));
     assert!(matches!(huge, Err(CommandError::TooFewFrames { .. })));
     let zero = Command::SetDetector {

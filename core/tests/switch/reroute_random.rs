@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use weir_core::config::LevelRules;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{
-    Budgets, Bytes, ClassMode, Command, Duration, FrameHandle, MacAddress, Priority, Quanta,
-    RerouteBy, RerouteSelection, SwitchConfig,
+    Budgets, Bytes, ClassMode, Command, Duration, FrameHandle, MacAddress, PfcThresholds, Priority,
+    Quanta, RerouteBy, RerouteSelection, SwitchConfig,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -44,9 +44,7 @@ fn with_levels() -> SwitchConfig {
     config.classes[PRIORITY.index()].mode = ClassMode::Level {
         rules: LevelRules::default(),
         budgets: Budgets::derived(4, each + xoff, each).unwrap(),
-        xoff,
-        xon: Bytes::new(8 * 1024),
-        headroom: Bytes::new(64 * 1024),
+        edge: PfcThresholds::new(xoff, Bytes::new(8 * 1024), Bytes::new(64 * 1024)).unwrap(),
     };
     config.frame_count = config.frames_needed();
     config

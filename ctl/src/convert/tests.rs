@@ -27,11 +27,7 @@ fn paths(problems: Vec<Problem>) -> Vec<String> {
 
 fn thresholds(config: &DaemonConfig, priority: usize) -> (u64, u64, u64) {
     match config.class_of(Priority::ALL[priority]).unwrap().mode {
-        ClassMode::Pfc {
-            xoff,
-            xon,
-            headroom,
-        } => (xoff.get(), xon.get(), headroom.get()),
+        ClassMode::Pfc(of) => (of.xoff().get(), of.xon().get(), of.headroom().get()),
         _ => panic!("priority {priority} is not lossless"),
     }
 }

@@ -13,7 +13,7 @@ use weir_calculus::algebra::{Curve, Extended};
 use weir_config::daemon::Class;
 use weir_core::config::Reserve;
 use weir_core::units::LINE_OVERHEAD;
-use weir_core::{Bytes, ClassMode, Duration, FeedbackCoding, PortRole};
+use weir_core::{Bytes, ClassMode, Duration, FeedbackCoding, PfcThresholds, PortRole};
 
 use crate::network::headroom::Charging;
 use crate::network::{gigabits, kilobits, micros, Network, Port, Stream, Switch};
@@ -182,13 +182,16 @@ pub fn limits(class: &Class, charging: Charging, factor: f64) -> (Option<Limits>
     let on_line = |size: Bytes| kilobits(size.get() as f64 / factor);
     match class.mode {
         ClassMode::Lossy { buffer } => (None, on_line(buffer.max(charging.cell))),
-        ClassMode::Pfc { xoff, xon, .. } | ClassMode::Level { xoff, xon, .. } => (
-            Some(Limits {
-                xoff: on_line(xoff),
-                xon: on_line(xon),
-            }),
-            on_line(xoff),
-        ),
+        ClassMode::Pfc(thresholds)
+        | ClassMode::Level {
+            edge: thresholds, ..
+        } => {
+            let limits = Limits {
+                xoff: on_line(thresholds.xoff()),
+                xon: on_line(thresholds.xon()),
+            };
+            (Some(limits), limits.xoff)
+        }
     }
 }
 
@@ -348,7 +351,8 @@ fn ingress_plan(
     let bound = match (settings.mode, &headroom, &budgets) {
         (ClassMode::Level { budgets, .. }, _, Some(_)) => budgets.total().get(),
         (ClassMode::Lossy { buffer }, ..) => buffer.get(),
-        (ClassMode::Pfc { xoff, .. } | ClassMode::Level { xoff, .. }, Some(headroom), _) => {
+        (mode, Some(headroom), _) => {
+            let xoff = mode.thresholds().map_or(Bytes::ZERO, PfcThresholds::xoff);
             xoff.get() + headroom.needed_bytes
         }
         _ => most,
@@ -369,15 +373,15 @@ fn ingress_plan(
 }
 
 fn headroom(charging: Charging, class: &Class, port: &Port, lengths: &[Bytes]) -> Option<Headroom> {
-    let (xoff, headroom) = match class.mode {
-        ClassMode::Lossy { .. } => return None,
-        ClassMode::Pfc { xoff, headroom, .. } | ClassMode::Level { xoff, headroom, .. } => {
-            (xoff, headroom)
-        }
+    let thresholds = class.mode.thresholds()?;
+    let needed = |lengths: &[Bytes]| {
+        let needed = port
+            .link
+            .headroom_needed(charging, thresholds.xoff(), lengths);
+        needed.get()
     };
-    let needed = |lengths: &[Bytes]| port.link.headroom_needed(charging, xoff, lengths).get();
     Some(Headroom {
-        configured_bytes: headroom.get(),
+        configured_bytes: thresholds.headroom().get(),
         needed_bytes: needed(lengths),
         needed_any_frame_bytes: needed(&charging.worst_frames()),
     })

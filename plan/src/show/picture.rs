@@ -119,26 +119,19 @@ fn levels(row: &IngressPlan, class: &Class) -> Vec<(f64, String)> {
         (ClassMode::Level { budgets, .. }, Some(_)) => vec![level("budgets", budgets.total())],
         (ClassMode::Lossy { buffer }, _) => vec![level("buffer", buffer)],
         (
-            ClassMode::Pfc {
-                xoff,
-                xon,
-                headroom,
-            }
+            ClassMode::Pfc(thresholds)
             | ClassMode::Level {
-                xoff,
-                xon,
-                headroom,
-                ..
+                edge: thresholds, ..
             },
             _,
         ) => {
             let needed = row.headroom.as_ref().map(|room| room.needed_bytes);
-            let needed = xoff + Bytes::new(needed.unwrap_or(0));
+            let needed = thresholds.xoff() + Bytes::new(needed.unwrap_or(0));
             vec![
-                level("xon", xon),
-                level("xoff", xoff),
+                level("xon", thresholds.xon()),
+                level("xoff", thresholds.xoff()),
                 level("needed", needed),
-                level("headroom", xoff + headroom),
+                level("headroom", thresholds.limit()),
             ]
         }
     }

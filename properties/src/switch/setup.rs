@@ -3,7 +3,8 @@
 
 use weir_core::config::{EcmpConfig, RouteConfig};
 use weir_core::{
-    BitRate, Bytes, ClassConfig, ClassMode, MacAddress, PortConfig, PortId, PortRole, SwitchConfig,
+    BitRate, Bytes, ClassConfig, ClassMode, MacAddress, PfcThresholds, PortConfig, PortId,
+    PortRole, SwitchConfig,
 };
 
 /// Ports, each of which is the way to the destination of its number.
@@ -45,11 +46,9 @@ pub fn config() -> SwitchConfig {
     let lossy = ClassMode::Lossy {
         buffer: Bytes::new(LOSSY),
     };
-    let lossless = ClassMode::Pfc {
-        xoff: Bytes::new(XOFF),
-        xon: Bytes::new(XON),
-        headroom: Bytes::new(HEADROOM),
-    };
+    let lossless = ClassMode::Pfc(
+        PfcThresholds::new(Bytes::new(XOFF), Bytes::new(XON), Bytes::new(HEADROOM)).unwrap(),
+    );
     let mut classes = [class(lossy, 1); 8];
     for priority in LOSSLESS {
         classes[usize::from(priority)] = class(lossless, 2);

@@ -300,7 +300,7 @@ fn buffer_bytes(scenario: &Scenario) -> u64 {
     let at_hosts_alone = usize::from(scenario.baseline == Baseline::BufferPools);
     let at_links = lossless_priorities(scenario).skip(at_hosts_alone);
     let bytes = at_links.map(|mode| match mode {
-        ClassMode::Pfc { xoff, headroom, .. } if !releases => xoff + headroom,
+        ClassMode::Pfc(thresholds) if !releases => thresholds.limit(),
         ClassMode::Level { budgets, .. } if !releases => budgets.total(),
         mode => mode.memory_bound(PortRole::Fabric),
     });

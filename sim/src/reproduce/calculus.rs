@@ -256,7 +256,9 @@ impl Recorder {
         let of_host = |host| weir_config::scenario::PortPeer::Host(host);
         let egress = ports.iter().position(|port| port.peer == of_host(to));
         let resume = match scenario.classes.first().map(|class| class.mode) {
-            Some(ClassMode::Pfc { xon, .. }) => xon.get() * scenario.flows.len() as u64,
+            Some(ClassMode::Pfc(thresholds)) => {
+                thresholds.xon().get() * scenario.flows.len() as u64
+            }
             _ => 0,
         };
         let frame = scenario.flows.first().map_or(1, |flow| flow.frame.get());

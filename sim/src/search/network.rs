@@ -7,7 +7,7 @@ use weir_core::config::{
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, Duration, FeedbackCoding, Instant, Neighbour,
-    PortConfig, PortId, PortRole, Priority, Quanta, SwitchConfig,
+    PfcThresholds, PortConfig, PortId, PortRole, Priority, Quanta, SwitchConfig,
 };
 
 use super::routes::{routes_to, Graph, RoutesTo, Style};
@@ -348,17 +348,12 @@ impl Case {
             (Mode::Level, Some(budgets)) => ClassMode::Level {
                 budgets,
                 rules: LevelRules::default(),
-                xoff: frames(self.edge_xoff),
-                xon: frames(self.edge_xoff - 1),
-                headroom,
+                edge: PfcThresholds::above_xon(frames(self.edge_xoff - 1), gamma_max, headroom),
             },
             _ => {
                 let xoff = total.saturating_sub(headroom).max(frames(2));
-                ClassMode::Pfc {
-                    xoff,
-                    xon: xoff - gamma_max,
-                    headroom,
-                }
+                let xon = xoff - gamma_max;
+                ClassMode::Pfc(PfcThresholds::above_xon(xon, gamma_max, headroom))
             }
         }
     }

@@ -170,7 +170,7 @@ pub fn pfc(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Pfc> {
     let mut all = Vec::new();
     for (port, state) in info.ports.iter().zip(&snapshot.ports) {
         for priority in Priority::ALL {
-            let Some(headroom) = info.pfc_headroom(port, priority) else {
+            let Some(thresholds) = info.pfc_thresholds(port, priority) else {
                 continue;
             };
             let counters = &state.counters.priority[priority.index()];
@@ -181,7 +181,7 @@ pub fn pfc(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Pfc> {
                 ingress_bytes: gauges.ingress.get(),
                 xoff_bytes: gauges.xoff.get(),
                 xon_bytes: gauges.xon.get(),
-                headroom_bytes: headroom.get(),
+                headroom_bytes: thresholds.headroom().get(),
                 headroom_used_bytes_max: gauges.headroom_used_max.get(),
                 pausing: gauges.pausing,
                 paused: gauges.paused,

@@ -3,7 +3,7 @@
 use std::sync::{PoisonError, RwLock};
 
 use weir_core::control::Policy;
-use weir_core::{BitRate, Bytes, ClassMode, MacAddress, PortId, PortRole, Priority};
+use weir_core::{BitRate, ClassMode, MacAddress, PfcThresholds, PortId, PortRole, Priority};
 
 use crate::dataplane::link::AttachedPort;
 
@@ -145,19 +145,12 @@ impl SwitchInfo {
         &self.classes[priority.index()]
     }
 
-    /// Headroom of a (port, priority) that pauses its neighbour by PFC thresholds; `None` for others: a
-    /// lossy class, and a class with Levels at a fabric port.
-    pub fn pfc_headroom(&self, port: &PortInfo, priority: Priority) -> Option<Bytes> {
-        self.pfc_thresholds(port, priority)
-            .map(|(_, headroom)| headroom)
-    }
-
-    /// The configured xoff and the headroom above it, where [headroom](Self::pfc_headroom) is.
-    pub fn pfc_thresholds(&self, port: &PortInfo, priority: Priority) -> Option<(Bytes, Bytes)> {
+    /// The configured thresholds of a (port, priority) that pauses its neighbour by them; `None` for others: a lossy class,
+    /// and a class with Levels at a fabric port.
+    pub fn pfc_thresholds(&self, port: &PortInfo, priority: Priority) -> Option<PfcThresholds> {
         match (self.class(priority).mode.get(), port.role) {
-            (ClassMode::Pfc { xoff, headroom, .. }, _)
-            | (ClassMode::Level { xoff, headroom, .. }, PortRole::Edge) => Some((xoff, headroom)),
-            _ => None,
+            (ClassMode::Level { .. }, PortRole::Fabric) => None,
+            (mode, _) => mode.thresholds(),
         }
     }
 

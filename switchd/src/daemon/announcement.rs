@@ -101,7 +101,7 @@ fn weir(config: &DaemonConfig, core: &SwitchConfig, port: &Port) -> WeirV1 {
     let speaks_levels = is_fabric && port.neighbour != Neighbour::Regular;
     let mode = |mode: ClassMode| match mode {
         ClassMode::Lossy { .. } => AnnouncedMode::Lossy,
-        ClassMode::Pfc { .. } => AnnouncedMode::Pfc,
+        ClassMode::Pfc(_) => AnnouncedMode::Pfc,
         ClassMode::Level { .. } => Depth::new(mode.depth())
             .filter(|_| speaks_levels)
             .map_or(AnnouncedMode::Pfc, AnnouncedMode::Level),

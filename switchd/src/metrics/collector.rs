@@ -229,8 +229,8 @@ impl SnapshotCollector {
             if let Some(levels) = &queue.gauges.levels {
                 queue.collect_levels(families, levels);
             }
-            if let Some((xoff, headroom)) = switch.pfc_thresholds(info, priority) {
-                queue.collect_thresholds(families, xoff, headroom);
+            if let Some(thresholds) = switch.pfc_thresholds(info, priority) {
+                queue.collect_thresholds(families, thresholds);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use weir_core::counters::{PriorityCounters, Shown, PRIORITY_COUNTERS};
 use weir_core::switch::{LevelGauges, PriorityGauges};
-use weir_core::Bytes;
+use weir_core::PfcThresholds;
 use weir_monitoring::definitions as define;
 
 use super::families::Families;
@@ -80,13 +80,13 @@ impl QueueState<'_> {
         }
     }
 
-    pub(super) fn collect_thresholds(&self, families: &mut Families, xoff: Bytes, headroom: Bytes) {
+    pub(super) fn collect_thresholds(&self, families: &mut Families, thresholds: PfcThresholds) {
         let Self { place, gauges, .. } = self;
-        let used = gauges.ingress.saturating_sub(xoff);
+        let used = gauges.ingress.saturating_sub(thresholds.xoff());
         for (metric, value) in [
             (&define::PAUSING, u64::from(gauges.pausing)),
             (&define::XOFF_BYTES, gauges.xoff.get()),
-            (&define::HEADROOM_BYTES, headroom.get()),
+            (&define::HEADROOM_BYTES, thresholds.headroom().get()),
             (&define::HEADROOM_USED_BYTES, used.get()),
             (
                 &define::HEADROOM_USED_MAX_BYTES,

@@ -19,8 +19,8 @@ use weir_config::daemon::Port;
 use weir_core::control::{ControlConfig, LoopBreakerConfig, Policy};
 use weir_core::event::EventKind;
 use weir_core::{
-    BitRate, Bytes, ClassMode, Command, CommandError, Duration, Event, Instant, MacAddress, PortId,
-    PortRole, PortSet, Priority, SuspicionReason,
+    BitRate, Bytes, ClassMode, Command, CommandError, Duration, Event, Instant, MacAddress,
+    PfcThresholds, PortId, PortRole, PortSet, Priority, SuspicionReason,
 };
 use weir_switchd::control::flight_recorder::FlightSettings;
 use weir_switchd::control::info::{ClassInfo, PortInfo, SwitchInfo};
@@ -75,11 +75,10 @@ pub fn info() -> SwitchInfo {
         ClassInfo {
             name: if lossless { "lossless" } else { "default" }.to_owned(),
             mode: if lossless {
-                ClassMode::Pfc {
-                    xoff: Bytes::new(61_440),
-                    xon: Bytes::new(53_248),
-                    headroom: Bytes::new(65_536),
-                }
+                ClassMode::Pfc(
+                    PfcThresholds::new(Bytes::new(61_440), Bytes::new(53_248), Bytes::new(65_536))
+                        .unwrap(),
+                )
             } else {
                 ClassMode::Lossy {
                     buffer: Bytes::new(65_536),

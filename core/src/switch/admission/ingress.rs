@@ -6,6 +6,7 @@
 
 use super::early_drops::EarlyDrops;
 use super::mode::BufferMode;
+use crate::config::PfcThresholds;
 use crate::counters::DropReason;
 use crate::units::{Bytes, Duration, Instant};
 
@@ -156,8 +157,8 @@ impl IngressBuffer {
             (BufferMode::Bounded { .. } | BufferMode::Policed { .. }, _) => {
                 (Bytes::ZERO, Bytes::ZERO)
             }
-            (BufferMode::Pausing { .. }, Raise::Active { xoff, xon, .. }) => (xoff, xon),
-            (BufferMode::Pausing { xoff, xon, .. }, _) => (xoff, xon),
+            (BufferMode::Pausing(_), Raise::Active { xoff, xon, .. }) => (xoff, xon),
+            (BufferMode::Pausing(normal), _) => (normal.xoff(), normal.xon()),
         }
     }
 
@@ -169,11 +170,11 @@ impl IngressBuffer {
     fn limit_of_mode(&self) -> Bytes {
         match (self.mode, self.raise) {
             (BufferMode::Bounded { buffer: limit } | BufferMode::Policed { limit, .. }, _) => limit,
-            (BufferMode::Pausing { xoff, headroom, .. }, Raise::None) => xoff + headroom,
+            (BufferMode::Pausing(normal), Raise::None) => normal.limit(),
             (
-                BufferMode::Pausing { headroom, .. },
+                BufferMode::Pausing(normal),
                 Raise::Active { xoff, .. } | Raise::Draining { xoff },
-            ) => xoff + headroom,
+            ) => xoff + normal.headroom(),
         }
     }
 
@@ -243,19 +244,19 @@ impl IngressBuffer {
     /// pause went out have already used part of the headroom. Where the headroom has no room for all of `extra` the
     /// neighbour resumes all the same: at once, or where all of it is used, with the first frame that leaves.
     pub(in crate::switch) fn raise(&mut self, extra: Bytes, until: Instant) -> PauseChange {
-        let BufferMode::Pausing {
-            xoff,
-            xon,
-            headroom,
-        } = self.mode
-        else {
+        let BufferMode::Pausing(normal) = self.mode else {
             return PauseChange::None;
         };
-        let raised_xoff = (self.occupancy + extra).min(xoff + headroom).max(xoff);
+        let raised_xoff = (self.occupancy + extra)
+            .min(normal.limit())
+            .max(normal.xoff());
         let resumes_now = self
             .occupancy
             .min(raised_xoff.saturating_sub(Bytes::new(1)));
-        let raised_xon = raised_xoff.saturating_sub(extra).max(xon).max(resumes_now);
+        let raised_xon = raised_xoff
+            .saturating_sub(extra)
+            .max(normal.xon())
+            .max(resumes_now);
         let until = match self.raise {
             Raise::Active { until: earlier, .. } => earlier.max(until),
             _ => until,
@@ -280,10 +281,8 @@ impl IngressBuffer {
     /// Ends a raise whose time is over.
     pub(in crate::switch) fn expire_raise(&mut self, now: Instant) -> PauseChange {
         match (self.mode, self.raise) {
-            (BufferMode::Pausing { xoff: normal, .. }, Raise::Active { xoff, until, .. })
-                if until <= now =>
-            {
-                self.raise = if self.occupancy > normal {
+            (BufferMode::Pausing(normal), Raise::Active { xoff, until, .. }) if until <= now => {
+                self.raise = if self.occupancy > normal.xoff() {
                     Raise::Draining { xoff }
                 } else {
                     Raise::None
@@ -305,9 +304,9 @@ impl IngressBuffer {
     pub(in crate::switch) fn retune(&mut self, mode: BufferMode) -> PauseChange {
         let old_limit = self.limit();
         self.mode = mode;
-        if let BufferMode::Pausing { xoff, headroom, .. } = mode {
-            let as_before = old_limit.saturating_sub(headroom);
-            if self.occupancy > xoff && as_before > xoff {
+        if let BufferMode::Pausing(thresholds) = mode {
+            let as_before = old_limit.saturating_sub(thresholds.headroom());
+            if self.occupancy.min(as_before) > thresholds.xoff() {
                 self.raise = Raise::Draining { xoff: as_before };
             }
         }
@@ -320,13 +319,10 @@ impl IngressBuffer {
         if let BufferMode::Policed { limit, .. } = &mut self.mode {
             *limit = Bytes::ZERO;
         }
-        if let BufferMode::Pausing { headroom, .. } = self.mode {
+        if let BufferMode::Pausing(_) = self.mode {
             self.raise = Raise::None;
-            self.mode = BufferMode::Pausing {
-                xoff: Bytes::ZERO,
-                xon: Bytes::ZERO,
-                headroom: self.limit_of_mode().max(headroom),
-            };
+            let room = self.limit_of_mode();
+            self.mode = BufferMode::Pausing(PfcThresholds::always_paused(room));
         }
         self.settle();
         self.reconsider()
@@ -396,17 +392,17 @@ impl IngressBuffer {
     fn note_high(&mut self) {
         self.occupancy_max = self.occupancy_max.max(self.occupancy);
         self.high = self.occupancy_max;
-        if let BufferMode::Pausing { xoff, .. } = self.mode {
-            let used = self.occupancy.saturating_sub(xoff);
+        if let BufferMode::Pausing(thresholds) = self.mode {
+            let used = self.occupancy.saturating_sub(thresholds.xoff());
             self.headroom_used_max = self.headroom_used_max.max(used);
-            self.high = self.high.min(xoff + self.headroom_used_max);
+            self.high = self.high.min(thresholds.xoff() + self.headroom_used_max);
         }
     }
 
     #[cold]
     fn end_draining(&mut self) {
-        if let BufferMode::Pausing { xoff, .. } = self.mode {
-            if self.occupancy <= xoff {
+        if let BufferMode::Pausing(thresholds) = self.mode {
+            if self.occupancy <= thresholds.xoff() {
                 self.raise = Raise::None;
                 self.settle();
             }
@@ -420,7 +416,7 @@ impl IngressBuffer {
         self.watched = true;
         let reason = match self.mode {
             BufferMode::Bounded { .. } => DropReason::BufferFull,
-            BufferMode::Pausing { .. } => DropReason::HeadroomExceeded,
+            BufferMode::Pausing(_) => DropReason::HeadroomExceeded,
             BufferMode::Policed { .. } => DropReason::Policed,
         };
         Refusal { reason, first }

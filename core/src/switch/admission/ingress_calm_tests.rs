@@ -16,10 +16,8 @@ enum Step {
 
 fn modes() -> impl Strategy<Value = BufferMode> {
     let bytes = Bytes::new;
-    let pausing = move |xoff| BufferMode::Pausing {
-        xoff: bytes(xoff),
-        xon: bytes(xoff / 2),
-        headroom: bytes(600),
+    let pausing = move |xoff| {
+        BufferMode::Pausing(PfcThresholds::new(bytes(xoff), bytes(xoff / 2), bytes(600)).unwrap())
     };
     prop_oneof![
         (100..2000u64).prop_map(move |buffer| BufferMode::Bounded {
@@ -39,11 +37,12 @@ fn retuned(mode: BufferMode, to: u64) -> BufferMode {
     let to = Bytes::new(to);
     match mode {
         BufferMode::Bounded { .. } => BufferMode::Bounded { buffer: to },
-        BufferMode::Pausing { xon, headroom, .. } => BufferMode::Pausing {
-            xoff: to.max(xon),
-            xon,
-            headroom,
-        },
+        BufferMode::Pausing(thresholds) => {
+            let (xon, headroom) = (thresholds.xon(), thresholds.headroom());
+            BufferMode::Pausing(
+                PfcThresholds::new(to.max(xon + Bytes::new(1)), xon, headroom).unwrap(),
+            )
+        }
         BufferMode::Policed {
             mark_from,
             drop_from,

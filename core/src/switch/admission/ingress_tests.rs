@@ -4,11 +4,12 @@ use super::*;
 
 /// xoff and twice the headroom.
 const BOUND: Bytes = Bytes::new(1000 + 2 * 500);
-const MODE: BufferMode = BufferMode::Pausing {
-    xoff: Bytes::new(1000),
-    xon: Bytes::new(600),
-    headroom: Bytes::new(500),
-};
+const MODE: BufferMode = BufferMode::Pausing(
+    match PfcThresholds::new(Bytes::new(1000), Bytes::new(600), Bytes::new(500)) {
+        Ok(thresholds) => thresholds,
+        Err(_) => panic!(),
+    },
+);
 
 fn admitted(change: PauseChange) -> Admission {
     Admission {
@@ -85,11 +86,9 @@ fn the_end_of_a_raise_pauses_what_it_let_in() {
 fn lower_thresholds_lose_nothing_that_is_under_way() {
     let mut buffer = IngressBuffer::new(MODE);
     buffer.admit(Bytes::new(900)).unwrap();
-    let lower = BufferMode::Pausing {
-        xoff: Bytes::new(400),
-        xon: Bytes::new(300),
-        headroom: Bytes::new(200),
-    };
+    let lower = BufferMode::Pausing(
+        PfcThresholds::new(Bytes::new(400), Bytes::new(300), Bytes::new(200)).unwrap(),
+    );
     assert_eq!(buffer.retune(lower), PauseChange::Xoff);
     assert_eq!(buffer.limit(), Bytes::new(1500), "until it has drained");
     buffer.admit(Bytes::new(600)).unwrap();
@@ -103,11 +102,9 @@ fn lower_thresholds_lose_nothing_that_is_under_way() {
 fn higher_thresholds_let_a_held_neighbour_go_on() {
     let mut buffer = IngressBuffer::new(MODE);
     buffer.admit(Bytes::new(1200)).unwrap();
-    let higher = BufferMode::Pausing {
-        xoff: Bytes::new(2000),
-        xon: Bytes::new(1600),
-        headroom: Bytes::new(500),
-    };
+    let higher = BufferMode::Pausing(
+        PfcThresholds::new(Bytes::new(2000), Bytes::new(1600), Bytes::new(500)).unwrap(),
+    );
     assert_eq!(buffer.retune(higher), PauseChange::Xon);
     assert_eq!(buffer.limit(), Bytes::new(2500));
 }

@@ -1,6 +1,6 @@
 //! What an ingress buffer does when it fills, by the class and what the port faces.
 
-use crate::config::{ClassMode, Police, PortConfig, PortRole};
+use crate::config::{ClassMode, PfcThresholds, Police, PortConfig, PortRole};
 use crate::units::Bytes;
 
 /// What an ingress buffer does when it fills.
@@ -9,11 +9,7 @@ pub(in crate::switch) enum BufferMode {
     /// Refuses what does not fit.
     Bounded { buffer: Bytes },
     /// Pauses the neighbour first.
-    Pausing {
-        xoff: Bytes,
-        xon: Bytes,
-        headroom: Bytes,
-    },
+    Pausing(PfcThresholds),
     /// Refuses what does not fit, but of a lossless class: the host does not obey a pause.
     Policed {
         /// Frames are to be marked when this much is charged.
@@ -31,21 +27,17 @@ impl BufferMode {
             PortRole::Edge => port.police,
             PortRole::Fabric => Police::Off,
         };
-        let pausing = |xoff, xon, headroom| match police {
-            Police::Off => Self::Pausing {
-                xoff,
-                xon,
-                headroom,
-            },
+        let pausing = |thresholds: PfcThresholds| match police {
+            Police::Off => Self::Pausing(thresholds),
             Police::Drop => Self::Policed {
                 mark_from: None,
-                drop_from: Some(xoff),
-                limit: xoff + headroom,
+                drop_from: Some(thresholds.xoff()),
+                limit: thresholds.limit(),
             },
             Police::Mark => Self::Policed {
-                mark_from: Some(xoff),
+                mark_from: Some(thresholds.xoff()),
                 drop_from: None,
-                limit: xoff + headroom,
+                limit: thresholds.limit(),
             },
         };
         match (mode, port.role) {
@@ -53,24 +45,12 @@ impl BufferMode {
             (ClassMode::Level { budgets, .. }, PortRole::Fabric) => Self::Bounded {
                 buffer: budgets.total() + budgets.loan(),
             },
-            (
-                ClassMode::Pfc {
-                    xoff,
-                    xon,
-                    headroom,
-                }
-                | ClassMode::Level {
-                    xoff,
-                    xon,
-                    headroom,
-                    ..
-                },
-                _,
-            ) => pausing(xoff, xon, headroom),
+            (ClassMode::Pfc(thresholds), _) => pausing(thresholds),
+            (ClassMode::Level { edge, .. }, PortRole::Edge) => pausing(edge),
         }
     }
 
     pub(super) const fn pauses(self) -> bool {
-        matches!(self, Self::Pausing { .. })
+        matches!(self, Self::Pausing(_))
     }
 }

@@ -123,7 +123,7 @@ impl Switch {
     fn has_lifetime(&self, egress: PortId, priority: Priority) -> bool {
         match self.config.classes[priority.index()].mode {
             ClassMode::Lossy { .. } => false,
-            ClassMode::Pfc { .. } => true,
+            ClassMode::Pfc(_) => true,
             ClassMode::Level { .. } => {
                 let heads = &self.ports[egress.index()].heads;
                 self.came_too_far(egress, priority) || heads[priority.index()].is_stalled()

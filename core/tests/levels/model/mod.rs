@@ -12,8 +12,8 @@ use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
     Admitted, BitRate, Budgets, Bytes, ClassConfig, ClassMode, DropReason, Duration, Frame,
-    FrameHandle, Instant, MacAddress, Neighbour, PortConfig, PortId, PortRole, Priority, Quanta,
-    Switch, SwitchConfig, Transmission,
+    FrameHandle, Instant, MacAddress, Neighbour, PfcThresholds, PortConfig, PortId, PortRole,
+    Priority, Quanta, Switch, SwitchConfig, Transmission,
 };
 
 /// Ports below are fabric, the others edge.
@@ -84,9 +84,12 @@ fn config(budgets: &[u64], round_trip: Duration) -> SwitchConfig {
     classes[P3.index()].mode = ClassMode::Level {
         rules: LevelRules::default(),
         budgets: Budgets::new(&budgets).unwrap(),
-        xoff: Bytes::new(EDGE_LIMIT / 2),
-        xon: Bytes::new(EDGE_LIMIT / 4),
-        headroom: Bytes::new(EDGE_LIMIT / 2),
+        edge: PfcThresholds::new(
+            Bytes::new(EDGE_LIMIT / 2),
+            Bytes::new(EDGE_LIMIT / 4),
+            Bytes::new(EDGE_LIMIT / 2),
+        )
+        .unwrap(),
     };
     let port = |number| PortConfig {
         round_trip,

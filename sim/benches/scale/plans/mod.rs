@@ -5,8 +5,8 @@ pub mod regular;
 
 use weir_core::config::{DetectorConfig, EcmpConfig, FloodConfig, FlowMonitorConfig, RouteConfig};
 use weir_core::{
-    BitRate, Bytes, ClassConfig, ClassMode, Duration, PortConfig, PortRole, Priority, Quanta,
-    SwitchConfig,
+    BitRate, Bytes, ClassConfig, ClassMode, Duration, PfcThresholds, PortConfig, PortRole,
+    Priority, Quanta, SwitchConfig,
 };
 use weir_sim::network::plan::{port_address, End, LinkPlan, PriorityMap};
 
@@ -23,11 +23,8 @@ pub const DELAY: Duration = Duration::from_micros(1);
 fn switch_config(index: u32, roles: &[PortRole], routes: Vec<RouteConfig>) -> SwitchConfig {
     let kib = |n: u64| Bytes::new(n * 1024);
     let mut classes = [ClassConfig::new(ClassMode::Lossy { buffer: kib(2) }); 8];
-    classes[PRIORITY.index()].mode = ClassMode::Pfc {
-        xoff: kib(60),
-        xon: kib(52),
-        headroom: kib(64),
-    };
+    classes[PRIORITY.index()].mode =
+        ClassMode::Pfc(PfcThresholds::new(kib(60), kib(52), kib(64)).unwrap());
     let mut config = SwitchConfig {
         ports: roles
             .iter()

@@ -1,6 +1,6 @@
 use crate::dataplane::link::AttachedPort;
 use weir_core::control::Policy;
-use weir_core::{BitRate, Bytes, ClassMode, MacAddress, PortRole};
+use weir_core::{BitRate, Bytes, ClassMode, MacAddress, PfcThresholds, PortRole};
 
 use super::*;
 use crate::control::info::{ClassInfo, PortInfo};
@@ -33,11 +33,10 @@ fn info() -> SwitchInfo {
     let classes = std::array::from_fn(|index| ClassInfo {
         name: "class".to_owned(),
         mode: if index == usize::from(LOSSLESS) {
-            ClassMode::Pfc {
-                xoff: Bytes::new(61_440),
-                xon: Bytes::new(53_248),
-                headroom: Bytes::new(65_536),
-            }
+            ClassMode::Pfc(
+                PfcThresholds::new(Bytes::new(61_440), Bytes::new(53_248), Bytes::new(65_536))
+                    .unwrap(),
+            )
         } else {
             ClassMode::Lossy {
                 buffer: Bytes::new(65_536),

@@ -11,8 +11,8 @@ use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassConfig, ClassMode, PortConfig, PortRole, Quanta, RedConfig,
-    Spuid, SwitchConfig,
+    BitRate, Budgets, Bytes, ClassConfig, ClassMode, PfcThresholds, PortConfig, PortRole, Quanta,
+    RedConfig, Spuid, SwitchConfig,
 };
 use weir_ebpf::{FrameClass, Meta};
 
@@ -243,16 +243,10 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
         ClassMode::Level {
             rules: LevelRules::default(),
             budgets: Budgets::new(&[setup.buffer; 3]).unwrap(),
-            xoff,
-            xon,
-            headroom,
+            edge: PfcThresholds::new(xoff, xon, headroom).unwrap(),
         }
     } else {
-        ClassMode::Pfc {
-            xoff,
-            xon,
-            headroom,
-        }
+        ClassMode::Pfc(PfcThresholds::new(xoff, xon, headroom).unwrap())
     };
     let port = |index| {
         PortConfig::new(
