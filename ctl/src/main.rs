@@ -25,7 +25,7 @@ use cli::{
 };
 use target::TargetError;
 use weir_api::words::Verdict;
-use weir_output::{generated, Output};
+use weir_output::Output;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -88,8 +88,7 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Port(command) => return change::port::port(target, output, command),
         Command::Top { interval, once } => top::top(target, output, *interval, *once)?,
         Command::Openapi => output.line(weir_api::routes::openapi::json().trim_end())?,
-        Command::Completions { shell } => generated::completions(Cli::command(), *shell, *output)?,
-        Command::Man { directory } => generated::manual(Cli::command(), directory)?,
+        Command::Generated(generated) => generated.run(Cli::command(), *output)?,
         Command::Config(ConfigCommand::Check { file }) => return check::config(file, output),
         Command::Config(ConfigCommand::Convert(arguments)) => {
             return convert::run(arguments, output)

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::{bail, Context as _};
 use clap::{Args, Parser, Subcommand};
-use clap_complete::Shell;
 use weir_config::units::{parse_duration, parse_rate, parse_size};
 use weir_core::{BitRate, Bytes, Priority};
+use weir_output::generated::Generated;
 
 use crate::attach::Drain;
 use crate::device::Device;
@@ -16,20 +16,20 @@ use crate::settings::{PortRule, Settings, Source, DSCPS, PORTS_MAX, PRIORITIES};
 
 /// Make Linux network devices obey PFC and PAUSE.
 ///
-/// A queueing discipline in BPF holds the frames of a paused priority until XON, or until the pause
-/// expires. Sockets feel it as backpressure, and nothing is dropped. Once attached nothing runs: no
-/// daemon, no polling.
+/// A BPF queueing discipline holds the frames of a paused priority until XON, or until the pause expires. Sockets see
+/// backpressure, and nothing is dropped. Once attached, nothing keeps running: there is no daemon and no polling.
 #[derive(Debug, Parser)]
 #[command(
     name = "weir-host",
     version,
-    max_term_width = 100,
+    max_term_width = 80,
     arg_required_else_help = true,
     after_help = "\
-Needs Linux 6.16 or newer with CONFIG_NET_SCH_BPF, and root (CAP_NET_ADMIN, CAP_BPF, CAP_PERFMON).
+Needs Linux 6.16 or newer with CONFIG_NET_SCH_BPF, and root (CAP_NET_ADMIN,
+CAP_BPF, CAP_PERFMON).
 
-XOFF does not work at once: what the driver has already got goes out. `weir-host measure` tells how
-much that is; the switch's headroom has to have room for it.
+XOFF is not immediate: frames already queued in the driver are still sent.
+`weir-host measure` reports how many; the switch's headroom must cover them.
 
 Examples:
   weir-host attach eth1
@@ -37,7 +37,8 @@ Examples:
   weir-host status
   weir-host detach eth1
 
-Exit status: 0 done, 1 not done (standard error says why), 2 the command line is wrong."
+Exit status: 0 success, 1 failure (the reason is on standard error), 2 invalid
+command line."
 )]
 pub struct Cli {
     /// Print JSON instead of tables.
@@ -51,20 +52,20 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Make a device obey pauses. One that is attached gets the new settings.
+    /// Make a device obey pauses, or change the settings of an attached one.
     #[command(after_help = "\
-A device that is attached already is drained, detached and attached anew. A killed attach leaves a
-device that `attach` or `detach` puts in order.
+An attached device is drained, detached and attached again. If `attach` is
+killed, run `attach` or `detach` again: both clean up.
 
 Examples:
   weir-host attach eth1
   weir-host attach eth1 --priorities dscp --obey 3,4
   weir-host attach eth1 --udp 4791=3        # RoCEv2 has no socket priority")]
     Attach(AttachArguments),
-    /// Let a device be as it was: drains its queue first, and leaves nothing.
+    /// Restore a device: drain its queue, then remove everything.
     #[command(after_help = "\
-While it drains new frames are refused; TCP offers them again. The kernel itself drops what is sent
-in the instant in which a queueing discipline is exchanged.
+New frames are refused while the queue drains; TCP retransmits them. The kernel
+drops frames sent at the moment a queueing discipline is replaced.
 
 Examples:
   weir-host detach eth1
@@ -76,7 +77,7 @@ Examples:
         #[command(flatten)]
         drain: DrainArguments,
     },
-    /// Show attached devices: what is paused, and what waits.
+    /// Show attached devices: paused priorities and queued frames.
     #[command(after_help = "\
 Exit status 1: the device is not attached, or a part is missing.
 
@@ -84,10 +85,10 @@ Examples:
   weir-host status
   weir-host --json status eth1 | jq '.[0].priorities[3].paused_for_ns'")]
     Status {
-        /// The network device [default: all that are attached].
+        /// The network device [default: all attached devices].
         device: Option<String>,
     },
-    /// Show everything that a device has counted.
+    /// Show all counters of a device.
     #[command(after_help = "\
 Example:
   weir-host counters eth1")]
@@ -95,40 +96,20 @@ Example:
         /// The network device.
         device: String,
     },
-    /// Print all attached devices' counters for Prometheus.
+    /// Print the counters of all attached devices for Prometheus.
     #[command(after_help = "\
 For node_exporter's textfile collector, from a timer:
   weir-host metrics --out /var/lib/prometheus/node-exporter/weir_host.prom")]
     Metrics {
-        /// Write to this file, all at once, instead of standard output.
+        /// Replace this file atomically, instead of printing.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
     /// Measure how much a neighbour still sends after XOFF.
     Measure(MeasureArguments),
-    /// Print a shell's completions of this command line.
-    #[command(
-        hide = true,
-        after_help = "\
-Example:
-  weir-host completions bash > /usr/share/bash-completion/completions/weir-host"
-    )]
-    Completions {
-        /// Which shell.
-        #[arg(value_enum)]
-        shell: Shell,
-    },
-    /// Write manual pages, one for each command.
-    #[command(
-        hide = true,
-        after_help = "\
-Example:
-  weir-host man /usr/local/share/man/man1"
-    )]
-    Man {
-        /// Where to.
-        directory: PathBuf,
-    },
+    /// What the command writes about itself.
+    #[command(flatten)]
+    Generated(Generated),
 }
 
 /// How to attach.
@@ -136,38 +117,38 @@ Example:
 pub struct AttachArguments {
     /// The network device.
     pub device: String,
-    /// The link's rate: pauses are told in bit times [default: what the device says].
+    /// The link's rate, since pauses are in bit times [default: the device's].
     #[arg(long, value_parser = parse_rate)]
     pub rate: Option<BitRate>,
-    /// Where a frame's priority is taken from.
+    /// Where a frame's priority comes from.
     #[arg(long, value_enum, default_value = "socket")]
     pub priorities: Source,
-    /// The priority of a DSCP, for `--priorities dscp`. May be given again [default: DSCP ÷ 8].
+    /// The priority of a DSCP, with `--priorities dscp`. Repeatable [default: DSCP ÷ 8].
     #[arg(long = "dscp", value_name = "DSCP=PRIORITY")]
     pub dscp: Vec<String>,
-    /// The priority of frames to a UDP port, before all else. May be given again, eight times at most.
+    /// The priority of frames to a UDP port; overrides `--priorities`. Repeatable, up to eight times.
     #[arg(long = "udp", value_name = "PORT=PRIORITY")]
     pub udp: Vec<String>,
     /// Priorities whose pauses are obeyed.
     #[arg(long, value_name = "PRIORITIES", value_delimiter = ',', value_parser = parse_priority,
           default_value = "0,1,2,3,4,5,6,7")]
     pub obey: Vec<Priority>,
-    /// Ignore 802.3x PAUSE, which stops all priorities of `--obey`.
+    /// Ignore 802.3x PAUSE, which otherwise stops all priorities of `--obey`.
     #[arg(long)]
     pub ignore_pause: bool,
-    /// What a priority gets of the link while others have something to send: 1 to 1000, relative to theirs. May be given
-    /// again [default: 1 for each].
+    /// A priority's share of the link under contention, 1 to 1000, relative to the others'. Repeatable [default: 1 for
+    /// each].
     #[arg(long = "share", value_name = "PRIORITY=SHARE")]
     pub shares: Vec<String>,
-    /// The most that one priority's queue holds; what comes then is dropped. It should have room for the send buffers of
-    /// all its sockets.
+    /// Maximum size of a priority's queue; frames beyond it are dropped. Make it larger than the send buffers of all
+    /// its sockets together.
     #[arg(long, value_parser = parse_size, default_value = "64MiB")]
     pub limit: Bytes,
-    /// Segments that the stack may hand to the device as one frame. 1 is the shortest reaction to XOFF, at the cost of
-    /// throughput. Detach sets it back [default: as it is].
+    /// Maximum segments per GSO frame. 1 reacts fastest to XOFF, at the cost of throughput. Detaching restores the
+    /// device's value [default: unchanged].
     #[arg(long, value_name = "SEGMENTS", value_parser = clap::value_parser!(u32).range(1..=65535))]
     pub gso_segments: Option<u32>,
-    /// Take away a queueing discipline that somebody has set. It does not come back.
+    /// Replace a queueing discipline configured by someone else. Detaching does not restore it.
     #[arg(long)]
     pub replace: bool,
     /// How what is attached already is drained.
@@ -178,10 +159,10 @@ pub struct AttachArguments {
 /// How to drain.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct DrainArguments {
-    /// How long the queue may take to become empty, if it is paused.
+    /// How long the queue may take to drain while it is paused.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_span)]
     drain: Duration,
-    /// Free what has not left by then, instead of staying attached.
+    /// Drop the frames left after that time, instead of staying attached.
     #[arg(long)]
     force: bool,
 }
@@ -199,48 +180,50 @@ impl DrainArguments {
 /// How to measure.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Two ends of one cable: the host, which sends, and what is to become the switch, which pauses it.
+Run it at both ends of a link: the host sends, and the future switch pauses it,
+before its daemon is started.
   host:    weir-host attach eth1 --rate 10Gbit
            weir-host measure eth1 --load --priority 3 --for 60s
-  switch:  weir-host measure swp1 --priority 3 --rate 10Gbit   (before its daemon runs)
-Frames and bytes after XOFF count from the moment before XOFF is handed to the kernel, so that they
-have the way there and back in them: they are the headroom that this link needs.")]
+  switch:  weir-host measure swp1 --priority 3 --rate 10Gbit
+
+Frames and bytes after XOFF are counted from just before XOFF is handed to the
+kernel. They include the round trip, and are the headroom this link needs.")]
 pub struct MeasureArguments {
     /// The network device.
     pub device: String,
-    /// Send frames to be paused, instead of pausing.
+    /// Generate load that the other end pauses, instead of pausing.
     #[arg(long, conflicts_with_all = ["pauses", "any"])]
     pub load: bool,
     /// The priority.
     #[arg(long, default_value = "0", value_parser = parse_priority)]
     pub priority: Priority,
-    /// With --load: how long.
+    /// With --load: duration.
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = parse_span)]
     pub span: Duration,
-    /// With --load: the frames' length, without FCS.
+    /// With --load: frame length, without FCS.
     #[arg(long, value_name = "BYTES", default_value = "1514",
           value_parser = clap::value_parser!(u16).range(60..=9018))]
     pub length: u16,
-    /// How often to pause.
+    /// Number of pauses.
     #[arg(long, default_value = "100", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub pauses: u32,
-    /// How long each pause lasts.
+    /// Duration of each pause.
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = parse_span)]
     pub paused: Duration,
-    /// How long the neighbour may send between two.
+    /// Time between pauses, in which the neighbour sends.
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = parse_span)]
     pub between: Duration,
-    /// The link's rate [default: what the device says].
+    /// The link's rate [default: the device's].
     #[arg(long, value_parser = parse_rate)]
     pub rate: Option<BitRate>,
-    /// Count every frame, not only those of --load: for applications as load. No other priority may send meanwhile.
+    /// Count all frames, not only those of --load, to measure with applications. No other priority may send meanwhile.
     #[arg(long)]
     pub any: bool,
 }
 
 fn parse_priority(text: &str) -> Result<Priority, String> {
     let number = text.trim().parse().ok().and_then(Priority::new);
-    number.ok_or_else(|| format!("`{text}` is no priority: 0 to 7"))
+    number.ok_or_else(|| format!("invalid priority `{text}`; valid are 0 to 7"))
 }
 
 fn parse_span(text: &str) -> Result<Duration, String> {
@@ -257,7 +240,7 @@ fn pair(option: &str, text: &str, key_max: u16, values: (u16, u16)) -> anyhow::R
     };
     read().with_context(|| {
         format!(
-            "{option} {text}: expected two numbers, 0 to {key_max} and {} to {}, with = between them",
+            "{option} {text}: expected KEY=VALUE, numbers from 0 to {key_max} and from {} to {}",
             values.0, values.1
         )
     })
@@ -281,7 +264,7 @@ impl AttachArguments {
     ///
     /// # Errors
     ///
-    /// When a value is not legal, or the rate is not known.
+    /// When a value is not valid, or the rate is not known.
     pub fn settings(&self, device: &Device) -> anyhow::Result<Settings> {
         const PRIORITY_MAX: u16 = PRIORITIES as u16 - 1;
         let mut settings = Settings::new(rate(self.rate, device)?);
@@ -298,7 +281,7 @@ impl AttachArguments {
         for text in &self.udp {
             let (port, priority) = pair("--udp", text, u16::MAX, (0, PRIORITY_MAX))?;
             if port == 0 {
-                bail!("--udp {text}: 0 is no port");
+                bail!("--udp {text}: port 0 is not valid");
             }
             settings.ports.push(PortRule {
                 port,
@@ -306,7 +289,10 @@ impl AttachArguments {
             });
         }
         if settings.ports.len() > PORTS_MAX {
-            bail!("--udp: {} ports, {PORTS_MAX} at most", settings.ports.len());
+            bail!(
+                "--udp: {} ports; at most {PORTS_MAX} are supported",
+                settings.ports.len()
+            );
         }
         for text in &self.shares {
             let (priority, share) = pair("--share", text, PRIORITY_MAX, (1, 1000))?;
@@ -380,7 +366,7 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (options, named) in [
             (&["--udp", "4791=8"][..], "--udp 4791=8"),
-            (&["--udp", "0=1"], "0 is no port"),
+            (&["--udp", "0=1"], "port 0 is not valid"),
             (&["--share", "3=0"], "--share 3=0"),
             (&["--share", "8=1"], "--share 8=1"),
             (&["--dscp", "3=1"], "--priorities dscp"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use clap::CommandFactory as _;
-use weir_output::{facts, generated, Output};
+use weir_output::{facts, Output};
 
 use crate::attach::{attach, detach, Attachment, Detachment};
 use crate::cli::{rate, Cli, Command, MeasureArguments};
@@ -54,10 +54,7 @@ pub fn run(cli: &Cli, output: Output) -> Result<bool> {
             }
         }
         Command::Measure(arguments) => measure_or_load(arguments, output)?,
-        Command::Completions { shell } => {
-            generated::completions(Cli::command(), *shell, output)?;
-        }
-        Command::Man { directory } => generated::manual(Cli::command(), directory)?,
+        Command::Generated(generated) => generated.run(Cli::command(), output)?,
     }
     Ok(true)
 }

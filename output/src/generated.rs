@@ -1,19 +1,56 @@
 //! Completions and manual pages, made from the command line's definition.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use clap::Command;
+use clap::Subcommand;
 use clap_complete::Shell;
 
 use crate::Output;
 
+/// What every command can write about itself; to be flattened into its own commands.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Generated {
+    /// Print shell completions.
+    #[command(after_help = "\
+Examples, for COMMAND:
+  COMMAND completions bash > /usr/share/bash-completion/completions/COMMAND
+  COMMAND completions zsh > /usr/local/share/zsh/site-functions/_COMMAND
+  COMMAND completions fish > ~/.config/fish/completions/COMMAND.fish")]
+    Completions {
+        /// Which shell.
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Write manual pages, one for each command.
+    #[command(
+        hide = true,
+        after_help = "\
+Example, for COMMAND:
+  COMMAND man /usr/local/share/man/man1"
+    )]
+    Man {
+        /// Output directory.
+        directory: PathBuf,
+    },
+}
+
+impl Generated {
+    /// Writes what is asked for about `command`.
+    ///
+    /// # Errors
+    ///
+    /// When standard output or the directory takes nothing.
+    pub fn run(&self, command: clap::Command, output: Output) -> Result<()> {
+        match self {
+            Self::Completions { shell } => completions(command, *shell, output),
+            Self::Man { directory } => manual(command, directory),
+        }
+    }
+}
+
 /// Prints a command's completions for a shell.
-///
-/// # Errors
-///
-/// When standard output takes nothing.
-pub fn completions(mut command: Command, shell: Shell, output: Output) -> Result<()> {
+fn completions(mut command: clap::Command, shell: Shell, output: Output) -> Result<()> {
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut script);
@@ -21,11 +58,7 @@ pub fn completions(mut command: Command, shell: Shell, output: Output) -> Result
 }
 
 /// Writes a page for a command, such as `switchctl.1`, and one for each command below it, such as `switchctl-pfc.1`.
-///
-/// # Errors
-///
-/// When a file cannot be written.
-pub fn manual(command: Command, directory: &Path) -> Result<()> {
+fn manual(command: clap::Command, directory: &Path) -> Result<()> {
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     // `help` would have a page for each command once more.
     let command = command.disable_help_subcommand(true);

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use clap_complete::Shell;
 use weir_calculus::figures::Figure;
 use weir_config::units::parse_duration;
 use weir_config::Override;
 use weir_core::Duration;
+use weir_output::generated::Generated;
 
 use crate::network::LinkOptions;
 
@@ -144,29 +144,9 @@ Example:
         #[arg(long = "set", value_name = "PATH=VALUE")]
         overrides: Vec<Override>,
     },
-    /// Print a shell's completions of this command line.
-    #[command(
-        hide = true,
-        after_help = "\
-Example:
-  weir-plan completions bash > /usr/share/bash-completion/completions/weir-plan"
-    )]
-    Completions {
-        /// Which shell.
-        #[arg(value_enum)]
-        shell: Shell,
-    },
-    /// Write manual pages, one for each command.
-    #[command(
-        hide = true,
-        after_help = "\
-Example:
-  weir-plan man /usr/local/share/man/man1"
-    )]
-    Man {
-        /// Where to.
-        directory: PathBuf,
-    },
+    /// What the command writes about itself.
+    #[command(flatten)]
+    Generated(Generated),
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use weir_config::Override;
 use cli::{Cli, FileArguments, PlanCommand};
 use network::{LinkOptions, Network};
 use result::Plan;
-use weir_output::{generated, Output};
+use weir_output::Output;
 
 /// Does what the command line asks for. False when a plan finds buffers that are too small.
 ///
@@ -44,12 +44,8 @@ pub fn run(cli: &Cli, output: &Output) -> Result<bool> {
             compare::run(run, scenario, overrides, &LinkOptions::default(), output)?;
             return Ok(true);
         }
-        Some(PlanCommand::Completions { shell }) => {
-            generated::completions(Cli::command(), *shell, *output)?;
-            return Ok(true);
-        }
-        Some(PlanCommand::Man { directory }) => {
-            generated::manual(Cli::command(), directory)?;
+        Some(PlanCommand::Generated(generated)) => {
+            generated.run(Cli::command(), *output)?;
             return Ok(true);
         }
         None => {}

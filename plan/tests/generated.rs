@@ -25,6 +25,7 @@ fn completions_and_manual_pages_are_of_every_command() {
     pages.sort();
     let expected = [
         "weir-plan-compare.1",
+        "weir-plan-completions.1",
         "weir-plan-reproduce.1",
         "weir-plan.1",
     ];

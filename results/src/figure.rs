@@ -1,8 +1,8 @@
 //! Curves over time as SVG, in panels one below the other with one time axis: what papers' figures show.
 
-use std::fmt::Write as _;
+use weir_svg::{colour, point, Svg};
 
-use crate::plot::{escaped, Axis, Panel, COLOURS, COLUMN_WIDTH, GAP, LEFT, PANEL_HEIGHT, TOP};
+use crate::plot::{Axis, Panel, COLUMN_WIDTH, GAP, LEFT, PANEL_HEIGHT, TOP};
 use crate::quantity::Unit;
 
 /// Places across for which a curve keeps its least and its greatest value.
@@ -34,15 +34,8 @@ pub fn svg(title: &str, seconds: f64, panels: &[Curves]) -> String {
     let row = PANEL_HEIGHT + GAP - 20.0;
     let bottom = TOP + row * panels.len() as f64;
     let (width, height) = (COLUMN_WIDTH, bottom + 16.0);
-    let mut out = String::new();
-    let _ = writeln!(
-        out,
-        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="sans-serif" font-size="12">
-<rect width="100%" height="100%" fill="#ffffff"/>
-<text x="{}" y="28" font-size="14" text-anchor="middle">{}</text>"##,
-        width / 2.0,
-        escaped(title)
-    );
+    let mut out = Svg::on_white([width, height], 12);
+    out.title([width / 2.0, 28.0], 14, title);
     for (index, curves) in panels.iter().enumerate() {
         let most = curves.curves.iter().flat_map(|curve| &curve.values);
         let most = most.fold(0.0, |most: f64, value| most.max(*value));
@@ -54,31 +47,22 @@ pub fn svg(title: &str, seconds: f64, panels: &[Curves]) -> String {
             level: None,
         };
         panel.axes(&mut out);
-        for (curve, colour) in curves.curves.iter().zip(COLOURS.iter().cycle()) {
-            draw(&mut out, &panel, curve, colour, seconds);
+        for (index, curve) in curves.curves.iter().enumerate() {
+            draw(&mut out, &panel, curve, colour(index), seconds);
         }
     }
     if let Some(last) = panels.last() {
         legend(&mut out, &last.curves, bottom);
     }
-    out.push_str("</svg>\n");
-    out
+    out.finish()
 }
 
-fn draw(out: &mut String, panel: &Panel, curve: &Curve, colour: &str, seconds: f64) {
+fn draw(out: &mut Svg, panel: &Panel, curve: &Curve, colour: &str, seconds: f64) {
     let step = seconds / curve.values.len().max(1) as f64;
-    let points: Vec<String> = extremes(&curve.values)
-        .into_iter()
-        .map(|index| {
-            let (x, y) = panel.at((index as f64 + 0.5) * step, curve.values[index]);
-            format!("{x:.1},{y:.1}")
-        })
-        .collect();
-    let _ = writeln!(
-        out,
-        r#"<polyline fill="none" stroke="{colour}" stroke-width="1.2" stroke-linejoin="round" points="{}"/>"#,
-        points.join(" ")
-    );
+    let at = |index: usize| panel.at((index as f64 + 0.5) * step, curve.values[index]);
+    let kept = extremes(&curve.values).into_iter();
+    let points: Vec<String> = kept.map(at).map(point).collect();
+    out.polyline(colour, 1.2, " stroke-linejoin=\"round\"", &points);
 }
 
 /// Which values are drawn, in their order: all of them, or the least and the greatest of each place.
@@ -103,18 +87,10 @@ fn extremes(values: &[f64]) -> Vec<usize> {
     kept
 }
 
-fn legend(out: &mut String, curves: &[Curve], y: f64) {
+fn legend(out: &mut Svg, curves: &[Curve], y: f64) {
     let mut x = LEFT;
-    for (curve, colour) in curves.iter().zip(COLOURS.iter().cycle()) {
-        let _ = writeln!(
-            out,
-            r#"<line x1="{x}" x2="{}" y1="{}" y2="{}" stroke="{colour}" stroke-width="3"/><text x="{}" y="{y}">{}</text>"#,
-            x + 14.0,
-            y - 4.0,
-            y - 4.0,
-            x + 18.0,
-            escaped(&curve.name)
-        );
+    for (index, curve) in curves.iter().enumerate() {
+        out.legend([x, y], colour(index), &curve.name);
         x += 34.0 + 7.0 * curve.name.chars().count() as f64;
     }
 }

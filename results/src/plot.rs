@@ -7,13 +7,10 @@ use weir_api::run::RunResult;
 use weir_api::words::EventName;
 use weir_config::scenario::Scenario;
 use weir_core::ModeKind;
+use weir_svg::{colour, point, round_up, Svg};
 
 use crate::quantity::{self, short, Unit};
 
-/// Okabe and Ito's palette, which colour-blind readers can tell apart.
-pub(crate) const COLOURS: [&str; 8] = [
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c8c00",
-];
 pub(crate) const COLUMN_WIDTH: f64 = 560.0;
 pub(crate) const PANEL_HEIGHT: f64 = 240.0;
 pub(crate) const LEFT: f64 = 64.0;
@@ -35,12 +32,7 @@ pub fn xoff(scenario: &Scenario) -> Option<u64> {
 pub fn svg(columns: &[(&str, &RunResult)], xoff_bytes: Option<u64>) -> String {
     let width = COLUMN_WIDTH * columns.len() as f64;
     let height = TOP + 2.0 * PANEL_HEIGHT + GAP + 2.0 * LEGEND + 20.0;
-    let mut out = String::new();
-    let _ = writeln!(
-        out,
-        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="sans-serif" font-size="12">
-<rect width="100%" height="100%" fill="#ffffff"/>"##
-    );
+    let mut out = Svg::on_white([width, height], 12);
     let most = |curves: &dyn Fn(&RunResult) -> Vec<Curve>| {
         columns
             .iter()
@@ -65,12 +57,7 @@ pub fn svg(columns: &[(&str, &RunResult)], xoff_bytes: Option<u64>) -> String {
     );
     for (index, (title, result)) in columns.iter().enumerate() {
         let x = COLUMN_WIDTH * index as f64;
-        let _ = writeln!(
-            out,
-            r#"<text x="{}" y="24" font-size="16" text-anchor="middle">{}</text>"#,
-            x + COLUMN_WIDTH / 2.0,
-            escaped(title)
-        );
+        out.title([x + COLUMN_WIDTH / 2.0, 24.0], 16, title);
         let upper = Panel {
             x: x + LEFT,
             y: TOP,
@@ -88,8 +75,7 @@ pub fn svg(columns: &[(&str, &RunResult)], xoff_bytes: Option<u64>) -> String {
         };
         lower.draw(&mut out, &thinned(occupancy(result)), result);
     }
-    out.push_str("</svg>\n");
-    out
+    out.finish()
 }
 
 /// A name, and values in base units at even distances over the run.
@@ -192,31 +178,20 @@ impl Panel {
         )
     }
 
-    fn draw(&self, out: &mut String, curves: &[Curve], result: &RunResult) {
+    fn draw(&self, out: &mut Svg, curves: &[Curve], result: &RunResult) {
         self.axes(out);
         self.releases(out, result);
         for (index, (_, values)) in curves.iter().enumerate() {
-            let colour = COLOURS[index % COLOURS.len()];
             let step = result.duration_seconds / values.len().max(1) as f64;
-            let points: Vec<String> = values
-                .iter()
-                .enumerate()
-                .map(|(index, value)| {
-                    let (x, y) = self.at((index as f64 + 0.5) * step, *value);
-                    format!("{x:.1},{y:.1}")
-                })
-                .collect();
-            let _ = writeln!(
-                out,
-                r#"<polyline fill="none" stroke="{colour}" stroke-width="1.3" points="{}"/>"#,
-                points.join(" ")
-            );
+            let at = |(index, value): (usize, &f64)| self.at((index as f64 + 0.5) * step, *value);
+            let points: Vec<String> = values.iter().enumerate().map(at).map(point).collect();
+            out.polyline(colour(index), 1.3, "", &points);
         }
         self.draw_level(out);
         self.legend(out, curves, result);
     }
 
-    fn draw_level(&self, out: &mut String) {
+    fn draw_level(&self, out: &mut Svg) {
         let Some(level) = self.level else { return };
         let (left, y) = self.at(0.0, level);
         let right = left + self.width();
@@ -229,7 +204,7 @@ impl Panel {
         );
     }
 
-    pub(crate) fn axes(&self, out: &mut String) {
+    pub(crate) fn axes(&self, out: &mut Svg) {
         const TICKS: usize = 5;
         let (left, bottom) = self.at(0.0, 0.0);
         let _ = writeln!(
@@ -276,7 +251,7 @@ impl Panel {
     }
 
     /// A mark at the top edge for the first suspicion and for each release.
-    fn releases(&self, out: &mut String, result: &RunResult) {
+    fn releases(&self, out: &mut Svg, result: &RunResult) {
         let mut seen_suspicion = false;
         for event in &result.events {
             let (x, _) = self.at(event.seconds.max(0.0), 0.0);
@@ -301,20 +276,11 @@ impl Panel {
         }
     }
 
-    fn legend(&self, out: &mut String, curves: &[Curve], result: &RunResult) {
+    fn legend(&self, out: &mut Svg, curves: &[Curve], result: &RunResult) {
         let y = self.y + PANEL_HEIGHT + 50.0;
         let mut x = self.x;
         for (index, (name, _)) in curves.iter().enumerate() {
-            let colour = COLOURS[index % COLOURS.len()];
-            let _ = writeln!(
-                out,
-                r#"<line x1="{x}" x2="{}" y1="{}" y2="{}" stroke="{colour}" stroke-width="3"/><text x="{}" y="{y}">{}</text>"#,
-                x + 14.0,
-                y - 4.0,
-                y - 4.0,
-                x + 18.0,
-                escaped(name)
-            );
+            out.legend([x, y], colour(index), name);
             x += 30.0 + 6.4 * name.len() as f64;
         }
         if result
@@ -337,41 +303,14 @@ impl Panel {
     }
 }
 
-/// The next round number, so that round numbers stand at the axis.
+/// So that round numbers stand at the axis.
 fn nice(value: f64) -> f64 {
-    if value <= 0.0 {
-        return 1.0;
-    }
-    let power = 10f64.powf(value.log10().floor());
-    [1.0, 1.25, 1.5, 2.0, 2.5, 4.0, 5.0, 7.5, 10.0]
-        .into_iter()
-        .map(|factor| factor * power)
-        .find(|candidate| *candidate >= value)
-        .unwrap_or(10.0 * power)
-}
-
-pub(crate) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    round_up(value, &[1.0, 1.25, 1.5, 2.0, 2.5, 4.0, 5.0, 7.5, 10.0])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn axes_end_at_round_numbers() {
-        for (value, end) in [
-            (0.0, 1.0),
-            (98.4, 100.0),
-            (101.0, 125.0),
-            (61.0, 75.0),
-            (2.1, 2.5),
-        ] {
-            assert!((nice(value) - end).abs() < 1e-9, "{value}");
-        }
-    }
 
     #[test]
     fn a_picture_has_every_curve_and_each_mark_once() {

@@ -3,12 +3,10 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use weir_svg::{colour, escaped, point, round_up, Svg};
+
 use super::{Curves, Panel, Series};
 
-/// Okabe and Ito's palette, which colour-blind readers can tell apart.
-const COLOURS: [&str; 8] = [
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c8c00",
-];
 const PANEL_WIDTH: f64 = 480.0;
 const PANEL_HEIGHT: f64 = 240.0;
 const LEFT: f64 = 72.0;
@@ -28,24 +26,15 @@ impl Curves {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = columns as f64 * (LEFT + PANEL_WIDTH + RIGHT);
         let height = TOP + self.rows.len() as f64 * (ABOVE + PANEL_HEIGHT + BELOW);
-        let mut out = String::new();
-        // Writing to a String cannot fail.
-        let _ = writeln!(
-            out,
-            r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="sans-serif" font-size="12">
-<rect width="100%" height="100%" fill="#ffffff"/>
-<text x="{}" y="28" font-size="16" text-anchor="middle">{}</text>"##,
-            width / 2.0,
-            escaped(&self.title)
-        );
+        let mut out = Svg::on_white([width, height], 12);
+        out.title([width / 2.0, 28.0], 16, &self.title);
         for (row, panels) in self.rows.iter().enumerate() {
             for (column, panel) in panels.iter().enumerate() {
                 let frame = Frame::new(panel, row, column);
                 frame.draw(&mut out, panel);
             }
         }
-        out.push_str("</svg>\n");
-        out
+        out.finish()
     }
 }
 
@@ -78,23 +67,13 @@ impl Frame {
         )
     }
 
-    fn draw(&self, out: &mut String, panel: &Panel) {
+    fn draw(&self, out: &mut Svg, panel: &Panel) {
         self.axes(out, panel);
         for (index, series) in panel.series.iter().enumerate() {
-            let mut points = simplified(series)
-                .into_iter()
-                .map(|(x, y)| {
-                    let (x, y) = self.at(x, y);
-                    format!("{x:.1},{y:.1}")
-                })
-                .collect::<Vec<String>>();
+            let points = simplified(series).into_iter();
+            let mut points: Vec<String> = points.map(|(x, y)| point(self.at(x, y))).collect();
             points.dedup();
-            let _ = writeln!(
-                out,
-                r#"<polyline fill="none" stroke="{}" stroke-width="1.3" stroke-linejoin="round" points="{}"/>"#,
-                COLOURS[index % COLOURS.len()],
-                points.join(" ")
-            );
+            out.polyline(colour(index), 1.3, " stroke-linejoin=\"round\"", &points);
         }
         for (name, level) in &panel.levels {
             let (left, y) = self.at(0.0, *level);
@@ -112,7 +91,7 @@ impl Frame {
         self.legend(out, panel);
     }
 
-    fn axes(&self, out: &mut String, panel: &Panel) {
+    fn axes(&self, out: &mut Svg, panel: &Panel) {
         let (left, bottom) = self.at(0.0, 0.0);
         let middle = left + PANEL_WIDTH / 2.0;
         let _ = writeln!(
@@ -150,23 +129,14 @@ impl Frame {
     }
 
     /// Names of the lines; one line has its name above the panel.
-    fn legend(&self, out: &mut String, panel: &Panel) {
+    fn legend(&self, out: &mut Svg, panel: &Panel) {
         if panel.series.len() < 2 {
             return;
         }
         let y = self.top + PANEL_HEIGHT + 52.0;
         let mut x = self.left;
         for (index, series) in panel.series.iter().enumerate() {
-            let colour = COLOURS[index % COLOURS.len()];
-            let _ = writeln!(
-                out,
-                r#"<line x1="{x}" x2="{}" y1="{}" y2="{}" stroke="{colour}" stroke-width="3"/><text x="{}" y="{y}">{}</text>"#,
-                x + 14.0,
-                y - 4.0,
-                y - 4.0,
-                x + 18.0,
-                escaped(&series.name)
-            );
+            out.legend([x, y], colour(index), &series.name);
             x += 34.0 + 6.8 * series.name.chars().count() as f64;
         }
     }
@@ -188,28 +158,17 @@ fn simplified(series: &Series) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// The next round number, so that round numbers stand at the axis.
+/// So that round numbers stand at the axis.
 fn nice(value: f64) -> f64 {
-    if value <= 0.0 {
-        return 1.0;
-    }
-    let power = 10f64.powf(value.log10().floor());
-    [1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.5, 10.0]
-        .into_iter()
-        .map(|factor| factor * power)
-        .find(|candidate| *candidate >= value * 0.999_999)
-        .unwrap_or(10.0 * power)
+    round_up(
+        value,
+        &[1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.5, 10.0],
+    )
 }
 
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').into()
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -252,8 +211,9 @@ mod tests {
         let frame = Frame::new(&panel, 0, 0);
         assert_eq!((frame.x_max, frame.y_max), (4.0, 100.0));
         assert_eq!(simplified(&panel.series[0]).len(), 4);
-        let mut out = String::new();
+        let mut out = Svg::new([1.0, 1.0], 12);
         frame.draw(&mut out, &panel);
+        let out = out.finish();
         assert!(out.contains("a &lt; b") && out.contains("limit 98.5 u"));
     }
 }

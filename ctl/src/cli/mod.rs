@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
+use weir_output::generated::Generated;
 
 use crate::capture::cli::{CaptureArguments, CAPTURE_HELP};
 use crate::target::Target;
@@ -331,28 +332,9 @@ Examples:
   switchctl openapi > weir.json
   switchctl openapi | jq -r '.paths | keys[]'")]
     Openapi,
-    /// Print shell completions.
-    #[command(after_help = "\
-Examples:
-  switchctl completions bash > /usr/share/bash-completion/completions/switchctl
-  switchctl completions zsh > /usr/local/share/zsh/site-functions/_switchctl
-  switchctl completions fish > ~/.config/fish/completions/switchctl.fish")]
-    Completions {
-        /// Which shell.
-        #[arg(value_enum)]
-        shell: clap_complete::Shell,
-    },
-    /// Write manual pages, one for each command.
-    #[command(
-        hide = true,
-        after_help = "\
-Example:
-  switchctl man /usr/local/share/man/man1"
-    )]
-    Man {
-        /// Output directory.
-        directory: PathBuf,
-    },
+    /// What the command writes about itself.
+    #[command(flatten)]
+    Generated(Generated),
     /// Check a configuration file, or convert one from SONiC.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -487,8 +469,11 @@ mod tests {
         fn look(command: &clap::Command) {
             if command.get_subcommands().next().is_none() {
                 let help = command.get_after_help().map(ToString::to_string);
+                // What every program can write about itself has examples for any.
+                let is_named =
+                    |help: &String| help.contains("switchctl") || help.contains("for COMMAND:");
                 assert!(
-                    help.is_some_and(|help| help.contains("Example") && help.contains("switchctl")),
+                    help.is_some_and(|help| help.contains("Example") && is_named(&help)),
                     "{}",
                     command.get_name()
                 );

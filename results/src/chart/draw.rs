@@ -2,13 +2,11 @@
 
 use std::fmt::Write as _;
 
+use weir_svg::{colour, escaped, point, Svg};
+
 use super::{Axis, Chart, Column, Curve, Moment, Panel, Style};
 use crate::quantity::time;
 
-/// Okabe and Ito's palette, which colour-blind readers can tell apart.
-const COLOURS: [&str; 8] = [
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c8c00",
-];
 const PLOT_WIDTH: f64 = 470.0;
 const PLOT_HEIGHT: f64 = 210.0;
 const LEFT: f64 = 66.0;
@@ -34,29 +32,17 @@ pub fn svg(chart: &Chart) -> String {
     let width = (LEFT + PLOT_WIDTH + RIGHT) * chart.columns.len() as f64;
     let top = if key > 0.0 { TOP_WITH_MOMENTS } else { TOP };
     let height = top + rows as f64 * (PLOT_HEIGHT + BELOW) + key + 8.0;
-    let mut out = format!(
-        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="sans-serif" font-size="12">
-<rect width="100%" height="100%" fill="#ffffff"/>
-<text x="{}" y="22" font-size="16" text-anchor="middle">{}</text>
-"##,
-        width / 2.0,
-        escaped(&chart.title)
-    );
+    let mut out = Svg::on_white([width, height], 12);
+    out.title([width / 2.0, 22.0], 16, &chart.title);
     for (index, column) in chart.columns.iter().enumerate() {
         let left = (LEFT + PLOT_WIDTH + RIGHT) * index as f64 + LEFT;
         draw_column(&mut out, column, [left, top], rows);
     }
-    out.push_str("</svg>\n");
-    out
+    out.finish()
 }
 
-fn draw_column(out: &mut String, column: &Column, [left, highest]: [f64; 2], rows: usize) {
-    let _ = writeln!(
-        out,
-        r#"<text x="{}" y="42" font-size="14" text-anchor="middle">{}</text>"#,
-        left + PLOT_WIDTH / 2.0,
-        escaped(&column.title)
-    );
+fn draw_column(out: &mut Svg, column: &Column, [left, highest]: [f64; 2], rows: usize) {
+    out.title([left + PLOT_WIDTH / 2.0, 42.0], 14, &column.title);
     for (row, panel) in column.panels.iter().enumerate() {
         let top = highest + row as f64 * (PLOT_HEIGHT + BELOW);
         Drawing { panel, left, top }.draw(out, &column.moments);
@@ -69,7 +55,7 @@ fn draw_column(out: &mut String, column: &Column, [left, highest]: [f64; 2], row
 }
 
 /// Numbers above the first panel; a moment close to the one before stands in another row.
-fn badges(out: &mut String, moments: &[Moment], across: &Axis, [left, top]: [f64; 2]) {
+fn badges(out: &mut Svg, moments: &[Moment], across: &Axis, [left, top]: [f64; 2]) {
     let mut ends = [f64::NEG_INFINITY; BADGE_ROWS];
     for (index, moment) in moments.iter().enumerate() {
         let x = left + across.part(moment.at) * PLOT_WIDTH;
@@ -82,7 +68,7 @@ fn badges(out: &mut String, moments: &[Moment], across: &Axis, [left, top]: [f64
     }
 }
 
-fn badge(out: &mut String, index: usize, x: f64, y: f64) {
+fn badge(out: &mut Svg, index: usize, x: f64, y: f64) {
     let _ = writeln!(
         out,
         r##"<circle cx="{x:.1}" cy="{y}" r="7.5" fill="#b00000"/><text x="{x:.1}" y="{}" font-size="10" fill="#ffffff" text-anchor="middle">{}</text>"##,
@@ -91,7 +77,7 @@ fn badge(out: &mut String, index: usize, x: f64, y: f64) {
     );
 }
 
-fn key(out: &mut String, moments: &[Moment], left: f64, top: f64) {
+fn key(out: &mut Svg, moments: &[Moment], left: f64, top: f64) {
     for (index, moment) in moments.iter().enumerate() {
         let y = top + index as f64 * KEY_LINE;
         badge(out, index, left + 8.0, y - 4.0);
@@ -112,7 +98,7 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    fn draw(&self, out: &mut String, moments: &[Moment]) {
+    fn draw(&self, out: &mut Svg, moments: &[Moment]) {
         self.axes(out);
         for moment in moments {
             let x = self.x(moment.at);
@@ -124,7 +110,7 @@ impl Drawing<'_> {
             );
         }
         for (index, curve) in self.panel.curves.iter().enumerate() {
-            let colour = COLOURS[index % COLOURS.len()];
+            let colour = colour(index);
             self.curve(out, curve, colour);
             self.legend(out, index, colour, curve.style, &curve.name);
         }
@@ -150,7 +136,7 @@ impl Drawing<'_> {
         self.top + PLOT_HEIGHT - self.panel.up.part(value) * PLOT_HEIGHT
     }
 
-    fn axes(&self, out: &mut String) {
+    fn axes(&self, out: &mut Svg) {
         let bottom = self.top + PLOT_HEIGHT;
         for value in self.panel.up.ticks() {
             let y = self.y(value);
@@ -189,7 +175,7 @@ impl Drawing<'_> {
         );
     }
 
-    fn curve(&self, out: &mut String, curve: &Curve, colour: &str) {
+    fn curve(&self, out: &mut Svg, curve: &Curve, colour: &str) {
         if curve.style == Style::Dots {
             for (x, y) in &curve.points {
                 let _ = writeln!(
@@ -212,20 +198,14 @@ impl Drawing<'_> {
             }
             return;
         }
-        let points: Vec<String> = curve
-            .points
-            .iter()
-            .map(|(x, y)| format!("{:.1},{:.1}", self.x(*x), self.y(*y)))
+        let points = curve.points.iter();
+        let points: Vec<String> = points
+            .map(|(x, y)| point((self.x(*x), self.y(*y))))
             .collect();
-        let _ = writeln!(
-            out,
-            r#"<polyline fill="none" stroke="{colour}" stroke-width="1.4"{} points="{}"/>"#,
-            dashes(curve.style),
-            points.join(" ")
-        );
+        out.polyline(colour, 1.4, dashes(curve.style), &points);
     }
 
-    fn legend(&self, out: &mut String, index: usize, colour: &str, style: Style, name: &str) {
+    fn legend(&self, out: &mut Svg, index: usize, colour: &str, style: Style, name: &str) {
         let x = self.left + PLOT_WIDTH + 8.0;
         let y = self.top + 14.0 + index as f64 * 17.0;
         let sign = match style {
@@ -256,12 +236,6 @@ fn dashes(style: Style) -> &'static str {
         Style::Dashed => r#" stroke-dasharray="6 4""#,
         Style::Line | Style::Dots | Style::Bars => "",
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -342,8 +316,9 @@ mod tests {
                 text: String::new(),
             })
             .into();
-        let mut out = String::new();
+        let mut out = Svg::new([1.0, 1.0], 12);
         badges(&mut out, &moments, &panel().across, [LEFT, TOP]);
+        let out = out.finish();
         let rows: Vec<&str> = out
             .lines()
             .filter_map(|line| line.split("cy=\"").nth(1)?.split('"').next())

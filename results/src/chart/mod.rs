@@ -162,14 +162,5 @@ impl Axis {
 
 /// The next of 1, 2, 2.5 and 5 times a power of ten.
 fn round_up(value: f64) -> f64 {
-    if value <= 0.0 {
-        return 1.0;
-    }
-    let power = 10f64.powf(value.log10().floor());
-    let steps = [1.0, 2.0, 2.5, 5.0, 10.0];
-    let fits = steps
-        .into_iter()
-        .map(|step| step * power)
-        .find(|candidate| value <= candidate * (1.0 + 1e-9));
-    fits.unwrap_or(10.0 * power)
+    weir_svg::round_up(value, &[1.0, 2.0, 2.5, 5.0, 10.0])
 }

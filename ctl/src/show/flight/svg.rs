@@ -10,6 +10,7 @@ use weir_api::words::EventKind;
 
 use super::view::{concerns, Series, View};
 use weir_output::{bytes, seconds};
+use weir_svg::{escaped, round_up, Svg, THEMED};
 
 const WIDTH: f64 = 980.0;
 const LEFT: f64 = 150.0;
@@ -18,19 +19,28 @@ const TOP: f64 = 74.0;
 const PANEL: f64 = 190.0;
 const GAP: f64 = 52.0;
 const LANE: f64 = 20.0;
-const COLOURS: usize = 8;
 
-/// Okabe and Ito's palette, which colour-blind readers can tell apart, and lighter tones for dark themes.
-const STYLE: &str = "\
-svg{background:#fff}.paper{fill:#fff}text{fill:#222}.grid{stroke:#ddd}.frame{stroke:#555;fill:none}.dim{fill:#666}.tick{paint-order:stroke;stroke:#fff;stroke-width:4}
-.line{fill:none;stroke-width:1.5}.limit{fill:none;stroke:#555;stroke-dasharray:7 4}.xon{stroke-dasharray:2 4}
-.held{stroke-dasharray:5 3}.span{fill:#d55e00;fill-opacity:.10}.began{stroke:#c03000;stroke-dasharray:4 3}
-.s0{stroke:#0072b2}.s1{stroke:#d55e00}.s2{stroke:#009e73}.s3{stroke:#cc79a7}.s4{stroke:#b07900}.s5{stroke:#3a9bd0}.s6{stroke:#333}.s7{stroke:#7a7a00}
-.paused{fill:#d55e00}.pausing{fill:#0072b2}.release{fill:#009e73}.suspected{fill:#b00000}.mark{stroke:#222;stroke-width:1.6}
-@media (prefers-color-scheme:dark){svg{background:#16181c}.paper{fill:#16181c}text{fill:#e4e4e4}.grid{stroke:#33373d}.frame{stroke:#999}.dim{fill:#aaa}.tick{stroke:#16181c}
-.limit{stroke:#bbb}.span{fill-opacity:.16}.began{stroke:#ff7a50}
-.s0{stroke:#56b4e9}.s1{stroke:#ff8c42}.s2{stroke:#2fd0a0}.s3{stroke:#e8a2cb}.s4{stroke:#f0b429}.s5{stroke:#9ad4f5}.s6{stroke:#ddd}.s7{stroke:#cccc4a}
-.paused{fill:#ff8c42}.pausing{fill:#56b4e9}.release{fill:#2fd0a0}.suspected{fill:#ff6b6b}.mark{stroke:#e4e4e4}}";
+/// How everything looks, in light themes and in dark ones.
+fn style() -> String {
+    let [light, dark] = [0, 1].map(|theme| {
+        let curves = THEMED.iter().enumerate();
+        let rules =
+            curves.map(|(index, colours)| format!(".s{index}{{stroke:{}}}", colours[theme]));
+        rules.collect::<String>()
+    });
+    format!(
+        "\
+svg{{background:#fff}}.paper{{fill:#fff}}text{{fill:#222}}.grid{{stroke:#ddd}}.frame{{stroke:#555;fill:none}}.dim{{fill:#666}}.tick{{paint-order:stroke;stroke:#fff;stroke-width:4}}
+.line{{fill:none;stroke-width:1.5}}.limit{{fill:none;stroke:#555;stroke-dasharray:7 4}}.xon{{stroke-dasharray:2 4}}
+.held{{stroke-dasharray:5 3}}.span{{fill:#d55e00;fill-opacity:.10}}.began{{stroke:#c03000;stroke-dasharray:4 3}}
+{light}
+.paused{{fill:#d55e00}}.pausing{{fill:#0072b2}}.release{{fill:#009e73}}.suspected{{fill:#b00000}}.mark{{stroke:#222;stroke-width:1.6}}
+@media (prefers-color-scheme:dark){{svg{{background:#16181c}}.paper{{fill:#16181c}}text{{fill:#e4e4e4}}.grid{{stroke:#33373d}}.frame{{stroke:#999}}.dim{{fill:#aaa}}.tick{{stroke:#16181c}}
+.limit{{stroke:#bbb}}.span{{fill-opacity:.16}}.began{{stroke:#ff7a50}}
+{dark}
+.paused{{fill:#ff8c42}}.pausing{{fill:#56b4e9}}.release{{fill:#2fd0a0}}.suspected{{fill:#ff6b6b}}.mark{{stroke:#e4e4e4}}}}"
+    )
+}
 
 /// One quantity of a port at a moment.
 type Quantity = fn(&FlightPortSample) -> u64;
@@ -250,20 +260,22 @@ impl<'a> Picture<'a> {
         let x = self.x(0.0);
         let width = self.x(deadlock.lasted_seconds.unwrap_or(self.view.span.1)) - x;
         let below = height - TOP - GAP;
-        let body = &self.body;
-        format!(
-            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" font-family="sans-serif" font-size="12">
-<style>{STYLE}</style>
+        let mut svg = Svg::new([WIDTH, height], 12);
+        let _ = write!(
+            svg,
+            r#"<style>{}</style>
 <title>{title}</title>
 <rect class="paper" width="100%" height="100%"/>
 <text x="16" y="26" font-size="16">{title}</text>
 <text class="dim" x="16" y="46">{facts}</text>
 <rect class="span" x="{x:.1}" y="{TOP}" width="{:.1}" height="{below}"/>
 <path class="began" d="M{x:.1} {TOP}v{below}"/>
-{body}</svg>
-"#,
-            width.max(1.0)
-        )
+{}"#,
+            style(),
+            width.max(1.0),
+            self.body
+        );
+        svg.finish()
     }
 
     fn curve(&mut self, class: &str, path: &str, port: &str) {
@@ -420,20 +432,12 @@ fn held(state: &FlightPortSample) -> u64 {
 }
 
 fn colour(index: usize) -> String {
-    format!("s{}", index % COLOURS)
+    format!("s{}", index % THEMED.len())
 }
 
-/// The next round number, so that round numbers stand at the axis.
+/// So that round numbers stand at the axis.
 fn nice(value: f64) -> f64 {
-    if value <= 0.0 {
-        return 1.0;
-    }
-    let power = 10f64.powf(value.log10().floor());
-    [1.0, 2.0, 2.5, 4.0, 5.0, 8.0, 10.0]
-        .into_iter()
-        .map(|factor| factor * power)
-        .find(|candidate| *candidate >= value)
-        .unwrap_or(10.0 * power)
+    round_up(value, &[1.0, 2.0, 2.5, 4.0, 5.0, 8.0, 10.0])
 }
 
 /// Up to three decimals, and no more than there are.
@@ -441,10 +445,4 @@ fn number(value: f64) -> String {
     let text = format!("{value:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0" } else { text }.to_owned()
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use weir_core::Bytes;
 use weir_results::quantity::amount;
+use weir_svg::{Svg, PALETTE};
 
 use crate::reproduce::observe::Observation;
 
@@ -18,22 +19,21 @@ const MIDDLES: [[f64; 2]; 4] = [
     [610.0, 370.0],
     [150.0, 370.0],
 ];
-const TRAFFIC: &str = "#0072b2";
+const TRAFFIC: &str = PALETTE[0];
+const FILLED: &str = PALETTE[4];
 const PAUSE: &str = "#b00000";
 /// Distance of traffic and pause from the line between two switches.
 const ASIDE: f64 = 12.0;
 
 /// The ring at the end of the run. The buffers of a run are named `TO from FROM`.
 pub(super) fn svg(seen: &Observation, xoff: Bytes) -> String {
-    let mut out = format!(
-        r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="13">
-<rect width="100%" height="100%" fill="#ffffff"/>
-<defs>{}{}</defs>
-<text x="{}" y="30" font-size="16" text-anchor="middle">A credit loop: each switch waits for the next, and holds the one before</text>
-"##,
-        head("traffic", TRAFFIC),
-        head("pause", PAUSE),
-        WIDTH / 2.0,
+    let mut out = Svg::on_white([WIDTH, HEIGHT], 13);
+    let heads = head("traffic", TRAFFIC) + &head("pause", PAUSE);
+    let _ = writeln!(out, "<defs>{heads}</defs>");
+    out.title(
+        [WIDTH / 2.0, 30.0],
+        16,
+        "A credit loop: each switch waits for the next, and holds the one before",
     );
     for (index, middle) in MIDDLES.iter().enumerate() {
         let next = (index + 1) % MIDDLES.len();
@@ -52,13 +52,12 @@ pub(super) fn svg(seen: &Observation, xoff: Bytes) -> String {
     let _ = writeln!(
         out,
         r##"<text x="{x}" y="{y}" text-anchor="middle" fill="{TRAFFIC}">→ frames want to go this way round</text>
-<text x="{x}" y="{}" text-anchor="middle" fill="{PAUSE}">⇢ PFC pause in force, told by the next switch</text>
-</svg>"##,
+<text x="{x}" y="{}" text-anchor="middle" fill="{PAUSE}">⇢ PFC pause in force, told by the next switch</text>"##,
         HEIGHT - 16.0,
         x = WIDTH / 2.0,
         y = HEIGHT - 36.0
     );
-    out
+    out.finish()
 }
 
 fn last(values: &[u64]) -> u64 {
@@ -72,7 +71,7 @@ fn head(name: &str, colour: &str) -> String {
 }
 
 /// Traffic on one side, and the pause against it on the other.
-fn link(out: &mut String, from: [f64; 2], to: [f64; 2], is_paused: bool) {
+fn link(out: &mut Svg, from: [f64; 2], to: [f64; 2], is_paused: bool) {
     let mut arrow = |from: [f64; 2], to: [f64; 2], name: &str, colour: &str, dashes: &str| {
         let across = [to[0] - from[0], to[1] - from[1]].map(|way| (way / 100.0).clamp(-1.0, 1.0));
         // From edge to edge, and to the left of its way.
@@ -95,7 +94,7 @@ fn link(out: &mut String, from: [f64; 2], to: [f64; 2], is_paused: bool) {
 }
 
 /// A switch and the buffer that the ring comes in by, filled as far as it is; its end is twice X_off.
-fn switch(out: &mut String, [x, y]: [f64; 2], buffer: &str, held: u64, xoff: u64) {
+fn switch(out: &mut Svg, [x, y]: [f64; 2], buffer: &str, held: u64, xoff: u64) {
     let name = buffer.split(' ').next().unwrap_or_default();
     let [width, height] = BOX;
     let (left, top) = (x - width / 2.0, y - height / 2.0);
@@ -106,7 +105,7 @@ fn switch(out: &mut String, [x, y]: [f64; 2], buffer: &str, held: u64, xoff: u64
         r##"<rect x="{left}" y="{top}" width="{width}" height="{height}" rx="6" fill="#f4f4f4" stroke="#444444"/>
 <text x="{x}" y="{}" text-anchor="middle" font-weight="bold">{name}</text>
 <rect x="{bar}" y="{}" width="{full}" height="18" fill="#ffffff" stroke="#444444"/>
-<rect x="{bar}" y="{}" width="{filled:.1}" height="18" fill="#e69f00"/>
+<rect x="{bar}" y="{}" width="{filled:.1}" height="18" fill="{FILLED}"/>
 <line x1="{at}" x2="{at}" y1="{}" y2="{}" stroke="#444444" stroke-dasharray="3 2"/>
 <text x="{x}" y="{}" text-anchor="middle" font-size="12">{buffer}: {}, X_off {}</text>"##,
         top + 22.0,
