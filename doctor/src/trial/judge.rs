@@ -137,44 +137,37 @@ fn ended(case: &Case<'_>) -> Finding {
 /// What the program or the kernel dropped before it could be looked at.
 fn unheard(case: &Case<'_>) -> Vec<Finding> {
     let link = &case.trial.link;
-    let mut findings = Vec::new();
-    if link.without_metadata > 0 {
-        findings.push(Finding::problem(
-            Check::LoopFrames,
-            format!(
-                "{} frames were dropped here: the driver has no room for metadata in native XDP",
-                link.without_metadata
-            ),
+    let dropped = |count: u64, why: &str, remedy| {
+        let found = format!("{count} frames were dropped here{why}");
+        problem(count, Check::LoopFrames, found, remedy)
+    };
+    let of_queues = format!("see `queues` of `switchctl doctor {}`", case.device());
+    let findings = [
+        dropped(
+            link.without_metadata,
+            ": the driver has no room for metadata in native XDP",
             case.wanted
                 .setting("dataplane.xdp-mode", Some("\"generic\"")),
-        ));
-    }
-    if link.without_socket > 0 {
-        findings.push(Finding::problem(
-            Check::LoopFrames,
-            format!(
-                "{} frames were dropped here: their queue has no socket",
-                link.without_socket
-            ),
-            Remedy::Other(format!(
-                "see `queues` of `switchctl doctor {}`",
-                case.device()
-            )),
-        ));
-    }
-    if link.lost_at_socket > 0 {
-        findings.push(Finding::problem(
-            Check::LoopFrames,
-            format!(
-                "{} frames were dropped here by the kernel, at the sockets",
-                link.lost_at_socket
-            ),
+        ),
+        dropped(
+            link.without_socket,
+            ": their queue has no socket",
+            Remedy::Other(of_queues),
+        ),
+        dropped(
+            link.lost_at_socket,
+            " by the kernel, at the sockets",
             Remedy::Other(
                 "another program sends to this device: no more than 32 frames of the test are under way".into(),
             ),
-        ));
-    }
-    findings
+        ),
+    ];
+    findings.into_iter().flatten().collect()
+}
+
+/// A problem with so many frames, if there are any.
+fn problem(frames: u64, check: Check, found: String, remedy: Remedy) -> Option<Finding> {
+    (frames > 0).then(|| Finding::problem(check, found, remedy))
 }
 
 /// Frames that are longer than the neighbour reflects.
@@ -220,38 +213,33 @@ fn lost(case: &Case<'_>) -> Vec<Finding> {
         )];
     };
     let out = frames.sent.frames.saturating_sub(arrived);
-    let unread_there = frames.unreadable_there;
     let back = lost.frames.saturating_sub(out);
-    let mut findings = Vec::new();
-    if out > 0 {
-        let unread = match unread_there {
+    let missing = |count: u64, what: &str, unreadable: u64, side| {
+        let unread = match unreadable {
             0 => String::new(),
             count => format!(" ({count} came too damaged to be read)"),
         };
-        findings.push(Finding::problem(
-            Check::LoopFrames,
-            format!(
-                "{out} frames did not come to the neighbour{unread}; lost are some {}",
-                lengths(lost)
-            ),
-            reason(case, Side::There),
-        ));
-    }
-    if back > 0 {
-        let unread = match frames.unreadable_here {
-            0 => String::new(),
-            count => format!(" ({count} came too damaged to be read)"),
-        };
-        findings.push(Finding::problem(
-            Check::LoopFrames,
-            format!(
-                "{back} frames came to the neighbour and not back{unread}; lost are some {}",
-                lengths(lost)
-            ),
-            reason(case, Side::Here),
-        ));
-    }
-    findings
+        let found = format!(
+            "{count} frames {what}{unread}; lost are some {}",
+            lengths(lost)
+        );
+        problem(count, Check::LoopFrames, found, reason(case, side))
+    };
+    let findings = [
+        missing(
+            out,
+            "did not come to the neighbour",
+            frames.unreadable_there,
+            Side::There,
+        ),
+        missing(
+            back,
+            "came to the neighbour and not back",
+            frames.unreadable_here,
+            Side::Here,
+        ),
+    ];
+    findings.into_iter().flatten().collect()
 }
 
 /// Where something happens to frames: as they are received.
@@ -285,10 +273,8 @@ fn damaged(case: &Case<'_>, way: &Way, side: Side) -> Vec<Finding> {
         Side::Here => "here",
     };
     let say = |check, tally: &Tally, what: &str, remedy: Remedy| {
-        (tally.frames > 0).then(|| {
-            let found = format!("{} frames {} {what} {place}", tally.frames, lengths(tally));
-            Finding::problem(check, found, remedy)
-        })
+        let found = format!("{} frames {} {what} {place}", tally.frames, lengths(tally));
+        problem(tally.frames, check, found, remedy)
     };
     let at = |command| case.at(side, command);
     let findings = [
@@ -341,30 +327,27 @@ fn cut_by(case: &Case<'_>, side: Side) -> Remedy {
 
 fn order(case: &Case<'_>) -> Vec<Finding> {
     let frames = &case.trial.frames;
-    let mut findings = Vec::new();
-    if frames.reordered > 0 {
-        findings.push(Finding::problem(
-            Check::LoopOrder,
-            format!(
-                "{} frames came after a later one of the same priority",
-                frames.reordered
-            ),
-            Remedy::Other(format!(
-                "one flow must stay in one queue, at both ends: `ethtool -x {}`, or queues = 1",
-                case.device()
-            )),
-        ));
-    }
-    if frames.repeated > 0 {
-        findings.push(Finding::problem(
-            Check::LoopOrder,
-            format!("{} frames came twice", frames.repeated),
-            Remedy::Other(
-                "two devices hear this one: there must be a cable alone between the two ends"
-                    .into(),
-            ),
-        ));
-    }
+    let in_one_queue = format!(
+        "one flow must stay in one queue, at both ends: `ethtool -x {}`, or queues = 1",
+        case.device()
+    );
+    let say = |count: u64, what: &str, remedy: &str| {
+        let found = format!("{count} frames came {what}");
+        problem(count, Check::LoopOrder, found, Remedy::Other(remedy.into()))
+    };
+    let findings = [
+        say(
+            frames.reordered,
+            "after a later one of the same priority",
+            &in_one_queue,
+        ),
+        say(
+            frames.repeated,
+            "twice",
+            "two devices hear this one: there must be a cable alone between the two ends",
+        ),
+    ];
+    let mut findings: Vec<Finding> = findings.into_iter().flatten().collect();
     if findings.is_empty() && frames.returned > 0 {
         findings.push(Finding::ok(
             Check::LoopOrder,
