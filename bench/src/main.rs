@@ -17,7 +17,7 @@ const INTERRUPTED: u8 = 130;
 #[command(
     name = "weir-bench",
     version,
-    about = "Measures switches wire to wire over veth",
+    about = "Measure switches wire to wire over veth",
     max_term_width = 80
 )]
 struct Cli {
@@ -27,9 +27,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Measure.
+    /// Measure throughput, overload, latency and CPU time.
     Wire(WireArguments),
-    /// Make the report of a measurement again.
+    /// Print the report of an earlier measurement.
     Report(ReportArguments),
     /// The bare forwarder, in this network namespace; ends with standard input.
     #[command(hide = true)]
@@ -44,19 +44,19 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct WireArguments {
-    /// One round of short trials at the smallest and the largest frame.
+    /// One round of short trials, with the smallest and the largest frame.
     #[arg(long)]
     quick: bool,
-    /// Which systems [default: all].
+    /// Systems to measure [default: all].
     #[arg(long, value_enum, value_delimiter = ',')]
     systems: Vec<System>,
-    /// Frame sizes in bytes, FCS included [default: 64,256,1024,1500; with --quick 64,1500].
+    /// Frame sizes in bytes, including FCS [default: 64,256,1024,1500; with --quick 64,1500].
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(64..=1518))]
     sizes: Vec<u32>,
-    /// Numbers of flows, powers of two [default: 1,1024; with --quick 1].
+    /// Numbers of flows; each a power of two [default: 1,1024; with --quick 1].
     #[arg(long, value_delimiter = ',', value_parser = flow_count)]
     flows: Vec<u32>,
-    /// Rounds [default: 3; with --quick 1].
+    /// Number of rounds; medians are reported [default: 3; with --quick 1].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: Option<u32>,
     #[command(flatten)]
@@ -65,19 +65,19 @@ struct WireArguments {
 
 #[derive(Debug, Args)]
 struct ReportArguments {
-    /// The measurement, as `--json` wrote it.
+    /// The measurement, written by `--json`.
     file: PathBuf,
-    /// Draw it.
+    /// Draw the results.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 struct OutputArguments {
-    /// All that was measured, as JSON.
+    /// Write all measurements as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draw it.
+    /// Draw the results.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }

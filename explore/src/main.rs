@@ -9,14 +9,26 @@ use clap::Parser;
 use weir_explore::cases::{self, Case, Size, Verdict};
 use weir_explore::explore::{explore, Outcome};
 
-/// Explore every order of events in small networks of real switch cores: receiving, sending, delivering, time,
-/// and control frames that are lost or repeated.
+/// Explore every order of events in small networks of real switch cores.
+///
+/// Events are receiving, sending and delivering a frame, the passage of time, and control frames that are lost or
+/// repeated.
 #[derive(Debug, Parser)]
-#[command(name = "weir-explore", max_term_width = 80)]
+#[command(
+    name = "weir-explore",
+    max_term_width = 80,
+    after_help = "\
+Examples:
+  weir-explore --list --large
+  weir-explore pfc-ring --story
+
+Exit status: 0 every case has its expected result, 1 one differs or the
+exploration failed, 2 invalid command line."
+)]
 struct Cli {
-    /// Cases to explore. Default: all small ones.
+    /// Cases to explore [default: all small ones].
     cases: Vec<String>,
-    /// Include the large cases, which take minutes and some gigabytes of memory.
+    /// Include the large cases, which take minutes and gigabytes of memory.
     #[arg(long)]
     large: bool,
     /// Print the shortest sequence of events that leads to each finding.
@@ -70,7 +82,7 @@ fn choose(cli: &Cli) -> Result<Vec<Case>> {
         .iter()
         .find(|name| !all.iter().any(|case| case.name == **name))
     {
-        bail!("no case `{name}`; list them with `weir-explore --list --large`");
+        bail!("unknown case `{name}`; list them with `weir-explore --list --large`");
     }
     let wanted = |case: &Case| {
         if cli.cases.is_empty() {

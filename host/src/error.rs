@@ -12,7 +12,7 @@ pub enum Error {
         device: String,
     },
     /// The kernel has no queueing disciplines in BPF.
-    #[error("{device}: this kernel ({release}) has no queueing disciplines in BPF: Linux 6.16 or newer with CONFIG_NET_SCH_BPF and CONFIG_DEBUG_INFO_BTF is needed ({missing})")]
+    #[error("{device}: this kernel ({release}) has no queueing disciplines in BPF; it needs Linux 6.16 or newer with CONFIG_NET_SCH_BPF and CONFIG_DEBUG_INFO_BTF ({missing})")]
     Kernel {
         /// The device.
         device: String,
@@ -22,16 +22,16 @@ pub enum Error {
         missing: &'static str,
     },
     /// The programs were not compiled.
-    #[error("this weir-host was built without its programs for the kernel: build it where clang 17 or newer is (`apt-get install clang-19`, or `cargo xtask setup`)")]
+    #[error("this weir-host was built without its BPF programs: build it with clang 17 or newer installed (`apt-get install clang-19`, or `cargo xtask setup`)")]
     BuiltWithout,
     /// Nobody knows how long a quantum is.
-    #[error("{device} does not say how fast it is, and pauses are told in bit times: give --rate, as in --rate 10Gbit")]
+    #[error("{device} does not report its rate, which pauses depend on: give it with --rate, such as --rate 10Gbit")]
     NoRate {
         /// The device.
         device: String,
     },
     /// Somebody else's queueing discipline.
-    #[error("{device} has the queueing discipline {kind} ({handle:x}:), which somebody has set: --replace takes it away (it does not come back)")]
+    #[error("{device} already has a configured queueing discipline, {kind} ({handle:x}:); --replace removes it, and detaching does not restore it")]
     Occupied {
         /// The device.
         device: String,
@@ -41,7 +41,7 @@ pub enum Error {
         handle: u32,
     },
     /// Nothing of ours is there.
-    #[error("{device} is not attached: `weir-host attach {device}`")]
+    #[error("{device} is not attached; run `weir-host attach {device}`")]
     NotAttached {
         /// The device.
         device: String,
@@ -57,7 +57,7 @@ pub enum Error {
         expected: u64,
     },
     /// The queue does not become empty.
-    #[error("{device}: after {seconds:.1} s there are still {frames} frames queued, paused by the neighbour: it stays attached. --drain waits longer, --force frees them")]
+    #[error("{device}: {frames} frames are still queued after {seconds:.1} s, paused by the neighbour; it stays attached. Wait longer with --drain, or drop them with --force")]
     DoesNotDrain {
         /// The device.
         device: String,
@@ -93,7 +93,7 @@ impl Error {
     pub(crate) fn system(device: &str, what: &'static str, source: io::Error) -> Self {
         let remedy = match source.raw_os_error() {
             Some(libc::EPERM) | Some(libc::EACCES) => {
-                ": it takes CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON: run it as root"
+                "; needs CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON: run it as root"
             }
             _ => "",
         };

@@ -89,7 +89,7 @@ fn what_is_wrong_on_the_command_line_is_named() {
     let output = run(&["attach", "lo", "--obey", "3,8"]);
     assert_eq!(output.status.code(), Some(2));
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("`8` is no priority"), "{told}");
+    assert!(told.contains("invalid priority `8`"), "{told}");
 }
 
 #[test]

@@ -93,7 +93,8 @@ Needs root. As another user:
 const LAB_HELP: &str = "\
 Examples:
   cargo xtask lab scenarios/ring4.toml
-  cargo xtask lab scenarios/ring4.toml --set deadlock.policy=breaker --svg ring4.svg
+  cargo xtask lab scenarios/ring4.toml --set deadlock.policy=breaker \\
+    --svg ring4.svg
   cargo xtask lab scenarios/ring4.toml --set class.lossless.xoff=64KiB \\
     --json result.json
 

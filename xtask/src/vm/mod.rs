@@ -45,10 +45,9 @@ needed), starts the daemon there, and sends it frames. Emulator and kernel are
 packages of Debian stable, downloaded once (some 210 MB, kept in target/vm) and
 never installed. Remove target/vm to get newer ones.
 
-One check of virtio
-needs root, for a tap device with several queues. --all adds the other NICs, and
-rings of four switches over virtio and igb that lock, recover and never lock.
---host has two hosts, one of which obeys pauses by weir-host.
+One check of virtio needs root, for a tap device with several queues. --all adds
+the other NICs, and rings of four switches over virtio and igb that lock,
+recover and never lock. --host tests weir-host, with two hosts in the guest.
 
 Examples:
   cargo xtask vm-test
