@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use weir_config::scenario::{Scenario, KEYS};
+use weir_config::scenario::{PortPeer, Scenario, SwitchPort, KEYS};
 use weir_config::Override;
 use weir_core::control::Policy;
-use weir_core::{BitRate, Duration, PortId, PortRole};
+use weir_core::{BitRate, Duration, PauseRule, PortId, PortRole};
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios")
@@ -143,6 +143,24 @@ fn the_command_line_comes_over_the_file() {
         "what the breaker must do"
     );
     assert_eq!(ring.expect.lost, Some(0), "what always holds");
+}
+
+#[test]
+fn a_hosts_pauses_are_obeyed_where_its_switch_is_to_obey_them() {
+    let overrides = ["host.h1.pause=obey", "host.h2.pause=no-lossless"];
+    let ring = load("ring4.toml", &overrides).unwrap();
+    let rule = |switch: usize| {
+        let ports = ring.ports(switch);
+        let at = |port: &SwitchPort| matches!(port.peer, PortPeer::Host(_));
+        ring.switch(switch, &ports).ports[ports.iter().position(at).unwrap()].pause
+    };
+    let rules = [PauseRule::Obey, PauseRule::NoLossless, PauseRule::Ignore];
+    assert_eq!([rule(0), rule(1), rule(2)], rules);
+    let error = load("ring4.toml", &["host.h1.pause=never"]).unwrap_err();
+    assert!(
+        error.contains("host.h1.pause") || error.contains("no-lossless"),
+        "{error}"
+    );
 }
 
 #[test]

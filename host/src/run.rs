@@ -169,7 +169,7 @@ fn reaction_text(reaction: &Reaction) -> String {
         ("out of order", reaction.out_of_order.to_string()),
     ]);
     text.push_str(&format!(
-        "headroom: the switch's port needs room for {:.0} bytes of this priority above xoff\n",
+        "headroom: the switch's port needs room for {0:.0} bytes of this priority above xoff; in its configuration\n  overshoot = \"{0:.0}B\"\n",
         reaction.bytes.max
     ));
     text

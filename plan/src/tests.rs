@@ -168,6 +168,24 @@ fn a_configuration_has_headroom_for_the_worst_frames() {
 }
 
 #[test]
+fn what_a_host_was_measured_to_send_after_xoff_needs_headroom() {
+    let measured = CONFIGURATION.replacen(
+        "round-trip = \"10us\"",
+        "round-trip = \"10us\"\novershoot = \"64KiB\"",
+        1,
+    );
+    let plan = configuration(&measured);
+    assert!(!plan.lossless);
+    let needed = |port: usize| plan.ingress[port].headroom.as_ref().unwrap().needed_bytes;
+    // Of the shortest frames, each 84 bytes on the line and a cell of 256 bytes.
+    assert_eq!(
+        needed(0),
+        needed(1) + (12_500 + 65_536) / 84 * 256 - 12_500 / 84 * 256
+    );
+    assert_eq!(plan.advice[0].key, "headroom");
+}
+
+#[test]
 fn a_broken_configuration_is_not_taken_for_a_scenario() {
     let error = plan_of(&CONFIGURATION.replace("xon", "xno")).unwrap_err();
     assert!(error.to_string().contains("xno"), "{error}");

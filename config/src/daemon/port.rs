@@ -1,7 +1,8 @@
 //! `[[port]]`.
 
 use weir_core::{
-    BitRate, Duration, FeedbackCoding, MacAddress, Neighbour, PauseRule, Police, PortRole, Priority,
+    BitRate, Bytes, Duration, FeedbackCoding, MacAddress, Neighbour, PauseRule, Police, PortRole,
+    Priority,
 };
 
 use crate::entries::entries;
@@ -38,6 +39,8 @@ entries! {
             "Edge ports, for hosts that do not obey PFC, such as the kernel's TCP. `\"off\"`: pause the host at `xoff`. `\"drop\"`: drop single frames from `xoff` on, the more often the less room is left, and all beyond `xoff` + `headroom`. `\"mark\"`: mark ECN-capable frames Congestion Experienced from `xoff` on, and drop beyond `xoff` + `headroom`. Drops count as `policed`; the fabric behind the port loses nothing."
         "pause" pause: Option<PauseRule> = None => "`\"ignore\"` at edge ports, `\"obey\"` at fabric ports", "", Restart, valid::anything;
             "When the port obeys 802.3x PAUSE, which stops all priorities: `\"obey\"`: always. `\"ignore\"`: never. `\"no-lossless\"`: if no class is lossless. What is not obeyed is counted. [PFC](mac-control.md#what-weir-obeys) is obeyed for lossless priorities, and for no others."
+        "overshoot" overshoot: Bytes = Bytes::ZERO, "", Live, valid::anything, if Self::is_edge;
+            "Edge ports: bytes that the host still sends after XOFF, as [`weir-host measure`](../guide/host.md#headroom) has found on this link. `switchctl plan` and `config check` ask for a `headroom` that has room for them beside what comes within `round-trip`."
         "pfcwd" pfcwd: Option<PfcwdConfig> as OwnPfcwd = None => "as `[pfcwd]`", "", Live, valid::anything;
             "A table with the keys of `[pfcwd]`, for this port: `{ action = \"alert\" }`."
         "express" express: Option<Express> = None => "as in `[dataplane]`", "", Restart, valid::anything;

@@ -154,9 +154,15 @@ impl Scenario {
 
     fn port(&self, switch: usize, port: &SwitchPort) -> PortConfig {
         let feedback = self.feedback_of(switch, port);
-        let (role, police) = match port.peer {
-            PortPeer::Switch(_) => (PortRole::Fabric, Police::Off),
-            PortPeer::Host(host) => (PortRole::Edge, self.hosts[host].police),
+        let (role, police, pause) = match port.peer {
+            PortPeer::Switch(_) => {
+                let role = PortRole::Fabric;
+                (role, Police::Off, PauseRule::of_role(role))
+            }
+            PortPeer::Host(host) => {
+                let host = &self.hosts[host];
+                (PortRole::Edge, host.police, host.pause)
+            }
         };
         PortConfig {
             role,
@@ -166,7 +172,7 @@ impl Scenario {
             round_trip_measured: false,
             feedback,
             police,
-            pause: PauseRule::of_role(role),
+            pause,
             neighbour: match feedback {
                 FeedbackCoding::Grants => Neighbour::Enhanced,
                 _ => Neighbour::Unknown,

@@ -18,7 +18,7 @@ mod transport;
 
 use std::path::Path;
 
-use weir_core::{BitRate, Duration, FeedbackCoding, MacAddress, Police};
+use weir_core::{BitRate, Duration, FeedbackCoding, MacAddress, PauseRule, Police};
 
 use crate::reader::{FileError, Problem};
 use crate::switch::{Class, DeadlockConfig, PfcwdConfig};
@@ -99,6 +99,8 @@ pub struct Host {
     pub obeys_pfc: bool,
     /// What its switch does when its frames fill the buffer.
     pub police: Police,
+    /// When its switch obeys 802.3x PAUSE from it.
+    pub pause: PauseRule,
     /// Its address.
     pub address: MacAddress,
 }

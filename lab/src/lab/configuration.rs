@@ -8,7 +8,7 @@ use weir_config::daemon::{
     LldpConfig, LogConfig, MetricsConfig, PageConfig, Port, RoundTrip, Trust,
 };
 use weir_config::scenario::{HostKind, Scenario};
-use weir_core::Priority;
+use weir_core::{Bytes, PauseRule, Priority};
 
 use super::names::Names;
 use super::topology::device;
@@ -63,7 +63,8 @@ fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonC
         neighbour: port.neighbour,
         feedback: port.feedback,
         police: port.police,
-        pause: None,
+        pause: Some(port.pause).filter(|rule| *rule != PauseRule::of_role(port.role)),
+        overshoot: Bytes::ZERO,
         pfcwd: None,
         express: None,
         wait: false,

@@ -52,7 +52,7 @@ impl KernelHosts {
                     hosts.device,
                 ],
             )?;
-            match hosts.attach(host, &namespace) {
+            match hosts.attach(scenario, host, &namespace) {
                 Ok(()) => hosts.attached.push(namespace),
                 Err(why) => {
                     hosts.limit(scenario, &namespace)?;
@@ -74,14 +74,23 @@ impl KernelHosts {
         self.attached.iter().any(|attached| attached == namespace)
     }
 
-    /// `Err` with the reason for which the host does not obey PFC.
-    fn attach(&self, host: &Host, namespace: &str) -> Result<(), String> {
+    /// `Err` with the reason for which the host does not obey PFC. Priorities are those that the switch reads from frames,
+    /// and the rate, which pauses are told by, is the switch's: veth says another one.
+    fn attach(&self, scenario: &Scenario, host: &Host, namespace: &str) -> Result<(), String> {
         if !host.obeys_pfc {
             return Err("obeys-pfc = false".to_owned());
         }
         let weir_host = program(WEIR_HOST).map_err(|_| format!("{WEIR_HOST} is not built"))?;
+        let rate = bits(scenario);
         let output = inside(namespace, &weir_host)
-            .args(["attach", self.device])
+            .args([
+                "attach",
+                self.device,
+                "--priorities",
+                "dscp",
+                "--rate",
+                &rate,
+            ])
             .output()
             .map_err(|error| format!("{WEIR_HOST}: {error}"))?;
         if output.status.success() {
@@ -96,7 +105,7 @@ impl KernelHosts {
     fn limit(&self, scenario: &Scenario, namespace: &str) -> Result<()> {
         const BURST: &str = "16kb";
         const LIMIT: &str = "4mb";
-        let rate = format!("{}bit", scenario.link_defaults.rate.get());
+        let rate = bits(scenario);
         let dev = ["qdisc", "replace", "dev", self.device, "root", "tbf"];
         let rest = ["rate", &rate, "burst", BURST, "limit", LIMIT];
         let mut arguments = vec!["-n", namespace];
@@ -154,6 +163,11 @@ pub fn addresses(scenario: &Scenario, names: &Names) -> String {
         )
     };
     scenario.hosts.iter().enumerate().map(line).collect()
+}
+
+/// The rate of a host's line.
+fn bits(scenario: &Scenario) -> String {
+    format!("{}bit", scenario.link_defaults.rate.get())
 }
 
 fn run(tool: &str, arguments: &[&str]) -> Result<()> {

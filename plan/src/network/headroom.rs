@@ -29,6 +29,8 @@ pub struct Link {
     pub rate: BitRate,
     /// How long XOFF takes.
     pub feedback: Feedback,
+    /// What the neighbour has been measured to send after that, beside its frame on the line: what its driver already had.
+    pub overshoot: Bytes,
 }
 
 /// How buffers are charged.
@@ -72,7 +74,7 @@ impl Link {
     /// 2·delay + reaction, and: the frame of our own that the PFC frame waits for, the PFC frame, and the frame that
     /// the neighbour has just begun.
     pub fn on_line_after_xoff(self, charging: Charging, frame: Bytes) -> Bytes {
-        match self.feedback {
+        let in_time = match self.feedback {
             Feedback::RoundTrip(span) => self.rate.bytes_in(span),
             Feedback::Parts { delay, reaction } => {
                 self.rate.bytes_in(delay + delay + reaction)
@@ -82,7 +84,8 @@ impl Link {
                     + frame
                     + LINE_OVERHEAD
             }
-        }
+        };
+        in_time + self.overshoot
     }
 
     /// The usual time from XOFF to its effect: nothing of our own is in the PFC frame's way, and the neighbour ends a frame.
@@ -133,6 +136,7 @@ mod tests {
                 delay: Duration::from_nanos(delay),
                 reaction: Duration::from_nanos(reaction),
             },
+            overshoot: Bytes::ZERO,
         }
     }
 
@@ -167,6 +171,7 @@ mod tests {
         let link = Link {
             rate: BitRate::from_mbit(1_000),
             feedback: Feedback::RoundTrip(Duration::from_micros(100)),
+            overshoot: Bytes::ZERO,
         };
         // 12,500 bytes: 8 frames of 1524, and one cell short of a frame above xoff.
         let needed = link.headroom_needed(CHARGING, Bytes::new(2560), &[Bytes::new(1500)]);
@@ -175,6 +180,18 @@ mod tests {
             link.feedback_delay(Bytes::new(60)),
             Duration::from_micros(100)
         );
+    }
+
+    #[test]
+    fn what_was_measured_after_xoff_comes_on_top() {
+        let frame = [Bytes::new(1500)];
+        let xoff = Bytes::new(2560);
+        let mut link = link(1_000, 0);
+        let without = link.headroom_needed(CHARGING, xoff, &frame);
+        // A hundred frames that the neighbour's driver had already got.
+        link.overshoot = Bytes::new(100 * 1524);
+        let with = link.headroom_needed(CHARGING, xoff, &frame);
+        assert_eq!(with - without, Bytes::new(100 * 1536));
     }
 
     #[test]

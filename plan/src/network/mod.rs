@@ -149,6 +149,7 @@ impl Network {
                 link: Link {
                     rate: port.rate,
                     feedback: options.feedback(Feedback::RoundTrip(port.round_trip.assumed())),
+                    overshoot: port.overshoot,
                 },
                 round_trip: options.round_trip.unwrap_or(port.round_trip.assumed()),
                 coding: port.feedback,
@@ -376,6 +377,7 @@ fn scenario_port(scenario: &Scenario, port: &SwitchPort, options: &LinkOptions) 
                 delay: properties.delay,
                 reaction: options.reaction,
             }),
+            overshoot: Bytes::ZERO,
         },
         round_trip: options.round_trip.unwrap_or(properties.round_trip),
         coding: match port.peer {

@@ -42,18 +42,20 @@ const INTERRUPTED: u8 = 130;
 pub const HELP: &str = "\
 Boots a guest with two emulated NICs in QEMU (TCG: neither KVM nor root is
 needed), starts the daemon there, and sends it frames. Emulator and kernel are
-packages of Debian stable, downloaded once (some 210 MB, kept in target/vm) and
+packages of Debian stable, downloaded once (some 215 MB, kept in target/vm) and
 never installed. Remove target/vm to get newer ones.
 
 One check of virtio needs root, for a tap device with several queues. --all adds
 the other NICs, and rings of four switches over virtio and igb that lock,
-recover and never lock. --host tests weir-host, with two hosts in the guest.
+recover and never lock. --host tests weir-host, with two hosts in the guest;
+--rdma has switches between such hosts.
 
 Examples:
   cargo xtask vm-test
   cargo xtask vm-test igb
   cargo xtask vm-test --all --json vm.json
   cargo xtask vm-test --host
+  cargo xtask vm-test --rdma
 
 Exit status: 0 all checks passed, 1 a check failed, 3 the test did not take
 place (no network, a program missing, the guest does not boot) or not all of it
@@ -75,10 +77,15 @@ pub struct Arguments {
     #[arg(long)]
     ring: bool,
     /// Only hosts that obey pauses: weir-host on the guest's kernel.
-    #[arg(long, conflicts_with_all = ["nics", "all", "only", "ring"])]
+    #[arg(long, group = "hosts", conflicts_with_all = ["nics", "all", "only", "ring"])]
     host: bool,
-    /// With --host: four minutes of pauses, and a thousand times attached and detached.
-    #[arg(long, requires = "host")]
+    /// Only networks of switches and such hosts: TCP and RDMA (soft-RoCE), eight
+    /// into one port and around a ring that locks.
+    #[arg(long, group = "hosts", conflicts_with_all = ["nics", "all", "only", "ring"])]
+    rdma: bool,
+    /// With --host: four minutes of pauses, and a thousand times attached and
+    /// detached. With --rdma: TCP for a minute.
+    #[arg(long, requires = "hosts")]
     long: bool,
     /// Test the weir-switchd and switchctl in this directory, not those of this
     /// checkout.
@@ -97,6 +104,17 @@ pub struct Arguments {
     /// Where downloads and logs are kept [default: target/vm in the repository].
     #[arg(long, value_name = "DIRECTORY")]
     cache: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// What of hosts is to be checked, if that is wanted.
+    fn of_hosts(&self) -> Option<hosts::Part> {
+        match (self.host, self.rdma) {
+            (true, _) => Some(hosts::Part::Hosts),
+            (false, true) => Some(hosts::Part::Networks),
+            (false, false) => None,
+        }
+    }
 }
 
 /// Tests; says itself what went wrong.
@@ -124,7 +142,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 
 fn test(arguments: &Arguments) -> Result<Summary> {
     programs::check()?;
-    if arguments.host {
+    let parts = arguments.of_hosts();
+    if parts.is_some() {
         programs::check_also(&image::FOR_HOSTS)?;
     }
     interrupt::catch()?;
@@ -137,19 +156,19 @@ fn test(arguments: &Arguments) -> Result<Summary> {
     let packages = packages::provide(&cache, &arguments.mirror)?;
     let binaries = match &arguments.binaries {
         // Nothing of this checkout is needed.
-        Some(binaries) if arguments.host => binaries.clone(),
+        Some(binaries) if parts.is_some() => binaries.clone(),
         _ => build::soak()?,
     };
     interrupt::check()?;
     let tested = arguments.binaries.as_deref().unwrap_or(&binaries);
-    let programs = match arguments.host {
-        true => Programs::Hosts(tested),
-        false => Programs::Nics(tested, &binaries),
+    let programs = match parts {
+        Some(_) => Programs::Hosts(tested),
+        None => Programs::Nics(tested, &binaries),
     };
     let image = image::make(&packages, programs, &cache).context("making the guest's image")?;
     let nics: &[Nic] = match (&arguments.nics[..], arguments.all) {
         (_, true) => &Nic::ALL,
-        ([], false) if arguments.host => &[],
+        ([], false) if parts.is_some() => &[],
         ([], false) => &Nic::DEFAULT,
         (chosen, false) => chosen,
     };
@@ -178,12 +197,12 @@ fn test(arguments: &Arguments) -> Result<Summary> {
                 .extend(bed.test_ring(*nic).with_context(context)?);
         }
     }
-    if arguments.host {
+    if let Some(part) = parts {
         let length = match arguments.long {
             true => hosts::Length::Long,
             false => hosts::Length::Short,
         };
-        let outcomes = bed.test_hosts(length).context("hosts: the guest")?;
+        let outcomes = bed.test_hosts(part, length).context("hosts: the guest")?;
         summary.outcomes.extend(outcomes);
     }
     summary.took = began.elapsed();
@@ -254,10 +273,10 @@ impl Bed {
     }
 
     /// Hosts, without NICs.
-    fn test_hosts(&self, length: hosts::Length) -> Result<Vec<Outcome>> {
+    fn test_hosts(&self, part: hosts::Part, length: hosts::Length) -> Result<Vec<Outcome>> {
         let directory = Scratch::new()?;
         let guest = self.boot("host", &[], None, &directory.0)?;
-        hosts::check(&guest, length)
+        hosts::check(&guest, part, length)
     }
 
     /// Four switches in a ring of such NICs.

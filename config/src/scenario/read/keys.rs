@@ -113,7 +113,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
         &["rate", "delay", "round-trip", "feedback"],
     ),
     ("switch", &["name", "levels"]),
-    ("host", &["name", "switch", "obeys-pfc", "police"]),
+    ("host", &["name", "switch", "obeys-pfc", "police", "pause"]),
     (
         "link",
         &[

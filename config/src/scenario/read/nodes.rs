@@ -1,6 +1,6 @@
 //! `[[switch]]`, `[[host]]` and `[[link]]`.
 
-use weir_core::{ClassMode, FeedbackCoding, MacAddress, Police};
+use weir_core::{ClassMode, FeedbackCoding, MacAddress, PauseRule, Police, PortRole};
 
 use super::{find, keys, reference};
 use crate::reader::{Names, Table};
@@ -97,6 +97,7 @@ fn hosts(root: &Table<'_>, nodes: &Names, switches: &[String], plan: &Plan) -> V
             switch: *switch,
             obeys_pfc: true,
             police: Default::default(),
+            pause: PauseRule::of_role(PortRole::Edge),
             address: address(index),
         })
         .collect();
@@ -105,6 +106,7 @@ fn hosts(root: &Table<'_>, nodes: &Names, switches: &[String], plan: &Plan) -> V
         let switch = reference(&table, "switch", "switch", switches);
         let obeys_pfc = table.get_or("obeys-pfc", true);
         let police = Police::read(&table, "police").unwrap_or_default();
+        let pause = PauseRule::read(&table, "pause");
         if let (Some(name), Some(switch)) = (name, switch) {
             let address = address(hosts.len());
             hosts.push(Host {
@@ -112,6 +114,7 @@ fn hosts(root: &Table<'_>, nodes: &Names, switches: &[String], plan: &Plan) -> V
                 switch,
                 obeys_pfc,
                 police,
+                pause: pause.unwrap_or(PauseRule::of_role(PortRole::Edge)),
                 address,
             });
         }

@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
     use crate::scenario::{Host, LinkProperties};
-    use weir_core::{BitRate, Duration, FeedbackCoding, MacAddress, Police};
+    use weir_core::{BitRate, Duration, FeedbackCoding, MacAddress, PauseRule, Police};
 
     const PROPERTIES: LinkProperties = LinkProperties {
         rate: BitRate::from_mbit(100),
@@ -197,6 +197,7 @@ mod tests {
             switch,
             obeys_pfc: true,
             police: Police::Off,
+            pause: PauseRule::Ignore,
             address: MacAddress::default(),
         }
     }

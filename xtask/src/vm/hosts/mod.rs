@@ -2,6 +2,7 @@
 
 mod checks;
 mod churn;
+mod networks;
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -11,18 +12,28 @@ use anyhow::{ensure, Result};
 use super::checks::{Outcome, Verdict};
 use super::guest::Guest;
 use super::interrupt;
+pub use networks::SCENARIOS;
 
 /// The steps that the checks are made of.
 pub const NETWORK: &str = include_str!("network.sh");
 /// What stands in the summary in the place of a NIC.
 const PLACE: &str = "host";
 
+/// What is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Hosts at the two ends of a cable.
+    Hosts,
+    /// Switches between hosts.
+    Networks,
+}
+
 /// How long the checks may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// For CI.
     Short,
-    /// Four minutes of pauses, a thousand times attached.
+    /// Four minutes of pauses, a thousand times attached; TCP for a minute.
     Long,
 }
 
@@ -48,21 +59,39 @@ struct Hosts<'a> {
 /// # Errors
 ///
 /// Only when the run is interrupted.
-pub fn check(guest: &Guest, length: Length) -> Result<Vec<Outcome>> {
+pub fn check(guest: &Guest, part: Part, length: Length) -> Result<Vec<Outcome>> {
     let mut hosts = Hosts {
         guest,
         length,
         outcomes: Vec::new(),
     };
-    hosts.check(
-        "attached, detached and killed again and again",
-        churn::check,
-    )?;
-    hosts.check(
-        "a neighbour's pauses: nothing lost, the other priority goes on",
-        checks::pauses,
-    )?;
-    hosts.check("measured with TCP", checks::measured_with_tcp)?;
+    match part {
+        Part::Hosts => {
+            hosts.check(
+                "attached, detached and killed again and again",
+                churn::check,
+            )?;
+            hosts.check(
+                "a neighbour's pauses: nothing lost, the other priority goes on",
+                checks::pauses,
+            )?;
+            hosts.check("measured with TCP", checks::measured_with_tcp)?;
+        }
+        Part::Networks => {
+            hosts.with_rdma(
+                "RDMA, eight into one port: nothing dropped or sent again",
+                networks::rdma_incast,
+            )?;
+            hosts.check(
+                "TCP, eight into one port: nothing dropped or sent again",
+                networks::tcp_incast,
+            )?;
+            hosts.with_rdma(
+                "RDMA, a ring of four: locks under plain PFC, loses nothing by either way out",
+                networks::rdma_ring,
+            )?;
+        }
+    }
     hosts.check("no warning of the kernel", churn::no_warning)?;
     Ok(hosts.outcomes)
 }
@@ -84,6 +113,25 @@ impl Hosts<'_> {
         for line in said.lines() {
             println!("          {line}");
         }
+        self.outcomes.push(outcome);
+        Ok(())
+    }
+
+    /// The same of a check that needs soft-RoCE.
+    fn with_rdma(&mut self, name: &str, check: fn(&Self) -> Result<String>) -> Result<()> {
+        let loaded = self.guest.sh("test -d /sys/module/rdma_rxe");
+        if loaded.is_ok_and(|said| said.status == 0) {
+            return self.check(name, check);
+        }
+        let why =
+            "the guest's kernel has no module rdma_rxe, or does not load it (see the console)";
+        let outcome = Outcome {
+            nic: PLACE,
+            name: name.to_owned(),
+            verdict: Verdict::DidNotTakePlace(why.to_owned()),
+            took: Duration::ZERO,
+        };
+        outcome.print();
         self.outcomes.push(outcome);
         Ok(())
     }

@@ -26,14 +26,36 @@ const MODULES: [&str; 13] = [
     "drivers/net/vmxnet3/vmxnet3",
     "drivers/net/veth",
 ];
+/// Those that hosts and their networks need beside these.
+const MODULES_FOR_HOSTS: [&str; 15] = [
+    "net/sched/sch_ingress",
+    "net/sched/sch_tbf",
+    "net/sched/sch_prio",
+    "net/sched/sch_plug",
+    "net/ipv4/udp_tunnel",
+    "net/ipv6/ip6_udp_tunnel",
+    "fs/configfs/configfs",
+    "drivers/infiniband/core/ib_core",
+    "drivers/infiniband/core/ib_uverbs_support",
+    "drivers/infiniband/core/ib_uverbs",
+    "drivers/infiniband/core/iw_cm",
+    "drivers/infiniband/core/ib_cm",
+    "drivers/infiniband/core/rdma_cm",
+    "drivers/infiniband/core/rdma_ucm",
+    "drivers/infiniband/sw/rxe/rdma_rxe",
+];
 /// Programs of the host that the guest uses.
 const OF_THE_HOST: [&str; 6] = ["dash", "ip", "ethtool", "nsenter", "setpriv", "mountpoint"];
 /// Those that checks of hosts use beside these, and the package of each.
-pub const FOR_HOSTS: [(&str, &str); 3] = [
+pub const FOR_HOSTS: [(&str, &str); 5] = [
+    ("nice", "coreutils"),
     ("tc", "iproute2"),
+    ("rdma", "iproute2"),
     ("iperf3", "iperf3"),
     ("bpftool", "bpftool"),
 ];
+/// Programs of the packages that checks of hosts use.
+const OF_THE_PACKAGES: [&str; 4] = ["rping", "ib_write_bw", "ib_send_lat", "ibv_devinfo"];
 /// Programs under test.
 const TESTED: [&str; 2] = ["weir-switchd", "switchctl"];
 /// Those that test in the guest.
@@ -57,7 +79,7 @@ impl<'a> Programs<'a> {
                 tested.into_iter().chain(testing).collect()
             }
             Self::Hosts(tested) => {
-                let names = TESTED.into_iter().chain(["weir-host"]);
+                let names = TESTED.into_iter().chain(TESTING).chain(["weir-host"]);
                 names.map(|name| (tested, name)).collect()
             }
         }
@@ -97,11 +119,25 @@ pub fn make(packages: &Packages, programs: Programs<'_>, directory: &Path) -> Re
     let tree = directory.join("initrd.d");
     remove_directory(&tree)?;
     for part in [
-        "bin", "proc", "sys", "dev", "tmp", "run", "etc/nics", "share", "modules",
+        "bin",
+        "proc",
+        "sys",
+        "dev",
+        "tmp",
+        "run",
+        "etc/nics",
+        "etc/netns-scripts",
+        "share",
+        "modules",
     ] {
         make_directory(&tree.join(part))?;
     }
-    copy_modules(&packages.root, &tree.join("modules"))?;
+    let of_hosts: &[&str] = match programs {
+        Programs::Nics(..) => &[],
+        Programs::Hosts(_) => &MODULES_FOR_HOSTS,
+    };
+    let modules = [&MODULES, of_hosts].concat();
+    copy_modules(&packages.root, &modules, &tree.join("modules"))?;
     let busybox = tree.join("bin/busybox");
     std::fs::copy(packages.root.join("usr/bin/busybox"), &busybox).context("busybox-static")?;
     for name in programs.of_the_host() {
@@ -110,6 +146,12 @@ pub fn make(packages: &Packages, programs: Programs<'_>, directory: &Path) -> Re
     }
     // busybox's shell takes its own `ip`, `nsenter` and `setpriv` before any in the path.
     std::fs::rename(tree.join("bin/dash"), tree.join("bin/sh"))?;
+    if matches!(programs, Programs::Hosts(_)) {
+        for name in OF_THE_PACKAGES {
+            add_packaged_program(&packages.root, name, &tree).with_context(|| name.to_owned())?;
+        }
+        add_provider(&packages.root, &tree).context("ibverbs-providers")?;
+    }
     for (binaries, name) in programs.list() {
         add_program(&binaries.join(name), &tree)?;
         output(Command::new("strip").arg(tree.join("bin").join(name)))?;
@@ -120,6 +162,13 @@ pub fn make(packages: &Packages, programs: Programs<'_>, directory: &Path) -> Re
     }
     let scenario = build::root().join("scenarios/ring4.toml");
     std::fs::copy(scenario, tree.join("etc/ring4.toml"))?;
+    let script = build::root().join("netns-scripts/rdma.sh");
+    std::fs::copy(script, tree.join("etc/netns-scripts/rdma.sh"))?;
+    for name in hosts::SCENARIOS {
+        let scenario = build::root().join("scenarios/kernel").join(name);
+        std::fs::copy(&scenario, tree.join("etc").join(name))
+            .with_context(|| scenario.display().to_string())?;
+    }
     std::fs::write(tree.join("etc/hosts.sh"), hosts::NETWORK)?;
     let ip = tree.join("etc/nics/ip");
     std::fs::write(&ip, IP_WITH_NICS)?;
@@ -219,9 +268,9 @@ fn decompress(program: &str, compressed: Vec<u8>) -> Result<Vec<u8>> {
 }
 
 /// Drivers, decompressed, named so that their order is that of their names.
-fn copy_modules(root: &Path, to: &Path) -> Result<()> {
+fn copy_modules(root: &Path, modules: &[&str], to: &Path) -> Result<()> {
     let kernel = modules_directory(root)?.join("kernel");
-    for (order, module) in MODULES.iter().enumerate() {
+    for (order, module) in modules.iter().enumerate() {
         let name = Path::new(module).file_name().context("a module's name")?;
         let to = to.join(format!("{order:02}-{}.ko", name.display()));
         let plain = kernel.join(format!("{module}.ko"));
@@ -251,6 +300,58 @@ fn add_program(program: &Path, tree: &Path) -> Result<()> {
             make_directory(to.parent().unwrap_or(tree))?;
             std::fs::copy(library, &to).with_context(|| library.to_owned())?;
         }
+    }
+    Ok(())
+}
+
+/// Where libraries of Debian's packages are.
+const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
+
+/// Copies a program of the packages, with their own libraries and loader: the guest's others are the host's.
+fn add_packaged_program(root: &Path, name: &str, tree: &Path) -> Result<()> {
+    const HOME: &str = "packages";
+    let home = tree.join(HOME);
+    make_directory(&home)?;
+    let program = root.join("usr/bin").join(name);
+    std::fs::copy(&program, home.join(name)).with_context(|| program.display().to_string())?;
+    let libraries = root.join(LIBRARIES);
+    let loader = libraries.join("ld-linux-x86-64.so.2");
+    let mut list = Command::new(&loader);
+    list.arg("--library-path").arg(&libraries);
+    let listed = output(list.arg("--list").arg(&program))?;
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let used = listed
+        .split_whitespace()
+        .filter(|word| word.starts_with('/'));
+    for library in used.map(Path::new).chain([loader.as_path()]) {
+        let file = library.file_name().context("a library's name")?;
+        std::fs::copy(library, home.join(file)).with_context(|| library.display().to_string())?;
+    }
+    let start = tree.join("bin").join(name);
+    let script = format!(
+        "#!/bin/sh\nexec /{HOME}/ld-linux-x86-64.so.2 --library-path /{HOME} /{HOME}/{name} \"$@\"\n"
+    );
+    std::fs::write(&start, script)?;
+    make_executable(&start)
+}
+
+/// The part of libibverbs for soft-RoCE, which it finds by the names that it was built with.
+fn add_provider(root: &Path, tree: &Path) -> Result<()> {
+    let drivers = Path::new("etc/libibverbs.d");
+    let provider = Path::new(LIBRARIES).join("libibverbs");
+    let is_provider = |name: &str| name.starts_with("librxe-");
+    let library = entry(&root.join(&provider), is_provider).context("no provider for rxe")?;
+    let name = library.file_name().context("a library's name")?;
+    for (from, to) in [
+        (
+            root.join(drivers).join("rxe.driver"),
+            drivers.join("rxe.driver"),
+        ),
+        (library.clone(), provider.join(name)),
+    ] {
+        let to = tree.join(to);
+        make_directory(to.parent().unwrap_or(tree))?;
+        std::fs::copy(&from, to).with_context(|| from.display().to_string())?;
     }
     Ok(())
 }

@@ -10,19 +10,27 @@ use super::apt::{Apt, Archive};
 use super::programs::{make_directory, pipe, remove_directory};
 use crate::vm::interrupt;
 
-/// What the emulator and the guest's shell come from.
-const PROGRAMS: [&str; 2] = ["qemu-system-x86", "busybox-static"];
+/// What the emulator, the guest's shell and its tests of RDMA come from.
+const PROGRAMS: [&str; 5] = [
+    "qemu-system-x86",
+    "busybox-static",
+    "perftest",
+    "rdmacm-utils",
+    "ibverbs-utils",
+];
 /// What of a kernel's package is unpacked: the rest has a thousand drivers.
-const OF_THE_KERNEL: [&str; 7] = [
+const OF_THE_KERNEL: [&str; 9] = [
     "*/vmlinuz*",
     "*/kernel/drivers/net/*",
     "*/kernel/drivers/dca/*",
     "*/kernel/drivers/i2c/algos/*",
+    "*/kernel/drivers/infiniband/core/*",
+    "*/kernel/drivers/infiniband/sw/*",
     "*/kernel/fs/*",
-    "*/kernel/net/9p/*",
-    "*/kernel/net/core/*",
+    "*/kernel/lib/*",
+    "*/kernel/net/*",
 ];
-/// Lists what was unpacked. Written last: without it the directory is incomplete.
+/// Says what was to be unpacked, and lists what was. Written last: without it the directory is incomplete.
 const MANIFEST: &str = "manifest";
 
 /// Unpacked packages.
@@ -49,9 +57,14 @@ impl Packages {
 /// When something cannot be downloaded or unpacked.
 pub fn provide(cache: &Path, mirror: &str) -> Result<Packages> {
     let root = cache.join("packages");
+    // What an older checkout has unpacked lacks something.
+    let recipe = [&PROGRAMS[..], &OF_THE_KERNEL].concat().join(" ");
     if let Ok(manifest) = std::fs::read_to_string(root.join(MANIFEST)) {
-        let names = manifest.lines().map(str::to_owned).collect();
-        return Ok(Packages { root, names });
+        let mut lines = manifest.lines().map(str::to_owned);
+        if lines.next() == Some(recipe.clone()) {
+            let names = lines.collect();
+            return Ok(Packages { root, names });
+        }
     }
     let downloads = cache.join("downloads");
     for directory in [&root, &downloads] {
@@ -75,7 +88,8 @@ pub fn provide(cache: &Path, mirror: &str) -> Result<Packages> {
     remove_directory(&cache.join("apt"))?;
     remove_directory(&downloads)?;
     let manifest = root.join(MANIFEST);
-    std::fs::write(&manifest, names.join("\n")).with_context(|| manifest.display().to_string())?;
+    let lines = recipe + "\n" + &names.join("\n");
+    std::fs::write(&manifest, lines).with_context(|| manifest.display().to_string())?;
     Ok(Packages { root, names })
 }
 

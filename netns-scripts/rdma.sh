@@ -1,0 +1,74 @@
+#!/bin/sh
+# Runs a program of RDMA over a soft-RoCE device (rdma_rxe), and says what its packets came to.
+#
+#   rdma.sh PROGRAM [ARGUMENT...]      for instance: rdma.sh ib_write_bw -d DEV --tclass 96 10.87.0.2
+#
+# It is for a network namespace, or a machine, with one Ethernet device, which gets a soft-RoCE device unless it has one
+# already. That one goes with the network device. DEV in the arguments stands for its name. Several may run at once. The
+# last line is what the device has counted up to then, in the kernel's words (Documentation/ABI/stable/sysfs-class-infiniband):
+#
+#   rdma: sent_pkts=4821 rcvd_pkts=1206 rcvd_seq_err=0 completer_retry_err=0 out_of_seq_request=0 duplicate_request=0
+#
+# rcvd_seq_err: the other end missed a packet of ours and said so; completer_retry_err: it said nothing in time. Both make
+# us send again. out_of_seq_request: we missed one; duplicate_request: it came although we had had it.
+#
+# It needs root, rdma(8) and the module rdma_rxe. Its exit status is PROGRAM's, or 125 where PROGRAM was not started.
+set -eu
+
+fail() {
+    echo "rdma.sh: $*" >&2
+    exit 125
+}
+
+[ $# -ge 1 ] || fail "usage: rdma.sh PROGRAM [ARGUMENT...] (what it does stands at the head of this script)"
+for tool in ip rdma; do
+    command -v "$tool" > /dev/null || fail "$tool is missing (package iproute2)"
+done
+command -v "$1" > /dev/null || fail "$1 is missing (packages perftest and rdmacm-utils)"
+
+# Its number, name and address.
+link=$(ip -o link show up | grep 'link/ether' | head -n 1)
+[ -n "$link" ] || fail "no Ethernet device is up here"
+device=$(echo "$link" | sed 's/^[0-9]*: \([^:@]*\).*/\1/')
+# All namespaces share one list of names.
+rxe=rxe$(echo "$link" | sed 's/.*link\/ether \([0-9a-f:]*\).*/\1/' | tr -d :)
+
+is_there() {
+    rdma link show | grep -q "^link $rxe/"
+}
+
+if ! is_there; then
+    # Another of us may be sooner.
+    said=$(rdma link add "$rxe" type rxe netdev "$device" 2>&1) || is_there ||
+        fail "rdma link add $rxe type rxe netdev $device: $said (is the module rdma_rxe loaded?)"
+fi
+
+for word; do
+    shift
+    [ "$word" != DEV ] || word=$rxe
+    set -- "$@" "$word"
+done
+
+# Most of these programs poll: they are not to take the CPU from a switch on the same machine.
+if command -v nice > /dev/null; then set -- nice -n 15 "$@"; fi
+"$@" &
+program=$!
+
+say_counters() {
+    rdma statistic show link "$rxe/1" | awk '
+        { for (at = 3; at < NF; at += 2) counted[$at] = $(at + 1) }
+        END {
+            names = "sent_pkts rcvd_pkts rcvd_seq_err completer_retry_err out_of_seq_request duplicate_request"
+            count = split(names, name, " ")
+            printf "rdma:"
+            for (at = 1; at <= count; at++) printf " %s=%s", name[at], counted[name[at]]
+            print ""
+        }'
+}
+
+# Of what is broken off, too: a program that waits for the network may not end at once.
+trap 'say_counters; kill -KILL "$program"; exit 143' TERM INT
+status=0
+wait "$program" || status=$?
+say_counters
+exit "$status"

@@ -1,0 +1,242 @@
+//! Switches and hosts that obey pauses, together: the lab's scenarios in the guest, with TCP and with RDMA.
+
+use anyhow::{ensure, Context, Result};
+use serde_json::Value;
+
+use super::{line, Hosts};
+
+/// Files of scenarios/kernel that are run.
+pub const SCENARIOS: [&str; 3] = ["incast-kernel.toml", "rdma-incast.toml", "rdma-ring4.toml"];
+/// As fast as an emulated machine forwards while other work has its CPUs.
+const INCAST_RATE: &str = "link-defaults.rate=20Mbit";
+/// Hosts of an incast: eight that send, and one.
+const HOSTS: usize = 9;
+/// Packets of `--size 16384 --iters 25` with an MTU of 1024 bytes.
+const RDMA_PACKETS: u64 = 25 * 16_384 / 1024;
+/// The share of a full frame of 1,500 B, with preamble, FCS and gap, that is TCP's data, with its timestamps.
+const TCP_SHARE: f64 = 1448.0 / 1538.0;
+
+/// As an ordinary network: no class is lossless, and no host obeys pauses.
+fn ordinary() -> Vec<String> {
+    let lossy = ["mode=lossy", "buffer=64KiB", "xoff=", "xon=", "headroom="];
+    let class = lossy
+        .iter()
+        .map(|change| format!("class.lossless.{change}"));
+    let hosts = (1..=HOSTS).map(|host| format!("host.h{host}.obeys-pfc=false"));
+    class.chain(hosts).collect()
+}
+
+/// What a run came to.
+struct Ran {
+    result: Value,
+    said: String,
+}
+
+impl Ran {
+    /// Frames that the switches dropped, for whatever reason.
+    fn dropped(&self) -> u64 {
+        let drops = self.result["drops"].as_object();
+        let counts = drops.into_iter().flat_map(|drops| drops.values());
+        counts.filter_map(Value::as_u64).sum()
+    }
+
+    fn applications(&self) -> &[Value] {
+        let all = self.result["applications"].as_array();
+        all.map_or(&[], Vec::as_slice)
+    }
+
+    /// Applications that ended well.
+    fn ended_well(&self) -> usize {
+        let well = |one: &&Value| one["exit_status"].as_i64() == Some(0);
+        self.applications().iter().filter(well).count()
+    }
+
+    /// A number that iperf3 reports, of all applications.
+    fn of_tcp(&self, name: &str) -> Result<f64> {
+        let numbers = self.applications().iter().map(|one| one[name].as_f64());
+        let sum: Option<f64> = numbers.sum();
+        sum.with_context(|| format!("an application has no {name}: {}", self.said))
+    }
+
+    /// A counter of rdma.sh's last line, of all applications.
+    fn of_rdma(&self, name: &str) -> Result<u64> {
+        let counters = self.applications().iter().map(|one| {
+            let mut lines = one["output"].as_str()?.lines();
+            let mut words = lines
+                .find_map(|line| line.strip_prefix("rdma:"))?
+                .split_whitespace();
+            words.find_map(|word| {
+                word.strip_prefix(name)?
+                    .strip_prefix('=')?
+                    .parse::<u64>()
+                    .ok()
+            })
+        });
+        let sum: Option<u64> = counters.sum();
+        sum.with_context(|| format!("an application has no {name}: {}", self.said))
+    }
+}
+
+/// An RDMA device sends again what has not been answered for 4.096 µs × 2^24, 69 s: later than any pause ends.
+const PATIENT: u32 = 24;
+/// The same after 0.27 s, as where frames are lost.
+const IMPATIENT: u32 = 16;
+
+/// Runs a scenario with changes. That it fails what it expects is no error.
+fn run(hosts: &Hosts<'_>, scenario: &str, changes: &[String], timeout: u32) -> Result<Ran> {
+    let set = |change: &String| format!("--set {change}");
+    let set: Vec<String> = changes.iter().map(set).collect();
+    let name = format!("{scenario}.json");
+    let time = hosts.length.pick(10, 60);
+    // With what nine namespaces and a daemon need to come and go.
+    let seconds = hosts.length.pick(300, 600);
+    let said = hosts.steps(
+        seconds,
+        &format!(
+            "cd /etc
+             sed 's/--time 5/--time {time}/; s/--qp-timeout {PATIENT}/--qp-timeout {timeout}/' {scenario} > /tmp/{scenario}
+             WEIR_SCRIPTS=/etc weir-lab run /tmp/{scenario} {} --json /share/{name} > /tmp/said 2>&1 ||
+                 echo status $?
+             tail -n 25 /tmp/said
+             sh /etc/lab-down.sh --all weir- > /dev/null
+             # While a device of RDMA is on its way out, the kernel cannot make another namespace (ENODEV).
+             wait_until 60 sh -c '! rdma link show | grep -q .'",
+            set.join(" ")
+        ),
+    );
+    let said = said?;
+    let text = std::fs::read_to_string(hosts.guest.shared(&name)).with_context(|| said.clone())?;
+    Ok(Ran {
+        result: serde_json::from_str(&text)?,
+        said,
+    })
+}
+
+/// Eight TCP connections into one port: what an ordinary network loses, and that nothing is lost with `weir-host`.
+pub fn tcp_incast(hosts: &Hosts<'_>) -> Result<String> {
+    const FILE: &str = "incast-kernel.toml";
+    let mut text = String::new();
+    let rate = [INCAST_RATE.to_owned()];
+    for (name, changes) in [
+        ("no lossless class, no weir-host", ordinary()),
+        ("PFC and weir-host", Vec::new()),
+    ] {
+        let is_lossless = changes.is_empty();
+        let timeout = if is_lossless { PATIENT } else { IMPATIENT };
+        let ran = run(hosts, FILE, &[&rate[..], &changes].concat(), timeout)?;
+        let (dropped, again) = (ran.dropped(), ran.of_tcp("retransmitted")?);
+        let share = ran.of_tcp("bits_per_second")? / TCP_SHARE / 20e6;
+        line(
+            &mut text,
+            format_args!(
+                "{name}: {dropped} dropped, {again} segments sent again, {share:.2} of the line used"
+            ),
+        );
+        ensure!(ran.ended_well() == HOSTS - 1, "{text}\n{}", ran.said);
+        match is_lossless {
+            true => ensure!(dropped == 0 && again == 0.0, "{text}\n{}", ran.said),
+            // Otherwise this shows nothing.
+            false => ensure!(dropped > 0 && again > 0.0, "{text}\n{}", ran.said),
+        }
+    }
+    Ok(text)
+}
+
+/// Eight hosts that write into one's memory: the same of RDMA.
+pub fn rdma_incast(hosts: &Hosts<'_>) -> Result<String> {
+    const FILE: &str = "rdma-incast.toml";
+    let mut text = String::new();
+    let rate = [INCAST_RATE.to_owned()];
+    let wanted = RDMA_PACKETS * (HOSTS as u64 - 1);
+    for (name, changes) in [
+        ("no lossless class, no weir-host", ordinary()),
+        ("PFC and weir-host", Vec::new()),
+    ] {
+        let is_lossless = changes.is_empty();
+        let timeout = if is_lossless { PATIENT } else { IMPATIENT };
+        let ran = run(hosts, FILE, &[&rate[..], &changes].concat(), timeout)?;
+        let again = sent_again(&mut text, name, &ran, wanted)?;
+        ensure!(ran.ended_well() == HOSTS - 1, "{text}\n{}", ran.said);
+        match is_lossless {
+            true => ensure!(ran.dropped() == 0 && again == 0, "{text}\n{}", ran.said),
+            false => ensure!(ran.dropped() > 0 && again > 0, "{text}\n{}", ran.said),
+        }
+    }
+    Ok(text)
+}
+
+/// A line on a run of RDMA; gives how many of its packets were sent again.
+fn sent_again(text: &mut String, name: &str, ran: &Ran, wanted: u64) -> Result<u64> {
+    let sent = ran.of_rdma("sent_pkts")?;
+    let again = sent.saturating_sub(wanted);
+    line(
+        text,
+        format_args!(
+            "{name}: {} dropped; {sent} packets sent for {wanted}, {again} of them again; the other end missed one {} times, said nothing in time {} times",
+            ran.dropped(),
+            ran.of_rdma("rcvd_seq_err")?,
+            ran.of_rdma("completer_retry_err")?
+        ),
+    );
+    Ok(again)
+}
+
+/// Slow enough for four daemons and five hosts, with times that an emulated machine keeps.
+const RING: [&str; 7] = [
+    "link-defaults.rate=4Mbit",
+    "class.lossless.xoff=30KiB",
+    "class.lossless.xon=26KiB",
+    "class.lossless.headroom=512KiB",
+    "deadlock.detect=500ms",
+    "deadlock.clcm-interval=100ms",
+    "deadlock.release=200ms",
+];
+
+/// RDMA over the ring of four that locks: it locks under plain PFC; under the Deadlock Breaker and under Levels nothing is
+/// dropped or sent again, and every program comes to its end.
+pub fn rdma_ring(hosts: &Hosts<'_>) -> Result<String> {
+    const FILE: &str = "rdma-ring4.toml";
+    const PROGRAMS: usize = 5;
+    let mut text = String::new();
+    for (name, changes) in [
+        ("plain PFC", &["duration=45s"][..]),
+        ("Deadlock Breaker", &["deadlock.policy=breaker"]),
+        (
+            "Levels",
+            &[
+                "class.lossless.mode=level",
+                "class.lossless.max-hops=2",
+                "link-defaults.round-trip=500ms",
+            ],
+        ),
+    ] {
+        let changes = RING
+            .iter()
+            .chain(changes)
+            .map(|change| (*change).to_owned());
+        let ran = run(hosts, FILE, &changes.collect::<Vec<_>>(), PATIENT)?;
+        let (missed, late) = (
+            ran.of_rdma("rcvd_seq_err")?,
+            ran.of_rdma("completer_retry_err")?,
+        );
+        let (suspected, ended) = (
+            ran.result["suspected_peak"].as_u64().unwrap_or(0),
+            ran.ended_well(),
+        );
+        line(
+            &mut text,
+            format_args!(
+                "{name}: {suspected} ports suspected at a time, {} releases; {ended} of {PROGRAMS} programs ended; {} dropped, {missed} missed, {late} not answered in time",
+                ran.result["releases"],
+                ran.dropped()
+            ),
+        );
+        ensure!(ran.dropped() == 0 && missed == 0, "{text}\n{}", ran.said);
+        if name == "plain PFC" {
+            ensure!(suspected >= 4 && ended < PROGRAMS, "{text}\n{}", ran.said);
+        } else {
+            ensure!(late == 0 && ended == PROGRAMS, "{text}\n{}", ran.said);
+        }
+    }
+    Ok(text)
+}
