@@ -72,9 +72,17 @@ pub fn run_with_workers(
     look: impl FnOnce(&Stage),
 ) -> RunResult {
     let options = Options {
-        quiet: true,
         workers,
         ..Options::default()
+    };
+    run_with(scenario, options, look)
+}
+
+/// The same with these options.
+pub fn run_with(scenario: &Scenario, options: Options, look: impl FnOnce(&Stage)) -> RunResult {
+    let options = Options {
+        quiet: true,
+        ..options
     };
     let looked = |stage: &Stage| {
         look(stage);

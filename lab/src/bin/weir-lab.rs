@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
 use weir_api::run::RunResult;
-use weir_config::daemon::Workers;
+use weir_config::daemon::{Express, Workers};
 use weir_config::scenario::Scenario;
 use weir_config::{FileError, Override};
 use weir_lab::lab::interrupt::{self, Interrupted};
@@ -110,6 +110,9 @@ struct Output {
     /// Threads of each switch that serve its sockets: 1 for the thread of the switch core, or `auto`.
     #[arg(long, value_name = "N", default_value = "1")]
     workers: Workers,
+    /// Have frames of lossy classes that need not wait go from device to device at XDP.
+    #[arg(long)]
+    express: bool,
 }
 
 impl Output {
@@ -118,6 +121,7 @@ impl Output {
             keep: self.keep,
             quiet: self.quiet,
             workers: self.workers,
+            express: self.express.then_some(Express::On),
         }
     }
 }

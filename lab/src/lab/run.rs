@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{bail, Result};
 use weir_api::run::RunResult;
-use weir_config::daemon::Workers;
+use weir_config::daemon::{Express, Workers};
 use weir_config::scenario::{HostKind, Scenario};
 use weir_core::Instant;
 use weir_results::table::credit_loops;
@@ -26,6 +26,8 @@ pub struct Options {
     pub quiet: bool,
     /// Threads of each switch that serve its sockets.
     pub workers: Workers,
+    /// Whether their ports use the express path; `None` for what the configuration says.
+    pub express: Option<Express>,
 }
 
 /// Time for endpoints to start, beside what each of them takes.
@@ -75,6 +77,9 @@ pub fn run_and<T>(
     let began = clock()?;
     let mut stage = Stage::set_up_with(scenario, options.keep, |config| {
         config.dataplane.workers = options.workers;
+        if let Some(express) = options.express {
+            config.dataplane.express = express;
+        }
     })?;
     let margin = start_margin(scenario, clock()?.saturating_since(began));
     let outcome = match scenario.host_kind {

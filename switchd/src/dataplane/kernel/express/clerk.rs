@@ -123,7 +123,7 @@ impl Drop for Clerk {
 
 impl Work {
     fn look(&mut self, look: u64) {
-        if look % JUDGE_EVERY == 0 {
+        if look.is_multiple_of(JUDGE_EVERY) {
             self.path
                 .judge(|port, state| self.ask(ExpressOrder::Judge { port, state }));
         }
