@@ -86,6 +86,10 @@ pub fn check(guest: &Guest, part: Part, length: Length) -> Result<Vec<Outcome>> 
                 "TCP, eight into one port: nothing dropped or sent again",
                 networks::tcp_incast,
             )?;
+            hosts.check(
+                "TCP, eight into one port through a leaf-spine: nothing dropped",
+                networks::tcp_leaf_spine,
+            )?;
             hosts.with_rdma(
                 "RDMA, a ring of four: locks under plain PFC, loses nothing by either way out",
                 networks::rdma_ring,
