@@ -1,0 +1,112 @@
+//! Ports that use the express path: hosts with an ordinary kernel behind them, and rings of lossless traffic beside it.
+
+use weir_api::audit::Audit;
+use weir_api::run::RunResult;
+use weir_api::words::Express as State;
+use weir_config::daemon::Express;
+use weir_lab::lab::run::Options;
+use weir_tests::iperf::received_bytes;
+use weir_tests::{run_with, scenario, until, Bench, PATIENT_DETECTION};
+
+const HOSTS: [&str; 2] = ["h1", "h2"];
+
+fn bench() -> Bench {
+    let bench = Bench::of(
+        "one-switch.toml",
+        &["link-defaults.rate=10Gbit"],
+        |config| {
+            config.dataplane.express = Express::On;
+        },
+    );
+    bench.give_addresses();
+    let addresses = HOSTS.map(|host| {
+        let device = bench.host_device();
+        let shown = bench.output(host, &["ip", "-br", "link", "show", device]);
+        let mut words = shown.split_whitespace();
+        words.nth(2).expect("an address").to_owned()
+    });
+    for (number, host) in (1..).zip(HOSTS) {
+        let device = bench.host_device();
+        bench.output(host, &["ethtool", "-K", device, "gro", "on"]);
+        let other = format!("10.99.0.{}", 3 - number);
+        let address = &addresses[2 - number];
+        let add = [
+            "ip", "neigh", "replace", &other, "lladdr", address, "dev", device,
+        ];
+        bench.output(host, &add);
+    }
+    for host in HOSTS {
+        until("the port uses the path", || {
+            (bench.port(host).express == State::Open).then_some(())
+        });
+    }
+    bench
+}
+
+fn balance(bench: &Bench) -> Audit {
+    bench.switch.get("/v1/audit").unwrap()
+}
+
+/// Both ways, TCP and UDP: real stacks take what comes by the path, and every frame is accounted for.
+#[test]
+fn hosts_with_a_kernel_talk_over_it() {
+    let bench = bench();
+    let mut server = bench.start("h2", &["iperf3", "--server", "--forceflush"]);
+    for options in [
+        &["--time", "2"][..],
+        &["--time", "2", "--reverse"],
+        &["--time", "2", "--parallel", "4"],
+        &["--time", "2", "--udp", "--bitrate", "20M"],
+    ] {
+        let before = bench.port("h2").express_tx_frames_total;
+        let received = until("the server answers", || {
+            server.check().unwrap_or_else(|error| panic!("{error:#}"));
+            received_bytes(&bench, "10.99.0.2", options)
+        });
+        assert!(received > 100_000, "{options:?}: {received} B");
+        let after = bench.port("h2").express_tx_frames_total;
+        assert!(after > before, "{options:?}: none took the path");
+    }
+    drop(server);
+    let ports = HOSTS.map(|host| bench.port(host));
+    let sum = |of: fn(&weir_api::daemon::Port) -> u64| ports.iter().map(of).sum::<u64>();
+    let came = sum(|port| port.express_rx_frames_total);
+    assert_eq!(came, sum(|port| port.express_tx_frames_total));
+    assert_eq!(
+        sum(|port| port.rx_frames_total),
+        sum(|port| port.tx_frames_total)
+    );
+    assert_eq!(came, sum(|port| port.xdp_verdicts_total["express"]));
+    assert_eq!(balance(&bench).differences(), []);
+    bench.end();
+}
+
+#[test]
+fn a_ring_under_levels_never_stands_still() {
+    let overrides = [
+        "duration=3s",
+        "class.lossless.mode=level",
+        PATIENT_DETECTION,
+    ];
+    let result = run("ring4.toml", &overrides);
+    assert!(!result.deadlocked);
+}
+
+#[test]
+fn a_ring_that_locks_is_released() {
+    let result = run("ring4.toml", &["duration=6s", "deadlock.policy=breaker"]);
+    assert!(result.releases > 0, "it never locked");
+}
+
+fn run(file: &str, overrides: &[&str]) -> RunResult {
+    let options = Options {
+        express: Some(Express::On),
+        ..Options::default()
+    };
+    let result = run_with(&scenario(file, overrides), options, |_| ());
+    assert!(result.drops.is_empty(), "{:?}", result.drops);
+    for flow in &result.flows {
+        assert_eq!(flow.sent, flow.received, "all has drained: {flow:?}");
+    }
+    result
+}
