@@ -15,6 +15,9 @@ pub(in crate::switch) struct Records<T> {
 }
 
 impl<T: Copy> Records<T> {
+    /// No record: ends the caller's lists.
+    pub(in crate::switch) const NONE: u32 = u32::MAX;
+
     /// Room for `capacity` records, each of them `empty` until it is written.
     pub(in crate::switch) fn new(capacity: usize, empty: T) -> Self {
         Self {
@@ -29,9 +32,19 @@ impl<T: Copy> Records<T> {
         self.capacity
     }
 
+    /// The first of the caller's list of free records, or, where it is [`NONE`](Self::NONE), one that has never been used. Either
+    /// one says which is the next free one: an empty record must say `NONE`. `None` when all are in use.
+    #[inline]
+    pub(in crate::switch) fn free_or_new(&mut self, free: u32) -> Option<u32> {
+        if free != Self::NONE {
+            return Some(free);
+        }
+        self.add()
+    }
+
     /// The index of a record that has never been used, the lowest one; `None` when all have been.
     #[cold]
-    pub(in crate::switch) fn add(&mut self) -> Option<u32> {
+    fn add(&mut self) -> Option<u32> {
         let index = self.used.len();
         self.reach(index)?;
         u32::try_from(index).ok()

@@ -4,7 +4,7 @@ use crate::frame::FrameHandle;
 use crate::switch::records::Records;
 
 /// "No node": ends lists and marks empty ones.
-const NIL: u32 = u32::MAX;
+const NIL: u32 = Records::<Node>::NONE;
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
@@ -81,12 +81,13 @@ impl NodeSlab {
         if self.free_count == 0 {
             return false;
         }
-        let Some(index) = self.take_free() else {
+        let Some(index) = self.nodes.free_or_new(self.free) else {
             return false;
         };
         let Some(node) = self.nodes.get_mut(index as usize) else {
             return false;
         };
+        self.free = node.next;
         self.free_count -= 1;
         *node = Node {
             handle,
@@ -99,15 +100,6 @@ impl NodeSlab {
         }
         fifo.tail = index;
         true
-    }
-
-    /// One that was given back, or else one that has never been used.
-    #[inline]
-    fn take_free(&mut self) -> Option<u32> {
-        match self.nodes.get(self.free as usize) {
-            Some(node) => Some(core::mem::replace(&mut self.free, node.next)),
-            None => self.nodes.add(),
-        }
     }
 
     /// See [`Records::touch`].

@@ -91,11 +91,9 @@ impl QueueSlab {
     /// An empty queue, which must not exist yet. `None` when no room is left.
     pub(super) fn make(&mut self, path: u32, destination: u64, level: Level) -> Option<u32> {
         let bucket = self.bucket(path, destination);
-        let index = match self.all.get(self.free as usize) {
-            Some(queue) => core::mem::replace(&mut self.free, queue.chain),
-            None => self.all.add()?,
-        };
+        let index = self.all.free_or_new(self.free)?;
         let queue = self.all.get_mut(index as usize)?;
+        self.free = queue.chain;
         *queue = VirtualQueue {
             frames: Fifo::EMPTY,
             backlog: Backlog::NONE,

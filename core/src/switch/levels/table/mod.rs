@@ -13,7 +13,7 @@ use crate::switch::records::Records;
 use crate::switch::LevelEntry;
 use crate::units::{Bytes, MacAddress, PortId, Priority};
 
-const NIL: u32 = u32::MAX;
+const NIL: u32 = Records::<Entry>::NONE;
 
 /// Ends the list of an entry's later shares. It is a share that nobody has, so that one in a list is taken out
 /// without asking whether it has neighbours: which of them it has, no processor can foresee.
@@ -263,11 +263,9 @@ impl LevelTable {
         let key = self.key(priority, destination, ingress);
         debug_assert!(self.find_entry(key).is_none());
         let bucket = self.entry_bucket(key);
-        let index = match self.entries.get(self.free_entry as usize) {
-            Some(entry) => core::mem::replace(&mut self.free_entry, entry.chain),
-            None => self.entries.add()?,
-        };
+        let index = self.entries.free_or_new(self.free_entry)?;
         let entry = self.entries.get_mut(index as usize)?;
+        self.free_entry = entry.chain;
         *entry = Entry {
             key,
             cells,
@@ -420,12 +418,10 @@ impl LevelTable {
     }
 
     fn make_share(&mut self, bucket: usize, entry: u32, ingress: PortId) -> Option<u32> {
-        let index = match self.shares.get(self.free_share as usize) {
-            Some(later) => core::mem::replace(&mut self.free_share, later.chain),
-            None => self.shares.add()?,
-        };
+        let index = self.shares.free_or_new(self.free_share)?;
         let newest = &mut self.entries[entry as usize].later;
         let later = self.shares.get_mut(index as usize)?;
+        self.free_share = later.chain;
         let next = core::mem::replace(newest, index);
         *later = LaterShare {
             share: Share {
