@@ -209,7 +209,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "xoff = \"60KiB\"",
             "xof = \"60KiB\"",
-            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (valid: name, priority, priorities, mode, xoff, xon, headroom, buffer, max-hops, budgets, min-level, ignore-feedback, age-limit, ecn-kmin, ecn-kmax, ecn-pmax, ecn-mark-at, weight)",
+            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (valid: name, priority, priorities, mode, xoff, xon, headroom, buffer, max-hops, budgets, min-level, ignore-feedback, age-limit, ecn-kmin, ecn-kmax, ecn-pmax, ecn-mark-at, express, weight)",
         ),
         (
             "rate = \"10Gbit\"",
