@@ -12,12 +12,14 @@ const PROGRAMS: [(&str, &str); 2] = [
     ("src/bpf/redirect_losses.bpf.c", "redirect_losses.skel.rs"),
 ];
 const EXPRESS: &str = "src/bpf/express.bpf.h";
+const LINES: &str = "src/bpf/lines.bpf.h";
 const HEADER: &str = "../abi/include/weir_abi.h";
 const REMEDY: &str =
     "is clang installed? `apt-get install clang libclang-dev`, or `cargo xtask setup`";
 
 fn main() -> Result<()> {
     println!("cargo:rerun-if-changed={EXPRESS}");
+    println!("cargo:rerun-if-changed={LINES}");
     println!("cargo:rerun-if-changed={HEADER}");
     let out = PathBuf::from(env::var_os("OUT_DIR").context("cargo sets OUT_DIR")?);
 

@@ -16,7 +16,7 @@ use weir_ebpf::{AttachMode, PortProgram, PortSettings};
 use weir_switchd::api::audit::audit;
 use weir_switchd::daemon::{Programs, RunningDataplane};
 use weir_switchd::dataplane::link::DataplaneLink;
-use weir_switchd::dataplane::messages::{Request, Snapshot};
+use weir_switchd::dataplane::messages::{LeftFrame, Request, Snapshot};
 use weir_switchd::dataplane::tables::Tables;
 use weir_switchd::dataplane::Dataplane;
 use weir_switchd::model::clock;
@@ -65,9 +65,13 @@ fn attach_host() -> PortProgram {
 
 impl Stage {
     fn new(text: &str) -> Self {
+        Self::with(|network| Dataplane::start(&config(text), &network.pins).unwrap())
+    }
+
+    fn with(start: impl FnOnce(&Network) -> Dataplane) -> Self {
         let network = Network::new();
         let program = Some(attach_host());
-        let dataplane = Dataplane::start(&config(text), &network.pins).unwrap();
+        let dataplane = start(&network);
         Self {
             link: dataplane.link().unwrap(),
             dataplane: Some(dataplane),
@@ -171,6 +175,35 @@ impl Stage {
         assert_eq!(lost, 0);
     }
 
+    /// Nothing else is under way: a frame takes the path for certain, after so many before.
+    fn carry_one_by_the_path(&mut self, passed: u64) {
+        self.carry(0..1);
+        assert_eq!(self.passed(), passed + 1);
+    }
+
+    /// So many frames come in, and the core drops them.
+    fn assert_dropped(&mut self, count: u32) {
+        for number in 0..count {
+            self.h0.send(&frame(number, 100));
+        }
+        let began = Instant::now();
+        while self.snapshot().ports[0].counters.drops_total() < u64::from(count) {
+            assert!(began.elapsed() < LIMIT, "{:?}", self.snapshot().ports[0]);
+        }
+    }
+
+    /// The next switch takes over what the one before has left, carries a hundred frames, and ends.
+    fn succeed(mut self, left: Vec<LeftFrame>) {
+        let next = Dataplane::start_anew(&config(CONFIG), &self.network.pins, left).unwrap();
+        self.link = next.link().unwrap();
+        self.dataplane = Some(next);
+        self.wait_for(Express::Open);
+        self.carry(0..100);
+        assert!(self.passed() > 0);
+        self.assert_balanced(100);
+        self.stop();
+    }
+
     fn stop(mut self) {
         let stopped = self.dataplane.take().unwrap().stop(LIMIT, Programs::Detach);
         assert_eq!(stopped.unwrap().held_frames(), 0);
@@ -192,9 +225,7 @@ fn frames_pass_as_they_came_and_are_counted() {
         .unwrap()
         .xdp_verdicts(PortId::new(0));
     assert!(verdicts.contains(&("express", passed)), "{verdicts:?}");
-    // Nothing else is under way: a frame takes it for certain.
-    stage.carry(0..1);
-    assert_eq!(stage.passed(), passed + 1);
+    stage.carry_one_by_the_path(passed);
     stage.stop();
 }
 
@@ -247,8 +278,7 @@ fn a_pause_holds_what_comes_after_it() {
     }
     assert_eq!(stage.passed(), passed, "the core had them all");
     stage.wait_for(Express::Open);
-    stage.carry(0..1);
-    assert_eq!(stage.passed(), passed + 1);
+    stage.carry_one_by_the_path(passed);
     stage.stop();
 }
 
@@ -281,13 +311,7 @@ fn routes_change_while_frames_pass() {
     }));
     // Requests come before frames.
     stage.snapshot();
-    for number in 0..10 {
-        stage.h0.send(&frame(number, 100));
-    }
-    let began = Instant::now();
-    while stage.snapshot().ports[0].counters.drops_total() < 10 {
-        assert!(began.elapsed() < LIMIT, "{:?}", stage.snapshot().ports[0]);
-    }
+    stage.assert_dropped(10);
     assert!(stage.h1.receive_within(Duration::from_millis(10)).is_none());
     stage.request(Request::Command(Command::SetRoute {
         destination: DESTINATION,
@@ -296,8 +320,7 @@ fn routes_change_while_frames_pass() {
     }));
     stage.wait_for(Express::Open);
     let passed = stage.passed();
-    stage.carry(0..1);
-    assert_eq!(stage.passed(), passed + 1);
+    stage.carry_one_by_the_path(passed);
     stage.stop();
 }
 
@@ -310,13 +333,7 @@ fn a_port_that_is_given_up_takes_no_frames() {
     let port = PortId::new(1);
     stage.dataplane.as_mut().unwrap().release(port).unwrap();
     stage.wait_for(Express::NoDevice);
-    for number in 0..10 {
-        stage.h0.send(&frame(number, 100));
-    }
-    let began = Instant::now();
-    while stage.snapshot().ports[0].counters.drops_total() < 10 {
-        assert!(began.elapsed() < LIMIT, "{:?}", stage.snapshot().ports[0]);
-    }
+    stage.assert_dropped(10);
     assert!(stage
         .dataplane
         .as_mut()
@@ -328,8 +345,7 @@ fn a_port_that_is_given_up_takes_no_frames() {
     stage.request(Request::Command(Command::SetLink { port, up: true }));
     stage.wait_for(Express::Open);
     let passed = stage.passed();
-    stage.carry(0..1);
-    assert_eq!(stage.passed(), passed + 1);
+    stage.carry_one_by_the_path(passed);
     stage.stop();
 }
 
@@ -348,14 +364,7 @@ fn a_switch_that_takes_over_opens_it_again() {
         .h1
         .receive_within(Duration::from_millis(100))
         .is_none());
-    let next = Dataplane::start_anew(&config(CONFIG), &stage.network.pins, stopped.left).unwrap();
-    stage.link = next.link().unwrap();
-    stage.dataplane = Some(next);
-    stage.wait_for(Express::Open);
-    stage.carry(0..100);
-    assert!(stage.passed() > 0);
-    stage.assert_balanced(100);
-    stage.stop();
+    stage.succeed(stopped.left);
 }
 
 static IS_DEAD: AtomicBool = AtomicBool::new(false);
@@ -369,17 +378,9 @@ fn mortal_clock() -> weir_core::Instant {
 #[test]
 #[ignore = "needs root"]
 fn programs_forward_nothing_for_a_core_that_is_dead() {
-    let network = Network::new();
-    let program = Some(attach_host());
-    let dataplane = Dataplane::start_by(mortal_clock, &config(CONFIG), &network.pins).unwrap();
-    let mut stage = Stage {
-        link: dataplane.link().unwrap(),
-        dataplane: Some(dataplane),
-        h0: Host::new("h0"),
-        h1: Host::new("h1"),
-        program,
-        network,
-    };
+    let mut stage = Stage::with(|network| {
+        Dataplane::start_by(mortal_clock, &config(CONFIG), &network.pins).unwrap()
+    });
     stage.wait_for(Express::Open);
     stage.carry(0..100);
     assert!(stage.passed() > 0);
@@ -395,14 +396,7 @@ fn programs_forward_nothing_for_a_core_that_is_dead() {
     assert!(!(0..10).any(|_| is_received(&stage)));
     let dataplane = stage.dataplane.take().unwrap();
     assert!(dataplane.stop(LIMIT, Programs::Leave).is_err());
-    let next = Dataplane::start_anew(&config(CONFIG), &stage.network.pins, Vec::new()).unwrap();
-    stage.link = next.link().unwrap();
-    stage.dataplane = Some(next);
-    stage.wait_for(Express::Open);
-    stage.carry(0..100);
-    assert!(stage.passed() > 0);
-    stage.assert_balanced(100);
-    stage.stop();
+    stage.succeed(Vec::new());
 }
 
 #[test]

@@ -6,6 +6,8 @@
 #ifndef WEIR_EXPRESS_BPF_H
 #define WEIR_EXPRESS_BPF_H
 
+#include "lines.bpf.h"
+
 #define NANOS_SHIFT 32
 /* As often is a line booked that another CPU has just booked; then the frame goes to the core. */
 #define BOOKINGS_MAX 4
@@ -20,14 +22,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct weir_mode);
 } weir_mode SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, WEIR_PORTS_MAX);
-	__type(key, __u32);
-	__type(value, struct weir_line);
-} weir_lines SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -8,6 +8,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "lines.bpf.h"
 #include "weir_abi.h"
 
 struct ns_common {
@@ -29,14 +30,6 @@ struct net_device {
 
 /* The map weir_devices of this switch. */
 const volatile __u32 weir_devices_id = 0;
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, WEIR_PORTS_MAX);
-	__type(key, __u32);
-	__type(value, struct weir_line);
-} weir_lines SEC(".maps");
 
 /* The port of a device that frames are redirected to. */
 struct {
