@@ -65,6 +65,14 @@ pub fn run_as_expected_and(scenario: &Scenario, look: impl FnOnce(&Stage)) -> Ru
     run_with_workers(scenario, Workers::default(), look)
 }
 
+/// Nothing was dropped, and all that was sent has arrived.
+pub fn assert_delivered(result: &RunResult) {
+    assert!(result.drops.is_empty(), "{:?}", result.drops);
+    for flow in &result.flows {
+        assert_eq!(flow.sent, flow.received, "all has drained: {flow:?}");
+    }
+}
+
 /// The same with so many threads for the sockets of each switch.
 pub fn run_with_workers(
     scenario: &Scenario,

@@ -6,7 +6,7 @@ use weir_api::words::Express as State;
 use weir_config::daemon::Express;
 use weir_lab::lab::run::Options;
 use weir_tests::iperf::received_bytes;
-use weir_tests::{run_with, scenario, until, Bench, PATIENT_DETECTION};
+use weir_tests::{assert_delivered, run_with, scenario, until, Bench, PATIENT_DETECTION};
 
 const HOSTS: [&str; 2] = ["h1", "h2"];
 
@@ -104,9 +104,6 @@ fn run(file: &str, overrides: &[&str]) -> RunResult {
         ..Options::default()
     };
     let result = run_with(&scenario(file, overrides), options, |_| ());
-    assert!(result.drops.is_empty(), "{:?}", result.drops);
-    for flow in &result.flows {
-        assert_eq!(flow.sent, flow.received, "all has drained: {flow:?}");
-    }
+    assert_delivered(&result);
     result
 }

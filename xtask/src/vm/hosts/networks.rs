@@ -125,7 +125,26 @@ fn run(hosts: &Hosts<'_>, scenario: &str, changes: &[String], timeout: u32) -> R
 
 /// Eight TCP connections into one port: what an ordinary network loses, and that nothing is lost with `weir-host`.
 pub fn tcp_incast(hosts: &Hosts<'_>) -> Result<String> {
-    const FILE: &str = "incast-kernel.toml";
+    incast(hosts, "incast-kernel.toml", |text, name, ran| {
+        let (dropped, again) = (ran.dropped(), ran.of_tcp("retransmitted")?);
+        let share = ran.of_tcp("bits_per_second")? / TCP_SHARE / 20e6;
+        line(
+            text,
+            format_args!(
+                "{name}: {dropped} dropped, {again} segments sent again, {share:.2} of the line used"
+            ),
+        );
+        Ok(again > 0.0)
+    })
+}
+
+/// Eight hosts into one port, as in an ordinary network and with `weir-host`. `is_sent_again` writes a line on a run and says
+/// whether anything was sent again in it.
+fn incast(
+    hosts: &Hosts<'_>,
+    file: &str,
+    is_sent_again: impl Fn(&mut String, &str, &Ran) -> Result<bool>,
+) -> Result<String> {
     let mut text = String::new();
     let rate = [INCAST_RATE.to_owned()];
     for (name, changes) in [
@@ -134,21 +153,14 @@ pub fn tcp_incast(hosts: &Hosts<'_>) -> Result<String> {
     ] {
         let is_lossless = changes.is_empty();
         let timeout = if is_lossless { PATIENT } else { IMPATIENT };
-        let ran = run(hosts, FILE, &[&rate[..], &changes].concat(), timeout)?;
-        let (dropped, again) = (ran.dropped(), ran.of_tcp("retransmitted")?);
-        let share = ran.of_tcp("bits_per_second")? / TCP_SHARE / 20e6;
-        line(
-            &mut text,
-            format_args!(
-                "{name}: {dropped} dropped, {again} segments sent again, {share:.2} of the line used"
-            ),
-        );
+        let ran = run(hosts, file, &[&rate[..], &changes].concat(), timeout)?;
+        let (is_dropped, is_again) = (ran.dropped() > 0, is_sent_again(&mut text, name, &ran)?);
         ensure!(ran.ended_well() == HOSTS - 1, "{text}\n{}", ran.said);
         ensure!(ran.all_obey() == is_lossless, "{text}\n{}", ran.said);
         match is_lossless {
-            true => ensure!(dropped == 0 && again == 0.0, "{text}\n{}", ran.said),
+            true => ensure!(!is_dropped && !is_again, "{text}\n{}", ran.said),
             // Otherwise this shows nothing.
-            false => ensure!(dropped > 0 && again > 0.0, "{text}\n{}", ran.said),
+            false => ensure!(is_dropped && is_again, "{text}\n{}", ran.said),
         }
     }
     Ok(text)
@@ -172,26 +184,10 @@ pub fn tcp_leaf_spine(hosts: &Hosts<'_>) -> Result<String> {
 
 /// Eight hosts that write into one's memory: the same of RDMA.
 pub fn rdma_incast(hosts: &Hosts<'_>) -> Result<String> {
-    const FILE: &str = "rdma-incast.toml";
-    let mut text = String::new();
-    let rate = [INCAST_RATE.to_owned()];
     let wanted = RDMA_PACKETS * (HOSTS as u64 - 1);
-    for (name, changes) in [
-        ("no lossless class, no weir-host", ordinary()),
-        ("PFC and weir-host", Vec::new()),
-    ] {
-        let is_lossless = changes.is_empty();
-        let timeout = if is_lossless { PATIENT } else { IMPATIENT };
-        let ran = run(hosts, FILE, &[&rate[..], &changes].concat(), timeout)?;
-        let again = sent_again(&mut text, name, &ran, wanted)?;
-        ensure!(ran.ended_well() == HOSTS - 1, "{text}\n{}", ran.said);
-        ensure!(ran.all_obey() == is_lossless, "{text}\n{}", ran.said);
-        match is_lossless {
-            true => ensure!(ran.dropped() == 0 && again == 0, "{text}\n{}", ran.said),
-            false => ensure!(ran.dropped() > 0 && again > 0, "{text}\n{}", ran.said),
-        }
-    }
-    Ok(text)
+    incast(hosts, "rdma-incast.toml", |text, name, ran| {
+        Ok(sent_again(text, name, ran, wanted)? > 0)
+    })
 }
 
 /// A line on a run of RDMA; gives how many of its packets were sent again.
