@@ -80,6 +80,7 @@ impl Charges {
     }
 
     /// Books `copies` copies (at least one) of a [free](Self::is_free) handle.
+    #[inline(always)]
     pub(in crate::switch) fn open(&mut self, handle: FrameHandle, charge: Charge, copies: u16) {
         debug_assert!(copies > 0 && self.is_free(handle));
         if let Some(slot) = self.by_handle.reach(handle.index()) {
