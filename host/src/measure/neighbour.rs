@@ -170,6 +170,7 @@ pub fn measure(device: &Device, plan: Plan, stop: &AtomicBool) -> io::Result<Rea
     let (mut frames, mut bytes, mut last, mut first) = (vec![], vec![], vec![], vec![]);
     let mut late = 0;
     bench.wait_for_load(
+        0,
         "no frame to measure with comes: start `weir-host measure DEVICE --load` at the neighbour",
     )?;
     for _ in 0..plan.pauses {
@@ -217,11 +218,12 @@ impl Bench {
         let mut refreshed = began;
         let mut held = Held::default();
         let mut is_late = false;
-        // A slow machine reads more slowly than the neighbour sends: what came before XOFF comes out of our socket first.
-        let mut is_empty = false;
+        // A slow machine reads more slowly than the neighbour sends: what came before comes out of our socket first. Frames that
+        // are not paused may come without end, so the first one after the end shows as well as an empty socket that all is read.
+        let mut is_all_read = false;
         loop {
             let now = now_ns()?;
-            if now >= ends && is_empty {
+            if now >= ends && is_all_read {
                 return Ok((!is_late).then_some(held));
             }
             if now - refreshed >= lasts / 3 {
@@ -231,10 +233,10 @@ impl Bench {
                 refreshed = now;
             }
             let arrival = self.receive()?;
-            is_empty = arrival.is_none();
+            is_all_read = arrival.is_none_or(|arrival| arrival.at_ns >= ends);
             if let Some(arrival) = arrival {
-                // It was in our socket already when we paused.
-                if arrival.at_ns > began {
+                // Else it was in our socket already when we paused, or comes when the pause has been measured.
+                if arrival.at_ns > began && arrival.at_ns < ends {
                     held.frames += 1;
                     held.bytes += arrival.bytes as u64;
                     held.last_ns = arrival.at_ns - began;
@@ -247,15 +249,19 @@ impl Bench {
     fn resume(&mut self) -> io::Result<i64> {
         let began = now_ns()?;
         self.send(0)?;
-        let first = self.wait_for_load("nothing comes any more after XON")?;
-        Ok((first.at_ns - began).max(0))
+        let first = self.wait_for_load(began, "nothing comes any more after XON")?;
+        Ok(first.at_ns - began)
     }
 
-    fn wait_for_load(&mut self, otherwise: &str) -> io::Result<Arrival> {
+    /// The first frame that came at `since_ns` or later.
+    fn wait_for_load(&mut self, since_ns: i64, otherwise: &str) -> io::Result<Arrival> {
         let deadline = now_ns()? + PATIENCE.as_nanos() as i64;
         loop {
-            if let Some(arrival) = self.receive()? {
-                return Ok(arrival);
+            match self.receive()? {
+                Some(arrival) if arrival.at_ns >= since_ns => return Ok(arrival),
+                // What was in our socket before; there is an end to it.
+                Some(_) => continue,
+                None => {}
             }
             if now_ns()? > deadline {
                 return Err(io::Error::new(

@@ -8,18 +8,20 @@ use super::{line, Hosts};
 /// The rate of the cable between two hosts: the longest pause is 335 ms, so that an emulated machine refreshes in time.
 const CABLE_RATE: &str = "100Mbit";
 
+/// For how long a load that is stopped by its check goes on at most, in seconds: when the check fails before that.
+const LOAD_LIMIT_S: u32 = 380;
+
 /// Pauses of several lengths for priority 3, whose frames are numbered, while priority 0 has a load of its own.
 pub fn pauses(hosts: &Hosts<'_>) -> Result<String> {
     let rounds = hosts.length.pick(2, 12);
-    let span = hosts.length.pick(60, 240);
     let result = hosts.steps(
         400,
         &format!(
             "cable
              in_ns a weir-host attach eth0 --rate {CABLE_RATE} > /dev/null
              a='nsenter --net=/run/netns/a'
-             $a weir-host measure eth0 --load --priority 3 --for {span}s > /tmp/load3 2>&1 & three=$!
-             $a weir-host measure eth0 --load --priority 0 --length 200 --for {span}s > /tmp/load0 2>&1 & zero=$!
+             $a weir-host measure eth0 --load --priority 3 --for {LOAD_LIMIT_S}s > /tmp/load3 2>&1 & three=$!
+             $a weir-host measure eth0 --load --priority 0 --length 200 --for {LOAD_LIMIT_S}s > /tmp/load0 2>&1 & zero=$!
              for round in $(seq {rounds}); do
                  for paused in 5ms 20ms 150ms; do
                      in_ns b weir-host --json measure eth0 --any --priority 3 --pauses 4 --paused $paused --between 40ms \\
