@@ -53,3 +53,8 @@ pub enum EbpfError {
     #[error("test run: {0}")]
     TestRun(#[source] libbpf_rs::Error),
 }
+
+/// What went wrong with a map of this name.
+pub(crate) fn map_error(map: &'static str) -> impl Fn(libbpf_rs::Error) -> EbpfError {
+    move |source| EbpfError::Map { map, source }
+}

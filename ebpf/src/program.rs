@@ -14,7 +14,7 @@ use nix::errno::Errno;
 
 use crate::bpffs::remove_stale;
 use crate::counters::{ClassCounters, Traffic, VerdictCounters};
-use crate::error::EbpfError;
+use crate::error::{map_error, EbpfError};
 use crate::express::ExpressMaps;
 use crate::settings::PortSettings;
 use weir_abi as abi;
@@ -462,10 +462,6 @@ fn query(ifindex: u32) -> Option<libbpf_sys::bpf_xdp_query_opts> {
     // SAFETY: the options live through the call and say their own size.
     let result = unsafe { libbpf_sys::bpf_xdp_query(ifindex as i32, 0, &raw mut options) };
     (result == 0).then_some(options)
-}
-
-pub(crate) fn map_error(map: &'static str) -> impl Fn(libbpf_rs::Error) -> EbpfError {
-    move |source| EbpfError::Map { map, source }
 }
 
 /// The `index`th 64-bit word of a map value, zero beyond its end.

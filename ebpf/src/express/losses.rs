@@ -10,8 +10,7 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, OpenObject};
 
 use super::ExpressMaps;
-use crate::error::EbpfError;
-use crate::program::map_error;
+use crate::error::{map_error, EbpfError};
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 mod skeleton {

@@ -11,8 +11,7 @@ use libbpf_rs::libbpf_sys::{self, bpf_map_create_opts};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, OpenMapMut};
 use weir_abi as abi;
 
-use crate::error::EbpfError;
-use crate::program::map_error;
+use crate::error::{map_error, EbpfError};
 
 pub use grace::grace_period;
 pub use losses::RedirectLosses;

@@ -11,8 +11,7 @@ use weir_abi as abi;
 
 use super::Line;
 use crate::counters::Traffic;
-use crate::error::EbpfError;
-use crate::program::map_error;
+use crate::error::{map_error, EbpfError};
 
 /// The words that programs and the core write and read while frames pass.
 #[derive(Debug)]

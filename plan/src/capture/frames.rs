@@ -16,8 +16,8 @@ use weir_core::units::LINE_OVERHEAD;
 use weir_core::{Bytes, MacAddress};
 
 use super::line::Thinned;
-use super::{Recorded, RecordedFlow};
 use crate::network::headroom::Charging;
+use crate::network::recorded::{Recorded, RecordedFlow};
 use crate::network::{gigabits, kilobits, scenario_charging};
 
 /// The first bytes of a pcapng file.

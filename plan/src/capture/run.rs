@@ -7,8 +7,8 @@ use weir_config::scenario::Scenario;
 use weir_core::units::LINE_OVERHEAD;
 
 use super::line::Thinned;
-use super::{Recorded, RecordedFlow};
 use crate::compare::read_run;
+use crate::network::recorded::{Recorded, RecordedFlow};
 use crate::network::{kilobits, scenario_charging};
 
 /// Each flow of the run that the scenario has by that name.

@@ -1,6 +1,7 @@
 //! What is planned: switches with ports, classes, and the traffic through them, from a scenario or a configuration.
 
 pub mod headroom;
+pub mod recorded;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -12,8 +13,8 @@ use weir_config::switch::{Class, FrameConfig};
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, PortRole};
 
-use crate::capture::{Recorded, RecordedFlow};
 use headroom::{Charging, Feedback, Link};
+use recorded::{Recorded, RecordedFlow};
 
 /// Streams of a plan at most: each flow is one at each switch that it passes.
 const STREAMS_MAX: usize = 100_000;

@@ -1,0 +1,44 @@
+//! Arrivals that were recorded, in the place of a scenario's flows.
+
+use std::rc::Rc;
+
+use weir_core::Bytes;
+
+/// What was recorded.
+#[derive(Debug)]
+pub struct Recorded {
+    /// Each with at least one frame.
+    pub flows: Vec<RecordedFlow>,
+    /// From the beginning to the last arrival, in µs.
+    pub span: f64,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+/// Frames from one host to another in one class.
+#[derive(Debug)]
+pub struct RecordedFlow {
+    /// Sending host.
+    pub from: usize,
+    /// Receiving host.
+    pub to: usize,
+    /// Its class.
+    pub class: usize,
+    /// The switches that it takes, if that is known.
+    pub via: Option<Vec<usize>>,
+    /// The longest frame.
+    pub longest: Bytes,
+    /// The length of which most is charged for each byte on the line.
+    pub wasteful: Bytes,
+    /// What is charged for each byte on the line, of all frames together.
+    pub charge: f64,
+    /// How much has come by when: µs and kbit on the line, with straight lines between them. Ends with all that came.
+    pub points: Rc<[(f64, f64)]>,
+}
+
+impl RecordedFlow {
+    /// All that came, on the line, in kbit.
+    pub fn total(&self) -> f64 {
+        self.points.last().map_or(0.0, |point| point.1)
+    }
+}
