@@ -1,7 +1,11 @@
 #!/bin/sh
 # Runs a program of RDMA over a soft-RoCE device (rdma_rxe), and says what its packets came to.
 #
-#   rdma.sh PROGRAM [ARGUMENT...]      for instance: rdma.sh ib_write_bw -d DEV --tclass 96 10.87.0.2
+#   rdma.sh [--cm-tos TOS] PROGRAM [ARGUMENT...]
+#   rdma.sh ib_write_bw -d DEV --tclass 96 10.87.0.2
+#   rdma.sh --cm-tos 96 rping -c -a 10.87.0.2 -C 10
+#
+# --cm-tos: the traffic class (DSCP × 4) of connections by the connection manager, for programs that ask for none.
 #
 # It is for a network namespace, or a machine, with one Ethernet device, which gets a soft-RoCE device unless it has one
 # already. That one goes with the network device. DEV in the arguments stands for its name. Several may run at once. The
@@ -20,7 +24,13 @@ fail() {
     exit 125
 }
 
-[ $# -ge 1 ] || fail "usage: rdma.sh PROGRAM [ARGUMENT...] (what it does stands at the head of this script)"
+cm_tos=
+if [ "${1-}" = --cm-tos ]; then
+    [ $# -ge 2 ] || fail "--cm-tos needs a number"
+    cm_tos=$2
+    shift 2
+fi
+[ $# -ge 1 ] || fail "usage: rdma.sh [--cm-tos TOS] PROGRAM [ARGUMENT...] (what it does stands at the head of this script)"
 for tool in ip rdma; do
     command -v "$tool" > /dev/null || fail "$tool is missing (package iproute2)"
 done
@@ -41,6 +51,28 @@ if ! is_there; then
     # Another of us may be sooner.
     said=$(rdma link add "$rxe" type rxe netdev "$device" 2>&1) || is_there ||
         fail "rdma link add $rxe type rxe netdev $device: $said (is the module rdma_rxe loaded?)"
+fi
+
+# The kernel has this in configfs alone, by the device's name; it stays with the device.
+set_cm_tos() {
+    configuration=$(mktemp -d)
+    mount -t configfs none "$configuration" || { rmdir "$configuration"; return 1; }
+    status=0
+    mkdir -p "$configuration/rdma_cm/$rxe" &&
+        echo "$cm_tos" > "$configuration/rdma_cm/$rxe/ports/1/default_roce_tos" || status=1
+    rmdir "$configuration/rdma_cm/$rxe" 2> /dev/null || true
+    umount "$configuration" && rmdir "$configuration"
+    return $status
+}
+
+if [ -n "$cm_tos" ]; then
+    # Another of us may take the directory away while we write.
+    left=5
+    until said=$(set_cm_tos 2>&1); do
+        left=$((left - 1))
+        [ $left -gt 0 ] || fail "setting the traffic class of $rxe: $said (configfs; is the module rdma_cm loaded?)"
+        sleep 0.2
+    done
 fi
 
 for word; do

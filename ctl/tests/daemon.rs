@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use nix::sys::signal::{kill, Signal};
@@ -193,9 +193,13 @@ impl Drop for Following {
 }
 
 fn follow(daemon: &FakeDaemon, arguments: &[&str]) -> Following {
+    let command = daemon.command(arguments);
     Following(
-        daemon
-            .command(arguments)
+        // A shell's background jobs ignore Ctrl-C, and so does all that they start.
+        Command::new("env")
+            .arg("--default-signal=INT")
+            .arg(command.get_program())
+            .args(command.get_args())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

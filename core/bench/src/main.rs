@@ -14,6 +14,7 @@ use weir_core_bench::instructions::{self, Baseline, TOLERANCE};
 #[derive(Debug, Parser)]
 #[command(
     version,
+    max_term_width = 80,
     after_help = "Exit status: 0 every case is within 5 % of its baseline, 1 one is not, 2 the command line is wrong, 3 it could not be counted.\nBuild it optimised: cargo xtask bench --instructions does."
 )]
 struct Arguments {

@@ -41,7 +41,7 @@ pub struct Said {
 }
 
 impl Guest {
-    /// Starts a guest with `devices`, arguments of the emulator; its sockets and files are in `directory`, its console and
+    /// Starts a guest with `devices`, arguments of the emulator, of which the last one with a name counts; its sockets and files are in `directory`, its console and
     /// what the emulator says in `logs`. It is in the network namespace of the file `namespace`, if there is one.
     ///
     /// # Errors
