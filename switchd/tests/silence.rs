@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use axum::routing::get;
 use axum::Router;
+use nix::sys::resource::{getrlimit, setrlimit, Resource};
 use support::{answer, ask, exchange, info, settings, until, FakeDataplane, FakeXdp, LIMIT};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -22,6 +23,12 @@ use weir_switchd::{api, metrics, page};
 
 /// More than any listener has places for.
 const SILENT: usize = 300;
+
+/// Both ends of every connection are this process's, and most systems allow it 1,024 open files until it asks for more.
+fn allow_many_files() {
+    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, most, most).unwrap();
+}
 
 /// A server of `/` and of `/slow`, which is answered only once `release` is told.
 struct Served {
@@ -87,6 +94,7 @@ const LASTING: Limits = Limits {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn page_metrics_and_api_answer_beside_three_hundred_silent_connections() {
+    allow_many_files();
     let fake = FakeDataplane::start();
     let xdp = Box::new(FakeXdp);
     let control = control::start(info(), &settings(), fake.link().unwrap(), xdp).unwrap();
