@@ -12,6 +12,7 @@ use weir_output::generated::Generated;
 use crate::attach::Drain;
 use crate::device::Device;
 use crate::error::Error;
+use crate::plug::Plan;
 use crate::settings::{PortRule, Settings, Source, DSCPS, PORTS_MAX, PRIORITIES};
 
 /// Make Linux network devices obey PFC and PAUSE.
@@ -62,6 +63,21 @@ Examples:
   weir-host attach eth1 --priorities dscp --obey 3,4
   weir-host attach eth1 --udp 4791=3        # RoCEv2 has no socket priority")]
     Attach(AttachArguments),
+    /// Obey pauses on kernels without BPF queueing disciplines, while it runs.
+    #[command(after_help = "\
+Makes `prio` the root, with a `plug` for each priority: higher priorities go
+first. Priorities are sockets' SO_PRIORITY. A pause takes effect when this
+process has read it, so more frames follow XOFF than with `attach`.
+
+On Ctrl-C or SIGTERM new frames are refused, the queue drains, and everything is
+removed; counters are printed. If the process that obeys pauses is killed, its
+parent removes the queue, and the other way round. If both are killed, run
+`weir-host detach`.
+
+Examples:
+  weir-host plug eth1 --obey 3
+  weir-host plug eth1 --rate 10Gbit --drain 30s")]
+    Plug(PlugArguments),
     /// Restore a device: drain its queue, then remove everything.
     #[command(after_help = "\
 New frames are refused while the queue drains; TCP retransmits them. The kernel
@@ -154,6 +170,58 @@ pub struct AttachArguments {
     /// How what is attached already is drained.
     #[command(flatten)]
     pub drain: DrainArguments,
+}
+
+/// How to obey pauses without BPF.
+#[derive(Debug, Args)]
+pub struct PlugArguments {
+    /// The network device.
+    pub device: String,
+    /// The link's rate, since pauses are in bit times [default: the device's].
+    #[arg(long, value_parser = parse_rate)]
+    pub rate: Option<BitRate>,
+    /// Priorities whose pauses are obeyed.
+    #[arg(long, value_name = "PRIORITIES", value_delimiter = ',', value_parser = parse_priority,
+          default_value = "0,1,2,3,4,5,6,7")]
+    pub obey: Vec<Priority>,
+    /// Ignore 802.3x PAUSE, which otherwise stops all priorities of `--obey`.
+    #[arg(long)]
+    pub ignore_pause: bool,
+    /// Maximum size of a priority's queue; frames beyond it are dropped. Make it larger than the send buffers of all
+    /// its sockets together.
+    #[arg(long, value_parser = parse_size, default_value = "64MiB")]
+    pub limit: Bytes,
+    /// Replace a queueing discipline configured by someone else. It is not restored.
+    #[arg(long)]
+    pub replace: bool,
+    /// How long the queue may take to drain at the end. What is still paused then is sent.
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_span)]
+    drain: Duration,
+    /// The process that takes the queue away.
+    #[arg(long, hide = true)]
+    pub worker_of: Option<i32>,
+}
+
+impl PlugArguments {
+    /// As the library takes it.
+    ///
+    /// # Errors
+    ///
+    /// When the rate is not known.
+    pub fn plan(&self, device: &Device) -> Result<Plan, Error> {
+        let obeys = |priority: usize| self.obey.iter().any(|one| one.index() == priority);
+        Ok(Plan {
+            rate: rate(self.rate, device)?,
+            obeyed: std::array::from_fn(obeys),
+            obeys_global: !self.ignore_pause,
+            limit: self.limit,
+            replace: self.replace,
+            drain: Drain {
+                limit: self.drain,
+                force: true,
+            },
+        })
+    }
 }
 
 /// How to drain.

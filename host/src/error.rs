@@ -12,7 +12,7 @@ pub enum Error {
         device: String,
     },
     /// The kernel has no queueing disciplines in BPF.
-    #[error("{device}: this kernel ({release}) has no queueing disciplines in BPF; it needs Linux 6.16 or newer with CONFIG_NET_SCH_BPF and CONFIG_DEBUG_INFO_BTF ({missing})")]
+    #[error("{device}: this kernel ({release}) has no queueing disciplines in BPF; it needs Linux 6.16 or newer with CONFIG_NET_SCH_BPF and CONFIG_DEBUG_INFO_BTF ({missing}). With CONFIG_NET_SCH_PRIO and CONFIG_NET_SCH_PLUG, `weir-host plug {device}` obeys pauses instead, more slowly")]
     Kernel {
         /// The device.
         device: String,
@@ -20,6 +20,26 @@ pub enum Error {
         release: String,
         /// What was not found.
         missing: &'static str,
+    },
+    /// The kernel has neither.
+    #[error("{device}: this kernel has no queueing disciplines `prio` and `plug`; it needs CONFIG_NET_SCH_PRIO and CONFIG_NET_SCH_PLUG (`modprobe sch_plug`), or Linux 6.16 with CONFIG_NET_SCH_BPF for `weir-host attach`")]
+    NoPlug {
+        /// The device.
+        device: String,
+    },
+    /// `weir-host plug` has it.
+    #[error("{device} is held by `weir-host plug` (process {worker}); `weir-host detach {device}` ends it")]
+    Plugged {
+        /// The device.
+        device: String,
+        /// The process that obeys pauses.
+        worker: i32,
+    },
+    /// A dead `weir-host plug` left its queue.
+    #[error("{device} has the queue of a `weir-host plug` that is dead; what was paused stays so: `weir-host detach {device}` takes it away")]
+    PlugLeft {
+        /// The device.
+        device: String,
     },
     /// The programs were not compiled.
     #[error("this weir-host was built without its BPF programs: build it with clang 17 or newer installed (`apt-get install clang-19`, or `cargo xtask setup`)")]

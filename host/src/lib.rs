@@ -7,6 +7,7 @@ pub mod device;
 mod error;
 pub mod kernel;
 pub mod measure;
+pub mod plug;
 mod run;
 pub mod settings;
 pub mod status;

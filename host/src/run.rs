@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use clap::CommandFactory as _;
-use weir_output::{facts, Output};
+use weir_output::{facts, seconds, table, Output};
 
 use crate::attach::{attach, detach, Attachment, Detachment};
 use crate::cli::{rate, Cli, Command, MeasureArguments};
 use crate::device::Device;
 use crate::kernel::load;
 use crate::measure::{self, load::send_load, neighbour::Spread, Reaction};
+use crate::plug;
 use crate::status::{counters_text, metrics_text, status_text, Status};
 
 /// Does what the command line asks for. False when a device is not as it should be.
@@ -30,8 +31,21 @@ pub fn run(cli: &Cli, output: Output) -> Result<bool> {
             let done = attach(&device, &settings, arguments.drain.drain())?;
             output.print(&done, attached_text)?;
         }
+        Command::Plug(arguments) => {
+            let device = Device::find(&arguments.device)?;
+            let plan = arguments.plan(&device)?;
+            let Some(keeper) = arguments.worker_of else {
+                return Ok(plug::keep(&device, &plan)?);
+            };
+            let summary = plug::work(&device, &plan, keeper)
+                .with_context(|| format!("{}: obeying pauses", device.name))?;
+            output.print(&summary, plugged_text)?;
+        }
         Command::Detach { device, drain } => {
-            let done = detach(&Device::find(device)?, drain.drain())?;
+            let device = Device::find(device)?;
+            let was_plugged = plug::stop(&device, drain.drain())?;
+            let mut done = detach(&device, drain.drain())?;
+            done.was_attached |= was_plugged;
             output.print(&done, detached_text)?;
         }
         Command::Status { device } => {
@@ -69,6 +83,46 @@ fn replace(file: &Path, text: &str) -> Result<()> {
         let _ = std::fs::remove_file(&new);
     }
     written.with_context(|| file.display().to_string())
+}
+
+fn plugged_text(summary: &plug::Summary) -> String {
+    let rows = (0u8..).zip(&summary.priorities).map(|(number, one)| {
+        let (counts, queue) = (one.counts, one.queue);
+        vec![
+            number.to_string(),
+            counts.pauses.to_string(),
+            counts.refreshes.to_string(),
+            seconds(counts.paused_ns as f64 / 1e9),
+            counts.ignored.to_string(),
+            queue.sent_frames.to_string(),
+            queue.dropped.to_string(),
+            one.refused.to_string(),
+        ]
+    });
+    let headings = [
+        ">priority",
+        ">pauses",
+        ">refreshes",
+        ">paused",
+        ">ignored",
+        ">sent",
+        ">dropped",
+        ">refused",
+    ];
+    let dropped: u64 = summary.priorities.iter().map(|one| one.queue.dropped).sum();
+    let warning = match dropped {
+        0 => String::new(),
+        dropped => format!(
+            "{dropped} frames were dropped at --limit: make it larger than all send buffers\n"
+        ),
+    };
+    let head = facts(&[
+        ("PFC frames", summary.pfc_frames.to_string()),
+        ("PAUSE frames", summary.pause_frames.to_string()),
+        ("bad frames", summary.bad_frames.to_string()),
+        ("sent although paused", summary.sent_paused.to_string()),
+    ]);
+    format!("{head}{}{warning}", table(&headings, rows))
 }
 
 fn attached_text(done: &Attachment) -> String {

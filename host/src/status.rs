@@ -9,6 +9,7 @@ use crate::attach::Present;
 use crate::device::Device;
 use crate::error::Error;
 use crate::kernel::maps::{InForce, PriorityState, Totals};
+use crate::plug;
 use crate::settings::PRIORITIES;
 
 /// One device.
@@ -37,6 +38,18 @@ impl Status {
     pub fn of(device: &Device) -> Result<Self, Error> {
         let present = Present::at(device)?;
         let whole = present.is_whole();
+        if present.root.as_ref().is_some_and(plug::is_ours) {
+            let worker = plug::worker_of(device)
+                .map_err(|error| Error::system(&device.name, "asking for its worker", error))?;
+            let device = device.name.clone();
+            return Err(match worker {
+                Some(worker) => Error::Plugged {
+                    device,
+                    worker: worker.as_raw(),
+                },
+                None => Error::PlugLeft { device },
+            });
+        }
         let Some(maps) = present.maps else {
             return Err(Error::NotAttached {
                 device: device.name.clone(),
@@ -64,7 +77,7 @@ impl Status {
         for device in devices {
             match Self::of(&device) {
                 Ok(status) => all.push(status),
-                Err(Error::NotAttached { .. }) => {}
+                Err(Error::NotAttached { .. } | Error::Plugged { .. }) => {}
                 Err(error) => return Err(error),
             }
         }

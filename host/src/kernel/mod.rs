@@ -5,3 +5,4 @@ pub mod edge;
 pub mod load;
 pub mod maps;
 pub mod netlink;
+pub mod plug;

@@ -15,21 +15,21 @@ const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
-const NLM_F_REPLACE: u16 = 0x100;
-const NLM_F_CREATE: u16 = 0x400;
+pub(super) const NLM_F_REPLACE: u16 = 0x100;
+pub(super) const NLM_F_CREATE: u16 = 0x400;
 const NLM_F_DUMP: u16 = 0x300;
 const NLA_TYPE_MASK: u16 = 0x3fff;
 // linux/rtnetlink.h, linux/if_link.h, linux/pkt_sched.h
 const RTM_NEWLINK: u16 = 16;
 const RTM_GETLINK: u16 = 18;
-const RTM_NEWQDISC: u16 = 36;
+pub(super) const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
-const RTM_GETQDISC: u16 = 38;
+pub(super) const RTM_GETQDISC: u16 = 38;
 const IFINFOMSG: usize = 16;
 const IFLA_GSO_MAX_SEGS: u16 = 40;
-const TCMSG: usize = 20;
-const TCA_KIND: u16 = 1;
-const TC_H_ROOT: u32 = u32::MAX;
+pub(super) const TCMSG: usize = 20;
+pub(super) const TCA_KIND: u16 = 1;
+pub(super) const TC_H_ROOT: u32 = u32::MAX;
 /// What one message of an answer may have; the kernel sends less.
 const ANSWER_MAX: usize = 64 << 10;
 
@@ -113,9 +113,14 @@ pub fn set_gso_segments(ifindex: u32, segments: u32) -> io::Result<()> {
 }
 
 fn tcmsg(ifindex: u32, parent: u32) -> Vec<u8> {
+    message_of(ifindex, 0, parent)
+}
+
+/// The head of a message on a queueing discipline.
+pub(super) fn message_of(ifindex: u32, handle: u32, parent: u32) -> Vec<u8> {
     let mut body = vec![0; 4]; // family, padding
     body.extend(ifindex.to_ne_bytes());
-    body.extend(0u32.to_ne_bytes()); // handle
+    body.extend(handle.to_ne_bytes());
     body.extend(parent.to_ne_bytes());
     body.extend(0u32.to_ne_bytes()); // info
     body
@@ -140,7 +145,7 @@ fn open() -> io::Result<OwnedFd> {
 }
 
 /// A request that the kernel does or refuses.
-fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+pub(super) fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
     let socket = open()?;
     let request = message(kind, NLM_F_REQUEST | NLM_F_ACK | flags, body);
     send(socket.as_raw_fd(), &request, MsgFlags::empty())?;
@@ -154,7 +159,7 @@ fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
 }
 
 /// A question whose answer is a list; `each` gets every message's body.
-fn dump(kind: u16, body: &[u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {
+pub(super) fn dump(kind: u16, body: &[u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {
     let socket = open()?;
     let request = message(kind, NLM_F_REQUEST | NLM_F_DUMP, body);
     send(socket.as_raw_fd(), &request, MsgFlags::empty())?;
@@ -203,7 +208,7 @@ fn message(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
 }
 
 /// Type and value of each attribute; ends at the first that does not fit.
-fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub(super) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);
         let kind = u16_at(bytes, 2)? & NLA_TYPE_MASK;
@@ -213,7 +218,7 @@ fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+pub(super) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let mut bytes = ((4 + value.len()) as u16).to_ne_bytes().to_vec();
     bytes.extend(kind.to_ne_bytes());
     bytes.extend(value);
@@ -221,7 +226,7 @@ fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn text(value: &[u8]) -> String {
+pub(super) fn text(value: &[u8]) -> String {
     let text = value.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()
 }
@@ -230,7 +235,7 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 

@@ -2,6 +2,6 @@
 
 pub mod load;
 pub mod neighbour;
-mod wire;
+pub(crate) mod wire;
 
 pub use neighbour::{measure, Plan, Reaction};

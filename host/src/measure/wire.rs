@@ -89,13 +89,35 @@ fn address(device: &Device, protocol: u16) -> io::Result<LinkAddr> {
 }
 
 /// Has a socket's device receive frames for everybody, for as long as the socket is open.
-#[allow(unsafe_code)] // nix has no such option
 pub fn promiscuous(socket: RawFd, device: &Device) -> io::Result<()> {
+    member(socket, device, libc::PACKET_MR_PROMISC, 0, [0; 8])
+}
+
+/// Has a socket's device receive MAC control frames, for as long as the socket is open.
+pub fn join_pauses(socket: &OwnedFd, device: &Device) -> io::Result<()> {
+    let address = [0x01, 0x80, 0xc2, 0, 0, 1, 0, 0];
+    member(
+        socket.as_raw_fd(),
+        device,
+        libc::PACKET_MR_MULTICAST,
+        6,
+        address,
+    )
+}
+
+#[allow(unsafe_code)] // nix has no such option
+fn member(
+    socket: RawFd,
+    device: &Device,
+    kind: i32,
+    length: u16,
+    address: [u8; 8],
+) -> io::Result<()> {
     let request = libc::packet_mreq {
         mr_ifindex: device.ifindex as libc::c_int,
-        mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
-        mr_alen: 0,
-        mr_address: [0; 8],
+        mr_type: kind as libc::c_ushort,
+        mr_alen: length,
+        mr_address: address,
     };
     // SAFETY: the value is valid for the call and of the size that is given.
     let result = unsafe {

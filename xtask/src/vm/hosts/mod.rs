@@ -3,6 +3,7 @@
 mod checks;
 mod churn;
 mod networks;
+mod plug;
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -67,6 +68,10 @@ pub fn check(guest: &Guest, part: Part, length: Length) -> Result<Vec<Outcome>> 
     };
     match part {
         Part::Hosts => {
+            hosts.check(
+                "without BPF: pauses obeyed by prio and plug, nothing lost or left",
+                plug::check,
+            )?;
             hosts.check(
                 "attached, detached and killed again and again",
                 churn::check,

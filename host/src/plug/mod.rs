@@ -1,0 +1,204 @@
+//! Obeying pauses on kernels without queueing disciplines in BPF: `prio` with `plug`, driven by two processes. The worker obeys
+//! pauses; the keeper takes the queue away when the worker dies, and the worker stops when the keeper dies.
+
+pub mod pauses;
+mod worker;
+
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::signal::{kill, SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::socket::{
+    bind, connect, getsockopt, listen, socket, sockopt, AddressFamily, Backlog, SockFlag, SockType,
+    UnixAddr,
+};
+use nix::unistd::Pid;
+use weir_core::{BitRate, Bytes};
+
+use crate::attach::Drain;
+use crate::device::Device;
+use crate::error::Error;
+use crate::kernel::netlink::{self, Root};
+use crate::kernel::plug;
+use crate::settings::PRIORITIES;
+
+pub use worker::{work, Summary};
+
+/// How to obey pauses.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The link's rate.
+    pub rate: BitRate,
+    /// Whether PFC for a priority is obeyed.
+    pub obeyed: [bool; PRIORITIES],
+    /// Whether 802.3x PAUSE stops these.
+    pub obeys_global: bool,
+    /// The most that one priority's queue holds.
+    pub limit: Bytes,
+    /// Whether a queueing discipline that somebody has set is taken away.
+    pub replace: bool,
+    /// How to drain at the end.
+    pub drain: Drain,
+}
+
+/// Whether a root is one of ours.
+pub fn is_ours(root: &Root) -> bool {
+    root.kind == plug::PRIO && root.handle == plug::ROOT
+}
+
+/// The abstract address of a device's worker: of this network namespace, and gone with the worker.
+fn address(ifindex: u32) -> io::Result<UnixAddr> {
+    Ok(UnixAddr::new_abstract(
+        format!("weir-host.plug.{ifindex}").as_bytes(),
+    )?)
+}
+
+/// The worker of a device; none when there is none, or it is dead.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn worker_of(device: &Device) -> io::Result<Option<Pid>> {
+    let socket = socket(
+        AddressFamily::Unix,
+        SockType::Stream,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )?;
+    match connect(socket.as_raw_fd(), &address(device.ifindex)?) {
+        Ok(()) => {
+            let peer = getsockopt(&socket, sockopt::PeerCredentials)?;
+            Ok(Some(Pid::from_raw(peer.pid())))
+        }
+        Err(Errno::ECONNREFUSED | Errno::ENOENT) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Has a worker's address, so that there is one for each device.
+fn claim(device: &Device) -> io::Result<std::os::fd::OwnedFd> {
+    let socket = socket(
+        AddressFamily::Unix,
+        SockType::Stream,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )?;
+    bind(socket.as_raw_fd(), &address(device.ifindex)?)?;
+    // Nobody accepts: whoever connects only asks who we are, and closes.
+    listen(&socket, Backlog::new(64)?)?;
+    Ok(socket)
+}
+
+/// Stops a device's worker, or takes away what a dead one has left. False when there was nothing.
+///
+/// # Errors
+///
+/// When it does not end, or the kernel refuses.
+pub fn stop(device: &Device, drain: Drain) -> Result<bool, Error> {
+    let failed = |what| move |error| Error::system(&device.name, what, error);
+    let Some(worker) = worker_of(device).map_err(failed("asking for its worker"))? else {
+        return remove(device);
+    };
+    kill(worker, Signal::SIGTERM).map_err(|error| failed("stopping its worker")(error.into()))?;
+    let limit = drain.limit + worker::DRAIN_MAX;
+    let began = Instant::now();
+    while worker_of(device)
+        .map_err(failed("asking for its worker"))?
+        .is_some()
+    {
+        if began.elapsed() > limit {
+            return Err(failed("stopping its worker")(
+                io::ErrorKind::TimedOut.into(),
+            ));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    remove(device)?;
+    Ok(true)
+}
+
+/// Takes the queue away. False when it is not there.
+fn remove(device: &Device) -> Result<bool, Error> {
+    let failed = |what| move |error| Error::system(&device.name, what, error);
+    let root = netlink::root(device.ifindex).map_err(failed("asking for its queue"))?;
+    if !root.as_ref().is_some_and(is_ours) {
+        return Ok(false);
+    }
+    match netlink::delete_root(device.ifindex) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(failed("taking its queue away")(error))
+        }
+        _ => Ok(true),
+    }
+}
+
+/// Makes the queue, and has a worker obey pauses until it ends. True when it ended well.
+///
+/// # Errors
+///
+/// When the kernel lacks what it takes or refuses, and when another queueing discipline is in the way.
+pub fn keep(device: &Device, plan: &Plan) -> Result<bool, Error> {
+    let failed = |what| move |error| Error::system(&device.name, what, error);
+    if let Some(worker) = worker_of(device).map_err(failed("asking for its worker"))? {
+        return Err(Error::Plugged {
+            device: device.name.clone(),
+            worker: worker.as_raw(),
+        });
+    }
+    let root = netlink::root(device.ifindex).map_err(failed("asking for its queue"))?;
+    if let Some(root) = root.filter(|root| root.handle != 0 && root.kind != "noqueue") {
+        if !plan.replace && !is_ours(&root) {
+            return Err(Error::Occupied {
+                device: device.name.clone(),
+                kind: root.kind,
+                handle: root.handle,
+            });
+        }
+    }
+    // Before the worker: a signal that comes meanwhile waits.
+    let mut wanted = SigSet::empty();
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGCHLD] {
+        wanted.add(signal);
+    }
+    let signals = wanted
+        .thread_block()
+        .and_then(|()| SignalFd::with_flags(&wanted, SfdFlags::SFD_CLOEXEC));
+    let signals = signals.map_err(|error| failed("catching signals")(error.into()))?;
+    let limit = u32::try_from(plan.limit.get()).unwrap_or(u32::MAX);
+    let made = plug::make(device.ifindex, limit).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::NoPlug {
+            device: device.name.clone(),
+        },
+        _ => failed("making its queue")(error),
+    });
+    let ended = made.and_then(|()| watch(&signals).map_err(failed("running its worker")));
+    // Whatever has happened: nothing may stay paused for ever.
+    remove(device)?;
+    ended
+}
+
+/// Runs the worker: this command once more, with the same arguments.
+fn watch(signals: &SignalFd) -> io::Result<bool> {
+    let mut worker = Command::new("/proc/self/exe")
+        .args(std::env::args_os().skip(1))
+        .args(["--worker-of", &std::process::id().to_string()])
+        .spawn()?;
+    loop {
+        if let Some(status) = worker.try_wait()? {
+            if !status.success() {
+                eprintln!("weir-host: the process that obeyed pauses ended ({status}); the queue is taken away");
+            }
+            return Ok(status.success());
+        }
+        let signal = signals.read_signal()?;
+        let is_end = signal.is_some_and(|one| one.ssi_signo != Signal::SIGCHLD as u32);
+        if is_end {
+            // It may have ended meanwhile.
+            let _ = kill(Pid::from_raw(worker.id() as i32), Signal::SIGTERM);
+        }
+    }
+}
