@@ -197,10 +197,10 @@ mod tests {
                 let change = pauses.see(&frame, now);
                 apply(&mut stopped, change);
                 seen.push((now, priority, quanta));
-                for one in 0..PRIORITIES {
+                for (one, is_obeyed) in obeyed.iter().enumerate() {
                     let last = seen.iter().rev().find(|(_, to, _)| *to == one || *to == 8 && global);
                     let until = last.map_or(0, |(at, _, quanta)| at + u64::from(*quanta) * 512);
-                    let paused = obeyed[one] && until > now;
+                    let paused = *is_obeyed && until > now;
                     prop_assert_eq!(stopped >> one & 1 == 1, paused, "priority {} at {}", one, now);
                 }
             }
