@@ -19,7 +19,13 @@ capabilities=000000c000207000
 bounding=000000c000207001
 
 say() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
-fail() { echo "check.sh: $*" >&2; [ ! -s "$root.log" ] || tail -n 20 "$root.log" >&2; exit 1; }
+fail() {
+    echo "check.sh: $*" >&2
+    [ ! -s "$root.log" ] || tail -n 20 "$root.log" >&2
+    # Why a unit does not start stands in the journal alone.
+    [ -z "$container" ] || in_system journalctl --quiet --no-pager --lines=40 --unit=weir-switchd >&2 || true
+    exit 1
+}
 in_root() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
 quietly() { "$@" >>"$root.log" 2>&1 || fail "failed: $*"; }
 until_true() {

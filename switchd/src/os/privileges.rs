@@ -104,6 +104,20 @@ mod tests {
     use super::*;
     use std::process::Command;
 
+    /// @system-service does not have seccomp(2), and without it the daemon does not start.
+    #[test]
+    fn the_units_let_the_filter_be_installed() {
+        for unit in [
+            include_str!("../../../packaging/systemd/weir-switchd.service"),
+            include_str!("../../../packaging/systemd/weir-switchd@.service"),
+        ] {
+            let allowed = unit
+                .lines()
+                .find_map(|line| line.strip_prefix("SystemCallFilter="));
+            assert!(allowed.unwrap().split(' ').any(|call| call == "seccomp"));
+        }
+    }
+
     /// In a thread of its own: what is given up does not come back.
     #[test]
     #[ignore = "needs root"]
