@@ -80,7 +80,10 @@ in_system() {
 }
 of_unit() { in_system systemctl show --property "$1" --value weir-switchd; }
 # The one that the keeper has started.
-switch_of() { in_system pgrep -P "$1"; }
+# A small Debian has no pgrep.
+switch_of() {
+    in_system sh -c "grep -ls '^PPid:[[:space:]]*$1\$' /proc/[0-9]*/status" | cut -d / -f 3 | head -n 1
+}
 journal_has() {
     local text=$1
     shift

@@ -157,7 +157,6 @@ pub fn measure(device: &Device, plan: Plan, stop: &AtomicBool) -> io::Result<Rea
     };
     let socket = wire::open(device, protocol)?;
     wire::promiscuous(socket.as_raw_fd(), device)?;
-    wire::enlarge(&socket);
     setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
     setsockopt(&socket, sockopt::ReceiveTimeout, &WAIT)?;
     let mut bench = Bench {

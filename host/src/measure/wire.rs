@@ -66,6 +66,10 @@ pub fn open(device: &Device, protocol: u16) -> io::Result<OwnedFd> {
     let family = AddressFamily::Packet;
     let none: Option<SockProtocol> = None;
     let socket = socket(family, SockType::Raw, SockFlag::SOCK_CLOEXEC, none)?;
+    // Before the first frame can come: what a small buffer has no room for would count as missing.
+    if protocol != 0 {
+        enlarge(&socket);
+    }
     bind(socket.as_raw_fd(), &address(device, protocol)?)?;
     Ok(socket)
 }
@@ -136,7 +140,7 @@ fn member(
 }
 
 /// Room for what comes in while we are not scheduled.
-pub fn enlarge(socket: &OwnedFd) {
+fn enlarge(socket: &OwnedFd) {
     const ROOM_BYTES: usize = 64 << 20;
     // Without CAP_NET_ADMIN: what the system allows everybody.
     if setsockopt(socket, sockopt::RcvBufForce, &ROOM_BYTES).is_err() {
