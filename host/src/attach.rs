@@ -3,6 +3,8 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use weir_core::wire::ethernet::MAC_CONTROL_ADDRESS;
+
 use crate::device::Device;
 use crate::error::Error;
 use crate::kernel::maps::{self, Found, Maps};
@@ -10,8 +12,8 @@ use crate::kernel::netlink::{self, Root};
 use crate::kernel::{edge, load};
 use crate::settings::Settings;
 
-/// Where PFC and PAUSE frames go (IEEE 802.1Q, table 8-1). Some NICs deliver only what they were asked for.
-const PAUSE_ADDRESS: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x01];
+/// Where PFC and PAUSE frames go. Some NICs deliver only what they were asked for.
+const PAUSE_ADDRESS: [u8; 6] = MAC_CONTROL_ADDRESS.0;
 /// Queueing disciplines of this kind are no queues.
 const NONE: [&str; 2] = ["noqueue", "noop"];
 /// How often a drain looks.
@@ -113,6 +115,18 @@ fn is_ours(root: &Root) -> bool {
     parts.is_some_and(|(namespace, ifindex)| hex(namespace) && hex(ifindex))
 }
 
+/// Refuses a device whose queueing discipline somebody has set.
+pub(crate) fn refuse_occupied(device: &Device, root: &Root) -> Result<(), Error> {
+    if root.handle == 0 || NONE.contains(&&*root.kind) {
+        return Ok(());
+    }
+    Err(Error::Occupied {
+        device: device.name.clone(),
+        kind: root.kind.clone(),
+        handle: root.handle,
+    })
+}
+
 /// Makes a device obey pauses. What is there of ours is drained and replaced, whole or not.
 ///
 /// # Errors
@@ -123,13 +137,8 @@ pub fn attach(device: &Device, settings: &Settings, drain: Drain) -> Result<Atta
     let present = Present::at(device)?;
     let before = present.root.clone();
     if let Some(root) = &before {
-        let is_in_the_way = root.handle != 0 && !is_ours(root) && !NONE.contains(&&*root.kind);
-        if is_in_the_way && !settings.replace {
-            return Err(Error::Occupied {
-                device: device.name.clone(),
-                kind: root.kind.clone(),
-                handle: root.handle,
-            });
+        if !is_ours(root) && !settings.replace {
+            refuse_occupied(device, root)?;
         }
     }
     let again = !present.is_nothing();

@@ -8,6 +8,7 @@ use nix::sys::socket::{
     bind, setsockopt, socket, sockopt, AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType,
     SockaddrLike as _,
 };
+use weir_core::wire::ethernet::MAC_CONTROL_ADDRESS;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{MacAddress, Priority, Quanta};
 
@@ -99,14 +100,12 @@ pub fn promiscuous(socket: RawFd, device: &Device) -> io::Result<()> {
 
 /// Has a socket's device receive MAC control frames, for as long as the socket is open.
 pub fn join_pauses(socket: &OwnedFd, device: &Device) -> io::Result<()> {
-    let address = [0x01, 0x80, 0xc2, 0, 0, 1, 0, 0];
-    member(
-        socket.as_raw_fd(),
-        device,
-        libc::PACKET_MR_MULTICAST,
-        6,
-        address,
-    )
+    let mut address = [0; 8];
+    let (place, _) = address.split_at_mut(MAC_CONTROL_ADDRESS.0.len());
+    place.copy_from_slice(&MAC_CONTROL_ADDRESS.0);
+    let length = MAC_CONTROL_ADDRESS.0.len() as u16;
+    let kind = libc::PACKET_MR_MULTICAST;
+    member(socket.as_raw_fd(), device, kind, length, address)
 }
 
 #[allow(unsafe_code)] // nix has no such option

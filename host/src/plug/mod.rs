@@ -5,7 +5,7 @@ pub mod pauses;
 mod worker;
 
 use std::io;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use nix::sys::socket::{
 use nix::unistd::Pid;
 use weir_core::{BitRate, Bytes};
 
-use crate::attach::Drain;
+use crate::attach::{refuse_occupied, Drain};
 use crate::device::Device;
 use crate::error::Error;
 use crate::kernel::netlink::{self, Root};
@@ -57,18 +57,23 @@ fn address(ifindex: u32) -> io::Result<UnixAddr> {
     )?)
 }
 
+fn stream() -> io::Result<OwnedFd> {
+    let family = AddressFamily::Unix;
+    Ok(socket(
+        family,
+        SockType::Stream,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )?)
+}
+
 /// The worker of a device; none when there is none, or it is dead.
 ///
 /// # Errors
 ///
 /// What the kernel says.
 pub fn worker_of(device: &Device) -> io::Result<Option<Pid>> {
-    let socket = socket(
-        AddressFamily::Unix,
-        SockType::Stream,
-        SockFlag::SOCK_CLOEXEC,
-        None,
-    )?;
+    let socket = stream()?;
     match connect(socket.as_raw_fd(), &address(device.ifindex)?) {
         Ok(()) => {
             let peer = getsockopt(&socket, sockopt::PeerCredentials)?;
@@ -80,13 +85,8 @@ pub fn worker_of(device: &Device) -> io::Result<Option<Pid>> {
 }
 
 /// Has a worker's address, so that there is one for each device.
-fn claim(device: &Device) -> io::Result<std::os::fd::OwnedFd> {
-    let socket = socket(
-        AddressFamily::Unix,
-        SockType::Stream,
-        SockFlag::SOCK_CLOEXEC,
-        None,
-    )?;
+fn claim(device: &Device) -> io::Result<OwnedFd> {
+    let socket = stream()?;
     bind(socket.as_raw_fd(), &address(device.ifindex)?)?;
     // Nobody accepts: whoever connects only asks who we are, and closes.
     listen(&socket, Backlog::new(64)?)?;
@@ -150,13 +150,9 @@ pub fn keep(device: &Device, plan: &Plan) -> Result<bool, Error> {
         });
     }
     let root = netlink::root(device.ifindex).map_err(failed("asking for its queue"))?;
-    if let Some(root) = root.filter(|root| root.handle != 0 && root.kind != "noqueue") {
-        if !plan.replace && !is_ours(&root) {
-            return Err(Error::Occupied {
-                device: device.name.clone(),
-                kind: root.kind,
-                handle: root.handle,
-            });
+    if let Some(root) = &root {
+        if !is_ours(root) && !plan.replace {
+            refuse_occupied(device, root)?;
         }
     }
     // Before the worker: a signal that comes meanwhile waits.

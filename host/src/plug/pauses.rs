@@ -6,9 +6,6 @@ use weir_core::{BitRate, Quanta};
 
 use crate::settings::PRIORITIES;
 
-/// A quantum is 512 bit times (IEEE 802.3, annex 31B).
-const QUANTUM_BITS: u128 = 512;
-
 /// What has happened to one priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
@@ -99,7 +96,7 @@ impl Pauses {
                 false => Change::default(),
             };
         }
-        let until_ns = now_ns.saturating_add(self.lasts_ns(time));
+        let until_ns = now_ns.saturating_add(time.at(self.rate).as_nanos());
         match &mut self.now[priority] {
             Some(pause) => {
                 // The last one counts, also when it ends earlier.
@@ -142,12 +139,6 @@ impl Pauses {
     /// When the next pause expires; none when nothing is paused.
     pub fn next_ns(&self) -> Option<u64> {
         self.now.iter().flatten().map(|pause| pause.until_ns).min()
-    }
-
-    /// Rounded up: never shorter than what was asked for.
-    fn lasts_ns(&self, time: Quanta) -> u64 {
-        let bits = u128::from(time.0) * QUANTUM_BITS * 1_000_000_000;
-        u64::try_from(bits.div_ceil(u128::from(self.rate.get()))).unwrap_or(u64::MAX)
     }
 }
 

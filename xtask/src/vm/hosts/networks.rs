@@ -68,6 +68,11 @@ impl Ran {
         sum.with_context(|| format!("an application has no {name}: {}", self.said))
     }
 
+    /// How much of the line at [`INCAST_RATE`] the TCP connections had together.
+    fn share_of_line(&self) -> Result<f64> {
+        Ok(self.of_tcp("bits_per_second")? / TCP_SHARE / 20e6)
+    }
+
     /// A counter of rdma.sh's last line, of all applications.
     fn of_rdma(&self, name: &str) -> Result<u64> {
         self.of_rdma_without("", name)
@@ -134,7 +139,7 @@ fn run(hosts: &Hosts<'_>, scenario: &str, changes: &[String], timeout: u32) -> R
 pub fn tcp_incast(hosts: &Hosts<'_>) -> Result<String> {
     incast(hosts, "incast-kernel.toml", |text, name, ran| {
         let (dropped, again) = (ran.dropped(), ran.of_tcp("retransmitted")?);
-        let share = ran.of_tcp("bits_per_second")? / TCP_SHARE / 20e6;
+        let share = ran.share_of_line()?;
         line(
             text,
             format_args!(
@@ -180,7 +185,7 @@ pub fn tcp_leaf_spine(hosts: &Hosts<'_>) -> Result<String> {
     let changes = [INCAST_RATE, "class.lossless.headroom=1MiB"].map(str::to_owned);
     let ran = run(hosts, "incast-leaf-spine.toml", &changes, PATIENT)?;
     let (dropped, again) = (ran.dropped(), ran.of_tcp("retransmitted")?);
-    let share = ran.of_tcp("bits_per_second")? / TCP_SHARE / 20e6;
+    let share = ran.share_of_line()?;
     let text = format!(
         "PFC and weir-host: {dropped} dropped, {again} segments sent again, {share:.2} of the line used"
     );
