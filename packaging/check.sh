@@ -216,5 +216,5 @@ quietly in_root apt-get remove --yes weir
 [ -e "$config" ] && [ ! -e "$root/usr/sbin/weir-switchd" ] || fail "remove takes the programs and leaves the configuration"
 quietly in_root apt-get purge --yes --autoremove weir
 rmdir -p "$root/etc/systemd/system/multi-user.target.wants" 2>/dev/null || true
-listing | diff "$root.before" - || fail "the purge leaves (>) or takes (<) what is told above"
+listing | diff "$root.before" - || fail "the purge leaves (>) or takes (<) what is listed above"
 say "removed and purged: nothing is left"

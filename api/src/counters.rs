@@ -119,6 +119,18 @@ impl KernelLosses {
 }
 
 impl DeviceLosses {
+    /// Frames for which there was no room. Drivers may count one under two names.
+    pub fn overruns(&self) -> u64 {
+        [self.rx_missed_total, self.rx_fifo_total, self.rx_over_total]
+            .into_iter()
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Frames that arrived damaged. Drivers may count one under two names.
+    pub fn errors(&self) -> u64 {
+        self.total().saturating_sub(self.overruns())
+    }
+
     /// All of them. Drivers may count a frame under two names.
     pub fn total(&self) -> u64 {
         DEVICE_LOSSES.iter().map(|counter| counter.get(self)).sum()

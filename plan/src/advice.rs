@@ -154,7 +154,7 @@ fn ecn(class: &Class, egress: &[&EgressPlan]) -> Vec<Advice> {
             };
             let twice = Bytes::new(2 * thresholds.xoff().get()).round_up_to(STEP);
             let why = format!(
-                "at {place} buffers reach xoff before any mark can have told a sender, whatever K_max; this is a first step"
+                "at {place} buffers reach xoff before any mark can reach a sender, whatever K_max; this is a first step"
             );
             vec![one("xoff", twice, why)]
         }

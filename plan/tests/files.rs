@@ -106,7 +106,7 @@ fn delays_first_pauses_and_ecn_are_told_in_both_forms() {
         "first",
         "needed",
         "waits",
-        "told after",
+        "known after",
         "ECN",
     ] {
         assert!(table.contains(heading), "{heading}\n{table}");

@@ -173,6 +173,8 @@ named! {
         KernelLosses => "kernel_losses",
         /// The XDP program drops frames.
         XdpLosses => "xdp_losses",
+        /// The device loses frames before the kernel has them.
+        DeviceLosses => "device_losses",
         /// An egress is suspected of a deadlock, or was, and may be again.
         Suspected => "suspected",
         /// A neighbour pauses without end.

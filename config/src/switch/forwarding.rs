@@ -18,9 +18,9 @@ settings! {
         "learning" learning: bool = false, "", Restart, valid::anything;
             "Learn addresses, and flood frames to unknown ones. Only for networks without loops, or with a tree in `[multicast]`."
         "capacity" capacity: usize = 4096, "", Restart, valid::count(1, ENTRIES_MAX);
-            "Maximum number of learnt addresses, 1 to 1048576."
+            "Maximum number of learned addresses, 1 to 1048576."
         "age" age: Duration = Duration::from_secs(300), "", Restart, valid::anything;
-            "A learnt address is forgotten after this long without a frame from it."
+            "A learned address is forgotten after this long without a frame from it."
         "spare-routes" spare_routes: usize = 1024, "", Restart, valid::count(0, ENTRIES_MAX);
             "Destinations that may be added at run time (`switchctl route set`) to those of the file, 0 to 1048576."
         "spare-buckets" spare_buckets: usize = 1 << 16, "", Restart, valid::count(0, ENTRIES_MAX);

@@ -168,7 +168,7 @@ impl Network {
             let names: Vec<&str> = measured.map(|port| port.name.as_str()).collect();
             if !names.is_empty() {
                 notes.push(format!(
-                    "T of {} is measured while the switch runs; the least that it reckons with stands here. `switchctl levels` shows T, --round-trip takes it",
+                    "T of {} is measured at run time; this plan assumes the minimum. `switchctl levels` shows the measured T, --round-trip takes it",
                     names.join(", ")
                 ));
             }

@@ -55,7 +55,7 @@ pub fn text(plan: &Plan) -> String {
             ">waits",
             ">K_min after",
             ">K_max after",
-            ">told after",
+            ">known after",
             ">xoff after",
             "ECN",
         ],

@@ -52,7 +52,7 @@ pub(super) fn svg(seen: &Observation, xoff: Bytes) -> String {
     let _ = writeln!(
         out,
         r##"<text x="{x}" y="{y}" text-anchor="middle" fill="{TRAFFIC}">→ frames want to go this way round</text>
-<text x="{x}" y="{}" text-anchor="middle" fill="{PAUSE}">⇢ PFC pause in force, told by the next switch</text>"##,
+<text x="{x}" y="{}" text-anchor="middle" fill="{PAUSE}">⇢ PFC pause in force, sent by the next switch</text>"##,
         HEIGHT - 16.0,
         x = WIDTH / 2.0,
         y = HEIGHT - 36.0

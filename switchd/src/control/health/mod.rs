@@ -1,18 +1,23 @@
 //! Looks at the switch each second. What is wrong becomes the verdict on its health, and a line of the log for each port.
 
+mod devices;
 mod windows;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::spawn_blocking;
 use tokio::time::MissedTickBehavior;
 use weir_api::daemon::health::{Health, HealthReason};
 use weir_api::words::{HealthVerdict, Trouble, Verdict};
 use weir_core::{PortId, Priority};
 
+use crate::control::info::PortInfo;
 use crate::control::shared::Shared;
 use crate::dataplane::messages::{PortSnapshot, Snapshot};
 use crate::model::clock;
+use crate::os::device_losses;
+use devices::DeviceMeter;
 use windows::{PortSample, QueueSample, Sample, Windows};
 
 /// How often is looked, and how often a port has a line at most.
@@ -23,12 +28,14 @@ const LOST_AT_XDP: [&str; 3] = ["dropped", "no_meta", "cut"];
 /// Looks for as long as the daemon runs.
 pub async fn watch(shared: Arc<Shared>) {
     let mut windows = Windows::new(&shared.info, clock::now());
+    let mut devices = vec![DeviceMeter::default(); shared.info.ports.len()];
     let mut ticks = tokio::time::interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         let snapshot = shared.dataplane.fresh_snapshot().await;
-        windows.push(sample(&shared, &snapshot));
+        devices = read_devices(&shared, devices).await;
+        windows.push(sample(&shared, &snapshot, &devices));
         let policy = shared.info.deadlock_policy.get();
         log_ports(&windows.last_second(&shared.info, policy));
         let health = windows.health(&shared.info, policy);
@@ -37,19 +44,40 @@ pub async fn watch(shared: Arc<Shared>) {
     }
 }
 
-fn sample(shared: &Shared, snapshot: &Snapshot) -> Sample {
+/// Asks the kernel what the ports' devices have lost, which may have to wait for a driver.
+async fn read_devices(shared: &Shared, mut meters: Vec<DeviceMeter>) -> Vec<DeviceMeter> {
+    let count = meters.len();
+    let numbers: Vec<u32> = shared.info.ports.iter().map(PortInfo::ifindex).collect();
+    let read = spawn_blocking(move || {
+        for (meter, ifindex) in meters.iter_mut().zip(numbers) {
+            meter.read(ifindex, device_losses::read(ifindex));
+        }
+        meters
+    });
+    // It fails only while the daemon ends.
+    read.await
+        .unwrap_or_else(|_| vec![DeviceMeter::default(); count])
+}
+
+fn sample(shared: &Shared, snapshot: &Snapshot, devices: &[DeviceMeter]) -> Sample {
     let ports = shared.info.numbered_ports().zip(&snapshot.ports);
     Sample {
         at: clock::now(),
         taken: snapshot.at,
         events_lost: snapshot.rounds.counters.events_lost,
         ports: ports
-            .map(|((id, _), state)| port_sample(shared, id, state))
+            .zip(devices)
+            .map(|(((id, _), state), device)| port_sample(shared, id, state, device))
             .collect(),
     }
 }
 
-fn port_sample(shared: &Shared, id: PortId, state: &PortSnapshot) -> PortSample {
+fn port_sample(
+    shared: &Shared,
+    id: PortId,
+    state: &PortSnapshot,
+    device: &DeviceMeter,
+) -> PortSample {
     let verdicts = shared.dataplane.xdp_verdicts(id);
     let lost = verdicts
         .iter()
@@ -57,6 +85,8 @@ fn port_sample(shared: &Shared, id: PortId, state: &PortSnapshot) -> PortSample 
     PortSample {
         kernel_losses: state.kernel.total(),
         xdp_drops: lost.map(|(_, count)| count).sum(),
+        device_overruns: device.overruns(),
+        device_errors: device.errors(),
         queues: Priority::ALL.map(|priority| {
             let counters = &state.counters.priority[priority.index()];
             let gauges = &state.gauges[priority.index()];

@@ -27,6 +27,8 @@ pub(super) struct Sample {
 pub(super) struct PortSample {
     pub kernel_losses: u64,
     pub xdp_drops: u64,
+    pub device_overruns: u64,
+    pub device_errors: u64,
     pub queues: [QueueSample; PRIORITY_COUNT],
 }
 
@@ -137,15 +139,26 @@ fn observed_ports(
                 let before = (&lost.queues[index], &recurred.queues[index]);
                 observed_queue(index, &port.queues[index], before, now.at)
             });
+            let more = |of: fn(&PortSample) -> u64| of(port).saturating_sub(of(lost));
             ObservedPort {
                 name: info.name.clone(),
                 role: info.role,
-                kernel_losses: port.kernel_losses.saturating_sub(lost.kernel_losses),
-                xdp_drops: port.xdp_drops.saturating_sub(lost.xdp_drops),
+                kernel_losses: more(|it| it.kernel_losses),
+                xdp_drops: more(|it| it.xdp_drops),
+                device_overruns: more(|it| it.device_overruns),
+                device_errors: more(|it| it.device_errors),
                 queues: queues.collect(),
             }
         })
-        .filter(|port| port.kernel_losses + port.xdp_drops > 0 || !port.queues.is_empty())
+        .filter(|port| {
+            let lost = [
+                port.kernel_losses,
+                port.xdp_drops,
+                port.device_overruns,
+                port.device_errors,
+            ];
+            lost.iter().any(|count| *count > 0) || !port.queues.is_empty()
+        })
         .collect()
 }
 

@@ -1,0 +1,66 @@
+//! What the ports' devices have lost since the daemon looks at them. A device counts from its own beginning, and another one
+//! may take its place at the port.
+
+use weir_api::counters::DeviceLosses;
+
+/// Losses of a port's devices, one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct DeviceMeter {
+    /// The device, and what it had counted when it was last looked at.
+    last: Option<(u32, DeviceLosses)>,
+    overruns: u64,
+    errors: u64,
+}
+
+impl DeviceMeter {
+    /// Takes what the device with this index has counted. What it had counted before it was first seen here is not this
+    /// switch's.
+    pub(super) fn read(&mut self, ifindex: u32, now: DeviceLosses) {
+        if let Some((before, last)) = self.last {
+            if before == ifindex {
+                // A driver that was loaded anew begins at zero.
+                self.overruns += now.overruns().saturating_sub(last.overruns());
+                self.errors += now.errors().saturating_sub(last.errors());
+            }
+        }
+        self.last = Some((ifindex, now));
+    }
+
+    /// Frames that found no room in the device.
+    pub(super) fn overruns(&self) -> u64 {
+        self.overruns
+    }
+
+    /// Frames that arrived damaged.
+    pub(super) fn errors(&self) -> u64 {
+        self.errors
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(missed: u64, crc: u64) -> DeviceLosses {
+        DeviceLosses {
+            rx_missed_total: missed,
+            rx_crc_total: crc,
+            ..DeviceLosses::default()
+        }
+    }
+
+    #[test]
+    fn only_what_is_lost_under_this_switch_counts() {
+        let mut meter = DeviceMeter::default();
+        meter.read(7, lost(1000, 50));
+        assert_eq!((meter.overruns(), meter.errors()), (0, 0));
+        meter.read(7, lost(1003, 51));
+        assert_eq!((meter.overruns(), meter.errors()), (3, 1));
+        // Another device at the port, then the first one's driver anew.
+        meter.read(8, lost(500, 500));
+        assert_eq!((meter.overruns(), meter.errors()), (3, 1));
+        meter.read(8, lost(0, 0));
+        meter.read(8, lost(2, 0));
+        assert_eq!((meter.overruns(), meter.errors()), (5, 1));
+    }
+}
