@@ -57,7 +57,7 @@ const WAYS: [Way; 4] = [
         file: "levels.svg",
         title: "Levels",
         overrides: &[("class.lossless.mode", "level")],
-        held_back: "sent f",
+        held_back: "given f",
     },
 ];
 
