@@ -7,6 +7,7 @@ mod check;
 mod cli;
 mod convert;
 mod doctor;
+mod init;
 mod plan;
 mod route;
 mod show;
@@ -90,6 +91,7 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Openapi => output.line(weir_api::routes::openapi::json().trim_end())?,
         Command::Generated(generated) => generated.run(Cli::command(), *output)?,
         Command::Config(ConfigCommand::Check { file }) => return check::config(file, output),
+        Command::Config(ConfigCommand::Init(arguments)) => init::run(target, arguments, output)?,
         Command::Config(ConfigCommand::Convert(arguments)) => {
             return convert::run(arguments, output)
         }

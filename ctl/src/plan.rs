@@ -2,10 +2,10 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{anyhow, Error};
 use serde::{Deserialize, Serialize};
@@ -46,18 +46,36 @@ pub struct Advice {
 
 /// What [`become_planner`] would advise against losses for a valid configuration; nothing where there is no planner.
 pub fn advice(file: &Path) -> Vec<Advice> {
+    let mut advice = planned(file, Stdio::null()).unwrap_or_default();
+    let of_losses = |advice: &Advice| matches!(&*advice.about, "loss" | "deadlock");
+    advice.retain(of_losses);
+    advice
+}
+
+/// All that [`become_planner`] would advise for the text of a valid configuration; `None` where there is no planner.
+pub fn all_advice(text: &str) -> Option<Vec<Advice>> {
+    // A pipe has room for it, since a file of no other size is written here, and for the rest there is a thread.
+    let (reading, mut writing) = std::io::pipe().ok()?;
+    let text = text.to_owned();
+    let writer = std::thread::spawn(move || writing.write_all(text.as_bytes()));
+    let advice = planned(Path::new("/dev/stdin"), reading.into());
+    // It fails where nobody reads to the end, and then there is no advice either.
+    let _ = writer.join();
+    advice
+}
+
+fn planned(file: &Path, input: Stdio) -> Option<Vec<Advice>> {
     #[derive(Deserialize)]
     struct Plan {
         advice: Vec<Advice>,
     }
-    let output = Command::new(program()).arg("--json").arg(file).output();
-    let plan = output.map(|output| serde_json::from_slice::<Plan>(&output.stdout));
-    let Ok(Ok(mut plan)) = plan else {
-        return Vec::new();
-    };
-    let of_losses = |advice: &Advice| matches!(&*advice.about, "loss" | "deadlock");
-    plan.advice.retain(of_losses);
-    plan.advice
+    let output = Command::new(program())
+        .arg("--json")
+        .arg(file)
+        .stdin(input)
+        .output();
+    let plan = serde_json::from_slice::<Plan>(&output.ok()?.stdout);
+    plan.ok().map(|plan| plan.advice)
 }
 
 fn program() -> PathBuf {

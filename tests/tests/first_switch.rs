@@ -183,6 +183,10 @@ fn a_host_that_does_not_obey_is_told_of_within_two_seconds_and_once_a_second() {
     until("the cause is over", || {
         (health(&bench).verdict == Verdict::Ok).then_some(())
     });
+    // The verdict is there before its line.
+    until("the log says so", || {
+        (!log_times(&bench, "health is ok again").is_empty()).then_some(())
+    });
     assert_eq!(log_times(&bench, "health is ok again").len(), 1);
     bench.end();
 }

@@ -2,10 +2,12 @@
 
 use std::net::SocketAddr;
 
-use weir_core::Duration;
+use weir_core::wire::lldp::application::ENTRIES_MAX;
+use weir_core::{Duration, Priority};
 
 use super::access::Listen;
-use crate::settings::{settings, valid, words};
+use crate::reader::{line_of, FromItem, Table};
+use crate::settings::{settings, valid, words, Form};
 
 settings! {
     /// `[log]`.
@@ -33,12 +35,52 @@ settings! {
 
 settings! {
     /// `[lldp]`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
     LldpConfig in "lldp" {
         "enabled" enabled: bool = true, "", Restart, valid::anything;
             "Whether the switch announces itself by [LLDP](lldp.md) and listens to its neighbours."
         "interval" interval: Duration = Duration::from_secs(30), "", Restart, valid::between(INTERVALS);
             "Time between two announcements, 1 s to 3600 s. They are valid for four times as long plus one second."
+        "udp" udp: Vec<(u16, Priority)> as UdpPorts = Vec::new() => "none", "", Restart, valid::anything;
+            "The priorities that hosts are to use for UDP ports, a table: `{ 4791 = 3 }` for RoCEv2. Announced as Application Priority; 16 at most, those that `dscp-map` leads to included. What a host sends is classified as the port's `trust` says all the same."
+    }
+}
+
+/// Priorities by UDP port, in the order of the ports.
+struct UdpPorts;
+
+impl Form<Vec<(u16, Priority)>> for UdpPorts {
+    fn read(table: &Table<'_>, key: &str) -> Option<Vec<(u16, Priority)>> {
+        let mut ports = Vec::new();
+        for (text, item) in table.free_table(key) {
+            let path = table.key_path(&format!("{key}.{text}"));
+            let complain = |message| table.problems().add(line_of(item), path, message);
+            let port = text.parse::<u16>().ok().filter(|port| *port > 0);
+            match (port, Priority::from_item(item)) {
+                (None, _) => complain(format!("`{text}` is not a UDP port; valid: 1 to 65535")),
+                // 4791 and 04791 are two keys.
+                (Some(port), _) if ports.iter().any(|(other, _)| *other == port) => {
+                    complain(format!("port {port} is there twice"));
+                }
+                (Some(_), _) if ports.len() == ENTRIES_MAX => {
+                    complain(format!(
+                        "more than {ENTRIES_MAX} ports: LLDP has no room for them"
+                    ));
+                }
+                (Some(port), Ok(priority)) => ports.push((port, priority)),
+                (_, Err(message)) => complain(message),
+            }
+        }
+        ports.sort_by_key(|(port, _)| *port);
+        Some(ports)
+    }
+
+    fn written(ports: &Vec<(u16, Priority)>) -> Option<String> {
+        let all: Vec<String> = ports
+            .iter()
+            .map(|(port, priority)| format!("{port} = {priority}"))
+            .collect();
+        (!all.is_empty()).then(|| format!("{{ {} }}", all.join(", ")))
     }
 }
 

@@ -18,6 +18,23 @@ Example:
         /// The file.
         file: PathBuf,
     },
+    /// Write a first configuration for the devices of this host.
+    #[command(after_help = "\
+Rates are what the devices say; where one does not say, --port DEV=RATE.
+Thresholds are for the fastest port, and are those that `switchctl plan` asks
+for. The file says what each device is. Without -o it is printed.
+
+--roce: a lossless class for RoCEv2 at priority 3 (DSCP 24 to 31) with ECN
+marking, one at priority 6 for its congestion notifications (CNP, DSCP 48),
+the PFC storm watchdog, and LLDP that asks hosts to use priority 3 for UDP
+port 4791.
+
+Examples:
+  switchctl config init --port eth1 --port eth2 -o /etc/weir/switchd.toml
+  switchctl --name leaf1 config init --roce --port eth1 --port eth2=25Gbit \\
+    --fabric eth3 -o leaf1.toml
+  switchctl config check leaf1.toml && switchctl doctor --config leaf1.toml")]
+    Init(InitArguments),
     /// Convert SONiC's config_db.json into a daemon's configuration.
     #[command(after_help = "\
 Converted: ports, PFC, DSCP and 802.1p maps, buffer profiles, WRED as ECN
@@ -34,6 +51,23 @@ Examples:
   switchctl --json config convert config_db.json |
     jq '.notes[] | select(.kind == \"unknown\").path'")]
     Convert(ConvertArguments),
+}
+
+/// `switchctl config init`.
+#[derive(Debug, Args)]
+pub struct InitArguments {
+    /// A device towards a host, and its rate where it does not say. Repeat it.
+    #[arg(long, value_name = "DEV[=RATE]", num_args = 1..)]
+    pub port: Vec<String>,
+    /// The same towards another switch.
+    #[arg(long, value_name = "DEV[=RATE]", num_args = 1..)]
+    pub fabric: Vec<String>,
+    /// For RoCEv2: ECN, congestion notifications, storm watchdog, LLDP.
+    #[arg(long)]
+    pub roce: bool,
+    /// Write into this new file instead of standard output.
+    #[arg(long, short, value_name = "OUT")]
+    pub output: Option<PathBuf>,
 }
 
 /// `switchctl config convert`.

@@ -18,7 +18,7 @@ use weir_output::generated::Generated;
 use crate::capture::cli::{CaptureArguments, CAPTURE_HELP};
 use crate::target::Target;
 
-pub use config::{ConfigCommand, ConvertArguments};
+pub use config::{ConfigCommand, ConvertArguments, InitArguments};
 pub use doctor::DoctorArguments;
 pub use exit::*;
 pub use pfcwd::{PfcwdCommand, PfcwdShow};
@@ -335,7 +335,7 @@ Examples:
     /// What the command writes about itself.
     #[command(flatten)]
     Generated(Generated),
-    /// Check a configuration file, or convert one from SONiC.
+    /// Write a first configuration file, check one, or convert one from SONiC.
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Predict buffers and pauses for given thresholds. Works without a daemon.

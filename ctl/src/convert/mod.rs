@@ -125,7 +125,8 @@ fn read(path: &Path) -> std::io::Result<Result<Value, Problem>> {
 }
 
 /// What is there is not overwritten.
-fn write_new(path: &Path, text: &str) -> Result<()> {
+/// Writes a file that is not there yet.
+pub fn write_new(path: &Path, text: &str) -> Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)

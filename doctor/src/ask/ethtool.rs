@@ -7,6 +7,7 @@ use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 use serde::Serialize;
 
 /// Requests of linux/ethtool.h.
+const GET_SETTINGS: u32 = 0x01;
 const GET_DRIVER: u32 = 0x03;
 const GET_LINK: u32 = 0x0a;
 const GET_RINGS: u32 = 0x10;
@@ -61,6 +62,19 @@ pub fn has_link(device: &str) -> Option<bool> {
     let mut words = [0; 2];
     ethtool(device, GET_LINK, &mut words).ok()?;
     words.get(1).map(|link| *link != 0)
+}
+
+/// How fast the device says it is, in Mbit/s; `None` where it does not say.
+pub fn speed_mbit(device: &str) -> Option<u32> {
+    // `struct ethtool_cmd`: the low half of the speed comes after three words, the high half after seven.
+    let mut words = [0; 11];
+    ethtool(device, GET_SETTINGS, &mut words).ok()?;
+    let half = |word: u32| {
+        let [a, b, ..] = word.to_ne_bytes();
+        u32::from(u16::from_ne_bytes([a, b]))
+    };
+    let speed = half(words[7]) << 16 | half(words[3]);
+    (speed != 0 && speed != u32::MAX).then_some(speed)
 }
 
 /// A device's driver, as `ethtool -i` has it.

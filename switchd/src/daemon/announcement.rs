@@ -44,7 +44,7 @@ fn announced(config: &DaemonConfig, core: &SwitchConfig, port: &Port) -> Announc
             capabilities: Some(SystemCapabilities::bridge()),
             ets: Some(ets(core)),
             pfc: Some(PfcConfiguration::fixed(lossless(core))),
-            applications: applications(port),
+            applications: applications(config, port),
             weir: Some(Weir::V1(weir(config, core, port))),
             ..Announcement::new(TimeToLive::STANDARD)
         },
@@ -77,18 +77,23 @@ fn lossless(core: &SwitchConfig) -> PrioritySet {
         .fold(PrioritySet::EMPTY, PrioritySet::with)
 }
 
-/// What the file says about DSCP beyond what is usual, where the port looks at them.
-fn applications(port: &Port) -> Option<ApplicationTable> {
-    if !matches!(port.trust, Trust::Dscp | Trust::PcpDscp) {
-        return None;
-    }
+/// What the file asks of hosts for UDP ports, and what it says about DSCP beyond what is usual, where the port looks at them.
+fn applications(config: &DaemonConfig, port: &Port) -> Option<ApplicationTable> {
     let usual = default_dscp_map();
-    let entries: Vec<ApplicationEntry> = (0u16..)
+    let looks = matches!(port.trust, Trust::Dscp | Trust::PcpDscp);
+    let of_udp = config.lldp.udp.iter().map(|(port, priority)| {
+        let application = Application::DatagramPort(*port);
+        (application, *priority)
+    });
+    let of_dscp = (0u16..)
         .zip(port.dscp_map.iter().zip(&usual))
-        .filter(|(_, (priority, usual))| priority != usual)
-        .map(|(dscp, (priority, _))| ApplicationEntry {
-            application: Application::Dscp(dscp),
-            priority: *priority,
+        .filter(|(_, (priority, usual))| looks && priority != usual)
+        .map(|(dscp, (priority, _))| (Application::Dscp(dscp), *priority));
+    let entries: Vec<ApplicationEntry> = of_udp
+        .chain(of_dscp)
+        .map(|(application, priority)| ApplicationEntry {
+            application,
+            priority,
         })
         .take(ENTRIES_MAX)
         .collect();
@@ -201,6 +206,26 @@ interval = "5s"
             assert_eq!(weir.modes[3..5], [AnnouncedMode::Pfc; 2]);
             assert_eq!(weir.clcm, port.is_fabric);
             assert_eq!(port.announcement.pfc.unwrap().enabled, PrioritySet(0x18));
+        }
+    }
+
+    #[test]
+    fn priorities_of_udp_ports_are_announced_at_every_port_and_before_dscps() {
+        let udp = "interval = \"5s\"\nudp = { 4791 = 3, 80 = 1 }";
+        let file = FILE.replace("interval = \"5s\"", udp);
+        let settings = lldp(&DaemonConfig::parse(&file, Path::new("s1.toml")).unwrap());
+        for (port, dscps) in settings.ports.iter().zip([0, 0, 3]) {
+            let applications = port.announcement.applications.unwrap();
+            let said = applications.entries();
+            assert_eq!(said.len(), 2 + dscps, "{said:?}");
+            let first = [said[0], said[1]].map(|entry| (entry.application, entry.priority.get()));
+            assert_eq!(
+                first,
+                [
+                    (Application::DatagramPort(80), 1),
+                    (Application::DatagramPort(4791), 3)
+                ]
+            );
         }
     }
 

@@ -1,0 +1,114 @@
+//! The configuration's text, with comments for whoever edits it.
+
+use std::fmt::Write;
+
+use weir_config::units::{format_rate, format_size};
+use weir_core::{Bytes, PortRole};
+
+use super::devices::Device;
+
+/// Thresholds of the shipped configuration, which is for 10 Gbit/s, in bytes for each Gbit/s.
+const XOFF_PER_GBIT: u64 = 6 * 1024;
+const HEADROOM_PER_GBIT: u64 = 372 * 1024;
+/// The smallest xoff, whatever the rate: some frames have to fit.
+const XOFF_MIN: u64 = 60 * 1024;
+/// xon is so far below xoff.
+const XON_BELOW: u64 = 8 * 1024;
+const STEP: Bytes = Bytes::new(1024);
+
+/// What is asked for.
+pub struct Wanted<'a> {
+    /// The switch's name.
+    pub name: &'a str,
+    /// Its ports.
+    pub devices: &'a [Device],
+    /// Whether it is for RoCEv2.
+    pub roce: bool,
+}
+
+/// TOML. Thresholds are what the fastest port needs by a rule of thumb; the planner has the last word.
+pub fn write(wanted: &Wanted<'_>) -> String {
+    let fastest = wanted.devices.iter().map(|device| device.rate.get()).max();
+    let gbit = fastest.unwrap_or(0).div_ceil(1_000_000_000);
+    let xoff = Bytes::new((gbit * XOFF_PER_GBIT).max(XOFF_MIN));
+    let headroom = Bytes::new(gbit * HEADROOM_PER_GBIT).round_up_to(STEP);
+    let mut out = format!(
+        "# Check it by `switchctl config check`, `switchctl plan` and `switchctl doctor --config`, each with this file.\n\
+         \nname = {}\n\
+         \n[log]\nlevel = \"info\"\n\
+         \n[metrics]\n# Prometheus; \"off\" for none.\nlisten = \"127.0.0.1:9464\"\n\
+         \n[page]\n# The live page: read-only, without authentication.\nlisten = \"127.0.0.1:9465\"\n\
+         \n[deadlock]\n# Releases frames of a credit loop without loss. \"auto\" also moves flows off it; \"off\" only reports it.\npolicy = \"breaker\"\n\
+         \n[forwarding]\n# Learns addresses and floods unknown destinations. Only in networks without loops; otherwise write [[route]]s.\nlearning = true\n",
+        quoted(wanted.name)
+    );
+    if wanted.roce {
+        out += "\n[pfcwd]\n# A host that pauses its port for ever must not stop others.\nenabled = true\n\
+                \n[lldp]\n# Asks hosts to send RoCEv2 with priority 3.\nudp = { 4791 = 3 }\n";
+    }
+    lossless(&mut out, wanted.roce, xoff, headroom);
+    if wanted.roce {
+        out +=
+            "\n# Congestion notifications (CNP, DSCP 48): few and small, and they must not wait.\n\
+                [[class]]\nname = \"cnp\"\npriority = 6\nmode = \"lossy\"\nweight = 1000\n";
+    }
+    out += "\n# While the switch runs, every frame that arrives at a port belongs to it.\n";
+    for device in wanted.devices {
+        port(&mut out, device);
+    }
+    out
+}
+
+/// As a value of TOML.
+fn quoted(text: &str) -> String {
+    toml_edit::Value::from(text).to_string()
+}
+
+fn lossless(out: &mut String, roce: bool, xoff: Bytes, headroom: Bytes) {
+    let name = if roce { "roce" } else { "lossless" };
+    let xon = Bytes::new(xoff.get() - XON_BELOW);
+    *out += "\n# Frames of priority 3 (PCP 3, or DSCP 24 to 31) are lossless: neighbours are paused in time, and must obey. Hosts with\n\
+             # Linux do so with weir-host; `police` is for ports of those that do not. All other frames are lossy.\n";
+    let _ = writeln!(
+        out,
+        "[[class]]\nname = \"{name}\"\npriority = 3\nmode = \"pfc\"\nxoff = \"{}\"\nxon = \"{}\"\nheadroom = \"{}\"",
+        format_size(xoff),
+        format_size(xon),
+        format_size(headroom)
+    );
+    if roce {
+        let [kmin, kmax] = [xoff.get() / 4, xoff.get()].map(|size| {
+            let size = Bytes::new(size).round_up_to(STEP);
+            format_size(size)
+        });
+        let _ = writeln!(
+            out,
+            "# Congestion Experienced, so that senders slow down before they are paused.\n\
+             ecn-kmin = \"{kmin}\"\necn-kmax = \"{kmax}\"\necn-pmax = \"10%\"",
+        );
+    }
+}
+
+fn port(out: &mut String, device: &Device) {
+    let Device {
+        name, role, rate, ..
+    } = device;
+    let _ = writeln!(out, "\n# {}.", device.about);
+    if !device.addresses.is_empty() {
+        let _ = writeln!(
+            out,
+            "# The host uses it with {}, and cannot while the switch has it.",
+            device.addresses.join(", ")
+        );
+    }
+    let _ = writeln!(
+        out,
+        "[[port]]\ndevice = {}\nrole = \"{}\"\nrate = \"{}\"",
+        quoted(name),
+        role.name(),
+        format_rate(*rate)
+    );
+    if *role == PortRole::Edge {
+        *out += "# `weir-host measure` finds what the host still sends after a pause:\n# overshoot = \"128KiB\"\n";
+    }
+}
