@@ -27,6 +27,12 @@ pub enum Error {
         /// The device.
         device: String,
     },
+    /// The kernel does not say how full UDP sockets are.
+    #[error("{device}: this kernel does not say how full UDP sockets are; it needs CONFIG_INET_UDP_DIAG (`modprobe udp_diag`)")]
+    NoDiag {
+        /// The device.
+        device: String,
+    },
     /// `weir-host plug` has it.
     #[error("{device} is held by `weir-host plug` (process {worker}); `weir-host detach {device}` ends it")]
     Plugged {

@@ -8,6 +8,7 @@ mod error;
 pub mod kernel;
 pub mod measure;
 pub mod plug;
+pub mod push_back;
 mod run;
 pub mod settings;
 pub mod status;

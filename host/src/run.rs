@@ -14,6 +14,7 @@ use crate::device::Device;
 use crate::kernel::load;
 use crate::measure::{self, load::send_load, neighbour::Spread, Reaction};
 use crate::plug;
+use crate::push_back;
 use crate::status::{counters_text, metrics_text, status_text, Status};
 
 /// Does what the command line asks for. False when a device is not as it should be.
@@ -40,6 +41,11 @@ pub fn run(cli: &Cli, output: Output) -> Result<bool> {
             let summary = plug::work(&device, &plan, keeper)
                 .with_context(|| format!("{}: obeying pauses", device.name))?;
             output.print(&summary, plugged_text)?;
+        }
+        Command::PushBack(arguments) => {
+            let device = Device::find(&arguments.device)?;
+            let summary = push_back::watch(&device, &arguments.plan(&device)?)?;
+            output.print(&summary, pushed_back_text)?;
         }
         Command::Detach { device, drain } => {
             let device = Device::find(device)?;
@@ -123,6 +129,30 @@ fn plugged_text(summary: &plug::Summary) -> String {
         ("sent although paused", summary.sent_paused.to_string()),
     ]);
     format!("{head}{}{warning}", table(&headings, rows))
+}
+
+fn pushed_back_text(summary: &push_back::Summary) -> String {
+    let counts = &summary.counts;
+    let warning = match counts.dropped {
+        0 => String::new(),
+        dropped => format!(
+            "{dropped} frames were dropped at full sockets: give them larger receive buffers, or --xoff less\n"
+        ),
+    };
+    let head = facts(&[
+        ("pauses", counts.pauses.to_string()),
+        ("refreshes", counts.refreshes.to_string()),
+        ("too late", counts.late_refreshes.to_string()),
+        ("paused", seconds(counts.paused_ns as f64 / 1e9)),
+        ("sockets", summary.sockets.to_string()),
+        ("not watched", summary.unwatched.to_string()),
+        ("given up", counts.given_up.to_string()),
+        ("fullest", format!("{}%", counts.fullest_percent)),
+        ("dropped", counts.dropped.to_string()),
+        ("not sent", summary.unsent.to_string()),
+        ("looks", counts.looks.to_string()),
+    ]);
+    format!("{head}{warning}")
 }
 
 fn attached_text(done: &Attachment) -> String {

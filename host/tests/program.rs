@@ -32,7 +32,7 @@ fn completions_and_manual_pages_are_of_every_command() {
         let made = run(&["completions", shell]);
         assert!(made.status.success());
         let text = String::from_utf8(made.stdout).unwrap();
-        for word in ["attach", "detach", "measure", "gso-segments"] {
+        for word in ["attach", "detach", "measure", "push-back", "gso-segments"] {
             assert!(text.contains(word), "{shell}: {word}");
         }
         assert!(!text.contains("weir__host__man"), "{shell}");
@@ -44,7 +44,7 @@ fn completions_and_manual_pages_are_of_every_command() {
     let pages = std::fs::read_dir(&directory).unwrap();
     let mut pages: Vec<_> = pages.map(|entry| entry.unwrap().path()).collect();
     pages.sort();
-    assert_eq!(pages.len(), 9, "{pages:?}");
+    assert_eq!(pages.len(), 10, "{pages:?}");
     for page in pages {
         let lint = Command::new("mandoc")
             .args(["-T", "lint", "-W", "error"])

@@ -359,7 +359,5 @@ impl KindOf for libbpf_rs::Error {
 
 /// The clock of the kernel's side.
 fn now_ns(device: &str) -> Result<u64, Error> {
-    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)
-        .map_err(|error| Error::system(device, "reading the clock", error.into()))?;
-    Ok(Duration::from(now).as_nanos() as u64)
+    super::now_ns().map_err(|error| Error::system(device, "reading the clock", error))
 }

@@ -11,7 +11,6 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{recv, MsgFlags};
 use nix::sys::time::TimeSpec;
-use nix::time::{clock_gettime, ClockId};
 use nix::unistd::{getppid, Pid};
 use serde::Serialize;
 use weir_core::wire::mac_control::MacControl;
@@ -19,6 +18,7 @@ use weir_core::wire::mac_control::MacControl;
 use super::pauses::{Change, Counts, Pauses};
 use super::{claim, Plan};
 use crate::device::Device;
+use crate::kernel::now_ns;
 use crate::kernel::plug::{self, Action, Queue};
 use crate::measure::wire;
 use crate::settings::PRIORITIES;
@@ -196,9 +196,4 @@ impl Worker<'_> {
         }
         Ok(())
     }
-}
-
-fn now_ns() -> io::Result<u64> {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC)?;
-    Ok(Duration::from(now).as_nanos() as u64)
 }

@@ -1,5 +1,7 @@
 //! The command line of `weir-host`.
 
+mod push_back;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ use crate::attach::Drain;
 use crate::device::Device;
 use crate::error::Error;
 use crate::plug::Plan;
+pub use push_back::PushBackArguments;
+
 use crate::settings::{PortRule, Settings, Source, DSCPS, PORTS_MAX, PRIORITIES};
 
 /// Make Linux network devices obey PFC and PAUSE.
@@ -78,6 +82,8 @@ Examples:
   weir-host plug eth1 --obey 3
   weir-host plug eth1 --rate 10Gbit --drain 30s")]
     Plug(PlugArguments),
+    /// Pause the switch while UDP sockets are nearly full, while it runs.
+    PushBack(PushBackArguments),
     /// Restore a device: drain its queue, then remove everything.
     #[command(after_help = "\
 New frames are refused while the queue drains; TCP retransmits them. The kernel
