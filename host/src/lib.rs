@@ -11,6 +11,7 @@ pub mod plug;
 pub mod push_back;
 mod run;
 pub mod settings;
+pub mod state;
 pub mod status;
 
 pub use error::Error;

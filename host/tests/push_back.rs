@@ -263,6 +263,17 @@ fn a_reader_that_does_not_read_loses_nothing() {
         numbers.extend(cable.read());
         sender.until("xon");
     }
+    let weir_host = |words: &[&str]| {
+        let mut command = cable.inside(1, env!("CARGO_BIN_EXE_weir-host"));
+        command.args(words).output().unwrap()
+    };
+    let metrics = String::from_utf8(weir_host(&["metrics"]).stdout).unwrap();
+    let sockets = "weir_host_push_back_sockets{device=\"eth0\",priority=\"3\"} 1\n";
+    assert!(metrics.contains(sockets), "{metrics}");
+    let words = ["push-back", "eth0", "--priority", "3", "--rate", "1Gbit"];
+    let refused = String::from_utf8(weir_host(&words).stderr).unwrap();
+    let who = format!("process {}", push_back.pid());
+    assert!(refused.contains(&who), "{refused}");
     let sent = sender.end();
     until("everything has come", || {
         numbers.extend(cable.read());

@@ -22,9 +22,9 @@ const LOOK_MIN_NS: u64 = 100_000;
 Watches how full UDP sockets are: their receive buffers, of which the kernel
 drops what has no room. TCP needs none of this: its window does it.
 
-The rest of the buffer above --xoff must hold what still arrives: at least
-1 ms of the link, and what the switch sends after XOFF. The kernel's default is
-208 KiB; larger ones with SO_RCVBUF and net.core.rmem_max.
+The buffer above --xoff must hold what still arrives. The kernel's default of
+208 KiB is too small for fast links: give sockets more with SO_RCVBUF, up to
+net.core.rmem_max. Under `chrt -f 10` this process reacts sooner.
 
 Examples:
   weir-host push-back eth1 --priority 3

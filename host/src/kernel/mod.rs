@@ -3,6 +3,8 @@
 pub mod diag;
 #[allow(unsafe_code)] // bpf(2) by libbpf's C functions, ioctl(2)
 pub mod edge;
+pub mod filters;
+pub mod live;
 pub mod load;
 pub mod maps;
 pub mod netlink;

@@ -16,6 +16,7 @@ const NLMSG_DONE: u16 = 3;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
 pub(super) const NLM_F_REPLACE: u16 = 0x100;
+pub(super) const NLM_F_EXCL: u16 = 0x200;
 pub(super) const NLM_F_CREATE: u16 = 0x400;
 const NLM_F_DUMP: u16 = 0x300;
 const NLA_TYPE_MASK: u16 = 0x3fff;
@@ -29,6 +30,7 @@ const IFINFOMSG: usize = 16;
 const IFLA_GSO_MAX_SEGS: u16 = 40;
 pub(super) const TCMSG: usize = 20;
 pub(super) const TCA_KIND: u16 = 1;
+pub(super) const TCA_OPTIONS: u16 = 2;
 pub(super) const TC_H_ROOT: u32 = u32::MAX;
 /// What one message of an answer may have; the kernel sends less.
 pub(super) const ANSWER_MAX: usize = 64 << 10;
@@ -113,16 +115,16 @@ pub fn set_gso_segments(ifindex: u32, segments: u32) -> io::Result<()> {
 }
 
 fn tcmsg(ifindex: u32, parent: u32) -> Vec<u8> {
-    message_of(ifindex, 0, parent)
+    message_of(ifindex, 0, parent, 0)
 }
 
-/// The head of a message on a queueing discipline.
-pub(super) fn message_of(ifindex: u32, handle: u32, parent: u32) -> Vec<u8> {
+/// The head of a message on a queueing discipline or a filter. `info`: a filter's order and protocol.
+pub(super) fn message_of(ifindex: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
     let mut body = vec![0; 4]; // family, padding
     body.extend(ifindex.to_ne_bytes());
     body.extend(handle.to_ne_bytes());
     body.extend(parent.to_ne_bytes());
-    body.extend(0u32.to_ne_bytes()); // info
+    body.extend(info.to_ne_bytes());
     body
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use weir_core::{BitRate, Quanta};
 
 /// The longest that a pause lasts which nobody refreshes: a killed process leaves no more than this.
@@ -96,7 +96,7 @@ pub struct Order {
 }
 
 /// What has happened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Pauses that began.
     pub pauses: u64,

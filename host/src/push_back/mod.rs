@@ -2,6 +2,8 @@
 //! pauses the neighbour while one of them is nearly full. Of TCP the window does that.
 
 pub mod fill;
+mod metrics;
 mod watcher;
 
-pub use watcher::{watch, Plan, Summary};
+pub use metrics::metrics_text;
+pub use watcher::{running, watch, Plan, Summary};

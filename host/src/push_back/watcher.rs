@@ -11,13 +11,14 @@ use nix::sys::signal::{SigSet, Signal as OsSignal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{send, MsgFlags};
 use nix::sys::time::TimeSpec;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use weir_core::Priority;
 
 use super::fill::{Counts, Fill, Limits, Signal};
 use crate::device::Device;
 use crate::error::Error;
 use crate::kernel::diag::Sockets;
+use crate::kernel::live::{self, Live};
 use crate::kernel::now_ns;
 use crate::measure::wire;
 
@@ -33,7 +34,7 @@ pub struct Plan {
 }
 
 /// What a run came to.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// The device.
     pub device: String,
@@ -60,7 +61,39 @@ struct Watcher<'a> {
     fill: Fill,
     sockets: Sockets,
     link: OwnedFd,
+    live: Live,
     unsent: u64,
+}
+
+/// The name by which the process of a device and priority is found.
+fn name(device: &Device, priority: Priority) -> String {
+    format!("weir-host.push-back.{}.{}", device.ifindex, priority.get())
+}
+
+/// What all that run in this namespace say of themselves. Those that end just now are passed over.
+pub fn running() -> Vec<Summary> {
+    let devices = Device::all().unwrap_or_default();
+    let names = devices
+        .iter()
+        .flat_map(|device| Priority::ALL.map(|priority| name(device, priority)));
+    let asked = names.filter_map(|name| live::ask(&name).ok().flatten());
+    asked
+        .filter_map(|(_, text)| serde_json::from_str(&text).ok())
+        .collect()
+}
+
+/// Two for one priority would end each other's pauses.
+fn claim(device: &Device, priority: Priority) -> Result<Live, Error> {
+    let name = name(device, priority);
+    let failed = |error| Error::system(&device.name, "taking the name of its process", error);
+    match live::process(&name).map_err(failed)? {
+        Some(process) => Err(Error::PushedBack {
+            device: device.name.clone(),
+            priority: priority.get(),
+            process: process.as_raw(),
+        }),
+        None => Live::claim(&name).map_err(failed),
+    }
 }
 
 /// Watches until SIGTERM or SIGINT, and lets the neighbour go on in the end.
@@ -87,6 +120,7 @@ pub fn watch(device: &Device, plan: &Plan) -> Result<Summary, Error> {
         fill: Fill::new(plan.limits),
         sockets,
         link: link.map_err(failed("opening a packet socket"))?,
+        live: claim(device, plan.priority)?,
         unsent: 0,
     };
     let ended = watcher.until_signal(&signals);
@@ -111,12 +145,20 @@ impl Watcher<'_> {
             if let Some(signal) = order.signal {
                 self.tell(signal, now_ns)?;
             }
-            let mut ends = [PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+            let wanted = [signals.as_fd(), self.live.fd()];
+            let mut ends = wanted.map(|fd| PollFd::new(fd, PollFlags::POLLIN));
             let wait = TimeSpec::from(Duration::from_nanos(order.again_ns));
             match ppoll(&mut ends, Some(wait), None) {
-                Ok(0) | Err(Errno::EINTR) => {}
-                Ok(_) => return Ok(()),
+                Ok(_) | Err(Errno::EINTR) => {}
                 Err(error) => return Err(failed("waiting")(error.into())),
+            }
+            let [is_end, is_asked] = ends.map(|end| end.any() == Some(true));
+            if is_end {
+                return Ok(());
+            }
+            if is_asked {
+                let text = || Ok(serde_json::to_string(&self.summary())?);
+                self.live.answer(text).map_err(failed("answering"))?;
             }
         }
     }

@@ -4,6 +4,7 @@ mod checks;
 mod churn;
 mod networks;
 mod plug;
+mod priorities;
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -71,6 +72,10 @@ pub fn check(guest: &Guest, part: Part, length: Length) -> Result<Vec<Outcome>> 
             hosts.check(
                 "without BPF: pauses obeyed by prio and plug, nothing lost or left",
                 plug::check,
+            )?;
+            hosts.check(
+                "without BPF: priorities by UDP port, DSCP and VLAN tag",
+                priorities::check,
             )?;
             hosts.check(
                 "attached, detached and killed again and again",
