@@ -122,7 +122,7 @@ for file in bash-completion/completions/{switchctl,weir-plan,weir-host} zsh/vend
     [ -s "$root/usr/share/$file" ] || fail "$file is missing"
 done
 for unit in weir-host@ weir-host-plug@; do
-    in_root sh -c "cp /lib/systemd/system/$unit.service /tmp/${unit}lo.service && systemd-analyze verify /tmp/${unit}lo.service" || fail "$unit.service"
+    in_root sh -c "cp /lib/systemd/system/$unit.service /tmp/${unit}lo.service && systemd-analyze verify --man=no /tmp/${unit}lo.service" || fail "$unit.service"
 done
 in_root getent group weir >/dev/null || fail "no group weir"
 [ -z "$(find "$root/etc/systemd" -name 'weir*' 2>/dev/null)" ] || fail "the installation has enabled a unit"
