@@ -5,6 +5,7 @@ mod churn;
 mod networks;
 mod plug;
 mod priorities;
+mod push_back;
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -86,6 +87,10 @@ pub fn check(guest: &Guest, part: Part, length: Length) -> Result<Vec<Outcome>> 
                 checks::pauses,
             )?;
             hosts.check("measured with TCP", checks::measured_with_tcp)?;
+            hosts.check(
+                "an application stands still: its datagrams wait at the sender",
+                push_back::check,
+            )?;
         }
         Part::Networks => {
             hosts.with_rdma(
