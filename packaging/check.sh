@@ -113,12 +113,16 @@ in_root switchctl plan --help >/dev/null
 in_root weir-host --version
 in_root weir-endpoint reflect --help >/dev/null
 for file in man/man8/weir-switchd.8.gz man/man1/switchctl.1.gz man/man1/switchctl-pfc.1.gz \
-    man/man1/weir-plan.1.gz man/man1/weir-plan-compare.1.gz man/man1/weir-host.1.gz man/man1/weir-host-attach.1.gz; do
+    man/man1/weir-plan.1.gz man/man1/weir-plan-compare.1.gz man/man1/weir-host.1.gz man/man1/weir-host-attach.1.gz \
+    man/man1/weir-host-plug.1.gz man/man1/weir-host-push-back.1.gz; do
     gzip -t "$root/usr/share/$file" || fail "$file"
 done
 for file in bash-completion/completions/{switchctl,weir-plan,weir-host} zsh/vendor-completions/_{switchctl,weir-plan,weir-host} weir/prometheus/weir.rules.yml \
     weir/grafana/weir-fabric.json weir/wireshark/weir.lua; do
     [ -s "$root/usr/share/$file" ] || fail "$file is missing"
+done
+for unit in weir-host@ weir-host-plug@; do
+    in_root sh -c "cp /lib/systemd/system/$unit.service /tmp/${unit}lo.service && systemd-analyze verify --man=no /tmp/${unit}lo.service" || fail "$unit.service"
 done
 in_root getent group weir >/dev/null || fail "no group weir"
 [ -z "$(find "$root/etc/systemd" -name 'weir*' 2>/dev/null)" ] || fail "the installation has enabled a unit"
@@ -212,6 +216,7 @@ say "under systemd: stopped, and nothing is left"
 
 mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
 ln -s /lib/systemd/system/weir-switchd@.service "$root/etc/systemd/system/multi-user.target.wants/weir-switchd@s1.service"
+ln -s /lib/systemd/system/weir-host-plug@.service "$root/etc/systemd/system/multi-user.target.wants/weir-host-plug@eth1.service"
 quietly in_root apt-get remove --yes weir
 [ -e "$config" ] && [ ! -e "$root/usr/sbin/weir-switchd" ] || fail "remove takes the programs and leaves the configuration"
 quietly in_root apt-get purge --yes --autoremove weir

@@ -11,6 +11,7 @@ use crate::kernel::maps::{self, Found, Maps};
 use crate::kernel::netlink::{self, Root};
 use crate::kernel::{edge, load};
 use crate::settings::Settings;
+use crate::state::PriorityState;
 
 /// Where PFC and PAUSE frames go. Some NICs deliver only what they were asked for.
 const PAUSE_ADDRESS: [u8; 6] = MAC_CONTROL_ADDRESS.0;
@@ -260,7 +261,7 @@ fn remove(device: &Device, present: Present, drain: Drain) -> Result<Detachment,
 
 /// Waits until nothing is queued; meanwhile nothing more is let in.
 fn empty(device: &str, maps: &Maps, drain: Drain, done: &mut Detachment) -> Result<(), Error> {
-    let sum = |of: fn(&maps::PriorityState) -> u64| -> Result<u64, Error> {
+    let sum = |of: fn(&PriorityState) -> u64| -> Result<u64, Error> {
         Ok(maps.priorities(device)?.iter().map(of).sum())
     };
     let refused_before = sum(|one| one.dropped_draining)?;

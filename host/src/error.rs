@@ -27,6 +27,36 @@ pub enum Error {
         /// The device.
         device: String,
     },
+    /// The kernel does not say how full UDP sockets are.
+    #[error("{device}: this kernel does not say how full UDP sockets are; it needs CONFIG_INET_UDP_DIAG (`modprobe udp_diag`)")]
+    NoDiag {
+        /// The device.
+        device: String,
+    },
+    /// The kernel has no classifier for what is asked for.
+    #[error("{device}: this kernel has no classifier `flower`, which --udp and --priorities dscp or vlan take; it needs CONFIG_NET_CLS_FLOWER (`modprobe cls_flower`)")]
+    NoFlower {
+        /// The device.
+        device: String,
+    },
+    /// `weir-host push-back` is at it already.
+    #[error("{device}: `weir-host push-back` (process {process}) already pauses priority {priority} there; end it first")]
+    PushedBack {
+        /// The device.
+        device: String,
+        /// The priority.
+        priority: u8,
+        /// Who does so.
+        process: i32,
+    },
+    /// The process that obeys pauses does not say how it is.
+    #[error("{device} is held by `weir-host plug` (process {worker}), which does not say how it is: it ends just now, or is another version; `weir-host detach {device}` ends it")]
+    Silent {
+        /// The device.
+        device: String,
+        /// The process that obeys pauses.
+        worker: i32,
+    },
     /// `weir-host plug` has it.
     #[error("{device} is held by `weir-host plug` (process {worker}); `weir-host detach {device}` ends it")]
     Plugged {

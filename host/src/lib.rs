@@ -8,8 +8,10 @@ mod error;
 pub mod kernel;
 pub mod measure;
 pub mod plug;
+pub mod push_back;
 mod run;
 pub mod settings;
+pub mod state;
 pub mod status;
 
 pub use error::Error;

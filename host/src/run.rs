@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use clap::CommandFactory as _;
-use weir_output::{facts, seconds, table, Output};
+use weir_output::{facts, seconds, Output};
 
 use crate::attach::{attach, detach, Attachment, Detachment};
 use crate::cli::{rate, Cli, Command, MeasureArguments};
 use crate::device::Device;
+use crate::error::Error;
 use crate::kernel::load;
 use crate::measure::{self, load::send_load, neighbour::Spread, Reaction};
 use crate::plug;
+use crate::push_back;
 use crate::status::{counters_text, metrics_text, status_text, Status};
 
 /// Does what the command line asks for. False when a device is not as it should be.
@@ -41,6 +43,11 @@ pub fn run(cli: &Cli, output: Output) -> Result<bool> {
                 .with_context(|| format!("{}: obeying pauses", device.name))?;
             output.print(&summary, plugged_text)?;
         }
+        Command::PushBack(arguments) => {
+            let device = Device::find(&arguments.device)?;
+            let summary = push_back::watch(&device, &arguments.plan(&device)?)?;
+            output.print(&summary, pushed_back_text)?;
+        }
         Command::Detach { device, drain } => {
             let device = Device::find(device)?;
             let was_plugged = plug::stop(&device, drain.drain())?;
@@ -49,28 +56,38 @@ pub fn run(cli: &Cli, output: Output) -> Result<bool> {
             output.print(&done, detached_text)?;
         }
         Command::Status { device } => {
-            let all = match device {
-                Some(device) => vec![Status::of(&Device::find(device)?)?],
+            let (all, failed) = match device {
+                Some(device) => (vec![Status::of(&Device::find(device)?)?], Vec::new()),
                 None => Status::all()?,
             };
             output.print(&all, |all| status_text(all))?;
-            return Ok(all.iter().all(|status| status.whole));
+            return Ok(report(&failed) && all.iter().all(|status| status.whole));
         }
         Command::Counters { device } => {
             let status = Status::of(&Device::find(device)?)?;
             output.print(&status, counters_text)?;
         }
         Command::Metrics { out } => {
-            let text = metrics_text(&Status::all()?);
+            let (all, failed) = Status::all()?;
+            let text = metrics_text(&all) + &push_back::metrics_text(&push_back::running());
             match out {
                 Some(file) => replace(file, &text)?,
                 None => output.line(text.trim_end())?,
             }
+            return Ok(report(&failed));
         }
         Command::Measure(arguments) => measure_or_load(arguments, output)?,
         Command::Generated(generated) => generated.run(Cli::command(), output)?,
     }
     Ok(true)
+}
+
+/// What is wrong with single devices; true when nothing is.
+fn report(failed: &[Error]) -> bool {
+    for error in failed {
+        eprintln!("weir-host: {error}");
+    }
+    failed.is_empty()
 }
 
 /// A reader sees the old file or the new one.
@@ -86,43 +103,40 @@ fn replace(file: &Path, text: &str) -> Result<()> {
 }
 
 fn plugged_text(summary: &plug::Summary) -> String {
-    let rows = (0u8..).zip(&summary.priorities).map(|(number, one)| {
-        let (counts, queue) = (one.counts, one.queue);
-        vec![
-            number.to_string(),
-            counts.pauses.to_string(),
-            counts.refreshes.to_string(),
-            seconds(counts.paused_ns as f64 / 1e9),
-            counts.ignored.to_string(),
-            queue.sent_frames.to_string(),
-            queue.dropped.to_string(),
-            one.refused.to_string(),
-        ]
-    });
-    let headings = [
-        ">priority",
-        ">pauses",
-        ">refreshes",
-        ">paused",
-        ">ignored",
-        ">sent",
-        ">dropped",
-        ">refused",
-    ];
-    let dropped: u64 = summary.priorities.iter().map(|one| one.queue.dropped).sum();
+    let status = &summary.status;
+    let dropped: u64 = status.priorities.iter().map(|one| one.dropped_limit).sum();
     let warning = match dropped {
         0 => String::new(),
         dropped => format!(
             "{dropped} frames were dropped at --limit: make it larger than all send buffers\n"
         ),
     };
+    let sent = facts(&[("sent although paused", summary.sent_paused.to_string())]);
+    format!("{}{sent}{warning}", counters_text(status))
+}
+
+fn pushed_back_text(summary: &push_back::Summary) -> String {
+    let counts = &summary.counts;
+    let warning = match counts.dropped {
+        0 => String::new(),
+        dropped => format!(
+            "{dropped} frames were dropped at full sockets: give them larger receive buffers, or --xoff less\n"
+        ),
+    };
     let head = facts(&[
-        ("PFC frames", summary.pfc_frames.to_string()),
-        ("PAUSE frames", summary.pause_frames.to_string()),
-        ("bad frames", summary.bad_frames.to_string()),
-        ("sent although paused", summary.sent_paused.to_string()),
+        ("pauses", counts.pauses.to_string()),
+        ("refreshes", counts.refreshes.to_string()),
+        ("too late", counts.late_refreshes.to_string()),
+        ("paused", seconds(counts.paused_ns as f64 / 1e9)),
+        ("sockets", summary.sockets.to_string()),
+        ("not watched", summary.unwatched.to_string()),
+        ("given up", counts.given_up.to_string()),
+        ("fullest", format!("{}%", counts.fullest_percent)),
+        ("dropped", counts.dropped.to_string()),
+        ("not sent", summary.unsent.to_string()),
+        ("looks", counts.looks.to_string()),
     ]);
-    format!("{head}{}{warning}", table(&headings, rows))
+    format!("{head}{warning}")
 }
 
 fn attached_text(done: &Attachment) -> String {

@@ -8,6 +8,8 @@ use weir_abi::host::{
 };
 use weir_core::{BitRate, Bytes, Priority};
 
+use crate::state::InForce;
+
 /// Priorities of IEEE 802.1Q.
 pub const PRIORITIES: usize = WEIR_HOST_PRIORITIES as usize;
 /// Differentiated services code points.
@@ -103,6 +105,19 @@ impl Settings {
             limit: Bytes::new(64 << 20),
             gso_segments: None,
             replace: false,
+        }
+    }
+
+    /// What of them matters later; shares are none where nobody shares by them.
+    pub(crate) fn in_force(&self) -> InForce {
+        let numbered = (0u8..).zip(&self.obeyed).filter(|(_, yes)| **yes);
+        InForce {
+            rate_bits_per_second: self.rate.get(),
+            source: self.source.name().to_owned(),
+            obeyed: numbered.map(|(number, _)| number).collect(),
+            obeys_global_pause: self.obeys_global_pause,
+            limit_bytes: self.limit.get(),
+            ..InForce::default()
         }
     }
 

@@ -2,23 +2,25 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use weir_output::{bytes, facts, rate, seconds, table, NONE};
 
 use crate::attach::Present;
 use crate::device::Device;
 use crate::error::Error;
-use crate::kernel::maps::{InForce, PriorityState, Totals};
 use crate::plug;
 use crate::settings::PRIORITIES;
+use crate::state::{InForce, PriorityState, Totals};
 
 /// One device.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Status {
     /// Its name.
     pub device: String,
     /// The queueing discipline at its root.
     pub qdisc: String,
+    /// The process that obeys pauses: that of `weir-host plug`. None for an attached device, whose pauses the kernel obeys.
+    pub process: Option<u32>,
     /// False: a part is missing (somebody has replaced the queueing discipline, or an attach was killed). Attach again.
     pub whole: bool,
     /// How it was attached.
@@ -39,15 +41,9 @@ impl Status {
         let present = Present::at(device)?;
         let whole = present.is_whole();
         if present.root.as_ref().is_some_and(plug::is_ours) {
-            let worker = plug::worker_of(device)
-                .map_err(|error| Error::system(&device.name, "asking for its worker", error))?;
-            let device = device.name.clone();
-            return Err(match worker {
-                Some(worker) => Error::Plugged {
-                    device,
-                    worker: worker.as_raw(),
-                },
-                None => Error::PlugLeft { device },
+            let of_worker = plug::status_of(device)?;
+            return of_worker.ok_or_else(|| Error::PlugLeft {
+                device: device.name.clone(),
             });
         }
         let Some(maps) = present.maps else {
@@ -58,6 +54,7 @@ impl Status {
         Ok(Self {
             device: device.name.clone(),
             qdisc: present.root.map(|root| root.kind).unwrap_or_default(),
+            process: None,
             whole,
             settings: maps.in_force(&device.name)?,
             totals: maps.totals(&device.name)?,
@@ -65,23 +62,23 @@ impl Status {
         })
     }
 
-    /// Those of all attached devices of this namespace.
+    /// Those of all attached devices of this namespace, and what is wrong with the others that have something of ours.
     ///
     /// # Errors
     ///
-    /// When the kernel refuses.
-    pub fn all() -> Result<Vec<Self>, Error> {
+    /// When devices cannot be listed.
+    pub fn all() -> Result<(Vec<Self>, Vec<Error>), Error> {
         let devices =
             Device::all().map_err(|error| Error::system("all", "listing devices", error))?;
-        let mut all = Vec::new();
+        let (mut all, mut failed) = (Vec::new(), Vec::new());
         for device in devices {
             match Self::of(&device) {
                 Ok(status) => all.push(status),
-                Err(Error::NotAttached { .. } | Error::Plugged { .. }) => {}
-                Err(error) => return Err(error),
+                Err(Error::NotAttached { .. }) => {}
+                Err(error) => failed.push(error),
             }
         }
-        Ok(all)
+        Ok((all, failed))
     }
 
     /// Frames that it dropped.
@@ -106,6 +103,7 @@ pub fn status_text(all: &[Status]) -> String {
             }
         };
         let state = match status.whole {
+            true if status.process.is_some() => "held by `weir-host plug`",
             true => "attached",
             false => "INCOMPLETE: the queue was replaced, or an attach was killed: attach again",
         };
@@ -113,32 +111,39 @@ pub fn status_text(all: &[Status]) -> String {
             true => "obeyed",
             false => "ignored",
         };
-        let head = facts(&[
-            (&status.device, state.to_owned()),
-            ("qdisc", status.qdisc.clone()),
-            ("rate", rate(in_force.rate_bits_per_second)),
-            ("priorities by", in_force.source.to_owned()),
-            ("obeys PFC for", list(&in_force.obeyed)),
-            ("PAUSE", pause.to_owned()),
-            (
-                "limit",
-                format!("{} for each priority", bytes(in_force.limit_bytes)),
-            ),
-            ("dropped", status.dropped().to_string()),
-        ]);
+        let process = status
+            .process
+            .map(|process| ("process", process.to_string()));
+        let rows: Vec<(&str, String)> = [(status.device.as_str(), state.to_owned())]
+            .into_iter()
+            .chain(process)
+            .chain([
+                ("qdisc", status.qdisc.clone()),
+                ("rate", rate(in_force.rate_bits_per_second)),
+                ("priorities by", in_force.source.to_owned()),
+                ("obeys PFC for", list(&in_force.obeyed)),
+                ("PAUSE", pause.to_owned()),
+                (
+                    "limit",
+                    format!("{} for each priority", bytes(in_force.limit_bytes)),
+                ),
+                ("dropped", status.dropped().to_string()),
+            ])
+            .collect();
+        let head = facts(&rows);
         let rows = (0usize..).zip(&status.priorities).map(|(number, one)| {
             let paused = one.paused_for_ns.map_or_else(
                 || NONE.to_owned(),
                 |left| format!("for {}", seconds(left as f64 / 1e9)),
             );
-            let share = in_force.shares.get(number).copied().unwrap_or(0);
+            let share = in_force.shares.get(number);
             vec![
                 number.to_string(),
-                share.to_string(),
+                share.map_or_else(|| NONE.to_owned(), u64::to_string),
                 paused,
                 one.queued_frames.to_string(),
                 bytes(one.queued_bytes),
-                bytes(one.peak_bytes),
+                one.peak_bytes.map_or_else(|| NONE.to_owned(), bytes),
             ]
         });
         let headings = [
@@ -158,7 +163,10 @@ pub fn status_text(all: &[Status]) -> String {
 pub fn counters_text(status: &Status) -> String {
     let rows = (0usize..).zip(&status.priorities).map(|(number, one)| {
         let mut row = vec![number.to_string()];
-        row.extend(COUNTERS.iter().map(|(_, _, of)| of(one).to_string()));
+        let words = COUNTERS.iter().map(|(_, _, of)| of(one));
+        row.extend(
+            words.map(|count| count.map_or_else(|| NONE.to_owned(), |count| count.to_string())),
+        );
         row
     });
     let mut headings = vec![">priority".to_owned()];
@@ -175,50 +183,56 @@ pub fn counters_text(status: &Status) -> String {
     format!("{head}{}", table(&headings, rows))
 }
 
-type Counter = (&'static str, &'static str, fn(&PriorityState) -> u64);
+type Counter = (
+    &'static str,
+    &'static str,
+    fn(&PriorityState) -> Option<u64>,
+);
 
-/// Each counter of a priority: name, meaning, value.
+/// Each counter of a priority: name, meaning, value; none where nobody counts it.
 const COUNTERS: [Counter; 12] = [
     (
         "sent_frames",
         "Frames handed to the driver; with segmentation offload each may be several on the wire",
-        |one| one.sent_frames,
+        |one| Some(one.sent_frames),
     ),
     ("sent_bytes", "Bytes handed to the driver", |one| {
-        one.sent_bytes
+        Some(one.sent_bytes)
     }),
-    ("pauses", "Pauses that began", |one| one.pauses),
+    ("pauses", "Pauses that began", |one| Some(one.counts.pauses)),
     ("refreshes", "XOFFs that came during a pause", |one| {
-        one.refreshes
+        Some(one.counts.refreshes)
     }),
-    ("resumes", "Pauses that an XON ended", |one| one.resumes),
+    ("resumes", "Pauses that an XON ended", |one| {
+        Some(one.counts.resumes)
+    }),
     ("expiries", "Pauses that ended by their time", |one| {
-        one.expiries
+        Some(one.counts.expiries)
     }),
     (
         "paused_ns",
         "Nanoseconds of all pauses that have ended",
-        |one| one.paused_ns,
+        |one| Some(one.counts.paused_ns),
     ),
     (
         "ignored",
         "Pauses that were not obeyed, as --obey says",
-        |one| one.ignored,
+        |one| Some(one.counts.ignored),
     ),
     (
         "dropped_limit",
         "Frames dropped because the queue was at --limit",
-        |one| one.dropped_limit,
+        |one| Some(one.dropped_limit),
     ),
     (
         "dropped_memory",
         "Frames dropped because the kernel had no memory for the queue",
-        |one| one.dropped_memory,
+        |one| Some(one.dropped_memory),
     ),
     (
         "dropped_draining",
         "Frames refused while a detach drained the queue",
-        |one| one.dropped_draining,
+        |one| Some(one.dropped_draining),
     ),
     ("peak_bytes", "Most bytes that were ever queued", |one| {
         one.peak_bytes
@@ -233,18 +247,19 @@ pub fn metrics_text(all: &[Status]) -> String {
             let _ = writeln!(text, "# HELP {name} {help}.\n# TYPE {name} {kind}");
             lines(&mut text, name);
         };
-    let of_priorities = |text: &mut String, name: &str, of: &dyn Fn(&PriorityState) -> f64| {
-        for status in all {
-            for (number, one) in status.priorities.iter().enumerate() {
-                let device = escape(&status.device);
-                let value = of(one);
-                let _ = writeln!(
-                    text,
-                    "{name}{{device=\"{device}\",priority=\"{number}\"}} {value}"
-                );
+    let of_priorities =
+        |text: &mut String, name: &str, of: &dyn Fn(&PriorityState) -> Option<f64>| {
+            for status in all {
+                for (number, one) in status.priorities.iter().enumerate() {
+                    let device = escape(&status.device);
+                    let Some(value) = of(one) else { continue };
+                    let _ = writeln!(
+                        text,
+                        "{name}{{device=\"{device}\",priority=\"{number}\"}} {value}"
+                    );
+                }
             }
-        }
-    };
+        };
     for (name, help, of) in COUNTERS {
         let (name, kind, scale) = match name {
             "peak_bytes" => ("weir_host_queue_peak_bytes".to_owned(), "gauge", 1.0),
@@ -253,7 +268,7 @@ pub fn metrics_text(all: &[Status]) -> String {
         };
         let help = help.replace("Nanoseconds", "Seconds");
         family(&name, kind, &help, &mut |text, name| {
-            of_priorities(text, name, &|one| of(one) as f64 * scale);
+            of_priorities(text, name, &|one| Some(of(one)? as f64 * scale));
         });
     }
     family(
@@ -261,7 +276,7 @@ pub fn metrics_text(all: &[Status]) -> String {
         "gauge",
         "Bytes that wait",
         &mut |text, name| {
-            of_priorities(text, name, &|one| one.queued_bytes as f64);
+            of_priorities(text, name, &|one| Some(one.queued_bytes as f64));
         },
     );
     family(
@@ -270,7 +285,7 @@ pub fn metrics_text(all: &[Status]) -> String {
         "1 while the priority is paused",
         &mut |text, name| {
             of_priorities(text, name, &|one| {
-                f64::from(u8::from(one.paused_for_ns.is_some()))
+                Some(f64::from(u8::from(one.paused_for_ns.is_some())))
             });
         },
     );
@@ -325,6 +340,6 @@ pub fn metrics_text(all: &[Status]) -> String {
 }
 
 /// A label's value.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }

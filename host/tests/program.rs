@@ -1,5 +1,6 @@
 //! The program as a user calls it: help, manual pages, completions, and what it refuses.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
 use libbpf_rs::btf::types::Struct;
@@ -32,7 +33,7 @@ fn completions_and_manual_pages_are_of_every_command() {
         let made = run(&["completions", shell]);
         assert!(made.status.success());
         let text = String::from_utf8(made.stdout).unwrap();
-        for word in ["attach", "detach", "measure", "gso-segments"] {
+        for word in ["attach", "detach", "measure", "push-back", "gso-segments"] {
             assert!(text.contains(word), "{shell}: {word}");
         }
         assert!(!text.contains("weir__host__man"), "{shell}");
@@ -44,7 +45,7 @@ fn completions_and_manual_pages_are_of_every_command() {
     let pages = std::fs::read_dir(&directory).unwrap();
     let mut pages: Vec<_> = pages.map(|entry| entry.unwrap().path()).collect();
     pages.sort();
-    assert_eq!(pages.len(), 9, "{pages:?}");
+    assert_eq!(pages.len(), 10, "{pages:?}");
     for page in pages {
         let lint = Command::new("mandoc")
             .args(["-T", "lint", "-W", "error"])
@@ -126,4 +127,38 @@ fn metrics_go_to_a_file_all_at_once() {
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 1);
     let nowhere = directory.path().join("no/such/weir_host.prom");
     assert!(error(&["metrics", "--out", nowhere.to_str().unwrap()]).contains("no/such"));
+}
+
+#[test]
+fn systemd_understands_the_units() {
+    let directory = tempfile::tempdir().unwrap();
+    let units = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/systemd");
+    for (name, exposure_max) in [("weir-host@", "55"), ("weir-host-plug@", "45")] {
+        let text = std::fs::read_to_string(units.join(format!("{name}.service"))).unwrap();
+        let here = text.replace("/usr/sbin/weir-host", env!("CARGO_BIN_EXE_weir-host"));
+        assert_ne!(here, text);
+        let unit = directory.path().join(format!("{name}eth1.service"));
+        std::fs::write(&unit, here).unwrap();
+        let analyze = |words: &[&str]| {
+            let mut command = Command::new("systemd-analyze");
+            command
+                .args(words)
+                .arg(&unit)
+                .output()
+                .unwrap_or_else(|error| {
+                    panic!("systemd-analyze: {error}; `cargo xtask setup` installs it")
+                })
+        };
+        let verified = analyze(&["verify", "--man=no"]);
+        let told = String::from_utf8_lossy(&verified.stderr).into_owned();
+        // An unknown setting is a warning only; warnings about other units of this machine are not ours.
+        assert!(
+            verified.status.success() && !told.contains("weir"),
+            "{name}: {told}"
+        );
+        // In tenths: below 5 it says OK.
+        let rated = analyze(&["security", "--offline=true", "--threshold", exposure_max]);
+        let told = String::from_utf8_lossy(&rated.stdout).into_owned();
+        assert!(rated.status.success(), "{name}: {told}");
+    }
 }

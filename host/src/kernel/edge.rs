@@ -71,7 +71,7 @@ pub fn detach(program: BorrowedFd<'_>, ifindex: u32, end: End) -> io::Result<()>
     result_of(result)
 }
 
-/// The identifiers of all programs there.
+/// The identifiers of all programs there; none on a kernel before 6.6, which has no such places.
 ///
 /// # Errors
 ///
@@ -88,7 +88,10 @@ pub fn programs(ifindex: u32, end: End) -> io::Result<Vec<u32>> {
     // identifiers as they say.
     let result =
         unsafe { sys::bpf_prog_query_opts(ifindex as libc::c_int, end.kind(), &raw mut options) };
-    result_of(result)?;
+    match result_of(result) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(Vec::new()),
+        other => other?,
+    }
     // SAFETY: both fields of the union are the same 32-bit integer.
     let count = unsafe { options.__bindgen_anon_1.count } as usize;
     Ok(ids.iter().copied().take(count).collect())

@@ -13,6 +13,7 @@ use weir_abi::host::{weir_host_priority, weir_host_settings, weir_host_totals};
 use super::edge::{self, End};
 use crate::error::Error;
 use crate::settings::{Words, PRIORITIES};
+use crate::state::{Counts, InForce, PriorityState, Totals};
 
 /// The program at each end.
 pub(crate) const PROGRAMS: [(End, &str); 2] =
@@ -86,112 +87,33 @@ pub struct Maps {
     totals: MapHandle,
 }
 
-/// What is known of one priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct PriorityState {
-    /// How long its pause would still last: none while it is not paused.
-    pub paused_for_ns: Option<u64>,
-    /// What waits: frames (with segmentation offload each of several), bytes, and the most bytes there ever were.
-    pub queued_frames: u64,
-    /// Bytes that wait.
-    pub queued_bytes: u64,
-    /// The most that ever waited.
-    pub peak_bytes: u64,
-    /// Handed to the driver.
-    pub sent_frames: u64,
-    /// Handed to the driver.
-    pub sent_bytes: u64,
-    /// Dropped: the queue was as long as `--limit` allows.
-    pub dropped_limit: u64,
-    /// Dropped: the kernel had no memory for the queue.
-    pub dropped_memory: u64,
-    /// Refused while a detach drained the queue.
-    pub dropped_draining: u64,
-    /// Pauses that began.
-    pub pauses: u64,
-    /// XOFFs during a pause.
-    pub refreshes: u64,
-    /// Pauses that an XON ended.
-    pub resumes: u64,
-    /// Pauses that ended by their time.
-    pub expiries: u64,
-    /// How long the pauses that have ended lasted together.
-    pub paused_ns: u64,
-    /// Pauses for this priority that were not obeyed, as `--obey` says.
-    pub ignored: u64,
-}
-
-impl PriorityState {
-    /// Frames that were dropped, for whatever reason.
-    pub fn dropped(&self) -> u64 {
-        self.dropped_limit + self.dropped_memory + self.dropped_draining
+fn priority_of(words: &Words<{ size_of::<weir_host_priority>() }>, now_ns: u64) -> PriorityState {
+    macro_rules! get {
+        ($field:ident) => {
+            words.get(offset_of!(weir_host_priority, $field))
+        };
     }
-
-    fn read(words: &Words<{ size_of::<weir_host_priority>() }>, now_ns: u64) -> Self {
-        macro_rules! fields {
-            ($($field:ident),*) => {
-                Self {
-                    paused_for_ns: words
-                        .get(offset_of!(weir_host_priority, paused_until_ns))
-                        .checked_sub(now_ns)
-                        .filter(|left| *left > 0),
-                    $($field: words.get(offset_of!(weir_host_priority, $field))),*
-                }
-            };
-        }
-        fields!(
-            queued_frames,
-            queued_bytes,
-            peak_bytes,
-            sent_frames,
-            sent_bytes,
-            dropped_limit,
-            dropped_memory,
-            dropped_draining,
-            pauses,
-            refreshes,
-            resumes,
-            expiries,
-            paused_ns,
-            ignored
-        )
+    PriorityState {
+        paused_for_ns: get!(paused_until_ns)
+            .checked_sub(now_ns)
+            .filter(|left| *left > 0),
+        queued_frames: get!(queued_frames),
+        queued_bytes: get!(queued_bytes),
+        peak_bytes: Some(get!(peak_bytes)),
+        sent_frames: get!(sent_frames),
+        sent_bytes: get!(sent_bytes),
+        dropped_limit: get!(dropped_limit),
+        dropped_memory: get!(dropped_memory),
+        dropped_draining: get!(dropped_draining),
+        counts: Counts {
+            pauses: get!(pauses),
+            refreshes: get!(refreshes),
+            resumes: get!(resumes),
+            expiries: get!(expiries),
+            paused_ns: get!(paused_ns),
+            ignored: get!(ignored),
+        },
     }
-}
-
-/// What is known of the device as a whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Totals {
-    /// PFC frames that were received.
-    pub pfc_frames: u64,
-    /// 802.3x PAUSE frames that were received.
-    pub pause_frames: u64,
-    /// MAC control frames of another kind, or too short ones.
-    pub bad_frames: u64,
-    /// How often the queue was woken by an XON.
-    pub wakes: u64,
-    /// Frames freed unsent, with the device going down.
-    pub freed: u64,
-}
-
-/// The settings that matter later.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct InForce {
-    /// The link's rate.
-    pub rate_bits_per_second: u64,
-    /// Where priorities are taken from.
-    pub source: &'static str,
-    /// Priorities whose pauses are obeyed.
-    pub obeyed: Vec<u8>,
-    /// Whether 802.3x PAUSE is.
-    pub obeys_global_pause: bool,
-    /// The most that a queue holds.
-    pub limit_bytes: u64,
-    /// What each priority gets of the link.
-    pub shares: Vec<u64>,
-    #[serde(skip)]
-    pub(crate) multicast_added: bool,
-    #[serde(skip)]
-    pub(crate) gso_segments_before: Option<u32>,
 }
 
 type SettingsWords = Words<{ size_of::<weir_host_settings>() }>;
@@ -245,7 +167,7 @@ impl Maps {
         let share = offset_of!(weir_host_settings, share);
         Ok(InForce {
             rate_bits_per_second: get(offset_of!(weir_host_settings, rate_bits_per_second)),
-            source: source.map_or("?", |source| source.name()),
+            source: source.map_or("?", |source| source.name()).to_owned(),
             obeyed: (0..PRIORITIES as u8)
                 .filter(|bit| obeyed >> bit & 1 == 1)
                 .collect(),
@@ -285,7 +207,7 @@ impl Maps {
         let now = now_ns(device)?;
         let mut all = [PriorityState::default(); PRIORITIES];
         for (number, state) in (0u32..).zip(&mut all) {
-            *state = PriorityState::read(&read(device, &self.priorities, number)?, now);
+            *state = priority_of(&read(device, &self.priorities, number)?, now);
         }
         Ok(all)
     }
@@ -359,7 +281,5 @@ impl KindOf for libbpf_rs::Error {
 
 /// The clock of the kernel's side.
 fn now_ns(device: &str) -> Result<u64, Error> {
-    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)
-        .map_err(|error| Error::system(device, "reading the clock", error.into()))?;
-    Ok(Duration::from(now).as_nanos() as u64)
+    super::now_ns().map_err(|error| Error::system(device, "reading the clock", error))
 }

@@ -1,4 +1,4 @@
-//! Queueing disciplines and links, by rtnetlink.
+//! Netlink: questions and answers, and queueing disciplines and links by rtnetlink.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -16,6 +16,7 @@ const NLMSG_DONE: u16 = 3;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
 pub(super) const NLM_F_REPLACE: u16 = 0x100;
+pub(super) const NLM_F_EXCL: u16 = 0x200;
 pub(super) const NLM_F_CREATE: u16 = 0x400;
 const NLM_F_DUMP: u16 = 0x300;
 const NLA_TYPE_MASK: u16 = 0x3fff;
@@ -29,9 +30,10 @@ const IFINFOMSG: usize = 16;
 const IFLA_GSO_MAX_SEGS: u16 = 40;
 pub(super) const TCMSG: usize = 20;
 pub(super) const TCA_KIND: u16 = 1;
+pub(super) const TCA_OPTIONS: u16 = 2;
 pub(super) const TC_H_ROOT: u32 = u32::MAX;
 /// What one message of an answer may have; the kernel sends less.
-const ANSWER_MAX: usize = 64 << 10;
+pub(super) const ANSWER_MAX: usize = 64 << 10;
 
 /// The queueing discipline at a device's root.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,16 +115,16 @@ pub fn set_gso_segments(ifindex: u32, segments: u32) -> io::Result<()> {
 }
 
 fn tcmsg(ifindex: u32, parent: u32) -> Vec<u8> {
-    message_of(ifindex, 0, parent)
+    message_of(ifindex, 0, parent, 0)
 }
 
-/// The head of a message on a queueing discipline.
-pub(super) fn message_of(ifindex: u32, handle: u32, parent: u32) -> Vec<u8> {
+/// The head of a message on a queueing discipline or a filter. `info`: a filter's order and protocol.
+pub(super) fn message_of(ifindex: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
     let mut body = vec![0; 4]; // family, padding
     body.extend(ifindex.to_ne_bytes());
     body.extend(handle.to_ne_bytes());
     body.extend(parent.to_ne_bytes());
-    body.extend(0u32.to_ne_bytes()); // info
+    body.extend(info.to_ne_bytes());
     body
 }
 
@@ -133,12 +135,13 @@ fn ifinfomsg(ifindex: u32) -> Vec<u8> {
     body
 }
 
-fn open() -> io::Result<OwnedFd> {
+/// A netlink socket. An answer that does not come in ten seconds is an error.
+pub(super) fn open(protocol: SockProtocol) -> io::Result<OwnedFd> {
     let socket = socket(
         AddressFamily::Netlink,
         SockType::Raw,
         SockFlag::SOCK_CLOEXEC,
-        SockProtocol::NetlinkRoute,
+        protocol,
     )?;
     setsockopt(&socket, sockopt::ReceiveTimeout, &TimeVal::new(10, 0))?;
     Ok(socket)
@@ -146,7 +149,7 @@ fn open() -> io::Result<OwnedFd> {
 
 /// A request that the kernel does or refuses.
 pub(super) fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
-    let socket = open()?;
+    let socket = open(SockProtocol::NetlinkRoute)?;
     let request = message(kind, NLM_F_REQUEST | NLM_F_ACK | flags, body);
     send(socket.as_raw_fd(), &request, MsgFlags::empty())?;
     let mut answer = vec![0u8; ANSWER_MAX];
@@ -159,13 +162,23 @@ pub(super) fn ask(kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
 }
 
 /// A question whose answer is a list; `each` gets every message's body.
-pub(super) fn dump(kind: u16, body: &[u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {
-    let socket = open()?;
+pub(super) fn dump(kind: u16, body: &[u8], each: impl FnMut(&[u8])) -> io::Result<()> {
+    let socket = open(SockProtocol::NetlinkRoute)?;
+    dump_on(&socket, &mut vec![0u8; ANSWER_MAX], kind, body, each)
+}
+
+/// The same for who asks again and again: with a socket and a buffer of [`ANSWER_MAX`] that are there already.
+pub(super) fn dump_on(
+    socket: &OwnedFd,
+    buffer: &mut [u8],
+    kind: u16,
+    body: &[u8],
+    mut each: impl FnMut(&[u8]),
+) -> io::Result<()> {
     let request = message(kind, NLM_F_REQUEST | NLM_F_DUMP, body);
     send(socket.as_raw_fd(), &request, MsgFlags::empty())?;
-    let mut buffer = vec![0u8; ANSWER_MAX];
     loop {
-        let length = recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
+        let length = recv(socket.as_raw_fd(), buffer, MsgFlags::empty())?;
         let mut rest = buffer.get(..length).unwrap_or_default();
         if rest.is_empty() {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -175,7 +188,7 @@ pub(super) fn dump(kind: u16, body: &[u8], mut each: impl FnMut(&[u8])) -> io::R
             let Some(one) = rest.get(..length).filter(|_| length >= HEADER) else {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    "rtnetlink: bad answer",
+                    "netlink: bad answer",
                 ));
             };
             match u16_at(one, 4) {

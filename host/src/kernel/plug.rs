@@ -3,14 +3,12 @@
 use std::io;
 
 use super::netlink::{
-    ask, attribute, attributes, dump, message_of, text, u32_at, RTM_GETQDISC, RTM_NEWQDISC,
-    TCA_KIND, TCMSG, TC_H_ROOT,
+    ask, attribute, attributes, dump, message_of, text, u32_at, NLM_F_CREATE, NLM_F_REPLACE,
+    RTM_GETQDISC, RTM_NEWQDISC, TCA_KIND, TCA_OPTIONS, TCMSG, TC_H_ROOT,
 };
-use super::netlink::{NLM_F_CREATE, NLM_F_REPLACE};
 use crate::settings::PRIORITIES;
 
 // linux/pkt_sched.h, linux/rtnetlink.h, linux/gen_stats.h
-const TCA_OPTIONS: u16 = 2;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
@@ -34,7 +32,7 @@ pub enum Action {
 }
 
 /// What the kernel has counted at one plug.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
     /// Handed to the driver.
     pub sent_frames: u64,
@@ -49,7 +47,7 @@ pub struct Queue {
 }
 
 /// Band 0 comes first: the highest priority.
-fn class(priority: usize) -> u32 {
+pub(super) fn class(priority: usize) -> u32 {
     ROOT << 16 | (PRIORITIES - priority) as u32
 }
 
@@ -57,11 +55,13 @@ fn handle(priority: usize) -> u32 {
     (PLUGS + priority as u32) << 16
 }
 
-fn prio_body(ifindex: u32) -> Vec<u8> {
+/// `by_socket`: what no filter takes has its socket's priority, and 0 otherwise.
+fn prio_body(ifindex: u32, by_socket: bool) -> Vec<u8> {
     let mut options = (PRIORITIES as i32).to_ne_bytes().to_vec();
     options.extend((0..PRIOMAP).map(|priority| {
         // What is no priority of 802.1Q counts as 0.
-        let priority = if priority < PRIORITIES { priority } else { 0 };
+        let is_one = by_socket && priority < PRIORITIES;
+        let priority = if is_one { priority } else { 0 };
         (PRIORITIES - 1 - priority) as u8
     }));
     body(ifindex, ROOT << 16, TC_H_ROOT, PRIO, &options)
@@ -78,20 +78,20 @@ fn plug_body(ifindex: u32, priority: usize, action: Action) -> Vec<u8> {
 }
 
 fn body(ifindex: u32, handle: u32, parent: u32, kind: &str, options: &[u8]) -> Vec<u8> {
-    let mut body = message_of(ifindex, handle, parent);
+    let mut body = message_of(ifindex, handle, parent, 0);
     body.extend(attribute(TCA_KIND, &[kind.as_bytes(), &[0]].concat()));
     body.extend(attribute(TCA_OPTIONS, options));
     body
 }
 
-/// Puts `prio` at the root, and an open plug with this limit below each of its bands.
+/// Puts `prio` at the root, and an open plug with this limit below each of its bands. `by_socket`: sockets' priorities count.
 ///
 /// # Errors
 ///
 /// What the kernel says; `NotFound` when it has no such queueing disciplines.
-pub fn make(ifindex: u32, limit: u32) -> io::Result<()> {
+pub fn make(ifindex: u32, limit: u32, by_socket: bool) -> io::Result<()> {
     let create = NLM_F_CREATE | NLM_F_REPLACE;
-    ask(RTM_NEWQDISC, create, &prio_body(ifindex))?;
+    ask(RTM_NEWQDISC, create, &prio_body(ifindex, by_socket))?;
     for priority in 0..PRIORITIES {
         let made = plug_body(ifindex, priority, Action::Limit(limit));
         ask(RTM_NEWQDISC, create, &made)?;
@@ -117,7 +117,7 @@ pub fn act(ifindex: u32, priority: usize, action: Action) -> io::Result<()> {
 /// What the kernel says.
 pub fn queues(ifindex: u32) -> io::Result<[Option<Queue>; PRIORITIES]> {
     let mut all = [None; PRIORITIES];
-    dump(RTM_GETQDISC, &message_of(ifindex, 0, 0), |body| {
+    dump(RTM_GETQDISC, &message_of(ifindex, 0, 0, 0), |body| {
         if u32_at(body, 4) != Some(ifindex) {
             return;
         }
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn the_highest_priority_comes_first_and_what_is_none_is_0() {
-        let body = prio_body(7);
+        let body = prio_body(7, true);
         assert_eq!(body[4..8], 7u32.to_ne_bytes());
         let options = attributes(&body[TCMSG..]).nth(1).unwrap();
         assert_eq!(options.0, TCA_OPTIONS);
@@ -169,6 +169,9 @@ mod tests {
             options.1[4..],
             [7, 6, 5, 4, 3, 2, 1, 0, 7, 7, 7, 7, 7, 7, 7, 7]
         );
+        let of_none = prio_body(7, false);
+        let options = attributes(&of_none[TCMSG..]).nth(1).unwrap().1;
+        assert_eq!(options[4..], [7; 16]);
         assert_eq!((class(7) & 0xffff, class(0) & 0xffff), (1, 8));
     }
 

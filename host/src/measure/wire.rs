@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{
     bind, setsockopt, socket, sockopt, AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType,
@@ -91,6 +92,23 @@ fn address(device: &Device, protocol: u16) -> io::Result<LinkAddr> {
     // SAFETY: it is a whole socket address, of the length that is given.
     let address = unsafe { LinkAddr::from_raw((&raw const raw).cast(), Some(length)) };
     address.ok_or_else(|| io::Error::other("no link address"))
+}
+
+/// Has a socket's frames go to the driver past the queue, which may be paused itself.
+#[allow(unsafe_code)] // nix has no such option
+pub fn past_the_queue(socket: &OwnedFd) -> io::Result<()> {
+    let yes: libc::c_int = 1;
+    // SAFETY: the value is valid for the call and of the size that is given.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_QDISC_BYPASS,
+            std::ptr::from_ref(&yes).cast(),
+            size_of_val(&yes) as libc::socklen_t,
+        )
+    };
+    Errno::result(result).map(drop).map_err(io::Error::from)
 }
 
 /// Has a socket's device receive frames for everybody, for as long as the socket is open.

@@ -5,42 +5,28 @@ pub mod pauses;
 mod worker;
 
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
 use nix::sys::signal::{kill, SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::socket::{
-    bind, connect, getsockopt, listen, socket, sockopt, AddressFamily, Backlog, SockFlag, SockType,
-    UnixAddr,
-};
 use nix::unistd::Pid;
-use weir_core::{BitRate, Bytes};
 
 use crate::attach::{refuse_occupied, Drain};
 use crate::device::Device;
 use crate::error::Error;
 use crate::kernel::netlink::{self, Root};
-use crate::kernel::plug;
-use crate::settings::PRIORITIES;
+use crate::kernel::{filters, live, plug};
+use crate::settings::{Settings, Source};
+use crate::status::Status;
 
 pub use worker::{work, Summary};
 
 /// How to obey pauses.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The link's rate.
-    pub rate: BitRate,
-    /// Whether PFC for a priority is obeyed.
-    pub obeyed: [bool; PRIORITIES],
-    /// Whether 802.3x PAUSE stops these.
-    pub obeys_global: bool,
-    /// The most that one priority's queue holds.
-    pub limit: Bytes,
-    /// Whether a queueing discipline that somebody has set is taken away.
-    pub replace: bool,
+    /// As an attached device has them; there are no shares and no segments.
+    pub settings: Settings,
     /// How to drain at the end.
     pub drain: Drain,
 }
@@ -50,21 +36,9 @@ pub fn is_ours(root: &Root) -> bool {
     root.kind == plug::PRIO && root.handle == plug::ROOT
 }
 
-/// The abstract address of a device's worker: of this network namespace, and gone with the worker.
-fn address(ifindex: u32) -> io::Result<UnixAddr> {
-    Ok(UnixAddr::new_abstract(
-        format!("weir-host.plug.{ifindex}").as_bytes(),
-    )?)
-}
-
-fn stream() -> io::Result<OwnedFd> {
-    let family = AddressFamily::Unix;
-    Ok(socket(
-        family,
-        SockType::Stream,
-        SockFlag::SOCK_CLOEXEC,
-        None,
-    )?)
+/// The name by which a device's worker is found.
+fn name(device: &Device) -> String {
+    format!("weir-host.plug.{}", device.ifindex)
 }
 
 /// The worker of a device; none when there is none, or it is dead.
@@ -73,24 +47,24 @@ fn stream() -> io::Result<OwnedFd> {
 ///
 /// What the kernel says.
 pub fn worker_of(device: &Device) -> io::Result<Option<Pid>> {
-    let socket = stream()?;
-    match connect(socket.as_raw_fd(), &address(device.ifindex)?) {
-        Ok(()) => {
-            let peer = getsockopt(&socket, sockopt::PeerCredentials)?;
-            Ok(Some(Pid::from_raw(peer.pid())))
-        }
-        Err(Errno::ECONNREFUSED | Errno::ENOENT) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    live::process(&name(device))
 }
 
-/// Has a worker's address, so that there is one for each device.
-fn claim(device: &Device) -> io::Result<OwnedFd> {
-    let socket = stream()?;
-    bind(socket.as_raw_fd(), &address(device.ifindex)?)?;
-    // Nobody accepts: whoever connects only asks who we are, and closes.
-    listen(&socket, Backlog::new(64)?)?;
-    Ok(socket)
+/// What a device's worker says of the device; none when there is no worker, or it is dead.
+///
+/// # Errors
+///
+/// When the worker says nothing, or something else.
+pub fn status_of(device: &Device) -> Result<Option<Status>, Error> {
+    let asked = live::ask(&name(device))
+        .map_err(|error| Error::system(&device.name, "asking its worker", error))?;
+    let read = |(worker, text): (Pid, String)| {
+        serde_json::from_str(&text).map_err(|_| Error::Silent {
+            device: device.name.clone(),
+            worker: worker.as_raw(),
+        })
+    };
+    asked.map(read).transpose()
 }
 
 /// Stops a device's worker, or takes away what a dead one has left. False when there was nothing.
@@ -151,7 +125,7 @@ pub fn keep(device: &Device, plan: &Plan) -> Result<bool, Error> {
     }
     let root = netlink::root(device.ifindex).map_err(failed("asking for its queue"))?;
     if let Some(root) = &root {
-        if !is_ours(root) && !plan.replace {
+        if !is_ours(root) && !plan.settings.replace {
             refuse_occupied(device, root)?;
         }
     }
@@ -164,17 +138,29 @@ pub fn keep(device: &Device, plan: &Plan) -> Result<bool, Error> {
         .thread_block()
         .and_then(|()| SignalFd::with_flags(&wanted, SfdFlags::SFD_CLOEXEC));
     let signals = signals.map_err(|error| failed("catching signals")(error.into()))?;
-    let limit = u32::try_from(plan.limit.get()).unwrap_or(u32::MAX);
-    let made = plug::make(device.ifindex, limit).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Error::NoPlug {
-            device: device.name.clone(),
-        },
-        _ => failed("making its queue")(error),
-    });
+    let made = make(device, &plan.settings);
     let ended = made.and_then(|()| watch(&signals).map_err(failed("running its worker")));
     // Whatever has happened: nothing may stay paused for ever.
     remove(device)?;
     ended
+}
+
+fn make(device: &Device, settings: &Settings) -> Result<(), Error> {
+    let failed = |what| move |error| Error::system(&device.name, what, error);
+    let limit = u32::try_from(settings.limit.get()).unwrap_or(u32::MAX);
+    let by_socket = settings.source == Source::Socket;
+    plug::make(device.ifindex, limit, by_socket).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::NoPlug {
+            device: device.name.clone(),
+        },
+        _ => failed("making its queue")(error),
+    })?;
+    filters::make(device.ifindex, settings).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::NoFlower {
+            device: device.name.clone(),
+        },
+        _ => failed("making its filters")(error),
+    })
 }
 
 /// Runs the worker: this command once more, with the same arguments.

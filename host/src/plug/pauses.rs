@@ -1,27 +1,10 @@
 //! Which priorities are paused, and until when. It reads no clock and does no I/O.
 
-use serde::Serialize;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{BitRate, Quanta};
 
 use crate::settings::PRIORITIES;
-
-/// What has happened to one priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
-    /// Pauses that began.
-    pub pauses: u64,
-    /// XOFFs during a pause.
-    pub refreshes: u64,
-    /// Pauses that an XON ended.
-    pub resumes: u64,
-    /// Pauses that ended by their time.
-    pub expiries: u64,
-    /// How long the pauses that have ended lasted together, in ns.
-    pub paused_ns: u64,
-    /// Pauses that were not obeyed, as `--obey` and `--ignore-pause` say.
-    pub ignored: u64,
-}
+use crate::state::Counts;
 
 /// What is to be done with the queues: a bit for each priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,6 +117,12 @@ impl Pauses {
             }
         }
         change
+    }
+
+    /// How long a priority's pause would still last at `now_ns`.
+    pub fn left_ns(&self, priority: usize, now_ns: u64) -> Option<u64> {
+        let until_ns = self.now.get(priority)?.as_ref()?.until_ns;
+        until_ns.checked_sub(now_ns).filter(|left| *left > 0)
     }
 
     /// When the next pause expires; none when nothing is paused.

@@ -11,58 +11,45 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{recv, MsgFlags};
 use nix::sys::time::TimeSpec;
-use nix::time::{clock_gettime, ClockId};
 use nix::unistd::{getppid, Pid};
 use serde::Serialize;
 use weir_core::wire::mac_control::MacControl;
 
-use super::pauses::{Change, Counts, Pauses};
-use super::{claim, Plan};
+use super::pauses::{Change, Pauses};
+use super::Plan;
 use crate::device::Device;
+use crate::kernel::live::{self, Live};
+use crate::kernel::now_ns;
 use crate::kernel::plug::{self, Action, Queue};
 use crate::measure::wire;
-use crate::settings::PRIORITIES;
+use crate::settings::{Settings, PRIORITIES};
+use crate::state::{PriorityState, Totals};
+use crate::status::Status;
 
 /// What letting go in spite of a pause takes at the end, beside the drain.
 pub(super) const DRAIN_MAX: Duration = Duration::from_secs(2);
 /// How often a drain looks.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// What one priority came to.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Priority {
-    /// Its pauses.
-    #[serde(flatten)]
-    pub counts: Counts,
-    /// Its frames.
-    #[serde(flatten)]
-    pub queue: Queue,
-    /// Frames refused while the queue drained at the end.
-    pub refused: u64,
-}
-
 /// What a run came to.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// The device.
-    pub device: String,
-    /// PFC frames that were received.
-    pub pfc_frames: u64,
-    /// 802.3x PAUSE frames that were received.
-    pub pause_frames: u64,
-    /// MAC control frames of another kind, or too short.
-    pub bad_frames: u64,
+    /// The device at the end.
+    #[serde(flatten)]
+    pub status: Status,
     /// Frames that were sent at the end in spite of a pause, which outlasted `--drain`.
     pub sent_paused: u64,
-    /// Each priority, from 0 on.
-    pub priorities: [Priority; PRIORITIES],
 }
 
 struct Worker<'a> {
     device: &'a Device,
+    settings: &'a Settings,
     pauses: Pauses,
     socket: OwnedFd,
-    summary: Summary,
+    live: Live,
+    totals: Totals,
+    /// What each queue had dropped when the drain began.
+    dropped_before: Option<[u64; PRIORITIES]>,
 }
 
 /// Obeys pauses until SIGTERM or SIGINT, then drains the queue. The keeper takes it away; we do if it is dead.
@@ -77,31 +64,40 @@ pub fn work(device: &Device, plan: &Plan, keeper: i32) -> io::Result<Summary> {
     wanted.thread_block()?;
     let signals = SignalFd::with_flags(&wanted, SfdFlags::SFD_CLOEXEC)?;
     set_pdeathsig(Signal::SIGTERM)?;
-    let _claim = claim(device)?;
+    let settings = &plan.settings;
+    let live = Live::claim(&super::name(device))?;
     let socket = wire::open(device, wire::MAC_CONTROL_TYPE)?;
     wire::join_pauses(&socket, device)?;
     let mut worker = Worker {
         device,
-        pauses: Pauses::new(plan.rate, plan.obeyed, plan.obeys_global),
+        settings,
+        pauses: Pauses::new(settings.rate, settings.obeyed, settings.obeys_global_pause),
         socket,
-        summary: Summary {
-            device: device.name.clone(),
-            ..Summary::default()
-        },
+        live,
+        totals: Totals::default(),
+        dropped_before: None,
     };
+    // Pauses are obeyed all the same.
+    if let Err(error) = live::notify_ready() {
+        eprintln!("weir-host: cannot notify the service manager: {error}");
+    }
     // If it died before we asked to be told, nobody tells us.
     if getppid() == Pid::from_raw(keeper) {
         while !worker.turn(Some(&signals), None)? {}
     }
-    worker.drain(plan)?;
+    let sent_paused = worker.drain(plan)?;
+    let status = worker.status()?;
     if getppid() != Pid::from_raw(keeper) {
         super::remove(device).map_err(io::Error::other)?;
     }
-    Ok(worker.summary)
+    Ok(Summary {
+        status,
+        sent_paused,
+    })
 }
 
 impl Worker<'_> {
-    /// Waits for a frame, an expiry, a signal or the end of `longest`; true at a signal.
+    /// Waits for a frame, an expiry, a question, a signal or the end of `longest`; true at a signal.
     fn turn(&mut self, signals: Option<&SignalFd>, longest: Option<Duration>) -> io::Result<bool> {
         let now = now_ns()?;
         let change = self.pauses.expire(now);
@@ -112,14 +108,20 @@ impl Worker<'_> {
             .map(|next| Duration::from_nanos(next.saturating_sub(now)));
         let wait = [next, longest].into_iter().flatten().min();
         let signal = signals.map(|signals| signals.as_fd());
-        let mut ends = vec![PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
-        ends.extend(signal.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        let fds = [Some(self.socket.as_fd()), Some(self.live.fd()), signal];
+        let wanted = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut ends: Vec<PollFd<'_>> = fds.into_iter().flatten().map(wanted).collect();
         match ppoll(&mut ends, wait.map(TimeSpec::from), None) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let ends = ends.get(1).is_some_and(|end| end.any() == Some(true));
+        let is_ready = |at: usize| ends.get(at).is_some_and(|end| end.any() == Some(true));
+        let (is_asked, ends) = (is_ready(1), is_ready(2));
         self.read()?;
+        if is_asked {
+            let text = || Ok(serde_json::to_string(&self.status()?)?);
+            self.live.answer(text)?;
+        }
         Ok(ends)
     }
 
@@ -130,9 +132,9 @@ impl Worker<'_> {
                 Ok(length) => {
                     let read = MacControl::parse(frame.get(..length).unwrap_or_default());
                     match &read {
-                        Ok(MacControl::Pfc { .. }) => self.summary.pfc_frames += 1,
-                        Ok(MacControl::Pause { .. }) => self.summary.pause_frames += 1,
-                        Err(_) => self.summary.bad_frames += 1,
+                        Ok(MacControl::Pfc { .. }) => self.totals.pfc_frames += 1,
+                        Ok(MacControl::Pause { .. }) => self.totals.pause_frames += 1,
+                        Err(_) => self.totals.bad_frames += 1,
                     }
                     if let Ok(control) = read {
                         let change = self.pauses.see(&control, now_ns()?);
@@ -158,9 +160,45 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Refuses what is new, obeys pauses until nothing waits, and lets go in the end what is still paused.
-    fn drain(&mut self, plan: &Plan) -> io::Result<()> {
+    /// How the device is now.
+    fn status(&self) -> io::Result<Status> {
+        let (queues, now) = (plug::queues(self.device.ifindex)?, now_ns()?);
+        let of_priority = |priority: usize| {
+            let queue = queues[priority].unwrap_or_default();
+            let before = self.dropped_before.map_or(u64::MAX, |all| all[priority]);
+            PriorityState {
+                paused_for_ns: self.pauses.left_ns(priority, now),
+                queued_frames: queue.queued_frames,
+                queued_bytes: queue.queued_bytes,
+                peak_bytes: None,
+                sent_frames: queue.sent_frames,
+                sent_bytes: queue.sent_bytes,
+                dropped_limit: queue.dropped.min(before),
+                dropped_memory: 0,
+                dropped_draining: queue.dropped.saturating_sub(before),
+                counts: self.pauses.counts[priority],
+            }
+        };
+        let priorities: [PriorityState; PRIORITIES] = std::array::from_fn(of_priority);
+        let wakes = priorities.iter().map(|one| one.counts.resumes).sum();
+        Ok(Status {
+            device: self.device.name.clone(),
+            qdisc: plug::PRIO.to_owned(),
+            process: Some(std::process::id()),
+            whole: queues.iter().all(Option::is_some),
+            settings: self.settings.in_force(),
+            totals: Totals {
+                wakes,
+                ..self.totals
+            },
+            priorities,
+        })
+    }
+
+    /// Refuses what is new, obeys pauses until nothing waits, and lets go in the end what is still paused: so many frames.
+    fn drain(&mut self, plan: &Plan) -> io::Result<u64> {
         let before = plug::queues(self.device.ifindex)?;
+        self.dropped_before = Some(before.map(|queue| queue.unwrap_or_default().dropped));
         for priority in 0..PRIORITIES {
             plug::act(self.device.ifindex, priority, Action::Limit(0))?;
         }
@@ -177,7 +215,6 @@ impl Worker<'_> {
             self.turn(None, Some(LOOK))?;
             left = waiting(&plug::queues(self.device.ifindex)?);
         }
-        self.summary.sent_paused = left;
         for priority in 0..PRIORITIES {
             plug::act(self.device.ifindex, priority, Action::Release)?;
         }
@@ -187,18 +224,6 @@ impl Worker<'_> {
             std::thread::sleep(LOOK);
             after = plug::queues(self.device.ifindex)?;
         }
-        for (priority, place) in self.summary.priorities.iter_mut().enumerate() {
-            let dropped = before[priority].unwrap_or_default().dropped;
-            place.counts = self.pauses.counts[priority];
-            place.queue = after[priority].unwrap_or_default();
-            place.refused = place.queue.dropped.saturating_sub(dropped);
-            place.queue.dropped = dropped;
-        }
-        Ok(())
+        Ok(left)
     }
-}
-
-fn now_ns() -> io::Result<u64> {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC)?;
-    Ok(Duration::from(now).as_nanos() as u64)
 }

@@ -4,6 +4,8 @@ mod checks;
 mod churn;
 mod networks;
 mod plug;
+mod priorities;
+mod push_back;
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -73,6 +75,10 @@ pub fn check(guest: &Guest, part: Part, length: Length) -> Result<Vec<Outcome>> 
                 plug::check,
             )?;
             hosts.check(
+                "without BPF: priorities by UDP port, DSCP and VLAN tag",
+                priorities::check,
+            )?;
+            hosts.check(
                 "attached, detached and killed again and again",
                 churn::check,
             )?;
@@ -81,6 +87,10 @@ pub fn check(guest: &Guest, part: Part, length: Length) -> Result<Vec<Outcome>> 
                 checks::pauses,
             )?;
             hosts.check("measured with TCP", checks::measured_with_tcp)?;
+            hosts.check(
+                "an application stands still: its datagrams wait at the sender",
+                push_back::check,
+            )?;
         }
         Part::Networks => {
             hosts.with_rdma(

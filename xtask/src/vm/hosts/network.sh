@@ -34,3 +34,14 @@ nothing_left() {
     bpftool link show | grep struct_ops && return 1
     return 0
 }
+
+# plug OPTIONS...: `weir-host plug` in a; knows its processes.
+plugged() { in_ns a tc qdisc show dev eth0 | grep -q 'plug 7743:'; }
+unplugged() { ! in_ns a tc qdisc show dev eth0 | grep -qE ' plug | 7748:'; }
+worker_of() { in_ns a weir-host --json status eth0 2> /dev/null | sed -n 's/.*"process": *\([0-9][0-9]*\).*/\1/p'; }
+held() { [ -n "$(worker_of)" ]; }
+plug() {
+    nsenter --net=/run/netns/a weir-host --json plug eth0 "$@" > /share/plug 2> /tmp/plug-said & keeper=$!
+    wait_until 20 held
+    worker=$(worker_of)
+}

@@ -27,11 +27,19 @@ const MODULES: [&str; 13] = [
     "drivers/net/veth",
 ];
 /// Those that hosts and their networks need beside these.
-const MODULES_FOR_HOSTS: [&str; 15] = [
+const MODULES_FOR_HOSTS: [&str; 23] = [
     "net/sched/sch_ingress",
     "net/sched/sch_tbf",
     "net/sched/sch_prio",
     "net/sched/sch_plug",
+    "net/sched/cls_flower",
+    "net/ipv4/inet_diag",
+    "net/ipv4/udp_diag",
+    "net/llc/llc",
+    "net/802/stp",
+    "net/802/garp",
+    "net/802/mrp",
+    "net/8021q/8021q",
     "net/ipv4/udp_tunnel",
     "net/ipv6/ip6_udp_tunnel",
     "fs/configfs/configfs",
