@@ -100,6 +100,13 @@ weir_core::counters! {
                 rx_frames ["rx"] "Frames received from all ports, control frames included.";
                 tx_frames ["tx"] "Frames handed to all transmitters, control frames included.";
             }
+        ADDRESS_REQUESTS "weir_dataplane_address_requests_total" ["outcome"] Always
+            "ARP requests and IPv6 neighbor solicitations from hosts that look for another one, with multicast.suppress: sent to that station alone, or flooded."
+            {
+                address_requests_directed ["directed"] "Requests for the MAC address of a station that were sent to it alone.";
+                address_requests_unknown ["unknown"] "Requests that were flooded because no station has the address.";
+                address_requests_without_way ["no_way"] "Requests for a station that were flooded because the switch has no way to it, or only back.";
+            }
         EVENTS_LOST "weir_events_lost_total" [] Always
             "Events of the dataplane lost because the queue to the control plane was full."
             { events_lost []; }

@@ -7,6 +7,7 @@ mod port;
 mod queues;
 mod read;
 mod services;
+mod station;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -24,10 +25,11 @@ pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, Zero
 pub use port::{default_dscp_map, Fallback, Port, RoundTrip, Trust, QUEUES_MAX};
 pub use read::{settings, KEYS};
 pub use services::{LldpConfig, LogConfig, LogFormat, PageConfig};
+pub use station::{Station, STATION_ADDRESSES_MAX};
 
 pub use crate::switch::{
     Class, DeadlockConfig, Express, FlowsConfig, ForwardingConfig, MulticastConfig, PfcwdConfig,
-    Route, DEFAULT_CLASS,
+    Route, DEFAULT_CLASS, STATIONS_MAX,
 };
 
 /// A checked configuration of one daemon.
@@ -63,6 +65,8 @@ pub struct DaemonConfig {
     pub multicast: MulticastConfig,
     /// `[[route]]`.
     pub routes: Vec<Route>,
+    /// `[[station]]`.
+    pub stations: Vec<Station>,
     /// `[flows]`.
     pub flows: FlowsConfig,
     /// `[lldp]`.

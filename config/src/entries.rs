@@ -103,6 +103,7 @@ macro_rules! entries {
             /// The settings, in the order of the reference page.
             pub fn settings() -> Vec<$crate::settings::Setting> {
                 use $crate::entries::default_text;
+                #[allow(unused_imports)] // not every entry has defaults
                 use $crate::settings::form;
                 vec![$($crate::settings::Setting {
                     key: $key,

@@ -146,6 +146,19 @@ fn what_frames_do_not_wait_by_is_taken() {
 }
 
 #[test]
+fn stations_are_taken() {
+    let added = "[multicast]\nsuppress = true\n[[station]]\nmac = \"02:00:00:00:00:01\"\naddresses = [\"10.0.0.1\"]\n[deadlock]";
+    assert_live(
+        &[("[deadlock]", added)],
+        &[
+            "multicast.suppress",
+            "station.02:00:00:00:00:01.addresses",
+            "station.02:00:00:00:00:01.mac",
+        ],
+    );
+}
+
+#[test]
 fn memory_devices_modes_and_listeners_stay() {
     assert_kept(
         &[("name = \"s1\"", "name = \"s2\"\nrun-dir = \"/run/weir/s1\"")],

@@ -86,6 +86,96 @@ fn a_daemon_refuses_what_cannot_be() {
     DaemonConfig::parse(&mended, Path::new("s1.toml")).unwrap();
 }
 
+const STATIONS: &str = r#"
+[[station]]
+mac = "02:00:00:00:00:01"
+addresses = ["10.0.0.1", "fd00:0::1"]
+[[station]]
+mac = "02:00:00:00:00:02"
+addresses = ["10.0.0.2"]
+"#;
+
+#[test]
+fn stations_are_read_and_written() {
+    let config = daemon(&format!("suppress = true\n{STATIONS}")).unwrap();
+    assert!(config.multicast.suppress);
+    let [one, two] = &config.stations[..] else {
+        panic!("two stations");
+    };
+    assert_eq!(one.mac.to_string(), "02:00:00:00:00:01");
+    let addresses: Vec<String> = one.addresses.iter().map(ToString::to_string).collect();
+    assert_eq!(addresses, ["10.0.0.1", "fd00::1"]);
+    assert_eq!(two.addresses.len(), 1);
+    let again = DaemonConfig::parse(&config.to_toml(), Path::new("s1.toml")).unwrap();
+    assert_eq!(again, config);
+    // Without `suppress` they say who is who, and nothing is done with it.
+    assert!(!daemon(STATIONS).unwrap().multicast.suppress);
+}
+
+#[test]
+fn stations_that_cannot_be_are_refused_by_line() {
+    let refused = |from: &str, to: &str| {
+        assert!(STATIONS.contains(from), "{from}");
+        daemon(&STATIONS.replacen(from, to, 1)).unwrap_err()
+    };
+    for (from, to, wanted) in [
+        (
+            "00:02\"",
+            "00:01\"",
+            "station.1.mac: `02:00:00:00:00:01` is already used",
+        ),
+        (
+            "10.0.0.2",
+            "fd00:0:0::1",
+            "fd00::1 is already an address of 02:00:00:00:00:01 in line",
+        ),
+        (
+            "\"fd00:0::1\"",
+            "\"10.0.0.1\"",
+            "10.0.0.1 is already an address of",
+        ),
+        ("10.0.0.2", "10.0.0.2/24", "`10.0.0.2/24` is no IP address"),
+        (
+            "10.0.0.2",
+            "ff02::1",
+            "ff02::1 is no address of a single station",
+        ),
+        ("\"10.0.0.2\"", "", "0 is not between 1 and 16"),
+        (
+            "02:00:00:00:00:02",
+            "01:00:5e:00:00:01",
+            "no address of a single station",
+        ),
+        (
+            "mac = \"02:00:00:00:00:02\"\n",
+            "",
+            "station.1.mac: missing",
+        ),
+    ] {
+        let error = refused(from, to);
+        assert!(
+            error.contains(wanted) && error.starts_with("s1.toml:"),
+            "{error}"
+        );
+    }
+    let none = daemon("suppress = true").unwrap_err();
+    assert!(
+        none.contains("multicast.suppress: there is no station"),
+        "{none}"
+    );
+    let station = |number: usize| {
+        let [high, low] = (number as u16).to_be_bytes();
+        format!("[[station]]\nmac = \"02:00:00:00:{high:02x}:{low:02x}\"\naddresses = [\"10.1.{high}.{low}\"]\n")
+    };
+    let text = |count: usize| (1..=count).map(station).collect::<String>();
+    assert_eq!(daemon(&text(4096)).unwrap().stations.len(), 4096);
+    let error = daemon(&text(4097)).unwrap_err();
+    assert!(
+        error.contains("station.4096.mac") && error.contains("at most 4096"),
+        "{error}"
+    );
+}
+
 const RING: &str = r#"
 name = "ring"
 duration = "1s"
@@ -236,4 +326,20 @@ fn hosts_get_what_they_can_run() {
     assert!(same.contains("another host"), "{same}");
     let late = refused("class = \"lossless\"", "start = \"1s\"");
     assert!(late.contains("start < duration"), "{late}");
+}
+
+#[test]
+fn a_scenario_with_kernel_hosts_may_suppress() {
+    let suppresses = |scenario: &Scenario| {
+        let ports = scenario.ports(0);
+        scenario.multicast_of(0, &ports).suppress
+    };
+    assert!(!suppresses(&kernel(KERNEL).unwrap()));
+    let text = KERNEL.replacen("edge-rate = 100", "suppress = true", 1);
+    assert!(suppresses(&kernel(&text).unwrap()));
+    let error = ring("[multicast]\nsuppress = true").unwrap_err();
+    assert!(
+        error.contains("multicast.suppress") && error.contains("kernel"),
+        "{error}"
+    );
 }

@@ -86,10 +86,10 @@ fn to(port: &str) -> ToPort {
 }
 
 fn routes(answer: &Routes) -> String {
-    if answer.routes.is_empty() {
-        return "no routes\n".to_owned();
-    }
-    let mut text = route_table(&answer.routes);
+    let mut text = match answer.routes.is_empty() {
+        true => "no routes\n".to_owned(),
+        false => route_table(&answer.routes),
+    };
     if answer.routes_left_out > 0 {
         text += &format!("{} more routes are not shown\n", answer.routes_left_out);
     }
@@ -100,7 +100,25 @@ fn routes(answer: &Routes) -> String {
     if answer.pins_left_out > 0 {
         text += &format!("{} more pins are not shown\n", answer.pins_left_out);
     }
+    if !answer.stations.is_empty() {
+        text += "\n";
+        text += &station_table(answer);
+    }
     text
+}
+
+/// The stations, and what becomes of requests for their addresses.
+fn station_table(answer: &Routes) -> String {
+    let stations = answer.stations.iter();
+    let rows = stations.map(|station| vec![station.mac.clone(), station.addresses.join(", ")]);
+    let requests = match answer.suppress {
+        true => "are sent to them alone",
+        false => "are flooded: multicast.suppress is off",
+    };
+    format!(
+        "{}ARP requests and neighbor solicitations for these addresses {requests}\n",
+        table(&["station", "addresses"], rows)
+    )
 }
 
 fn detail(answer: &RouteDetail) -> String {

@@ -124,6 +124,8 @@ async fn routes_with_their_members_buckets_and_pins() {
             routes_left_out: 1,
             pins: vec![pin.clone()],
             pins_left_out: 0,
+            stations: Vec::new(),
+            suppress: false,
         }
     );
     let path = format!("/v1/routes/{X}");

@@ -25,7 +25,9 @@ pub use flows::{Flow, Flows};
 pub use health::{Health, HealthReason};
 pub use levels::{LevelDestination, LevelLink, Levels};
 pub use restart::Restarting;
-pub use routes::{Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, ToPort};
+pub use routes::{
+    Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, Station, ToPort,
+};
 
 /// What went wrong, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

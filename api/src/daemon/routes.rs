@@ -16,6 +16,21 @@ pub struct Routes {
     pub pins: Vec<Pin>,
     /// Pins beyond those.
     pub pins_left_out: u64,
+    /// The stations of the configuration, in the order of the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stations: Vec<Station>,
+    /// Whether requests for the stations' addresses go to them alone (`multicast.suppress`).
+    #[serde(default)]
+    pub suppress: bool,
+}
+
+/// A host whose network addresses are configured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Station {
+    /// Its MAC address.
+    pub mac: String,
+    /// Its IPv4 and IPv6 addresses.
+    pub addresses: Vec<String>,
 }
 
 /// Where the frames to one destination go.

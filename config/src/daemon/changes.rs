@@ -7,7 +7,8 @@ use super::{Class, DaemonConfig};
 /// One setting that is different.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Its key, such as `class.lossless.xoff`; classes and ports by name, routes by destination.
+    /// Its key, such as `class.lossless.xoff`; classes and ports by name, routes by destination, stations
+    /// by MAC address.
     pub key: String,
     /// Its value as a file writes it; `None` where there is none.
     pub from: Option<String>,
@@ -61,6 +62,7 @@ impl DaemonConfig {
         }
         next.deadlock = self.deadlock.with_live_settings_of(&file.deadlock);
         next.pfcwd.take_live(&file.pfcwd);
+        next.stations.clone_from(&file.stations);
         if self.port_names().eq(file.port_names()) {
             next.routes.clone_from(&file.routes);
         }
@@ -108,7 +110,7 @@ fn flatten(path: &str, table: &toml::Table, all: &mut BTreeMap<String, String>) 
             toml::Value::Table(table) => flatten(&path, table, all),
             toml::Value::Array(items) if items.iter().any(toml::Value::is_table) => {
                 for item in items.iter().filter_map(toml::Value::as_table) {
-                    let names = ["name", "destination"].into_iter();
+                    let names = ["name", "destination", "mac"].into_iter();
                     let name = names.filter_map(|key| item.get(key)?.as_str()).next();
                     flatten(&format!("{path}.{}", name.unwrap_or("?")), item, all);
                 }

@@ -10,10 +10,11 @@ use std::path::PathBuf;
 use weir_core::{MacAddress, PortRole};
 
 use super::access::ApiTable;
+use super::station::stations;
 use super::{
     ControlFramesConfig, DaemonConfig, DataplaneConfig, DeadlockConfig, FlowsConfig,
     ForwardingConfig, LldpConfig, LogConfig, MetricsConfig, MulticastConfig, PageConfig,
-    PfcwdConfig, Port,
+    PfcwdConfig, Port, Station,
 };
 use crate::document;
 use crate::names::check_name;
@@ -46,6 +47,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "forwarding",
             "multicast",
             "route",
+            "station",
             "flows",
             "lldp",
             "control-frames",
@@ -64,6 +66,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     (ForwardingConfig::TABLE, ForwardingConfig::KEYS),
     (MulticastConfig::TABLE, MulticastConfig::KEYS),
     (RouteTable::TABLE, RouteTable::KEYS),
+    (Station::TABLE, Station::KEYS),
     (FlowsConfig::TABLE, FlowsConfig::KEYS),
     (LldpConfig::TABLE, LldpConfig::KEYS),
 ];
@@ -86,6 +89,7 @@ pub fn settings() -> Vec<(&'static str, Vec<Setting>)> {
         ForwardingConfig,
         MulticastConfig,
         RouteTable,
+        Station,
         FlowsConfig,
         LldpConfig,
         ControlFramesConfig,
@@ -124,7 +128,8 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let mut deadlock = DeadlockConfig::read(root, DeadlockConfig::default(), check_steps);
     let classes = classes(root, &sizing);
     fit_release_buffer(root, &classes, &mut deadlock);
-    let multicast = multicast(root, &ports, &classes);
+    let stations = stations(root);
+    let multicast = multicast(root, &ports, &classes, &stations);
     DaemonConfig {
         log: LogConfig::read(root, LogConfig::default(), valid::together),
         metrics: access::metrics(root),
@@ -141,6 +146,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         forwarding: ForwardingConfig::read(root, ForwardingConfig::default(), valid::together),
         multicast,
         routes: routes(root, &ports),
+        stations,
         flows: flows(root, deadlock.policy),
         lldp: LldpConfig::read(root, LldpConfig::default(), valid::together),
         ports,

@@ -40,6 +40,9 @@ pub(super) fn daemon(config: &DaemonConfig) -> String {
         };
         out.push_str(&table.written());
     }
+    for station in &config.stations {
+        out.push_str(&station.written());
+    }
     out.push_str(&config.flows.written());
     out.push_str(&config.lldp.written());
     out.push_str(&config.control_frames.written());

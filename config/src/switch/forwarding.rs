@@ -11,6 +11,9 @@ use crate::settings::{settings, valid};
 /// Entries of any of these tables at most.
 const ENTRIES_MAX: usize = 1 << 20;
 
+/// Stations that a switch knows at most.
+pub const STATIONS_MAX: usize = 4096;
+
 settings! {
     /// `[forwarding]`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +46,8 @@ settings! {
             "Storm control: flooded frames per second from one edge port, 1 to 1000000000; bursts of 50 ms, and of at least 32 frames, pass. What is beyond is dropped (`flood_rate`)."
         "fabric-rate" fabric_rate: Option<u32> = None => "unlimited", "", Restart, valid::given(valid::within(1, RATE_MAX));
             "The same from one fabric port. It carries what all hosts behind it flood: set it well above the sum of their rates, or the frames of quiet hosts are dropped with those of a noisy one."
+        "suppress" suppress: bool = false, "", Live, valid::anything;
+            "An ARP request or IPv6 neighbor solicitation for an address of a `[[station]]` is sent to that station alone instead of being flooded (`weir_dataplane_address_requests_total`). Every switch on the way needs a way to the station's MAC address, by `[[route]]` or `learning`. Announcements, probes for duplicate addresses, requests for other addresses and those in a VLAN are flooded as without it."
     }
 }
 

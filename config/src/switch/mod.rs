@@ -23,7 +23,7 @@ pub(crate) use class::ClassTable;
 pub use class::{Class, Express};
 pub use deadlock::DeadlockConfig;
 pub(crate) use forwarding::RouteTable;
-pub use forwarding::{FlowsConfig, ForwardingConfig, MulticastConfig, Route};
+pub use forwarding::{FlowsConfig, ForwardingConfig, MulticastConfig, Route, STATIONS_MAX};
 pub use frames::FrameConfig;
 pub use pfcwd::PfcwdConfig;
 pub(crate) use read::{check_steps, classes, fit_release_buffer, LevelSizing};

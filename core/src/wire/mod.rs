@@ -10,6 +10,7 @@ pub mod lldp;
 pub mod mac_control;
 mod message;
 pub mod reflection;
+pub mod resolution;
 pub mod seal;
 
 use crate::units::MacAddress;

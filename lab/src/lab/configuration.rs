@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use weir_config::daemon::{
     default_dscp_map, ApiConfig, ControlFramesConfig, DaemonConfig, DataplaneConfig, Fallback,
-    LldpConfig, LogConfig, MetricsConfig, PageConfig, Port, RoundTrip, Trust,
+    LldpConfig, LogConfig, MetricsConfig, PageConfig, Port, RoundTrip, Station, Trust,
 };
 use weir_config::scenario::{HostKind, Scenario};
 use weir_core::{Bytes, PauseRule, Priority};
@@ -97,6 +97,7 @@ fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonC
         forwarding: switch.forwarding,
         multicast: scenario.multicast_of(index, &peers),
         routes: switch.routes,
+        stations: stations(scenario),
         flows: switch.flows,
         lldp: LldpConfig::default(),
         control_frames: ControlFramesConfig {
@@ -105,6 +106,21 @@ fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonC
             message_rate: switch.control_limits.message_rate,
         },
     }
+}
+
+/// Hosts with a kernel and the addresses that the lab gives them, where their switches are to know them.
+fn stations(scenario: &Scenario) -> Vec<Station> {
+    let multicast = scenario.multicast.as_ref();
+    if !multicast.is_some_and(|multicast| multicast.suppress) {
+        return Vec::new();
+    }
+    let hosts = scenario.hosts.iter().enumerate();
+    hosts
+        .map(|(index, host)| Station {
+            mac: host.address,
+            addresses: vec![scenario.host_ip(index).into()],
+        })
+        .collect()
 }
 
 #[cfg(test)]

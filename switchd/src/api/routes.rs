@@ -6,9 +6,12 @@ use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::Json;
-use weir_api::daemon::{Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, ToPort};
+use weir_api::daemon::{
+    Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, Station, ToPort,
+};
 use weir_api::describe::Described;
 use weir_api::words::EventName;
+use weir_config::daemon;
 use weir_core::config::default_bucket_count;
 use weir_core::switch::PinEntry;
 use weir_core::{Command, CommandError, MacAddress, PortId, PortSet};
@@ -29,11 +32,22 @@ const ROUTES: Tables = Tables {
 pub fn routes(info: &SwitchInfo, snapshot: &Snapshot) -> Routes {
     let tables = &snapshot.routes;
     let rows = tables.rows.iter();
+    let stations = info.stations.get();
     Routes {
         routes: rows.map(|row| route(info, snapshot, row)).collect(),
         routes_left_out: tables.route_total.saturating_sub(tables.rows.len()) as u64,
         pins: pins(info, snapshot, |_| true),
         pins_left_out: tables.pin_total.saturating_sub(tables.pins.len()) as u64,
+        stations: stations.all.iter().map(station).collect(),
+        suppress: stations.suppress,
+    }
+}
+
+fn station(station: &daemon::Station) -> Station {
+    let addresses = station.addresses.iter();
+    Station {
+        mac: station.mac.to_string(),
+        addresses: addresses.map(ToString::to_string).collect(),
     }
 }
 

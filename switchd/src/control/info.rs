@@ -1,7 +1,8 @@
 //! Names and settings of a switch.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
+use weir_config::daemon::Station;
 use weir_core::control::Policy;
 use weir_core::{BitRate, ClassMode, MacAddress, PfcThresholds, PortId, PortRole, Priority};
 
@@ -18,6 +19,17 @@ pub struct SwitchInfo {
     pub ports: Vec<PortInfo>,
     /// By [`Priority`].
     pub classes: [ClassInfo; weir_core::units::PRIORITY_COUNT],
+    /// The stations that requests are sent to.
+    pub stations: Live<Stations>,
+}
+
+/// Who has which network addresses, by the configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Stations {
+    /// Whether requests for their addresses go to them alone.
+    pub suppress: bool,
+    /// In the order of the file.
+    pub all: Arc<[Station]>,
 }
 
 /// One port.
@@ -84,10 +96,11 @@ pub struct NoSuchPort {
 #[derive(Debug)]
 pub struct Live<T>(RwLock<T>);
 
-impl<T: Copy> Live<T> {
+impl<T: Clone> Live<T> {
     /// What is in force now.
     pub fn get(&self) -> T {
-        *self.0.read().unwrap_or_else(PoisonError::into_inner)
+        let value = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        T::clone(&value)
     }
 
     /// Puts `value` in force.
@@ -102,7 +115,7 @@ impl<T> From<T> for Live<T> {
     }
 }
 
-impl<T: Copy> Clone for Live<T> {
+impl<T: Clone> Clone for Live<T> {
     fn clone(&self) -> Self {
         self.get().into()
     }

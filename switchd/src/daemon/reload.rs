@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -17,6 +18,7 @@ use weir_core::{Command, CommandError, PortId, Priority};
 use super::setup;
 use crate::control::reloading::Outcome;
 use crate::control::{ReloadError, Reloading, Shared};
+use crate::dataplane::stations::Stations;
 use crate::logging::LevelHandle;
 use crate::model::clock;
 use crate::os::service;
@@ -186,6 +188,7 @@ impl<'a> Step<'a> {
         self.apply_deadlock(shared).await;
         self.apply_ports(shared).await;
         self.apply_routes(shared).await;
+        self.apply_stations(shared).await;
         if let Some(log) = log {
             if let Err(error) = log.set(&self.next.log.level) {
                 self.next.log.level.clone_from(&self.running.log.level);
@@ -316,6 +319,26 @@ impl<'a> Step<'a> {
         // A new route that was refused is none.
         routes.retain(|route| !route.ports.is_empty());
         self.next.routes = routes;
+    }
+
+    async fn apply_stations(&mut self, shared: &Shared) {
+        let is_suppressed = |config: &DaemonConfig| config.multicast.suppress;
+        if self.next.stations == self.running.stations
+            && is_suppressed(&self.next) == is_suppressed(self.running)
+        {
+            return;
+        }
+        let stations = Arc::new(Stations::new(&self.next));
+        if shared.dataplane.set_stations(stations).await {
+            shared.info.stations.set(setup::stations(&self.next));
+            return;
+        }
+        self.next.stations.clone_from(&self.running.stations);
+        self.next.multicast.suppress = is_suppressed(self.running);
+        for key in ["station.", "multicast.suppress"] {
+            let why = "the dataplane does not answer".to_owned();
+            self.reasons.insert(key.to_owned(), why);
+        }
     }
 
     fn kept(&self, file: &DaemonConfig) -> Vec<KeptSetting> {

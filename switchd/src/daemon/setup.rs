@@ -8,7 +8,7 @@ use weir_core::Priority;
 
 use super::{announcement, Plan};
 use crate::control::flight_recorder::FlightSettings;
-use crate::control::info::{ClassInfo, PortInfo, SwitchInfo};
+use crate::control::info::{ClassInfo, PortInfo, Stations, SwitchInfo};
 use crate::control::ControlSettings;
 use crate::dataplane::link::AttachedPort;
 use crate::logging;
@@ -78,6 +78,15 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
             mode: core.classes[priority.index()].mode.into(),
             configured: config.class_of(priority).is_some(),
         }),
+        stations: stations(config).into(),
+    }
+}
+
+/// The stations as readers see them.
+pub(super) fn stations(config: &DaemonConfig) -> Stations {
+    Stations {
+        suppress: config.multicast.suppress,
+        all: config.stations.as_slice().into(),
     }
 }
 

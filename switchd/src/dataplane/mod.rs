@@ -23,6 +23,7 @@ use std::fs::File;
 use std::io as std_io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 
 use crossbeam::channel::{bounded, Receiver, Sender, TrySendError};
 use nix::fcntl::Flock;
@@ -38,7 +39,7 @@ use crate::os::fabric_key;
 use attach::AttachedProgram;
 use binding::Bound;
 pub use error::DataplaneError;
-pub use exchange::{accounts, link, messages, tables, tap};
+pub use exchange::{accounts, link, messages, stations, tables, tap};
 use kernel::devices::{self, Device};
 use kernel::express::{ExpressPath, Kept, Prospect};
 pub use kernel::packet_socket;
@@ -50,6 +51,7 @@ use memory::pool::Pool;
 use memory::shares::Shares;
 use messages::{Answer, LeftFrame, Request, Snapshot};
 use slot::Slot;
+use stations::Stations;
 use threads::wake::Wake;
 pub use trial::LonePort;
 use worker::{PortLimits, Queues};
@@ -229,7 +231,8 @@ impl Dataplane {
         }
         let absent = ids().zip(devices).filter(|(_, device)| device.is_none());
         let gone = absent.map(|(port, _)| Request::Command(Command::DeviceGone { port }));
-        for request in gone.chain(first) {
+        let stations = Request::Stations(Arc::new(Stations::new(config)));
+        for request in gone.chain([stations]).chain(first) {
             // There is room: nobody else has asked yet. A round's requests come before its frames.
             let _ = requests.try_send(request);
         }

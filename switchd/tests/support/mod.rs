@@ -23,7 +23,7 @@ use weir_core::{
     PfcThresholds, PortId, PortRole, PortSet, Priority, SuspicionReason,
 };
 use weir_switchd::control::flight_recorder::FlightSettings;
-use weir_switchd::control::info::{ClassInfo, PortInfo, SwitchInfo};
+use weir_switchd::control::info::{ClassInfo, PortInfo, Stations, SwitchInfo};
 use weir_switchd::control::lldp::LldpSettings;
 use weir_switchd::control::ControlSettings;
 use weir_switchd::daemon::{AttachedPort, Programs, RunningDataplane, Stopped};
@@ -93,6 +93,7 @@ pub fn info() -> SwitchInfo {
         deadlock_policy: Policy::Breaker.into(),
         ports,
         classes,
+        stations: Stations::default().into(),
     }
 }
 
@@ -214,6 +215,7 @@ impl FakeDataplane {
                     Request::Tap { place, tap } => taps.lock().unwrap().set(place, tap),
                     // It holds no frames.
                     Request::Inject(_)
+                    | Request::Stations(_)
                     | Request::Express(_)
                     | Request::Part { .. }
                     | Request::Join { .. } => {}

@@ -4,7 +4,7 @@ use weir_core::config::{default_bucket_count, BUCKETS_MAX};
 use weir_core::control::Policy;
 use weir_core::PortId;
 
-use crate::daemon::Port;
+use crate::daemon::{Port, Station};
 use crate::reader::{unknown, Names, Table};
 use crate::settings::valid;
 use crate::switch::{Class, FlowsConfig, MulticastConfig, Route, RouteTable};
@@ -47,9 +47,20 @@ pub(super) fn flows(root: &Table<'_>, policy: Policy) -> FlowsConfig {
     })
 }
 
-/// Where flooded frames go: to ports that there are, in priorities that are not lossless.
-pub(super) fn multicast(root: &Table<'_>, ports: &[Port], classes: &[Class]) -> MulticastConfig {
+/// Where flooded frames go: to ports that there are, in priorities that are not lossless; and what is not flooded.
+pub(super) fn multicast(
+    root: &Table<'_>,
+    ports: &[Port],
+    classes: &[Class],
+    stations: &[Station],
+) -> MulticastConfig {
     MulticastConfig::read(root, MulticastConfig::default(), |table, config| {
+        if config.suppress && stations.is_empty() {
+            table.complain(
+                "suppress",
+                "there is no station to send requests to: write a [[station]] with `mac` and `addresses` for each host, or remove this line",
+            );
+        }
         let Some(tree) = &config.tree else { return };
         let listed = Names::default();
         for name in tree {

@@ -126,7 +126,10 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "known",
         ],
     ),
-    ("multicast", &["root", "links", "edge-rate", "fabric-rate"]),
+    (
+        "multicast",
+        &["root", "links", "edge-rate", "fabric-rate", "suppress"],
+    ),
     ("routing", &["mode", "root"]),
     ("route", &["to", "via", "at", "ports"]),
     (

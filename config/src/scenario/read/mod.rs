@@ -16,7 +16,7 @@ mod transport;
 use weir_core::{BitRate, Duration, FeedbackCoding, PORT_COUNT_MAX};
 
 use super::topology::Adjacency;
-use super::{HostKind, LinkProperties, Scenario};
+use super::{LinkProperties, Scenario};
 use crate::document::{self, Override};
 use crate::names::check_name;
 use crate::reader::{unknown, Names, Problem, Problems, Table};
@@ -92,7 +92,7 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
         &switches,
         &links,
         &adjacency,
-        host_kind == HostKind::Kernel,
+        (host_kind, hosts.len()),
     );
     let depth = longest_way(&adjacency, &next_hops, &hosts);
     let lines = links.iter().map(|link| &link.properties);

@@ -6,23 +6,24 @@ use super::{find, keys, reference};
 use crate::reader::{within, Table};
 use crate::scenario::routes::multicast::{check_tree, spanning_tree, Multicast, NoTree};
 use crate::scenario::topology::Adjacency;
-use crate::scenario::Link;
-use crate::switch::Class;
+use crate::scenario::{HostKind, Link};
+use crate::switch::{Class, STATIONS_MAX};
 
-/// The tree that is written or computed; `None` where the file asks for none and `is_needed` does not.
+/// The tree that is written or computed; `None` where the file asks for none and the hosts need none.
 pub(super) fn multicast(
     root: &Table<'_>,
     switches: &[String],
     links: &[Link],
     adjacency: &Adjacency,
-    is_needed: bool,
+    (host_kind, host_count): (HostKind, usize),
 ) -> Option<Multicast> {
     const RATE_MAX: u64 = 1_000_000_000;
     let Some(table) = root.table("multicast", keys("multicast")) else {
-        return is_needed.then(|| Multicast {
+        return (host_kind == HostKind::Kernel).then(|| Multicast {
             links: spanning_tree(adjacency, links, 0),
             edge_rate: None,
             fabric_rate: None,
+            suppress: false,
         });
     };
     let rate = |key: &str| within(&table, key, 1, RATE_MAX).map(|rate| rate as u32);
@@ -41,10 +42,20 @@ pub(super) fn multicast(
         };
         spanning_tree(adjacency, links, at)
     };
+    let suppress = table.get_or("suppress", false);
+    let obstacle = match host_kind {
+        HostKind::Endpoint => Some("hosts that ask for addresses are those with a kernel: write `hosts = \"kernel\"`, or remove this line".to_owned()),
+        HostKind::Kernel if host_count > STATIONS_MAX => Some(format!("there are {host_count} hosts, and a switch knows at most {STATIONS_MAX} stations: remove this line")),
+        HostKind::Kernel => None,
+    };
+    if let Some(obstacle) = obstacle.filter(|_| suppress) {
+        table.complain("suppress", obstacle);
+    }
     Some(Multicast {
         links: chosen,
         edge_rate: rate("edge-rate"),
         fabric_rate: rate("fabric-rate"),
+        suppress,
     })
 }
 

@@ -18,6 +18,8 @@ pub struct Multicast {
     pub edge_rate: Option<u32>,
     /// The same from one link between switches.
     pub fabric_rate: Option<u32>,
+    /// Requests for the MAC addresses of hosts go to them alone.
+    pub suppress: bool,
 }
 
 /// The links of a tree with the shortest ways from `root` to every switch with hosts, of each part of the network: breadth
@@ -163,6 +165,7 @@ impl Scenario {
             ),
             edge_rate: multicast.edge_rate,
             fabric_rate: multicast.fabric_rate,
+            suppress: multicast.suppress,
         }
     }
 }

@@ -218,6 +218,23 @@ impl Forwarding {
         })
     }
 
+    /// The port that a frame of this flow from `ingress` would leave by, if it has a way of its own. Nothing is noted.
+    pub(super) fn known_way(
+        &self,
+        now: Instant,
+        ingress: PortId,
+        destination: MacAddress,
+        flow_hash: u32,
+    ) -> Option<PortId> {
+        let address = destination.to_u64();
+        match self.index.find(address) {
+            Some(Way::Port(port)) => Some(port),
+            Some(Way::Group(_)) => Some(self.way_of(destination, flow_hash)?.port),
+            None if self.is_on_tree(ingress) => self.learnt.find(now, address),
+            None => None,
+        }
+    }
+
     /// The group of a destination that has several members.
     pub(super) fn group_of(&self, destination: MacAddress) -> Option<GroupId> {
         match self.index.find(destination.to_u64())? {

@@ -5,12 +5,28 @@ use crate::command::CommandError;
 use crate::event::{Event, EventKind};
 use crate::sets::PortSet;
 use crate::switch::Switch;
-use crate::units::{Instant, MacAddress};
+use crate::units::{Instant, MacAddress, PortId};
 
 impl Switch {
     /// The static forwarding entries in the order of their addresses. O(1) for each that is taken.
     pub fn routes(&self) -> impl Iterator<Item = RouteEntry<'_>> {
         self.forwarding.routes()
+    }
+
+    /// The port that a frame to `destination` which came in by `ingress` would leave by: a working one, and another one
+    /// than `ingress`. `None` where it would be flooded or dropped. Nothing is changed. O(1).
+    pub fn way_to(
+        &self,
+        now: Instant,
+        ingress: PortId,
+        destination: MacAddress,
+        flow_hash: u32,
+    ) -> Option<PortId> {
+        let way = self
+            .forwarding
+            .known_way(now, ingress, destination, flow_hash)?;
+        let is_up = self.ports.get(way.index())?.up;
+        (is_up && way != ingress).then_some(way)
     }
 
     /// Static forwarding entries.

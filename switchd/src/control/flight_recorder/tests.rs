@@ -3,7 +3,7 @@ use weir_core::control::Policy;
 use weir_core::{BitRate, Bytes, ClassMode, MacAddress, PfcThresholds, PortRole};
 
 use super::*;
-use crate::control::info::{ClassInfo, PortInfo};
+use crate::control::info::{ClassInfo, PortInfo, Stations};
 
 const DETECT: Duration = Duration::from_millis(100);
 const CLCM: Duration = Duration::from_millis(20);
@@ -50,6 +50,7 @@ fn info() -> SwitchInfo {
         deadlock_policy: Policy::Breaker.into(),
         ports: ports.collect(),
         classes,
+        stations: Stations::default().into(),
     }
 }
 

@@ -194,7 +194,7 @@ mod tests {
     use weir_core::{BitRate, Bytes, ClassMode, PortRole};
 
     use super::*;
-    use crate::control::info::{ClassInfo, PortInfo};
+    use crate::control::info::{ClassInfo, PortInfo, Stations};
     use crate::dataplane::link::AttachedPort;
 
     fn info() -> SwitchInfo {
@@ -222,6 +222,7 @@ mod tests {
                 mode: lossy.into(),
                 configured: false,
             }),
+            stations: Stations::default().into(),
         }
     }
 

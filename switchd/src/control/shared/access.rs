@@ -12,7 +12,10 @@ use weir_core::{Command, CommandError, PortId};
 use crate::control::captures::Hub;
 use crate::control::supervisor::Message;
 use crate::dataplane::link::{AttachedPort, XdpPrograms};
-use crate::dataplane::messages::{LevelTableSnapshot, PortSnapshot, Snapshot, LEVEL_ENTRIES_MAX};
+use crate::dataplane::messages::{
+    LevelTableSnapshot, PortSnapshot, Request, Snapshot, LEVEL_ENTRIES_MAX,
+};
+use crate::dataplane::stations::Stations;
 use crate::dataplane::tables::Tables;
 use crate::dataplane::tap::Tap;
 use crate::model::clock;
@@ -105,9 +108,20 @@ impl Access {
     /// Has the dataplane show frames to `tap` from now on, or to none any more at `place`. False when it cannot
     /// be told so now.
     pub async fn set_tap(&self, place: usize, tap: Option<Arc<Tap>>) -> bool {
+        self.tell(Request::Tap { place, tap }).await
+    }
+
+    /// Has the dataplane send requests for the addresses of `stations` to them alone from now on. False when it cannot be
+    /// told so now.
+    pub async fn set_stations(&self, stations: Arc<Stations>) -> bool {
+        self.tell(Request::Stations(stations)).await
+    }
+
+    async fn tell(&self, request: Request) -> bool {
         let (reply, answer) = oneshot::channel();
-        let message = Message::Tap { place, tap, reply };
-        self.wait_for(message, answer).await == Some(true)
+        self.wait_for(Message::Tell { request, reply }, answer)
+            .await
+            == Some(true)
     }
 
     async fn wait_for<T>(&self, message: Message, answer: oneshot::Receiver<T>) -> Option<T> {

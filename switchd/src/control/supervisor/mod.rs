@@ -23,7 +23,6 @@ use crate::control::waitable::Waitable;
 use crate::dataplane::link::DataplaneLink;
 use crate::dataplane::messages::{Answer, Request, Snapshot};
 use crate::dataplane::tables::Tables;
-use crate::dataplane::tap::Tap;
 use crate::model::clock;
 use snapshots::SPARE_SNAPSHOTS;
 
@@ -59,12 +58,10 @@ pub(super) enum Message {
     Reconfigure(ControlConfig),
     /// Pass this on to the dataplane.
     Command(Command),
-    /// Have the dataplane show frames to this tap, or to none any more at this place.
-    Tap {
-        /// Which place.
-        place: usize,
-        /// The tap.
-        tap: Option<Arc<Tap>>,
+    /// Pass this on to the dataplane, which does not answer it.
+    Tell {
+        /// What.
+        request: Request,
         /// Who hears whether the dataplane was told.
         reply: oneshot::Sender<bool>,
     },
@@ -229,8 +226,8 @@ impl Supervisor {
                 }
                 self.pend(command, None);
             }
-            Message::Tap { place, tap, reply } => {
-                let told = self.link.requests.try_send(Request::Tap { place, tap });
+            Message::Tell { request, reply } => {
+                let told = self.link.requests.try_send(request);
                 // Whoever asked may have gone.
                 let _ = reply.send(told.is_ok());
             }

@@ -17,6 +17,7 @@ use weir_core::{
 
 use super::accounts::AccountTable;
 use super::express::ExpressOrder;
+use super::stations::Stations;
 use super::tables::{FlowTable, RouteTables, Tables};
 use super::tap::Tap;
 use crate::model::histogram::Histogram;
@@ -61,6 +62,8 @@ pub enum Request {
         /// The tap.
         tap: Option<Arc<Tap>>,
     },
+    /// Send requests for the addresses of these to them alone from now on.
+    Stations(Arc<Stations>),
     /// Have no more to do with this port's rings, and hand them out.
     Part {
         /// The port.

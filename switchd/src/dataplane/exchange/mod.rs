@@ -4,5 +4,6 @@ pub mod accounts;
 pub mod express;
 pub mod link;
 pub mod messages;
+pub mod stations;
 pub mod tables;
 pub mod tap;

@@ -20,10 +20,12 @@ mod parting;
 mod receive;
 mod send;
 mod spin;
+mod stations;
 mod taps;
 mod turns;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use crossbeam::channel::{Receiver, Sender};
 use weir_api::words::Express as State;
@@ -35,6 +37,7 @@ use weir_core::{
 use super::exchange::accounts::Accounts;
 use super::exchange::express::ExpressParts;
 use super::exchange::messages::{Answer, KernelLosses, LeftFrame, Request, RoundStats, Snapshot};
+use super::exchange::stations::Stations;
 use super::exchange::tap::Taps;
 use super::memory::pool::{Chunk, Pool};
 use super::rings::io::{Batch, Io, WHOLE_MAX};
@@ -93,6 +96,8 @@ pub(super) struct Worker<I> {
     accounts: Accounts,
     queues: Queues,
     taps: Taps,
+    /// Whose addresses are asked for.
+    stations: Arc<Stations>,
     /// Where frames of several chunks are put together for taps.
     whole: Box<[u8]>,
     clock: fn() -> Instant,
@@ -112,8 +117,12 @@ pub(super) struct Worker<I> {
 /// What became of a received frame.
 #[derive(Clone, Copy, Debug)]
 enum Taken {
-    /// The switch has it, and its chunk; it is to be marked if it can be.
-    Admitted { priority: Priority, mark: bool },
+    /// The switch has it, and its chunk; it is to be marked if it can be, and to be sent to the station that it asks for.
+    Admitted {
+        priority: Priority,
+        mark: bool,
+        station: Option<MacAddress>,
+    },
     /// It is dropped and counted.
     Dropped(DropReason),
     /// It was for this switch, and has been read.
@@ -198,6 +207,7 @@ impl<I: Io> Worker<I> {
             ports: ports.into_iter().map(PortState::new).collect(),
             queues,
             taps: Taps::default(),
+            stations: Arc::default(),
             whole: vec![0; WHOLE_MAX].into_boxed_slice(),
             clock,
             spin: Spin::new(now, spin),
@@ -329,6 +339,7 @@ impl<I: Io> Worker<I> {
                     self.taps.set(place, tap);
                     self.settle_mode();
                 }
+                Request::Stations(stations) => self.stations = stations,
                 Request::Inject(frames) => self.inject(now, frames),
                 Request::Part { port } => self.part(now, port),
                 Request::Join { port, address } => self.join(now, port, address),

@@ -2,6 +2,7 @@
 
 use weir_core::wire::ecn::{mark_congestion, Marking};
 use weir_core::wire::ethernet::{is_link_local, EthernetView};
+use weir_core::wire::resolution::redirect;
 use weir_core::{Bytes, DropReason, Frame, FrameHandle, Instant, PortId, Priority};
 use weir_ebpf::FrameClass;
 
@@ -65,8 +66,15 @@ impl<I: Io> Worker<I> {
                 self.show_received(now, port, chunk, taken);
             }
             match taken {
-                Taken::Admitted { priority, mark } => {
+                Taken::Admitted {
+                    priority,
+                    mark,
+                    station,
+                } => {
                     self.accounts.note_admitted(port.index(), chunk);
+                    if let Some(station) = station {
+                        self.io.edit(chunk, &mut |frame| redirect(frame, station));
+                    }
                     if mark {
                         self.mark(port, priority, chunk);
                     }
@@ -101,7 +109,7 @@ impl<I: Io> Worker<I> {
         let read = match meta.class {
             FrameClass::Data => {
                 let behind = self.io.length_behind(chunk);
-                let frame = Frame {
+                let mut frame = Frame {
                     handle: FrameHandle(chunk),
                     length: Bytes::new((bytes.len() + behind) as u64),
                     priority: Priority::from_low_bits(meta.priority),
@@ -116,12 +124,21 @@ impl<I: Io> Worker<I> {
                         .count_drop(port, DropReason::ReservedDestination);
                     return Taken::Dropped(DropReason::ReservedDestination);
                 }
+                let station = if frame.destination.is_group() && self.stations.is_on() {
+                    self.station_asked_for(now, port, &frame)
+                } else {
+                    None
+                };
+                if let Some(station) = station {
+                    frame.destination = station;
+                }
                 return match self.switch.receive(now, port, frame) {
                     Ok(admitted) => {
                         self.last_admitted = now;
                         Taken::Admitted {
                             priority: frame.priority,
                             mark: admitted.mark,
+                            station,
                         }
                     }
                     Err(reason) => {

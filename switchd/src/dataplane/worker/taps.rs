@@ -17,7 +17,7 @@ impl<I: Io> Worker<I> {
             .filter(|meta| meta.class == FrameClass::Data)
             .map(|meta| Priority::from_low_bits(meta.priority));
         let verdict = match taken {
-            Taken::Admitted { priority, mark } => Verdict::Admitted {
+            Taken::Admitted { priority, mark, .. } => Verdict::Admitted {
                 marked: mark && marking_of(bytes) == Marking::Marked,
                 pausing: self.switch.gauges(now, port, priority).pausing,
                 held: self

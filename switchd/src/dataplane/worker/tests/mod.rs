@@ -6,6 +6,7 @@ mod ecn;
 mod express;
 mod fake_io;
 mod random;
+mod stations;
 mod tables;
 mod taps;
 mod time;
