@@ -16,6 +16,7 @@ use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::reflection::{
     is_reflection, Message, ReflectionView, MESSAGE_LENGTH_MAX, TAG_LENGTH,
 };
+use weir_core::wire::resolution::{redirect, requested_address};
 use weir_core::wire::seal::{sequence_of, Greeting, Sealable, Sealed};
 use weir_core::wire::{ControlFrame, CONTROL_FRAME_LENGTH_MAX};
 use weir_core::MacAddress;
@@ -24,7 +25,7 @@ const SOURCE: MacAddress = MacAddress([0x02, 0x57, 0, 0, 0, 0x99]);
 /// Longer than any padding that a parser could mistake for its own.
 const PADDING: [u8; 70] = [0xa5; 70];
 
-/// The Ethernet header, and the ECN mark.
+/// The Ethernet header, the ECN mark, and what a request asks for.
 pub fn frame(bytes: &[u8]) {
     let Ok(view) = EthernetView::new_checked(bytes) else {
         assert!(bytes.len() < HEADER_LENGTH, "a whole header was refused");
@@ -35,6 +36,8 @@ pub fn frame(bytes: &[u8]) {
     assert_eq!(view.source().0, bytes[6..12]);
     assert_eq!(view.ethertype().to_be_bytes(), bytes[12..14]);
     assert_eq!(view.payload(), &bytes[HEADER_LENGTH..]);
+
+    request(bytes);
 
     let mut marked = bytes.to_vec();
     let marking = mark_congestion(&mut marked);
@@ -58,6 +61,21 @@ pub fn frame(bytes: &[u8]) {
     let once = marked.clone();
     assert_eq!(mark_congestion(&mut marked), Marking::MarkedBefore);
     assert_eq!(marked, once, "a second mark changes nothing");
+}
+
+/// Only what is for a group is a request, and once it is sent to a station it is none.
+fn request(bytes: &[u8]) {
+    let asked = requested_address(bytes);
+    let mut redirected = bytes.to_vec();
+    redirect(&mut redirected, SOURCE);
+    assert_eq!(redirected[6..], bytes[6..]);
+    assert_eq!(redirected[..6], SOURCE.0);
+    assert_eq!(requested_address(&redirected), None);
+    if asked.is_some() {
+        assert_eq!(bytes[0] & 1, 1, "it is for a group");
+        let longer = [bytes, &PADDING].concat();
+        assert_eq!(requested_address(&longer), asked, "padding is ignored");
+    }
 }
 
 /// The one's complement sum over the first 20 B of an IPv4 header whose second byte is at `tos`: it stays what it was,

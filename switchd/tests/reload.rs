@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use support::running::Running;
 use support::{get, port, priority, request, settings, until, FakeDataplane, LOSSLESS};
-use weir_api::daemon::{Error, EventPage, Status};
+use weir_api::daemon::{Error, EventPage, Routes, Station, Status};
 use weir_api::reload::Reload;
 use weir_config::daemon::{DaemonConfig, Fallback, Port};
 use weir_core::{ClassMode, Command, CommandError, PortId};
@@ -91,6 +91,29 @@ impl Daemon {
     fn commands(&self) -> Vec<Command> {
         self.running.remote.commands()
     }
+}
+
+#[tokio::test]
+async fn stations_are_given_to_the_dataplane_and_shown() {
+    let daemon = Daemon::start().await;
+    let added = "[multicast]\nsuppress = true\n[[station]]\nmac = \"02:00:00:00:00:01\"\naddresses = [\"10.0.0.1\", \"fd00::1\"]\n[deadlock]";
+    daemon.write(&[("[deadlock]", added)]);
+    let report = daemon.reload("").await;
+    assert_eq!(
+        applied(&report),
+        [
+            "multicast.suppress",
+            "station.02:00:00:00:00:01.addresses",
+            "station.02:00:00:00:00:01.mac",
+        ]
+    );
+    assert_eq!(report.kept, []);
+    let answer = get(&daemon.running.socket, "/v1/routes").await;
+    let routes: Routes = answer.json();
+    assert!(routes.suppress);
+    let addresses = ["10.0.0.1", "fd00::1"].map(str::to_owned).to_vec();
+    let mac = "02:00:00:00:00:01".to_owned();
+    assert_eq!(routes.stations, [Station { mac, addresses }]);
 }
 
 fn applied(report: &Reload) -> Vec<&str> {

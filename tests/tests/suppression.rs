@@ -249,8 +249,8 @@ impl Ring {
     /// Of all switches: requests that were directed, and those for nobody known.
     fn counted(&self) -> [u64; 2] {
         let keys = [
-            "address_requests_directed_total",
-            "address_requests_unknown_total",
+            "dataplane_address_requests_directed_total",
+            "dataplane_address_requests_unknown_total",
         ];
         let of_switch = |counters: Vec<Counters>| keys.map(|key| counters[0].counters[key]);
         let switches = self.stage.switches.iter();
