@@ -86,12 +86,13 @@ impl fmt::Display for Override {
 
 /// Parses `text`; the complaint is about syntax.
 pub(crate) fn parse(text: &str) -> Result<Item, Vec<Problem>> {
+    let lines = Lines::of(text);
     let (document, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         return Err(errors
             .into_iter()
             .map(|error| Problem {
-                line: error.span().map(|span| line_of(text, span.start)),
+                line: error.span().map(|span| lines.of_offset(span.start)),
                 key: String::new(),
                 message: error.message().to_owned(),
             })
@@ -99,7 +100,7 @@ pub(crate) fn parse(text: &str) -> Result<Item, Vec<Problem>> {
     }
     Ok(Item {
         origin: Origin::Line(1),
-        value: table(text, document.get_ref()),
+        value: table(&lines, document.get_ref()),
     })
 }
 
@@ -217,19 +218,19 @@ fn name_of(item: &Item) -> Option<String> {
 fn bare_value(text: &str) -> Value {
     let parsed = DeValue::parse(text)
         .ok()
-        .map(|value| convert(text, &value).value);
+        .map(|value| convert(&Lines::of(text), &value).value);
     match parsed {
         Some(Value::Datetime) | None => Value::Text(text.to_owned()),
         Some(value) => value,
     }
 }
 
-fn table(text: &str, entries: &DeTable<'_>) -> Value {
+fn table(lines: &Lines, entries: &DeTable<'_>) -> Value {
     let mut out: Vec<(usize, String, Item)> = entries
         .iter()
         .map(|(key, value)| {
-            let mut item = convert(text, value);
-            item.origin = Origin::Line(line_of(text, key.span().start));
+            let mut item = convert(lines, value);
+            item.origin = Origin::Line(lines.of_offset(key.span().start));
             (key.span().start, key.get_ref().to_string(), item)
         })
         .collect();
@@ -237,7 +238,7 @@ fn table(text: &str, entries: &DeTable<'_>) -> Value {
     Value::Table(out.into_iter().map(|(_, key, item)| (key, item)).collect())
 }
 
-fn convert(text: &str, value: &Spanned<DeValue<'_>>) -> Item {
+fn convert(lines: &Lines, value: &Spanned<DeValue<'_>>) -> Item {
     let converted = match value.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
@@ -248,22 +249,28 @@ fn convert(text: &str, value: &Spanned<DeValue<'_>>) -> Item {
         DeValue::Array(elements) => Value::Array(
             elements
                 .iter()
-                .map(|element| convert(text, element))
+                .map(|element| convert(lines, element))
                 .collect(),
         ),
-        DeValue::Table(entries) => table(text, entries),
+        DeValue::Table(entries) => table(lines, entries),
     };
     Item {
-        origin: Origin::Line(line_of(text, value.span().start)),
+        origin: Origin::Line(lines.of_offset(value.span().start)),
         value: converted,
     }
 }
 
-fn line_of(text: &str, offset: usize) -> usize {
-    1 + text
-        .as_bytes()
-        .iter()
-        .take(offset)
-        .filter(|byte| **byte == b'\n')
-        .count()
+/// Where the lines of a file end, so that finding a line does not take longer the further down it is.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Self(newlines.map(|(at, _)| at).collect())
+    }
+
+    /// The line of the byte at `offset`, from 1. O(log lines).
+    fn of_offset(&self, offset: usize) -> usize {
+        1 + self.0.partition_point(|newline| *newline < offset)
+    }
 }
