@@ -10,7 +10,8 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 use weir_lab::lab::process::{inside, program};
-use weir_tests::{printed, Bench};
+use weir_tests::scapy::Scapy;
+use weir_tests::{printed, until, Bench};
 
 /// A veth as a switch wants it: `left` is the port, `right` a neighbour in the same namespace.
 const GOOD: &str = "ip link set lo up
@@ -123,7 +124,12 @@ type Wrong = (
     &'static str,
 );
 
-const WRONG: [Wrong; 12] = [
+/// A class with less headroom than a host was measured to need.
+const SHORT: &str =
+    "overshoot = \"64KiB\"\nround-trip = \"10us\"\n[[class]]\nname = \"lossless\"\npriority = 3\n\
+    mode = \"pfc\"\nxoff = \"64KiB\"\nxon = \"32KiB\"\nheadroom = \"16KiB\"";
+
+const WRONG: [Wrong; 13] = [
     ("down", "", "", "ip link set left down", "link"),
     ("mtu", "", "", "ip link set left mtu 1400", "mtu"),
     ("tag", "", "", "ethtool -K right txvlan on", "other-end"),
@@ -148,6 +154,7 @@ const WRONG: [Wrong; 12] = [
         "xdp",
     ),
     ("cpu", "cpu = 999", "", "true", "cpus"),
+    ("room", "", SHORT, "true", "headroom"),
 ];
 
 #[test]
@@ -235,4 +242,44 @@ fn a_file_that_is_not_there_is_refused() {
     let mut command = place.program(&program("switchctl").unwrap());
     let command = command.args(["doctor", "--config", "/no/such/file.toml"]);
     assert_eq!(command.output().unwrap().status.code(), Some(2));
+}
+
+/// h2 pauses, and h1 does not obey the switch's pauses.
+#[test]
+fn a_host_that_sends_on_after_xoff_is_named_with_its_figures() {
+    const PAUSE: &str = "bytes.fromhex('0180c2000001025700000002' '8808' '0101' '0008' '000000000000ffff') + bytes(40)";
+    const FRAME: &str =
+        "Ether(src='02:57:00:00:00:01', dst='02:57:00:00:00:02') / Dot1Q(vlan=0, prio=3) / Raw(bytes(1000))";
+    let overrides = ["link-defaults.rate=10Mbit", "class.lossless.headroom=16KiB"];
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/three-hosts.toml");
+    let bench = Bench::of(file, &overrides, |_| ());
+    let doctor = || {
+        let mut command = bench.command("s1", program("switchctl").unwrap().to_str().unwrap());
+        command.args(["--json", "doctor", "--config"]);
+        let output = command.arg(bench.switch.config_file()).output().unwrap();
+        let findings: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+        let about = findings.into_iter();
+        about
+            .filter(|finding| finding["check"] == "headroom" && finding["grade"] == "problem")
+            .collect::<Vec<Value>>()
+    };
+    assert_eq!(doctor(), Vec::<Value>::new());
+    let [mut h1, mut h2] = ["h1", "h2"].map(|host| Scapy::start(&bench, host));
+    until("frames are dropped", || {
+        h2.send(1, PAUSE);
+        h1.send(20, FRAME);
+        (bench.drops("h1", "headroom_exceeded") > 0).then_some(())
+    });
+    let problems = doctor();
+    let [problem] = &problems[..] else {
+        panic!("{problems:?}");
+    };
+    assert_eq!(problem["device"], bench.port("h1").device.as_str());
+    let found = problem["found"].as_str().unwrap();
+    assert!(found.contains("port h1, class lossless"), "{found}");
+    assert!(found.contains(" of 16KiB"), "{found}");
+    let remedy = problem["remedy"]["other"].as_str().unwrap();
+    assert!(remedy.contains("weir-host measure"), "{remedy}");
+    drop((h1, h2));
+    bench.end();
 }

@@ -2,6 +2,8 @@
 
 use weir_core::{Bytes, Duration, Quanta};
 
+use super::headroom::Charging;
+
 /// The keys of `[dataplane]` that are true of every switch, and not of the way that frames reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameConfig {
@@ -34,6 +36,14 @@ impl FrameConfig {
     /// γmax: the longest frame as it is charged.
     pub fn gamma_max(&self) -> Bytes {
         self.frame_length_max().round_up_to(self.cell)
+    }
+
+    /// How buffers are charged.
+    pub fn charging(&self) -> Charging {
+        Charging {
+            cell: self.cell,
+            frame_length_max: self.frame_length_max(),
+        }
     }
 
     /// The same with an MTU that is at least what frames of this length need.

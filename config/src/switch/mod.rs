@@ -5,6 +5,7 @@ mod class;
 mod deadlock;
 mod forwarding;
 mod frames;
+pub mod headroom;
 mod pfcwd;
 mod read;
 

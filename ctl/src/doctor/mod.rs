@@ -8,10 +8,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use aya::programs::{loaded_links, loaded_programs};
 use serde::Serialize;
-use weir_api::daemon::{Port, Status};
+use weir_api::counters::Counters;
+use weir_api::daemon::{Pfc, Port, Status};
 use weir_config::daemon::DaemonConfig;
 use weir_doctor::trial::{judge as judge_trial, Trial};
-use weir_doctor::{judge, worst, Facts, Finding, Grade, Running, RunningPort, Wanted};
+use weir_doctor::{
+    judge, worst, Facts, Finding, Grade, Running, RunningPort, RunningQueue, Wanted,
+};
 use weir_output::{table, Output};
 
 use crate::cli::DoctorArguments;
@@ -20,6 +23,8 @@ use crate::target::Target;
 /// Where services have their configuration.
 const CONFIGURATIONS: &str = "/etc/weir";
 const DEFAULT_NAME: &str = "switchd";
+/// Of `GET /v1/counters`.
+const HEADROOM_DROPPED: &str = "headroom_dropped_total";
 
 /// The command line or the configuration is no good.
 #[derive(Debug, thiserror::Error)]
@@ -139,12 +144,15 @@ fn running(target: &Target) -> Option<Running> {
     let status: Status = target.get("/v1/status").ok()?;
     let ports: Vec<Port> = target.get("/v1/ports").ok()?;
     let ports = ports.into_iter().filter(|port| !port.device_gone);
+    let pauses: Vec<Pfc> = target.get("/v1/pfc").ok()?;
+    let counters: Vec<Counters> = target.get("/v1/counters").ok()?;
     let port = |port: Port| {
         let dropped = |verdict: &str| {
             let verdicts = &port.xdp_verdicts_total;
             verdicts.get(verdict).copied().unwrap_or(0)
         };
         RunningPort {
+            queues: queues(&port.name, &pauses, &counters),
             without_socket: dropped("dropped"),
             without_metadata: dropped("no_meta"),
             mode: port.xdp_mode.to_string(),
@@ -156,6 +164,25 @@ fn running(target: &Target) -> Option<Running> {
         pid: status.pid,
         ports: ports.map(port).collect(),
     })
+}
+
+/// What is known of the headroom of `port`, by priority.
+fn queues(port: &str, pauses: &[Pfc], counters: &[Counters]) -> Vec<RunningQueue> {
+    let dropped = |priority: u8| {
+        let is_its = |counters: &&Counters| {
+            counters.port.as_deref() == Some(port) && counters.priority == Some(priority)
+        };
+        let counters = counters.iter().find(is_its);
+        counters.and_then(|it| it.counters.get(HEADROOM_DROPPED).copied())
+    };
+    let of_port = pauses.iter().filter(|pfc| pfc.port == port);
+    of_port
+        .map(|pfc| RunningQueue {
+            priority: pfc.priority,
+            headroom_used_max_bytes: pfc.headroom_used_bytes_max,
+            headroom_dropped: dropped(pfc.priority).unwrap_or(0),
+        })
+        .collect()
 }
 
 /// An XDP program's name, and the link that holds it, where root asks.

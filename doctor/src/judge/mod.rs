@@ -2,6 +2,7 @@
 
 mod device;
 mod frames;
+mod headroom;
 mod host;
 mod long_frames;
 mod place;
@@ -52,6 +53,19 @@ pub struct RunningPort {
     pub without_socket: u64,
     /// Frames dropped since the start because there was no room for metadata.
     pub without_metadata: u64,
+    /// Its queues that pause the neighbor.
+    pub queues: Vec<RunningQueue>,
+}
+
+/// One priority of a port of a switch that runs, which pauses the neighbor.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct RunningQueue {
+    /// 0 to 7.
+    pub priority: u8,
+    /// The most of the headroom that was ever in use, in bytes as charged.
+    pub headroom_used_max_bytes: u64,
+    /// Frames dropped since the start because the headroom was full.
+    pub headroom_dropped: u64,
 }
 
 impl Wanted {
@@ -189,6 +203,7 @@ fn judge_device(case: &Case<'_>) -> Vec<Finding> {
     findings.extend(others.into_iter().flatten());
     findings.extend(frames::offloads(case));
     findings.extend(frames::other_end(case));
+    findings.extend(headroom::headroom(case));
     findings
 }
 

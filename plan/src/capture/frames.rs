@@ -12,11 +12,11 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::{Block, PcapNgReader};
 use pcap_file::DataLink;
 use weir_config::scenario::Scenario;
+use weir_config::switch::headroom::Charging;
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{Bytes, MacAddress};
 
 use super::line::Thinned;
-use crate::network::headroom::Charging;
 use crate::network::recorded::{Recorded, RecordedFlow};
 use crate::network::{gigabits, kilobits, scenario_charging};
 

@@ -1,6 +1,5 @@
 //! What is planned: switches with ports, classes, and the traffic through them, from a scenario or a configuration.
 
-pub mod headroom;
 pub mod recorded;
 
 use std::collections::BTreeMap;
@@ -9,11 +8,11 @@ use std::rc::Rc;
 use anyhow::{bail, Result};
 use weir_config::daemon::{DaemonConfig, RoundTrip};
 use weir_config::scenario::{Flow, Pattern, PortPeer, Scenario, SwitchPort, Transport};
-use weir_config::switch::{Class, FrameConfig};
+use weir_config::switch::headroom::{Charging, Feedback, Link};
+use weir_config::switch::Class;
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, PortRole};
 
-use headroom::{Charging, Feedback, Link};
 use recorded::{Recorded, RecordedFlow};
 
 /// Streams of a plan at most: each flow is one at each switch that it passes.
@@ -128,14 +127,7 @@ impl LinkOptions {
 
 /// How the switches of a scenario charge frames.
 pub fn scenario_charging(scenario: &Scenario) -> Charging {
-    charging(&scenario.frames())
-}
-
-fn charging(frames: &FrameConfig) -> Charging {
-    Charging {
-        cell: frames.cell,
-        frame_length_max: frames.frame_length_max(),
-    }
+    scenario.frames().charging()
 }
 
 impl Network {
@@ -176,7 +168,7 @@ impl Network {
         Self {
             switches: vec![Switch {
                 name: config.name.clone(),
-                charging: charging(&config.dataplane.frames()),
+                charging: config.dataplane.frames().charging(),
                 streams: everyone_to_each(&ports, config),
                 ports,
                 classes: config.classes.clone(),
@@ -351,7 +343,7 @@ fn everyone_to_each(ports: &[Port], config: &DaemonConfig) -> Vec<Stream> {
                 class,
                 frame,
                 wasteful: frame,
-                charge: charging(&config.dataplane.frames()).factor(frame),
+                charge: config.dataplane.frames().charging().factor(frame),
                 rate: None,
                 start: 0.0,
                 stop: None,

@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use weir_calculus::algebra::{Curve, Extended};
 use weir_config::daemon::Class;
+use weir_config::switch::headroom::Charging;
 use weir_core::config::Reserve;
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{Bytes, ClassMode, Duration, FeedbackCoding, PfcThresholds, PortRole};
 
-use crate::network::headroom::Charging;
 use crate::network::{gigabits, kilobits, micros, Network, Port, Stream, Switch};
 use crate::result::{BudgetPlan, EgressPlan, Headroom, IngressPlan, Pauses};
 use arrivals::{Arrivals, Input};
