@@ -88,9 +88,8 @@ fn about(device: &str) -> String {
     if !driver.bus.is_empty() {
         words.push(format!("at {}", driver.bus));
     }
-    match ethtool::has_link(device) {
-        Some(false) => words.push("no link".to_owned()),
-        Some(true) | None => {}
+    if ethtool::has_link(device) == Some(false) {
+        words.push("no link".to_owned());
     }
     words.join(", ")
 }

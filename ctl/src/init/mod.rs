@@ -64,6 +64,9 @@ pub fn run(target: &Target, arguments: &InitArguments, output: &Output) -> Resul
         notes: &notes,
         config: printed,
     };
+    if printed.is_none() && !output.is_json() {
+        return Ok(());
+    }
     output.print(&answer, |answer| {
         answer.config.unwrap_or_default().to_owned()
     })

@@ -214,7 +214,7 @@ interval = "5s"
         let udp = "interval = \"5s\"\nudp = { 4791 = 3, 80 = 1 }";
         let file = FILE.replace("interval = \"5s\"", udp);
         let settings = lldp(&DaemonConfig::parse(&file, Path::new("s1.toml")).unwrap());
-        for (port, dscps) in settings.ports.iter().zip([0, 0, 3]) {
+        for (port, dscps) in settings.ports.iter().zip([0, 0, 2]) {
             let applications = port.announcement.applications.unwrap();
             let said = applications.entries();
             assert_eq!(said.len(), 2 + dscps, "{said:?}");
