@@ -54,7 +54,7 @@ pub fn advice(file: &Path) -> Vec<Advice> {
 
 /// All that [`become_planner`] would advise for the text of a valid configuration; `None` where there is no planner.
 pub fn all_advice(text: &str) -> Option<Vec<Advice>> {
-    // A pipe has room for it, since a file of no other size is written here, and for the rest there is a thread.
+    // Text that a pipe has no room for waits in a thread of its own until the planner reads it.
     let (reading, mut writing) = std::io::pipe().ok()?;
     let text = text.to_owned();
     let writer = std::thread::spawn(move || writing.write_all(text.as_bytes()));
