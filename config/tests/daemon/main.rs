@@ -2,6 +2,7 @@
 
 mod access;
 mod levels;
+mod lldp;
 mod names;
 mod reference;
 mod watchdog;

@@ -144,11 +144,11 @@ fn lost(case: &Case<'_>, class: &str, seen: &Seen, file: Option<(Bytes, Bytes)>)
     Finding::problem(Check::Headroom, found, Remedy::Other(remedy))
 }
 
-/// Nothing was lost, but more has come than the file reckons with.
+/// Nothing was lost, but more has come than the file expects.
 fn late(case: &Case<'_>, class: &str, seen: &Seen, (room, needed): (Bytes, Bytes)) -> Finding {
     let port = &case.port.name;
     let found = format!(
-        "port {port}, class {class}: the neighbor reacts to pauses later than the file says: {} of {} were used, and {} reckoned with",
+        "port {port}, class {class}: the neighbor reacts to pauses later than the file says: {} of {} were used, and {} expected",
         format_size(seen.used),
         format_size(room),
         format_size(needed)
