@@ -19,4 +19,5 @@ pub mod reload;
 pub mod routes;
 pub mod run;
 pub mod timeline;
+pub mod trace;
 pub mod words;

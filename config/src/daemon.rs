@@ -171,6 +171,7 @@ impl DaemonConfig {
         let mut config = self.switch(addresses).core();
         config.shaper_burst = self.dataplane.mtu + self.dataplane.mtu;
         config.shaper_burst_time = self.dataplane.shaper_burst;
+        config.strict_share = self.dataplane.strict_share;
         config.frame_count = self.buffer_frames(&config) + self.ring_frames();
         config
     }

@@ -215,6 +215,7 @@ fn config(destinations: usize, levels: bool) -> SwitchConfig {
             buffer: Bytes::new(64 * 1024),
         },
         weight: 1,
+        scheduler: Default::default(),
         age_limit: None,
         ecn: None,
     };

@@ -173,7 +173,7 @@ pub enum Command {
         /// Times and action.
         watchdog: Option<WatchdogConfig>,
     },
-    /// Treat a priority in this way from now on: other thresholds, another weight, other marking. Its mode, its
+    /// Treat a priority in this way from now on: other thresholds, another weight, other rates, other marking. Its mode, its
     /// Levels and its age limit stay; what older thresholds let in is lost by none. The same class again changes
     /// nothing. O(ports × priorities).
     SetClass {
@@ -352,7 +352,7 @@ pub enum CommandError {
     )]
     ClassFixed(Priority),
     /// What [`SwitchConfig::validate`](crate::SwitchConfig::validate) refuses.
-    #[error("priority {0}: invalid thresholds, weight or marking")]
+    #[error("priority {0}: invalid thresholds, weight, rates or marking")]
     BadClass(Priority),
     /// Each admitted frame needs memory.
     #[error(

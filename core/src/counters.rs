@@ -204,6 +204,9 @@ counters! {
                 pause_received ["rx", "xoff"] "Pauses (time above zero) that the neighbour sent for this priority.";
                 resume_received ["rx", "xon"] "Resumes (time zero) that the neighbour sent for this priority.";
             }
+        AHEAD_OF_STRICT "weir_ahead_of_strict_frames_total" ["port", "priority"] Always
+            "Frames that left before one of a strict priority or a guaranteed rate that waited, because those had had their share of the line (`strict-share`)."
+            { ahead_of_strict []; }
         SUSPICIONS "weir_suspicions_total" ["port", "priority"] Lossless
             "Times that the egress became suspected of a deadlock."
             { suspicions []; }

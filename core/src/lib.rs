@@ -75,9 +75,10 @@ pub mod wire;
 
 pub use command::{Command, CommandError, RerouteBy, RerouteSelection};
 pub use config::{
-    ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules, LifetimeConfig, MarkAt,
-    ModeKind, Neighbour, PartsPerMillion, PauseRule, PfcThresholds, Police, PortConfig, PortRole,
-    RedConfig, StormAction, SwitchConfig, WatchdogConfig, XonNotBelowXoff,
+    Algorithm, ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules, LifetimeConfig,
+    MarkAt, ModeKind, Neighbour, PartsPerMillion, PauseRule, PfcThresholds, Police, PortConfig,
+    PortRole, RedConfig, SchedulerConfig, StormAction, SwitchConfig, WatchdogConfig,
+    XonNotBelowXoff,
 };
 pub use counters::DropReason;
 pub use event::{Event, SuspicionReason};

@@ -81,6 +81,9 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Events { follow, after } => show::events(target, output, *after, *follow)?,
         Command::Neighbors => show::neighbors(target, output)?,
         Command::Route(command) => route::route(target, output, command)?,
+        Command::Trace(arguments) => {
+            show::trace(target, output, &arguments.port, &arguments.frame)?;
+        }
         Command::Capture(arguments) => capture::run(target, output, arguments)?,
         Command::Flows { ingress, egress } => {
             show::flows(target, output, ingress.as_deref(), egress.as_deref())?;

@@ -6,31 +6,30 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use weir_core::wire::ethernet::EthernetView;
+use weir_core::Priority;
 use weir_ebpf::{FrameClass, Lldp, Meta, PortProgram, PortSettings, Trust};
 use weir_properties::corpus::inputs;
-use weir_switchd::model::headers::{Headers, Kind};
+use weir_switchd::model::classify::{Classification, Trusted};
+use weir_switchd::model::headers::Headers;
 
 const XDP_REDIRECT: u32 = 4;
 const CASES: u32 = 20_000;
 const HEADER_LENGTH: usize = 14;
 const ETHERTYPE_CLCM: u16 = 0x88b5;
 const FRAGMENT_HEADER: u8 = 44;
-/// TCP, UDP and SCTP: those that begin with ports.
-const WITH_PORTS: [u8; 3] = [6, 17, 132];
-
-/// What is to be known of a frame before the switch core sees it.
+/// What both read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Classification {
+struct Reading {
     class: FrameClass,
     priority: u8,
     vlan: Option<u16>,
     is_ipv4: bool,
     is_ipv6: bool,
-    l3_offset: u16,
+    l3_offset: usize,
     flow_hash: u32,
 }
 
-impl Classification {
+impl Reading {
     fn by_program(meta: &Meta) -> Self {
         Self {
             class: meta.class,
@@ -38,99 +37,31 @@ impl Classification {
             vlan: meta.vlan_tci.map(|tci| tci & 0x0fff),
             is_ipv4: meta.is_ipv4,
             is_ipv6: meta.is_ipv6,
-            l3_offset: meta.l3_offset,
+            l3_offset: meta.l3_offset.into(),
             flow_hash: meta.flow_hash,
         }
     }
 
     fn by_userspace(frame: &[u8], settings: &PortSettings) -> Self {
         let headers = Headers::of(frame);
-        let class = match headers.kind {
-            Kind::Data => FrameClass::Data,
-            Kind::Pause(_) | Kind::Pfc(_) => FrameClass::MacControl,
-            Kind::Clcm(_) | Kind::Echo(_) => FrameClass::Clcm,
-            Kind::Lldp => FrameClass::Lldp,
-            Kind::BadControl if headers.ethertype == ETHERTYPE_CLCM => FrameClass::Clcm,
-            Kind::BadControl => FrameClass::MacControl,
+        let priority = Priority::from_low_bits;
+        let trust = settings.trust;
+        let trusted = Trusted {
+            default: priority(settings.default_priority),
+            pcp: trust.pcp.then(|| settings.pcp_to_priority.map(priority)),
+            dscp: trust.dscp.then(|| settings.dscp_to_priority.map(priority)),
         };
-        let l3_offset = network_offset(frame);
-        let pcp = headers.vlan.map(|_| usize::from(frame[HEADER_LENGTH] >> 5));
-        let priority = match (pcp, headers.ip) {
-            (Some(pcp), _) if settings.trust.pcp => settings.pcp_to_priority[pcp],
-            (_, Some(ip)) if settings.trust.dscp => settings.dscp_to_priority[usize::from(ip.dscp)],
-            _ => settings.default_priority,
-        };
+        let read = Classification::of(frame, &headers, &trusted);
         Self {
-            class,
-            priority,
+            class: read.class,
+            priority: read.priority.get(),
             vlan: headers.vlan,
             is_ipv4: headers.ip.is_some_and(|ip| ip.source.is_ipv4()),
             is_ipv6: headers.ip.is_some_and(|ip| ip.source.is_ipv6()),
-            l3_offset: l3_offset as u16,
-            flow_hash: flow_hash(frame, &headers, l3_offset),
+            l3_offset: read.l3_offset,
+            flow_hash: read.flow_hash,
         }
     }
-}
-
-/// Behind the header and at most two whole tags.
-fn network_offset(frame: &[u8]) -> usize {
-    let mut at = HEADER_LENGTH;
-    let mut ethertype = &frame[at - 2..at];
-    while (ethertype == [0x81, 0x00] || ethertype == [0x88, 0xa8])
-        && at < HEADER_LENGTH + 8
-        && frame.len() >= at + 4
-    {
-        at += 4;
-        ethertype = &frame[at - 2..at];
-    }
-    at
-}
-
-/// FNV-1a on words in the host's byte order, over what is equal for all frames of a flow.
-fn flow_hash(frame: &[u8], headers: &Headers, l3_offset: usize) -> u32 {
-    let half = |at: usize| u32::from(u16::from_ne_bytes([frame[at], frame[at + 1]]));
-    let word = |at: usize| half(at) | half(at + 2) << 16;
-    let pair = |at: usize| half(at) << 16 | half(at + 2);
-    let mut words = Vec::new();
-    let ports_at = match headers.ip {
-        None => {
-            words.extend([pair(0), pair(4), pair(8), half(l3_offset - 2)]);
-            None
-        }
-        Some(ip) if ip.source.is_ipv4() => {
-            words.extend([word(l3_offset + 12), word(l3_offset + 16)]);
-            words.push(u32::from(ip.protocol));
-            let is_fragment =
-                u16::from_be_bytes([frame[l3_offset + 6], frame[l3_offset + 7]]) & 0x3fff != 0;
-            let length = usize::from(frame[l3_offset] & 0x0f) * 4;
-            (!is_fragment).then_some((ip.protocol, l3_offset + length))
-        }
-        Some(ip) => {
-            for index in 0..4 {
-                words.push(word(l3_offset + 8 + 4 * index));
-                words.push(word(l3_offset + 24 + 4 * index));
-            }
-            if ip.protocol == FRAGMENT_HEADER {
-                None
-            } else {
-                words.push(u32::from(ip.protocol));
-                Some((ip.protocol, l3_offset + 40))
-            }
-        }
-    };
-    if let Some((protocol, at)) = ports_at {
-        if WITH_PORTS.contains(&protocol) && frame.len() >= at + 4 {
-            words.push(pair(at));
-        }
-    }
-    let mut hash = words.into_iter().fold(0x811c_9dc5_u32, |hash, word| {
-        (hash ^ word).wrapping_mul(0x0100_0193)
-    });
-    for (shift, factor) in [(16, 0x7feb_352d), (15, 0x846c_a68b)] {
-        hash ^= hash >> shift;
-        hash = hash.wrapping_mul(factor);
-    }
-    hash ^ hash >> 16
 }
 
 /// An AF_XDP socket with an RX ring, bound to nothing: the map takes no other.
@@ -182,8 +113,8 @@ fn check(program: &PortProgram, settings: &PortSettings, frame: &[u8]) {
     assert_eq!(run.action, XDP_REDIRECT, "{frame:02x?}");
     let meta = Meta::read(run.meta[..].try_into().expect("one record")).expect("a valid record");
     assert_eq!(
-        Classification::by_program(&meta),
-        Classification::by_userspace(frame, settings),
+        Reading::by_program(&meta),
+        Reading::by_userspace(frame, settings),
         "{frame:02x?}"
     );
 }

@@ -12,7 +12,7 @@ pub use table::ROUTES;
 
 /// The version of the API, as the OpenAPI document has it. Within `/v1` the first number stays: the second counts additions,
 /// the third corrections of the document.
-pub const VERSION: &str = "1.0.0";
+pub const VERSION: &str = "1.1.0";
 
 /// What all paths of this version begin with.
 pub const PREFIX: &str = "/v1/";
@@ -50,6 +50,7 @@ pub enum Endpoint {
     EndCapture,
     Reload,
     Restart,
+    Trace,
     OpenApi,
 }
 

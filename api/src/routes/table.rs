@@ -17,6 +17,7 @@ use crate::neighbors::Neighbor;
 use crate::overview::Overview;
 use crate::pfcwd::{Pfcwd, PfcwdChange};
 use crate::reload::Reload;
+use crate::trace::{Trace, TraceRequest};
 
 /// All routes, in the order of the book.
 pub const ROUTES: &[Route] = &[
@@ -308,6 +309,17 @@ pub const ROUTES: &[Route] = &[
         answer: Answer::Json(Content::of::<Restarting>()),
         refusals: &[400, 409],
         commands: &["restart"],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::Trace,
+        method: Method::Post,
+        path: "/v1/trace",
+        summary: "What would become of a frame that came in now, and why. Nothing is sent or counted.",
+        body: Some(Content::of::<TraceRequest>()),
+        answer: Answer::Json(Content::of::<Trace>()),
+        refusals: &[400, 503],
+        commands: &["trace"],
         ..BARE
     },
     Route {

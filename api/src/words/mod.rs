@@ -240,6 +240,45 @@ named! {
         Stormed => "stormed",
     }
 
+    /// What a frame is to the port that receives it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum FrameKind {
+        /// A frame to forward.
+        Data => "data",
+        /// A pause: 802.3x, or PFC.
+        Pause => "pause",
+        /// A message between switches: CLCM, or an echo.
+        Message => "message",
+        /// LLDP.
+        Lldp => "lldp",
+    }
+
+    /// What decides about a frame's priority.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PrioritySource {
+        /// The PCP of its outermost VLAN tag, by the port's `pcp-map`.
+        Pcp => "pcp",
+        /// The DSCP of its IP header, by the port's `dscp-map`.
+        Dscp => "dscp",
+        /// The port's `default-priority`.
+        Port => "port",
+    }
+
+    /// How a frame finds its way out.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Way {
+        /// A static route to one port.
+        Route => "route",
+        /// A static route to several, by the bucket of its flow.
+        Bucket => "bucket",
+        /// A pin of its flow.
+        Pin => "pin",
+        /// The port where its destination was learnt.
+        Learnt => "learnt",
+        /// All ports that flooded frames use.
+        Flood => "flood",
+    }
+
     /// What an application is known by (IEEE 802.1Qaz, application priority TLV).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Selector {
@@ -359,6 +398,12 @@ vocabularies! {
     NeighborKind of Neighbour;
     /// How a neighbour sends Feedback.
     Coding of FeedbackCoding;
+    /// What a frame is to the port that receives it.
+    TracedKind of FrameKind;
+    /// What decides about a frame's priority.
+    PriorityFrom of PrioritySource;
+    /// How a frame finds its way out.
+    WayFound of Way;
     /// What an application is known by (802.1Qaz).
     ApplicationSelector of Selector;
     /// What a system is (802.1AB).

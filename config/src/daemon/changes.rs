@@ -122,7 +122,7 @@ fn flatten(path: &str, table: &toml::Table, all: &mut BTreeMap<String, String>) 
     }
 }
 
-/// Thresholds, weight and marking of a class whose priorities, mode and Levels stay.
+/// Thresholds, weight, rates and marking of a class whose priorities, mode and Levels stay.
 fn retune(class: &mut Class, wanted: &Class) {
     if class.priorities != wanted.priorities {
         return;
@@ -131,5 +131,6 @@ fn retune(class: &mut Class, wanted: &Class) {
         class.mode = wanted.mode;
     }
     class.weight = wanted.weight;
+    class.scheduler = wanted.scheduler;
     class.ecn = wanted.ecn;
 }

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
-use weir_core::{Bytes, Duration, Quanta};
+use weir_core::{Bytes, Duration, PartsPerMillion, Quanta, SwitchConfig};
 
 use crate::reader::Table;
 use crate::settings::{quoted, settings, valid, words, Value};
@@ -41,6 +41,8 @@ settings! {
             "A Transmit Feedback of a `level` class is repeated after this time, and sooner when it is new; a received one is valid for 16 times as long. Must be the same in all switches."
         "shaper-burst" shaper_burst: Duration = Duration::from_micros(200), "", Restart, valid::anything;
             "What a port may send back to back after the thread was late: as much as its line carries in this time, and at least two full frames. A port sends a batch of up to 64 frames in each round of the thread."
+        "strict-share" strict_share: PartsPerMillion = SwitchConfig::STRICT_SHARE, "1% to 99%", Restart, share;
+            "What [strict classes and guaranteed rates](../operations/scheduling.md) together take of a port's line at most, as long as others could send."
         "zero-copy" zero_copy: ZeroCopy = ZeroCopy::Auto, "`\"auto\"`, `\"off\"`, `\"require\"`", Restart, valid::anything;
             "Whether sockets share memory with the driver: all ports or none. With `\"auto\"`, one port whose driver cannot has all ports copied."
         "xdp-mode" xdp_mode: XdpMode = XdpMode::Auto, "`\"auto\"`, `\"native\"`, `\"generic\"`", Restart, valid::anything;
@@ -139,6 +141,14 @@ fn ring(entries: &u32) -> Result<(), String> {
 
 fn quanta(quanta: &Quanta) -> Result<(), String> {
     valid::within(1, u64::from(u16::MAX))(&quanta.0)
+}
+
+fn share(share: &PartsPerMillion) -> Result<(), String> {
+    let bounds = PartsPerMillion::from_percent(1)..=PartsPerMillion::from_percent(99);
+    match bounds.contains(share) {
+        true => Ok(()),
+        false => Err("must be between \"1%\" and \"99%\"".to_owned()),
+    }
 }
 
 words! {

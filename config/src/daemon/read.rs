@@ -21,7 +21,7 @@ use crate::names::check_name;
 use crate::reader::{Problem, Problems, Table};
 use crate::settings::{valid, Setting};
 use crate::switch::{
-    check_steps, classes, fit_release_buffer, ClassTable, LevelSizing, RouteTable,
+    check_steps, classes, fit_release_buffer, ClassTable, LevelSizing, Lines, RouteTable,
 };
 
 use dataplane::dataplane;
@@ -128,6 +128,14 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let mut deadlock = DeadlockConfig::read(root, DeadlockConfig::default(), check_steps);
     let classes = classes(root, &sizing);
     fit_release_buffer(root, &classes, &mut deadlock);
+    let slowest = ports.iter().min_by_key(|port| port.rate);
+    let lines = Lines {
+        slowest: slowest.map(|port| (format!("port `{}`", port.name), port.rate)),
+        strict_share: dataplane.strict_share,
+        frame_length_max: dataplane.frame_length_max(),
+        detect: deadlock.detect,
+    };
+    lines.check(root, &classes);
     let stations = stations(root);
     let multicast = multicast(root, &ports, &classes, &stations);
     DaemonConfig {

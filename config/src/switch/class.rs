@@ -2,8 +2,8 @@
 
 use weir_core::level::LEVEL_MAX;
 use weir_core::{
-    Bytes, ClassConfig, ClassMode, Duration, MarkAt, ModeKind, PartsPerMillion, PfcThresholds,
-    Priority, RedConfig,
+    Algorithm, BitRate, Bytes, ClassConfig, ClassMode, Duration, MarkAt, ModeKind, PartsPerMillion,
+    PfcThresholds, Priority, RedConfig, SchedulerConfig,
 };
 
 use crate::entries::entries;
@@ -21,6 +21,8 @@ pub struct Class {
     pub mode: ClassMode,
     /// Share of the line relative to other priorities.
     pub weight: u16,
+    /// Whether they go first, and the rates that bound what each gets.
+    pub scheduler: SchedulerConfig,
     /// How long a frame may wait; `None` for as long as it must.
     pub age_limit: Option<Duration>,
     /// When frames are marked Congestion Experienced; `None` for never.
@@ -80,9 +82,15 @@ entries! {
         "ecn-mark-at" ecn_mark_at: Option<MarkAt> = None => "`\"arrival\"`", "", Live, valid::anything;
             "`\"arrival\"`: by the backlog found when the frame is admitted. `\"departure\"`: by the backlog left behind when it is sent; receivers learn of congestion one queue earlier, as in many RoCE simulators."
         "express" express: Express = Express::Auto, "", Restart, valid::anything;
-            "Whether its frames may use the [express path](../internals/express.md) between ports that do: `\"auto\"`: if the class is lossy, marks no frames and limits no age. `\"on\"`: the same, and refused where it is not so. `\"off\"`: no."
+            "Whether its frames may use the [express path](../internals/express.md) between ports that do: `\"auto\"`: if the class is lossy, marks no frames and limits neither age nor rate. `\"on\"`: the same, and refused where it is not so. `\"off\"`: no."
         "weight" weight: u64 = 1, "", Live, valid::within(1, 1000);
-            "Share of the line relative to other priorities, 1 to 1000."
+            "Share of the line relative to other priorities that take turns, 1 to 1000."
+        "scheduler" scheduler: Algorithm = Algorithm::Ets, "", Live, valid::anything;
+            "`\"ets\"`: its priorities take turns with others by `weight`. `\"strict\"`: they go [before those](../operations/scheduling.md), the highest number first, with `strict-share` of the line at most while others could send."
+        "min-rate" min_rate: Option<BitRate> = None => "none", "", Live, valid::anything;
+            "What each of its priorities is guaranteed on every line: below this it goes before strict ones, too. Frames are counted with preamble and gap, as in `rate`."
+        "max-rate" max_rate: Option<BitRate> = None => "none", "", Live, valid::anything;
+            "What each of its priorities gets of a line at most. What waits is held as behind a pause: lossless classes pause their senders."
     }
 }
 
@@ -90,6 +98,7 @@ words! {
     Express: [("off", Express::Off), ("auto", Express::Auto), ("on", Express::On)];
     ModeKind: ModeKind::NAMED;
     MarkAt: MarkAt::NAMED;
+    Algorithm: Algorithm::NAMED;
 }
 
 /// The keys that mean something in one mode or another.
@@ -137,6 +146,7 @@ impl Class {
             (!is_lossy, "it is lossless"),
             (self.ecn.is_some(), "it marks frames"),
             (self.age_limit.is_some(), "it limits their age"),
+            (self.scheduler.rate_max.is_some(), "it limits their rate"),
         ];
         obstacles
             .into_iter()
@@ -153,6 +163,7 @@ impl Class {
         ClassConfig {
             mode: self.mode,
             weight: self.weight,
+            scheduler: self.scheduler,
             age_limit: self.age_limit,
             ecn: self.ecn,
         }
@@ -173,6 +184,9 @@ impl From<&Class> for ClassTable {
             ecn_mark_at: class.ecn.map(|red| red.at),
             express: class.express,
             weight: class.weight.into(),
+            scheduler: class.scheduler.algorithm,
+            min_rate: class.scheduler.rate_min,
+            max_rate: class.scheduler.rate_max,
             ..Self::default()
         };
         match class.mode {

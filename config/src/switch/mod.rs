@@ -8,6 +8,7 @@ mod frames;
 pub mod headroom;
 mod pfcwd;
 mod read;
+mod scheduler;
 
 use weir_core::config::{
     ControlLimits, DetectorConfig, FloodConfig, LifetimeConfig, WatchdogConfig,
@@ -28,6 +29,7 @@ pub use forwarding::{FlowsConfig, ForwardingConfig, MulticastConfig, Route, STAT
 pub use frames::FrameConfig;
 pub use pfcwd::PfcwdConfig;
 pub(crate) use read::{check_steps, classes, fit_release_buffer, LevelSizing};
+pub(crate) use scheduler::Lines;
 
 /// The implicit class of all priorities that no class names.
 pub const DEFAULT_CLASS: &str = "default";
@@ -117,6 +119,7 @@ impl Switch {
             feedback_refresh: self.frames.feedback_refresh,
             shaper_burst: Bytes::ZERO,
             shaper_burst_time: Duration::ZERO,
+            strict_share: SwitchConfig::STRICT_SHARE,
             seed: self.seed,
             authentication: None,
             control_limits: self.control_limits,

@@ -4,7 +4,7 @@ use weir_core::config::Reserve;
 use weir_core::level::LEVEL_MAX;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassMode, Duration, FeedbackCoding, Level, LevelRules, ModeKind,
-    PartsPerMillion, PfcThresholds, Priority, RedConfig,
+    PartsPerMillion, PfcThresholds, Priority, RedConfig, SchedulerConfig,
 };
 
 use super::class::{keys_of, MODE_KEYS};
@@ -63,6 +63,11 @@ fn class(
         priorities: priorities?,
         mode: mode?,
         weight: entry.weight as u16,
+        scheduler: SchedulerConfig {
+            algorithm: entry.scheduler,
+            rate_min: entry.min_rate,
+            rate_max: entry.max_rate,
+        },
         age_limit: entry.age_limit,
         ecn,
         express: entry.express,

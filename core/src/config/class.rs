@@ -1,6 +1,6 @@
 //! Classes: how a priority treats congestion.
 
-use super::{PfcThresholds, PortRole, RedConfig};
+use super::{Algorithm, PfcThresholds, PortRole, RedConfig, SchedulerConfig};
 use crate::level::{Budgets, Level};
 use crate::units::{Bytes, Duration};
 
@@ -144,6 +144,8 @@ pub struct ClassConfig {
     pub mode: ClassMode,
     /// Deficit round robin quantum relative to other priorities, at least 1.
     pub weight: u16,
+    /// Whether it goes first, and the rates that bound what it gets.
+    pub scheduler: SchedulerConfig,
     /// A frame that has waited in this switch for longer is dropped and counted (Karol, section V, the
     /// first extension); `None` for never.
     pub age_limit: Option<Duration>,
@@ -152,11 +154,16 @@ pub struct ClassConfig {
 }
 
 impl ClassConfig {
-    /// A class of weight 1 whose frames wait as long as they must and are not marked.
+    /// A class of weight 1 that takes turns, whose frames wait as long as they must and are not marked.
     pub const fn new(mode: ClassMode) -> Self {
         Self {
             mode,
             weight: 1,
+            scheduler: SchedulerConfig {
+                algorithm: Algorithm::Ets,
+                rate_min: None,
+                rate_max: None,
+            },
             age_limit: None,
             ecn: None,
         }

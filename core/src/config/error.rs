@@ -1,8 +1,8 @@
 //! Why a configuration cannot work.
 
-use super::BUCKETS_MAX;
+use super::{PartsPerMillion, BUCKETS_MAX};
 use crate::level::Level;
-use crate::units::{Bytes, Duration, MacAddress, PortId, Priority, PORT_COUNT_MAX};
+use crate::units::{BitRate, Bytes, Duration, MacAddress, PortId, Priority, PORT_COUNT_MAX};
 
 /// Why a configuration cannot work, in numbers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,6 +55,29 @@ pub enum ConfigError {
     ZeroRefresh,
     #[error("priority {0}: weight must be at least 1")]
     ZeroWeight(Priority),
+    #[error("priority {priority}: the guaranteed rate ({rate_min}) must not be above the highest rate ({rate_max})")]
+    RateMinAboveMax {
+        priority: Priority,
+        rate_min: BitRate,
+        rate_max: BitRate,
+    },
+    #[error("priority {priority}: at {rate_max} a frame of {frame} takes {} ms, and the detector would take that for a deadlock after {} ms (detect). Raise the highest rate or the detection time", .takes.as_secs_f64() * 1e3, .detect.as_secs_f64() * 1e3)]
+    RateMaxTooLow {
+        priority: Priority,
+        rate_max: BitRate,
+        frame: Bytes,
+        takes: Duration,
+        detect: Duration,
+    },
+    #[error("port {port}: the guaranteed rates are {rates} together, and {share} of {rate} is the most that goes before the turns")]
+    RatesMinTooHigh {
+        port: PortId,
+        rates: BitRate,
+        share: PartsPerMillion,
+        rate: BitRate,
+    },
+    #[error("the share of strict priorities must be above zero and below one, not {0}")]
+    StrictShare(PartsPerMillion),
     #[error("the cell size must be between 64 B and 65536 B, not {0}")]
     Cell(Bytes),
     #[error("{frame_count} frames cannot back buffers of {buffers}: {needed} frames are needed, one per cell")]

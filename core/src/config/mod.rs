@@ -8,10 +8,11 @@ mod port;
 mod recovery;
 mod red;
 mod reserve;
+mod scheduler;
 mod thresholds;
 mod validate;
 
-use crate::units::{Bytes, Duration, Quanta, LINE_OVERHEAD, PRIORITY_COUNT};
+use crate::units::{BitRate, Bytes, Duration, Quanta, LINE_OVERHEAD, PRIORITY_COUNT};
 
 pub use class::{ClassConfig, ClassMode, LevelRules, ModeKind};
 pub use control_frames::{AuthenticationConfig, ControlLimits, FabricKey, FABRIC_KEY_LENGTH};
@@ -24,6 +25,7 @@ pub use port::{FeedbackCoding, Neighbour, PauseRule, Police, PortConfig, PortRol
 pub use recovery::{LifetimeConfig, StormAction, WatchdogConfig};
 pub use red::{MarkAt, PartsPerMillion, RedConfig};
 pub use reserve::Reserve;
+pub use scheduler::{Algorithm, SchedulerConfig};
 pub use thresholds::{PfcThresholds, XonNotBelowXoff};
 
 /// When an egress is suspected of a deadlock.
@@ -71,6 +73,8 @@ pub struct SwitchConfig {
     pub shaper_burst: Bytes,
     /// It may send as much as the line carries in this time, where that is more.
     pub shaper_burst_time: Duration,
+    /// What strict priorities and guaranteed rates take of a line at most while others could send. Above zero and below one.
+    pub strict_share: PartsPerMillion,
     /// Of the switch's only randomness: which frames are marked between the thresholds of [`RedConfig`]. Switches
     /// that run side by side have different ones.
     pub seed: u64,
@@ -81,6 +85,14 @@ pub struct SwitchConfig {
 }
 
 impl SwitchConfig {
+    /// [`strict_share`](Self::strict_share) where nobody says otherwise.
+    pub const STRICT_SHARE: PartsPerMillion = PartsPerMillion::from_percent(95);
+
+    /// By how much a caller may be late at a line of `rate` and catch up.
+    pub(crate) fn shaper_lateness(&self, rate: BitRate) -> Duration {
+        rate.time_for(self.shaper_burst).max(self.shaper_burst_time)
+    }
+
     /// A switch with these ports, classes and routes and nothing beside: cells of 256 B, frames of up to 1522 B, no learning,
     /// no detector, no lifetime limit, the longest pauses, Feedback told again after 10 ms, and a shaper that lets a late
     /// caller catch up by 1 MiB. The pool has what the buffers need: whoever changes ports, classes or the cell asks for
@@ -108,6 +120,7 @@ impl SwitchConfig {
             feedback_refresh: Duration::from_millis(10),
             shaper_burst: Bytes::new(1 << 20),
             shaper_burst_time: Duration::ZERO,
+            strict_share: Self::STRICT_SHARE,
             seed: 1,
             authentication: None,
             control_limits: ControlLimits::default(),

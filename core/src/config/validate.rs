@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use super::{
     ClassConfig, ClassMode, ConfigError, PartsPerMillion, PfcThresholds, PortRole, RedConfig,
-    RouteConfig, SwitchConfig, BUCKETS_MAX,
+    RouteConfig, SchedulerConfig, SwitchConfig, BUCKETS_MAX,
 };
 use crate::level::Budgets;
-use crate::units::{Duration, Priority, Quanta, PORT_COUNT_MAX};
+use crate::units::{BitRate, Duration, PortId, Priority, Quanta, LINE_OVERHEAD, PORT_COUNT_MAX};
 
 impl SwitchConfig {
     /// Checks what the types do not.
@@ -51,6 +51,7 @@ impl SwitchConfig {
         for (priority, class) in Priority::ALL.into_iter().zip(&self.classes) {
             self.validate_class(priority, class)?;
         }
+        self.validate_rates()?;
         let needed = self.frames_needed();
         if self.frame_count < needed {
             return Err(ConfigError::TooFewFrames {
@@ -64,6 +65,65 @@ impl SwitchConfig {
         }
         self.validate_tree()?;
         self.validate_routes()
+    }
+
+    /// What the classes ask of the lines together.
+    pub(crate) fn validate_rates(&self) -> Result<(), ConfigError> {
+        let share = self.strict_share;
+        if share == PartsPerMillion::ZERO || share == PartsPerMillion::ONE {
+            return Err(ConfigError::StrictShare(share));
+        }
+        let least = self
+            .classes
+            .iter()
+            .filter_map(|class| class.scheduler.rate_min);
+        let sum = least.fold(0u64, |sum, rate| sum.saturating_add(rate.get()));
+        let Some(rates) = BitRate::new(sum) else {
+            return Ok(());
+        };
+        for (index, port) in self.ports.iter().enumerate() {
+            let most = u128::from(port.rate.get()) * u128::from(share.get());
+            if u128::from(sum) * u128::from(PartsPerMillion::ONE.get()) > most {
+                return Err(ConfigError::RatesMinTooHigh {
+                    port: PortId::from_index(index).unwrap_or_default(),
+                    rates,
+                    share,
+                    rate: port.rate,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A class's rates by themselves.
+    fn validate_scheduler(
+        &self,
+        priority: Priority,
+        scheduler: &SchedulerConfig,
+    ) -> Result<(), ConfigError> {
+        let Some(rate_max) = scheduler.rate_max else {
+            return Ok(());
+        };
+        if let Some(rate_min) = scheduler.rate_min.filter(|rate| *rate > rate_max) {
+            return Err(ConfigError::RateMinAboveMax {
+                priority,
+                rate_min,
+                rate_max,
+            });
+        }
+        let frame = self.frame_length_max;
+        let takes = rate_max.time_for(frame + LINE_OVERHEAD);
+        // Between two samples of the detector a frame must leave.
+        match self.detector.map(|detector| detector.detect) {
+            Some(detect) if takes.saturating_mul(2) > detect => Err(ConfigError::RateMaxTooLow {
+                priority,
+                rate_max,
+                frame,
+                takes,
+                detect,
+            }),
+            _ => Ok(()),
+        }
     }
 
     fn validate_tree(&self) -> Result<(), ConfigError> {
@@ -139,6 +199,7 @@ impl SwitchConfig {
         if class.weight == 0 {
             return Err(ConfigError::ZeroWeight(priority));
         }
+        self.validate_scheduler(priority, &class.scheduler)?;
         let frame = self.gamma_max();
         let at_least_a_frame = |what, value| {
             if value < frame {

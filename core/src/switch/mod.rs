@@ -40,9 +40,10 @@ use crate::sets::PrioritySet;
 use crate::units::{Bytes, PortId, Priority};
 use crate::wire::ControlFrame;
 
-pub use forwarding::{PinEntry, PinnedBy, RouteEntry};
+pub use forwarding::{How, PinEntry, PinnedBy, RouteEntry};
 pub use observe::{
-    FlowRecord, LevelEntry, LevelGauges, PriorityGauges, EVENT_CAPACITY, HALVINGS, WAYS,
+    Explanation, FlowRecord, LevelEntry, LevelGauges, Outlook, PriorityGauges, EVENT_CAPACITY,
+    HALVINGS, WAYS,
 };
 
 /// Something to send.

@@ -6,7 +6,7 @@ use super::admission::{BufferMode, IngressBuffer};
 use super::levels::{FeedbackSent, LevelState};
 use super::link::{Authentication, Due, EchoState, Limiter, PauseReceived, CLCM_QUEUE_CAPACITY};
 use super::recovery::{Head, Storms};
-use super::schedule::{EgressState, PriorityTurn, Shaper};
+use super::schedule::{EgressState, Precedence, PriorityTurn, Shaper};
 use crate::config::{FeedbackCoding, Neighbour, PortConfig, PortRole, SwitchConfig};
 use crate::counters::PortCounters;
 use crate::sets::PrioritySet;
@@ -35,6 +35,8 @@ pub(super) struct Port {
     pub(super) clcm_queue: VecDeque<Clcm>,
     pub(super) shaper: Shaper,
     pub(super) turn: PriorityTurn,
+    /// Where a class has a guaranteed or a highest rate, or is strict.
+    pub(super) precedence: Option<Box<Precedence>>,
     /// For classes with Levels at fabric ports.
     pub(super) levels: [Option<Box<LevelState>>; PRIORITY_COUNT],
     pub(super) pause_received: PauseReceived,
@@ -88,18 +90,14 @@ impl Port {
             pause_received: PauseReceived::new(port.rate),
             storms: Storms::new(port.watchdog),
             heads: Default::default(),
-            shaper: Shaper::new(
-                port.rate,
-                port.rate
-                    .time_for(config.shaper_burst)
-                    .max(config.shaper_burst_time),
-            ),
+            shaper: Shaper::new(port.rate, config.shaper_lateness(port.rate)),
             counters: PortCounters::default(),
             clcm_queue: VecDeque::with_capacity(CLCM_QUEUE_CAPACITY),
             due: Due::default(),
             waiting: PrioritySet::default(),
             forced: PrioritySet::default(),
             turn: PriorityTurn::default(),
+            precedence: Precedence::new(config),
         }
     }
 }

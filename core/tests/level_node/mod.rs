@@ -35,6 +35,7 @@ pub fn config(budgets: &[Bytes]) -> SwitchConfig {
     let lossy = ClassConfig {
         mode: ClassMode::Lossy { buffer: GAMMA },
         weight: 1,
+        scheduler: Default::default(),
         age_limit: None,
         ecn: None,
     };

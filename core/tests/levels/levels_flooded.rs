@@ -29,6 +29,7 @@ fn switch(index: usize) -> Switch {
     let lossy = ClassConfig {
         mode: ClassMode::Lossy { buffer: GAMMA },
         weight: 1,
+        scheduler: Default::default(),
         age_limit: None,
         ecn: None,
     };

@@ -80,6 +80,7 @@ fn config(me: usize, setting: Setting) -> SwitchConfig {
     let lossy = ClassConfig {
         mode: ClassMode::Lossy { buffer: gamma },
         weight: 1,
+        scheduler: Default::default(),
         age_limit: None,
         ecn: None,
     };

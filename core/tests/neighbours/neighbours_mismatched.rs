@@ -49,6 +49,7 @@ fn switch(index: usize, setting: Setting) -> Switch {
             buffer: Bytes::new(GAMMA),
         },
         weight: 1,
+        scheduler: Default::default(),
         age_limit: None,
         ecn: None,
     };

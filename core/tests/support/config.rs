@@ -24,6 +24,7 @@ pub fn switch_config(
             buffer: Bytes::new(64 * 1024),
         },
         weight: 1,
+        scheduler: Default::default(),
         age_limit: None,
         ecn: None,
     };
@@ -38,6 +39,7 @@ pub fn switch_config(
             .unwrap(),
         ),
         weight: 1,
+        scheduler: Default::default(),
         age_limit: None,
         ecn: None,
     };

@@ -11,6 +11,7 @@ mod reconfigure;
 mod reroute;
 mod reroute_random;
 mod route_node;
+mod schedulers;
 #[path = "../support/mod.rs"]
 mod support;
 mod traffic_release;

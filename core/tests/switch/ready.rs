@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 
-use weir_core::config::{DetectorConfig, LevelRules, LifetimeConfig, RouteConfig};
+use weir_core::config::{DetectorConfig, LevelRules, LifetimeConfig, RouteConfig, SchedulerConfig};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, Duration, Frame, FrameHandle,
-    Instant, MacAddress, PfcThresholds, PortConfig, PortId, PortRole, Priority, Quanta,
-    StormAction, Switch, SwitchConfig, Transmission, WatchdogConfig,
+    Algorithm, BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, Duration, Frame,
+    FrameHandle, Instant, MacAddress, PfcThresholds, PortConfig, PortId, PortRole, Priority,
+    Quanta, StormAction, Switch, SwitchConfig, Transmission, WatchdogConfig,
 };
 
 const PORTS: u8 = 5;
@@ -38,6 +38,7 @@ enum Special {
     Ages,
     Watchdog,
     Lifetime,
+    Rates,
 }
 
 fn special() -> impl Strategy<Value = Option<Special>> {
@@ -46,6 +47,7 @@ fn special() -> impl Strategy<Value = Option<Special>> {
         Some(Special::Ages),
         Some(Special::Watchdog),
         Some(Special::Lifetime),
+        Some(Special::Rates),
     ])
 }
 
@@ -67,6 +69,18 @@ fn config(special: Option<Special>, detects: bool) -> SwitchConfig {
         rules: LevelRules::default(),
         edge: PfcThresholds::new(kib(12), kib(8), kib(64)).unwrap(),
     };
+    if special == Some(Special::Rates) {
+        classes[PFC.index()].scheduler = SchedulerConfig {
+            algorithm: Algorithm::Strict,
+            rate_min: None,
+            rate_max: Some(BitRate::from_mbit(200)),
+        };
+        classes[LEVEL.index()].scheduler = SchedulerConfig {
+            algorithm: Algorithm::Ets,
+            rate_min: Some(BitRate::from_mbit(300)),
+            rate_max: Some(BitRate::from_mbit(500)),
+        };
+    }
     let watchdog = WatchdogConfig {
         detection: Duration::from_millis(2),
         restoration: Duration::from_millis(2),
@@ -185,7 +199,27 @@ impl Caller {
                     flow_hash: 0,
                 };
                 let port = PortId::new(port);
-                if self.switch.receive(self.now, port, frame).is_err() {
+                let said = self.switch.explain(self.now, port, &frame);
+                let waiting = |switch: &Switch| -> Vec<u64> {
+                    let gauges =
+                        |egress| switch.gauges(self.now, PortId::new(egress), frame.priority);
+                    (0..PORTS)
+                        .map(|egress| gauges(egress).egress_frames)
+                        .collect()
+                };
+                let before = waiting(&self.switch);
+                let taken = self.switch.receive(self.now, port, frame);
+                assert_eq!(taken.err(), said.outcome.err(), "{said:?}");
+                for (egress, (before, after)) in (0..).zip(before.iter().zip(waiting(&self.switch)))
+                {
+                    let is_way = said.egresses.contains(PortId::new(egress));
+                    assert_eq!(after - before, u64::from(is_way), "{egress}: {said:?}");
+                }
+                if let Ok(outlook) = said.outcome {
+                    let gauges = self.switch.gauges(self.now, port, frame.priority);
+                    assert_eq!(gauges.ingress, outlook.occupancy);
+                    assert!(gauges.pausing || !outlook.pauses);
+                } else {
                     self.free.push(handle);
                 }
             }

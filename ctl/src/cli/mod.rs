@@ -6,6 +6,7 @@ mod exit;
 mod pfcwd;
 mod port;
 mod route;
+mod trace;
 mod xdp;
 
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ pub use exit::*;
 pub use pfcwd::{PfcwdCommand, PfcwdShow};
 pub use port::PortCommand;
 pub use route::{FlowHash, RouteCommand};
+pub use trace::TraceArguments;
 pub use xdp::XdpCommand;
 
 const AFTER_HELP: &str = "\
@@ -252,6 +254,9 @@ Examples:
         #[arg(long, value_name = "PORT")]
         egress: Option<String>,
     },
+    /// What the switch would do with a frame, and why. Nothing is sent.
+    #[command(after_help = trace::TRACE_HELP)]
+    Trace(TraceArguments),
     /// Capture frames as ports receive and send them, with their fate; tcpdump cannot see them.
     #[command(after_help = CAPTURE_HELP)]
     Capture(CaptureArguments),

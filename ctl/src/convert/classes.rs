@@ -8,7 +8,7 @@ use super::database::Database;
 use super::notes::Kind;
 use super::ports::Port;
 use super::qos::PortQos;
-use super::queues::{Ecn, Queue, Queues};
+use super::queues::{Ecn, Queue, Queues, Served};
 
 /// What a class does when buffers fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub struct Class {
     pub priorities: Vec<u8>,
     /// Buffers, and where they are from.
     pub buffers: (Buffers, String),
-    /// Share of the line, and where it is from.
-    pub weight: Option<(u16, String)>,
+    /// What it gets of the line, and where it is from.
+    pub served: Option<(Served, String)>,
     /// Marking, and where it is from.
     pub ecn: Option<(Ecn, String)>,
 }
@@ -62,14 +62,14 @@ impl Source<'_> {
             } else {
                 self.lossy(priority)
             };
-            let Queue { weight, ecn } = self.queue(priority);
-            let weight = weight.filter(|(weight, _)| *weight != 1);
-            if buffers.0 == Buffers::Lossy(None) && weight.is_none() && ecn.is_none() {
+            let Queue { served, ecn } = self.queue(priority);
+            let served = served.filter(|(served, _)| !served.is_plain());
+            if buffers.0 == Buffers::Lossy(None) && served.is_none() && ecn.is_none() {
                 continue;
             }
             let same = classes.iter_mut().find(|class| {
                 class.buffers.0 == buffers.0
-                    && value(&class.weight) == value(&weight)
+                    && value(&class.served) == value(&served)
                     && value(&class.ecn) == value(&ecn)
             });
             match same {
@@ -78,7 +78,7 @@ impl Source<'_> {
                     name: String::new(),
                     priorities: vec![priority],
                     buffers,
-                    weight,
+                    served,
                     ecn,
                 }),
             }

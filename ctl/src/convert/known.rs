@@ -17,7 +17,8 @@ pub const PFC_WD: &str = "PFC_WD";
 pub const PFC_WD_OLD: &str = "PFC_WD_TABLE";
 
 const DEVICE: &str = "belongs to the device: set it with ip link or ethtool";
-const NO_LIMITER: &str = "queues have weights only, no rate limits";
+const NO_BURST: &str =
+    "a rate lets a queue catch up as far as its port's shaper does (dataplane.shaper-burst)";
 const NO_COLOUR: &str = "frames have no colours; all are treated as SONiC's green ones";
 const NO_EARLY_DROP: &str = "frames are marked, never dropped early";
 const IDENTITY: &str = "describes the device; not used here";
@@ -98,10 +99,10 @@ const CARRIED: &[Carried] = &[
     Carried { name: "QUEUE", fields: Some(&["scheduler", "wred_profile"]), dropped: &[] },
     Carried {
         name: "SCHEDULER",
-        fields: Some(&["type", "weight"]),
+        fields: Some(&["type", "weight", "meter_type", "cir", "pir"]),
         dropped: &[
-            ("meter_type", NO_LIMITER), ("cir", NO_LIMITER), ("cbs", NO_LIMITER),
-            ("pir", NO_LIMITER), ("pbs", NO_LIMITER), ("priority", NO_LIMITER),
+            ("cbs", NO_BURST), ("pbs", NO_BURST),
+            ("priority", "of strict classes the highest priority goes first"),
         ],
     },
     Carried {

@@ -1,8 +1,9 @@
-//! QUEUE, SCHEDULER and WRED_PROFILE: weights and marking of each (port, queue).
+//! QUEUE, SCHEDULER and WRED_PROFILE: turns, rates and marking of each (port, queue).
 
 use std::collections::BTreeMap;
 
-use weir_core::{Bytes, PartsPerMillion};
+use weir_core::config::{Algorithm, SchedulerConfig};
+use weir_core::{BitRate, Bytes, PartsPerMillion};
 
 use super::database::{Database, Row};
 use super::notes::Kind;
@@ -18,11 +19,27 @@ pub struct Ecn {
     pub pmax: PartsPerMillion,
 }
 
+/// What a queue gets of the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// Relative to others that take turns.
+    pub weight: u16,
+    /// Strictness and rates.
+    pub scheduler: SchedulerConfig,
+}
+
+impl Served {
+    /// As one that nothing is said about.
+    pub fn is_plain(&self) -> bool {
+        self.weight == 1 && self.scheduler.is_plain()
+    }
+}
+
 /// What one (port, queue) has, each with where it is from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// Share of the line.
-    pub weight: Option<(u16, String)>,
+    /// What it gets of the line.
+    pub served: Option<(Served, String)>,
     /// Marking.
     pub ecn: Option<(Ecn, String)>,
 }
@@ -30,7 +47,7 @@ pub struct Queue {
 /// Queues by port and number.
 pub type Queues = BTreeMap<(String, usize), Queue>;
 
-/// Largest legal weight; what a strict queue gets.
+/// The largest weight.
 const WEIGHT_MAX: u16 = 1000;
 /// No platform has more queues.
 const QUEUE_MAX: usize = 63;
@@ -48,16 +65,16 @@ pub fn queues(database: Database<'_>) -> Queues {
             let message = "there are queues 0 to 7, one for each priority; the others are ignored";
             row.report().note(Kind::NotCarried, row.path(), message);
         }
-        let weight = row
+        let served = row
             .reference("scheduler", "SCHEDULER")
-            .map(|row| weight(&row));
+            .map(|row| served(&row));
         let ecn = row
             .reference("wred_profile", "WRED_PROFILE")
             .and_then(|row| ecn(&row));
         for port in ports {
             for number in numbers.iter().filter(|number| **number < 8) {
                 let queue = queues.entry((port.to_owned(), *number)).or_default();
-                queue.weight = weight.clone().or_else(|| queue.weight.take());
+                queue.served = served.clone().or_else(|| queue.served.take());
                 queue.ecn = ecn.clone().or_else(|| queue.ecn.take());
             }
         }
@@ -65,26 +82,41 @@ pub fn queues(database: Database<'_>) -> Queues {
     queues
 }
 
-fn weight(row: &Row<'_>) -> (u16, String) {
+fn served(row: &Row<'_>) -> (Served, String) {
     let report = row.report();
-    let weight = match row.text("type").as_deref() {
-        Some("STRICT") => {
-            let message = format!(
-                "there is no strict priority; the largest weight, {WEIGHT_MAX}, comes closest"
-            );
-            report.note(Kind::Changed, row.path_of("type"), message);
-            WEIGHT_MAX
-        }
-        Some("DWRR" | "WRR") | None => {
-            row.within("weight", 1, u64::from(WEIGHT_MAX)).unwrap_or(1) as u16
-        }
+    let algorithm = match row.text("type").as_deref() {
+        Some("STRICT") => Algorithm::Strict,
+        Some("DWRR" | "WRR") | None => Algorithm::Ets,
         Some(other) => {
             let message = format!("`{other}` is not DWRR, WRR or STRICT");
             report.refuse(row.path_of("type"), message);
-            1
+            Algorithm::Ets
         }
     };
-    (weight, row.path())
+    // A strict queue has a weight in many files, and no use for it.
+    let weight = match algorithm {
+        Algorithm::Ets => row.within("weight", 1, u64::from(WEIGHT_MAX)),
+        Algorithm::Strict => None,
+    };
+    let scheduler = SchedulerConfig {
+        algorithm,
+        rate_min: rate(row, "cir"),
+        rate_max: rate(row, "pir"),
+    };
+    let weight = weight.unwrap_or(1) as u16;
+    (Served { weight, scheduler }, row.path())
+}
+
+/// SONiC's committed and peak rates are in bytes a second, or in packets, which no rate here is.
+fn rate(row: &Row<'_>, field: &str) -> Option<BitRate> {
+    let bytes_per_second = row.within(field, 0, u64::MAX / 8)?;
+    if row.text("meter_type").as_deref() == Some("packets") {
+        let message = "rates are in bits a second; packets a second cannot be limited";
+        row.report()
+            .note(Kind::NotCarried, row.path_of(field), message);
+        return None;
+    }
+    BitRate::new(bytes_per_second * 8)
 }
 
 const MARKING: [&str; 8] = [

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use weir_config::daemon::DaemonConfig;
-use weir_core::{Bytes, ClassMode, Priority};
+use weir_core::{Algorithm, BitRate, Bytes, ClassMode, Priority};
 
 use super::notes::Kind;
 use super::*;
@@ -165,6 +165,30 @@ fn traffic_classes_become_the_priority_that_pauses_their_queue() {
     assert!(notes
         .iter()
         .any(|n| n.path == path && n.kind == Kind::Changed));
+}
+
+#[test]
+fn strict_queues_and_their_rates_are_carried_over() {
+    let mut root = sample();
+    root["SCHEDULER"] = json!({
+        "s": {"type": "STRICT", "weight": "25", "meter_type": "bytes", "cir": "1250000", "pir": "125000000", "pbs": "8192"},
+        "p": {"type": "STRICT", "meter_type": "packets", "pir": "1000"},
+    });
+    root["QUEUE"] = json!({"Ethernet0|6": {"scheduler": "s"}, "Ethernet0|5": {"scheduler": "p"}});
+    let (notes, config) = good(&root);
+    let class = |priority: usize| config.class_of(Priority::ALL[priority]).unwrap().clone();
+    assert_eq!(
+        (class(6).weight, class(6).scheduler.algorithm),
+        (1, Algorithm::Strict)
+    );
+    assert_eq!(class(6).scheduler.rate_min, Some(BitRate::from_mbit(10)));
+    assert_eq!(class(6).scheduler.rate_max, Some(BitRate::from_mbit(1000)));
+    assert_eq!(class(5).scheduler.rate_max, None);
+    for path in ["SCHEDULER|s.pbs", "SCHEDULER|p.pir"] {
+        assert!(notes
+            .iter()
+            .any(|note| note.path == path && note.kind == Kind::NotCarried));
+    }
 }
 
 #[test]

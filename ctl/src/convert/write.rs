@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use weir_config::daemon::{default_dscp_map, PfcwdConfig, Trust};
 use weir_config::units::{format_duration, format_probability, format_rate, format_size};
-use weir_core::Bytes;
+use weir_core::{Algorithm, Bytes};
 
 use super::classes::{Buffers, Class};
 use super::ports::Port;
 use super::qos::PortQos;
+use super::queues::Served;
 
 /// All that is written.
 pub struct Converted {
@@ -100,8 +101,22 @@ fn class(out: &mut String, class: &Class) {
             source,
         );
     }
-    if let Some((weight, source)) = &class.weight {
-        line(out, "weight", &weight.to_string(), source);
+    if let Some((served, source)) = &class.served {
+        let Served { weight, scheduler } = served;
+        if *weight != 1 {
+            line(out, "weight", &weight.to_string(), source);
+        }
+        if scheduler.algorithm != Algorithm::default() {
+            line(out, "scheduler", &text(scheduler.algorithm.name()), source);
+        }
+        for (key, rate) in [
+            ("min-rate", scheduler.rate_min),
+            ("max-rate", scheduler.rate_max),
+        ] {
+            if let Some(rate) = rate {
+                line(out, key, &text(&format_rate(rate)), source);
+            }
+        }
     }
 }
 

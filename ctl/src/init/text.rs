@@ -49,8 +49,8 @@ pub fn write(wanted: &Wanted<'_>) -> String {
     lossless(&mut out, wanted.roce, xoff, headroom);
     if wanted.roce {
         out +=
-            "\n# Congestion notifications (CNP, DSCP 48): few and small, and they must not wait.\n\
-                [[class]]\nname = \"cnp\"\npriority = 6\nmode = \"lossy\"\nweight = 1000\n";
+            "\n# Congestion notifications (CNP, DSCP 48): few and small, and they go before all else.\n\
+                [[class]]\nname = \"cnp\"\npriority = 6\nmode = \"lossy\"\nscheduler = \"strict\"\n";
     }
     out += "\n# While the switch runs, every frame that arrives at a port belongs to it.\n";
     for device in wanted.devices {

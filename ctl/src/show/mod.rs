@@ -7,6 +7,7 @@ mod flows;
 mod levels;
 mod neighbors;
 mod pfcwd;
+mod trace;
 mod views;
 
 use anyhow::Result;
@@ -23,6 +24,7 @@ pub use flight::flight;
 pub use flows::flows;
 pub use neighbors::neighbors;
 pub use pfcwd::pfcwd;
+pub use trace::{trace, FrameArgument};
 
 /// `switchctl status`; gives the verdict on the switch, if its daemon makes one that is known.
 pub fn status(target: &Target, output: &Output) -> Result<Option<Verdict>> {

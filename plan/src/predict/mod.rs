@@ -20,6 +20,7 @@ use crate::network::{gigabits, kilobits, micros, Network, Port, Stream, Switch};
 use crate::result::{BudgetPlan, EgressPlan, Headroom, IngressPlan, Pauses};
 use arrivals::{Arrivals, Input};
 use egress::{Egress, Limits, Outcome};
+use shares::Demand;
 
 /// One egress in one class, computed.
 pub struct Computed {
@@ -101,17 +102,16 @@ pub fn computed(network: &Network, switch: &Switch, alone: bool) -> Result<Vec<C
             .map(|(ingress, streams)| input(switch, *ingress, part(*ingress, streams), streams))
             .collect();
         let of_this_port = groups.iter().filter(|((port, _), _)| *port == egress);
-        let demands: Vec<(usize, f64, f64)> = of_this_port
+        let demands: Vec<Demand> = of_this_port
             .filter(|((_, other), _)| !alone || *other == class)
             .map(|((_, other), inputs)| {
                 let rates = inputs
                     .iter()
                     .map(|(ingress, streams)| part(*ingress, streams));
-                let weight = f64::from(switch.classes[*other].weight);
-                (*other, rates.sum(), weight)
+                Demand::new(*other, rates.sum(), &switch.classes[*other])
             })
             .collect();
-        let rate = class_rate(line(egress), class, &demands);
+        let rate = shares::class_rate(line(egress), class, &demands);
         let streams = switch.streams.iter();
         let here = streams.filter(|stream| (stream.egress, stream.class) == (egress, class));
         let factors = here.map(|stream| stream.charge);
@@ -132,27 +132,6 @@ pub fn computed(network: &Network, switch: &Switch, alone: bool) -> Result<Vec<C
         });
     }
     Ok(all)
-}
-
-/// What is left for the class when the others take what they want, at most their part by weight.
-fn class_rate(line: f64, class: usize, demands: &[(usize, f64, f64)]) -> f64 {
-    let asked: Vec<(f64, f64)> = demands
-        .iter()
-        .map(|(other, demand, weight)| {
-            // The class itself may take all that is there.
-            (
-                if *other == class {
-                    f64::INFINITY
-                } else {
-                    *demand
-                },
-                *weight,
-            )
-        })
-        .collect();
-    let shares = shares::weighted(line, &asked);
-    let own = demands.iter().position(|(other, ..)| *other == class);
-    own.map_or(line, |index| shares[index])
 }
 
 fn input(switch: &Switch, ingress: usize, line: f64, streams: &[&Stream]) -> Input {

@@ -1,5 +1,97 @@
 //! How a line is divided.
 
+use weir_config::daemon::Class;
+use weir_core::units::BitRate;
+use weir_core::{Algorithm, PartsPerMillion, SwitchConfig};
+
+use crate::network::gigabits;
+
+/// What a class asks of a line; rates as those of the line.
+#[derive(Clone, Copy, Debug)]
+pub struct Demand {
+    class: usize,
+    /// What its flows send, and its highest rate lets out.
+    rate: f64,
+    weight: f64,
+    /// The highest of its priorities; `None` for one that takes turns.
+    strict: Option<u8>,
+    /// Before which it goes first.
+    least: f64,
+    most: f64,
+}
+
+impl Demand {
+    /// Of `class`, number `number`, whose flows send at `rate`.
+    pub fn new(number: usize, rate: f64, class: &Class) -> Self {
+        let scheduler = class.scheduler;
+        let each = |rate: BitRate| gigabits(rate) * class.priorities.len() as f64;
+        let most = scheduler.rate_max.map_or(f64::INFINITY, each);
+        let priorities = class.priorities.iter().map(|priority| priority.get());
+        Self {
+            class: number,
+            rate: rate.min(most),
+            weight: f64::from(class.weight),
+            strict: (scheduler.algorithm == Algorithm::Strict)
+                .then(|| priorities.max())
+                .flatten(),
+            least: scheduler.rate_min.map_or(0.0, each),
+            most,
+        }
+    }
+
+    fn guaranteed(&self) -> f64 {
+        self.rate.min(self.least)
+    }
+}
+
+/// What is left for `class` when the others take what they want: strict ones first, the others at most their part by weight.
+pub fn class_rate(line: f64, class: usize, demands: &[Demand]) -> f64 {
+    let Some(own) = demands.iter().find(|demand| demand.class == class) else {
+        return line;
+    };
+    let share = f64::from(SwitchConfig::STRICT_SHARE.get()) / f64::from(PartsPerMillion::ONE.get());
+    let others = || demands.iter().filter(|other| other.class != class);
+    let takes_turns = |other: &&Demand| other.strict.is_none();
+    let rate = match own.strict {
+        Some(priority) => {
+            let before: f64 = others()
+                .map(|other| match other.strict {
+                    Some(theirs) if theirs > priority => other.rate,
+                    _ => other.guaranteed(),
+                })
+                .sum();
+            let turns: f64 = others().filter(takes_turns).map(|other| other.rate).sum();
+            line - before - turns.min(line * (1.0 - share))
+        }
+        None => {
+            let strict: f64 = others()
+                .filter_map(|other| other.strict.map(|_| other.rate))
+                .sum();
+            let left = line - strict.min(line * share);
+            let asked: Vec<(f64, f64)> = demands
+                .iter()
+                .filter(takes_turns)
+                // The class itself may take all that is there.
+                .map(|other| {
+                    let wants = if other.class == class {
+                        f64::INFINITY
+                    } else {
+                        other.rate
+                    };
+                    (wants, other.weight)
+                })
+                .collect();
+            let shares = weighted(left, &asked);
+            let own = demands
+                .iter()
+                .filter(takes_turns)
+                .position(|other| other.class == class);
+            own.map_or(line, |index| shares[index])
+        }
+    };
+    rate.max(own.least).min(own.most)
+}
+
 /// Max-min fair shares of `capacity` by weight: nobody gets more than it asks for, and what is left over goes to
 /// those who ask for more. Deficit round robin does so. O(n²).
 pub fn weighted(capacity: f64, demands: &[(f64, f64)]) -> Vec<f64> {
@@ -30,6 +122,43 @@ pub fn weighted(capacity: f64, demands: &[(f64, f64)]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn demand(class: usize, rate: f64, strict: Option<u8>) -> Demand {
+        Demand {
+            class,
+            rate,
+            weight: 1.0,
+            strict,
+            least: 0.0,
+            most: f64::INFINITY,
+        }
+    }
+
+    #[test]
+    fn strict_classes_come_first_and_leave_a_part() {
+        let others = [
+            demand(0, 90.0, None),
+            demand(1, 40.0, Some(5)),
+            demand(2, 30.0, Some(6)),
+        ];
+        assert_eq!(class_rate(100.0, 0, &others), 30.0);
+        assert_eq!(class_rate(100.0, 1, &others), 65.0);
+        assert_eq!(class_rate(100.0, 2, &others), 95.0);
+        let flood = [demand(0, 90.0, None), demand(1, 200.0, Some(5))];
+        assert!((class_rate(100.0, 0, &flood) - 5.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn rates_bound_what_a_class_gets() {
+        let mut all = [demand(0, 90.0, None), demand(1, 200.0, Some(5))];
+        all[0].least = 20.0;
+        assert_eq!(class_rate(100.0, 0, &all), 20.0);
+        assert_eq!(class_rate(100.0, 1, &all), 75.0);
+        all[1].most = 10.0;
+        all[1].rate = 10.0;
+        assert_eq!(class_rate(100.0, 0, &all), 90.0);
+        assert_eq!(class_rate(100.0, 1, &all), 10.0);
+    }
 
     #[test]
     fn the_line_goes_by_weight_to_those_who_want_more() {

@@ -186,6 +186,9 @@ impl Run {
             source: address(0x40),
             flow_hash: 0,
         };
+        let said = self
+            .switch
+            .explain(self.instant(), PortId::new(port), &frame);
         let outcome = self
             .switch
             .receive(self.instant(), PortId::new(port), frame)
@@ -201,6 +204,11 @@ impl Run {
             _ => Err(DropReason::BufferFull),
         };
         assert_eq!(outcome, expected);
+        assert_eq!(
+            said.outcome.map(|_| ()),
+            expected,
+            "what was explained before"
+        );
         let (Ok(()), Some(egress)) = (outcome, egress) else {
             self.refused += 1;
             return;

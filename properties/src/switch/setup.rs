@@ -40,6 +40,7 @@ pub fn config() -> SwitchConfig {
     let class = |mode, weight| ClassConfig {
         mode,
         weight,
+        scheduler: Default::default(),
         age_limit: None,
         ecn: None,
     };

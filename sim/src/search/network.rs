@@ -314,6 +314,7 @@ impl Case {
             feedback_refresh: Duration::from_micros(200),
             shaper_burst: Bytes::ZERO,
             shaper_burst_time: Duration::ZERO,
+            strict_share: SwitchConfig::STRICT_SHARE,
             seed: self.seed,
             authentication: None,
             control_limits: Default::default(),

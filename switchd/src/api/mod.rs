@@ -3,16 +3,13 @@
 pub mod audit;
 pub mod capture;
 pub mod flights;
-pub mod flows;
-pub mod levels;
+pub mod forwarding;
+mod life;
 pub mod neighbors;
 pub mod overview;
 pub mod pfcwd;
 mod ports;
-mod reload;
-mod restart;
 mod roles;
-pub mod routes;
 pub mod views;
 
 use std::fs::Permissions;
@@ -44,6 +41,8 @@ use weir_api::routes::{Endpoint, Route, ROUTES};
 use crate::control::Shared;
 use crate::dataplane::tables::Tables;
 use crate::http::{self, Limits};
+use forwarding::{flows, levels, routes, trace};
+use life::{reload, restart};
 use pfcwd::PfcwdError;
 
 /// The longest wait for an event; a longer one asked for is cut to this.
@@ -101,6 +100,7 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
         Endpoint::EndCapture => on(method, capture::end),
         Endpoint::Reload => on(method, reload::reload),
         Endpoint::Restart => on(method, restart::restart),
+        Endpoint::Trace => on(method, trace::trace),
         Endpoint::OpenApi => on(method, document),
     }
 }

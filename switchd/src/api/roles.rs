@@ -13,6 +13,9 @@ use nix::unistd::Group;
 
 use super::ApiError;
 
+/// What would become of a frame.
+const TRACE: &str = "/v1/trace";
+
 /// The routes of `router` for looking: what would change something, and captures, which show what others say to
 /// each other, are refused, with `full` as the place to ask.
 pub(super) fn reading_only(router: Router, full: &Path) -> Router {
@@ -21,7 +24,9 @@ pub(super) fn reading_only(router: Router, full: &Path) -> Router {
 }
 
 async fn refuse_changes(State(full): State<Arc<str>>, request: Request, next: Next) -> Response {
-    if matches!(*request.method(), Method::GET | Method::HEAD) {
+    // A trace is asked by POST, and changes nothing.
+    let is_trace = request.method() == Method::POST && request.uri().path() == TRACE;
+    if is_trace || matches!(*request.method(), Method::GET | Method::HEAD) {
         return next.run(request).await;
     }
     let error = format!(

@@ -7,6 +7,7 @@ use weir_core::control::Policy;
 use weir_core::{BitRate, ClassMode, MacAddress, PfcThresholds, PortId, PortRole, Priority};
 
 use crate::dataplane::link::AttachedPort;
+use crate::model::classify::Trusted;
 
 /// One switch.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ pub struct PortInfo {
     pub role: PortRole,
     /// Its line's rate.
     pub rate: BitRate,
+    /// Where it looks for the priority of its frames.
+    pub trusted: Live<Trusted>,
     /// Its device as it is attached now.
     pub attached: Live<AttachedPort>,
 }

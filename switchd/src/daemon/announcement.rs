@@ -12,7 +12,7 @@ use weir_core::wire::lldp::dcbx::{
 };
 use weir_core::wire::lldp::weir::{AnnouncedMode, Depth, Weir, WeirV1};
 use weir_core::wire::lldp::Announcement;
-use weir_core::{ClassMode, Neighbour, PortRole, Priority, SwitchConfig};
+use weir_core::{Algorithm, ClassMode, Neighbour, PortRole, Priority, SwitchConfig};
 
 use crate::control::lldp::LldpSettings;
 
@@ -53,7 +53,8 @@ fn announced(config: &DaemonConfig, core: &SwitchConfig, port: &Port) -> Announc
     }
 }
 
-/// Every priority is a traffic class of its own and takes turns by its weight.
+/// Every priority is a traffic class of its own. It is strict, or takes turns by its weight; who is strict has no part of the bandwidth that
+/// others share.
 fn ets(core: &SwitchConfig) -> EtsConfiguration {
     let mut assignment = [TrafficClass::default(); CLASS_COUNT];
     for (class, priority) in assignment.iter_mut().zip(Priority::ALL) {
@@ -64,8 +65,16 @@ fn ets(core: &SwitchConfig) -> EtsConfiguration {
         credit_based_shaper: false,
         classes_max: ClassCount::EIGHT,
         assignment,
-        bandwidth: BandwidthTable::from_weights(core.classes.map(|class| class.weight)),
-        selection: [TransmissionSelection::ETS; CLASS_COUNT],
+        bandwidth: BandwidthTable::from_weights(core.classes.map(|class| {
+            match class.scheduler.algorithm {
+                Algorithm::Ets => class.weight,
+                Algorithm::Strict => 0,
+            }
+        })),
+        selection: core.classes.map(|class| match class.scheduler.algorithm {
+            Algorithm::Ets => TransmissionSelection::ETS,
+            Algorithm::Strict => TransmissionSelection::STRICT,
+        }),
     }
 }
 

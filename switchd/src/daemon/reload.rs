@@ -267,6 +267,9 @@ impl<'a> Step<'a> {
             let mut outcome = Ok(());
             if wanted != before {
                 let classified = shared.dataplane.classify(port, wanted);
+                if classified.is_ok() {
+                    shared.info.ports[index].trusted.set(wanted.into());
+                }
                 outcome = classified.map_err(|error| format!("{error:#}"));
             }
             if outcome.is_ok() && watchdog != self.running.watchdog(before) {

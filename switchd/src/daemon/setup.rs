@@ -12,6 +12,7 @@ use crate::control::info::{ClassInfo, PortInfo, Stations, SwitchInfo};
 use crate::control::ControlSettings;
 use crate::dataplane::link::AttachedPort;
 use crate::logging;
+use crate::model::classify::Trusted;
 use crate::page::PageSettings;
 
 /// What [`crate::daemon::run`] needs to know. `seed` is the control plane's randomness.
@@ -70,6 +71,7 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
                 device: port.device.clone(),
                 role: port.role,
                 rate: port.rate,
+                trusted: Trusted::from(port).into(),
                 attached: AttachedPort::absent(port.address.unwrap_or_default()).into(),
             })
             .collect(),

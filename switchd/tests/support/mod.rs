@@ -30,6 +30,7 @@ use weir_switchd::daemon::{AttachedPort, Programs, RunningDataplane, Stopped};
 use weir_switchd::dataplane::link::{Busy, DataplaneLink, Requests, XdpPrograms};
 use weir_switchd::dataplane::messages::{Answer as CommandAnswer, Request, Snapshot};
 use weir_switchd::dataplane::tap::Taps;
+use weir_switchd::model::classify::Trusted;
 use weir_switchd::model::clock;
 
 /// No test waits longer than this for what must happen.
@@ -67,6 +68,7 @@ pub fn info() -> SwitchInfo {
                 PortRole::Fabric
             },
             rate: BitRate::from_mbit(100),
+            trusted: Trusted::default().into(),
             attached: attached(0).into(),
         })
         .collect();

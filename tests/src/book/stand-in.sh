@@ -89,7 +89,7 @@ fi
 # What goes on for ever is well when it still does after a while.
 case " $* " in
 *" -f "* | *" --follow "* | *" --watch"*) is_endless=yes ;;
-*" --count "* | *" --duration "*) is_endless= ;;
+*" --count "* | *" --duration "* | *'"duration_seconds"'*) is_endless= ;;
 *" capture "* | *"/v1/captures "*) is_endless=yes ;;
 *) is_endless= ;;
 esac

@@ -13,7 +13,7 @@ mod topology;
 mod traffic;
 mod transport;
 
-use weir_core::{BitRate, Duration, FeedbackCoding, PORT_COUNT_MAX};
+use weir_core::{BitRate, Duration, FeedbackCoding, SwitchConfig, PORT_COUNT_MAX};
 
 use super::topology::Adjacency;
 use super::{LinkProperties, Scenario};
@@ -23,7 +23,7 @@ use crate::reader::{unknown, Names, Problem, Problems, Table};
 use crate::settings::{valid, Value};
 use crate::switch::{
     check_steps, classes, fit_release_buffer, ClassTable, DeadlockConfig, FrameConfig, LevelSizing,
-    PfcwdConfig,
+    Lines, PfcwdConfig,
 };
 use baseline::check_priorities;
 use expect::{check_credit_loop, expect, expected_case};
@@ -101,6 +101,15 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     let classes = classes(root, &LevelSizing::new(&frames, lines, Some(depth)));
     check_levels(root, &classes, &has_levels);
     fit_release_buffer(root, &classes, &mut deadlock);
+    let rates = links.iter().map(|link| link.properties.rate);
+    let slowest = rates.chain([link_defaults.rate]).min();
+    let lines = Lines {
+        slowest: slowest.map(|rate| ("the slowest link".to_owned(), rate)),
+        strict_share: SwitchConfig::STRICT_SHARE,
+        frame_length_max: frames.frame_length_max(),
+        detect: deadlock.detect,
+    };
+    lines.check(root, &classes);
     if multicast.is_some() {
         multicast::check_untagged(root, &classes);
     }

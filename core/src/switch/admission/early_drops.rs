@@ -8,8 +8,7 @@ const FRAMES_BETWEEN: u64 = 8;
 /// A host's TCP that loses one frame of a round trip slows down and sends that one again; one that fills a buffer to its end
 /// loses a whole burst. From a threshold on, one frame is dropped each time that as much has been admitted as there was
 /// room left at the last drop: ever more often as the buffer fills.
-#[derive(Debug)]
-#[cfg_attr(feature = "testing", derive(Clone))]
+#[derive(Clone, Debug)]
 pub(super) struct EarlyDrops {
     from: Bytes,
     /// What is still admitted before the next drop.

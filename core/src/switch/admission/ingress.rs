@@ -12,8 +12,7 @@ use crate::units::{Bytes, Duration, Instant};
 
 /// What every frame reads and changes comes first, in one cache line; what follows from the mode and the raise is
 /// kept there ready for use by [`settle`](Self::settle).
-#[derive(Debug)]
-#[cfg_attr(feature = "testing", derive(Clone))]
+#[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(in crate::switch) struct IngressBuffer {
     occupancy: Bytes,

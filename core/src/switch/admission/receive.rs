@@ -43,14 +43,14 @@ impl Switch {
             .collect()
     }
 
-    fn admit(&mut self, now: Instant, port: PortId, frame: &Frame) -> Result<Admitted, DropReason> {
-        let Some(state) = self.ports.get_mut(port.index()) else {
-            return Err(DropReason::PortDown);
-        };
-        if state.coding == FeedbackCoding::Grants {
-            state.note_link_arrival(frame.priority);
-        }
-        if !state.up {
+    /// Why `frame` is not even looked up, at a port that is up or not.
+    #[inline(always)]
+    pub(in crate::switch) fn check_arrival(
+        &self,
+        is_up: bool,
+        frame: &Frame,
+    ) -> Result<(), DropReason> {
+        if !is_up {
             return Err(DropReason::PortDown);
         }
         if frame.length == Bytes::ZERO || frame.length > self.config.frame_length_max {
@@ -62,6 +62,18 @@ impl Switch {
         if self.draining && !self.lossless.contains(frame.priority) {
             return Err(DropReason::Draining);
         }
+        Ok(())
+    }
+
+    fn admit(&mut self, now: Instant, port: PortId, frame: &Frame) -> Result<Admitted, DropReason> {
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return Err(DropReason::PortDown);
+        };
+        if state.coding == FeedbackCoding::Grants {
+            state.note_link_arrival(frame.priority);
+        }
+        let is_up = state.up;
+        self.check_arrival(is_up, frame)?;
         if self.forwarding.learns() {
             self.forwarding.learn(now, frame.source, port);
         }
@@ -101,11 +113,7 @@ impl Switch {
         self.check_flood(now, ingress, frame)?;
         let mut ports = PortSet::EMPTY;
         let mut refusal = DropReason::NoRoute;
-        for egress in (0..self.ports.len()).filter_map(PortId::from_index) {
-            let is_way = egress != ingress && self.forwarding.is_on_tree(egress);
-            if !is_way || !self.ports[egress.index()].up {
-                continue;
-            }
+        for egress in self.flood_ways(ingress).iter() {
             match self.check_refusal(egress, frame.priority) {
                 Ok(()) => ports.insert(egress),
                 Err(reason) => refusal = reason,
@@ -124,12 +132,34 @@ impl Switch {
         }
     }
 
-    /// Why a frame that has no way of its own is not flooded. With a tree, one to a group address is not lossless: its
-    /// copies would add buffers that wait for each other to those of the routes, and under Levels its way may be longer
-    /// than D links.
+    /// Ports that a frame from `ingress` is flooded to.
+    pub(in crate::switch) fn flood_ways(&self, ingress: PortId) -> PortSet {
+        let is_way = |egress: &PortId| {
+            let is_on_tree = *egress != ingress && self.forwarding.is_on_tree(*egress);
+            is_on_tree && self.ports[egress.index()].up
+        };
+        let ports = (0..self.ports.len()).filter_map(PortId::from_index);
+        ports.filter(is_way).collect()
+    }
+
     fn check_flood(
         &mut self,
         now: Instant,
+        ingress: PortId,
+        frame: &Frame,
+    ) -> Result<(), DropReason> {
+        self.may_flood(ingress, frame)?;
+        match self.ports[ingress.index()].flood_limit.take(now) {
+            true => Ok(()),
+            false => Err(DropReason::FloodRate),
+        }
+    }
+
+    /// Why a frame that has no way of its own is not flooded, whatever the rate. With a tree, one to a group address is not lossless: its
+    /// copies would add buffers that wait for each other to those of the routes, and under Levels its way may be longer
+    /// than D links.
+    pub(in crate::switch) fn may_flood(
+        &self,
         ingress: PortId,
         frame: &Frame,
     ) -> Result<(), DropReason> {
@@ -140,10 +170,7 @@ impl Switch {
         if is_lossless && self.forwarding.has_tree() && frame.destination.is_group() {
             return Err(DropReason::LosslessGroup);
         }
-        match self.ports[ingress.index()].flood_limit.take(now) {
-            true => Ok(()),
-            false => Err(DropReason::FloodRate),
-        }
+        Ok(())
     }
 
     /// A frame of a class with Levels that leaves by one port.

@@ -3,6 +3,7 @@
 use crate::command::CommandError;
 use crate::config::{ClassConfig, MarkAt};
 use crate::switch::admission::{self, BufferMode};
+use crate::switch::schedule::Precedence;
 use crate::switch::Switch;
 use crate::units::{PortId, Priority};
 
@@ -27,6 +28,12 @@ impl Switch {
         if self.config.validate_class(priority, &class).is_err() {
             return Err(CommandError::BadClass(priority));
         }
+        self.config.classes[priority.index()].scheduler = class.scheduler;
+        let rates = self.config.validate_rates();
+        self.config.classes[priority.index()].scheduler = old.scheduler;
+        if rates.is_err() {
+            return Err(CommandError::BadClass(priority));
+        }
         if class.mode == old.mode {
             self.config.classes[priority.index()] = class;
         } else {
@@ -35,7 +42,18 @@ impl Switch {
         self.marks_arrivals = admission::classes_that_mark(&self.config, MarkAt::Arrival);
         self.marks_departures = admission::classes_that_mark(&self.config, MarkAt::Departure);
         self.settle_observation();
+        if class.scheduler != old.scheduler {
+            self.set_precedence();
+        }
         Ok(())
+    }
+
+    /// Begins anew with what precedes the turns: nobody has had anything of a rate yet.
+    fn set_precedence(&mut self) {
+        for port in &mut self.ports {
+            port.precedence = Precedence::new(&self.config);
+        }
+        self.ready.note_all();
     }
 
     fn set_thresholds(

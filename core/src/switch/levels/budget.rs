@@ -10,8 +10,7 @@ use crate::units::{Bytes, Instant};
 /// equation (8). The Feedback is kept with them: it is asked for with every frame and changed by few. It is
 /// looked for, in O(D), only while more is stored than b_1 has room for. What every frame reads and changes
 /// comes first.
-#[derive(Debug)]
-#[cfg_attr(feature = "testing", derive(Clone))]
+#[derive(Clone, Debug)]
 #[repr(C)]
 pub(in crate::switch) struct Budget {
     depth: Level,

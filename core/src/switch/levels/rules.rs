@@ -1,7 +1,7 @@
 //! Where protocol P touches the switch: Level assignment, lifting, and Feedback (Karol, Golestani and Lee,
 //! sections III to V).
 
-use super::{EntryId, ShareId};
+use super::{Budget, EntryId, ShareId, Told};
 use crate::config::{FeedbackCoding, PortRole};
 use crate::counters::DropReason;
 use crate::event::EventKind;
@@ -35,7 +35,47 @@ impl Assignment {
     }
 }
 
+/// Equation 22, and at least one above the lowest Feedback that may have let the frame out; `None` where there is no room.
+#[inline(always)]
+fn arrival_level(budget: &mut Budget, told: &mut Told, now: Instant) -> Option<Level> {
+    let level = budget.arrival_level()?;
+    let floor = told.lowest(now).above();
+    let floor = floor.unwrap_or(Level::ZERO).min(budget.depth());
+    Some(level.max(floor))
+}
+
 impl Switch {
+    /// The entry of a frame's destination, and its Level; that of a destination that is new begins at the class's own.
+    #[inline(always)]
+    fn level_of(&self, port: PortId, frame: &Frame) -> (Option<EntryId>, Level) {
+        let entry = self.levels.find(frame.priority, frame.destination, port);
+        let before = match entry {
+            Some(entry) => self.levels.level(entry),
+            None => {
+                let mode = &self.config.classes[frame.priority.index()].mode;
+                mode.level_rules().level_min
+            }
+        };
+        (entry, before)
+    }
+
+    /// The Level that a frame would have once it is here; nothing changes.
+    pub(in crate::switch) fn explain_level(
+        &self,
+        now: Instant,
+        port: PortId,
+        frame: &Frame,
+    ) -> Result<Level, DropReason> {
+        let (_, before) = self.level_of(port, frame);
+        let Some(state) = &self.ports[port.index()].levels[frame.priority.index()] else {
+            return Ok(before);
+        };
+        let (mut budget, mut told) = (state.budget.clone(), state.told.clone());
+        let level = arrival_level(&mut budget, &mut told, now);
+        let level = level.map(|level| before.max(level));
+        level.ok_or(DropReason::HeadroomExceeded)
+    }
+
     /// Level Assignment Rules 4 and 5, for a frame of a class with Levels: what its destination has once it is
     /// here. Changes nothing yet.
     ///
@@ -50,15 +90,7 @@ impl Switch {
         frame: &Frame,
     ) -> Result<Assignment, DropReason> {
         let priority = frame.priority;
-        let entry = self.levels.find(priority, frame.destination, port);
-        let before = match entry {
-            Some(entry) => self.levels.level(entry),
-            // The entry of a destination that is new begins at the class's own Level.
-            None => {
-                let mode = &self.config.classes[priority.index()].mode;
-                mode.level_rules().level_min
-            }
-        };
+        let (entry, before) = self.level_of(port, frame);
         let Some(state) = &mut self.ports[port.index()].levels[priority.index()] else {
             return Ok(Assignment {
                 entry,
@@ -66,19 +98,17 @@ impl Switch {
                 after: before,
             });
         };
-        if let Some(level) = state.budget.arrival_level() {
-            let floor = state.told.lowest(now).above();
-            let floor = floor.unwrap_or(Level::ZERO).min(state.budget.depth());
+        if let Some(level) = arrival_level(&mut state.budget, &mut state.told, now) {
             #[cfg(feature = "testing")]
-            let floor = if self.faults.level_as_printed {
-                Level::ZERO
+            let level = if self.faults.level_as_printed {
+                state.budget.arrival_level().unwrap_or(level)
             } else {
-                floor
+                level
             };
             return Ok(Assignment {
                 entry,
                 before,
-                after: before.max(level).max(floor),
+                after: before.max(level),
             });
         }
         Err(self.refuse_level(now, port, priority))

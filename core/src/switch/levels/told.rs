@@ -14,8 +14,7 @@ const HEARD_OF: usize = 3;
 /// signal can get lost. So a Feedback counts until [`HEARD_OF`] signals were sent after it, and for T from then on.
 /// The frame had at least the lowest Level that counts, and one more is what it may get here without breaking
 /// lemma 1.
-#[derive(Debug)]
-#[cfg_attr(feature = "testing", derive(Clone))]
+#[derive(Clone, Debug)]
 pub(in crate::switch) struct Told {
     /// The lowest Feedback that counts.
     lowest: Level,

@@ -4,11 +4,13 @@
 //! is for the flows that it has seen.
 
 mod events;
+mod explain;
 mod flows;
 mod gauges;
 
 pub(in crate::switch) use events::Events;
 pub use events::EVENT_CAPACITY;
+pub use explain::{Explanation, Outlook};
 pub(in crate::switch) use flows::Flows;
 pub use flows::{FlowRecord, HALVINGS, WAYS};
 pub use gauges::{LevelEntry, LevelGauges, PriorityGauges};

@@ -4,10 +4,12 @@
 use std::collections::VecDeque;
 
 use super::*;
+use crate::config::{Algorithm, ClassConfig, ClassMode, PartsPerMillion, SwitchConfig};
 use crate::frame::FrameHandle;
 use crate::level::Level;
 use crate::random::SplitMix64;
 use crate::switch::virtual_queues::Place;
+use crate::units::Bytes;
 
 const EGRESS: PortId = PortId::new(0);
 /// Longest frame, and every frame: a turn of an ingress port is one frame.
@@ -29,6 +31,13 @@ const LEVEL_TURNS: u64 = 3 * LANES;
 const PRIORITY_TURNS: u64 = 2 * (2 + 1);
 const BY_TURNS: u64 = LEVEL_TURNS + (LEVEL_TURNS + 1) * PRIORITY_TURNS;
 const BOUND: u64 = PAIRS * (BY_TURNS + 2);
+
+/// Goes first where a test has it so.
+const STRICT: usize = 6;
+/// Of every hundred frames, what it gets while others could send.
+const SHARE_PERCENT: i64 = 80;
+/// The same for those who wait beside it: before each of their frames ⌈80 ÷ 20⌉ of its own, and the one that is not yet owed.
+const BOUND_BESIDE_STRICT: u64 = BOUND * (1 + 4 + 1);
 
 type Pair = (usize, u8);
 
@@ -54,6 +63,10 @@ struct Model {
     left: [u64; PRIORITY_COUNT],
     /// Longest first.
     owed: Vec<Pair>,
+    /// Whether [`STRICT`] goes first.
+    has_strict: bool,
+    /// What the turns are owed, in hundredths of a frame.
+    owed_to_turns: i64,
 }
 
 impl Model {
@@ -104,9 +117,13 @@ impl Model {
         let may_leave = |pair: &&Pair| eligible[pair.0].contains(pair);
         if let Some(&pair) = self.owed.iter().find(may_leave) {
             self.owed.retain(|other| *other != pair);
+            self.note_turn(pair.0, &eligible);
             return Some((self.take(pair), pair));
         }
-        let priority = self.turn_of_priorities(&eligible, rules)?;
+        let priority = match self.goes_first(&eligible) {
+            true => STRICT,
+            false => self.turn_of_priorities(&eligible, rules)?,
+        };
         let pair = self.turn_of_levels(priority, &eligible[priority]);
         let held: Vec<u8> = if pair.1 == NAMED_LEVEL {
             let others = self.lanes[priority][0].len() > 1;
@@ -123,12 +140,36 @@ impl Model {
         Some((frame, pair))
     }
 
+    /// Whether the strict priority has the next frame.
+    fn goes_first(&mut self, eligible: &[Vec<Pair>]) -> bool {
+        if !self.has_strict || eligible[STRICT].is_empty() {
+            return false;
+        }
+        let mut others = (0..PRIORITY_COUNT).filter(|other| *other != STRICT);
+        if !others.any(|other| !eligible[other].is_empty()) {
+            return true;
+        }
+        let goes = self.owed_to_turns < SHARE_PERCENT;
+        self.owed_to_turns += if goes { 100 - SHARE_PERCENT } else { 0 };
+        goes
+    }
+
+    /// A frame of `priority` leaves that is none of the strict priority's.
+    fn note_turn(&mut self, priority: usize, eligible: &[Vec<Pair>]) {
+        if self.has_strict && priority != STRICT && !eligible[STRICT].is_empty() {
+            self.owed_to_turns = (self.owed_to_turns - SHARE_PERCENT).max(-8 * 100);
+        }
+    }
+
     fn turn_of_priorities(&mut self, eligible: &[Vec<Pair>], rules: &Rules) -> Option<usize> {
         let first = self.current;
         let ring = (0..=PRIORITY_COUNT).map(|step| (first + step) % PRIORITY_COUNT);
         let mut passed = Vec::new();
         let mut chosen = None;
         for (step, priority) in ring.enumerate() {
+            if self.has_strict && priority == STRICT {
+                continue;
+            }
             if eligible[priority].is_empty() {
                 passed.push(priority);
             } else if step > 0 || self.left[priority] > 0 {
@@ -144,6 +185,7 @@ impl Model {
             _ => self.left[priority].min(quantum) + quantum - 1,
         };
         self.current = priority;
+        self.note_turn(priority, eligible);
         passed.sort_unstable();
         passed.dedup();
         for held in passed {
@@ -211,6 +253,7 @@ impl Model {
 struct Both {
     queues: VirtualQueues,
     turn: PriorityTurn,
+    precedence: Option<Box<Precedence>>,
     model: Model,
     random: SplitMix64,
     next_frame: u32,
@@ -223,7 +266,7 @@ struct Both {
 }
 
 impl Both {
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, has_strict: bool) -> Self {
         let mut depths = [Level::ZERO; PRIORITY_COUNT];
         for (priority, depth, _) in CLASSES {
             depths[priority] = Level::new(depth).unwrap();
@@ -231,7 +274,11 @@ impl Both {
         Self {
             queues: VirtualQueues::new(4, &depths, 256, u64::from(LENGTH)),
             turn: PriorityTurn::default(),
-            model: Model::default(),
+            precedence: has_strict.then(precedence),
+            model: Model {
+                has_strict,
+                ..Model::default()
+            },
             random: SplitMix64::new(seed),
             next_frame: 0,
             passed: Default::default(),
@@ -302,6 +349,7 @@ impl Both {
 
     fn step(&mut self, rules: &Rules) -> Option<Pair> {
         let mut offer = Offer {
+            now: Instant::ZERO,
             waiting: PrioritySet::default(),
             sendable: PrioritySet::default(),
             gates: rules.gates,
@@ -321,7 +369,11 @@ impl Both {
             let class = CLASSES.iter().find(|class| class.0 == priority.index());
             class.unwrap().2 * u64::from(LENGTH)
         };
-        let sent = take_next(&mut self.queues, &mut self.turn, EGRESS, &offer, quantum_of);
+        let order = Order {
+            turn: &mut self.turn,
+            precedence: self.precedence.as_deref_mut(),
+        };
+        let sent = take_next(&mut self.queues, order, EGRESS, &offer, quantum_of);
         let expected = self.model.next(rules);
         assert_eq!(
             sent.map(|(priority, departure)| (priority.index(), departure.handle.0)),
@@ -335,15 +387,43 @@ impl Both {
         }
         self.passed.remove(&pair);
         let longest = self.passed.values().copied().max().unwrap_or(0);
-        assert!(longest < BOUND, "{:?} of {BOUND}", self.passed);
+        let bound = match self.precedence {
+            None => BOUND,
+            Some(_) => BOUND_BESIDE_STRICT,
+        };
+        assert!(longest < bound, "{:?} of {bound}", self.passed);
         self.longest = self.longest.max(longest);
         self.sent[pair.0] += 1;
         Some(pair)
     }
 }
 
+/// Of a port at which [`STRICT`] goes first.
+fn precedence() -> Box<Precedence> {
+    let lossy = ClassMode::Lossy {
+        buffer: Bytes::new(1 << 20),
+    };
+    let mut classes = [ClassConfig::new(lossy); PRIORITY_COUNT];
+    classes[STRICT].scheduler.algorithm = Algorithm::Strict;
+    let config = SwitchConfig {
+        strict_share: PartsPerMillion::from_percent(SHARE_PERCENT as u32),
+        frame_length_max: Bytes::new(u64::from(LENGTH)),
+        ..SwitchConfig::new(Vec::new(), classes, Vec::new())
+    };
+    Precedence::new(&config).unwrap()
+}
+
 #[test]
 fn whoever_may_leave_again_and_again_leaves_within_the_bound() {
+    everybody_leaves_within_the_bound(false);
+}
+
+#[test]
+fn beside_a_strict_priority_they_leave_within_its_bound() {
+    everybody_leaves_within_the_bound(true);
+}
+
+fn everybody_leaves_within_the_bound(has_strict: bool) {
     let releases = [
         Gate::ALL,
         Gate::OnlyFrom(PortId::new(NAMED), Level::ZERO),
@@ -351,7 +431,7 @@ fn whoever_may_leave_again_and_again_leaves_within_the_bound() {
     ];
     let mut longest = 0;
     for (victim, release) in (0..8).flat_map(|victim| releases.map(move |gate| (victim, gate))) {
-        let mut both = Both::new(victim);
+        let mut both = Both::new(victim, has_strict);
         both.release = release;
         let victim = match victim {
             0 if release == Gate::ALL => (1, 0),
@@ -377,7 +457,7 @@ fn whoever_may_leave_again_and_again_leaves_within_the_bound() {
 /// What was owed is settled soon: with nothing held the shares are those of the weights again.
 #[test]
 fn with_nothing_held_the_shares_are_by_weight() {
-    let mut both = Both::new(7);
+    let mut both = Both::new(7, false);
     for _ in 0..500 {
         both.refill(true);
         let rules = both.random_rules();
@@ -403,5 +483,34 @@ fn with_nothing_held_the_shares_are_by_weight() {
             "{:?}",
             both.sent
         );
+    }
+}
+
+/// What went before it as owed is taken from the turns afterwards: over a long time the strict priority has its share.
+#[test]
+fn a_strict_priority_gets_its_share_and_no_more() {
+    let mut both = Both::new(8, true);
+    let open = Rules {
+        paused: [false; PRIORITY_COUNT],
+        gates: [Gate::ALL; PRIORITY_COUNT],
+    };
+    for _ in 0..500 {
+        both.refill(true);
+        let rules = both.random_rules();
+        both.step(&rules);
+    }
+    for _ in 0..10 * PAIRS {
+        both.refill(true);
+        both.step(&open);
+    }
+    assert_eq!(both.model.owed, []);
+    both.sent = [0; PRIORITY_COUNT];
+    for _ in 0..1500 {
+        both.refill(true);
+        both.step(&open);
+    }
+    // 20 % for two others with weights 1 and 2.
+    for (priority, share) in [(STRICT, 1200), (1, 100), (3, 200)] {
+        assert!(both.sent[priority].abs_diff(share) <= 4, "{:?}", both.sent);
     }
 }

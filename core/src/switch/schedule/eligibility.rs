@@ -83,17 +83,21 @@ impl Port {
         }
     }
 
-    /// When the neighbour lets `priority` go if nothing else comes in; in the past when it may send.
+    /// When the neighbour and its highest rate let `priority` go if nothing else comes in; in the past when it may send.
     #[inline]
     pub(in crate::switch) fn resumes_at(&self, priority: Priority) -> Instant {
-        if self.storms.ignores_pause(priority) || self.forced.contains(priority) {
+        let resumes = if self.storms.ignores_pause(priority) || self.forced.contains(priority) {
             Instant::ZERO
         } else {
             self.pause_received.resumes_at(priority)
+        };
+        match &self.precedence {
+            None => resumes,
+            Some(precedence) => resumes.max(precedence.free_at(priority)),
         }
     }
 
-    /// Priorities that have frames and are not held by the neighbour, or sent in spite of it.
+    /// Priorities that have frames, are not held by the neighbour, or sent in spite of it, and have not had their highest rate.
     pub(in crate::switch) fn sendable(&self, now: Instant) -> PrioritySet {
         let mut set = self.waiting;
         for priority in self.waiting.iter() {

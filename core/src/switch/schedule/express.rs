@@ -24,7 +24,7 @@ impl Switch {
         })
     }
 
-    /// Priorities, one bit for each, that the switch would neither hold, drop nor mark at `port`, charge to a lossless buffer, or
+    /// Priorities, one bit for each, that the switch would neither hold, slow, drop nor mark at `port`, charge to a lossless buffer, or
     /// give a Level: lossy ones that no pause is in force for.
     pub fn unheld_priorities(&self, now: Instant, port: PortId) -> u8 {
         let Some(state) = self.ports.get(port.index()) else {
@@ -37,6 +37,7 @@ impl Switch {
                 || state.refusal(priority).is_some()
                 || self.lossless.contains(priority)
                 || class.ecn.is_some()
+                || class.scheduler.rate_max.is_some()
                 || class.age_limit.is_some();
             if !is_held {
                 unheld.insert(priority);

@@ -1,18 +1,22 @@
 //! The way of a frame out: which ports are worth asking, which frames may leave, whose turn it is, when the line is free.
 //!
-//! Owns the backlog of each (egress, priority) with the rules of releases, the turns between priorities, the shaper, and
+//! Owns the backlog of each (egress, priority) with the rules of releases, the turns between priorities and what precedes them, the shapers, and
 //! what a caller need not ask (`Ready`). Whoever makes something possible that was not notes the port or the timers there.
 
 mod choice;
 mod egress;
 mod eligibility;
 mod express;
+mod precedence;
 mod priority_turn;
 mod ready;
 mod shaper;
 mod transmit;
 
+use choice::Offer;
+
 pub(in crate::switch) use egress::{EgressState, ReleaseRule, WatchChange};
+pub(in crate::switch) use precedence::Precedence;
 pub(in crate::switch) use priority_turn::PriorityTurn;
 pub(in crate::switch) use ready::Ready;
 pub(in crate::switch) use shaper::Shaper;

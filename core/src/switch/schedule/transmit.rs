@@ -1,6 +1,6 @@
 //! Frames out: control first, then what the shaper, the pauses and the turns allow.
 
-use super::choice::{self, Offer};
+use super::choice::{self, Offer, Order};
 use crate::config::SwitchConfig;
 use crate::frame::FrameHandle;
 use crate::switch::admission::PauseChange;
@@ -90,6 +90,9 @@ impl Switch {
         };
         let length = Bytes::new(u64::from(departure.length_bytes));
         state.shaper.book(now, length);
+        if let Some(precedence) = &mut state.precedence {
+            precedence.book(now, priority, length);
+        }
         let counters = &mut state.counters.priority[priority.index()];
         counters.tx_frames += 1;
         counters.tx_bytes += length.get();
@@ -140,6 +143,7 @@ fn choose_among(
     state: &mut Port,
 ) -> Option<(Priority, Departure)> {
     let mut offer = Offer {
+        now,
         waiting: state.waiting,
         sendable: state.sendable(now),
         gates: [Gate::Shut; PRIORITY_COUNT],
@@ -148,5 +152,14 @@ fn choose_among(
         offer.gates[priority.index()] = state.gate(now, priority);
     }
     let quantum_of = |priority| quantum_bytes(config, priority);
-    choice::take_next(queues, &mut state.turn, port, &offer, quantum_of)
+    let order = Order {
+        turn: &mut state.turn,
+        precedence: state.precedence.as_deref_mut(),
+    };
+    let chosen = choice::take_next(queues, order, port, &offer, quantum_of)?;
+    if let Some(precedence) = &mut state.precedence {
+        let went_ahead = u64::from(precedence.take_went_ahead());
+        state.counters.priority[chosen.0.index()].ahead_of_strict += went_ahead;
+    }
+    Some(chosen)
 }

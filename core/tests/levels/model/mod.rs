@@ -76,6 +76,7 @@ fn config(budgets: &[u64], round_trip: Duration) -> SwitchConfig {
             buffer: Bytes::new(GAMMA),
         },
         weight: 1,
+        scheduler: Default::default(),
         age_limit: None,
         ecn: None,
     };

@@ -4,6 +4,7 @@ use weir_core::{BitRate, Bytes, ClassMode, MacAddress, PfcThresholds, PortRole};
 
 use super::*;
 use crate::control::info::{ClassInfo, PortInfo, Stations};
+use crate::model::classify::Trusted;
 
 const DETECT: Duration = Duration::from_millis(100);
 const CLCM: Duration = Duration::from_millis(20);
@@ -28,6 +29,7 @@ fn info() -> SwitchInfo {
         device: format!("dev{index}"),
         role: PortRole::Fabric,
         rate: BitRate::from_mbit(100),
+        trusted: Trusted::default().into(),
         attached: AttachedPort::absent(MacAddress::default()).into(),
     });
     let classes = std::array::from_fn(|index| ClassInfo {

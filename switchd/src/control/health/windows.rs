@@ -196,6 +196,7 @@ mod tests {
     use super::*;
     use crate::control::info::{ClassInfo, PortInfo, Stations};
     use crate::dataplane::link::AttachedPort;
+    use crate::model::classify::Trusted;
 
     fn info() -> SwitchInfo {
         let attached = AttachedPort {
@@ -215,6 +216,7 @@ mod tests {
                 device: "eth0".to_owned(),
                 role: PortRole::Edge,
                 rate: BitRate::from_mbit(1000),
+                trusted: Trusted::default().into(),
                 attached: attached.into(),
             }],
             classes: std::array::from_fn(|_| ClassInfo {

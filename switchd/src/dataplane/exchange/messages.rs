@@ -9,7 +9,7 @@ use std::sync::Arc;
 use weir_api::counters::DataplaneCounters;
 use weir_api::words::Express;
 use weir_core::counters::PortCounters;
-use weir_core::switch::{LevelEntry, PriorityGauges};
+use weir_core::switch::{Explanation, LevelEntry, PriorityGauges};
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{
     Command, CommandError, Duration, Instant, MacAddress, PortId, Priority, Switch, WatchdogConfig,
@@ -113,6 +113,8 @@ pub struct Snapshot {
     pub flows: FlowTable,
     /// The loop's books, if `tables` has them.
     pub accounts: AccountTable,
+    /// The answer to the question, if `tables` has one.
+    pub explanation: Option<Explanation>,
     /// Frames inside the switch.
     pub held_frames: u64,
     /// UMEM frames in all.

@@ -2,7 +2,7 @@
 //! are larger than what every sample needs.
 
 use weir_core::switch::{FlowRecord, PinEntry};
-use weir_core::{Instant, MacAddress, PortId, PortSet, Switch};
+use weir_core::{Frame, Instant, MacAddress, PortId, PortSet, Switch};
 
 /// Routes that a snapshot has at most.
 pub const ROUTES_MAX: usize = 4096;
@@ -22,6 +22,17 @@ pub struct Tables {
     pub flows: bool,
     /// The loop's books.
     pub accounts: bool,
+    /// What would become of a frame.
+    pub question: Option<Question>,
+}
+
+/// What would become of this frame, if it came in by this port?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The port.
+    pub port: PortId,
+    /// The frame; its handle means nothing.
+    pub frame: Frame,
 }
 
 impl Tables {
@@ -30,23 +41,26 @@ impl Tables {
         routes: false,
         flows: false,
         accounts: false,
+        question: None,
     };
 
-    /// These and those.
+    /// These and those, but of two questions only the first.
     #[must_use]
-    pub const fn and(self, other: Self) -> Self {
+    pub fn and(self, other: Self) -> Self {
         Self {
             routes: self.routes || other.routes,
             flows: self.flows || other.flows,
             accounts: self.accounts || other.accounts,
+            question: self.question.or(other.question),
         }
     }
 
     /// True when every one of `wanted` is among these.
-    pub const fn cover(self, wanted: Self) -> bool {
+    pub fn cover(self, wanted: Self) -> bool {
         (self.routes || !wanted.routes)
             && (self.flows || !wanted.flows)
             && (self.accounts || !wanted.accounts)
+            && (wanted.question.is_none() || self.question == wanted.question)
     }
 }
 

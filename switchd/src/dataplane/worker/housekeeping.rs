@@ -74,6 +74,9 @@ impl<I: Io> Worker<I> {
         if snapshot.tables.routes {
             snapshot.routes.fill(&self.switch);
         }
+        let question = snapshot.tables.question;
+        snapshot.explanation =
+            question.map(|asked| self.switch.explain(now, asked.port, &asked.frame));
         if snapshot.tables.flows {
             snapshot.flows.fill(now, &self.switch);
         }

@@ -17,7 +17,7 @@ impl Switch {
     /// discarded frames, asks all ports, and passes over echo messages, which only measure.
     ///
     /// `None` for what is not looked at: learning and groups of ports, the recent-flow monitor, age and lifetime limits,
-    /// the storm watchdog, authentication, limits of control frames, grants, Feedback for whole links, marking, a
+    /// the storm watchdog, strict priorities and rates of classes, authentication, limits of control frames, grants, Feedback for whole links, marking, a
     /// switch that drains, and one that holds frames under way, lossy ones, or events that nobody has polled.
     ///
     /// O(ports × lossless priorities × Levels + frames).

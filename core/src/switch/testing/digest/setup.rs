@@ -14,6 +14,10 @@ pub(super) fn is_plain(config: &SwitchConfig) -> bool {
         && config.learning_capacity == 0
         && config.flood == FloodConfig::default()
         && config.routes.iter().all(|route| route.ports.len() == 1)
+        && config
+            .classes
+            .iter()
+            .all(|class| class.scheduler.is_plain())
         && config.lifetime.is_none()
         && config.authentication.is_none()
         && limits.pause_rate.is_none()

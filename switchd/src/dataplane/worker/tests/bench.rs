@@ -233,6 +233,7 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
             buffer: setup.buffer,
         },
         weight: 1,
+        scheduler: Default::default(),
         age_limit: setup.age_limit,
         ecn: setup.ecn,
     };

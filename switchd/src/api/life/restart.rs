@@ -7,11 +7,11 @@ use axum::http::StatusCode;
 use axum::Json;
 use weir_api::daemon::Restarting;
 
-use super::ApiError;
+use crate::api::ApiError;
 use crate::control::Signal;
 use crate::control::{Shared, Stage};
 
-pub(super) async fn restart(
+pub(in crate::api) async fn restart(
     State(shared): State<Arc<Shared>>,
 ) -> Result<Json<Restarting>, ApiError> {
     let conflict = |error: &str| ApiError {

@@ -16,7 +16,7 @@ use weir_core::config::default_bucket_count;
 use weir_core::switch::PinEntry;
 use weir_core::{Command, CommandError, MacAddress, PortId, PortSet};
 
-use super::ApiError;
+use crate::api::ApiError;
 use crate::control::info::SwitchInfo;
 use crate::control::Shared;
 use crate::dataplane::messages::Snapshot;
@@ -53,7 +53,7 @@ fn station(station: &daemon::Station) -> Station {
 
 type Outcome<T> = Result<Json<T>, ApiError>;
 
-pub(super) async fn list(State(shared): State<Arc<Shared>>) -> Outcome<Routes> {
+pub(in crate::api) async fn list(State(shared): State<Arc<Shared>>) -> Outcome<Routes> {
     let snapshot = shared
         .dataplane
         .inspect(ROUTES)
@@ -62,7 +62,7 @@ pub(super) async fn list(State(shared): State<Arc<Shared>>) -> Outcome<Routes> {
     Ok(Json(routes(&shared.info, &snapshot)))
 }
 
-pub(super) async fn show(
+pub(in crate::api) async fn show(
     State(shared): State<Arc<Shared>>,
     Path(destination): Path<String>,
 ) -> Outcome<RouteDetail> {
@@ -96,7 +96,7 @@ pub(super) async fn show(
     }))
 }
 
-pub(super) async fn set(
+pub(in crate::api) async fn set(
     State(shared): State<Arc<Shared>>,
     Path(destination): Path<String>,
     body: Result<Json<SetRoute>, JsonRejection>,
@@ -128,7 +128,7 @@ pub(super) async fn set(
     change(&shared, command, changed).await
 }
 
-pub(super) async fn remove(
+pub(in crate::api) async fn remove(
     State(shared): State<Arc<Shared>>,
     Path(destination): Path<String>,
 ) -> Outcome<Changed> {
@@ -137,7 +137,7 @@ pub(super) async fn remove(
     change(&shared, Command::RemoveRoute { destination }, changed).await
 }
 
-pub(super) async fn move_bucket(
+pub(in crate::api) async fn move_bucket(
     State(shared): State<Arc<Shared>>,
     Path((destination, bucket)): Path<(String, String)>,
     body: Result<Json<ToPort>, JsonRejection>,
@@ -159,7 +159,7 @@ pub(super) async fn move_bucket(
     change(&shared, command, changed).await
 }
 
-pub(super) async fn pin(
+pub(in crate::api) async fn pin(
     State(shared): State<Arc<Shared>>,
     Path((destination, flow_hash)): Path<(String, String)>,
     body: Result<Json<ToPort>, JsonRejection>,
@@ -177,7 +177,7 @@ pub(super) async fn pin(
     change(&shared, command, changed).await
 }
 
-pub(super) async fn unpin(
+pub(in crate::api) async fn unpin(
     State(shared): State<Arc<Shared>>,
     Path((destination, flow_hash)): Path<(String, String)>,
 ) -> Outcome<Changed> {
@@ -274,7 +274,7 @@ fn parse_flow_hash(text: &str) -> Result<u32, ApiError> {
     })
 }
 
-fn find_port(info: &SwitchInfo, name: &str) -> Result<PortId, ApiError> {
+pub(in crate::api) fn find_port(info: &SwitchInfo, name: &str) -> Result<PortId, ApiError> {
     let found = info.find_port(name);
     found.map_err(|missing| ApiError::bad_request(missing.to_string()))
 }

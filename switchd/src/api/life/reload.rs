@@ -9,17 +9,17 @@ use axum::Json;
 use serde::Deserialize;
 use weir_api::reload::Reload;
 
-use super::ApiError;
+use crate::api::ApiError;
 use crate::control::ReloadError;
 use crate::control::Shared;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct ReloadQuery {
+pub(in crate::api) struct ReloadQuery {
     dry_run: bool,
 }
 
-pub(super) async fn reload(
+pub(in crate::api) async fn reload(
     State(shared): State<Arc<Shared>>,
     query: Result<Query<ReloadQuery>, QueryRejection>,
 ) -> Result<Json<Reload>, ApiError> {

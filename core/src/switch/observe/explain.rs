@@ -1,0 +1,136 @@
+//! What would become of a frame, without anything becoming of it.
+
+use crate::counters::DropReason;
+use crate::frame::Frame;
+use crate::level::Level;
+use crate::sets::PortSet;
+use crate::switch::admission::PauseChange;
+use crate::switch::forwarding::{Decision, How};
+use crate::switch::Switch;
+use crate::units::{Bytes, Instant, PortId};
+
+/// What a switch would do with a frame: [`Switch::explain`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// How its way was found; `None` if it was dropped before, or there is none.
+    pub how: Option<How>,
+    /// The ports that it would leave by; none if it would be dropped.
+    pub egresses: PortSet,
+    /// What admitting it would do, or why it would be dropped.
+    pub outcome: Result<Outlook, DropReason>,
+}
+
+/// What admitting a frame would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// What it would be charged.
+    pub charged: Bytes,
+    /// What the ingress buffer of its port and priority would hold then.
+    pub occupancy: Bytes,
+    /// Whether the neighbour would be paused for it.
+    pub pauses: bool,
+    /// The Level that it would have; `None` in a class without Levels.
+    pub level: Option<Level>,
+}
+
+impl Explanation {
+    const fn dropped(how: Option<How>, reason: DropReason) -> Self {
+        Self {
+            how,
+            egresses: PortSet::EMPTY,
+            outcome: Err(reason),
+        }
+    }
+}
+
+impl Switch {
+    /// What [`receive`](Self::receive) would do with `frame` at `port` now, and why. Nothing is counted, learnt, charged or
+    /// paused; `frame.handle` means nothing. By the same functions, on copies of what they change. O(ports).
+    pub fn explain(&self, now: Instant, port: PortId, frame: &Frame) -> Explanation {
+        let refused = |reason| Explanation::dropped(None, reason);
+        let is_up = self.ports.get(port.index()).is_some_and(|port| port.up);
+        if let Err(reason) = self.check_arrival(is_up, frame) {
+            return refused(reason);
+        }
+        let (how, decision) = self
+            .forwarding
+            .explain(now, frame.destination, frame.flow_hash);
+        let dropped = |reason| Explanation::dropped(how, reason);
+        let egress = match decision {
+            Decision::NoRoute => return dropped(DropReason::NoRoute),
+            Decision::Learnt(_) if !self.forwarding.is_on_tree(port) => {
+                return dropped(DropReason::OffTree)
+            }
+            Decision::Port(egress) | Decision::Learnt(egress) => Ok(egress),
+            Decision::Flood => Err(self.explain_flood(now, port, frame)),
+        };
+        let egresses = match egress {
+            Ok(egress) if egress == port => return dropped(DropReason::Hairpin),
+            Ok(egress) => match self.ports[egress.index()].refusal(frame.priority) {
+                Some(reason) => return dropped(reason),
+                None => [egress].into_iter().collect(),
+            },
+            Err(Ok(ports)) => ports,
+            Err(Err(reason)) => return dropped(reason),
+        };
+        match self.explain_admission(now, port, frame, egresses) {
+            Err(reason) => dropped(reason),
+            Ok(outlook) => Explanation {
+                how,
+                egresses,
+                outcome: Ok(outlook),
+            },
+        }
+    }
+
+    fn explain_flood(
+        &self,
+        now: Instant,
+        ingress: PortId,
+        frame: &Frame,
+    ) -> Result<PortSet, DropReason> {
+        let mut limit = self.ports[ingress.index()].flood_limit;
+        self.may_flood(ingress, frame)?;
+        if !limit.take(now) {
+            return Err(DropReason::FloodRate);
+        }
+        let mut ports = PortSet::EMPTY;
+        let mut refusal = DropReason::NoRoute;
+        for egress in self.flood_ways(ingress).iter() {
+            match self.ports[egress.index()].refusal(frame.priority) {
+                None => ports.insert(egress),
+                Some(reason) => refusal = reason,
+            }
+        }
+        match ports.is_empty() {
+            true => Err(refusal),
+            false => Ok(ports),
+        }
+    }
+
+    fn explain_admission(
+        &self,
+        now: Instant,
+        ingress: PortId,
+        frame: &Frame,
+        egresses: PortSet,
+    ) -> Result<Outlook, DropReason> {
+        if self.queues.room() < egresses.count() {
+            return Err(DropReason::TableFull);
+        }
+        let has_levels = self.with_levels.contains(frame.priority);
+        let level = match has_levels {
+            true => Some(self.explain_level(now, ingress, frame)?),
+            false => None,
+        };
+        let charged = frame.length.round_up_to(self.config.cell);
+        let mut buffer = self.ports[ingress.index()].ingress[frame.priority.index()].clone();
+        let admission = buffer.admit(charged).map_err(|refusal| refusal.reason)?;
+        Ok(Outlook {
+            charged,
+            occupancy: buffer.occupancy(),
+            pauses: admission.change == PauseChange::Xoff,
+            level,
+        })
+    }
+}

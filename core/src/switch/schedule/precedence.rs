@@ -1,0 +1,185 @@
+//! What goes before the turns of a port: guaranteed rates and strict priorities; and what holds a class to its rate.
+//!
+//! Of the frames that may leave now, in this order:
+//!
+//! 1. what is owed to somebody ([`virtual_queues`](crate::switch::virtual_queues));
+//! 2. priorities that have had less than their guaranteed rate, the one that has been below for longest first;
+//! 3. strict priorities, the highest first;
+//! 4. the others, by turns.
+//!
+//! **Bound on what strict starves.** 2 and 3 have a share of the line, [`strict_share`](crate::SwitchConfig::strict_share). Each of
+//! their frames that leaves while one of 4 could have left adds (1 − share) times its length to what the turns are owed; a frame of 1 or 4 that leaves
+//! while one of 2 or 3 could have left takes share times its length away. As long as the longest frame is owed, 4 goes first.
+//! So beside an overload of strict traffic the turns as a whole get 1 − share of the bytes, and wait for no more than
+//! ⌈longest frame × share ÷ (1 − share)⌉ bytes of others before each frame; after frames that went first as owed, for nine times as many
+//! ([`CREDIT_FRAMES_MAX`]). What they do not use is not saved up: only what could have left counts.
+//!
+//! Nothing is owed to a strict priority that others passed while it was paused: it goes first as soon as it may.
+//! The bound of `virtual_queues/owed.rs` holds for what takes turns, with the bytes above before each of its frames.
+
+use super::{Offer, Shaper};
+use crate::config::{Algorithm, SchedulerConfig, SwitchConfig};
+use crate::sets::PrioritySet;
+use crate::units::{Bytes, Instant, Priority, PRIORITY_COUNT};
+
+/// At most this many of the longest frames are taken from the turns for frames that went before strict ones because they were owed.
+const CREDIT_FRAMES_MAX: i64 = 8;
+
+/// Of one port; there is none where no class asks for it.
+#[derive(Debug)]
+#[cfg_attr(feature = "testing", derive(Clone))]
+pub(in crate::switch) struct Precedence {
+    strict: PrioritySet,
+    guaranteed: PrioritySet,
+    /// Virtual lines of the guaranteed rates, by priority: one that is free has had less.
+    least: [Option<Shaper>; PRIORITY_COUNT],
+    /// Virtual lines of the highest rates, by priority.
+    most: [Option<Shaper>; PRIORITY_COUNT],
+    /// In bytes × millionths; below zero where the turns have had more than their share.
+    owed_to_turns: i64,
+    share_ppm: i64,
+    frame_max: i64,
+    /// Whether the last choice went before one that precedes the turns.
+    went_ahead: bool,
+}
+
+impl Precedence {
+    /// `None` for classes that all take turns by weight without limits.
+    pub(in crate::switch) fn new(config: &SwitchConfig) -> Option<Box<Self>> {
+        let schedulers = config.classes.map(|class| class.scheduler);
+        if schedulers.iter().all(SchedulerConfig::is_plain) {
+            return None;
+        }
+        let those = |is: fn(&SchedulerConfig) -> bool| {
+            let with = |priority: &Priority| is(&schedulers[priority.index()]);
+            let mut set = PrioritySet::default();
+            for priority in Priority::ALL.into_iter().filter(with) {
+                set.insert(priority);
+            }
+            set
+        };
+        Some(Box::new(Self {
+            strict: those(|scheduler| scheduler.algorithm == Algorithm::Strict),
+            guaranteed: those(|scheduler| scheduler.rate_min.is_some()),
+            least: schedulers.map(|scheduler| {
+                let rate = scheduler.rate_min?;
+                Some(Shaper::new(rate, rate.time_for(config.frame_length_max)))
+            }),
+            most: schedulers.map(|scheduler| {
+                let rate = scheduler.rate_max?;
+                // A frame may have to wait until another one has left the line.
+                let frames = config.frame_length_max + config.frame_length_max;
+                let late = config.shaper_lateness(rate).max(rate.time_for(frames));
+                Some(Shaper::new(rate, late))
+            }),
+            owed_to_turns: 0,
+            share_ppm: i64::from(config.strict_share.get()),
+            frame_max: config.frame_length_max.get() as i64,
+            went_ahead: false,
+        }))
+    }
+
+    /// When `priority` may next send by its highest rate; in the past without one.
+    #[inline]
+    pub(in crate::switch) fn free_at(&self, priority: Priority) -> Instant {
+        let line = self.most[priority.index()].as_ref();
+        line.map_or(Instant::ZERO, Shaper::free_at)
+    }
+
+    /// A frame of `priority` starts at `now`.
+    pub(in crate::switch) fn book(&mut self, now: Instant, priority: Priority, length: Bytes) {
+        let index = priority.index();
+        for line in [&mut self.least[index], &mut self.most[index]] {
+            if let Some(line) = line {
+                line.book(now, length);
+            }
+        }
+    }
+
+    /// Those that only strictness puts in front.
+    pub(in crate::switch) fn strict(&self) -> PrioritySet {
+        self.strict
+    }
+
+    /// Who goes before the turns now, with what the turns are owed taken into account. `length_of` gives the next frame's length in
+    /// bytes, `None` where nothing may leave. O(priorities).
+    pub(in crate::switch) fn choose(
+        &mut self,
+        offer: &Offer,
+        length_of: impl Fn(Priority) -> Option<u32>,
+    ) -> Option<Priority> {
+        let (priority, length) = self.first(offer, &length_of)?;
+        if !self.turns_could(offer, &length_of, priority) {
+            return Some(priority);
+        }
+        if self.owed_to_turns >= self.frame_max * self.share_ppm {
+            return None;
+        }
+        self.owed_to_turns += i64::from(length) * (PPM - self.share_ppm);
+        Some(priority)
+    }
+
+    /// A frame of `priority` is about to leave by turns, or because it is owed.
+    pub(in crate::switch) fn note_turn(
+        &mut self,
+        offer: &Offer,
+        priority: Priority,
+        length_of: impl Fn(Priority) -> Option<u32>,
+    ) {
+        let length = length_of(priority).unwrap_or(0);
+        let first = self.first(offer, length_of);
+        if self.strict.contains(priority) || first.is_none_or(|(first, _)| first == priority) {
+            return;
+        }
+        self.went_ahead = true;
+        let least = -CREDIT_FRAMES_MAX * self.frame_max * PPM;
+        self.owed_to_turns = (self.owed_to_turns - i64::from(length) * self.share_ppm).max(least);
+    }
+
+    /// Whether the frame that has just been chosen went before one that precedes the turns.
+    pub(in crate::switch) fn take_went_ahead(&mut self) -> bool {
+        core::mem::take(&mut self.went_ahead)
+    }
+
+    /// Whom guarantee or strictness puts in front, and the length of the next frame.
+    fn first(
+        &self,
+        offer: &Offer,
+        length_of: impl Fn(Priority) -> Option<u32>,
+    ) -> Option<(Priority, u32)> {
+        let with_frame = |priority: Priority| {
+            let length = length_of(priority)?;
+            Some((priority, length))
+        };
+        let below = |priority: &Priority| {
+            let line = self.least[priority.index()].as_ref();
+            line.is_some_and(|line| line.free_at() <= offer.now)
+        };
+        let since = |priority: Priority| {
+            let line = self.least[priority.index()].as_ref();
+            line.map_or(Instant::FAR_FUTURE, Shaper::free_at)
+        };
+        let guaranteed = self.guaranteed.iter().filter(below).filter_map(with_frame);
+        guaranteed
+            .min_by_key(|(priority, _)| since(*priority))
+            .or_else(|| {
+                let strict = self.strict.iter().filter_map(with_frame);
+                strict.max_by_key(|(priority, _)| *priority)
+            })
+    }
+
+    /// Whether something that takes turns could leave beside `first`.
+    fn turns_could(
+        &self,
+        offer: &Offer,
+        length_of: impl Fn(Priority) -> Option<u32>,
+        first: Priority,
+    ) -> bool {
+        let turns = |priority: &Priority| *priority != first && !self.strict.contains(*priority);
+        let mut waiting = offer.sendable.iter().filter(turns);
+        waiting.any(|priority| length_of(priority).is_some())
+    }
+}
+
+/// The whole.
+const PPM: i64 = 1_000_000;

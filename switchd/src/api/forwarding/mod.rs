@@ -1,0 +1,6 @@
+//! Which way frames go: routes, recent flows, the Level Table, and what would become of a frame.
+
+pub mod flows;
+pub mod levels;
+pub mod routes;
+pub(super) mod trace;

@@ -1,0 +1,4 @@
+//! Another configuration file, another program.
+
+pub(super) mod reload;
+pub(super) mod restart;
