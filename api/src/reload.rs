@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// What `POST /v1/reload` answers: the file was legal.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Reload {
     /// The configuration file that was read.
     pub file: String,
@@ -14,6 +14,22 @@ pub struct Reload {
     pub applied: Vec<AppliedSetting>,
     /// Settings of the file that are not in force, by key.
     pub kept: Vec<KeptSetting>,
+    /// Unless `POST /v1/reload/confirm` comes within this many seconds, what was in force before is put in force again. `null`
+    /// where nothing has to be confirmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirm_seconds: Option<f64>,
+}
+
+/// The longest time for a confirmation, in seconds.
+pub const CONFIRM_SECONDS_MAX: f64 = 86_400.0;
+
+/// What `POST /v1/reload/confirm` answers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Confirmed {
+    /// The configuration file whose settings stay.
+    pub file: String,
+    /// How many seconds were left.
+    pub seconds_left: f64,
 }
 
 /// A setting that has changed. Values are as a configuration file writes them; `null` where there is none.

@@ -270,3 +270,75 @@ async fn without_a_file_there_is_nothing_to_read() {
     assert!(wrong.json::<Error>().error.contains("supports POST"));
     running.end().await.unwrap();
 }
+
+/// The status of an answer, and its text.
+async fn post(daemon: &Daemon, path: &str) -> (u16, String) {
+    let answer = request(&daemon.running.socket, "POST", path).await;
+    (answer.status, answer.body.clone())
+}
+
+/// The thresholds that the dataplane was told last.
+fn last_xoff(daemon: &Daemon) -> Option<u64> {
+    daemon
+        .commands()
+        .into_iter()
+        .rev()
+        .find_map(|command| match command {
+            Command::SetClass { class, .. } => Some(class.mode.thresholds()?.xoff().get()),
+            _ => None,
+        })
+}
+
+#[tokio::test]
+async fn what_nobody_confirms_goes_back_by_itself() {
+    let daemon = Daemon::start().await;
+    daemon.write(&[("xoff = \"60KiB\"", "xoff = \"56KiB\"\nweight = 3")]);
+    let report = daemon.reload("?confirm_seconds=1.5").await;
+    assert_eq!(report.confirm_seconds, Some(1.5));
+    let changed = ["class.lossless.weight", "class.lossless.xoff"];
+    assert_eq!(applied(&report), changed);
+    assert_eq!(last_xoff(&daemon), Some(56 * 1024));
+    let (status, text) = post(&daemon, "/v1/reload").await;
+    assert!(
+        status == 409 && text.contains("switchctl confirm"),
+        "{text}"
+    );
+    // Looking is not changing.
+    assert!(daemon.reload("?dry_run=true").await.applied.is_empty());
+
+    let mut after = 0;
+    loop {
+        let path = format!("/v1/events?after={after}&wait_seconds=30");
+        let page: EventPage = get(&daemon.running.socket, &path).await.json();
+        if page
+            .events
+            .iter()
+            .any(|event| event.kind.as_str() == "reload_reverted")
+        {
+            break;
+        }
+        after = page.events.last().map_or(after, |event| event.sequence);
+    }
+    assert_eq!(last_xoff(&daemon), Some(60 * 1024));
+    // The file still has what was taken back.
+    assert_eq!(applied(&daemon.reload("?dry_run=true").await), changed);
+    let (status, text) = post(&daemon, "/v1/reload/confirm").await;
+    assert!(status == 409 && text.contains("nothing waits"), "{text}");
+    assert_eq!(applied(&daemon.reload("").await), changed);
+}
+
+#[tokio::test]
+async fn what_is_confirmed_stays() {
+    let daemon = Daemon::start().await;
+    daemon.write(&[("xoff = \"60KiB\"", "xoff = \"56KiB\"")]);
+    daemon.reload("?confirm_seconds=3600").await;
+    let (status, text) = post(&daemon, "/v1/reload/confirm").await;
+    assert!(status == 200 && text.contains("seconds_left"), "{text}");
+    let report = daemon.reload("").await;
+    assert!(report.applied.is_empty() && report.confirm_seconds.is_none());
+    assert_eq!(last_xoff(&daemon), Some(56 * 1024));
+    for seconds in ["-1", "86401", "NaN", "soon"] {
+        let (status, text) = post(&daemon, &format!("/v1/reload?confirm_seconds={seconds}")).await;
+        assert_eq!(status, 400, "{seconds}: {text}");
+    }
+}

@@ -6,6 +6,7 @@ use weir_api::client::{self, Method};
 use weir_api::daemon::{Port, Queue};
 use weir_api::trace::{Trace, TraceRequest};
 use weir_api::words::{FrameKind, PrioritySource};
+use weir_config::daemon::Trust;
 use weir_lab::lab::process::program;
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::scapy::Scapy;
@@ -16,7 +17,7 @@ const H2: &str = "025700000002";
 const NOBODY: &str = "025700000063";
 /// At 10 Mbit/s a pause of 65535 quanta holds for 3.4 s.
 const RATE: &str = "link-defaults.rate=10Mbit";
-const HOLD: &str = "0180c20000010257000000028808010100080000000000000000ffff";
+const HOLD: &str = "0180c2000001025700000002880801010008000000000000ffff";
 
 fn ask(switch: &SwitchProcess, frame: &str) -> Trace {
     let request = TraceRequest {
@@ -53,7 +54,12 @@ fn sent(switch: &SwitchProcess, priority: u8) -> u64 {
 
 #[test]
 fn what_is_foretold_comes_true() {
-    let bench = Bench::new(&[RATE], |_| {});
+    let bench = Bench::new(&[RATE], |config| {
+        config
+            .ports
+            .iter_mut()
+            .for_each(|port| port.trust = Trust::PcpDscp);
+    });
     let switch = &bench.switch;
     let mut h1 = Scapy::start(&bench, "h1");
     let ip = format!("080045{:02x}0056000000004011{}", 26 << 2, "0".repeat(20));
@@ -120,7 +126,7 @@ fn what_is_foretold_comes_true() {
 fn what_holds_a_frame_and_what_is_no_frame_to_forward_is_said() {
     let bench = Bench::new(&[RATE], |_| {});
     let switch = &bench.switch;
-    let hold = format!("{HOLD}{}", "0".repeat(64));
+    let hold = format!("{HOLD}{}", "0".repeat(68));
     let control = ask(switch, &hold);
     assert_eq!(control.frame.kind.known(), Some(FrameKind::Pause));
     assert!(control.queues.is_empty() && control.dropped.is_none());

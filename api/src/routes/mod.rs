@@ -49,6 +49,7 @@ pub enum Endpoint {
     BeginCapture,
     EndCapture,
     Reload,
+    ConfirmReload,
     Restart,
     Trace,
     OpenApi,

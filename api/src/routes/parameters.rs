@@ -120,6 +120,12 @@ pub(super) const WAIT_SECONDS: Parameter = query(
 );
 
 /// A reload that changes nothing.
+pub(super) const CONFIRM_SECONDS: Parameter = query(
+    "confirm_seconds",
+    Kind::Seconds,
+    "60",
+    "Above zero: what was in force before comes back after this time, unless it is confirmed. At most a day. Default: 0, nothing to confirm.",
+);
 pub(super) const DRY_RUN: Parameter = query(
     "dry_run",
     Kind::Boolean,

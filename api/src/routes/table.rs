@@ -1,8 +1,8 @@
 //! The table.
 
 use super::parameters::{
-    Parameter, AFTER, BUCKET, CAPTURE, DESTINATION, DRY_RUN, FLOW_HASH, PORT, SUSPICION,
-    WAIT_SECONDS,
+    Parameter, AFTER, BUCKET, CAPTURE, CONFIRM_SECONDS, DESTINATION, DRY_RUN, FLOW_HASH, PORT,
+    SUSPICION, WAIT_SECONDS,
 };
 use super::{Answer, Content, Endpoint, Method, Route};
 use crate::audit::Audit;
@@ -16,7 +16,7 @@ use crate::daemon::{
 use crate::neighbors::Neighbor;
 use crate::overview::Overview;
 use crate::pfcwd::{Pfcwd, PfcwdChange};
-use crate::reload::Reload;
+use crate::reload::{Confirmed, Reload};
 use crate::trace::{Trace, TraceRequest};
 
 /// All routes, in the order of the book.
@@ -295,10 +295,20 @@ pub const ROUTES: &[Route] = &[
         method: Method::Post,
         path: "/v1/reload",
         summary: "Reads the configuration file again.",
-        parameters: &[DRY_RUN],
+        parameters: &[DRY_RUN, CONFIRM_SECONDS],
         answer: Answer::Json(Content::of::<Reload>()),
         refusals: &[400, 409],
         commands: &["reload"],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::ConfirmReload,
+        method: Method::Post,
+        path: "/v1/reload/confirm",
+        summary: "Keeps what a reload has put in force that waits for this.",
+        answer: Answer::Json(Content::of::<Confirmed>()),
+        refusals: &[409],
+        commands: &["confirm"],
         ..BARE
     },
     Route {

@@ -12,6 +12,10 @@ named! {
         Draining => "draining",
         /// The configuration file was read again and is in force.
         Reloaded => "reloaded",
+        /// What `reload --confirm` had put in force was confirmed.
+        ReloadConfirmed => "reload_confirmed",
+        /// Nobody confirmed in time: what was in force before is in force again.
+        ReloadReverted => "reload_reverted",
         /// A request changed a route, a bucket or a pin.
         RouteChanged => "route_changed",
         /// Events of the dataplane were lost because the queue to the control plane was full.

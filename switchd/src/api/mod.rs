@@ -99,6 +99,7 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
         Endpoint::BeginCapture => on(method, capture::begin),
         Endpoint::EndCapture => on(method, capture::end),
         Endpoint::Reload => on(method, reload::reload),
+        Endpoint::ConfirmReload => on(method, reload::confirm),
         Endpoint::Restart => on(method, restart::restart),
         Endpoint::Trace => on(method, trace::trace),
         Endpoint::OpenApi => on(method, document),

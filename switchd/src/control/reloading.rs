@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use weir_api::reload::Reload;
 use weir_config::FileError;
@@ -14,8 +15,21 @@ pub type Outcome<'a, T> = Pin<Box<dyn Future<Output = Result<T, ReloadError>> + 
 /// Reads the configuration file again.
 pub trait Reloading: Send + Sync {
     /// Puts in force what can be; with `dry_run` it only tells what that would be. Nothing is changed when the file is not
-    /// legal.
-    fn reload<'a>(&'a self, shared: &'a Shared, dry_run: bool) -> Outcome<'a, Reload>;
+    /// legal. With `confirm`, what was in force before is kept until [`confirm`](Self::confirm) or [`revert`](Self::revert); calling the
+    /// latter in time is for the caller.
+    fn reload<'a>(
+        &'a self,
+        shared: &'a Shared,
+        dry_run: bool,
+        confirm: Option<Duration>,
+    ) -> Outcome<'a, Reload>;
+
+    /// What the last reload has put in force stays. Gives the file, and how much time was left.
+    fn confirm<'a>(&'a self, shared: &'a Shared) -> Outcome<'a, (String, Duration)>;
+
+    /// Puts in force what was before the reload that waits for a confirmation; nothing where none does, or its time is not
+    /// over.
+    fn revert<'a>(&'a self, shared: &'a Shared) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
     /// Whether a daemon that starts now could stand in this one's place. No when the file is not legal, or means another
     /// place.
@@ -37,6 +51,15 @@ pub enum ReloadError {
     /// The file cannot be read in the background.
     #[error("reading the file was aborted: {0}")]
     Task(#[from] tokio::task::JoinError),
+    /// A reload waits for its confirmation.
+    #[error("the last reload waits to be confirmed, {left_seconds} s left: `switchctl confirm` keeps it, and without it comes back what was before")]
+    Unconfirmed {
+        /// Seconds until then, rounded up.
+        left_seconds: u64,
+    },
+    /// There is nothing to confirm.
+    #[error("nothing waits to be confirmed: no reload with a time for that, or the time is over")]
+    NothingToConfirm,
     /// The next daemon would not stand where this one does.
     #[error("{file}: {key} cannot change across a keeper restart; stop and start the service")]
     Moved {

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 use weir_api::describe::Described;
@@ -34,9 +34,32 @@ pub struct Reloader {
     path: PathBuf,
     /// As the daemon began: its memory was made for this.
     started: DaemonConfig,
-    running: Mutex<DaemonConfig>,
+    running: Mutex<Running>,
     /// `None` where the command line says what is logged.
     log: Option<LevelHandle>,
+}
+
+/// What is in force.
+#[derive(Debug)]
+struct Running {
+    config: DaemonConfig,
+    unconfirmed: Option<Unconfirmed>,
+}
+
+/// A reload that nobody has confirmed.
+#[derive(Debug)]
+struct Unconfirmed {
+    /// What was in force before it.
+    before: DaemonConfig,
+    /// When that comes back.
+    until: Instant,
+}
+
+impl Running {
+    fn left(&self) -> Option<Duration> {
+        let unconfirmed = self.unconfirmed.as_ref()?;
+        Some(unconfirmed.until.saturating_duration_since(Instant::now()))
+    }
 }
 
 impl Reloader {
@@ -45,7 +68,10 @@ impl Reloader {
         Self {
             path,
             started: config.clone(),
-            running: Mutex::new(config),
+            running: Mutex::new(Running {
+                config,
+                unconfirmed: None,
+            }),
             log,
         }
     }
@@ -77,11 +103,20 @@ impl Reloader {
     /// # Errors
     ///
     /// When the file is not legal: nothing is changed then.
-    async fn read_again(&self, shared: &Shared, dry_run: bool) -> Result<Reload, ReloadError> {
+    async fn read_again(
+        &self,
+        shared: &Shared,
+        dry_run: bool,
+        confirm: Option<Duration>,
+    ) -> Result<Reload, ReloadError> {
         let path = self.path.clone();
         let file = tokio::task::spawn_blocking(move || DaemonConfig::load(&path)).await??;
         let mut running = self.running.lock().await;
-        let mut step = Step::new(&running, &file);
+        if let Some(left) = running.left().filter(|_| !dry_run) {
+            let left_seconds = left.as_secs_f64().ceil() as u64;
+            return Err(ReloadError::Unconfirmed { left_seconds });
+        }
+        let mut step = Step::new(&running.config, &file);
         step.keep_within_memory(&self.started);
         if self.log.is_none() {
             step.keep_log_level();
@@ -93,14 +128,21 @@ impl Reloader {
             file: self.path.display().to_string(),
             dry_run,
             applied: running
+                .config
                 .changes_to(&step.next)
                 .into_iter()
                 .map(applied)
                 .collect(),
             kept: step.kept(&file),
+            confirm_seconds: confirm.map(|time| time.as_secs_f64()),
         };
+        let next = step.next;
         if !dry_run {
-            *running = step.next;
+            let before = std::mem::replace(&mut running.config, next);
+            running.unconfirmed = confirm.map(|time| Unconfirmed {
+                before,
+                until: Instant::now() + time,
+            });
             let told = Described::new(clock::now(), EventName::Reloaded)
                 .detail("applied", report.applied.len())
                 .detail("kept", report.kept.len());
@@ -109,10 +151,51 @@ impl Reloader {
         Ok(report)
     }
 
+    async fn keep(&self, shared: &Shared) -> Result<(String, Duration), ReloadError> {
+        let mut running = self.running.lock().await;
+        let left = running.left().ok_or(ReloadError::NothingToConfirm)?;
+        running.unconfirmed = None;
+        shared
+            .records
+            .record(Described::new(clock::now(), EventName::ReloadConfirmed));
+        Ok((self.path.display().to_string(), left))
+    }
+
+    /// What was in force before is put there again. What cannot be, as a threshold that a release holds up, is logged; the file
+    /// is not touched.
+    async fn go_back(&self, shared: &Shared) {
+        let mut running = self.running.lock().await;
+        if !running.left().is_some_and(|left| left.is_zero()) {
+            return;
+        }
+        let Some(Unconfirmed { before, .. }) = running.unconfirmed.take() else {
+            return;
+        };
+        let mut step = Step::new(&running.config, &before);
+        step.keep_within_memory(&self.started);
+        step.apply(shared, self.log.as_ref()).await;
+        let kept = step.kept(&before);
+        let reverted = running.config.changes_to(&step.next).len();
+        let next = step.next;
+        running.config = next;
+        tracing::warn!(
+            file = %self.path.display(),
+            reverted,
+            "the reload was not confirmed in time; the settings from before are in force again, and the file still has the others"
+        );
+        for kept in &kept {
+            tracing::error!(key = kept.key, why = kept.why, "setting not put back");
+        }
+        let told = Described::new(clock::now(), EventName::ReloadReverted)
+            .detail("reverted", reverted)
+            .detail("kept", kept.len());
+        shared.records.record(told);
+    }
+
     /// The same for a signal: what came of it is logged, and the service manager hears of it.
     async fn read_again_and_log(&self, shared: &Shared) {
         service::notify_reloading();
-        match self.read_again(shared, false).await {
+        match self.read_again(shared, false, None).await {
             Ok(report) => {
                 for AppliedSetting { key, from, to } in &report.applied {
                     tracing::info!(key, ?from, ?to, "setting changed");
@@ -128,8 +211,21 @@ impl Reloader {
 }
 
 impl Reloading for Reloader {
-    fn reload<'a>(&'a self, shared: &'a Shared, dry_run: bool) -> Outcome<'a, Reload> {
-        Box::pin(self.read_again(shared, dry_run))
+    fn reload<'a>(
+        &'a self,
+        shared: &'a Shared,
+        dry_run: bool,
+        confirm: Option<Duration>,
+    ) -> Outcome<'a, Reload> {
+        Box::pin(self.read_again(shared, dry_run, confirm))
+    }
+
+    fn confirm<'a>(&'a self, shared: &'a Shared) -> Outcome<'a, (String, Duration)> {
+        Box::pin(self.keep(shared))
+    }
+
+    fn revert<'a>(&'a self, shared: &'a Shared) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(self.go_back(shared))
     }
 
     fn check(&self) -> Outcome<'_, ()> {

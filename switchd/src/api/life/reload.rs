@@ -1,40 +1,83 @@
 //! `/v1/reload`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::Json;
 use serde::Deserialize;
-use weir_api::reload::Reload;
+use weir_api::reload::{Confirmed, Reload, CONFIRM_SECONDS_MAX};
 
 use crate::api::ApiError;
-use crate::control::ReloadError;
-use crate::control::Shared;
+use crate::control::{ReloadError, Reloading, Shared};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(in crate::api) struct ReloadQuery {
     dry_run: bool,
+    confirm_seconds: f64,
 }
 
 pub(in crate::api) async fn reload(
     State(shared): State<Arc<Shared>>,
     query: Result<Query<ReloadQuery>, QueryRejection>,
 ) -> Result<Json<Reload>, ApiError> {
-    let Query(ReloadQuery { dry_run }) = query?;
-    let Some(reloader) = shared.life.reloader() else {
-        return Err(ApiError {
-            status: StatusCode::CONFLICT,
-            error: "this daemon was started without a configuration file".to_owned(),
+    let Query(ReloadQuery {
+        dry_run,
+        confirm_seconds,
+    }) = query?;
+    if !(0.0..=CONFIRM_SECONDS_MAX).contains(&confirm_seconds) {
+        return Err(ApiError::bad_request(format!(
+            "confirm_seconds must be a number from 0 to {CONFIRM_SECONDS_MAX}, not {confirm_seconds}"
+        )));
+    }
+    let confirm =
+        (confirm_seconds > 0.0 && !dry_run).then(|| Duration::from_secs_f64(confirm_seconds));
+    let report = reloader(&shared)?.reload(&shared, dry_run, confirm).await?;
+    if let Some(confirm) = confirm {
+        let shared = Arc::clone(&shared);
+        // Ends with the daemon. Whoever confirms meanwhile leaves it nothing to do.
+        tokio::spawn(async move {
+            tokio::time::sleep(confirm + AFTERWARDS).await;
+            if let Some(reloader) = shared.life.reloader() {
+                reloader.revert(&shared).await;
+            }
         });
-    };
-    Ok(Json(reloader.reload(&shared, dry_run).await?))
+    }
+    Ok(Json(report))
+}
+
+/// By then the time for a confirmation is certainly over.
+const AFTERWARDS: Duration = Duration::from_millis(1);
+
+pub(in crate::api) async fn confirm(
+    State(shared): State<Arc<Shared>>,
+) -> Result<Json<Confirmed>, ApiError> {
+    let (file, left) = reloader(&shared)?.confirm(&shared).await?;
+    let seconds_left = left.as_secs_f64();
+    Ok(Json(Confirmed { file, seconds_left }))
+}
+
+fn reloader(shared: &Shared) -> Result<&dyn Reloading, ApiError> {
+    shared.life.reloader().ok_or_else(|| ApiError {
+        status: StatusCode::CONFLICT,
+        error: "this daemon was started without a configuration file".to_owned(),
+    })
 }
 
 impl From<ReloadError> for ApiError {
     fn from(error: ReloadError) -> Self {
-        Self::bad_request(error.to_string())
+        let status = match error {
+            ReloadError::Unconfirmed { .. } | ReloadError::NothingToConfirm => StatusCode::CONFLICT,
+            ReloadError::File(_) | ReloadError::Task(_) | ReloadError::Moved { .. } => {
+                StatusCode::BAD_REQUEST
+            }
+        };
+        Self {
+            status,
+            error: error.to_string(),
+        }
     }
 }
