@@ -54,6 +54,18 @@ pub struct PfcwdQueue {
     pub forwarded_frames_total: u64,
     /// Copies of frames that were dropped because of a storm.
     pub dropped_frames_total: u64,
+    /// Frames that came in by the port during storms; they are not dropped for that.
+    #[serde(default)]
+    pub received_frames_total: u64,
+    /// `forwarded_frames_total` of the storm that lasts, or the last one.
+    #[serde(default)]
+    pub last_forwarded_frames: u64,
+    /// `dropped_frames_total` of that storm.
+    #[serde(default)]
+    pub last_dropped_frames: u64,
+    /// `received_frames_total` of that storm.
+    #[serde(default)]
+    pub last_received_frames: u64,
 }
 
 /// `PUT /v1/pfcwd`: has ports watched in this way from now on, until the daemon ends.

@@ -24,7 +24,7 @@ pub use changes::Change;
 pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, ZeroCopy};
 pub use port::{default_dscp_map, Fallback, Port, RoundTrip, Trust, QUEUES_MAX};
 pub use read::{settings, KEYS};
-pub use services::{LldpConfig, LogConfig, LogFormat, PageConfig};
+pub use services::{LldpConfig, LogConfig, LogFormat, PageConfig, WatermarkConfig};
 pub use station::{Station, STATION_ADDRESSES_MAX};
 
 pub use crate::switch::{
@@ -73,6 +73,8 @@ pub struct DaemonConfig {
     pub lldp: LldpConfig,
     /// `[control-frames]`.
     pub control_frames: ControlFramesConfig,
+    /// `[watermark]`.
+    pub watermark: WatermarkConfig,
 }
 
 /// Chunks of packet memory that each port has for control frames: as many are made for them, and as many does the dataplane

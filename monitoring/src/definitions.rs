@@ -60,14 +60,14 @@ metrics! {
         "1 while the switch pauses the neighbour's priority.";
     INGRESS_BYTES Gauge "weir_ingress_bytes" ["port", "priority"]
         "Current occupancy of the ingress buffer, in whole cells.";
-    INGRESS_MAX_BYTES Gauge "weir_ingress_max_bytes" ["port", "priority"]
-        "Peak occupancy of the ingress buffer since the start.";
+    INGRESS_MAX_BYTES Gauge "weir_ingress_max_bytes" ["port", "priority", "reader"]
+        "Peak occupancy of the ingress buffer: since it was cleared (user), in the last whole interval of [watermark] interval (telemetry), since the start (persistent).";
     EGRESS_BYTES Gauge "weir_egress_bytes" ["port", "priority"]
         "Current egress backlog of the port.";
-    EGRESS_MAX_BYTES Gauge "weir_egress_max_bytes" ["port", "priority"]
-        "Peak egress backlog of the port since the start.";
-    HEADROOM_USED_MAX_BYTES Gauge "weir_headroom_used_max_bytes" ["port", "priority"]
-        "Peak use of the headroom above xoff since the start.";
+    EGRESS_MAX_BYTES Gauge "weir_egress_max_bytes" ["port", "priority", "reader"]
+        "Peak egress backlog of the port, by reader as for the ingress buffer.";
+    HEADROOM_USED_MAX_BYTES Gauge "weir_headroom_used_max_bytes" ["port", "priority", "reader"]
+        "Peak use of the headroom above xoff, by reader as for the ingress buffer.";
     HEADROOM_BYTES Gauge "weir_headroom_bytes" ["port", "priority"]
         "The configured headroom above xoff.";
     HEADROOM_USED_BYTES Gauge "weir_headroom_used_bytes" ["port", "priority"]
@@ -108,6 +108,8 @@ metrics! {
         "Commands of the control plane that the dataplane could not accept in time.";
     HELD_FRAMES Gauge "weir_held_frames" []
         "Frames inside the switch: admitted and not yet sent.";
+    HELD_MAX_FRAMES Gauge "weir_held_max_frames" ["reader"]
+        "Most frames inside the switch at once, by reader as for the ingress buffer.";
     UMEM_FRAMES Gauge "weir_umem_frames" []
         "Total frames of packet memory.";
     UMEM_FRAMES_FREE Gauge "weir_umem_frames_free" []

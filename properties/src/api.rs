@@ -4,7 +4,7 @@ use core::fmt::Debug;
 
 use serde::{de::DeserializeOwned, Serialize};
 use weir_api::capture::CaptureRequest;
-use weir_api::daemon::{RouteDetail, SetRoute, Status, ToPort};
+use weir_api::daemon::{RouteDetail, SetRoute, Status, ToPort, WatermarkClear};
 use weir_api::overview::Overview;
 use weir_api::pfcwd::PfcwdChange;
 use weir_api::run::RunResult;
@@ -16,6 +16,7 @@ pub fn bodies(bytes: &[u8]) {
     body::<SetRoute>(bytes);
     body::<ToPort>(bytes);
     body::<PfcwdChange>(bytes);
+    body::<WatermarkClear>(bytes);
     body::<CaptureRequest>(bytes);
     // What switchctl reads.
     body::<Status>(bytes);

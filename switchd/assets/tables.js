@@ -110,7 +110,8 @@ const pfcRows = new Rows("pfc", (tr) => {
   say(cell[3], bytes(queue.ingress_bytes));
   say(cell[4], bytes(queue.xoff_bytes));
   say(cell[5], bytes(queue.xon_bytes));
-  say(cell[6], bytes(queue.headroom_used_bytes_max) + " of " + bytes(queue.headroom_bytes));
+  const used = queue.telemetry_headroom_used_bytes_max ?? queue.headroom_used_bytes_max;
+  say(cell[6], bytes(used) + " of " + bytes(queue.headroom_bytes));
   say(cell[7], queue.pausing ? "◀ pauses " + who(queue.port) : NONE);
   classIs(cell[7], queue.pausing ? "warn" : "");
   const release = queue.release_ingress ? ", release for " + queue.release_ingress : "";

@@ -58,7 +58,7 @@ async fn every_route_answers() {
         let gauges = &mut state.ports[0].gauges[lossless];
         gauges.ingress = Bytes::new(512);
         gauges.paused = true;
-        gauges.paused_total = Duration::from_millis(1_500);
+        gauges.pauses_received.total = Duration::from_millis(1_500);
         gauges.release_ingress = Some(port(1));
     }
     let daemon = start_with(fake).await;

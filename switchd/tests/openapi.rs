@@ -131,7 +131,7 @@ async fn every_get_is_answered_as_documented() {
         assert_eq!(is_empty, path == "/v1/neighbors", "{path}");
         asked += 1;
     }
-    assert_eq!(asked, 19);
+    assert_eq!(asked, 21);
     drop(capture);
     daemon.end().await.unwrap();
 }

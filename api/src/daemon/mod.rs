@@ -7,8 +7,10 @@ mod flight;
 mod flows;
 pub mod health;
 mod levels;
+mod pauses;
 mod restart;
 mod routes;
+mod watermarks;
 
 use std::collections::BTreeMap;
 
@@ -24,10 +26,12 @@ pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, Fligh
 pub use flows::{Flow, Flows};
 pub use health::{Health, HealthReason};
 pub use levels::{LevelDestination, LevelLink, Levels};
+pub use pauses::{PauseCounters, Pauses};
 pub use restart::Restarting;
 pub use routes::{
     Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, Station, ToPort,
 };
+pub use watermarks::{QueueWatermarks, ReaderWatermarks, WatermarkClear, Watermarks};
 
 /// What went wrong, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -224,11 +228,11 @@ pub struct Queue {
     pub mode: Mode,
     /// Charged to the ingress buffer of this port now, in whole cells.
     pub ingress_bytes: u64,
-    /// The most that was ever charged.
+    /// The most that was charged since the start, or since a clear of the peaks of `persistent`.
     pub ingress_bytes_max: u64,
     /// Waiting to leave by this port now.
     pub egress_bytes: u64,
-    /// The most that ever waited.
+    /// The most that waited since then.
     pub egress_bytes_max: u64,
     /// Frames waiting to leave by this port now.
     pub egress_frames: u64,
@@ -257,8 +261,11 @@ pub struct Pfc {
     pub xon_bytes: u64,
     /// Room above xoff.
     pub headroom_bytes: u64,
-    /// The most of the headroom that was ever used.
+    /// The most of the headroom that was used since the start, or since a clear of the peaks of `persistent`.
     pub headroom_used_bytes_max: u64,
+    /// The most that was used in the last whole interval of the reader `telemetry`; absent before one is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub telemetry_headroom_used_bytes_max: Option<u64>,
     /// True while we hold the neighbour.
     pub pausing: bool,
     /// True while the neighbour holds us.

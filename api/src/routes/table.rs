@@ -10,8 +10,8 @@ use crate::capture::{Capture, CaptureRequest};
 use crate::counters::Counters;
 use crate::daemon::Restarting;
 use crate::daemon::{
-    Changed, Deadlocks, EventPage, FlightRecord, Flows, History, Levels, Pfc, Port, PortChange,
-    Queue, RouteDetail, Routes, SetRoute, Status, ToPort,
+    Changed, Deadlocks, EventPage, FlightRecord, Flows, History, Levels, PauseCounters, Pfc, Port,
+    PortChange, Queue, RouteDetail, Routes, SetRoute, Status, ToPort, WatermarkClear, Watermarks,
 };
 use crate::neighbors::Neighbor;
 use crate::overview::Overview;
@@ -66,6 +66,35 @@ pub const ROUTES: &[Route] = &[
         summary: "Every (port, priority) that pauses its neighbour by thresholds.",
         answer: Answer::Json(Content::list_of::<Pfc>()),
         commands: &["pfc"],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::PauseCounters,
+        method: Method::Get,
+        path: "/v1/pfc/counters",
+        summary: "Pauses sent and received: frames, how often, when and for how long.",
+        answer: Answer::Json(Content::list_of::<PauseCounters>()),
+        commands: &["pfc counters"],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::Watermarks,
+        method: Method::Get,
+        path: "/v1/watermarks",
+        summary: "Peaks of buffers, headroom and backlogs, by reader.",
+        answer: Answer::Json(Content::of::<Watermarks>()),
+        commands: &["watermark show"],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::ClearWatermarks,
+        method: Method::Post,
+        path: "/v1/watermarks/clear",
+        summary: "Begins the peaks of one reader again.",
+        body: Some(Content::of::<WatermarkClear>()),
+        answer: Answer::Json(Content::of::<Watermarks>()),
+        refusals: &[400, 404, 503],
+        commands: &["watermark clear"],
         ..BARE
     },
     Route {
@@ -247,7 +276,7 @@ pub const ROUTES: &[Route] = &[
         path: "/v1/pfcwd",
         summary: "The PFC watchdog: settings and storms.",
         answer: Answer::Json(Content::of::<Pfcwd>()),
-        commands: &["pfcwd show"],
+        commands: &["pfcwd show", "pfcwd stats"],
         ..BARE
     },
     Route {

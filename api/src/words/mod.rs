@@ -279,6 +279,17 @@ named! {
         Flood => "flood",
     }
 
+    /// For whom peaks are kept.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Reader {
+        /// For whoever looks: they begin again when they are cleared.
+        User => "user",
+        /// For a collector: they begin again at every interval, and the last whole interval is shown.
+        Telemetry => "telemetry",
+        /// Since the start: they begin again only when these are cleared.
+        Persistent => "persistent",
+    }
+
     /// What an application is known by (IEEE 802.1Qaz, application priority TLV).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Selector {
@@ -394,6 +405,8 @@ vocabularies! {
     Action of StormAction;
     /// Whether there is a PFC storm.
     QueueStatus of Watched;
+    /// For whom peaks are kept.
+    WatermarkReader of Reader;
     /// What is known of a neighbour.
     NeighborKind of Neighbour;
     /// How a neighbour sends Feedback.

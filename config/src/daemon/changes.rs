@@ -50,6 +50,7 @@ impl DaemonConfig {
         next.flows.take_live(&file.flows);
         next.lldp.take_live(&file.lldp);
         next.control_frames.take_live(&file.control_frames);
+        next.watermark.take_live(&file.watermark);
         for class in &mut next.classes {
             if let Some(wanted) = file.classes.iter().find(|other| other.name == class.name) {
                 retune(class, wanted);

@@ -14,7 +14,7 @@ use super::station::stations;
 use super::{
     ControlFramesConfig, DaemonConfig, DataplaneConfig, DeadlockConfig, FlowsConfig,
     ForwardingConfig, LldpConfig, LogConfig, MetricsConfig, MulticastConfig, PageConfig,
-    PfcwdConfig, Port, Station,
+    PfcwdConfig, Port, Station, WatermarkConfig,
 };
 use crate::document;
 use crate::names::check_name;
@@ -51,6 +51,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "flows",
             "lldp",
             "control-frames",
+            "watermark",
         ],
     ),
     (LogConfig::TABLE, LogConfig::KEYS),
@@ -69,6 +70,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     (Station::TABLE, Station::KEYS),
     (FlowsConfig::TABLE, FlowsConfig::KEYS),
     (LldpConfig::TABLE, LldpConfig::KEYS),
+    (WatermarkConfig::TABLE, WatermarkConfig::KEYS),
 ];
 
 /// The settings of each table whose settings are declared, in the order of the reference page.
@@ -93,6 +95,7 @@ pub fn settings() -> Vec<(&'static str, Vec<Setting>)> {
         FlowsConfig,
         LldpConfig,
         ControlFramesConfig,
+        WatermarkConfig,
     ]
 }
 
@@ -157,6 +160,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         stations,
         flows: flows(root, deadlock.policy),
         lldp: LldpConfig::read(root, LldpConfig::default(), valid::together),
+        watermark: WatermarkConfig::read(root, WatermarkConfig::default(), valid::together),
         ports,
         name,
         run_dir,

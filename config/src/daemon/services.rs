@@ -1,4 +1,4 @@
-//! `[log]`, `[page]` and `[lldp]`.
+//! `[log]`, `[page]`, `[lldp]` and `[watermark]`.
 
 use std::net::SocketAddr;
 
@@ -45,6 +45,19 @@ settings! {
             "The priorities that hosts are to use for UDP ports, a table: `{ 4791 = 3 }` for RoCEv2. Announced as Application Priority; 16 at most, those that `dscp-map` leads to included. What a host sends is classified as the port's `trust` says all the same."
     }
 }
+
+settings! {
+    /// `[watermark]`: peaks.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    WatermarkConfig in "watermark" {
+        "interval" interval: Duration = Duration::from_secs(120), "", Live, valid::between(WATERMARK_INTERVALS);
+            "After how long the peaks for the reader `telemetry` [begin again](../operations/watermarks.md#readers), 1 s to 24 h. What is shown is the last whole interval: a collector that asks at least as often misses none."
+    }
+}
+
+/// A collector asks every few seconds to every few minutes; a day is long enough for anything that is looked at by hand.
+const WATERMARK_INTERVALS: (Duration, Duration) =
+    (Duration::from_secs(1), Duration::from_secs(24 * 3600));
 
 /// Priorities by UDP port, in the order of the ports.
 struct UdpPorts;

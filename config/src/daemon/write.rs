@@ -46,5 +46,6 @@ pub(super) fn daemon(config: &DaemonConfig) -> String {
     out.push_str(&config.flows.written());
     out.push_str(&config.lldp.written());
     out.push_str(&config.control_frames.written());
+    out.push_str(&config.watermark.written());
     out
 }

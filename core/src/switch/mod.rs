@@ -41,9 +41,10 @@ use crate::units::{Bytes, PortId, Priority};
 use crate::wire::ControlFrame;
 
 pub use forwarding::{How, PinEntry, PinnedBy, RouteEntry};
+pub use link::PauseGauges;
 pub use observe::{
-    Explanation, FlowRecord, LevelEntry, LevelGauges, Outlook, PriorityGauges, EVENT_CAPACITY,
-    HALVINGS, WAYS,
+    Explanation, FlowRecord, LevelEntry, LevelGauges, Outlook, PriorityGauges, StormGauges,
+    EVENT_CAPACITY, HALVINGS, WAYS,
 };
 
 /// Something to send.

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use super::admission::{BufferMode, IngressBuffer};
 use super::levels::{FeedbackSent, LevelState};
-use super::link::{Authentication, Due, EchoState, Limiter, PauseReceived, CLCM_QUEUE_CAPACITY};
+use super::link::{
+    Authentication, Due, EchoState, Limiter, PauseReceived, PauseSpans, CLCM_QUEUE_CAPACITY,
+};
 use super::recovery::{Head, Storms};
 use super::schedule::{EgressState, Precedence, PriorityTurn, Shaper};
 use crate::config::{FeedbackCoding, Neighbour, PortConfig, PortRole, SwitchConfig};
@@ -55,6 +57,8 @@ pub(super) struct Port {
     pub(super) heads: [Head; PRIORITY_COUNT],
     /// Feedback of the whole link.
     pub(super) link_sent: FeedbackSent,
+    /// What the neighbour was told.
+    pub(super) pause_sent: [PauseSpans; PRIORITY_COUNT],
 }
 
 impl Port {
@@ -88,6 +92,7 @@ impl Port {
             neighbour: port.neighbour,
             egress: core::array::from_fn(|_| EgressState::default()),
             pause_received: PauseReceived::new(port.rate),
+            pause_sent: Default::default(),
             storms: Storms::new(port.watchdog),
             heads: Default::default(),
             shaper: Shaper::new(port.rate, config.shaper_lateness(port.rate)),

@@ -6,6 +6,7 @@ mod level_node;
 mod link_back;
 mod marking;
 mod pauses;
+mod peaks;
 mod ready;
 mod reconfigure;
 mod reroute;

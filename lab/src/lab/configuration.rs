@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use weir_config::daemon::{
     default_dscp_map, ApiConfig, ControlFramesConfig, DaemonConfig, DataplaneConfig, Fallback,
     LldpConfig, LogConfig, MetricsConfig, PageConfig, Port, RoundTrip, Station, Trust,
+    WatermarkConfig,
 };
 use weir_config::scenario::{HostKind, Scenario};
 use weir_core::{Bytes, PauseRule, Priority};
@@ -105,6 +106,7 @@ fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonC
             pause_rate: switch.control_limits.pause_rate,
             message_rate: switch.control_limits.message_rate,
         },
+        watermark: WatermarkConfig::default(),
     }
 }
 

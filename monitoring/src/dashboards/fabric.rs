@@ -25,8 +25,8 @@ pub(super) fn dashboard() -> Dashboard {
                 panel("Links down", unit::COUNT, "Ports whose device is down or without carrier.",
                     format!("count({LINK_UP}{{{SWITCH}}}) - sum({LINK_UP}{{{SWITCH}}})"), "down").number(),
                 panel("Peak headroom use", unit::SHARE,
-                    "Largest share of its headroom that any ingress buffer has used.",
-                    format!("max({HEADROOM_USED_MAX_BYTES}{{{SWITCH}}} / ({HEADROOM_BYTES}{{{SWITCH}}} > 0))"), "share").number(),
+                    "Largest share of its headroom that any ingress buffer used in the last whole interval of its peaks.",
+                    format!("max({HEADROOM_USED_MAX_BYTES}{{reader=\"telemetry\",{SWITCH}}} / ignoring (reader) ({HEADROOM_BYTES}{{{SWITCH}}} > 0))"), "share").number(),
             ]),
             row("Traffic and pauses", [
                 panel("Sent", unit::BITS_PER_SECOND, "Bits of data frames that each switch sends.",

@@ -26,17 +26,17 @@ pub(super) fn dashboard() -> Dashboard {
                     format!("rate({MARKED_FRAMES}{{{QUEUE}}}[$__rate_interval])"), "{{instance}} {{port}} {{priority}}"),
             ]),
             row("Buffers", [
-                panel("Ingress buffer and its threshold", unit::BYTES, "Current and peak occupancy, and the threshold at which the neighbour is paused.",
+                panel("Ingress buffer and its threshold", unit::BYTES, "Current occupancy, its peak in the last whole interval, and the threshold at which the neighbour is paused.",
                     format!("{INGRESS_BYTES}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}} now")
-                    .and(format!("{INGRESS_MAX_BYTES}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}} peak")
+                    .and(format!("{INGRESS_MAX_BYTES}{{reader=\"telemetry\",{QUEUE}}}"), "{{instance}} {{port}} {{priority}} peak")
                     .and(format!("{XOFF_BYTES}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}} xoff"),
-                panel("Headroom", unit::BYTES, "Current and peak use of the headroom above xoff, and its size. Once it is used up, frames are lost.",
+                panel("Headroom", unit::BYTES, "Current use of the headroom above xoff, its peak in the last whole interval, and its size. Once it is used up, frames are lost.",
                     format!("{HEADROOM_USED_BYTES}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}} now")
-                    .and(format!("{HEADROOM_USED_MAX_BYTES}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}} peak")
+                    .and(format!("{HEADROOM_USED_MAX_BYTES}{{reader=\"telemetry\",{QUEUE}}}"), "{{instance}} {{port}} {{priority}} peak")
                     .and(format!("{HEADROOM_BYTES}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}} size"),
-                panel("Egress queue", unit::BYTES, "Current and peak backlog of the port.",
+                panel("Egress queue", unit::BYTES, "Current backlog of the port, and its peak in the last whole interval.",
                     format!("{EGRESS_BYTES}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}} now")
-                    .and(format!("{EGRESS_MAX_BYTES}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}} peak"),
+                    .and(format!("{EGRESS_MAX_BYTES}{{reader=\"telemetry\",{QUEUE}}}"), "{{instance}} {{port}} {{priority}} peak"),
                 panel("Rings", unit::COUNT, "Entries in use of the AF_XDP socket's rings.",
                     format!("{RING_FRAMES}{{{PORT}}}"), "{{instance}} {{port}} {{ring}}"),
             ]),

@@ -37,7 +37,7 @@ alerts! {
         "The headroom was used up: the neighbour does not obey pauses in time, or the headroom is too small for the link.";
     WeirHeadroomNearlyUsed Warning if "weir:headroom_use:ratio" "> 0.8" for "0m"
         "{{ $labels.instance }} port {{ $labels.port }} priority {{ $labels.priority }} has used {{ $value | humanizePercentage }} of its headroom"
-        "No frame is lost yet, but the next burst may be.";
+        "In the last whole interval of its peaks. No frame is lost yet, but the next burst may be.";
     WeirKernelLosses Warning if "weir:kernel_losses:increase5m" "> 0" for "0m"
         "The kernel loses frames at port {{ $labels.port }} of {{ $labels.instance }} ({{ $labels.kind }})"
         "Frames are lost before or after the switch, lossless ones too. The dataplane gets too little CPU, or rings are too small.";

@@ -27,7 +27,7 @@ pub fn recordings() -> Vec<Recording> {
         ),
         recording(
             "weir:headroom_use:ratio",
-            format!("{HEADROOM_USED_MAX_BYTES} / ({HEADROOM_BYTES} > 0)"),
+            format!("{HEADROOM_USED_MAX_BYTES}{{reader=\"telemetry\"}} / ignoring (reader) ({HEADROOM_BYTES} > 0)"),
         ),
         recording(
             "weir:kernel_losses:increase5m",

@@ -32,7 +32,7 @@ pub fn of(network: &Network) -> u64 {
         add(gauges.ingress.get());
         add(gauges.ingress_max.get());
         add(gauges.egress_max.get());
-        add(gauges.paused_total.as_nanos());
+        add(gauges.pauses_received.total.as_nanos());
     }
     hash
 }

@@ -31,7 +31,8 @@ use tokio::net::UnixListener;
 use weir_api::audit::Audit;
 use weir_api::counters::Counters;
 use weir_api::daemon::{
-    Deadlocks, Error, EventPage, FlightRecord, Flows, History, Levels, Pfc, Queue, Status,
+    Deadlocks, Error, EventPage, FlightRecord, Flows, History, Levels, PauseCounters, Pfc, Queue,
+    Status, WatermarkClear, Watermarks,
 };
 use weir_api::neighbors::Neighbor;
 use weir_api::overview::Overview;
@@ -44,6 +45,7 @@ use crate::http::{self, Limits};
 use forwarding::{flows, levels, routes, trace};
 use life::{reload, restart};
 use pfcwd::PfcwdError;
+use views::watermarks::ClearError;
 
 /// The longest wait for an event; a longer one asked for is cut to this.
 pub const WAIT_SECONDS_MAX: f64 = 60.0;
@@ -76,6 +78,9 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
         Endpoint::SetPort => on(method, ports::set),
         Endpoint::Queues => on(method, queues),
         Endpoint::Pfc => on(method, pfc),
+        Endpoint::PauseCounters => on(method, pause_counters),
+        Endpoint::Watermarks => on(method, watermarks),
+        Endpoint::ClearWatermarks => on(method, clear_watermarks),
         Endpoint::Counters => on(method, counters),
         Endpoint::Levels => on(method, levels),
         Endpoint::Audit => on(method, books),
@@ -193,7 +198,25 @@ async fn queues(State(shared): State<Arc<Shared>>) -> Json<Vec<Queue>> {
 
 async fn pfc(State(shared): State<Arc<Shared>>) -> Json<Vec<Pfc>> {
     let snapshot = shared.dataplane.fresh_snapshot().await;
-    Json(views::pfc(&shared.info, &snapshot))
+    Json(views::pfc(&shared, &snapshot))
+}
+
+async fn pause_counters(State(shared): State<Arc<Shared>>) -> Json<Vec<PauseCounters>> {
+    let snapshot = shared.dataplane.fresh_snapshot().await;
+    Json(views::pauses::counters(&shared.info, &snapshot))
+}
+
+async fn watermarks(State(shared): State<Arc<Shared>>) -> Json<Watermarks> {
+    let snapshot = shared.dataplane.fresh_snapshot().await;
+    Json(views::watermarks::watermarks(&shared, &snapshot))
+}
+
+async fn clear_watermarks(
+    State(shared): State<Arc<Shared>>,
+    clear: Result<Json<WatermarkClear>, JsonRejection>,
+) -> Result<Json<Watermarks>, ApiError> {
+    let Json(clear) = clear?;
+    Ok(Json(views::watermarks::clear(&shared, &clear).await?))
 }
 
 async fn counters(State(shared): State<Arc<Shared>>) -> Json<Vec<Counters>> {
@@ -374,6 +397,19 @@ impl From<QueryRejection> for ApiError {
 impl From<PathRejection> for ApiError {
     fn from(rejection: PathRejection) -> Self {
         Self::bad_request(rejection.body_text())
+    }
+}
+
+impl From<ClearError> for ApiError {
+    fn from(error: ClearError) -> Self {
+        Self {
+            status: match error {
+                ClearError::NoSuchReader(_) | ClearError::ByItself => StatusCode::BAD_REQUEST,
+                ClearError::NoSuchPort(_) => StatusCode::NOT_FOUND,
+                ClearError::Silence => StatusCode::SERVICE_UNAVAILABLE,
+            },
+            error: error.to_string(),
+        }
     }
 }
 

@@ -37,7 +37,7 @@ pub fn overview(shared: &Shared, snapshot: &Snapshot) -> Overview {
         status: views::status(shared, snapshot),
         ports: views::ports(shared, snapshot),
         neighbors: neighbours_by_port(shared),
-        pfc: views::pfc(&shared.info, snapshot),
+        pfc: views::pfc(shared, snapshot),
         levels,
         deadlocks,
         events,

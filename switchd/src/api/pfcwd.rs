@@ -48,6 +48,10 @@ pub fn pfcwd(info: &SwitchInfo, snapshot: &Snapshot) -> Pfcwd {
                 storms_restored_total: counters.storms_restored,
                 forwarded_frames_total: counters.storm_forwarded,
                 dropped_frames_total: counters.storm_dropped,
+                received_frames_total: gauges.storm_frames.received,
+                last_forwarded_frames: gauges.storm_frames.last_forwarded,
+                last_dropped_frames: gauges.storm_frames.last_dropped,
+                last_received_frames: gauges.storm_frames.last_received,
             });
         }
     }

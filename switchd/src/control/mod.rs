@@ -26,10 +26,13 @@ use weir_core::control::{ControlConfig, ControlPlane};
 use weir_core::Duration;
 
 use crate::dataplane::link::{DataplaneLink, XdpPrograms};
+use crate::model::clock;
 use flight_recorder::{FlightRecorder, FlightSettings};
 use history::History;
 use info::SwitchInfo;
 use lldp::LldpSettings;
+use shared::watermarks::Watermarks;
+use shared::Records;
 use supervisor::Supervisor;
 
 pub use reloading::{ReloadError, Reloading};
@@ -52,6 +55,8 @@ pub struct ControlSettings {
     pub history_length: usize,
     /// The flight recorder.
     pub flights: FlightSettings,
+    /// Length of the intervals of peaks for telemetry.
+    pub watermark_interval: Duration,
     /// LLDP.
     pub lldp: LldpSettings,
 }
@@ -83,7 +88,9 @@ pub fn start(
         None => FlightSettings::OFF,
     });
     let neighbours = settings.lldp.state_machine(&info);
-    let shared = Shared::new(info, history, flights, neighbours, xdp, sender);
+    let watermarks = Watermarks::new(clock::now(), info.ports.len(), settings.watermark_interval);
+    let records = Records::new(history, flights, watermarks);
+    let shared = Shared::new(info, records, neighbours, xdp, sender);
     let shared = Arc::new(shared);
     shared
         .records

@@ -285,6 +285,8 @@ impl<'a> Step<'a> {
         self.apply_ports(shared).await;
         self.apply_routes(shared).await;
         self.apply_stations(shared).await;
+        let interval = self.next.watermark.interval;
+        shared.records.watermarks().set_interval(interval);
         if let Some(log) = log {
             if let Err(error) = log.set(&self.next.log.level) {
                 self.next.log.level.clone_from(&self.running.log.level);

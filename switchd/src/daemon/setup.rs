@@ -31,6 +31,7 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
         control: ControlSettings {
             plane: config.control(),
             seed,
+            watermark_interval: config.watermark.interval,
             history_interval: config.dataplane.history_interval,
             history_length: config.dataplane.history_length,
             flights: flights(config),

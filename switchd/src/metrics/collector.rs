@@ -17,6 +17,7 @@ use super::families::Families;
 use super::priorities::QueueState;
 use crate::api::views::shown_priorities;
 use crate::control::info::PortInfo;
+use crate::control::shared::watermarks::Watermarks;
 use crate::control::shared::Published;
 use crate::control::Shared;
 use crate::dataplane::messages::PortSnapshot;
@@ -80,11 +81,16 @@ impl Collector for SnapshotCollector {
         self.collect_switch(&mut families);
         self.collect_dataplane(&mut families);
         self.collect_budgets(&mut families);
+        let watermarks = self.shared.records.watermarks().clone();
+        for shown in watermarks.shown() {
+            let held = shown.window.held_frames as f64;
+            families.add(&define::HELD_MAX_FRAMES, &[shown.reader.name()], held);
+        }
         let ports = self.shared.info.numbered_ports();
         for ((id, info), state) in ports.zip(&self.snapshot.ports) {
             self.collect_port(&mut families, id, info, state);
             self.collect_lldp(&mut families, id, info);
-            self.collect_priorities(&mut families, info, state);
+            self.collect_priorities(&mut families, (id, info), state, &watermarks);
         }
         families.finish()
     }
@@ -212,14 +218,28 @@ impl SnapshotCollector {
         }
     }
 
-    fn collect_priorities(&self, families: &mut Families, info: &PortInfo, state: &PortSnapshot) {
+    fn collect_priorities(
+        &self,
+        families: &mut Families,
+        (id, info): (PortId, &PortInfo),
+        state: &PortSnapshot,
+        watermarks: &Watermarks,
+    ) {
         let switch = &self.shared.info;
         for priority in shown_priorities(switch, state) {
             let number = priority.to_string();
+            let peaks: Vec<_> = watermarks
+                .shown()
+                .filter_map(|shown| {
+                    let peaks = shown.window.port(id)?.priorities[priority.index()];
+                    Some((shown.reader, peaks))
+                })
+                .collect();
             let queue = QueueState {
                 place: [info.name.as_str(), number.as_str()],
                 counters: &state.counters.priority[priority.index()],
                 gauges: &state.gauges[priority.index()],
+                peaks: &peaks,
             };
             queue.collect_traffic(families);
             if !switch.class(priority).mode.get().is_lossless() {

@@ -1,11 +1,13 @@
 //! What the metrics tell of one priority of one port.
 
+use weir_api::words::Reader;
 use weir_core::counters::{PriorityCounters, Shown, PRIORITY_COUNTERS};
 use weir_core::switch::{LevelGauges, PriorityGauges};
-use weir_core::PfcThresholds;
-use weir_monitoring::definitions as define;
+use weir_core::{Bytes, PfcThresholds};
+use weir_monitoring::definitions::{self as define, Definition};
 
 use super::families::Families;
+use crate::control::shared::watermarks::Peaks;
 
 /// One priority of one port.
 pub(super) struct QueueState<'a> {
@@ -13,6 +15,8 @@ pub(super) struct QueueState<'a> {
     pub(super) place: [&'a str; 2],
     pub(super) counters: &'a PriorityCounters,
     pub(super) gauges: &'a PriorityGauges,
+    /// By reader.
+    pub(super) peaks: &'a [(Reader, Peaks)],
 }
 
 impl QueueState<'_> {
@@ -21,16 +25,29 @@ impl QueueState<'_> {
         self.collect_counters(families, Shown::Always);
         for (metric, value) in [
             (&define::INGRESS_BYTES, gauges.ingress),
-            (&define::INGRESS_MAX_BYTES, gauges.ingress_max),
             (&define::EGRESS_BYTES, gauges.egress),
-            (&define::EGRESS_MAX_BYTES, gauges.egress_max),
         ] {
             families.add(metric, place, value.get() as f64);
         }
-        // A neighbour may pause a lossy class too.
-        let paused = gauges.paused_total.as_secs_f64();
+        self.collect_peaks(families, &define::INGRESS_MAX_BYTES, |peaks| peaks.ingress);
+        self.collect_peaks(families, &define::EGRESS_MAX_BYTES, |peaks| peaks.egress);
+        // 802.3x holds a lossy class, too.
+        let paused = gauges.pauses_received.total.as_secs_f64();
         families.add(&define::PAUSE_SECONDS, place, paused);
         families.add(&define::PAUSED, place, f64::from(u8::from(gauges.paused)));
+    }
+
+    fn collect_peaks(
+        &self,
+        families: &mut Families,
+        metric: &'static Definition,
+        of: fn(&Peaks) -> Bytes,
+    ) {
+        let [port, number] = self.place;
+        for (reader, peaks) in self.peaks {
+            let labels = [port, number, reader.name()];
+            families.add(metric, &labels, of(peaks).get() as f64);
+        }
     }
 
     fn collect_counters(&self, families: &mut Families, shown: Shown) {
@@ -88,12 +105,11 @@ impl QueueState<'_> {
             (&define::XOFF_BYTES, gauges.xoff.get()),
             (&define::HEADROOM_BYTES, thresholds.headroom().get()),
             (&define::HEADROOM_USED_BYTES, used.get()),
-            (
-                &define::HEADROOM_USED_MAX_BYTES,
-                gauges.headroom_used_max.get(),
-            ),
         ] {
             families.add(metric, place, value as f64);
         }
+        self.collect_peaks(families, &define::HEADROOM_USED_MAX_BYTES, |peaks| {
+            peaks.headroom_used
+        });
     }
 }

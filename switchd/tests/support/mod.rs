@@ -114,6 +114,7 @@ pub fn settings() -> ControlSettings {
             fabric_ports,
         },
         seed: 1,
+        watermark_interval: Duration::from_secs(120),
         history_interval: Duration::from_millis(5),
         history_length: 4,
         flights: FlightSettings::new(Duration::from_millis(20), Duration::from_millis(5)),

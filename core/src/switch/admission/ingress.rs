@@ -122,6 +122,21 @@ impl IngressBuffer {
         self.headroom_used_max
     }
 
+    /// Of the occupancy, what is above the configured xoff.
+    pub(in crate::switch) fn headroom_used(&self) -> Bytes {
+        match self.mode {
+            BufferMode::Pausing(thresholds) => self.occupancy.saturating_sub(thresholds.xoff()),
+            BufferMode::Bounded { .. } | BufferMode::Policed { .. } => Bytes::ZERO,
+        }
+    }
+
+    /// Both peaks begin again from what there is now.
+    pub(in crate::switch) fn restart_peaks(&mut self) {
+        (self.occupancy_max, self.headroom_used_max) = (Bytes::ZERO, Bytes::ZERO);
+        self.note_high();
+        self.settle_calm();
+    }
+
     /// True when the neighbour is paused by this buffer's occupancy, now or ever.
     pub(in crate::switch) fn may_pause(&self) -> bool {
         self.mode.pauses()
@@ -392,8 +407,7 @@ impl IngressBuffer {
         self.occupancy_max = self.occupancy_max.max(self.occupancy);
         self.high = self.occupancy_max;
         if let BufferMode::Pausing(thresholds) = self.mode {
-            let used = self.occupancy.saturating_sub(thresholds.xoff());
-            self.headroom_used_max = self.headroom_used_max.max(used);
+            self.headroom_used_max = self.headroom_used_max.max(self.headroom_used());
             self.high = self.high.min(thresholds.xoff() + self.headroom_used_max);
         }
     }

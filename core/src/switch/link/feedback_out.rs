@@ -118,15 +118,14 @@ impl Switch {
     /// frame for one change. `None` when all has changed back meanwhile.
     fn make_pfc(&mut self, now: Instant, port: PortId) -> Option<MacControl> {
         let pause_time = self.config.pause_time;
-        let refresh = pause_time
-            .at(self.config.ports[port.index()].rate)
-            .divided_by(2);
+        let rate = self.config.ports[port.index()].rate;
         let manner = self.manner(port);
         let state = &mut self.ports[port.index()];
         let mut times = [None; PRIORITY_COUNT];
         for priority in state.due.pfc.iter() {
             let index = priority.index();
             let counters = &mut state.counters.priority[index];
+            let mut holds = Quanta::ZERO;
             if let Some(level) = &mut state.levels[index] {
                 let manner = Manner {
                     depth: level.budget.depth(),
@@ -148,19 +147,25 @@ impl Switch {
                         times[index] = Some(given.take(&level.budget));
                         &mut counters.feedback_sent
                     }
-                    _ if signal.is_xoff => &mut counters.xoff_sent,
+                    _ if signal.is_xoff => {
+                        holds = signal.quanta;
+                        &mut counters.xoff_sent
+                    }
                     (None, Quanta::ZERO) => &mut counters.xon_sent,
                     _ => &mut counters.feedback_sent,
                 };
                 *counter += 1;
             } else if state.ingress[index].is_pausing() {
                 times[index] = Some(pause_time);
+                holds = pause_time;
                 counters.xoff_sent += 1;
+                let refresh = pause_time.at(rate).divided_by(2);
                 state.ingress[index].note_pause_sent(now, refresh);
             } else {
                 times[index] = Some(Quanta::ZERO);
                 counters.xon_sent += 1;
             }
+            state.pause_sent[index].hold(now, now + holds.at(rate));
         }
         state.due.pfc = PrioritySet::default();
         if times == [None; PRIORITY_COUNT] {
@@ -173,16 +178,28 @@ impl Switch {
     /// The link's one Feedback, in a PAUSE frame.
     fn make_pause(&mut self, now: Instant, port: PortId) -> Option<MacControl> {
         let manner = self.manner(port);
+        let rate = self.config.ports[port.index()].rate;
         let state = &mut self.ports[port.index()];
         let (feedback, depth) = state.link_feedback();
         let signal = state
             .link_sent
             .take(now, feedback, &Manner { depth, ..manner })?;
         state.due.pause_zero = signal.then_zero;
-        for (level, counters) in state.levels.iter_mut().zip(&mut state.counters.priority) {
+        let holds = match signal.is_xoff {
+            true => signal.quanta,
+            false => Quanta::ZERO,
+        };
+        let counters = state.counters.priority.iter_mut();
+        for ((level, counters), pause) in state
+            .levels
+            .iter_mut()
+            .zip(counters)
+            .zip(&mut state.pause_sent)
+        {
             let Some(level) = level.as_mut().filter(|level| level.obeys) else {
                 continue;
             };
+            pause.hold(now, now + holds.at(rate));
             counters.feedback_sent += 1;
             if manner.neighbour != Neighbour::Regular {
                 level.told.tell(now, feedback.min(level.budget.depth()));

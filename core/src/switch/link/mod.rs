@@ -15,6 +15,7 @@ mod feedback_out;
 mod grants;
 mod limiter;
 mod pause_received;
+mod pause_spans;
 
 pub(in crate::switch) use authentication::Authentication;
 pub(in crate::switch) use control_out::CLCM_QUEUE_CAPACITY;
@@ -22,3 +23,5 @@ pub(in crate::switch) use due::Due;
 pub(in crate::switch) use echo::EchoState;
 pub(in crate::switch) use limiter::Limiter;
 pub(in crate::switch) use pause_received::PauseReceived;
+pub use pause_spans::PauseGauges;
+pub(in crate::switch) use pause_spans::PauseSpans;

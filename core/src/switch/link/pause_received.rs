@@ -1,6 +1,7 @@
 //! What the neighbour on a port holds: PFC by priority (802.1Qbb) and 802.3x PAUSE for all.
 
-use crate::units::{BitRate, Duration, Instant, Priority, Quanta, PRIORITY_COUNT};
+use super::{PauseGauges, PauseSpans};
+use crate::units::{BitRate, Instant, Priority, Quanta, PRIORITY_COUNT};
 
 /// Pauses in force at one port. Both kinds gate independently and expire by themselves.
 #[derive(Debug)]
@@ -10,9 +11,7 @@ pub(in crate::switch) struct PauseReceived {
     all_until: Instant,
     until: [Instant; PRIORITY_COUNT],
     rate: BitRate,
-    /// Start of the span that is still open, by priority.
-    since: [Option<Instant>; PRIORITY_COUNT],
-    total: [Duration; PRIORITY_COUNT],
+    spans: [PauseSpans; PRIORITY_COUNT],
 }
 
 impl PauseReceived {
@@ -21,16 +20,16 @@ impl PauseReceived {
             rate,
             all_until: Instant::ZERO,
             until: [Instant::ZERO; PRIORITY_COUNT],
-            since: [None; PRIORITY_COUNT],
-            total: [Duration::ZERO; PRIORITY_COUNT],
+            spans: [PauseSpans::default(); PRIORITY_COUNT],
         }
     }
 
     /// 802.3x PAUSE: the newest frame counts, zero lets everything go.
     pub(in crate::switch) fn receive_pause(&mut self, now: Instant, quanta: Quanta) {
-        self.settle(now);
         self.all_until = now + quanta.at(self.rate);
-        self.open(now);
+        for priority in Priority::ALL {
+            self.note_span(now, priority);
+        }
     }
 
     /// One enabled entry of a PFC frame.
@@ -40,9 +39,8 @@ impl PauseReceived {
         priority: Priority,
         quanta: Quanta,
     ) {
-        self.settle(now);
         self.until[priority.index()] = now + quanta.at(self.rate);
-        self.open(now);
+        self.note_span(now, priority);
     }
 
     /// True while `priority` must not start another frame.
@@ -55,28 +53,14 @@ impl PauseReceived {
         self.all_until.max(self.until[priority.index()])
     }
 
-    /// For how long `priority` has been held in all, up to `now`.
-    pub(in crate::switch) fn paused_total(&self, now: Instant, priority: Priority) -> Duration {
-        let open = self.since[priority.index()].map_or(Duration::ZERO, |since| {
-            self.resumes_at(priority).min(now).saturating_since(since)
-        });
-        self.total[priority.index()] + open
+    /// How often and for how long `priority` has been held up to `now`, by either kind.
+    pub(in crate::switch) fn gauges(&self, now: Instant, priority: Priority) -> PauseGauges {
+        self.spans[priority.index()].at(now)
     }
 
-    /// Closes every span: its length is known now that the pauses change.
-    fn settle(&mut self, now: Instant) {
-        for priority in Priority::ALL {
-            self.total[priority.index()] = self.paused_total(now, priority);
-            self.since[priority.index()] = None;
-        }
-    }
-
-    fn open(&mut self, now: Instant) {
-        for priority in Priority::ALL {
-            if self.is_paused(now, priority) {
-                self.since[priority.index()] = Some(now);
-            }
-        }
+    fn note_span(&mut self, now: Instant, priority: Priority) {
+        let until = self.resumes_at(priority);
+        self.spans[priority.index()].hold(now, until);
     }
 }
 
@@ -87,6 +71,7 @@ mod digest;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Duration;
 
     fn at(micros: u64) -> Instant {
         Instant::ZERO + Duration::from_micros(micros)
@@ -103,7 +88,7 @@ mod tests {
         assert!(pause.is_paused(at(10 + 511), three));
         assert!(!pause.is_paused(at(10 + 512), three));
         assert_eq!(
-            pause.paused_total(at(2000), three),
+            pause.gauges(at(2000), three).total,
             Duration::from_micros(512)
         );
     }
@@ -118,7 +103,7 @@ mod tests {
         pause.receive_pfc(at(900), zero, Quanta::ZERO);
         assert!(!pause.is_paused(at(900), zero));
         assert_eq!(
-            pause.paused_total(at(5000), zero),
+            pause.gauges(at(5000), zero).total,
             Duration::from_micros(900)
         );
     }

@@ -2,7 +2,9 @@
 
 use crate::config::{FeedbackCoding, Neighbour, StormAction, WatchdogConfig};
 use crate::level::{Level, LEVEL_MAX};
-use crate::switch::link::EchoState;
+use crate::switch::admission::IngressBuffer;
+use crate::switch::link::{EchoState, PauseGauges};
+use crate::switch::schedule::EgressState;
 use crate::switch::Switch;
 use crate::units::{Bytes, Duration, Instant, MacAddress, PortId, Priority};
 
@@ -11,11 +13,11 @@ use crate::units::{Bytes, Duration, Instant, MacAddress, PortId, Priority};
 pub struct PriorityGauges {
     /// Charged to the ingress buffer of this port, in whole cells.
     pub ingress: Bytes,
-    /// The most that was ever charged.
+    /// The most that was charged since [`restart_peaks`](crate::Switch::restart_peaks), or ever.
     pub ingress_max: Bytes,
     /// Waiting to leave by this port, in frame bytes.
     pub egress: Bytes,
-    /// The most that ever waited.
+    /// The most that waited since [`restart_peaks`](crate::Switch::restart_peaks), or ever.
     pub egress_max: Bytes,
     /// Frames waiting to leave by this port.
     pub egress_frames: u64,
@@ -23,14 +25,18 @@ pub struct PriorityGauges {
     pub xoff: Bytes,
     /// Threshold in force for letting it resume; zero for a lossy class.
     pub xon: Bytes,
-    /// The most that was ever charged above the configured xoff.
+    /// The most that was charged above the configured xoff since [`restart_peaks`](crate::Switch::restart_peaks), or ever.
     pub headroom_used_max: Bytes,
+    /// Charged above the configured xoff; zero for a lossy class.
+    pub headroom_used: Bytes,
     /// True while we hold the neighbour.
     pub pausing: bool,
     /// True while the neighbour holds us (PFC for this priority, or 802.3x).
     pub paused: bool,
-    /// For how long the neighbour has held this priority in all, the current span included.
-    pub paused_total: Duration,
+    /// How the neighbour has held this priority so far: PFC that is obeyed, and 802.3x.
+    pub pauses_received: PauseGauges,
+    /// How we have held the neighbour so far, as far as it was told; each pause for as long as it says.
+    pub pauses_sent: PauseGauges,
     /// True while this egress is suspected of a deadlock.
     pub suspected: bool,
     /// While a release is in force at this egress: the only ingress port that may send.
@@ -39,10 +45,25 @@ pub struct PriorityGauges {
     pub stalled: bool,
     /// While a PFC storm lasts at this egress: the watchdog's action.
     pub storm: Option<StormAction>,
+    /// Frames of PFC storms at this egress.
+    pub storm_frames: StormGauges,
     /// True while the lifetime limit has this egress drop everything.
     pub vl_stalled: bool,
     /// Protocol P on this link; `None` for a class without Levels and towards hosts.
     pub levels: Option<LevelGauges>,
+}
+
+/// Frames of one (port, priority) while there was a storm at the egress.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StormGauges {
+    /// Admitted from the port during all storms.
+    pub received: u64,
+    /// Admitted from the port during the storm that lasts, or the last one.
+    pub last_received: u64,
+    /// Sent during that storm while its pause was ignored.
+    pub last_forwarded: u64,
+    /// Copies dropped because of that storm.
+    pub last_dropped: u64,
 }
 
 /// Protocol P on one fabric port and class (Karol, Golestani and Lee, section III).
@@ -105,15 +126,29 @@ impl Switch {
             xoff,
             xon,
             headroom_used_max: ingress.headroom_used_max(),
+            headroom_used: ingress.headroom_used(),
             pausing: ingress.is_pausing(),
             paused: port.pause_received.is_paused(now, priority),
-            paused_total: port.pause_received.paused_total(now, priority),
+            pauses_received: port.pause_received.gauges(now, priority),
+            pauses_sent: port.pause_sent[priority.index()].at(now),
             suspected: egress.is_suspected(),
             release_ingress: egress.release_ingress(),
             stalled: port.storms.is_stalled(priority),
             storm: port.storms.action(priority),
+            storm_frames: port.storms.frames(priority, &port.counters),
             vl_stalled: port.heads[priority.index()].is_stalled(),
             levels: self.level_gauges(index, priority),
+        }
+    }
+
+    /// Begins the peaks of all gauges again from what there is now: whoever keeps them takes them by
+    /// [`gauges`](Self::gauges) first. O(ports).
+    pub fn restart_peaks(&mut self) {
+        for port in &mut self.ports {
+            port.ingress
+                .iter_mut()
+                .for_each(IngressBuffer::restart_peaks);
+            port.egress.iter_mut().for_each(EgressState::restart_peak);
         }
     }
 

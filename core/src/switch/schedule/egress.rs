@@ -84,6 +84,11 @@ impl EgressState {
         self.backlog_max
     }
 
+    /// The peak begins again from what waits now.
+    pub(in crate::switch) fn restart_peak(&mut self) {
+        self.backlog_max = self.backlog;
+    }
+
     pub(in crate::switch) fn frame_count(&self) -> u64 {
         self.frame_count
     }

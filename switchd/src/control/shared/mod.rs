@@ -4,6 +4,7 @@ mod access;
 mod life;
 mod links;
 mod records;
+pub mod watermarks;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,8 +14,6 @@ use weir_api::words::EventName;
 use weir_core::control::neighbours::Neighbours;
 use weir_core::{Command, PortId};
 
-use super::flight_recorder::FlightRecorder;
-use super::history::History;
 use super::info::SwitchInfo;
 use super::supervisor::Message;
 use crate::dataplane::link::XdpPrograms;
@@ -43,14 +42,13 @@ pub struct Shared {
 impl Shared {
     pub(super) fn new(
         info: SwitchInfo,
-        history: History,
-        flights: FlightRecorder,
+        records: Records,
         neighbours: Neighbours,
         xdp: Box<dyn XdpPrograms>,
         inbox: mpsc::Sender<Message>,
     ) -> Self {
         Self {
-            records: Records::new(history, flights),
+            records,
             dataplane: Access::new(info.ports.len(), xdp, inbox),
             links: Links::new(&info, neighbours),
             info,

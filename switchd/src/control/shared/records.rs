@@ -8,6 +8,7 @@ use weir_api::describe::Described;
 use weir_core::control::ControlCounters;
 
 use super::lock;
+use super::watermarks::Watermarks;
 use crate::control::deadlock_log::DeadlockLog;
 use crate::control::event_log::{EventLog, EVENT_CAPACITY};
 use crate::control::flight_recorder::FlightRecorder;
@@ -23,7 +24,7 @@ pub struct ControlFigures {
     pub commands_lost: u64,
 }
 
-/// Events, samples, and records of suspicions.
+/// Events, samples, peaks, and records of suspicions.
 pub struct Records {
     /// What happened.
     pub events: EventLog,
@@ -31,17 +32,23 @@ pub struct Records {
     pub history: History,
     deadlocks: Mutex<DeadlockLog>,
     flights: Mutex<FlightRecorder>,
+    watermarks: Mutex<Watermarks>,
     figures: Mutex<ControlFigures>,
     health: Mutex<Health>,
 }
 
 impl Records {
-    pub(super) fn new(history: History, flights: FlightRecorder) -> Self {
+    pub(in crate::control) fn new(
+        history: History,
+        flights: FlightRecorder,
+        watermarks: Watermarks,
+    ) -> Self {
         Self {
             events: EventLog::new(EVENT_CAPACITY),
             history,
             deadlocks: Mutex::default(),
             flights: Mutex::new(flights),
+            watermarks: Mutex::new(watermarks),
             figures: Mutex::default(),
             health: Mutex::default(),
         }
@@ -55,6 +62,11 @@ impl Records {
     /// Records of suspicions.
     pub fn flights(&self) -> MutexGuard<'_, FlightRecorder> {
         lock(&self.flights)
+    }
+
+    /// Peaks for their readers.
+    pub fn watermarks(&self) -> MutexGuard<'_, Watermarks> {
+        lock(&self.watermarks)
     }
 
     /// Figures of the control plane.

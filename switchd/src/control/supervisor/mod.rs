@@ -115,6 +115,8 @@ pub(super) struct Supervisor {
     /// When the flight recorder's next sample is to be taken; `None` when nothing is recorded.
     flight_next: Option<Instant>,
     flight_due: bool,
+    /// When a snapshot is to end an interval of peaks for telemetry; `None` while one is on its way.
+    peaks_next: Option<Instant>,
     events_lost: u64,
     more_events: bool,
     /// What is still to be written down, the oldest first: a round's events and what they led to.
@@ -137,6 +139,7 @@ impl Supervisor {
     ) -> Self {
         let now = clock::now();
         let flight_next = shared.records.flights().interval(now).map(|_| now);
+        let peaks_next = shared.records.watermarks().due();
         Self {
             shared,
             plane,
@@ -153,6 +156,7 @@ impl Supervisor {
             sample_due: false,
             flight_next,
             flight_due: false,
+            peaks_next: Some(peaks_next),
             events_lost: 0,
             more_events: false,
             unwritten: Vec::new(),
@@ -282,6 +286,10 @@ impl Supervisor {
         self.send_pending();
         self.write_down();
         self.ask_for_flight_sample(now);
+        if self.peaks_next.is_some_and(|due| due <= now) {
+            self.peaks_next = None;
+            self.request_snapshot();
+        }
         self.figures.clcm = *self.plane.counters();
         self.shared.records.set_figures(self.figures);
         Ok(())
@@ -426,7 +434,7 @@ impl Supervisor {
         if self.more_events {
             return Some(StdDuration::ZERO);
         }
-        let due = [self.plane.next_timeout(), self.flight_next];
+        let due = [self.plane.next_timeout(), self.flight_next, self.peaks_next];
         let timeout = due
             .into_iter()
             .flatten()

@@ -41,9 +41,14 @@ impl Supervisor {
             .is_ok();
     }
 
-    pub(super) fn take_snapshot(&mut self, snapshot: Box<Snapshot>) {
+    pub(super) fn take_snapshot(&mut self, mut snapshot: Box<Snapshot>) {
         self.in_flight = false;
         let at = snapshot.at;
+        {
+            let mut watermarks = self.shared.records.watermarks();
+            watermarks.take(&mut snapshot);
+            self.peaks_next = Some(watermarks.due());
+        }
         if self.sample_due {
             self.sample_due = false;
             self.shared

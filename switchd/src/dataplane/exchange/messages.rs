@@ -117,6 +117,9 @@ pub struct Snapshot {
     pub explanation: Option<Explanation>,
     /// Frames inside the switch.
     pub held_frames: u64,
+    /// The most since the snapshot before, as with the peaks of the gauges; what the control plane publishes has the most
+    /// since the start.
+    pub held_frames_max: u64,
     /// UMEM frames in all.
     pub umem_frames: u64,
     /// UMEM frames in no ring and no queue.

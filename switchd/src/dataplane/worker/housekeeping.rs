@@ -65,7 +65,9 @@ impl<I: Io> Worker<I> {
                 .fill(&self.accounts, &self.pool, outstanding);
         }
         snapshot.at = now;
-        snapshot.held_frames = self.switch.held_frames() as u64;
+        let held = self.switch.held_frames();
+        snapshot.held_frames = held as u64;
+        snapshot.held_frames_max = std::mem::replace(&mut self.held_max, held).max(held) as u64;
         snapshot.umem_frames = self.pool.count() as u64;
         snapshot.umem_frames_free = self.pool.free_count() as u64;
         snapshot.rounds = self.stats;
@@ -98,6 +100,8 @@ impl<I: Io> Worker<I> {
             state.express = self.express.state(now, index, self.taps.is_on());
             self.add_express_out(index, state);
         }
+        // They have been taken.
+        self.switch.restart_peaks();
         // Behind all that has left: it has come in.
         for (index, state) in snapshot.ports.iter_mut().enumerate() {
             self.add_express_in(index, state);

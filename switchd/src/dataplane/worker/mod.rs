@@ -109,6 +109,8 @@ pub(super) struct Worker<I> {
     /// More waited for this round in some RX ring than a small share.
     is_filling: bool,
     stats: RoundStats,
+    /// The most frames inside the switch in any round since the last snapshot.
+    held_max: usize,
     batch: Batch,
     last_admitted: Instant,
     deadline: Option<Instant>,
@@ -214,6 +216,7 @@ impl<I: Io> Worker<I> {
             timer: None,
             is_filling: false,
             stats: RoundStats::default(),
+            held_max: 0,
             batch: Batch::new(),
             last_admitted: now,
             deadline: None,
@@ -258,6 +261,10 @@ impl<I: Io> Worker<I> {
         self.is_filling = false;
         for port in ids(self.ports.len()) {
             frames |= self.receive(now, port);
+        }
+        if frames {
+            // Nothing of what came in has left yet: at no other moment of the round are there more.
+            self.held_max = self.held_max.max(self.switch.held_frames());
         }
         self.handle_timer(now);
         self.take_discarded(now);

@@ -14,8 +14,7 @@ impl PauseReceived {
             all_until,
             until,
             rate: _,
-            since: _,
-            total: _,
+            spans: _,
         } = self;
         digest.due(*all_until);
         for priority in priorities {

@@ -7,9 +7,10 @@ mod watch;
 
 use crate::command::CommandError;
 use crate::config::{StormAction, WatchdogConfig};
-use crate::counters::DropReason;
+use crate::counters::{DropReason, PortCounters, PriorityCounters};
 use crate::event::EventKind;
 use crate::sets::PrioritySet;
+use crate::switch::observe::StormGauges;
 use crate::switch::Switch;
 use crate::units::{Duration, Instant, PortId, Priority, PRIORITY_COUNT};
 use watch::{Change, Seen, Stage, Storm, Watch};
@@ -77,6 +78,34 @@ impl Storms {
         match self.watches[priority.index()].stage {
             Stage::Storm(storm) => Some(storm.action),
             Stage::Quiet | Stage::Stalled => None,
+        }
+    }
+
+    /// Frames during storms; `counters` are those of the port.
+    pub(in crate::switch) fn frames(
+        &self,
+        priority: Priority,
+        counters: &PortCounters,
+    ) -> StormGauges {
+        let watch = &self.watches[priority.index()];
+        match watch.stage {
+            Stage::Storm(storm) => watch
+                .frames
+                .with(&storm, &counters.priority[priority.index()]),
+            Stage::Quiet | Stage::Stalled => watch.frames,
+        }
+    }
+}
+
+impl StormGauges {
+    /// These, with what `counters` say of `storm`, which came after all of them.
+    fn with(self, storm: &Storm, counters: &PriorityCounters) -> Self {
+        let last_received = counters.rx_frames - storm.received;
+        Self {
+            received: self.received + last_received,
+            last_received,
+            last_forwarded: counters.storm_forwarded - storm.forwarded,
+            last_dropped: counters.storm_dropped - storm.dropped,
         }
     }
 }
@@ -165,6 +194,7 @@ impl Switch {
             quiet: Duration::ZERO,
             dropped: counters.storm_dropped,
             forwarded: counters.storm_forwarded,
+            received: counters.rx_frames,
         });
         state.counters.priority[priority.index()].storms_detected += 1;
         match action {
@@ -291,12 +321,14 @@ impl Switch {
                 state.storms.forwarding.remove(priority);
                 let counters = &mut state.counters.priority[priority.index()];
                 counters.storms_restored += 1;
+                let watch = &mut state.storms.watches[priority.index()];
+                watch.frames = watch.frames.with(&storm, counters);
                 EventKind::StormRestored {
                     egress,
                     priority,
                     lasted: now.saturating_since(storm.since),
-                    dropped: counters.storm_dropped - storm.dropped,
-                    forwarded: counters.storm_forwarded - storm.forwarded,
+                    dropped: watch.frames.last_dropped,
+                    forwarded: watch.frames.last_forwarded,
                 }
             }
         };

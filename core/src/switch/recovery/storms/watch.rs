@@ -1,6 +1,7 @@
 //! Whether one egress stalls, and whether its storm is over: one sample after the other.
 
 use crate::config::{StormAction, WatchdogConfig};
+use crate::switch::observe::StormGauges;
 use crate::units::{Duration, Instant};
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,6 +13,8 @@ pub(super) struct Watch {
     pub(super) pauses: u64,
     pub(super) was_held: bool,
     pub(super) idle: Duration,
+    /// Of the storms that are over.
+    pub(super) frames: StormGauges,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +36,8 @@ pub(super) struct Storm {
     /// The egress's counters when it began.
     pub(super) dropped: u64,
     pub(super) forwarded: u64,
+    /// The frames admitted from the port by then.
+    pub(super) received: u64,
 }
 
 /// What a sample sees of one (egress, priority).
@@ -136,6 +141,7 @@ mod tests {
             quiet: Duration::ZERO,
             dropped: 0,
             forwarded: 0,
+            received: 0,
         });
         watch
     }

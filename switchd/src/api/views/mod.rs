@@ -1,5 +1,8 @@
 //! A snapshot as the API shows it.
 
+pub mod pauses;
+pub mod watermarks;
+
 use std::collections::BTreeMap;
 
 use weir_api::counters::{Counters, DATAPLANE_COUNTERS, DEVICE_LOSSES, KERNEL_LOSSES};
@@ -7,7 +10,6 @@ use weir_api::daemon::{Clcm, Dataplane, Pfc, Port, Queue, Restart, Status};
 use weir_api::words::{Reason, Stage};
 use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
 use weir_core::counters::{Counter, PriorityCounters, Shown, PORT_COUNTERS, PRIORITY_COUNTERS};
-use weir_core::units::NANOS_PER_SECOND;
 use weir_core::{DropReason, Priority};
 
 use crate::control::info::SwitchInfo;
@@ -166,9 +168,12 @@ pub fn queues(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Queue> {
 }
 
 /// `GET /v1/pfc`: the (port, priority) pairs that pause their neighbours by thresholds.
-pub fn pfc(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Pfc> {
+pub fn pfc(shared: &Shared, snapshot: &Snapshot) -> Vec<Pfc> {
+    let info = &shared.info;
+    let telemetry = shared.records.watermarks().telemetry();
     let mut all = Vec::new();
-    for (port, state) in info.ports.iter().zip(&snapshot.ports) {
+    for ((id, port), state) in info.numbered_ports().zip(&snapshot.ports) {
+        let recent = telemetry.as_deref().and_then(|window| window.port(id));
         for priority in Priority::ALL {
             let Some(thresholds) = info.pfc_thresholds(port, priority) else {
                 continue;
@@ -183,14 +188,15 @@ pub fn pfc(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Pfc> {
                 xon_bytes: gauges.xon.get(),
                 headroom_bytes: thresholds.headroom().get(),
                 headroom_used_bytes_max: gauges.headroom_used_max.get(),
+                telemetry_headroom_used_bytes_max: recent
+                    .map(|peaks| peaks.priorities[priority.index()].headroom_used.get()),
                 pausing: gauges.pausing,
                 paused: gauges.paused,
                 xoff_sent_total: counters.xoff_sent,
                 xon_sent_total: counters.xon_sent,
                 pause_received_total: counters.pause_received,
                 resume_received_total: counters.resume_received,
-                paused_seconds_total: gauges.paused_total.as_nanos() as f64
-                    / NANOS_PER_SECOND as f64,
+                paused_seconds_total: gauges.pauses_received.total.as_secs_f64(),
                 suspected: gauges.suspected,
                 release_ingress: gauges.release_ingress.map(|port| info.port_name(port)),
             });

@@ -1,0 +1,149 @@
+//! Spans of time in which one end of a link holds one priority of the other, in one direction.
+
+use crate::units::{Duration, Instant};
+
+/// Pauses of one priority in one direction, as [`gauges`](crate::Switch::gauges) shows them. A span begins with a pause that
+/// finds none in force. Those that follow prolong it, and it ends with a resume, or when the time of the last pause is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PauseGauges {
+    /// Spans that have begun.
+    pub begun: u64,
+    /// True while one lasts.
+    pub active: bool,
+    /// When the last span began.
+    pub last_began: Option<Instant>,
+    /// When the last span that is over ended.
+    pub last_ended: Option<Instant>,
+    /// Their sum, with what there is of one that lasts.
+    pub total: Duration,
+    /// The longest of them, one that lasts included.
+    pub longest: Duration,
+}
+
+/// What makes the gauges. It is touched where a pause is sent or received, and a span that runs out is closed by whoever asks
+/// next, at the moment when it ran out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::switch) struct PauseSpans {
+    gauges: PauseGauges,
+    /// When the span that lasts is over if nothing else is said.
+    until: Instant,
+}
+
+impl PauseSpans {
+    /// From `now` on the priority is held up to `until`; it is let go where that is past.
+    pub(in crate::switch) fn hold(&mut self, now: Instant, until: Instant) {
+        if self.gauges.active && self.until <= now {
+            self.end(self.until);
+        }
+        let holds = until > now;
+        if holds && !self.gauges.active {
+            self.gauges.active = true;
+            self.gauges.begun += 1;
+            self.gauges.last_began = Some(now);
+        } else if !holds && self.gauges.active {
+            self.end(now);
+        }
+        self.until = until;
+    }
+
+    /// What there is to show at `now`.
+    pub(in crate::switch) fn at(mut self, now: Instant) -> PauseGauges {
+        if self.gauges.active {
+            if self.until <= now {
+                self.end(self.until);
+            } else {
+                self.count(now);
+            }
+        }
+        self.gauges
+    }
+
+    fn end(&mut self, at: Instant) {
+        self.count(at);
+        self.gauges.active = false;
+        self.gauges.last_ended = Some(at);
+    }
+
+    /// Adds what has passed of the span up to `at`.
+    fn count(&mut self, at: Instant) {
+        let gauges = &mut self.gauges;
+        let began = gauges.last_began.unwrap_or(at);
+        let lasted = at.saturating_since(began);
+        gauges.total += lasted;
+        gauges.longest = gauges.longest.max(lasted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    /// The slow model: spans, worked out anew from all that was ever said, each with the moment up to which it holds.
+    fn model(told: &[(u64, u64)], now: u64) -> PauseGauges {
+        let mut spans: Vec<(u64, u64)> = Vec::new();
+        for (told_at, until) in told {
+            match spans.last_mut() {
+                Some((_, end)) if *end > *told_at => *end = *until,
+                _ if until > told_at => spans.push((*told_at, *until)),
+                _ => {}
+            }
+        }
+        let lengths = || spans.iter().map(|(began, end)| end.min(&now) - began);
+        let ended = spans.iter().map(|(_, end)| *end).filter(|end| *end <= now);
+        PauseGauges {
+            begun: spans.len() as u64,
+            active: spans.iter().any(|(_, end)| *end > now),
+            last_began: spans.last().map(|(began, _)| at(*began)),
+            last_ended: ended.max().map(at),
+            total: Duration::from_nanos(lengths().sum()),
+            longest: Duration::from_nanos(lengths().max().unwrap_or(0)),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1000))]
+
+        /// Pauses, refreshes and resumes at random moments, some at the moment when the one before runs out.
+        #[test]
+        fn spans_are_those_of_a_list_of_all_that_was_said(
+            steps in prop::collection::vec((0..12u64, prop_oneof![Just(0), 1..20u64], any::<bool>()), 1..60),
+        ) {
+            let (mut spans, mut told) = (PauseSpans::default(), Vec::new());
+            let (mut now, mut until) = (1, 0);
+            for (later, pause, at_expiry) in steps {
+                now = if at_expiry { now.max(until) } else { now + later };
+                until = now + pause;
+                spans.hold(at(now), at(until));
+                told.push((now, until));
+                for seen in [now, now + 1, now + 7, now + 40] {
+                    prop_assert_eq!(spans.at(at(seen)), model(&told, seen));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_pause_that_runs_out_ends_then_whenever_somebody_looks() {
+        let mut spans = PauseSpans::default();
+        spans.hold(at(10), at(30));
+        spans.hold(at(20), at(50));
+        let shown = spans.at(at(1_000));
+        assert_eq!((shown.begun, shown.active), (1, false));
+        assert_eq!(shown.total, Duration::from_nanos(40));
+        assert_eq!(shown.last_ended, Some(at(50)));
+        // The next one counts from its own beginning.
+        spans.hold(at(2_000), at(2_010));
+        let shown = spans.at(at(2_005));
+        assert_eq!((shown.begun, shown.active), (2, true));
+        assert_eq!(shown.total, Duration::from_nanos(45));
+        assert_eq!(shown.longest, Duration::from_nanos(40));
+        assert_eq!(shown.last_began, Some(at(2_000)));
+        assert_eq!(shown.last_ended, Some(at(50)));
+    }
+}

@@ -1,0 +1,223 @@
+//! Peaks for three readers. Every snapshot takes the core's peaks and begins them again, and what was taken is added here to
+//! the window of each reader: who clears one, or how often samples are taken, changes nothing for the others.
+
+use std::sync::Arc;
+
+use weir_api::words::Reader;
+use weir_core::units::PRIORITY_COUNT;
+use weir_core::{Bytes, Duration, Instant, PortId};
+
+use crate::dataplane::messages::Snapshot;
+
+/// Peaks of one (port, priority).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Peaks {
+    /// Charged to the ingress buffer.
+    pub ingress: Bytes,
+    /// Of that, above the configured xoff.
+    pub headroom_used: Bytes,
+    /// Waiting for the egress.
+    pub egress: Bytes,
+}
+
+/// Peaks of one port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortPeaks {
+    /// From when on.
+    pub since: Instant,
+    /// By priority.
+    pub priorities: [Peaks; PRIORITY_COUNT],
+}
+
+/// Peaks of a switch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// From when on frames inside the switch are looked at.
+    pub since: Instant,
+    /// The most frames inside the switch.
+    pub held_frames: u64,
+    /// By port.
+    pub ports: Vec<PortPeaks>,
+}
+
+/// What one reader is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// To whom.
+    pub reader: Reader,
+    /// The peaks.
+    pub window: &'a Window,
+    /// When the window ended, if it has.
+    pub until: Option<Instant>,
+}
+
+/// The readers' windows.
+#[derive(Clone, Debug)]
+pub struct Watermarks {
+    interval: Duration,
+    /// What there is as the last snapshot has it: where a window begins.
+    present: Window,
+    user: Window,
+    persistent: Window,
+    /// The interval that goes on.
+    telemetry: Window,
+    /// The last one that is over, and when that was.
+    last: Option<(Arc<Window>, Instant)>,
+}
+
+impl Peaks {
+    fn merge(&mut self, other: &Self) {
+        self.ingress = self.ingress.max(other.ingress);
+        self.headroom_used = self.headroom_used.max(other.headroom_used);
+        self.egress = self.egress.max(other.egress);
+    }
+}
+
+impl Window {
+    fn new(since: Instant, port_count: usize) -> Self {
+        let port = PortPeaks {
+            since,
+            priorities: [Peaks::default(); PRIORITY_COUNT],
+        };
+        Self {
+            since,
+            held_frames: 0,
+            ports: vec![port; port_count],
+        }
+    }
+
+    /// The peaks of one port; none for one that does not exist.
+    pub fn port(&self, port: PortId) -> Option<&PortPeaks> {
+        self.ports.get(port.index())
+    }
+
+    fn merge(&mut self, taken: &Self) {
+        self.held_frames = self.held_frames.max(taken.held_frames);
+        let ports = self.ports.iter_mut().zip(&taken.ports);
+        for (own, taken) in ports {
+            let priorities = own.priorities.iter_mut().zip(&taken.priorities);
+            priorities.for_each(|(own, taken)| own.merge(taken));
+        }
+    }
+
+    /// Of what a snapshot has, by each priority's gauges.
+    fn fill(&mut self, snapshot: &Snapshot, held_frames: u64, of: Of) {
+        (self.since, self.held_frames) = (snapshot.at, held_frames);
+        for (own, state) in self.ports.iter_mut().zip(&snapshot.ports) {
+            own.since = snapshot.at;
+            let priorities = own.priorities.iter_mut().zip(&state.gauges);
+            priorities.for_each(|(own, gauges)| *own = of(gauges));
+        }
+    }
+}
+
+/// What of a priority's gauges is meant.
+type Of = fn(&weir_core::switch::PriorityGauges) -> Peaks;
+
+impl Watermarks {
+    /// Windows that begin at `now`.
+    pub fn new(now: Instant, port_count: usize, interval: Duration) -> Self {
+        let window = Window::new(now, port_count);
+        Self {
+            interval,
+            present: window.clone(),
+            user: window.clone(),
+            persistent: window.clone(),
+            telemetry: window,
+            last: None,
+        }
+    }
+
+    /// Length of an interval of telemetry.
+    pub fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// Other intervals from now on; the one that goes on counts from its beginning.
+    pub fn set_interval(&mut self, interval: Duration) {
+        self.interval = interval;
+    }
+
+    /// When the interval that goes on is over: with the first snapshot from then on.
+    pub fn due(&self) -> Instant {
+        self.telemetry.since + self.interval
+    }
+
+    /// Adds what `snapshot` has taken to each reader's window. From then on its peaks are those of [`Reader::Persistent`],
+    /// since nobody can do anything with those of the span since the snapshot before.
+    pub fn take(&mut self, snapshot: &mut Snapshot) {
+        let mut taken = std::mem::take(&mut self.present);
+        taken.fill(snapshot, snapshot.held_frames_max, |gauges| Peaks {
+            ingress: gauges.ingress_max,
+            headroom_used: gauges.headroom_used_max,
+            egress: gauges.egress_max,
+        });
+        for window in [&mut self.user, &mut self.persistent, &mut self.telemetry] {
+            window.merge(&taken);
+        }
+        self.present = taken;
+        self.present
+            .fill(snapshot, snapshot.held_frames, |gauges| Peaks {
+                ingress: gauges.ingress,
+                headroom_used: gauges.headroom_used,
+                egress: gauges.egress,
+            });
+        if snapshot.at >= self.due() {
+            let over = std::mem::replace(&mut self.telemetry, self.present.clone());
+            self.last = Some((Arc::new(over), snapshot.at));
+        }
+        snapshot.held_frames_max = self.persistent.held_frames;
+        for (state, peaks) in snapshot.ports.iter_mut().zip(&self.persistent.ports) {
+            for (gauges, peaks) in state.gauges.iter_mut().zip(&peaks.priorities) {
+                gauges.ingress_max = peaks.ingress;
+                gauges.headroom_used_max = peaks.headroom_used;
+                gauges.egress_max = peaks.egress;
+            }
+        }
+    }
+
+    /// Begins a reader's window again from the last snapshot: at these ports, or all of it where there are none. Nothing for
+    /// [`Reader::Telemetry`], which begins again by itself.
+    pub fn clear(&mut self, reader: Reader, ports: &[PortId]) {
+        let window = match reader {
+            Reader::User => &mut self.user,
+            Reader::Persistent => &mut self.persistent,
+            Reader::Telemetry => return,
+        };
+        if ports.is_empty() {
+            window.clone_from(&self.present);
+        }
+        for port in ports {
+            let present = self.present.ports.get(port.index());
+            if let (Some(own), Some(present)) = (window.ports.get_mut(port.index()), present) {
+                own.clone_from(present);
+            }
+        }
+    }
+
+    /// What each reader is shown: nothing of telemetry before its first interval is over.
+    pub fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
+        let lasting = |reader, window| Shown {
+            reader,
+            window,
+            until: None,
+        };
+        let over = self.last.as_ref().map(|(window, until)| Shown {
+            reader: Reader::Telemetry,
+            window,
+            until: Some(*until),
+        });
+        std::iter::once(lasting(Reader::User, &self.user))
+            .chain(over)
+            .chain([lasting(Reader::Persistent, &self.persistent)])
+    }
+
+    /// The last whole interval of telemetry.
+    pub fn telemetry(&self) -> Option<Arc<Window>> {
+        self.last.as_ref().map(|(window, _)| Arc::clone(window))
+    }
+}
+
+#[cfg(test)]
+#[path = "watermarks_tests.rs"]
+mod tests;
