@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use cli::{
-    Cli, Command, ConfigCommand, DeadlockCommand, XdpCommand, EXIT_BAD, EXIT_DEGRADED,
+    Cli, Command, ConfigCommand, DeadlockCommand, PfcCommand, XdpCommand, EXIT_BAD, EXIT_DEGRADED,
     EXIT_FAILING, EXIT_UNBALANCED, EXIT_UNREACHABLE, EXIT_USAGE,
 };
 use target::TargetError;
@@ -70,7 +70,11 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         }
         Command::Ports => show::ports(target, output)?,
         Command::Queues { all } => show::queues(target, output, *all)?,
-        Command::Pfc => show::pfc(target, output)?,
+        Command::Pfc { command: None } => show::pfc(target, output)?,
+        Command::Pfc {
+            command: Some(PfcCommand::Counters { history, ports }),
+        } => show::pfc_counters(target, output, ports, *history)?,
+        Command::Watermark(arguments) => show::watermark(target, output, arguments)?,
         Command::Counters { all } => show::counters(target, output, *all)?,
         Command::Levels => show::levels(target, output)?,
         Command::Audit => show::audit(target, output)?,

@@ -18,7 +18,8 @@ fn pfcwd() -> Value {
              "forwarded_frames_total": 0, "dropped_frames_total": 0},
             {"port": "h1", "priority": 3, "status": "stormed", "action": "drop",
              "storms_detected_total": 2, "storms_restored_total": 1,
-             "forwarded_frames_total": 0, "dropped_frames_total": 4711},
+             "forwarded_frames_total": 0, "dropped_frames_total": 4711, "received_frames_total": 9,
+             "last_forwarded_frames": 0, "last_dropped_frames": 711, "last_received_frames": 4},
         ],
     })
 }
@@ -45,10 +46,12 @@ fn the_configuration_is_a_line_for_each_port() {
 fn stats_show_what_has_seen_a_storm() {
     let run = daemon().run(&["pfcwd", "show", "stats"]);
     let expected = lines(
-        "|queue  status          storm detected/restored  tx ok/drop
-         |h1:3   stormed (drop)                      2/1      0/4711",
+        "|queue  status          storm detected/restored  tx ok/drop  rx ok  tx last ok/drop  rx last ok
+         |h1:3   stormed (drop)                      2/1      0/4711      9            0/711           4",
     );
     assert_eq!(run.stdout, expected);
+    let short = daemon().run(&["pfcwd", "stats"]);
+    assert_eq!(short.stdout, expected);
     let run = daemon().run(&["pfcwd", "show", "stats", "--empty"]);
     assert!(run.stdout.contains("s2:3   operational"), "{}", run.stdout);
     let run = daemon().run(&["--json", "pfcwd", "show", "stats"]);

@@ -111,10 +111,11 @@ fn ports_align() {
 }
 
 fn queue(port: &str, most: u64) -> Value {
+    let [rx, tx] = if most > 0 { [40, 41] } else { [0, 0] };
     json!({
         "port": port, "priority": 3, "class": "lossless", "mode": "pfc", "ingress_bytes": 256,
         "ingress_bytes_max": most, "egress_bytes": 0, "egress_bytes_max": most, "egress_frames": 0,
-        "rx_frames_total": 40, "tx_frames_total": 41, "rx_bytes_total": 0, "tx_bytes_total": 0
+        "rx_frames_total": rx, "tx_frames_total": tx, "rx_bytes_total": 0, "tx_bytes_total": 0
     })
 }
 

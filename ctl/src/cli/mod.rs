@@ -3,10 +3,12 @@
 mod config;
 mod doctor;
 mod exit;
+mod pfc;
 mod pfcwd;
 mod port;
 mod route;
 mod trace;
+mod watermark;
 mod xdp;
 
 use std::ffi::OsString;
@@ -22,10 +24,12 @@ use crate::target::Target;
 pub use config::{ConfigCommand, ConvertArguments, InitArguments};
 pub use doctor::DoctorArguments;
 pub use exit::*;
-pub use pfcwd::{PfcwdCommand, PfcwdShow};
+pub use pfc::PfcCommand;
+pub use pfcwd::{PfcwdCommand, PfcwdShow, StatsArguments};
 pub use port::PortCommand;
 pub use route::{FlowHash, RouteCommand};
 pub use trace::TraceArguments;
+pub use watermark::{WatermarkArguments, WatermarkCommand, WatermarkShow};
 pub use xdp::XdpCommand;
 
 const AFTER_HELP: &str = "\
@@ -103,7 +107,7 @@ Examples:
     #[command(after_help = "\
 `ingress` is the occupancy of the port's ingress buffer, in whole cells;
 `egress` is the backlog that waits to leave by the port. `peak` is the maximum
-of the column before it since the start.
+of the column before it since the start (`switchctl watermark` has others).
 
 Examples:
   switchctl queues
@@ -114,14 +118,15 @@ Examples:
         all: bool,
     },
     /// Priority flow control: thresholds, pauses in both directions, time paused.
-    #[command(after_help = "\
-`we pause`: our buffer passed xoff, and we pause the neighbour. `paused by it`:
-the neighbour pauses us; `for` is the total time. If the headroom is used up,
-the neighbour does not obey PFC.
-
-Example: which priorities are paused now?
-  switchctl --json pfc | jq -r '.[] | select(.paused) | \"\\(.port) \\(.priority)\"'")]
-    Pfc,
+    #[command(after_help = pfc::HELP)]
+    Pfc {
+        /// Default: thresholds, and what is paused.
+        #[command(subcommand)]
+        command: Option<PfcCommand>,
+    },
+    /// Peaks of buffers, headroom and backlogs, for three readers.
+    #[command(after_help = watermark::HELP, args_conflicts_with_subcommands = true)]
+    Watermark(WatermarkArguments),
     /// All counters of ports and priorities, with their meaning.
     #[command(after_help = "\
 Counters start at zero when the daemon starts. Drops by reason are in `switchctl
@@ -387,20 +392,21 @@ impl Command {
             Self::Status
             | Self::Ports
             | Self::Queues { .. }
-            | Self::Pfc
+            | Self::Pfc { .. }
             | Self::Counters { .. }
             | Self::Levels
             | Self::Audit
             | Self::Neighbors
             | Self::Flows { .. }
             | Self::Deadlock { command: None }
-            | Self::Pfcwd(PfcwdCommand::Show(_))
+            | Self::Pfcwd(PfcwdCommand::Show(_) | PfcwdCommand::Stats(_))
             | Self::Route(RouteCommand::List { .. })
             | Self::Xdp(XdpCommand::Status { .. })
             | Self::Deadlock {
                 command: Some(DeadlockCommand::Show { svg: None, .. }),
             } => true,
             Self::Events { follow, .. } => !follow,
+            Self::Watermark(arguments) => !arguments.clears(),
             _ => false,
         }
     }

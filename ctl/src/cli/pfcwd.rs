@@ -1,6 +1,6 @@
 //! `switchctl pfcwd` as it is written.
 
-use clap::{Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use weir_core::StormAction;
 
 /// `switchctl pfcwd …`.
@@ -9,6 +9,9 @@ pub enum PfcwdCommand {
     /// Watchdog settings and storms.
     #[command(subcommand)]
     Show(PfcwdShow),
+    /// The same as `show stats`.
+    #[command(after_help = STATS_HELP)]
+    Stats(StatsArguments),
     /// Start the watchdog on ports; `all` means every port.
     #[command(after_help = "\
 A queue is stalled when the neighbour pauses it for DETECTION_TIME while frames
@@ -67,21 +70,31 @@ Example:
         ports: Vec<String>,
     },
     /// Storms of each queue, `PORT:PRIORITY`.
-    #[command(after_help = "\
-`tx ok` counts frames sent while a storm's pause was ignored, `drop` frames
-dropped because of a storm.
+    #[command(after_help = STATS_HELP)]
+    Stats(StatsArguments),
+}
+
+const STATS_HELP: &str = "\
+As SONiC's `show pfcwd stats`. `tx ok` counts frames sent while a storm's pause
+was ignored, `drop` frames dropped because of a storm; `rx ok` counts frames
+that came in by the port in the priority during storms. `last`: during the storm
+that lasts, or the last one. There is no `rx drop`: the watchdog of this switch
+drops what is for the queue, and nothing for the port that it came in by.
 
 Examples:
-  switchctl pfcwd show stats
-  switchctl --json pfcwd show stats | jq -r '.[] | select(.status == \"stormed\") | .port'")]
-    Stats {
-        /// Only these ports.
-        #[arg(value_name = "PORT")]
-        ports: Vec<String>,
-        /// Include queues that never had a storm.
-        #[arg(long, short)]
-        empty: bool,
-    },
+  switchctl pfcwd stats
+  switchctl pfcwd stats --empty h1
+  switchctl --json pfcwd stats | jq -r '.[] | select(.status == \"stormed\") | .port'";
+
+/// Which queues.
+#[derive(Debug, Args)]
+pub struct StatsArguments {
+    /// Only these ports.
+    #[arg(value_name = "PORT")]
+    pub ports: Vec<String>,
+    /// Include queues that never had a storm.
+    #[arg(long, short)]
+    pub empty: bool,
 }
 
 /// What is done about a storm.

@@ -6,16 +6,18 @@ mod flight;
 mod flows;
 mod levels;
 mod neighbors;
+mod pauses;
 mod pfcwd;
 mod trace;
 mod views;
+mod watermarks;
 
 use anyhow::Result;
 use weir_api::counters::Counters;
 use weir_api::daemon::{Deadlocks, Levels, Pfc, Port, Queue, Status};
 use weir_api::words::Verdict;
 
-use crate::target::Target;
+use crate::target::{Target, TargetError};
 use weir_output::Output;
 
 pub use audit::{audit, Unbalanced};
@@ -23,8 +25,10 @@ pub use events::events;
 pub use flight::flight;
 pub use flows::flows;
 pub use neighbors::neighbors;
+pub use pauses::pfc_counters;
 pub use pfcwd::pfcwd;
 pub use trace::{trace, FrameArgument};
+pub use watermarks::watermark;
 
 /// `switchctl status`; gives the verdict on the switch, if its daemon makes one that is known.
 pub fn status(target: &Target, output: &Output) -> Result<Option<Verdict>> {
@@ -44,7 +48,13 @@ pub fn ports(target: &Target, output: &Output) -> Result<()> {
 pub fn queues(target: &Target, output: &Output, all: bool) -> Result<()> {
     let mut queues: Vec<Queue> = target.get("/v1/queues")?;
     if !all {
-        queues.retain(|queue| queue.ingress_bytes_max > 0 || queue.egress_bytes_max > 0);
+        // Peaks begin again when they are cleared.
+        queues.retain(|queue| {
+            let had = [queue.rx_frames_total, queue.tx_frames_total];
+            had.iter().any(|frames| *frames > 0)
+                || queue.ingress_bytes_max > 0
+                || queue.egress_bytes_max > 0
+        });
     }
     output.print(&queues, |queues| views::queues(queues))
 }
@@ -74,4 +84,28 @@ pub fn levels(target: &Target, output: &Output) -> Result<()> {
 /// `switchctl deadlock`.
 pub fn deadlock(target: &Target, output: &Output) -> Result<()> {
     output.print(&target.get::<Deadlocks>("/v1/deadlocks")?, views::deadlocks)
+}
+
+/// What ports of one answer have.
+const LOSSLESS: &str = "a lossless class";
+
+/// Keeps what belongs to the named ports, all without names. A port that is not there has nothing, `such` as is asked for.
+fn keep<T>(
+    all: &mut Vec<T>,
+    names: &[String],
+    such: &str,
+    port_of: impl Fn(&T) -> &String,
+) -> Result<(), TargetError> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    if let Some(name) = names
+        .iter()
+        .find(|name| !all.iter().any(|entry| port_of(entry) == *name))
+    {
+        let what = format!("no port `{name}` has {such}");
+        return Err(TargetError::BadAnswer { what });
+    }
+    all.retain(|entry| names.contains(port_of(entry)));
+    Ok(())
 }

@@ -5,8 +5,9 @@ use weir_api::client::Method;
 use weir_api::pfcwd::{Pfcwd, PfcwdChange, PfcwdPort, PfcwdQueue, PfcwdSettings};
 use weir_core::StormAction;
 
-use crate::cli::{PfcwdCommand, PfcwdShow};
-use crate::target::{Target, TargetError};
+use super::{keep, LOSSLESS};
+use crate::cli::{PfcwdCommand, PfcwdShow, StatsArguments};
+use crate::target::Target;
 use weir_output::{table, Output, NONE};
 
 const PATH: &str = "/v1/pfcwd";
@@ -20,12 +21,13 @@ pub fn pfcwd(target: &Target, output: &Output, command: &PfcwdCommand) -> Result
     match command {
         PfcwdCommand::Show(PfcwdShow::Config { ports }) => {
             let mut pfcwd: Pfcwd = target.get(PATH)?;
-            keep(&mut pfcwd.ports, ports, |port| &port.port)?;
+            keep(&mut pfcwd.ports, ports, LOSSLESS, |port| &port.port)?;
             output.print(&pfcwd.ports, |ports| config(ports))
         }
-        PfcwdCommand::Show(PfcwdShow::Stats { ports, empty }) => {
+        PfcwdCommand::Show(PfcwdShow::Stats(StatsArguments { ports, empty }))
+        | PfcwdCommand::Stats(StatsArguments { ports, empty }) => {
             let mut pfcwd: Pfcwd = target.get(PATH)?;
-            keep(&mut pfcwd.queues, ports, |queue| &queue.port)?;
+            keep(&mut pfcwd.queues, ports, LOSSLESS, |queue| &queue.port)?;
             if !empty {
                 pfcwd.queues.retain(|queue| queue.storms_detected_total > 0);
             }
@@ -73,26 +75,6 @@ fn set(
     output.print(&pfcwd.ports, |ports| config(ports))
 }
 
-/// Keeps what belongs to the named ports, all without names.
-fn keep<T>(
-    all: &mut Vec<T>,
-    names: &[String],
-    port_of: impl Fn(&T) -> &String,
-) -> Result<(), TargetError> {
-    if names.is_empty() {
-        return Ok(());
-    }
-    if let Some(name) = names
-        .iter()
-        .find(|name| !all.iter().any(|entry| port_of(entry) == *name))
-    {
-        let what = format!("no port `{name}` has a lossless class");
-        return Err(TargetError::BadAnswer { what });
-    }
-    all.retain(|entry| names.contains(port_of(entry)));
-    Ok(())
-}
-
 fn config(ports: &[PfcwdPort]) -> String {
     table(
         &["port", "action", ">detection time", ">restoration time"],
@@ -118,7 +100,15 @@ fn stats(queues: &[PfcwdQueue]) -> String {
         return "no queue has had a storm (--empty shows all)\n".to_owned();
     }
     table(
-        &["queue", "status", ">storm detected/restored", ">tx ok/drop"],
+        &[
+            "queue",
+            "status",
+            ">storm detected/restored",
+            ">tx ok/drop",
+            ">rx ok",
+            ">tx last ok/drop",
+            ">rx last ok",
+        ],
         queues.iter().map(|queue| {
             vec![
                 format!("{}:{}", queue.port, queue.priority),
@@ -134,6 +124,12 @@ fn stats(queues: &[PfcwdQueue]) -> String {
                     "{}/{}",
                     queue.forwarded_frames_total, queue.dropped_frames_total
                 ),
+                queue.received_frames_total.to_string(),
+                format!(
+                    "{}/{}",
+                    queue.last_forwarded_frames, queue.last_dropped_frames
+                ),
+                queue.last_received_frames.to_string(),
             ]
         }),
     )

@@ -307,6 +307,6 @@ fn deadlock_row(deadlock: &Deadlock) -> Vec<String> {
     ]
 }
 
-fn yes(flag: bool) -> String {
+pub(super) fn yes(flag: bool) -> String {
     if flag { "yes" } else { NONE }.to_owned()
 }

@@ -1,0 +1,97 @@
+//! `switchctl watermark` as it is written.
+
+use clap::{Args, Subcommand, ValueEnum};
+use weir_api::words::Reader;
+
+pub(super) const HELP: &str = "\
+`ingress` is the most that was charged to the port's ingress buffer, in whole
+cells, `headroom` the part of it above xoff, `egress` the most that waited to
+leave by the port. The line `all` has the most frames inside the switch at once.
+Each reader has peaks of its own, and nobody else can clear them:
+  user        since they were cleared by `watermark clear`
+  telemetry   in the last whole interval of `[watermark] interval` (2 min if not
+              set); nothing until the first one is over
+  persistent  since the start, or since they were cleared by `watermark clear
+              --reader persistent`
+
+SONiC's commands are these:
+  show priority-group|queue|buffer_pool watermark             watermark show
+  show ... persistent-watermark          watermark show --reader persistent
+  sonic-clear ... watermark                                  watermark clear
+
+Examples:
+  switchctl watermark
+  switchctl watermark show --reader telemetry h1
+  switchctl watermark clear";
+
+/// `switchctl watermark …`.
+#[derive(Debug, Args)]
+pub struct WatermarkArguments {
+    /// Default: show.
+    #[command(subcommand)]
+    pub command: Option<WatermarkCommand>,
+    /// What is shown without a command.
+    #[command(flatten)]
+    pub show: WatermarkShow,
+}
+
+/// Which peaks.
+#[derive(Clone, Debug, Args)]
+pub struct WatermarkShow {
+    /// Whose peaks.
+    #[arg(long, value_enum, default_value_t = WatermarkReader::User)]
+    pub reader: WatermarkReader,
+    /// Only these ports.
+    #[arg(value_name = "PORT")]
+    pub ports: Vec<String>,
+}
+
+/// What to do with them.
+#[derive(Debug, Subcommand)]
+pub enum WatermarkCommand {
+    /// Show the peaks of one reader.
+    #[command(after_help = "\
+Examples:
+  switchctl watermark show
+  switchctl watermark show --reader persistent h1 h2
+  switchctl --json watermark show | jq '.held_frames_max'")]
+    Show(WatermarkShow),
+    /// Begin the peaks of one reader again from what there is now.
+    #[command(after_help = "\
+The peaks of other readers stay. Without PORT, the frames inside the switch begin
+again, too. `telemetry` begins again by itself, and cannot be cleared.
+
+Examples:
+  switchctl watermark clear
+  switchctl watermark clear h1
+  switchctl watermark clear --reader persistent")]
+    Clear(WatermarkShow),
+}
+
+/// For whom peaks are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WatermarkReader {
+    /// Since they were cleared.
+    User,
+    /// The last whole interval.
+    Telemetry,
+    /// Since the start, or since these were cleared.
+    Persistent,
+}
+
+impl WatermarkArguments {
+    /// True for what changes something.
+    pub fn clears(&self) -> bool {
+        matches!(self.command, Some(WatermarkCommand::Clear(_)))
+    }
+}
+
+impl From<WatermarkReader> for Reader {
+    fn from(reader: WatermarkReader) -> Self {
+        match reader {
+            WatermarkReader::User => Self::User,
+            WatermarkReader::Telemetry => Self::Telemetry,
+            WatermarkReader::Persistent => Self::Persistent,
+        }
+    }
+}
