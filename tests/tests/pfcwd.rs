@@ -16,6 +16,7 @@ const RATE: &str = "link-defaults.rate=10Mbit";
 const HOLD: &str = "bytes.fromhex('0180c2000001025700000002' '8808' '0101' '0008' '000000000000' 'ffff') + bytes(34)";
 const RESUME: &str = "bytes.fromhex('0180c2000001025700000002' '8808' '0101' '0008') + bytes(42)";
 const FRAMES: u32 = 20;
+const BACK: &str = "Ether(src='02:57:00:00:00:02', dst='02:57:00:00:00:01') / Dot1Q(vlan=0, prio=3) / Raw(bytes(200))";
 
 fn frame(priority: u8, bytes: usize) -> String {
     format!(
@@ -105,6 +106,14 @@ fn a_storm_meets_each_action_and_ends() {
             (others_sent(switch) >= others + n).then_some(())
         });
 
+        // What the host sends in the priority that it pauses comes in.
+        h2.send(FRAMES, BACK);
+        until_in_storm(&mut h2, "its own frames are counted", || {
+            let queue = pfcwd(switch, "h2");
+            let counts = (queue.last_received_frames, queue.received_frames_total);
+            (counts == (n, number * n)).then_some(())
+        });
+
         h1.send(FRAMES, &held);
         match action {
             "alert" => {
@@ -138,8 +147,12 @@ fn a_storm_meets_each_action_and_ends() {
             let queue = pfcwd(switch, "h2");
             (queue.storms_restored_total == number).then_some(())
         });
-        let status = pfcwd(switch, "h2").status;
-        assert_eq!(status, "operational");
+        let over = pfcwd(switch, "h2");
+        assert_eq!(over.status, "operational");
+        let [forwarded, lost] = ["forward", "drop"].map(|of| if of == action { 2 * n } else { 0 });
+        let last = [over.last_forwarded_frames, over.last_dropped_frames];
+        assert_eq!(last, [forwarded, lost]);
+        assert_eq!(over.last_received_frames, n);
         let waited = if action == "drop" { 0 } else { 2 * n };
         h1.send(1, &held);
         until("frames flow again", || {
