@@ -146,9 +146,9 @@ fn pauses_are_frames_by_priority_or_spans_by_direction() {
     assert_eq!(
         shown(&["pfc", "counters", "--history"], path, &body),
         lines(
-            "|port  priority  direction  XOFF  XON  pauses  paused    for  longest  last began                   last ended
-             |h1           3  tx           40   39      39  –       1.2 s   500 ms  2026-11-25T17:40:00.000001Z  –
-             |h1           4  rx            2    1       1  –       1.2 s   500 ms  2026-11-25T17:40:00.000001Z  –"
+            "|port  priority  direction  XOFF  XON  pauses  paused    for   longest  last began                   last ended
+             |h1           3  tx           40   39      39  –       1.2 s  500.0 ms  2026-11-25T17:40:00.000001Z  –
+             |h1           4  rx            2    1       1  –       1.2 s  500.0 ms  2026-11-25T17:40:00.000001Z  –"
         )
     );
     let text = shown(&["pfc", "counters", "h2", "--history"], path, &body);

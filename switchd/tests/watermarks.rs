@@ -2,20 +2,32 @@
 
 mod support;
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::json;
-use support::{
-    get, port, priority, request_with, settings, until, FakeDataplane, Running, LOSSLESS,
-};
+use support::running::Running;
+use support::{get, port, priority, request_with, settings, until, FakeDataplane, LOSSLESS};
 use weir_api::daemon::{Error, PauseCounters, Pfc, ReaderWatermarks, Watermarks};
 use weir_api::words::Reader;
 use weir_core::switch::{PauseGauges, PriorityGauges};
 use weir_core::{Bytes, Duration, Instant};
+use weir_switchd::control::ControlSettings;
+use weir_switchd::dataplane::messages::Snapshot;
+
+/// What the dataplane says.
+type Template = Arc<Mutex<Snapshot>>;
+
+async fn start(settings: ControlSettings) -> (Running, Template) {
+    let fake = FakeDataplane::start();
+    let template = Arc::clone(&fake.template);
+    (Running::start(fake, settings).await, template)
+}
 
 const CLEAR: &str = "/v1/watermarks/clear";
 
 /// What the dataplane says of the lossless priority at the first port from now on.
-fn say(daemon: &Running, held_max: u64, change: impl FnOnce(&mut PriorityGauges)) {
-    let mut state = daemon.remote.template.lock().unwrap();
+fn say(template: &Template, held_max: u64, change: impl FnOnce(&mut PriorityGauges)) {
+    let mut state = template.lock().unwrap();
     state.held_frames = 5;
     state.held_frames_max = held_max;
     let lossless = priority(LOSSLESS).index();
@@ -45,8 +57,8 @@ async fn clear(daemon: &Running, body: serde_json::Value) -> support::Answer {
 
 #[tokio::test]
 async fn each_reader_has_its_own_peaks() {
-    let daemon = Running::start(FakeDataplane::start(), settings()).await;
-    say(&daemon, 40, |gauges| {
+    let (daemon, template) = start(settings()).await;
+    say(&template, 40, |gauges| {
         (gauges.ingress, gauges.ingress_max) = (Bytes::new(512), Bytes::new(70_000));
         gauges.headroom_used_max = Bytes::new(8_560);
         (gauges.egress, gauges.egress_max) = (Bytes::new(60), Bytes::new(6_000));
@@ -60,7 +72,7 @@ async fn each_reader_has_its_own_peaks() {
     assert!(of(&all, Reader::Telemetry).is_none(), "2 min are not over");
     assert_eq!(all.telemetry_interval_seconds, 120.0);
 
-    say(&daemon, 5, |gauges| {
+    say(&template, 5, |gauges| {
         gauges.ingress_max = gauges.ingress;
         gauges.headroom_used_max = Bytes::ZERO;
         gauges.egress_max = gauges.egress;
@@ -85,8 +97,8 @@ async fn each_reader_has_its_own_peaks() {
 async fn an_interval_is_shown_when_it_is_over() {
     let mut settings = settings();
     settings.watermark_interval = Duration::from_millis(200);
-    let daemon = Running::start(FakeDataplane::start(), settings).await;
-    say(&daemon, 40, |gauges| {
+    let (daemon, template) = start(settings).await;
+    say(&template, 40, |gauges| {
         gauges.ingress_max = Bytes::new(70_000)
     });
     let telemetry = async || -> Option<ReaderWatermarks> {
@@ -99,14 +111,14 @@ async fn an_interval_is_shown_when_it_is_over() {
         (peaks(&marks)[..2] == [40, 70_000]).then_some(())
     })
     .await;
-    say(&daemon, 5, |gauges| gauges.ingress_max = Bytes::ZERO);
+    say(&template, 5, |gauges| gauges.ingress_max = Bytes::ZERO);
     until(async || (peaks(&telemetry().await?)[..2] == [5, 0]).then_some(())).await;
     daemon.end().await.unwrap();
 }
 
 #[tokio::test]
 async fn what_cannot_be_cleared_is_said() {
-    let daemon = Running::start(FakeDataplane::start(), settings()).await;
+    let (daemon, _) = start(settings()).await;
     for (body, status, hint) in [
         (json!({"reader": "telemetry"}), 400, "[watermark] interval"),
         (json!({"reader": "all"}), 400, "no reader `all`"),
@@ -127,8 +139,8 @@ async fn what_cannot_be_cleared_is_said() {
 
 #[tokio::test]
 async fn pauses_are_told_with_their_moments() {
-    let daemon = Running::start(FakeDataplane::start(), settings()).await;
-    say(&daemon, 5, |gauges| {
+    let (daemon, template) = start(settings()).await;
+    say(&template, 5, |gauges| {
         gauges.pauses_received = PauseGauges {
             begun: 3,
             active: true,
@@ -141,7 +153,7 @@ async fn pauses_are_told_with_their_moments() {
     });
     {
         // A host has paused a lossy priority, too.
-        let mut state = daemon.remote.template.lock().unwrap();
+        let mut state = template.lock().unwrap();
         let priorities = &mut state.ports[2].counters.priority;
         priorities[5].pause_received = 4;
         priorities[5].resume_received = 1;
