@@ -19,5 +19,4 @@ pub mod reload;
 pub mod routes;
 pub mod run;
 pub mod timeline;
-pub mod trace;
 pub mod words;

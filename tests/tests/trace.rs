@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use weir_api::client::{self, Method};
+use weir_api::daemon::trace::{Trace, TraceRequest};
 use weir_api::daemon::{Port, Queue};
-use weir_api::trace::{Trace, TraceRequest};
 use weir_api::words::{FrameKind, PrioritySource};
 use weir_config::daemon::Trust;
 use weir_lab::lab::process::program;

@@ -10,6 +10,7 @@ mod levels;
 mod pauses;
 mod restart;
 mod routes;
+pub mod trace;
 mod watermarks;
 
 use std::collections::BTreeMap;

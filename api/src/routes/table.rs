@@ -8,6 +8,7 @@ use super::{Answer, Content, Endpoint, Method, Route};
 use crate::audit::Audit;
 use crate::capture::{Capture, CaptureRequest};
 use crate::counters::Counters;
+use crate::daemon::trace::{Trace, TraceRequest};
 use crate::daemon::Restarting;
 use crate::daemon::{
     Changed, Deadlocks, EventPage, FlightRecord, Flows, History, Levels, PauseCounters, Pfc, Port,
@@ -17,7 +18,6 @@ use crate::neighbors::Neighbor;
 use crate::overview::Overview;
 use crate::pfcwd::{Pfcwd, PfcwdChange};
 use crate::reload::{Confirmed, Reload};
-use crate::trace::{Trace, TraceRequest};
 
 /// All routes, in the order of the book.
 pub const ROUTES: &[Route] = &[

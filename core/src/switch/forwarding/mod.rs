@@ -5,6 +5,7 @@
 //! what rerouting moves: the members of a group are equally good ways by construction of the routes.
 
 mod egresses;
+mod explain;
 mod groups;
 mod index;
 mod learnt;
@@ -21,6 +22,7 @@ use learnt::LearntTable;
 use pins::{Pin, Pins};
 
 pub(super) use egresses::Egresses;
+pub use explain::How;
 pub use pins::PinnedBy;
 
 /// What to do with a frame.
@@ -34,21 +36,6 @@ pub(super) enum Decision {
     Flood,
     /// Nobody knows, and nobody may ask.
     NoRoute,
-}
-
-/// How a frame finds its way out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// Its destination has a static entry with one port.
-    Route,
-    /// One with several, and this bucket of them.
-    Bucket(u16),
-    /// One with several, and its flow is pinned to one of them.
-    Pin,
-    /// Its destination has been learnt.
-    Learnt,
-    /// It goes to all ports that flooded frames use.
-    Flood,
 }
 
 /// One static entry, read by [`Switch::routes`](crate::Switch::routes).
@@ -180,32 +167,6 @@ impl Forwarding {
         self.groups
             .bucket(group, flow_hash)
             .map_or(Decision::NoRoute, |(_, port)| Decision::Port(port))
-    }
-
-    /// What [`decide`](Self::decide) would say, and how it comes to that; nothing is noted.
-    pub(super) fn explain(
-        &self,
-        now: Instant,
-        destination: MacAddress,
-        flow_hash: u32,
-    ) -> (Option<How>, Decision) {
-        match self.index.find(destination.to_u64()) {
-            Some(Way::Port(port)) => (Some(How::Route), Decision::Port(port)),
-            Some(Way::Group(_)) => match self.way_of(destination, flow_hash) {
-                None => (None, Decision::NoRoute),
-                Some(way) if way.is_pinned => (Some(How::Pin), Decision::Port(way.port)),
-                Some(way) => (Some(How::Bucket(way.bucket)), Decision::Port(way.port)),
-            },
-            None => {
-                let decision = self.decide_by_what_is_learnt(now, destination);
-                let how = match decision {
-                    Decision::Learnt(_) => Some(How::Learnt),
-                    Decision::Flood => Some(How::Flood),
-                    Decision::Port(_) | Decision::NoRoute => None,
-                };
-                (how, decision)
-            }
-        }
     }
 
     fn decide_by_what_is_learnt(&self, now: Instant, destination: MacAddress) -> Decision {

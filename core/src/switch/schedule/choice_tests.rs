@@ -4,12 +4,10 @@
 use std::collections::VecDeque;
 
 use super::*;
-use crate::config::{Algorithm, ClassConfig, ClassMode, PartsPerMillion, SwitchConfig};
 use crate::frame::FrameHandle;
 use crate::level::Level;
 use crate::random::SplitMix64;
 use crate::switch::virtual_queues::Place;
-use crate::units::Bytes;
 
 const EGRESS: PortId = PortId::new(0);
 /// Longest frame, and every frame: a turn of an ingress port is one frame.
@@ -274,7 +272,7 @@ impl Both {
         Self {
             queues: VirtualQueues::new(4, &depths, 256, u64::from(LENGTH)),
             turn: PriorityTurn::default(),
-            precedence: has_strict.then(precedence),
+            precedence: has_strict.then(strict::precedence),
             model: Model {
                 has_strict,
                 ..Model::default()
@@ -398,21 +396,6 @@ impl Both {
     }
 }
 
-/// Of a port at which [`STRICT`] goes first.
-fn precedence() -> Box<Precedence> {
-    let lossy = ClassMode::Lossy {
-        buffer: Bytes::new(1 << 20),
-    };
-    let mut classes = [ClassConfig::new(lossy); PRIORITY_COUNT];
-    classes[STRICT].scheduler.algorithm = Algorithm::Strict;
-    let config = SwitchConfig {
-        strict_share: PartsPerMillion::from_percent(SHARE_PERCENT as u32),
-        frame_length_max: Bytes::new(u64::from(LENGTH)),
-        ..SwitchConfig::new(Vec::new(), classes, Vec::new())
-    };
-    Precedence::new(&config).unwrap()
-}
-
 #[test]
 fn whoever_may_leave_again_and_again_leaves_within_the_bound() {
     everybody_leaves_within_the_bound(false);
@@ -486,31 +469,5 @@ fn with_nothing_held_the_shares_are_by_weight() {
     }
 }
 
-/// What went before it as owed is taken from the turns afterwards: over a long time the strict priority has its share.
-#[test]
-fn a_strict_priority_gets_its_share_and_no_more() {
-    let mut both = Both::new(8, true);
-    let open = Rules {
-        paused: [false; PRIORITY_COUNT],
-        gates: [Gate::ALL; PRIORITY_COUNT],
-    };
-    for _ in 0..500 {
-        both.refill(true);
-        let rules = both.random_rules();
-        both.step(&rules);
-    }
-    for _ in 0..10 * PAIRS {
-        both.refill(true);
-        both.step(&open);
-    }
-    assert_eq!(both.model.owed, []);
-    both.sent = [0; PRIORITY_COUNT];
-    for _ in 0..1500 {
-        both.refill(true);
-        both.step(&open);
-    }
-    // 20 % for two others with weights 1 and 2.
-    for (priority, share) in [(STRICT, 1200), (1, 100), (3, 200)] {
-        assert!(both.sent[priority].abs_diff(share) <= 4, "{:?}", both.sent);
-    }
-}
+#[path = "choice_strict_tests.rs"]
+mod strict;

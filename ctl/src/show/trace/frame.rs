@@ -19,7 +19,7 @@ const TRANSPORT: usize = 8;
 /// The shortest frame without FCS.
 const LENGTH_MIN: usize = 60;
 /// As long as the daemon takes.
-const LENGTH_MAX: usize = weir_api::trace::FRAME_LENGTH_MAX;
+const LENGTH_MAX: usize = weir_api::daemon::trace::FRAME_LENGTH_MAX;
 
 const TYPE_IPV4: u16 = 0x0800;
 const TYPE_ARP: u16 = 0x0806;

@@ -4,7 +4,7 @@ mod frame;
 
 use anyhow::Result;
 use weir_api::client::Method;
-use weir_api::trace::{Trace, TraceRequest, TracedQueue};
+use weir_api::daemon::trace::{Trace, TraceRequest, TracedQueue};
 use weir_api::words::{FrameKind, PrioritySource, Way};
 use weir_output::Output;
 

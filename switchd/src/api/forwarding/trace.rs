@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::State;
 use axum::Json;
-use weir_api::trace::{
+use weir_api::daemon::trace::{
     Trace, TraceRequest, TracedAdmission, TracedClass, TracedFrame, TracedQueue, FRAME_LENGTH_MAX,
 };
 use weir_api::words::{FrameKind, PrioritySource, Way};
