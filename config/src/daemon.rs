@@ -88,14 +88,8 @@ impl DaemonConfig {
     ///
     /// All that is wrong with it.
     pub fn load(path: &Path) -> Result<Self, FileError> {
-        let text = std::fs::read_to_string(path).map_err(|error| FileError {
-            path: path.to_owned(),
-            problems: vec![crate::Problem {
-                line: None,
-                key: String::new(),
-                message: error.to_string(),
-            }],
-        })?;
+        let text =
+            std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))?;
         Self::parse(&text, path)
     }
 
@@ -105,10 +99,7 @@ impl DaemonConfig {
     ///
     /// All that is wrong with it.
     pub fn parse(text: &str, path: &Path) -> Result<Self, FileError> {
-        read::daemon(text).map_err(|problems| FileError {
-            path: path.to_owned(),
-            problems,
-        })
+        read::daemon(text).map_err(|problems| FileError::of(path, problems))
     }
 
     /// Writes a file that [`parse`](Self::parse) reads back to the same configuration.

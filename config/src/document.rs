@@ -84,6 +84,9 @@ impl fmt::Display for Override {
     }
 }
 
+/// What the parser says of a key or a table that is there already, whose name it leaves to its span.
+const DUPLICATE_KEY: &str = "duplicate key";
+
 /// Parses `text`; the complaint is about syntax.
 pub(crate) fn parse(text: &str) -> Result<Item, Vec<Problem>> {
     let lines = Lines::of(text);
@@ -91,10 +94,17 @@ pub(crate) fn parse(text: &str) -> Result<Item, Vec<Problem>> {
     if !errors.is_empty() {
         return Err(errors
             .into_iter()
-            .map(|error| Problem {
-                line: error.span().map(|span| lines.of_offset(span.start)),
-                key: String::new(),
-                message: error.message().to_owned(),
+            .map(|error| {
+                let key = error.span().filter(|_| error.message() == DUPLICATE_KEY);
+                let key = key.and_then(|span| text.get(span)).unwrap_or_default();
+                Problem {
+                    line: error.span().map(|span| lines.of_offset(span.start)),
+                    key: key.trim_matches(['"', '\'']).to_owned(),
+                    message: match key.is_empty() {
+                        true => error.message().to_owned(),
+                        false => "is there twice; keep one of the two".to_owned(),
+                    },
+                }
             })
             .collect());
     }

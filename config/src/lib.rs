@@ -14,9 +14,12 @@ mod names;
 mod reader;
 pub mod scenario;
 pub mod settings;
+mod suggest;
 pub mod switch;
+mod told;
 pub mod units;
 
 pub use document::Override;
 pub use fraction::Fraction;
 pub use reader::{FileError, Problem};
+pub use told::told;

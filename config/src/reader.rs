@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use weir_core::{BitRate, Bytes, Duration, MacAddress, PartsPerMillion};
 
 use crate::document::{Item, Origin, Value};
 use crate::fraction::{parse_fraction, Fraction};
+pub(crate) use crate::suggest::unknown;
 use crate::units;
 
 /// One thing that is wrong with a file.
@@ -29,6 +30,56 @@ pub struct FileError {
     pub path: PathBuf,
     /// At least one, in the order of the file.
     pub problems: Vec<Problem>,
+    /// What was set on the command line, as `PATH=VALUE`, where that is to blame: the file is valid without it.
+    pub set: Vec<String>,
+}
+
+impl FileError {
+    /// A file that cannot be read.
+    pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Self {
+        let message = error.to_string();
+        Self::of(
+            path,
+            vec![Problem {
+                line: None,
+                key: String::new(),
+                message,
+            }],
+        )
+    }
+
+    /// What is wrong with a file.
+    pub(crate) fn of(path: &Path, problems: Vec<Problem>) -> Self {
+        Self {
+            path: path.to_owned(),
+            problems,
+            set: Vec::new(),
+        }
+    }
+
+    /// What stands before a problem: the file and the line, or what was set.
+    fn place(&self, problem: &Problem) -> String {
+        if self.set.is_empty() {
+            let file = self.path.display();
+            return match problem.line {
+                Some(line) => format!("{file}:{line}"),
+                None => file.to_string(),
+            };
+        }
+        let names = |set: &&String| {
+            let path = set.split('=').next().unwrap_or_default();
+            problem.key == *path
+                || problem.key == **set
+                || problem.key.starts_with(&format!("{path}."))
+        };
+        // What contradicts a value of the file has a key of its own.
+        let named: Vec<&str> = self.set.iter().filter(names).map(String::as_str).collect();
+        let blamed = match named.is_empty() {
+            true => self.set.iter().map(String::as_str).collect(),
+            false => named,
+        };
+        format!("--set {}", blamed.join(", --set "))
+    }
 }
 
 impl fmt::Display for FileError {
@@ -37,12 +88,8 @@ impl fmt::Display for FileError {
             if index > 0 {
                 writeln!(f)?;
             }
-            write!(f, "{}", self.path.display())?;
-            if let Some(line) = problem.line {
-                write!(f, ":{line}")?;
-            }
-            write!(f, ": ")?;
-            if !problem.key.is_empty() {
+            write!(f, "{}: ", self.place(problem))?;
+            if !problem.key.is_empty() && !self.set.contains(&problem.key) {
                 write!(f, "{}: ", problem.key)?;
             }
             write!(f, "{}", problem.message)?;
@@ -281,24 +328,6 @@ pub(crate) fn within(table: &Table<'_>, key: &str, least: u64, most: u64) -> Opt
     None
 }
 
-/// "unknown key; did you mean …? (valid: …)"
-pub(crate) fn unknown(what: &str, word: &str, legal: &[&str]) -> String {
-    let nearest = legal
-        .iter()
-        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
-        .filter(|(similarity, _)| *similarity > 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    let hint = nearest.map_or(String::new(), |(_, name)| {
-        format!("; did you mean `{name}`?")
-    });
-    let subject = if what == "key" {
-        "unknown key".to_owned()
-    } else {
-        format!("unknown {what} `{word}`")
-    };
-    format!("{subject}{hint} (valid: {})", legal.join(", "))
-}
-
 pub(crate) fn line_of(item: &Item) -> Option<usize> {
     match item.origin {
         Origin::Line(line) => Some(line),
@@ -382,17 +411,24 @@ impl<T: FromItem> FromItem for Vec<T> {
     }
 }
 
+/// The last is the unit that a bare number is likely to have.
 macro_rules! with_unit {
-    ($type:ty, $parse:path, $example:literal) => {
+    ($type:ty, $parse:path, $example:literal, $unit:literal) => {
         impl FromItem for $type {
             const EXAMPLE: &'static str = concat!("text with a unit such as \"", $example, "\"");
             fn from_item(item: &Item) -> Result<Self, String> {
                 match &item.value {
                     Value::Text(text) => $parse(text).map_err(|error| error.to_string()),
-                    Value::Integer(number) => Err(format!(
-                        "{number} has no unit; write text such as \"{}\"",
-                        $example
-                    )),
+                    Value::Integer(number) => {
+                        let written = format!("{number}{}", $unit);
+                        let example = match $parse(&written) {
+                            Ok(_) if !$unit.is_empty() => written,
+                            _ => $example.to_owned(),
+                        };
+                        Err(format!(
+                            "{number} has no unit; write text such as \"{example}\""
+                        ))
+                    }
                     other => Err(format!(
                         "expected text such as \"{}\", found {}",
                         $example,
@@ -404,11 +440,16 @@ macro_rules! with_unit {
     };
 }
 
-with_unit!(BitRate, units::parse_rate, "100Mbit");
-with_unit!(Bytes, units::parse_size, "64KiB");
-with_unit!(Duration, units::parse_duration, "20ms");
-with_unit!(PartsPerMillion, units::parse_probability, "1%");
-with_unit!(MacAddress, str::parse::<MacAddress>, "02:00:00:00:00:01");
+with_unit!(BitRate, units::parse_rate, "100Mbit", "");
+with_unit!(Bytes, units::parse_size, "64KiB", "B");
+with_unit!(Duration, units::parse_duration, "20ms", "ms");
+with_unit!(PartsPerMillion, units::parse_probability, "1%", "%");
+with_unit!(
+    MacAddress,
+    str::parse::<MacAddress>,
+    "02:00:00:00:00:01",
+    ""
+);
 
 /// Refuses a name that was given before. Bounded use: one for each kind of thing in a file.
 #[derive(Debug, Default)]

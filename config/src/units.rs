@@ -39,17 +39,76 @@ const DURATION_UNITS: [Unit; 6] = [
 ];
 const PROBABILITY_UNITS: [Unit; 2] = [("ppm", 1), ("%", 10_000)];
 
-/// Why text is not a value with a unit.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{text}` is not a {kind}; write a number and one of the units {units}, such as \"{example}\""
-)]
-pub struct UnitError {
-    text: String,
-    kind: &'static str,
-    units: String,
+/// Other names of units, in small letters, with the one that is meant.
+const RATE_NAMES: &[(&str, &str)] = &[
+    ("bps", "bit"),
+    ("kbps", "kbit"),
+    ("m", "Mbit"),
+    ("mb", "Mbit"),
+    ("mbps", "Mbit"),
+    ("g", "Gbit"),
+    ("gb", "Gbit"),
+    ("gbe", "Gbit"),
+    ("gbps", "Gbit"),
+    ("t", "Tbit"),
+    ("tbps", "Tbit"),
+];
+const SIZE_NAMES: &[(&str, &str)] = &[
+    ("byte", "B"),
+    ("bytes", "B"),
+    ("k", "KiB"),
+    ("m", "MiB"),
+    ("g", "GiB"),
+];
+const DURATION_NAMES: &[(&str, &str)] = &[
+    ("µs", "us"),
+    ("μs", "us"),
+    ("usec", "us"),
+    ("msec", "ms"),
+    ("sec", "s"),
+    ("m", "min"),
+    ("mins", "min"),
+    ("hr", "h"),
+];
+const PROBABILITY_NAMES: &[(&str, &str)] = &[("percent", "%"), ("pct", "%")];
+
+/// A kind of values.
+struct Kind {
+    name: &'static str,
+    units: &'static [Unit],
+    names: &'static [(&'static str, &'static str)],
     example: &'static str,
 }
+
+const RATE: Kind = Kind {
+    name: "rate",
+    units: &RATE_UNITS,
+    names: RATE_NAMES,
+    example: "100Mbit",
+};
+const SIZE: Kind = Kind {
+    name: "size",
+    units: &SIZE_UNITS,
+    names: SIZE_NAMES,
+    example: "64KiB",
+};
+const DURATION: Kind = Kind {
+    name: "duration",
+    units: &DURATION_UNITS,
+    names: DURATION_NAMES,
+    example: "20ms",
+};
+const PROBABILITY: Kind = Kind {
+    name: "probability up to 100%",
+    units: &PROBABILITY_UNITS,
+    names: PROBABILITY_NAMES,
+    example: "1%",
+};
+
+/// Why text is not a value with a unit: what is wrong, and what to write.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UnitError(String);
 
 /// Reads a rate such as `100Mbit`, with or without `/s`.
 ///
@@ -60,7 +119,7 @@ pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
     let bare = text.strip_suffix("/s").unwrap_or(text);
     scaled(bare, &RATE_UNITS)
         .and_then(BitRate::new)
-        .ok_or_else(|| refuse(text, "rate", &RATE_UNITS, "100Mbit"))
+        .ok_or_else(|| refuse(text, bare, &RATE))
 }
 
 /// Reads a size such as `64KiB`.
@@ -71,7 +130,7 @@ pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
 pub fn parse_size(text: &str) -> Result<Bytes, UnitError> {
     scaled(text, &SIZE_UNITS)
         .map(Bytes::new)
-        .ok_or_else(|| refuse(text, "size", &SIZE_UNITS, "64KiB"))
+        .ok_or_else(|| refuse(text, text, &SIZE))
 }
 
 /// Reads a duration such as `20ms`.
@@ -82,7 +141,7 @@ pub fn parse_size(text: &str) -> Result<Bytes, UnitError> {
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     scaled(text, &DURATION_UNITS)
         .map(Duration::from_nanos)
-        .ok_or_else(|| refuse(text, "duration", &DURATION_UNITS, "20ms"))
+        .ok_or_else(|| refuse(text, text, &DURATION))
 }
 
 /// Reads a probability such as `1%`.
@@ -93,7 +152,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
 pub fn parse_probability(text: &str) -> Result<PartsPerMillion, UnitError> {
     scaled(text, &PROBABILITY_UNITS)
         .and_then(|parts| PartsPerMillion::new(u32::try_from(parts).ok()?))
-        .ok_or_else(|| refuse(text, "probability up to 100%", &PROBABILITY_UNITS, "1%"))
+        .ok_or_else(|| refuse(text, text, &PROBABILITY))
 }
 
 /// Writes a rate so that [`parse_rate`] gives it back.
@@ -117,22 +176,53 @@ pub fn format_probability(probability: PartsPerMillion) -> String {
     format_scaled(u64::from(probability.get()), &PROBABILITY_UNITS)
 }
 
-fn refuse(text: &str, kind: &'static str, units: &[Unit], example: &'static str) -> UnitError {
-    let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
-    UnitError {
-        text: text.to_owned(),
-        kind,
-        units: names.join(", "),
-        example,
+/// `bare` is `text` without what may follow any unit of its kind.
+fn refuse(text: &str, bare: &str, kind: &Kind) -> UnitError {
+    let Kind { name, example, .. } = kind;
+    if scaled(bare, kind.units) == Some(0) {
+        return UnitError(format!(
+            "`{text}` is no {name}: it must be above zero, such as \"{example}\""
+        ));
     }
+    let units: Vec<&str> = kind.units.iter().map(|(name, _)| *name).collect();
+    let units = units.join(", ");
+    UnitError(match meant(bare, kind) {
+        Some(meant) => {
+            format!("`{text}` is not a {name}; did you mean \"{meant}\"? (units: {units})")
+        }
+        None => format!(
+            "`{text}` is not a {name}; write a number and one of the units {units}, such as \"{example}\""
+        ),
+    })
+}
+
+/// The same number with the unit that another name, or another case, stands for.
+fn meant(text: &str, kind: &Kind) -> Option<String> {
+    let (number, unit) = split(text)?;
+    let unit = unit.to_lowercase();
+    let unit = unit.trim_end_matches("/s");
+    let legal = || {
+        let mut units = kind.units.iter();
+        units.find(|(name, _)| name.to_lowercase() == unit)
+    };
+    let named = kind.names.iter().find(|(name, _)| *name == unit);
+    let unit = named.map(|(_, name)| *name).or_else(|| Some(legal()?.0))?;
+    let meant = format!("{number}{unit}");
+    scaled(&meant, kind.units).map(|_| meant)
+}
+
+/// The number, and the unit behind it.
+fn split(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim();
+    let at = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')?;
+    let (number, unit) = text.split_at(at);
+    Some((number.trim(), unit.trim()))
 }
 
 /// Exact: `None` where the value is no whole number of the smallest unit, or does not fit 64 bits.
 fn scaled(text: &str, units: &[Unit]) -> Option<u64> {
-    let text = text.trim();
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')?;
-    let (number, unit) = text.split_at(split);
-    let factor = units.iter().find(|(name, _)| *name == unit.trim())?.1;
+    let (number, unit) = split(text)?;
+    let factor = units.iter().find(|(name, _)| *name == unit)?.1;
     let number = number.replace('_', "");
     let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
     if whole.is_empty() || (number.contains('.') && fraction.is_empty()) || fraction.len() > 18 {
@@ -202,6 +292,34 @@ mod tests {
             parse_duration("20").unwrap_err().to_string(),
             "`20` is not a duration; write a number and one of the units ns, us, ms, s, min, h, such as \"20ms\""
         );
+    }
+
+    #[test]
+    fn what_was_meant_is_suggested() {
+        let of_rate = |text: &str| parse_rate(text).unwrap_err().to_string();
+        for (text, meant) in [
+            ("10Gbps", "10Gbit"),
+            ("10G", "10Gbit"),
+            ("2.5 gbit/s", "2.5Gbit"),
+            ("100mbit", "100Mbit"),
+        ] {
+            let told = of_rate(text);
+            assert!(
+                told.contains(&format!("did you mean \"{meant}\"?")),
+                "{told}"
+            );
+        }
+        assert_eq!(
+            of_rate("0Gbit"),
+            "`0Gbit` is no rate: it must be above zero, such as \"100Mbit\""
+        );
+        assert!(!of_rate("quick").contains("did you mean"));
+        let of_size = parse_size("64k").unwrap_err().to_string();
+        assert!(of_size.contains("did you mean \"64KiB\"?"), "{of_size}");
+        let of_time = parse_duration("5 µs").unwrap_err().to_string();
+        assert!(of_time.contains("did you mean \"5us\"?"), "{of_time}");
+        let of_share = parse_probability("5 percent").unwrap_err().to_string();
+        assert!(of_share.contains("did you mean \"5%\"?"), "{of_share}");
     }
 
     proptest! {

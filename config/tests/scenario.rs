@@ -207,10 +207,30 @@ fn an_override_that_fits_nowhere_is_refused() {
         ),
         ("duration.x=1s", "`x` cannot be set inside text"),
         ("deadlock.policy=on", "deadlock.policy: unknown value `on`"),
+        // It contradicts what the file says elsewhere.
+        ("class.lossless.xoff=1KiB", "class.lossless.xon: "),
     ] {
         let complaint = load("ring4.toml", &[change]).unwrap_err();
         assert!(complaint.contains(said), "{complaint}");
+        assert!(
+            complaint.starts_with(&format!("--set {change}: ")),
+            "{complaint}"
+        );
     }
+    // Of several, the one that is meant; and a file that is wrong itself is to blame.
+    let complaint = load("ring4.toml", &["seed=3", "deadlock.policy=on"]).unwrap_err();
+    assert!(
+        complaint.starts_with("--set deadlock.policy=on: deadlock.policy: "),
+        "{complaint}"
+    );
+    let text = std::fs::read_to_string(directory().join("ring4.toml")).unwrap();
+    let text = format!("nonsense = 1\n{text}");
+    let overrides = ["seed=3".parse().unwrap()];
+    let complaint = Scenario::parse(&text, Path::new("x.toml"), &overrides).unwrap_err();
+    assert!(
+        complaint.to_string().starts_with("x.toml:1: nonsense: "),
+        "{complaint}"
+    );
     assert!("deadlock.policy".parse::<Override>().is_err());
     assert!("a..b=1".parse::<Override>().is_err());
 }

@@ -14,7 +14,7 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::FAILURE,
         Err(error) if weir_output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("weir-host: {error:#}");
+            eprintln!("weir-host: {}", weir_config::told(error.as_ref()));
             ExitCode::FAILURE
         }
     }

@@ -8,6 +8,7 @@ use clap::{CommandFactory, Parser};
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::mpsc;
 use weir_config::daemon::DaemonConfig;
+use weir_config::told;
 use weir_switchd::cli::{self, Cli, Kept};
 use weir_switchd::daemon::reload::Reloader;
 use weir_switchd::daemon::{self, DaemonError, Ended, Keeping, RunningDataplane, Signal};
@@ -111,7 +112,7 @@ fn keep(cli: &Cli, config: &DaemonConfig) -> ExitCode {
         .map_err(anyhow::Error::from)
         .and_then(|program| keeper::run(&program, &arguments));
     let status = outcome.unwrap_or_else(|error| {
-        tracing::error!("keeper: {error:#}");
+        tracing::error!("keeper: {}", told(error.as_ref()));
         cli::EXIT_FAILURE
     });
     log.flush();
@@ -124,7 +125,7 @@ fn try_device(cli: &Cli, config: &DaemonConfig, device: &str) -> ExitCode {
     let signals = match trial::signals() {
         Ok(signals) => signals,
         Err(error) => {
-            eprintln!("{error:#}");
+            eprintln!("{}", told(error.as_ref()));
             return ExitCode::from(cli::EXIT_FAILURE);
         }
     };
@@ -145,7 +146,7 @@ fn try_device(cli: &Cli, config: &DaemonConfig, device: &str) -> ExitCode {
             ExitCode::from(cli::EXIT_OK)
         }
         Err(error) => {
-            eprintln!("{error:#}");
+            eprintln!("{}", told(error.as_ref()));
             ExitCode::from(cli::EXIT_FAILURE)
         }
     }
@@ -191,7 +192,7 @@ fn run(cli: &Cli, config: DaemonConfig, log: &LogGuard, level: Option<LevelHandl
             std::process::exit(cli::EXIT_CUT_SHORT.into());
         }
         Err(error) => {
-            tracing::error!("{error:#}");
+            tracing::error!("{}", told(error.as_ref()));
             match error.downcast_ref() {
                 Some(DaemonError::RunDir(RunDirError::InUse { .. })) => cli::EXIT_IN_USE,
                 _ => cli::EXIT_FAILURE,

@@ -114,6 +114,26 @@ fn a_switch_without_its_keeper_ends() {
     scene.end();
 }
 
+/// The switch's process is killed: its keeper says so, and ends.
+#[test]
+fn a_keeper_whose_switch_is_killed_says_so() {
+    let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
+    let switch = scene.switch(1);
+    let worker = switch.status().unwrap().pid;
+    let worker = nix::unistd::Pid::from_raw(worker as i32);
+    nix::sys::signal::kill(worker, Signal::SIGKILL).unwrap();
+    let told = until("the keeper has ended", || {
+        let ended = switch.process()?.check().err()?;
+        Some(ended.to_string())
+    });
+    assert!(told.contains("the switch was killed"), "{told}");
+    let _ = switch.end_process();
+    switch.start_process().unwrap();
+    switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
+    scene.wait_for_all(50);
+    scene.end();
+}
+
 /// Without a keeper a restart is refused, and says what would help.
 #[test]
 fn a_switch_that_has_no_keeper_refuses() {

@@ -7,6 +7,7 @@ mod route;
 
 use std::path::PathBuf;
 
+use weir_core::config::ConfigError;
 use weir_core::{MacAddress, PortRole};
 
 use super::access::ApiTable;
@@ -102,11 +103,10 @@ pub fn settings() -> Vec<(&'static str, Vec<Setting>)> {
 pub(super) fn daemon(text: &str) -> Result<DaemonConfig, Vec<Problem>> {
     let root = document::parse(text)?;
     let problems = Problems::default();
-    let config = Table::open(&root, "", KEYS[0].1, &problems).map(|table| read(&table));
-    if config.is_some() && !problems.any() {
-        if let Some(config) = &config {
-            check_core(config, &problems);
-        }
+    let table = Table::open(&root, "", KEYS[0].1, &problems);
+    let config = table.as_ref().map(read);
+    if let (Some(table), Some(config), false) = (&table, &config, problems.any()) {
+        check_core(table, config, &problems);
     }
     match config {
         Some(config) if !problems.any() => Ok(config),
@@ -169,11 +169,35 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     }
 }
 
+/// The class that an error of the core is about, by its place in the file, and its key.
+fn place(error: &ConfigError, config: &DaemonConfig) -> Option<(usize, &'static str)> {
+    let (priority, key) = match error {
+        ConfigError::BufferBelowFrame { priority, what, .. } => (priority, *what),
+        ConfigError::BudgetBelowFrame { priority, .. }
+        | ConfigError::RoundTripTooLong { priority, .. } => (priority, "budgets"),
+        ConfigError::LevelMinTooHigh { priority, .. } => (priority, "min-level"),
+        ConfigError::ZeroAge(priority) => (priority, "age-limit"),
+        ConfigError::RedThresholds { priority, .. } => (priority, "ecn-kmin"),
+        ConfigError::ZeroPmax(priority) => (priority, "ecn-pmax"),
+        ConfigError::ZeroWeight(priority) => (priority, "weight"),
+        _ => return None,
+    };
+    let mut classes = config.classes.iter();
+    let index = classes.position(|class| class.priorities.contains(priority))?;
+    ClassTable::KEYS.contains(&key).then_some((index, key))
+}
+
 /// What only the core can say: buffers against frames, and the like.
-fn check_core(config: &DaemonConfig, problems: &Problems) {
+fn check_core(root: &Table<'_>, config: &DaemonConfig, problems: &Problems) {
     let core = config.core(&vec![MacAddress::default(); config.ports.len()]);
     if let Err(error) = core.validate() {
-        problems.add(None, "", error.to_string());
+        let message = error.to_string();
+        let place = place(&error, config);
+        let tables = root.tables(ClassTable::TABLE, ClassTable::KEYS);
+        match place.and_then(|(index, key)| Some((tables.get(index)?, key))) {
+            Some((class, key)) => class.complain(key, message),
+            None => problems.add(None, "", message),
+        }
     }
     if config.umem_frames() > u32::MAX as usize / 4 {
         problems.add(

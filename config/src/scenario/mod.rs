@@ -20,7 +20,7 @@ use std::path::Path;
 
 use weir_core::{BitRate, Duration, FeedbackCoding, MacAddress, PauseRule, Police};
 
-use crate::reader::{FileError, Problem};
+use crate::reader::FileError;
 use crate::switch::{Class, DeadlockConfig, PfcwdConfig};
 use crate::Override;
 
@@ -166,14 +166,8 @@ impl Scenario {
     ///
     /// All that is wrong with it.
     pub fn load(path: &Path, overrides: &[Override]) -> Result<Self, FileError> {
-        let text = std::fs::read_to_string(path).map_err(|error| FileError {
-            path: path.to_owned(),
-            problems: vec![Problem {
-                line: None,
-                key: String::new(),
-                message: error.to_string(),
-            }],
-        })?;
+        let text =
+            std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))?;
         Self::parse(&text, path, overrides)
     }
 
@@ -183,9 +177,13 @@ impl Scenario {
     ///
     /// All that is wrong with it.
     pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Self, FileError> {
-        read::scenario(text, overrides).map_err(|problems| FileError {
-            path: path.to_owned(),
-            problems,
+        read::scenario(text, overrides).map_err(|problems| {
+            let mut error = FileError::of(path, problems);
+            // The file is not to blame where it is valid as it stands.
+            if !overrides.is_empty() && read::scenario(text, &[]).is_ok() {
+                error.set = overrides.iter().map(Override::to_string).collect();
+            }
+            error
         })
     }
 }

@@ -6,6 +6,7 @@ mod lldp;
 mod names;
 mod rates;
 mod reference;
+mod suggestions;
 mod watchdog;
 
 use std::path::Path;
@@ -221,7 +222,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "rate = \"10Gbit\"",
             "rate = \"10gbit\"",
-            "s1.toml:22: port.0.rate: `10gbit` is not a rate; write a number and one of the units bit, kbit, Mbit, Gbit, Tbit, such as \"100Mbit\"",
+            "s1.toml:22: port.0.rate: `10gbit` is not a rate; did you mean \"10Gbit\"? (units: bit, kbit, Mbit, Gbit, Tbit)",
         ),
         (
             "mode = \"pfc\"",

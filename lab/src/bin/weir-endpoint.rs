@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("weir-endpoint: {error:#}");
+            eprintln!("weir-endpoint: {}", weir_config::told(error.as_ref()));
             ExitCode::FAILURE
         }
     }

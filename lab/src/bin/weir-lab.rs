@@ -174,7 +174,7 @@ fn main() -> ExitCode {
             EXIT_INTERRUPTED
         }
         Err(error) => {
-            eprintln!("{error:#}");
+            eprintln!("{}", weir_config::told(error.as_ref()));
             if error.is::<FileError>() {
                 EXIT_USAGE
             } else {

@@ -67,11 +67,11 @@ pub fn run_and<T>(
     }
     let progress = Progress::new(options.quiet);
     progress.say(&format!(
-        "{}: {} switches, {} hosts, policy {:?}: setting up",
+        "{}: {} switches, {} hosts, deadlock policy {}: setting up",
         scenario.name,
         scenario.switches.len(),
         scenario.hosts.len(),
-        scenario.deadlock.policy
+        scenario.deadlock.policy.name()
     ));
     progress.say(credit_loops(scenario).trim_end());
     let began = clock()?;

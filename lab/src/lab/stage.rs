@@ -330,11 +330,11 @@ impl HostProcess {
 
 impl Drop for Directory {
     fn drop(&mut self) {
+        unmount_below(&self.path);
         if self.keep {
             eprintln!("logs and configurations are in {}", self.path.display());
             return;
         }
-        unmount_below(&self.path);
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }
@@ -400,4 +400,27 @@ fn endpoint_config(
         sample_nanos: HISTORY_INTERVAL.as_nanos(),
         catch_up_frames: 2,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs root"]
+    fn what_is_kept_has_no_mounts() {
+        let path = std::env::temp_dir().join(format!("weir-lab-test-{}", std::process::id()));
+        let mounted = path.join("s1");
+        std::fs::create_dir_all(&mounted).unwrap();
+        let flags = nix::mount::MsFlags::empty();
+        nix::mount::mount(Some("none"), &mounted, Some("tmpfs"), flags, None::<&str>).unwrap();
+        drop(Directory {
+            path: path.clone(),
+            keep: true,
+        });
+        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+        assert!(!mounts.contains(mounted.to_str().unwrap()), "{mounts}");
+        assert!(mounted.exists());
+        std::fs::remove_dir_all(&path).unwrap();
+    }
 }

@@ -10,6 +10,7 @@ pub mod hold;
 pub mod link;
 mod worker;
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -53,6 +54,10 @@ async fn keep(program: &Path, arguments: &[std::ffi::OsString]) -> anyhow::Resul
             .with_context(|| format!("cannot start {}", program.display()))?;
         let status = watch(worker, kept, &mut signals, &mut holding).await?;
         if status.code() != Some(EXIT_AGAIN.into()) {
+            // Whoever is killed says nothing himself.
+            if let Some(signal) = status.signal() {
+                tracing::error!(signal, "the switch was killed; its keeper ends with it");
+            }
             return Ok(exit_code(status));
         }
         tracing::info!("restarting the switch");
@@ -158,7 +163,6 @@ fn signals() -> std::io::Result<mpsc::Receiver<Caught>> {
 }
 
 fn exit_code(status: ExitStatus) -> u8 {
-    use std::os::unix::process::ExitStatusExt;
     let code = status
         .code()
         .or_else(|| status.signal().map(|signal| SIGNALLED + signal));

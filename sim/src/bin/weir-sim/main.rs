@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         Ok(true) => 0,
         Ok(false) => EXIT_EXPECTATION,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", weir_config::told(error.as_ref()));
             if error.is::<FileError>() {
                 EXIT_USAGE
             } else {

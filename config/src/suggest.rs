@@ -1,0 +1,77 @@
+//! What a word that is not legal was meant to be.
+
+/// Names that are less alike than this are not suggested.
+const ALIKE: f64 = 0.8;
+/// The shortest legal word that is found inside of another.
+const PART_MIN: usize = 4;
+
+/// "unknown key; did you mean …? (valid: …)"
+pub(crate) fn unknown(what: &str, word: &str, legal: &[&str]) -> String {
+    let hint =
+        nearest(word, legal).map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+    let subject = if what == "key" {
+        "unknown key".to_owned()
+    } else {
+        format!("unknown {what} `{word}`")
+    };
+    format!("{subject}{hint} (valid: {})", legal.join(", "))
+}
+
+/// The legal word that is the same but for capitals and `_`, or is a part of `word` (`breaker` of `deadlock-breaker`), or is
+/// spelled most like it.
+fn nearest<'a>(word: &str, legal: &[&'a str]) -> Option<&'a str> {
+    let word = plain(word);
+    let same = legal.iter().find(|name| plain(name) == word);
+    let part = || {
+        let is_part = |name: &&&str| {
+            name.len() >= PART_MIN && format!("-{word}-").contains(&format!("-{}-", plain(name)))
+        };
+        legal.iter().filter(is_part).max_by_key(|name| name.len())
+    };
+    let alike = || {
+        let likeness = legal
+            .iter()
+            .map(|name| (strsim::jaro_winkler(&word, &plain(name)), name));
+        let likeness = likeness.filter(|(likeness, _)| *likeness > ALIKE);
+        likeness
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, name)| name)
+    };
+    same.or_else(part).or_else(alike).copied()
+}
+
+fn plain(word: &str) -> String {
+    word.trim().to_ascii_lowercase().replace(['_', ' '], "-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_meant_is_found() {
+        let policies = [
+            "off",
+            "breaker",
+            "loop-breaker",
+            "auto",
+            "watchdog",
+            "lifetime",
+        ];
+        let modes = ["lossy", "pfc", "level"];
+        for (word, legal, meant) in [
+            ("PFC", &modes[..], Some("pfc")),
+            ("levels", &modes, Some("level")),
+            ("deadlock-breaker", &policies, Some("breaker")),
+            ("Loop_Breaker", &policies, Some("loop-breaker")),
+            ("braker", &policies, Some("breaker")),
+            ("nothing", &policies, None),
+        ] {
+            assert_eq!(nearest(word, legal), meant, "{word}");
+        }
+        assert_eq!(
+            unknown("value", "PFC", &modes),
+            "unknown value `PFC`; did you mean `pfc`? (valid: lossy, pfc, level)"
+        );
+    }
+}
