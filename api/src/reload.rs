@@ -1,4 +1,4 @@
-//! Bodies of `/v1/reload`.
+//! Bodies of `/v1/reload` and `/v1/config`.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -54,4 +54,17 @@ pub struct KeptSetting {
     pub file: Option<String>,
     /// Why, and what to do.
     pub why: String,
+}
+
+/// What `GET /v1/config` answers: what is in force, with what reloads have changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Configuration {
+    /// The configuration file that the daemon reads.
+    pub file: String,
+    /// The configuration as TOML that a daemon reads back, defaults written out.
+    pub text: String,
+    /// Chunks of packet memory for buffers, as many as the configuration asked for with which the daemon began.
+    pub buffer_chunks: u64,
+    /// True where the command line says what is logged, so that a reload leaves `log.level` as it is.
+    pub log_level_fixed: bool,
 }

@@ -20,7 +20,7 @@ use crate::reader::FileError;
 use crate::switch::{class_of, watchdog, Switch};
 
 pub use access::{is_remote, read_socket, ApiConfig, ControlFramesConfig, MetricsConfig, TlsFiles};
-pub use changes::Change;
+pub use changes::{Change, Reloaded, Takes};
 pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, ZeroCopy};
 pub use port::{default_dscp_map, Fallback, Port, RoundTrip, Trust, QUEUES_MAX};
 pub use read::{settings, KEYS};

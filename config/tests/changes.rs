@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use weir_config::daemon::DaemonConfig;
+use weir_config::daemon::{DaemonConfig, Takes};
 
 const FILE: &str = r#"
 name = "s1"
@@ -201,10 +201,42 @@ fn routes_wait_where_ports_do() {
 fn memory_is_what_the_start_made_of_it() {
     let larger = FILE.replacen("xoff = \"60KiB\"", "xoff = \"80KiB\"", 1);
     let (running, larger) = (parse(FILE), parse(&larger));
-    // 20 KiB more on each of two ports, in cells of 256 B.
-    assert_eq!(running.has_memory_for(&larger), Err(160));
-    assert_eq!(larger.has_memory_for(&running), Ok(()));
+    let missing = |started: &DaemonConfig, from: &DaemonConfig, to: &DaemonConfig| {
+        from.reloaded(to, started.buffer_chunks()).missing.get()
+    };
+    // 20 KiB more on each of two ports.
+    assert_eq!(missing(&running, &running, &larger), 40 * 1024);
+    assert_eq!(missing(&larger, &larger, &running), 0);
     let spare = parse(&format!("{FILE}[dataplane]\nspare-buffers = \"40KiB\"\n"));
-    assert_eq!(spare.has_memory_for(&larger), Ok(()));
+    assert_eq!(missing(&spare, &running, &larger), 0);
     assert_eq!(spare.umem_frames(), running.umem_frames() + 160);
+}
+
+#[test]
+fn each_change_is_told_with_what_it_takes() {
+    let text = FILE
+        .replacen("60KiB", "80KiB", 1)
+        .replacen("policy = \"breaker\"", "policy = \"auto\"", 1)
+        .replacen("device = \"eth1\"", "device = \"eth9\"", 1);
+    let (running, file) = (parse(FILE), parse(&text));
+    let steps = |chunks: usize| -> Vec<(String, Takes)> {
+        let steps = running.reloaded(&file, chunks).steps(&running, &file);
+        let steps = steps.into_iter().map(|(change, takes)| (change.key, takes));
+        steps.collect()
+    };
+    let named = |key: &str, takes| (key.to_owned(), takes);
+    assert_eq!(
+        steps(file.buffer_chunks()),
+        [
+            named("class.lossless.xoff", Takes::Reload),
+            named("deadlock.policy", Takes::Reload),
+            named("port.down.device", Takes::Restart(None)),
+        ]
+    );
+    let short = steps(running.buffer_chunks());
+    let Takes::Restart(Some(why)) = &short[0].1 else {
+        panic!("{short:?}");
+    };
+    assert!(why.starts_with("needs 40 KiB more packet memory"), "{why}");
+    assert_eq!(short[1..], steps(file.buffer_chunks())[1..]);
 }

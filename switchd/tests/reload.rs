@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use support::running::Running;
 use support::{get, port, priority, request, settings, until, FakeDataplane, LOSSLESS};
 use weir_api::daemon::{Error, EventPage, Routes, Station, Status};
-use weir_api::reload::Reload;
+use weir_api::reload::{Configuration, Reload};
 use weir_config::daemon::{DaemonConfig, Fallback, Port};
 use weir_core::{ClassMode, Command, CommandError, PortId};
 use weir_switchd::daemon::reload::Reloader;
@@ -199,6 +199,37 @@ async fn what_can_change_does_and_the_rest_is_told() {
     assert!(again.applied.is_empty());
     assert_eq!(again.kept, report.kept);
     assert_eq!(daemon.commands().len(), commands.len());
+    daemon.running.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_in_force_is_shown_with_what_reloads_have_changed() {
+    let daemon = Daemon::start().await;
+    let in_force = || async {
+        let answer = get(&daemon.running.socket, "/v1/config").await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let shown: Configuration = answer.json();
+        assert_eq!(shown.file, daemon.path.display().to_string());
+        assert!(shown.log_level_fixed);
+        let config = DaemonConfig::parse(&shown.text, &daemon.path).unwrap();
+        (config, shown.buffer_chunks)
+    };
+    let started = DaemonConfig::load(&daemon.path).unwrap();
+    assert_eq!(
+        in_force().await,
+        (started.clone(), started.buffer_chunks() as u64)
+    );
+    // What is not taken is not in force either.
+    daemon.write(&[
+        ("xoff = \"60KiB\"", "xoff = \"56KiB\""),
+        ("name = \"s1\"", "name = \"s2\""),
+    ]);
+    daemon.reload("").await;
+    let (config, chunks) = in_force().await;
+    let changes = started.changes_to(&config).into_iter();
+    let keys: Vec<String> = changes.map(|change| change.key).collect();
+    assert_eq!(keys, ["class.lossless.xoff"]);
+    assert_eq!(chunks, started.buffer_chunks() as u64);
     daemon.running.end().await.unwrap();
 }
 

@@ -51,6 +51,7 @@ pub enum Endpoint {
     Captures,
     BeginCapture,
     EndCapture,
+    Configuration,
     Reload,
     ConfirmReload,
     Restart,

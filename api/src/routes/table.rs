@@ -17,7 +17,7 @@ use crate::daemon::{
 use crate::neighbors::Neighbor;
 use crate::overview::Overview;
 use crate::pfcwd::{Pfcwd, PfcwdChange};
-use crate::reload::{Confirmed, Reload};
+use crate::reload::{Configuration, Confirmed, Reload};
 
 /// All routes, in the order of the book.
 pub const ROUTES: &[Route] = &[
@@ -317,6 +317,16 @@ pub const ROUTES: &[Route] = &[
         parameters: &[CAPTURE],
         answer: Answer::Null,
         refusals: &[400, 404],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::Configuration,
+        method: Method::Get,
+        path: "/v1/config",
+        summary: "The configuration in force, as a file.",
+        answer: Answer::Json(Content::of::<Configuration>()),
+        refusals: &[409],
+        commands: &["config diff"],
         ..BARE
     },
     Route {

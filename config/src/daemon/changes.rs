@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use weir_core::Bytes;
+
 use super::{Class, DaemonConfig};
 
 /// One setting that is different.
@@ -14,6 +16,56 @@ pub struct Change {
     pub from: Option<String>,
     /// Its other value.
     pub to: Option<String>,
+}
+
+/// What a reload comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reloaded {
+    /// What is in force after it.
+    pub next: DaemonConfig,
+    /// Packet memory that the buffers of the file need beyond what there is; if any, they stay as they are.
+    pub missing: Bytes,
+}
+
+/// What it takes to have a setting of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// A reload, which puts it in force at once and without loss.
+    Reload,
+    /// A restart, and why, where that does not follow from the setting.
+    Restart(Option<String>),
+}
+
+impl Reloaded {
+    /// Keys of settings begin like this that stay where memory is missing.
+    pub const OF_BUFFERS: &'static str = "class.";
+
+    /// What to tell of the missing memory; `None` where there is enough.
+    pub fn shortage(&self) -> Option<String> {
+        let missing = self.missing.get().div_ceil(1024);
+        (missing > 0).then(|| {
+            format!("needs {missing} KiB more packet memory than available; set dataplane.spare-buffers and restart")
+        })
+    }
+
+    /// What is different between `running`, which was reloaded, and `file`, and what each change takes. By key.
+    pub fn steps(&self, running: &DaemonConfig, file: &DaemonConfig) -> Vec<(Change, Takes)> {
+        let shortage = self.shortage();
+        let kept = self.next.changes_to(file);
+        let mut steps: Vec<(Change, Takes)> = Vec::new();
+        for change in running.changes_to(file) {
+            let is_kept = kept.iter().any(|kept| kept.key == change.key);
+            let takes = match is_kept {
+                false => Takes::Reload,
+                true => {
+                    let of_buffers = change.key.starts_with(Self::OF_BUFFERS);
+                    Takes::Restart(shortage.clone().filter(|_| of_buffers))
+                }
+            };
+            steps.push((change, takes));
+        }
+        steps
+    }
 }
 
 impl DaemonConfig {
@@ -70,19 +122,25 @@ impl DaemonConfig {
         next
     }
 
-    /// Whether the packet memory that a daemon got which began with this configuration is enough for the buffers of
-    /// `other`; the chunks that are missing if not.
-    ///
-    /// # Errors
-    ///
-    /// How many.
-    pub fn has_memory_for(&self, other: &Self) -> Result<(), usize> {
-        let there = self.buffer_frames(&self.core(&[]));
-        let needed = other.core(&[]).frames_needed();
-        match needed.checked_sub(there) {
-            None | Some(0) => Ok(()),
-            Some(missing) => Err(missing),
+    /// What a daemon has after a reload of `file`, that runs with this configuration and whose packet memory has `chunks`
+    /// for buffers: [what it can take](Self::with_live_settings_of), but no class whose buffers the memory is too small for.
+    pub fn reloaded(&self, file: &Self, chunks: usize) -> Reloaded {
+        let mut next = self.with_live_settings_of(file);
+        let needed = next.core(&[]).frames_needed();
+        let missing = needed.saturating_sub(chunks) as u64;
+        if missing > 0 {
+            for (class, before) in next.classes.iter_mut().zip(&self.classes) {
+                class.mode = before.mode;
+            }
         }
+        let missing = Bytes::new(self.dataplane.cell.get().saturating_mul(missing));
+        Reloaded { next, missing }
+    }
+
+    /// Chunks that the packet memory of a daemon which begins with this configuration has for buffers, the spare ones
+    /// included.
+    pub fn buffer_chunks(&self) -> usize {
+        self.buffer_frames(&self.core(&[]))
     }
 
     fn port_names(&self) -> impl Iterator<Item = &str> {

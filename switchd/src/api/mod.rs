@@ -103,6 +103,7 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
         Endpoint::Captures => on(method, capture::list),
         Endpoint::BeginCapture => on(method, capture::begin),
         Endpoint::EndCapture => on(method, capture::end),
+        Endpoint::Configuration => on(method, reload::running),
         Endpoint::Reload => on(method, reload::reload),
         Endpoint::ConfirmReload => on(method, reload::confirm),
         Endpoint::Restart => on(method, restart::restart),

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use weir_api::reload::Reload;
+use weir_api::reload::{Configuration, Reload};
 use weir_config::FileError;
 
 use super::Shared;
@@ -30,6 +30,9 @@ pub trait Reloading: Send + Sync {
     /// Puts in force what was before the reload that waits for a confirmation; nothing where none does, or its time is not
     /// over.
     fn revert<'a>(&'a self, shared: &'a Shared) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+    /// What is in force.
+    fn running(&self) -> Pin<Box<dyn Future<Output = Configuration> + Send + '_>>;
 
     /// Whether a daemon that starts now could stand in this one's place. No when the file is not legal, or means another
     /// place.

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 use weir_api::describe::Described;
-use weir_api::reload::{AppliedSetting, KeptSetting, Reload};
+use weir_api::reload::{AppliedSetting, Configuration, KeptSetting, Reload};
 use weir_api::words::EventName;
-use weir_config::daemon::{Change, DaemonConfig, Route};
+use weir_config::daemon::{Change, DaemonConfig, Reloaded, Route};
 use weir_core::config::DetectorConfig;
 use weir_core::{Command, CommandError, PortId, Priority};
 
@@ -116,8 +116,7 @@ impl Reloader {
             let left_seconds = left.as_secs_f64().ceil() as u64;
             return Err(ReloadError::Unconfirmed { left_seconds });
         }
-        let mut step = Step::new(&running.config, &file);
-        step.keep_within_memory(&self.started);
+        let mut step = Step::new(&running.config, &file, self.started.buffer_chunks());
         if self.log.is_none() {
             step.keep_log_level();
         }
@@ -171,8 +170,7 @@ impl Reloader {
         let Some(Unconfirmed { before, .. }) = running.unconfirmed.take() else {
             return;
         };
-        let mut step = Step::new(&running.config, &before);
-        step.keep_within_memory(&self.started);
+        let mut step = Step::new(&running.config, &before, self.started.buffer_chunks());
         step.apply(shared, self.log.as_ref()).await;
         let kept = step.kept(&before);
         let reverted = running.config.changes_to(&step.next).len();
@@ -192,7 +190,18 @@ impl Reloader {
         shared.records.record(told);
     }
 
-    /// The same for a signal: what came of it is logged, and the service manager hears of it.
+    /// What is in force.
+    async fn show(&self) -> Configuration {
+        let running = self.running.lock().await;
+        Configuration {
+            file: self.path.display().to_string(),
+            text: running.config.to_toml(),
+            buffer_chunks: self.started.buffer_chunks() as u64,
+            log_level_fixed: self.log.is_none(),
+        }
+    }
+
+    /// As [`read_again`](Self::read_again) for a signal: what came of it is logged, and the service manager hears of it.
     async fn read_again_and_log(&self, shared: &Shared) {
         service::notify_reloading();
         match self.read_again(shared, false, None).await {
@@ -228,6 +237,10 @@ impl Reloading for Reloader {
         Box::pin(self.go_back(shared))
     }
 
+    fn running(&self) -> Pin<Box<dyn Future<Output = Configuration> + Send + '_>> {
+        Box::pin(self.show())
+    }
+
     fn check(&self) -> Outcome<'_, ()> {
         Box::pin(self.check_file())
     }
@@ -250,27 +263,16 @@ struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    fn new(running: &'a DaemonConfig, file: &DaemonConfig) -> Self {
+    /// `chunks` of packet memory are there for buffers.
+    fn new(running: &'a DaemonConfig, file: &DaemonConfig, chunks: usize) -> Self {
+        let reloaded = running.reloaded(file, chunks);
+        let shortage = reloaded.shortage();
+        let shortage = shortage.map(|why| (Reloaded::OF_BUFFERS.to_owned(), why));
         Self {
             running,
-            next: running.with_live_settings_of(file),
-            reasons: BTreeMap::new(),
+            reasons: shortage.into_iter().collect(),
+            next: reloaded.next,
         }
-    }
-
-    fn keep_within_memory(&mut self, started: &DaemonConfig) {
-        let Err(missing) = started.has_memory_for(&self.next) else {
-            return;
-        };
-        for (class, before) in self.next.classes.iter_mut().zip(&self.running.classes) {
-            class.mode = before.mode;
-        }
-        let cell = started.dataplane.cell;
-        let missing = cell.get().saturating_mul(missing as u64).div_ceil(1024);
-        let why = format!(
-            "needs {missing} KiB more packet memory than available; set dataplane.spare-buffers and restart"
-        );
-        self.reasons.insert("class.".to_owned(), why);
     }
 
     fn keep_log_level(&mut self) {

@@ -279,6 +279,12 @@ fn judge_queue(
     judge_suspicion(seen, queue, &mut tell);
 }
 
+/// What to do while something is suspected and the policy is off.
+const NOBODY_RELEASES: &str = "; nothing will release this: set deadlock.policy = \"breaker\" or \"auto\" in the configuration file, then `switchctl reload`";
+/// The same once it has gone by itself.
+const NEXT_STAYS: &str =
+    "; nothing would release a deadlock: set deadlock.policy = \"breaker\" or \"auto\"";
+
 fn judge_suspicion(
     seen: &Observed,
     queue: &ObservedQueue,
@@ -301,9 +307,9 @@ fn judge_suspicion(
                 Verdict::Degraded
             };
             let why = match (stands, seen.releases) {
-                (false, _) => "",
+                (_, false) => NOBODY_RELEASES,
+                (false, true) => "",
                 (true, true) => "; no release has helped",
-                (true, false) => "; nothing will release it (deadlock.policy is \"off\")",
             };
             let lasting = seconds(lasting);
             tell(
@@ -313,12 +319,15 @@ fn judge_suspicion(
                 format!("suspected of a deadlock for {lasting}{times}{released}{why}"),
             );
         }
-        None if count > 0 => tell(
-            Trouble::Suspected,
-            Verdict::Degraded,
-            count,
-            format!("was suspected of a deadlock{times}{released}"),
-        ),
+        None if count > 0 => {
+            let why = if seen.releases { "" } else { NEXT_STAYS };
+            tell(
+                Trouble::Suspected,
+                Verdict::Degraded,
+                count,
+                format!("was suspected of a deadlock{times}{released}{why}"),
+            );
+        }
         None => {}
     }
 }

@@ -79,8 +79,17 @@ fn what_stands_is_failing() {
     let why = "h1 priority 3: suspected of a deadlock for 12 s; no release has helped";
     check(&observed, Verdict::Failing, why);
     observed.releases = false;
-    let why = "h1 priority 3: suspected of a deadlock for 12 s; nothing will release it (deadlock.policy is \"off\")";
-    check(&observed, Verdict::Failing, why);
+    let advice = "; nothing will release this: set deadlock.policy = \"breaker\" or \"auto\" in the configuration file, then `switchctl reload`";
+    let why = format!("h1 priority 3: suspected of a deadlock for 12 s{advice}");
+    check(&observed, Verdict::Failing, &why);
+    // At once, not only after what stands for long.
+    observed.ports[0].queues[0].suspected_seconds = Some(0.4);
+    let why = format!("h1 priority 3: suspected of a deadlock for 0.4 s{advice}");
+    check(&observed, Verdict::Degraded, &why);
+    observed.ports[0].queues[0].suspected_seconds = None;
+    observed.ports[0].queues[0].suspicions = 1;
+    let why = "h1 priority 3: was suspected of a deadlock, once; nothing would release a deadlock: set deadlock.policy = \"breaker\" or \"auto\"";
+    check(&observed, Verdict::Degraded, why);
     let silent = Observed {
         age_seconds: 3.5,
         ..Observed::default()

@@ -269,7 +269,7 @@ fn parse_flow_hash(text: &str) -> Result<u32, ApiError> {
     let parsed = u32::from_str_radix(text, 16).ok();
     parsed.filter(|_| is_hexadecimal).ok_or_else(|| {
         ApiError::bad_request(format!(
-            "invalid flow hash `{text}`; write up to eight hexadecimal digits, as in /v1/flows"
+            "invalid flow hash `{text}`; write up to eight hexadecimal digits, as in GET /v1/flows"
         ))
     })
 }

@@ -1,4 +1,4 @@
-//! `/v1/reload`.
+//! `/v1/reload` and `/v1/config`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::Json;
 use serde::Deserialize;
-use weir_api::reload::{Confirmed, Reload, CONFIRM_SECONDS_MAX};
+use weir_api::reload::{Configuration, Confirmed, Reload, CONFIRM_SECONDS_MAX};
 
 use crate::api::ApiError;
 use crate::control::{ReloadError, Reloading, Shared};
@@ -58,6 +58,12 @@ pub(in crate::api) async fn confirm(
     let (file, left) = reloader(&shared)?.confirm(&shared).await?;
     let seconds_left = left.as_secs_f64();
     Ok(Json(Confirmed { file, seconds_left }))
+}
+
+pub(in crate::api) async fn running(
+    State(shared): State<Arc<Shared>>,
+) -> Result<Json<Configuration>, ApiError> {
+    Ok(Json(reloader(&shared)?.running().await))
 }
 
 fn reloader(shared: &Shared) -> Result<&dyn Reloading, ApiError> {
