@@ -3,8 +3,8 @@
 
 mod capture;
 mod change;
-mod check;
 mod cli;
+mod config;
 mod convert;
 mod doctor;
 mod init;
@@ -29,6 +29,7 @@ use weir_api::words::Verdict;
 use weir_output::Output;
 
 fn main() -> ExitCode {
+    cli::complete::answer();
     let cli = Cli::parse();
     let output = Output::new(cli.json);
     let outcome = match cli.watch {
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(error) if weir_output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("switchctl: {error:#}");
+            eprintln!("switchctl: {}", weir_config::told(error.as_ref()));
             ExitCode::from(exit_code(&cli.command, &error))
         }
     }
@@ -96,8 +97,15 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Port(command) => return change::port::port(target, output, command),
         Command::Top { interval, once } => top::top(target, output, *interval, *once)?,
         Command::Openapi => output.line(weir_api::routes::openapi::json().trim_end())?,
-        Command::Generated(generated) => generated.run(Cli::command(), *output)?,
-        Command::Config(ConfigCommand::Check { file }) => return check::config(file, output),
+        Command::Generated(generated) => {
+            generated.run(Cli::command(), *output, cli::complete::script)?;
+        }
+        Command::Config(ConfigCommand::Check { file }) => {
+            return config::check::config(file, output)
+        }
+        Command::Config(ConfigCommand::Diff(arguments)) => {
+            return config::diff::run(target, output, arguments)
+        }
         Command::Config(ConfigCommand::Init(arguments)) => init::run(target, arguments, output)?,
         Command::Config(ConfigCommand::Convert(arguments)) => {
             return convert::run(arguments, output)
@@ -123,7 +131,8 @@ fn exit_code(command: &Command, error: &anyhow::Error) -> u8 {
     if error.is::<show::Unbalanced>() {
         return EXIT_UNBALANCED;
     }
-    if error.is::<doctor::Usage>() {
+    // As diff(1): whatever is no difference is trouble.
+    if matches!(command, Command::Config(ConfigCommand::Diff(_))) || error.is::<doctor::Usage>() {
         return EXIT_USAGE;
     }
     match error.downcast_ref() {

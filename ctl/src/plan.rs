@@ -46,9 +46,17 @@ pub struct Advice {
 
 /// What [`become_planner`] would advise against losses for a valid configuration; nothing where there is no planner.
 pub fn advice(file: &Path) -> Vec<Advice> {
-    let mut advice = planned(file, Stdio::null()).unwrap_or_default();
-    let of_losses = |advice: &Advice| matches!(&*advice.about, "loss" | "deadlock");
-    advice.retain(of_losses);
+    of_losses(planned(file, Stdio::null()))
+}
+
+/// The same for its text.
+pub fn advice_of_text(text: &str) -> Vec<Advice> {
+    of_losses(all_advice(text))
+}
+
+fn of_losses(advice: Option<Vec<Advice>>) -> Vec<Advice> {
+    let mut advice = advice.unwrap_or_default();
+    advice.retain(|advice| matches!(&*advice.about, "loss" | "deadlock"));
     advice
 }
 

@@ -1,9 +1,12 @@
-//! `switchctl config check`.
+//! `switchctl config check` and `config diff`.
 
 mod support;
 
-use serde_json::Value;
-use support::{file, lines, run, text_of};
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::{json, Value};
+use support::{file, lines, run, switchctl, text_of, FakeDaemon, Run};
 
 const GOOD: &str = r#"
 name = "s1"
@@ -111,4 +114,121 @@ fn a_missing_file_is_named() {
         "{}",
         run.stderr
     );
+}
+
+/// Runs the program with `text` on its standard input.
+fn run_with(text: &str, arguments: &[&str]) -> Run {
+    let mut child = switchctl()
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(text.as_bytes()).unwrap();
+    drop(input);
+    child.wait_with_output().unwrap().into()
+}
+
+#[test]
+fn standard_input_is_checked_as_a_file_is() {
+    let good = run_with(GOOD, &["config", "check", "-"]);
+    assert_eq!((good.code, good.stderr.as_str()), (Some(0), ""));
+    assert!(
+        good.stdout.starts_with("standard input: valid\n"),
+        "{}",
+        good.stdout
+    );
+    let bad = run_with(
+        &GOOD.replace("\"pfc\"", "\"PFC\""),
+        &["config", "check", "-"],
+    );
+    assert_eq!((bad.code, bad.stdout.as_str()), (Some(1), ""));
+    assert!(
+        bad.stderr.starts_with(
+            "standard input:10: class.lossless.mode: unknown value `PFC`; did you mean `pfc`?"
+        ),
+        "{}",
+        bad.stderr
+    );
+}
+
+/// The good file with one change that a reload takes, and one that needs a restart.
+fn changed() -> String {
+    GOOD.replace("xoff = \"60KiB\"", "xoff = \"56KiB\"")
+        .replace("eth2", "eth7")
+}
+
+#[test]
+fn what_is_different_is_told_by_what_it_takes() {
+    let (_guard, old) = file("old.toml", GOOD);
+    let (_other_guard, new) = file("new.toml", &changed());
+    let (old, new) = (text_of(&old), text_of(&new));
+    let differ = run(&["config", "diff", &old, &new]);
+    assert_eq!((differ.code, differ.stderr.as_str()), (Some(1), ""));
+    let expected = format!("|--- {old}\n|+++ {new}\n")
+        + "|
+        |by `switchctl reload`, at once and without loss:
+        |setting              old      new
+        |class.lossless.xoff  \"60KiB\"  \"56KiB\"
+        |
+        |by `switchctl restart`:
+        |setting            old     new
+        |port.right.device  \"eth2\"  \"eth7\"";
+    assert_eq!(differ.stdout, lines(&expected));
+
+    // Comments and defaults that are written out are no difference, from standard input neither.
+    let same = format!("# the same\n{GOOD}\n[deadlock]\npolicy = \"off\"\n");
+    let same = run_with(&same, &["config", "diff", &old, "-"]);
+    assert_eq!((same.code, same.stderr.as_str()), (Some(0), ""));
+    assert_eq!(
+        same.stdout,
+        format!("no difference between {old} and standard input\n")
+    );
+
+    let trouble = run(&["config", "diff", &old, "/no/such/file.toml"]);
+    assert_eq!((trouble.code, trouble.stdout.as_str()), (Some(2), ""));
+    assert!(
+        trouble.stderr.contains("/no/such/file.toml: No such file"),
+        "{}",
+        trouble.stderr
+    );
+}
+
+#[test]
+fn the_running_switch_is_compared_with_a_file_and_its_memory_counts() {
+    let in_force = |chunks: usize| json!({"file": "/etc/weir/s1.toml", "text": GOOD, "buffer_chunks": chunks, "log_level_fixed": true});
+    let more = GOOD.replace("60KiB", "160KiB") + "[log]\nlevel = \"debug\"\n";
+    let (_guard, path) = file("new.toml", &more);
+    let diff = |chunks: usize| -> Value {
+        let daemon = FakeDaemon::good("/v1/config", &in_force(chunks).to_string());
+        let told = daemon.run(&["--json", "config", "diff", "--running", &text_of(&path)]);
+        assert_eq!((told.code, told.stderr.as_str()), (Some(1), ""));
+        serde_json::from_str(&told.stdout).unwrap()
+    };
+    let roomy = diff(1 << 20);
+    assert_eq!(roomy["before"], "running switch s1");
+    assert_eq!(
+        roomy["changes"],
+        json!([
+            {"key": "class.lossless.xoff", "from": "\"60KiB\"", "to": "\"160KiB\"", "takes": "reload"},
+            {"key": "log.level", "from": "\"info\"", "to": "\"debug\"", "takes": "restart",
+             "why": "overridden by --log-level on the command line"},
+        ])
+    );
+    let tight = diff(1);
+    assert_eq!(tight["changes"][0]["takes"], "restart");
+    let why = tight["changes"][0]["why"].as_str().unwrap();
+    assert!(why.contains("more packet memory than available"), "{why}");
+    // No daemon is trouble, too.
+    let gone = run(&[
+        "--socket",
+        "/nowhere/api.sock",
+        "config",
+        "diff",
+        "--running",
+        &text_of(&path),
+    ]);
+    assert_eq!(gone.code, Some(2));
 }

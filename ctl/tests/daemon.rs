@@ -5,7 +5,7 @@ mod support;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
@@ -57,6 +57,41 @@ fn a_stale_socket_is_called_stale() {
 }
 
 #[test]
+fn a_directory_is_no_socket() {
+    let daemon = FakeDaemon::good("/v1/pfc", "[]");
+    let directory = daemon.socket().parent().map(text_of).unwrap();
+    let Run { code, stderr, .. } = run(&["--socket", &directory, "pfc"]);
+    assert_eq!(code, Some(3));
+    assert_eq!(
+        stderr,
+        format!("switchctl: {directory} is a directory, not a socket; did you mean --socket {directory}/api.sock?\n")
+    );
+}
+
+#[test]
+#[ignore = "needs root"]
+fn who_may_not_use_the_socket_is_told_the_group() {
+    let daemon = FakeDaemon::good("/v1/pfc", "[]");
+    let socket = daemon.socket();
+    let directory = socket.parent().unwrap();
+    std::fs::set_permissions(directory, PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(&socket, PermissionsExt::from_mode(0o660)).unwrap();
+    let of_nobody = || -> Run {
+        let mut command = daemon.command(&["pfc"]);
+        let nobody = 65534;
+        command.uid(nobody).gid(nobody).output().unwrap().into()
+    };
+    let socket = text_of(&socket);
+    let denied = format!("switchctl: permission denied: {socket}; use sudo");
+    let told = of_nobody();
+    assert_eq!((told.code, told.stderr), (Some(3), format!("{denied}\n")));
+    // The group `daemon`, which every Debian has as the first.
+    std::os::unix::fs::chown(&socket, None, Some(1)).unwrap();
+    let group = "or join the group `daemon`";
+    assert_eq!(of_nobody().stderr, format!("{denied}, {group}\n"));
+}
+
+#[test]
 fn the_environment_names_a_socket_and_the_command_line_overrules_it() {
     let daemon = FakeDaemon::good("/v1/pfc", "[]");
     let of = |arguments: &[&str]| -> Run {
@@ -84,13 +119,25 @@ fn a_wrong_command_line_exits_with_2() {
         &["--socket", "/x", "--name", "s1", "status"],
         &["--socket", "/x", "status", "--name", "s1"],
         &["--name", "../etc", "status"],
-        &["xdp", "detach"],
         &["xdp", "detach", "--all", "s2"],
         &["xdp", "status", "--run-dir", "/x", "--bpf-dir", "/y"],
         &["--name", "s1", "xdp", "status", "--run-dir", "/x"],
         &["--name", "s1", "xdp", "detach", "--all", "--bpf-dir", "/x"],
         &["events", "--after", "yesterday"],
+        &[
+            "--socket",
+            "/x/api.sock",
+            "xdp",
+            "status",
+            "--run-dir",
+            "/x",
+        ],
         &["config", "check"],
+        &["config", "diff"],
+        &["config", "diff", "a"],
+        &["config", "diff", "a", "b", "c"],
+        &["config", "diff", "-", "-"],
+        &["config", "diff", "--running", "a", "b"],
     ] {
         let Run { code, stdout, .. } = run(arguments);
         assert_eq!((code, stdout.as_str()), (Some(2), ""), "{arguments:?}");
@@ -108,10 +155,7 @@ fn a_refusal_is_passed_on() {
     )]);
     let run = daemon.run(&["status"]);
     assert_eq!(run.code, Some(1));
-    assert_eq!(
-        run.stderr,
-        "switchctl: the dataplane does not answer (HTTP 503)\n"
-    );
+    assert_eq!(run.stderr, "switchctl: the dataplane does not answer\n");
 }
 
 #[test]
@@ -119,7 +163,10 @@ fn an_older_daemon_says_what_it_does_not_have() {
     let daemon = FakeDaemon::new(&[]);
     let run = daemon.run(&["levels"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
-    assert_eq!(run.stderr, "switchctl: nothing at /v1/levels (HTTP 404)\n");
+    assert_eq!(
+        run.stderr,
+        "switchctl: the running weir-switchd does not know `levels`: it is older than this switchctl; restart it\n"
+    );
 }
 
 #[test]

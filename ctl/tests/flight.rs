@@ -3,7 +3,7 @@
 mod support;
 
 use serde_json::{json, Value};
-use support::{FakeDaemon, Run};
+use support::{Answer, FakeDaemon, Run};
 
 const PATH: &str = "/v1/deadlocks/7";
 const BEGAN: u64 = 5_000_000_000;
@@ -212,9 +212,14 @@ fn the_picture_has_every_curve_span_and_mark() {
 
 #[test]
 fn what_cannot_be_had_is_said() {
-    let Run { code, stderr, .. } = FakeDaemon::new(&[]).run(&["deadlock", "show", "7"]);
+    let refusal = "{\"error\": \"no such suspicion: 7; GET /v1/deadlocks lists the known ones\"}";
+    let daemon = FakeDaemon::new(&[(PATH, vec![Answer::Http(404, refusal.to_owned())])]);
+    let Run { code, stderr, .. } = daemon.run(&["deadlock", "show", "7"]);
     assert_eq!(code, Some(1));
-    assert!(stderr.contains("nothing at /v1/deadlocks/7"), "{stderr}");
+    assert_eq!(
+        stderr,
+        "switchctl: no such suspicion: 7; `switchctl deadlock` lists the known ones\n"
+    );
     let daemon = FakeDaemon::good(PATH, &record().to_string());
     let run = daemon.run(&["deadlock", "show", "7", "--svg", "/no/such/place.svg"]);
     assert_eq!(run.code, Some(1));

@@ -2,38 +2,13 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use support::{run, switchctl, Answer, FakeDaemon, LIMIT};
-
-#[test]
-fn completions_are_legal_for_their_shell() {
-    for (shell, check) in [("bash", Some("bash")), ("zsh", None), ("fish", None)] {
-        let made = run(&["completions", shell]);
-        assert_eq!(made.code, Some(0), "{}", made.stderr);
-        for word in ["deadlock", "pfcwd", "--watch", "top"] {
-            let word = word.trim_start_matches('-');
-            assert!(made.stdout.contains(word), "{shell}: {word}");
-        }
-        assert!(
-            !made.stdout.contains("switchctl__man"),
-            "hidden commands stay hidden"
-        );
-        let Some(program) = check else { continue };
-        let mut child = Command::new(program)
-            .arg("-n")
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|error| panic!("{program}: {error}"));
-        let mut input = child.stdin.take().unwrap();
-        input.write_all(made.stdout.as_bytes()).unwrap();
-        drop(input);
-        assert!(child.wait().unwrap().success(), "{program} -n");
-    }
-}
+use serde_json::{json, Value};
+use support::{run, switchctl, Answer, FakeDaemon, Run, LIMIT};
 
 #[test]
 fn manual_pages_are_whole_and_legal() {
@@ -174,5 +149,169 @@ fn a_forwarded_socket_is_as_good_as_the_daemons() {
     assert_eq!(
         String::from_utf8_lossy(&told.stdout),
         "no class is lossless\n"
+    );
+}
+
+fn port(name: &str) -> Value {
+    json!({"name": name, "device": "eth1", "role": "fabric", "address": "02:00:00:00:00:01",
+        "rate_bits_per_second": 1, "link_up": true, "xdp_mode": "native", "zero_copy": false,
+        "rx_frames_total": 0, "rx_bytes_total": 0, "tx_frames_total": 0, "tx_bytes_total": 0, "drops_total": {},
+        "kernel_losses": {"rx_dropped_total": 0, "rx_ring_full_total": 0, "rx_fill_ring_empty_total": 0,
+            "rx_invalid_descs_total": 0, "tx_invalid_descs_total": 0},
+        "xdp_frames_total": {}, "clcm_sent_total": 0, "clcm_received_total": 0})
+}
+
+fn daemon() -> FakeDaemon {
+    let ports = json!([port("s2"), port("s4"), port("h1")]).to_string();
+    let routes = json!({"routes": [{"destination": "02:00:00:00:00:07", "members": [], "buckets": 0, "pins": 0}],
+        "routes_left_out": 0, "pins": [], "pins_left_out": 0});
+    FakeDaemon::new(&[
+        ("/v1/ports", vec![Answer::Http(200, ports)]),
+        ("/v1/routes", vec![Answer::Http(200, routes.to_string())]),
+    ])
+}
+
+/// What `shell` gets for the last of the words.
+fn asked(shell: &str, words: &[&str]) -> Run {
+    let index = (words.len()).to_string();
+    let mut command = switchctl();
+    command
+        .env("SWITCHCTL_COMPLETE", shell)
+        .env("_CLAP_COMPLETE_INDEX", index)
+        .env("_CLAP_IFS", "\n")
+        .args(["--", "switchctl"])
+        .args(words);
+    command.output().unwrap().into()
+}
+
+fn candidates(shell: &str, words: &[&str]) -> Vec<String> {
+    let told = asked(shell, words);
+    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
+    // Behind the word is what it means, where a shell shows that.
+    let word = |line: &str| {
+        line.split(['\t', ':'])
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    told.stdout.lines().map(word).collect()
+}
+
+#[test]
+fn ports_of_the_switch_that_is_named_are_completed_for_every_shell() {
+    let daemon = daemon();
+    let socket = daemon.socket().display().to_string();
+    for shell in ["bash", "zsh", "fish"] {
+        let of = |words: &[&str]| candidates(shell, &[&["--socket", &socket], words].concat());
+        assert_eq!(of(&["port", "remove", ""]), ["s2", "s4", "h1"], "{shell}");
+        assert_eq!(of(&["port", "remove", "s"]), ["s2", "s4"], "{shell}");
+        assert_eq!(
+            of(&["capture", "s2", ""]),
+            ["s2", "s4", "h1", "all"],
+            "{shell}"
+        );
+        assert_eq!(of(&["flows", "--egress", "h"]), ["h1"], "{shell}");
+        assert_eq!(
+            of(&["route", "set", "02:00:00:00:00:07", "s2,h"]),
+            ["s2,h1"],
+            "{shell}"
+        );
+    }
+    let of = |words: &[&str]| candidates("bash", &[&["--socket", &socket], words].concat());
+    assert!(of(&["route", "list", ""])[0].starts_with("02"));
+    // Help of a candidate: what the port is.
+    let told = asked("fish", &["--socket", &socket, "port", "add", "h"]);
+    assert_eq!(told.stdout, "h1\tfabric, up, device eth1\n");
+}
+
+#[test]
+fn commands_and_options_are_completed() {
+    let all = candidates("bash", &[""]);
+    for command in ["status", "deadlock", "config", "top"] {
+        assert!(all.iter().any(|word| word == command), "{command}: {all:?}");
+    }
+    for hidden in ["man", "neighbours", "--json"] {
+        assert!(!all.iter().any(|word| word == hidden), "{hidden}: {all:?}");
+    }
+    assert_eq!(candidates("bash", &["config", "di"]), ["diff"]);
+    assert_eq!(
+        candidates("bash", &["config", "diff", "--ru"]),
+        ["--running"]
+    );
+    let options = candidates("bash", &["status", "--"]);
+    for option in ["--name", "--socket", "--json", "--watch", "--help"] {
+        assert!(
+            options.iter().any(|word| word == option),
+            "{option}: {options:?}"
+        );
+    }
+}
+
+#[test]
+fn files_are_completed() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("s1.toml"), "").unwrap();
+    let begin = format!("{}/s", directory.path().display());
+    let found = candidates("bash", &["config", "check", &begin]);
+    assert_eq!(found, [format!("{begin}1.toml")]);
+}
+
+#[test]
+fn without_an_answer_there_are_no_names_and_no_message() {
+    let words = ["--socket", "/nowhere/api.sock", "port", "remove", ""];
+    let none = |words: &[&str]| {
+        let found = candidates("bash", words);
+        assert!(found.iter().all(|word| word.starts_with('-')), "{found:?}");
+    };
+    none(&words);
+    let daemon = FakeDaemon::new(&[("/v1/ports", vec![Answer::HangUp])]);
+    let socket = daemon.socket().display().to_string();
+    none(&["--socket", &socket, "port", "remove", ""]);
+    // Who takes the connection and says nothing is left alone.
+    let directory = tempfile::tempdir().unwrap();
+    let silent = directory.path().join("api.sock");
+    let _listening = std::os::unix::net::UnixListener::bind(&silent).unwrap();
+    none(&["--socket", silent.to_str().unwrap(), "port", "remove", ""]);
+}
+
+#[test]
+fn the_scripts_are_legal_and_bash_completes_by_its_own() {
+    for (shell, word) in [
+        ("bash", "complete -o nospace"),
+        ("zsh", "#compdef switchctl"),
+        ("fish", "complete --keep-order"),
+        ("elvish", "edit:completion"),
+        ("powershell", "Register-ArgumentCompleter"),
+    ] {
+        let made = run(&["completions", shell]);
+        assert_eq!(made.code, Some(0), "{}", made.stderr);
+        assert!(made.stdout.contains(word), "{}", made.stdout);
+    }
+    let daemon = daemon();
+    let line = format!(
+        "switchctl --socket {} port remove s",
+        daemon.socket().display()
+    );
+    let script = r#"
+        source <(switchctl completions bash)
+        read -ra COMP_WORDS <<< "$LINE"
+        COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMP_TYPE=9
+        _clap_complete_switchctl switchctl "${COMP_WORDS[COMP_CWORD]}" remove
+        printf '%s\n' "${COMPREPLY[@]}"
+    "#;
+    let program = Path::new(env!("CARGO_BIN_EXE_switchctl"));
+    let directory = program.parent().unwrap().display();
+    let path = format!("{directory}:{}", std::env::var("PATH").unwrap());
+    let told = Command::new("bash")
+        .args(["-c", script])
+        .env("PATH", path)
+        .env("LINE", line)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&told.stderr);
+    assert_eq!(
+        String::from_utf8_lossy(&told.stdout),
+        "s2\ns4\n",
+        "{errors}"
     );
 }

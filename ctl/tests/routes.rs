@@ -132,7 +132,7 @@ fn a_refusal_is_told_and_exits_with_1() {
     let daemon = FakeDaemon::new(&[(path, vec![Answer::Http(409, refusal)])]);
     let run = daemon.run(&["route", "move-bucket", X, "1", "s9"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
-    assert_eq!(run.stderr, "switchctl: port s9 is no member (HTTP 409)\n");
+    assert_eq!(run.stderr, "switchctl: port s9 is no member\n");
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn status_is_a_list_of_facts() {
         support::lines(
             "
 |switch              s1
-|state               running, version 0.1.0, pid 4711, up 1 h 02 min 03 s
+|state               running, version 0.1.0, pid 4711, up 1 h 02 min
 |ports               3
 |frames              1000 admitted, 910 sent, 90 inside
 |dropped             3 bad_length, 12 no_route

@@ -4,13 +4,13 @@
 mod support;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use libbpf_rs::query::ProgInfoIter;
 use nix::net::if_::if_nametoindex;
 use serde_json::Value;
-use support::{run, text_of, Run};
+use support::{run, switchctl, text_of, Run};
 use weir_ebpf::{
     ensure_bpffs, remove_stale, unmount_bpffs, AttachMode, Fallback, PortProgram, PortSettings,
 };
@@ -172,7 +172,8 @@ fn counters_are_summed_over_cpus() {
 fn what_a_dead_daemon_left_is_detached() {
     let bench = Bench::new('c');
     bench.leave_behind(AttachMode::Auto);
-    let run = bench.xdp(&["detach", "--all"]);
+    // Without a port: all that nobody holds.
+    let run = bench.xdp(&["detach"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert!(
         run.stdout.starts_with("left: detached (link "),
@@ -190,6 +191,34 @@ fn what_a_dead_daemon_left_is_detached() {
     assert_eq!(
         (status.code, status.stdout.as_str()),
         (Some(0), "nothing is pinned\n")
+    );
+}
+
+/// The switch that is named by its socket is the one whose pins are looked at.
+#[test]
+#[ignore = "needs root"]
+fn pins_are_found_beside_the_socket_that_is_named() {
+    let bench = Bench::new('k');
+    let program = bench.attach(AttachMode::Auto);
+    let of_socket = |socket: &Path| -> Run {
+        let mut command = switchctl();
+        command.env("WEIR_SOCKET", socket);
+        command.args(["xdp", "status"]).output().unwrap().into()
+    };
+    let socket = bench.run_dir.join("api.sock");
+    let told = of_socket(&socket);
+    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""));
+    assert!(told.stdout.contains("left"), "{}", told.stdout);
+    let told = run(&["--socket", &text_of(&socket), "xdp", "status"]);
+    assert!(told.stdout.contains("left"), "{}", told.stdout);
+    drop(program);
+    // A socket that was forwarded from elsewhere says nothing of this machine.
+    let told = of_socket(Path::new("/nowhere/api.sock"));
+    assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""));
+    assert!(
+        told.stderr.contains("no switch has pins under /nowhere"),
+        "{}",
+        told.stderr
     );
 }
 

@@ -77,7 +77,7 @@ pub fn run(cli: &Cli, output: Output) -> Result<bool> {
             return Ok(report(&failed));
         }
         Command::Measure(arguments) => measure_or_load(arguments, output)?,
-        Command::Generated(generated) => generated.run(Cli::command(), output)?,
+        Command::Generated(generated) => generated.run(Cli::command(), output, |_| None)?,
     }
     Ok(true)
 }

@@ -36,14 +36,23 @@ Example, for COMMAND:
 }
 
 impl Generated {
-    /// Writes what is asked for about `command`.
+    /// Writes what is asked for about `command`. `script` has a shell's completions of a program that completes names
+    /// itself; without one they follow from the command line's definition.
     ///
     /// # Errors
     ///
     /// When standard output or the directory takes nothing.
-    pub fn run(&self, command: clap::Command, output: Output) -> Result<()> {
+    pub fn run(
+        &self,
+        command: clap::Command,
+        output: Output,
+        script: impl Fn(Shell) -> Option<String>,
+    ) -> Result<()> {
         match self {
-            Self::Completions { shell } => completions(command, *shell, output),
+            Self::Completions { shell } => match script(*shell) {
+                Some(script) => output.line(script.trim()),
+                None => completions(command, *shell, output),
+            },
             Self::Man { directory } => manual(command, directory),
         }
     }

@@ -148,16 +148,16 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// A span of time as people read it.
+/// A span of time as people read it, by its two largest units.
 pub fn seconds(span: f64) -> String {
     if span >= 60.0 {
         let whole = span as u64;
-        format!(
-            "{} h {:02} min {:02} s",
-            whole / 3600,
-            whole / 60 % 60,
-            whole % 60
-        )
+        let (days, hours, minutes) = (whole / 86_400, whole / 3600 % 24, whole / 60 % 60);
+        match (days, hours) {
+            (0, 0) => format!("{minutes} min {:02} s", whole % 60),
+            (0, _) => format!("{hours} h {minutes:02} min"),
+            _ => format!("{days} d {hours:02} h"),
+        }
     } else if span >= 1.0 {
         format!("{span:.1} s")
     } else if span >= 1e-3 {
@@ -213,7 +213,9 @@ mod tests {
         assert_eq!(bytes(1023), "1023 B");
         assert_eq!(bytes(61_440), "60.0 KiB");
         assert_eq!(seconds(0.0215), "21.5 ms");
-        assert_eq!(seconds(3723.0), "1 h 02 min 03 s");
+        assert_eq!(seconds(216.0), "3 min 36 s");
+        assert_eq!(seconds(3723.0), "1 h 02 min");
+        assert_eq!(seconds(90_000.0), "1 d 01 h");
         assert_eq!(seconds(0.000_035), "35.0 µs");
         assert_eq!(seconds(0.0), "0 s");
         assert_eq!(rate(100_000_000), "100Mbit/s");

@@ -80,10 +80,12 @@ fn the_switch_is_shown_and_the_terminal_is_as_it_was() {
     terminal.shows("started");
     terminal.tmux(&["send-keys", "?"]);
     terminal.shows("freeze; again: resume");
-    terminal.tmux(&["send-keys", "?"]);
+    // Esc closes the help, and nothing else.
+    terminal.tmux(&["send-keys", "Escape"]);
     until("the help goes", || {
         (!terminal.screen().contains("freeze; again")).then_some(())
     });
+    terminal.shows("s1  running");
     terminal.tmux(&["send-keys", "q"]);
     for word in ["first 0", "second 0"] {
         terminal.shows(word);

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::cli::complete;
+
 /// What stands below the options.
 pub const CAPTURE_HELP: &str = "\
 Without -w, each frame is one line: time, port, direction, addresses, EtherType,
@@ -32,7 +34,7 @@ Examples:
 #[derive(Debug, Args)]
 pub struct CaptureArguments {
     /// Ports, or `all`.
-    #[arg(value_name = "PORT", required = true)]
+    #[arg(value_name = "PORT", required = true, add = complete::ports_or_all())]
     pub ports: Vec<String>,
     /// Only frames that match this expression.
     #[arg(long, value_name = "EXPR", default_value = "")]

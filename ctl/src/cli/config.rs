@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::complete;
+
 /// `switchctl config …`.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
@@ -12,12 +14,31 @@ pub enum ConfigCommand {
 Prints a summary, packet memory included, or all errors as
 FILE:LINE: KEY: MESSAGE. Devices need not exist.
 
-Example:
-  switchctl config check /etc/weir/s1.toml && switchctl --name s1 reload")]
+Examples:
+  switchctl config check /etc/weir/s1.toml && switchctl --name s1 reload
+  ssh leaf1 cat /etc/weir/switchd.toml | switchctl config check -")]
     Check {
-        /// The file.
+        /// The file; `-` for standard input.
         file: PathBuf,
     },
+    /// Compare two files, or the running switch with a file, setting by setting.
+    #[command(after_help = "\
+Comments, order and defaults that are written out make no difference. Each
+setting is listed with its old and its new value, under what it takes:
+`switchctl reload`, which puts it in force at once and without loss, or
+`switchctl restart`.
+
+--running compares with what is in force, reloads included; flow pins and other
+run-time changes are not part of it.
+
+Exit status: 0 without a difference, 1 with differences, 2 for trouble.
+
+Examples:
+  switchctl config diff s1.toml s1-new.toml
+  switchctl --name s1 config diff --running /etc/weir/s1.toml
+  switchctl --json config diff a.toml b.toml |
+    jq -r '.changes[] | select(.takes == \"restart\").key'")]
+    Diff(DiffArguments),
     /// Write a first configuration for the devices of this host.
     #[command(after_help = "\
 Rates are what the devices say; where one does not say, --port DEV=RATE.
@@ -40,8 +61,9 @@ Examples:
 Converted: ports, PFC, DSCP and 802.1p maps, buffer profiles, WRED as ECN
 marking, weights, pfcwd. Whatever is not converted, or means something else
 here, is reported on standard error as FILE: TABLE|key.field: MESSAGE
-(not-carried, changed, assumed or unknown). Invalid values are reported in the
-same way, and nothing is written. Routes must be added by hand.
+(not-carried, changed, assumed or unknown), what frames notice first; what is
+the same for several rows is one line. Invalid values are reported in the same
+way, and nothing is written. Routes must be added by hand.
 
 Exit status: 0 when a configuration was written, 1 when not; with --strict, 1
 also when anything was reported.
@@ -53,14 +75,25 @@ Examples:
     Convert(ConvertArguments),
 }
 
+/// `switchctl config diff`.
+#[derive(Debug, Args)]
+pub struct DiffArguments {
+    /// Compare the running switch with FILE.
+    #[arg(long)]
+    pub running: bool,
+    /// The old file and the new one, or with --running the new one; `-` for standard input.
+    #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
+    pub files: Vec<PathBuf>,
+}
+
 /// `switchctl config init`.
 #[derive(Debug, Args)]
 pub struct InitArguments {
     /// A device towards a host, and its rate where it does not say. Repeat it.
-    #[arg(long, value_name = "DEV[=RATE]", num_args = 1..)]
+    #[arg(long, value_name = "DEV[=RATE]", num_args = 1.., add = complete::devices())]
     pub port: Vec<String>,
     /// The same towards another switch.
-    #[arg(long, value_name = "DEV[=RATE]", num_args = 1..)]
+    #[arg(long, value_name = "DEV[=RATE]", num_args = 1.., add = complete::devices())]
     pub fabric: Vec<String>,
     /// For RoCEv2: ECN, congestion notifications, storm watchdog, LLDP.
     #[arg(long)]

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::complete;
+
 pub const HELP: &str = "\
 Each line is `ok`, `note` or `problem`; below a problem is the command or the
 setting that mends it. Run it in the network namespace of the devices, before
@@ -35,10 +37,10 @@ Examples:
 #[derive(Debug, Args)]
 pub struct DoctorArguments {
     /// Devices to check.
-    #[arg(value_name = "DEVICE", conflicts_with = "tried")]
+    #[arg(value_name = "DEVICE", conflicts_with = "tried", add = complete::devices())]
     pub devices: Vec<String>,
     /// Check this device, and try it against a neighbour that reflects.
-    #[arg(long = "loop", value_name = "DEVICE")]
+    #[arg(long = "loop", value_name = "DEVICE", add = complete::devices())]
     pub tried: Option<String>,
     /// How long the trial may take, such as 30s [default: 2min].
     #[arg(long, value_name = "TIME", requires = "tried")]

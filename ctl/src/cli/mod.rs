@@ -1,6 +1,8 @@
 //! The command line.
 
+pub mod complete;
 mod config;
+mod deadlock;
 mod doctor;
 mod exit;
 mod pfc;
@@ -12,16 +14,16 @@ mod watermark;
 mod xdp;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueHint};
 use weir_output::generated::Generated;
 
 use crate::capture::cli::{CaptureArguments, CAPTURE_HELP};
-use crate::target::Target;
+use crate::target::{Target, GLOBAL};
 
-pub use config::{ConfigCommand, ConvertArguments, InitArguments};
+pub use config::{ConfigCommand, ConvertArguments, DiffArguments, InitArguments};
+pub use deadlock::DeadlockCommand;
 pub use doctor::DoctorArguments;
 pub use exit::*;
 pub use pfc::PfcCommand;
@@ -41,7 +43,7 @@ Exit status:
   0  success
   1  a check failed, the request was refused, or something was not found
   2  invalid command line, or several switches to choose from
-  3  no daemon answers
+  3  no daemon answers, or you may not ask it
   4  frames or packet memory do not add up (audit)
   5  the switch is degraded (status)
   6  the switch is failing (status)
@@ -66,12 +68,12 @@ pub struct Cli {
     #[command(flatten)]
     pub target: Target,
     /// Print JSON instead of tables.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub json: bool,
     /// Repeat every second, or at the given interval, until Ctrl-C. For commands that show a running switch.
     /// On a terminal, changes are highlighted.
     #[arg(long, global = true, value_name = "SECONDS", num_args = 0..=1, require_equals = true,
-          default_missing_value = "1", value_parser = interval)]
+          default_missing_value = "1", value_parser = interval, help_heading = GLOBAL)]
     pub watch: Option<Duration>,
     /// What to do.
     #[command(subcommand)]
@@ -83,10 +85,10 @@ pub struct Cli {
 pub enum Command {
     /// Summary of the switch: health, state, load, losses, memory.
     #[command(after_help = "\
-`health` is one verdict, with its reasons: `ok`; `degraded`, when frames are lost
-or stood still and it is dealt with; `failing`, when lossless frames are lost
-between switches, stand still, or the dataplane does not answer. Losses count
-for 10 s, suspicions and storms for 60 s.
+`health` is one verdict, with its reasons: `ok`; `degraded`, when frames are
+lost or stood still and it is dealt with; `failing`, when lossless frames are
+lost between switches, stand still, or the dataplane does not answer. Losses
+count for 10 s, suspicions and storms for 60 s.
 
 Exit status: 0 when health is ok, 5 when degraded, 6 when failing.
 
@@ -253,10 +255,10 @@ Examples:
   switchctl --json flows --ingress h1 | jq '.flows[0].flow_hash'")]
     Flows {
         /// Only flows that arrive at this port.
-        #[arg(long, value_name = "PORT")]
+        #[arg(long, value_name = "PORT", add = complete::ports())]
         ingress: Option<String>,
         /// Only flows that leave by this port.
-        #[arg(long, value_name = "PORT")]
+        #[arg(long, value_name = "PORT", add = complete::ports())]
         egress: Option<String>,
     },
     /// What the switch would do with a frame, and why. Nothing is sent.
@@ -318,9 +320,9 @@ Examples:
     },
     /// Live view in a terminal: buffers, ports, Levels, deadlocks, events.
     #[command(after_help = "\
-Keys: Tab next view, arrows select a row, s sort, r reverse, p freeze, ? help,
-q quit. Rates are over the last interval. The live page at `page.listen` shows
-the same in a browser.
+Keys: Tab next view, arrows select a row, Enter opens a deadlock, s sort,
+r reverse, p freeze, ? help, Esc closes what is open, q quit. Rates are over the
+last interval. The live page at `page.listen` shows the same in a browser.
 
 NO_COLOR disables colours; --json prints the data of all views once.
 
@@ -345,7 +347,7 @@ Examples:
     /// What the command writes about itself.
     #[command(flatten)]
     Generated(Generated),
-    /// Write a first configuration file, check one, or convert one from SONiC.
+    /// Write a first configuration file, check or compare files, or convert one from SONiC.
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Predict buffers and pauses for given thresholds. Works without a daemon.
@@ -363,7 +365,8 @@ Example:
         #[arg(
             trailing_var_arg = true,
             allow_hyphen_values = true,
-            value_name = "ARGUMENTS"
+            value_name = "ARGUMENTS",
+            value_hint = ValueHint::AnyPath
         )]
         arguments: Vec<OsString>,
     },
@@ -412,85 +415,5 @@ impl Command {
     }
 }
 
-/// `switchctl deadlock …`.
-#[derive(Debug, Subcommand)]
-pub enum DeadlockCommand {
-    /// Show the record of one suspicion.
-    #[command(after_help = "\
-Shows the suspected egress and the reason, the master and its actions; then
-curves, where each block is the maximum of its column; then all events, by time
-since the suspicion began. The daemon keeps the newest 32 records.
-
-Examples:
-  switchctl deadlock show 3
-  switchctl deadlock show 3 --svg suspicion-3.svg
-  switchctl --json deadlock show 3 | jq '.deadlock.master'")]
-    Show {
-        /// Number of the suspicion, from `switchctl deadlock`.
-        id: u64,
-        /// Also draw it into this file.
-        #[arg(long, value_name = "FILE")]
-        svg: Option<PathBuf>,
-    },
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_command_line_is_sound() {
-        Cli::command().debug_assert();
-        assert!(Cli::try_parse_from(["switchctl", "neighbours"]).is_ok());
-    }
-
-    #[test]
-    fn the_help_tells_every_exit_status() {
-        let help = Cli::command().render_long_help().to_string();
-        for status in [0, EXIT_BAD, EXIT_USAGE, EXIT_UNREACHABLE, EXIT_UNBALANCED] {
-            assert!(help.contains(&format!("\n  {status}  ")), "{status}");
-        }
-    }
-
-    /// The book's first table has a row for each command that the help shows.
-    #[test]
-    fn every_command_is_in_the_book() {
-        let page = include_str!("../../../docs/src/reference/switchctl.md");
-        let rows: Vec<Vec<&str>> = page
-            .lines()
-            .filter(|line| line.starts_with("| [`"))
-            .map(|line| line.split(['`', ' ', ',', ']']).collect())
-            .collect();
-        fn look(command: &clap::Command, parents: &[&str], rows: &[Vec<&str>]) {
-            let shown = command.get_subcommands();
-            for command in shown.filter(|command| command.get_name() != "help") {
-                let mut path = parents.to_vec();
-                path.push(command.get_name());
-                let has_all = |row: &&Vec<&str>| path.iter().all(|name| row.contains(name));
-                assert!(rows.iter().any(|row| has_all(&row)), "{path:?}");
-                look(command, &path, rows);
-            }
-        }
-        look(&Cli::command(), &[], &rows);
-    }
-
-    #[test]
-    fn every_command_has_an_example() {
-        fn look(command: &clap::Command) {
-            if command.get_subcommands().next().is_none() {
-                let help = command.get_after_help().map(ToString::to_string);
-                // What every program can write about itself has examples for any.
-                let is_named =
-                    |help: &String| help.contains("switchctl") || help.contains("for COMMAND:");
-                assert!(
-                    help.is_some_and(|help| help.contains("Example") && is_named(&help)),
-                    "{}",
-                    command.get_name()
-                );
-            }
-            command.get_subcommands().for_each(look);
-        }
-        look(&Cli::command());
-    }
-}
+mod tests;

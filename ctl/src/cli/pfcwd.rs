@@ -3,6 +3,8 @@
 use clap::{Args, Subcommand, ValueEnum};
 use weir_core::StormAction;
 
+use super::complete;
+
 /// `switchctl pfcwd …`.
 #[derive(Debug, Subcommand)]
 pub enum PfcwdCommand {
@@ -32,7 +34,7 @@ Examples:
               value_parser = clap::value_parser!(u64).range(100..=60_000))]
         restoration_time: Option<u64>,
         /// Ports, or `all`.
-        #[arg(value_name = "PORT", required = true, num_args = 1..)]
+        #[arg(value_name = "PORT", required = true, num_args = 1.., add = complete::ports_or_all())]
         ports: Vec<String>,
         /// Detection time in milliseconds.
         #[arg(required = true, value_parser = clap::value_parser!(u64).range(100..=5_000))]
@@ -52,7 +54,7 @@ Example:
   switchctl pfcwd stop h1")]
     Stop {
         /// Ports. Default: all.
-        #[arg(value_name = "PORT")]
+        #[arg(value_name = "PORT", add = complete::ports())]
         ports: Vec<String>,
     },
 }
@@ -66,7 +68,7 @@ Example:
   switchctl pfcwd show config")]
     Config {
         /// Only these ports.
-        #[arg(value_name = "PORT")]
+        #[arg(value_name = "PORT", add = complete::ports())]
         ports: Vec<String>,
     },
     /// Storms of each queue, `PORT:PRIORITY`.
@@ -84,13 +86,14 @@ drops what is for the queue, and nothing for the port that it came in by.
 Examples:
   switchctl pfcwd stats
   switchctl pfcwd stats --empty h1
-  switchctl --json pfcwd stats | jq -r '.[] | select(.status == \"stormed\") | .port'";
+  switchctl --json pfcwd stats |
+    jq -r '.[] | select(.status == \"stormed\") | .port'";
 
 /// Which queues.
 #[derive(Debug, Args)]
 pub struct StatsArguments {
     /// Only these ports.
-    #[arg(value_name = "PORT")]
+    #[arg(value_name = "PORT", add = complete::ports())]
     pub ports: Vec<String>,
     /// Include queues that never had a storm.
     #[arg(long, short)]

@@ -2,6 +2,8 @@
 
 use clap::Subcommand;
 
+use super::complete;
+
 /// `switchctl port …`.
 #[derive(Debug, Subcommand)]
 pub enum PortCommand {
@@ -18,7 +20,7 @@ Example:
   switchctl port add h1")]
     Add {
         /// The port.
-        #[arg(value_name = "PORT")]
+        #[arg(value_name = "PORT", add = complete::ports())]
         port: String,
     },
     /// Have a port give up its device, until `port add` or a restart.
@@ -31,7 +33,7 @@ Example:
   switchctl port remove h1")]
     Remove {
         /// The port.
-        #[arg(value_name = "PORT")]
+        #[arg(value_name = "PORT", add = complete::ports())]
         port: String,
     },
 }

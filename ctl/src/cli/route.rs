@@ -3,6 +3,8 @@
 use clap::Subcommand;
 use weir_core::MacAddress;
 
+use super::complete;
+
 /// `switchctl route …`.
 #[derive(Debug, Subcommand)]
 pub enum RouteCommand {
@@ -18,6 +20,7 @@ Examples:
   switchctl route list 02:00:00:00:00:01")]
     List {
         /// Only this route, with the port of every bucket.
+        #[arg(add = complete::destinations())]
         destination: Option<MacAddress>,
     },
     /// Add a route, or change the ports of one.
@@ -32,9 +35,11 @@ Examples:
   switchctl route set 02:00:00:00:00:01 s2,s4 --buckets 256")]
     Set {
         /// The destination.
+        #[arg(add = complete::destinations())]
         destination: MacAddress,
         /// Its ports.
-        #[arg(value_name = "PORT[,PORT…]", value_delimiter = ',', required = true)]
+        #[arg(value_name = "PORT[,PORT…]", value_delimiter = ',', required = true,
+              add = complete::ports())]
         ports: Vec<String>,
         /// Buckets, from the number of ports to 4096. Default: 64.
         #[arg(long, value_name = "NUMBER")]
@@ -49,10 +54,12 @@ Example:
   switchctl route move-bucket 02:00:00:00:00:01 17 s4")]
     MoveBucket {
         /// The destination.
+        #[arg(add = complete::destinations())]
         destination: MacAddress,
         /// Number of the bucket, from 0.
         bucket: u16,
         /// Its new port.
+        #[arg(add = complete::ports())]
         port: String,
     },
     /// Pin one flow to a port of the group, overriding its bucket.
@@ -64,10 +71,13 @@ Example:
   switchctl route pin 02:00:00:00:00:01 5be3f2c9 s4")]
     Pin {
         /// The destination.
+        #[arg(add = complete::destinations())]
         destination: MacAddress,
         /// The flow's hash, in hexadecimal digits.
+        #[arg(add = complete::flows())]
         flow_hash: FlowHash,
         /// Its new port.
+        #[arg(add = complete::ports())]
         port: String,
     },
     /// Remove a pin; the flow follows its bucket again.
@@ -76,8 +86,10 @@ Example:
   switchctl route unpin 02:00:00:00:00:01 5be3f2c9")]
     Unpin {
         /// The destination.
+        #[arg(add = complete::destinations())]
         destination: MacAddress,
         /// The flow's hash, in hexadecimal digits.
+        #[arg(add = complete::flows())]
         flow_hash: FlowHash,
     },
     /// Remove a destination, its buckets and its pins.
@@ -89,6 +101,7 @@ Example:
   switchctl route remove 02:00:00:00:00:01")]
     Remove {
         /// The destination.
+        #[arg(add = complete::destinations())]
         destination: MacAddress,
     },
 }

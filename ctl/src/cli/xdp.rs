@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::complete;
 use crate::target::{Target, TargetError};
 
 /// `switchctl xdp …`.
@@ -30,16 +31,16 @@ programs itself when it stops; links in use are refused unless --force is given.
 Needs root.
 
 Examples:
-  switchctl --name s1 xdp detach --all
+  switchctl --name s1 xdp detach
   switchctl xdp detach --run-dir /run/weir/s1 s2 s4")]
     Detach {
         /// Where the pins are.
         #[command(flatten)]
         place: Pins,
-        /// Ports to detach.
-        #[arg(value_name = "PORT", required_unless_present = "all")]
+        /// Ports to detach. Default: all.
+        #[arg(value_name = "PORT", add = complete::pinned_ports())]
         ports: Vec<String>,
-        /// All ports.
+        /// All ports, as without PORT.
         #[arg(long, conflicts_with = "ports")]
         all: bool,
         /// Detach even from a running daemon.
@@ -51,7 +52,7 @@ Examples:
 /// Where the pins are.
 #[derive(Debug, Args)]
 pub struct Pins {
-    /// Run directory of the daemon. Default: that of --name, else the only one under /run/weir.
+    /// Run directory of the daemon. Default: that of --name, --socket or $WEIR_SOCKET, else the only one under /run/weir.
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
     /// Directory with a directory of pins for each port. Default: `bpf` in the run directory.

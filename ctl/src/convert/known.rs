@@ -146,6 +146,11 @@ const NO_EGRESS_LIMIT: &str =
 const NO_VLAN: &str = "frames keep their VLAN tags, but VLANs are not separated; write [[route]], or forwarding.learning in a network without loops";
 const HOST: &str = "belongs to the host";
 
+/// Whether what is not carried over says nothing of the switch.
+pub fn is_beside(message: &str) -> bool {
+    [DEVICE, IDENTITY, HOST].contains(&message)
+}
+
 /// Tables that are known and have no counterpart.
 const DROPPED: &[(&str, &str)] = &[
     ("BGP_NEIGHBOR", NO_ROUTER),

@@ -81,19 +81,14 @@ pub fn run(arguments: &ConvertArguments, output: &Output) -> Result<bool> {
     for Problem { path, message } in &problems {
         eprintln!("{name}: {}", about(path, message));
     }
-    for Note {
-        path,
-        kind,
-        message,
-    } in &notes
-    {
-        eprintln!("{name}: {} ({})", about(path, message), kind.name());
+    for line in notes::lines(&notes) {
+        eprintln!("{name}: {line}");
+    }
+    if !notes.is_empty() {
+        eprintln!("{name}: {} notes: {}", notes.len(), notes::summary(&notes));
     }
     if is_refused {
-        eprintln!(
-            "{name}: {} notes; nothing is written because of --strict",
-            notes.len()
-        );
+        eprintln!("{name}: nothing is written because of --strict");
     }
     if let Some(text) = printed {
         output.line(text.trim_end())?;

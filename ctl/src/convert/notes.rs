@@ -1,9 +1,11 @@
 //! What is told about a conversion.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+
+use super::known::is_beside;
 
 /// What became of something in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -40,6 +42,97 @@ pub struct Note {
     pub kind: Kind,
     /// Why, and what to do.
     pub message: String,
+}
+
+/// What a reader is to see of a note: what frames may notice comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    /// Nobody knows whether it matters.
+    Unknown,
+    /// The switch does not do it.
+    Missing,
+    /// A threshold or a weight is another.
+    Changed,
+    /// Somebody has to look whether it is so.
+    Assumed,
+    /// It says nothing of the switch.
+    Beside,
+}
+
+impl Note {
+    fn weight(&self) -> Weight {
+        match self.kind {
+            Kind::Unknown => Weight::Unknown,
+            Kind::NotCarried if is_beside(&self.message) => Weight::Beside,
+            Kind::NotCarried => Weight::Missing,
+            Kind::Changed => Weight::Changed,
+            Kind::Assumed => Weight::Assumed,
+        }
+    }
+
+    /// Table, row and field of the path; the latter two may be empty.
+    fn place(&self) -> (&str, &str, &str) {
+        let (table, rest) = self.path.split_once('|').unwrap_or((&self.path, ""));
+        let is_field = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        match rest.rsplit_once('.') {
+            Some((row, field)) if is_field(field) => (table, row, field),
+            _ => (table, rest, ""),
+        }
+    }
+}
+
+/// Notes as lines, `PATH: MESSAGE (kind)`: those first that matter most, and one line for what is said of several rows or
+/// fields of a table: `8 rows of PORT: index, lanes: MESSAGE (kind)`.
+pub fn lines(notes: &[Note]) -> Vec<String> {
+    type Group<'a> = (Weight, &'a str, Kind, &'a str);
+    let mut groups: BTreeMap<Group<'_>, Vec<&Note>> = BTreeMap::new();
+    for note in notes {
+        let group = (note.weight(), note.place().0, note.kind, &*note.message);
+        groups.entry(group).or_default().push(note);
+    }
+    let line = |((_, table, kind, message), notes): (Group<'_>, Vec<&Note>)| {
+        let path = match notes.as_slice() {
+            [note] => note.path.clone(),
+            notes => together(table, notes),
+        };
+        super::plain(&format!("{path}: {message} ({})", kind.name()))
+    };
+    groups.into_iter().map(line).collect()
+}
+
+fn together(table: &str, notes: &[&Note]) -> String {
+    let rows: BTreeSet<&str> = notes.iter().map(|note| note.place().1).collect();
+    let fields: BTreeSet<&str> = notes.iter().map(|note| note.place().2).collect();
+    let fields: Vec<&str> = fields
+        .into_iter()
+        .filter(|field| !field.is_empty())
+        .collect();
+    let rows: Vec<&str> = rows.into_iter().collect();
+    let place = match rows.as_slice() {
+        [""] => table.to_owned(),
+        [row] => format!("{table}|{row}"),
+        rows if table == "PORT" => format!("{} ports", rows.len()),
+        rows => format!("{} rows of {table}", rows.len()),
+    };
+    match fields.is_empty() {
+        true => place,
+        false => format!("{place}: {}", fields.join(", ")),
+    }
+}
+
+/// `12 changed, 1 unknown`, in the order of [`lines`].
+pub fn summary(notes: &[Note]) -> String {
+    let kinds = [
+        Kind::Unknown,
+        Kind::Changed,
+        Kind::Assumed,
+        Kind::NotCarried,
+    ];
+    let counts = kinds.into_iter().filter_map(|kind| {
+        let count = notes.iter().filter(|note| note.kind == kind).count();
+        (count > 0).then(|| format!("{count} {}", kind.name()))
+    });
+    counts.collect::<Vec<_>>().join(", ")
 }
 
 /// Why a file is refused.
@@ -92,5 +185,48 @@ impl Report {
         let notes = self.notes.into_inner();
         let problems = self.problems.into_inner();
         (notes.into_iter().collect(), problems.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_matters_comes_first_and_what_repeats_is_one_line() {
+        let report = Report::default();
+        for port in ["Ethernet0", "Ethernet4"] {
+            for field in ["lanes", "index"] {
+                let message = "belongs to the device: set it with ip link or ethtool";
+                report.note(Kind::NotCarried, format!("PORT|{port}.{field}"), message);
+            }
+        }
+        report.note(
+            Kind::Changed,
+            "SCHEDULER|scheduler.6.type",
+            "there is no strict priority",
+        );
+        report.note(
+            Kind::NotCarried,
+            "SCHEDULER|scheduler.6",
+            "queues have weights only",
+        );
+        report.note(
+            Kind::NotCarried,
+            "SCHEDULER|scheduler.7",
+            "queues have weights only",
+        );
+        report.note(Kind::Unknown, "FLUX", "unknown table");
+        let (notes, _) = report.into_parts();
+        assert_eq!(
+            lines(&notes),
+            [
+                "FLUX: unknown table (unknown)",
+                "2 rows of SCHEDULER: queues have weights only (not-carried)",
+                "SCHEDULER|scheduler.6.type: there is no strict priority (changed)",
+                "2 ports: index, lanes: belongs to the device: set it with ip link or ethtool (not-carried)",
+            ]
+        );
+        assert_eq!(summary(&notes), "1 unknown, 1 changed, 6 not-carried");
     }
 }

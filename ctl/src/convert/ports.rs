@@ -46,9 +46,11 @@ impl Port {
         Duration::from_nanos(self.cable_metres.unwrap_or(0) * ROUND_TRIP_NANOS_PER_METRE)
     }
 
-    /// T: what a software switch takes, and the cable.
+    /// T: what a software switch takes, and the cable, to the hundredth of a millisecond: the former is known no better.
     pub fn round_trip(&self) -> Duration {
-        Duration::from_nanos(RoundTrip::LEAST.as_nanos() + self.cable().as_nanos())
+        const STEP_NANOS: u64 = 10_000;
+        let nanos = RoundTrip::LEAST.as_nanos() + self.cable().as_nanos();
+        Duration::from_nanos((nanos + STEP_NANOS / 2) / STEP_NANOS * STEP_NANOS)
     }
 }
 

@@ -127,7 +127,7 @@ fn port(out: &mut String, port: &Port, qos: &PortQos, own_watchdog: bool) {
     line(out, "role", &text(port.role.name()), &port.role_source);
     line(out, "rate", &text(&format_rate(port.rate)), "speed");
     if let Some(metres) = port.cable_metres {
-        let source = format!("CABLE_LENGTH {metres} m, and 1 ms for the software at both ends");
+        let source = format!("1 ms for the software at both ends, and CABLE_LENGTH {metres} m");
         line(
             out,
             "round-trip",

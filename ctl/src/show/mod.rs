@@ -22,7 +22,7 @@ use weir_output::Output;
 
 pub use audit::{audit, Unbalanced};
 pub use events::events;
-pub use flight::flight;
+pub use flight::{flight, flight_text};
 pub use flows::flows;
 pub use neighbors::neighbors;
 pub use pauses::pfc_counters;

@@ -3,25 +3,29 @@
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
-use ratatui::widgets::{Block, Cell as Shown, Clear, Paragraph, Row, Table, TableState};
+use ratatui::widgets::{Cell as Shown, Paragraph, Row, Table, TableState, Wrap};
 use ratatui::Frame;
+use weir_api::daemon::Deadlock;
 use weir_api::overview::Overview;
 use weir_api::words::Verdict;
 
+use super::dialog::Dialog;
 use super::grid::{Cell, Grid, Weight};
 use super::views::View;
-use weir_output::seconds;
+use weir_output::{bytes, facts, seconds};
 
 /// What keys do.
 pub const HELP: &str = "\
 Tab, Shift-Tab, → ←   another view (or its number, 1 to 5)
 ↓ ↑ j k, PgDn PgUp    another row
+Enter                 open the row (Deadlocks: the record of a suspicion)
 s, S                  sort by the next or the previous column
 r                     reverse the order
 0                     back to the daemon's own order
 p, Space              freeze; again: resume
 ?                     this help
-q, Esc, Ctrl-C        leave";
+Esc                   close what is open, else leave
+q, Ctrl-C             leave";
 
 /// Characters between two columns.
 const SPACING: u16 = 1;
@@ -47,6 +51,21 @@ pub enum Action {
     Hold,
     /// Show or hide the help.
     Help,
+    /// Tell more of the selected row.
+    Open,
+    /// Close what is open; leave where nothing is.
+    Close,
+}
+
+/// What a key comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing but another picture.
+    Draw,
+    /// The end.
+    Leave,
+    /// The record of this suspicion is wanted, for [`App::open`].
+    Record(u64),
 }
 
 /// Everything that is on the screen.
@@ -58,7 +77,7 @@ pub struct App {
     sorted_by: Option<usize>,
     descending: bool,
     held: bool,
-    help: bool,
+    dialog: Option<Dialog>,
     trouble: Option<String>,
     now: Overview,
     before: Option<Overview>,
@@ -74,7 +93,7 @@ impl App {
             sorted_by: None,
             descending: false,
             held: false,
-            help: false,
+            dialog: None,
             trouble: None,
             now,
             before: None,
@@ -108,18 +127,29 @@ impl App {
         self.table = TableState::default().with_selected(0);
     }
 
-    /// Does what a key asks for; false to leave.
-    pub fn act(&mut self, action: Action) -> bool {
-        if self.help && action != Action::Quit {
-            self.help = false;
-            return true;
+    /// Does what a key asks for.
+    pub fn act(&mut self, action: Action) -> Next {
+        if action == Action::Quit {
+            return Next::Leave;
+        }
+        if let Some(dialog) = &mut self.dialog {
+            let moved = match action {
+                Action::Move(rows) => dialog.scroll(rows, 0),
+                Action::Turn(by) => dialog.scroll(0, by),
+                _ => false,
+            };
+            if !moved {
+                self.dialog = None;
+            }
+            return Next::Draw;
         }
         let position = View::ALL
             .iter()
             .position(|view| *view == self.view)
             .unwrap_or(0);
         match action {
-            Action::Quit => return false,
+            Action::Quit | Action::Close => return Next::Leave,
+            Action::Open => return self.wanted().map_or(Next::Draw, Next::Record),
             Action::Turn(by) => self.show(View::ALL[wrapped(position, by, View::ALL.len())]),
             Action::Go(index) => {
                 if let Some(view) = View::ALL.get(index) {
@@ -146,9 +176,31 @@ impl App {
                 self.descending = false;
             }
             Action::Hold => self.held = !self.held,
-            Action::Help => self.help = true,
+            Action::Help => self.dialog = Some(Dialog::small("Keys", HELP)),
         }
-        true
+        Next::Draw
+    }
+
+    /// The suspicion of the selected row.
+    fn wanted(&self) -> Option<u64> {
+        if self.view != View::Deadlocks {
+            return None;
+        }
+        let grid = self.grid();
+        let row = grid.rows.get(self.table.selected()?)?;
+        row.first()?.value.map(|id| id as u64)
+    }
+
+    /// Shows the record of a suspicion, or why there is none beside what the list has of it.
+    pub fn open(&mut self, id: u64, record: Result<String, String>) {
+        let text = record.unwrap_or_else(|trouble| {
+            let all = &self.now.deadlocks;
+            let mut all = all.current.iter().chain(&all.past);
+            let known = all.find(|one| one.id == id).map(summary);
+            format!("{}\n{trouble}\n", known.unwrap_or_default())
+        });
+        let title = format!("Suspicion {id}: arrows and PgDn move, Esc closes");
+        self.dialog = Some(Dialog::long(title, text));
     }
 
     /// The view's table as it is sorted.
@@ -164,21 +216,33 @@ impl App {
 
     /// Draws everything.
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
+        let head_rows = self.head_rows(frame.area().width);
         let [head, tabs, body, foot] = Layout::vertical([
-            Constraint::Length(2),
+            Constraint::Length(head_rows),
             Constraint::Length(1),
             Constraint::Min(1),
             Constraint::Length(1),
         ])
         .areas(frame.area());
-        frame.render_widget(Paragraph::new(self.head()), head);
+        let text = Paragraph::new(self.head()).wrap(Wrap { trim: true });
+        frame.render_widget(text, head);
         frame.render_widget(Paragraph::new(self.tabs()), tabs);
         self.body(frame, body);
-        let keys = "Tab view  ↑↓ row  s sort  r reverse  p freeze  ? help  q quit";
+        let keys = "Tab view  ↑↓ row  Enter open  s sort  r reverse  p freeze  ? help  q quit";
         frame.render_widget(Paragraph::new(keys).style(self.dim()), foot);
-        if self.help {
-            self.draw_help(frame);
+        if let Some(dialog) = &self.dialog {
+            dialog.draw(frame);
         }
+    }
+
+    /// Rows of the head in so many columns: one more where what is wrong, with its remedy, does not fit into one.
+    pub fn head_rows(&self, columns: u16) -> u16 {
+        let lines = self.head().lines;
+        let is_long = lines
+            .iter()
+            .skip(1)
+            .any(|line| line.width() > columns.into());
+        2 + u16::from(is_long)
     }
 
     fn head(&self) -> Text<'static> {
@@ -247,26 +311,18 @@ impl App {
     }
 
     fn body(&mut self, frame: &mut Frame<'_>, area: Rect) {
-        let grid = self.grid();
+        let mut grid = self.grid();
         if grid.rows.is_empty() {
             frame.render_widget(Paragraph::new(grid.nothing).style(self.dim()), area);
             return;
         }
-        let heads: Vec<String> = grid
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(index, column)| {
-                let mark = match (self.sorted_by == Some(index), self.descending) {
-                    (false, _) => "",
-                    (true, false) => "↑",
-                    (true, true) => "↓",
-                };
-                format!("{}{mark}", column.heading)
-            })
-            .collect();
+        let mark = match self.descending {
+            false => "↑",
+            true => "↓",
+        };
         let room = area.width.saturating_sub(2);
-        let widths = grid.widths(&heads, room, SPACING);
+        let sorted_by = self.sorted_by.map(|column| (column, mark));
+        let (heads, widths) = grid.fit(sorted_by, room, SPACING);
         let widths = widths.into_iter().map(Constraint::Length);
         let heads = heads.into_iter().zip(&grid.columns);
         let head = Row::new(heads.map(|(head, column)| aligned(head, column.right, Style::new())))
@@ -288,26 +344,6 @@ impl App {
         frame.render_stateful_widget(table, area, &mut self.table);
     }
 
-    fn draw_help(&self, frame: &mut Frame<'_>) {
-        let lines = u16::try_from(HELP.lines().count()).unwrap_or(u16::MAX);
-        let width = HELP
-            .lines()
-            .map(|line| line.chars().count())
-            .max()
-            .unwrap_or(0);
-        let width = u16::try_from(width).unwrap_or(u16::MAX).saturating_add(4);
-        let whole = frame.area();
-        let area = Rect {
-            x: whole.x + whole.width.saturating_sub(width) / 2,
-            y: whole.y + whole.height.saturating_sub(lines + 2) / 2,
-            width: width.min(whole.width),
-            height: (lines + 2).min(whole.height),
-        };
-        frame.render_widget(Clear, area);
-        let block = Block::bordered().title(" Keys ");
-        frame.render_widget(Paragraph::new(HELP).block(block), area);
-    }
-
     fn dim(&self) -> Style {
         if self.colour {
             Style::new().fg(Color::Gray)
@@ -325,6 +361,23 @@ impl App {
             (Weight::Bad, true) => bold.fg(Color::Red),
         }
     }
+}
+
+/// What the list has of a suspicion.
+fn summary(one: &Deadlock) -> String {
+    let lasted = one.lasted_seconds.map(seconds);
+    facts(&[
+        ("port", format!("{}, priority {}", one.port, one.priority)),
+        (
+            "lasted",
+            lasted.unwrap_or("ongoing: STILL SUSPECTED".to_owned()),
+        ),
+        ("reason", one.reason.to_string()),
+        ("queued", bytes(one.queued_bytes)),
+        ("loops found", one.loops_found.to_string()),
+        ("releases", one.releases.to_string()),
+        ("flows moved", one.flows_moved.to_string()),
+    ])
 }
 
 fn aligned(text: String, right: bool, style: Style) -> Shown<'static> {

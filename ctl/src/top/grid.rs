@@ -2,6 +2,9 @@
 
 use std::cmp::Ordering;
 
+/// Texts are cut to no less than so many characters.
+const TEXT_MIN: usize = 4;
+
 /// How a cell stands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
@@ -18,6 +21,8 @@ pub enum Weight {
 pub struct Cell {
     /// The text.
     pub text: String,
+    /// The same where there is little room.
+    pub short: Option<String>,
     /// For a number; texts are sorted as such.
     pub value: Option<f64>,
     /// How it stands out, beside what it says.
@@ -29,6 +34,8 @@ pub struct Cell {
 pub struct Column {
     /// In its head.
     pub heading: &'static str,
+    /// The same where there is little room.
+    pub short: &'static str,
     /// Numbers stand to the right.
     pub right: bool,
 }
@@ -48,6 +55,7 @@ pub struct Grid {
 pub fn text(text: impl Into<String>) -> Cell {
     Cell {
         text: text.into(),
+        short: None,
         value: None,
         weight: Weight::Plain,
     }
@@ -57,12 +65,19 @@ pub fn text(text: impl Into<String>) -> Cell {
 pub fn number(value: f64, text: impl Into<String>) -> Cell {
     Cell {
         text: text.into(),
+        short: None,
         value: Some(value),
         weight: Weight::Plain,
     }
 }
 
 impl Cell {
+    /// The same, with another text for where there is little room.
+    pub fn or(mut self, short: impl Into<String>) -> Self {
+        self.short = Some(short.into());
+        self
+    }
+
     /// The same, standing out when `when` holds.
     pub fn marked(mut self, weight: Weight, when: bool) -> Self {
         if when {
@@ -73,11 +88,16 @@ impl Cell {
 }
 
 impl Grid {
-    /// A grid without rows. Headings that begin with `>` are those of numbers.
+    /// A grid without rows. Headings that begin with `>` are those of numbers; behind `|` is a shorter one.
     pub fn new(headings: &[&'static str], nothing: &'static str) -> Self {
-        let columns = headings.iter().map(|heading| Column {
-            heading: heading.trim_start_matches('>'),
-            right: heading.starts_with('>'),
+        let columns = headings.iter().map(|heading| {
+            let text = heading.trim_start_matches('>');
+            let (long, short) = text.split_once('|').unwrap_or((text, text));
+            Column {
+                heading: long,
+                short,
+                right: heading.starts_with('>'),
+            }
         });
         Self {
             columns: columns.collect(),
@@ -101,18 +121,85 @@ impl Grid {
         });
     }
 
-    /// How wide each column is, in characters, where rows have `room` and columns are `spacing` apart: what
-    /// does not fit is cut from the right.
-    pub fn widths(&self, heads: &[String], room: u16, spacing: u16) -> Vec<u16> {
-        let mut left = usize::from(room);
-        let columns = heads.iter().enumerate().map(|(index, head)| {
-            let cells = self.rows.iter().filter_map(|row| row.get(index));
-            let widest = cells.map(|cell| cell.text.chars().count()).max();
-            let width = widest.unwrap_or(0).max(head.chars().count()).min(left);
+    /// Heads and widths of the columns, in characters, where rows have `room` and columns are `spacing` apart. Where there is
+    /// too little of it, short forms take the place of long ones, then texts lose their ends, the longest first. No column
+    /// goes before all texts are as short as [`TEXT_MIN`]. `sorted_by` has a mark in its head.
+    pub fn fit(
+        &mut self,
+        sorted_by: Option<(usize, &str)>,
+        room: u16,
+        spacing: u16,
+    ) -> (Vec<String>, Vec<u16>) {
+        let gaps = usize::from(spacing) * self.columns.len().saturating_sub(1);
+        let room = usize::from(room);
+        let marked = |heading: &str, index: usize| match sorted_by {
+            Some((column, mark)) if column == index => format!("{heading}{mark}"),
+            _ => heading.to_owned(),
+        };
+        let columns = self.columns.iter().enumerate();
+        let mut heads: Vec<String> = columns
+            .map(|(index, column)| marked(column.heading, index))
+            .collect();
+        let mut widths = self.natural(&heads);
+        if widths.iter().sum::<usize>() + gaps > room {
+            let columns = self.columns.iter().enumerate();
+            heads = columns
+                .map(|(index, column)| marked(column.short, index))
+                .collect();
+            for cell in self.rows.iter_mut().flatten() {
+                if let Some(short) = cell.short.take() {
+                    cell.text = short;
+                }
+            }
+            widths = self.natural(&heads);
+            self.shorten(&mut widths, room.saturating_sub(gaps));
+            self.cut(&mut heads, &widths);
+        }
+        let mut left = room;
+        let widths = widths.into_iter().map(|width| {
+            let width = width.min(left);
             left = left.saturating_sub(width + usize::from(spacing));
             u16::try_from(width).unwrap_or(u16::MAX)
         });
-        columns.collect()
+        (heads, widths.collect())
+    }
+
+    fn natural(&self, heads: &[String]) -> Vec<usize> {
+        let width = |(index, head): (usize, &String)| {
+            let cells = self.rows.iter().filter_map(|row| row.get(index));
+            let widest = cells.map(|cell| cell.text.chars().count()).max();
+            widest.unwrap_or(0).max(head.chars().count())
+        };
+        heads.iter().enumerate().map(width).collect()
+    }
+
+    /// Takes from the widest text until all fit.
+    fn shorten(&self, widths: &mut [usize], room: usize) {
+        while widths.iter().sum::<usize>() > room {
+            let texts = self.columns.iter().zip(widths.iter_mut());
+            let texts = texts.filter(|(column, width)| !column.right && **width > TEXT_MIN);
+            let Some((_, widest)) = texts.max_by_key(|(_, width)| **width) else {
+                return;
+            };
+            *widest -= 1;
+        }
+    }
+
+    /// `…` at the end of what is longer than its column.
+    fn cut(&mut self, heads: &mut [String], widths: &[usize]) {
+        let cut = |text: &mut String, width: usize| {
+            if text.chars().count() > width && width > 0 {
+                *text = text.chars().take(width - 1).chain(['…']).collect();
+            }
+        };
+        for (head, width) in heads.iter_mut().zip(widths) {
+            cut(head, *width);
+        }
+        for row in &mut self.rows {
+            for (cell, width) in row.iter_mut().zip(widths) {
+                cut(&mut cell.text, *width);
+            }
+        }
     }
 }
 
@@ -142,9 +229,29 @@ mod tests {
         assert_eq!(order(&grid), "bac");
         grid.sort(0, true);
         assert_eq!(order(&grid), "cba");
-        let heads = ["port", "bytes"].map(str::to_owned);
-        assert_eq!(grid.widths(&heads, 80, 2), [4, 5]);
-        assert_eq!(grid.widths(&heads, 8, 2), [4, 2]);
-        assert_eq!(grid.widths(&heads, 3, 2), [3, 0]);
+        assert_eq!(grid.fit(None, 80, 2).1, [4, 5]);
+        assert_eq!(grid.fit(Some((1, "↓")), 80, 2).0, ["port", "bytes↓"]);
+        // Texts have a least width; what is beyond goes from the right.
+        assert_eq!(grid.fit(None, 8, 2).1, [4, 2]);
+        assert_eq!(grid.fit(None, 3, 2).1, [3, 0]);
+    }
+
+    #[test]
+    fn short_forms_and_cut_texts_keep_all_columns() {
+        let mut grid = Grid::new(&["neighbour", ">frames in|received", "dropped"], "none");
+        grid.rows.push(vec![
+            text("leaf-number-seventeen"),
+            number(1_234_567.0, "1234567").or("1.23M"),
+            text("12 no_route, 3 bad_length").or("15"),
+        ]);
+        let mut wide = grid.clone();
+        let (heads, widths) = wide.fit(None, 80, 1);
+        assert_eq!(heads, ["neighbour", "frames in", "dropped"]);
+        assert_eq!(widths, [21, 9, 25]);
+        let (heads, widths) = grid.fit(None, 26, 1);
+        assert_eq!(heads, ["neighbour", "received", "dropped"]);
+        assert_eq!(widths, [9, 8, 7]);
+        let shown: Vec<&str> = grid.rows[0].iter().map(|cell| &*cell.text).collect();
+        assert_eq!(shown, ["leaf-num…", "1.23M", "15"]);
     }
 }

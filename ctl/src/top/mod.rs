@@ -1,6 +1,7 @@
 //! `switchctl top`: the live page in a terminal.
 
 mod app;
+mod dialog;
 mod grid;
 #[cfg(test)]
 mod tests;
@@ -15,8 +16,9 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 use ratatui::Terminal;
 use weir_api::overview::Overview;
 
+use crate::show;
 use crate::target::Target;
-use app::{Action, App};
+use app::{Action, App, Next};
 use views::View;
 use weir_output::Output;
 
@@ -27,8 +29,8 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 const PAGE_ROWS: isize = 10;
 /// The frame that `--once` draws is this wide.
 const ONCE_COLUMNS: u16 = 120;
-/// Rows of a frame beside those of its table: head, tabs, headings, foot.
-const FRAME_ROWS: usize = 5;
+/// Rows of a frame beside those of its head and its table: tabs, headings, foot.
+const FRAME_ROWS: usize = 3;
 
 /// Shows the switch until a key ends it; with `once`, prints one frame of each view.
 ///
@@ -63,8 +65,10 @@ fn run(
         let wait = next.saturating_duration_since(Instant::now());
         if event::poll(wait)? {
             if let Event::Key(key) = event::read()? {
-                if action(key).is_some_and(|action| !app.act(action)) {
-                    return Ok(());
+                match action(key).map(|action| app.act(action)) {
+                    Some(Next::Leave) => return Ok(()),
+                    Some(Next::Record(id)) => app.open(id, record(target, id)),
+                    Some(Next::Draw) | None => {}
                 }
             }
         }
@@ -78,6 +82,14 @@ fn run(
     }
 }
 
+/// The record of a suspicion as `switchctl deadlock show` prints it, or why there is none.
+fn record(target: &Target, id: u64) -> std::result::Result<String, String> {
+    let record = target.get_within(&format!("/v1/deadlocks/{id}"), ANSWER_LIMIT);
+    record
+        .map(|record| show::flight_text(&record))
+        .map_err(|error| error.to_string())
+}
+
 fn action(key: KeyEvent) -> Option<Action> {
     if key.kind == KeyEventKind::Release {
         return None;
@@ -86,7 +98,9 @@ fn action(key: KeyEvent) -> Option<Action> {
         return (key.code == KeyCode::Char('c')).then_some(Action::Quit);
     }
     Some(match key.code {
-        KeyCode::Char('q') | KeyCode::Esc => Action::Quit,
+        KeyCode::Char('q') => Action::Quit,
+        KeyCode::Esc => Action::Close,
+        KeyCode::Enter => Action::Open,
         KeyCode::Tab | KeyCode::Right => Action::Turn(1),
         KeyCode::BackTab | KeyCode::Left => Action::Turn(-1),
         KeyCode::Down | KeyCode::Char('j') => Action::Move(1),
@@ -115,7 +129,8 @@ fn print(target: &Target, output: &Output, first: Overview, interval: Duration) 
     app.learn(Ok(target.get(PATH)?));
     for view in View::ALL {
         app.show(view);
-        let rows = app.grid().rows.len() + FRAME_ROWS;
+        let head = usize::from(app.head_rows(ONCE_COLUMNS));
+        let rows = head + app.grid().rows.len() + FRAME_ROWS;
         output.line(&text(&mut app, ONCE_COLUMNS, u16::try_from(rows)?)?)?;
     }
     Ok(())

@@ -4,7 +4,7 @@ use weir_api::daemon::{Deadlock, Event, LevelLink, Pfc, Port};
 use weir_api::overview::Overview;
 use weir_api::words::EventName;
 
-use super::grid::{number, text, Grid, Weight};
+use super::grid::{number, text, Cell, Grid, Weight};
 use weir_output::{bytes, rate, reasons, seconds, NONE};
 
 /// Characters of a bar up to xoff, and of its headroom.
@@ -131,11 +131,11 @@ fn ports(now: &Overview, before: Option<&Overview>) -> Grid {
         "port",
         "neighbour",
         "link",
-        ">line rate",
-        ">rate in",
-        ">rate out",
-        ">frames in",
-        ">frames out",
+        ">line rate|line",
+        ">rate in|in",
+        ">rate out|out",
+        ">frames in|received",
+        ">frames out|sent",
         ">kernel lost",
         "dropped",
     ];
@@ -157,19 +157,16 @@ fn ports(now: &Overview, before: Option<&Overview>) -> Grid {
             number(
                 port.rate_bits_per_second as f64,
                 rate(port.rate_bits_per_second),
-            ),
-            number(inward, megabits(inward)),
-            number(outward, megabits(outward)),
-            number(
-                port.rx_frames_total as f64,
-                port.rx_frames_total.to_string(),
-            ),
-            number(
-                port.tx_frames_total as f64,
-                port.tx_frames_total.to_string(),
-            ),
+            )
+            .or(scaled(port.rate_bits_per_second as f64)),
+            number(inward, megabits(inward)).or(scaled(inward)),
+            number(outward, megabits(outward)).or(scaled(outward)),
+            count(port.rx_frames_total),
+            count(port.tx_frames_total),
             number(lost as f64, lost.to_string()).marked(Weight::Warn, lost > 0),
-            text(reasons(&port.drops_total)).marked(Weight::Warn, !port.drops_total.is_empty()),
+            text(reasons(&port.drops_total))
+                .or(dropped(port))
+                .marked(Weight::Warn, !port.drops_total.is_empty()),
         ]
     }));
     grid
@@ -190,6 +187,36 @@ fn port_rate(
         return 0.0;
     }
     of(port).saturating_sub(of(past)) as f64 * 8e9 / nanos as f64
+}
+
+fn count(frames: u64) -> Cell {
+    number(frames as f64, frames.to_string()).or(scaled(frames as f64))
+}
+
+/// The sum of all reasons.
+fn dropped(port: &Port) -> String {
+    match port.drops_total.values().sum::<u64>() {
+        0 => NONE.to_owned(),
+        frames => scaled(frames as f64),
+    }
+}
+
+/// With three digits that count, and the power of 1000: `12.5M`.
+fn scaled(value: f64) -> String {
+    const POWERS: [&str; 5] = ["", "k", "M", "G", "T"];
+    let (mut value, mut power) = (value, 0);
+    // What rounds to 1000 is one of the next.
+    while value >= 999.5 && power + 1 < POWERS.len() {
+        value /= 1000.0;
+        power += 1;
+    }
+    let digits = match (power, value) {
+        (0, value) if value.fract() == 0.0 => 0,
+        (_, value) if value >= 99.95 => 0,
+        (_, value) if value >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{value:.digits$}{}", POWERS[power])
 }
 
 fn megabits(bits_per_second: f64) -> String {

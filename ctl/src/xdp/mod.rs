@@ -23,6 +23,11 @@ pub fn status(pins: &Path, output: &Output) -> Result<bool> {
     Ok(ports.iter().all(|port| port.problems.is_empty()))
 }
 
+/// Ports that have pins; `None` where that cannot be said.
+pub fn pinned(pins: &Path) -> Option<Vec<String>> {
+    pins::names(pins).ok()
+}
+
 /// What was done about one port.
 #[derive(Debug, Serialize)]
 struct Detached {
@@ -50,7 +55,11 @@ pub fn detach(
     output: &Output,
 ) -> Result<bool> {
     let known = pins::names(pins)?;
-    let chosen = if all { &known } else { ports };
+    let chosen = if all || ports.is_empty() {
+        &known
+    } else {
+        ports
+    };
     if let Some(unknown) = chosen.iter().find(|port| !known.contains(port)) {
         if known.is_empty() {
             bail!("port {unknown}: nothing is pinned in {}", pins.display());

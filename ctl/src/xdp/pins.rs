@@ -95,7 +95,7 @@ pub fn read(pins: &Path, name: &str) -> PinnedPort {
     };
     let mut problems = Vec::new();
     let mut note = |result: Result<()>| {
-        problems.extend(result.err().map(|error| format!("{error:#}")));
+        problems.extend(result.err().map(|error| weir_config::told(error.as_ref())));
     };
     note(read_link(&directory, &mut port));
     note(read_fallback(&directory).map(|fallback| port.fallback = Some(fallback)));

@@ -149,7 +149,10 @@ fn serve(
     let answer = match table.get_mut(&path) {
         Some(answers) if answers.len() > 1 => answers.remove(0),
         Some(answers) => answers[0].clone(),
-        None => Answer::Http(404, format!("{{\"error\": \"nothing at {path}\"}}")),
+        None => Answer::Http(
+            404,
+            format!("{{\"error\": \"no such path: {path}; paths: /v1/status\"}}"),
+        ),
     };
     match answer {
         Answer::Http(status, body) => {

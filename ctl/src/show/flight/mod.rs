@@ -21,5 +21,10 @@ pub fn flight(target: &Target, output: &Output, id: u64, svg: Option<&Path>) -> 
         std::fs::write(path, svg::picture(&View::new(&record)))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    output.print(&record, |record| text::text(&View::new(record)))
+    output.print(&record, flight_text)
+}
+
+/// A record as text.
+pub fn flight_text(record: &FlightRecord) -> String {
+    text::text(&View::new(record))
 }

@@ -1,8 +1,9 @@
 //! Which daemon is meant, and what it answers.
 
+mod explain;
+
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,6 +13,9 @@ use serde::Serialize;
 use weir_api::client::{self, ClientError, Method};
 use weir_config::daemon::read_socket;
 
+use crate::cli::complete;
+pub use explain::explain;
+
 /// Where daemons have their run directories.
 const RUN: &str = "/run/weir";
 /// Names the socket where the command line does not.
@@ -20,15 +24,19 @@ const SOCKET_NAME: &str = "api.sock";
 const PINS_NAME: &str = "bpf";
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
+/// The heading of options that all commands have, apart from a command's own.
+pub const GLOBAL: &str = "Options of all commands";
+
 /// Which daemon to ask. Conflicts are found here: clap does not look for them between a global option
 /// and one of a subcommand.
 #[derive(Debug, Args)]
 pub struct Target {
     /// API socket of the daemon. Default: $WEIR_SOCKET, else the only one under /run/weir.
-    #[arg(long, global = true, value_name = "PATH")]
-    socket: Option<PathBuf>,
+    #[arg(long, global = true, value_name = "PATH", help_heading = GLOBAL)]
+    pub socket: Option<PathBuf>,
     /// Name of the switch: its run directory is /run/weir/NAME.
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, value_name = "NAME", help_heading = GLOBAL,
+          add = complete::switches())]
     pub name: Option<String>,
 }
 
@@ -57,13 +65,13 @@ pub enum TargetError {
     /// The name would lead out of the run directory.
     #[error("invalid switch name `{0}`: a name is one directory under /run/weir")]
     BadName(String),
-    /// Nobody answers.
+    /// Nobody answers, or one may not ask.
     #[error("{what}; {remedy}")]
     Unreachable {
         /// Where, and why not.
         what: String,
         /// What to do.
-        remedy: &'static str,
+        remedy: String,
     },
     /// The answer is a refusal, or is none that this program understands.
     #[error("{what}")]
@@ -130,6 +138,13 @@ impl Target {
             Ok(answer) => return Ok(answer),
             Err(error) => error,
         };
+        if let (Some(name), true) = (&self.name, is_missing(&error)) {
+            return Err(explain::unknown_name(
+                name,
+                &socket,
+                &running(Path::new(RUN)),
+            ));
+        }
         if is_denied(&error) {
             let reading = read_socket(&socket);
             match ask(&reading) {
@@ -148,10 +163,7 @@ impl Target {
     ///
     /// When nothing says which, and there is none or more than one to choose from.
     pub fn found_socket(&self) -> Result<PathBuf, TargetError> {
-        let variable = std::env::var_os(SOCKET_VARIABLE)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from);
-        self.socket(variable, Path::new(RUN))
+        self.socket(socket_of_environment(), Path::new(RUN))
     }
 
     /// The command line counts before the environment, the environment before what is found.
@@ -184,14 +196,48 @@ impl Target {
         run_dir_option: Option<&Path>,
         bpf_dir: Option<&Path>,
     ) -> Result<PathBuf, TargetError> {
-        let directory = match (run_dir_option, bpf_dir, &self.name) {
-            (Some(_), Some(_), _) => return Err(TargetError::Conflict("--run-dir", "--bpf-dir")),
-            (Some(_), None, Some(_)) => return Err(TargetError::Conflict("--run-dir", "--name")),
-            (None, Some(_), Some(_)) => return Err(TargetError::Conflict("--bpf-dir", "--name")),
-            (None, Some(directory), None) => return Ok(directory.to_owned()),
-            (Some(directory), None, None) => directory.to_owned(),
-            (None, None, Some(name)) => run_dir(Path::new(RUN), name)?,
-            (None, None, None) => only(
+        let variable = socket_of_environment();
+        let is_named = run_dir_option.is_some() || bpf_dir.is_some() || self.name.is_some();
+        let by_socket = !is_named && (self.socket.is_some() || variable.is_some());
+        let pins = self.pins_beside(run_dir_option, bpf_dir, variable)?;
+        // A socket may be anywhere, and even be that of another machine.
+        if by_socket && !pins.exists() {
+            return Err(TargetError::NoSwitch {
+                what: "pins",
+                run: pins.parent().unwrap_or(&pins).to_owned(),
+                remedy: "--run-dir or --bpf-dir gives another directory",
+            });
+        }
+        Ok(pins)
+    }
+
+    /// As for [`socket`](Self::socket); pins are in the directory of a daemon's socket where only that is given.
+    fn pins_beside(
+        &self,
+        run_dir_option: Option<&Path>,
+        bpf_dir: Option<&Path>,
+        variable: Option<PathBuf>,
+    ) -> Result<PathBuf, TargetError> {
+        let given = [
+            ("--run-dir", run_dir_option.is_some()),
+            ("--bpf-dir", bpf_dir.is_some()),
+            ("--name", self.name.is_some()),
+            ("--socket", self.socket.is_some()),
+        ];
+        let mut given = given.iter().filter(|(_, is_given)| *is_given);
+        if let (Some((one, _)), Some((other, _))) = (given.next(), given.next()) {
+            return Err(TargetError::Conflict(one, other));
+        }
+        if let Some(directory) = bpf_dir {
+            return Ok(directory.to_owned());
+        }
+        let beside = |socket: &Path| socket.parent().unwrap_or(Path::new("")).to_owned();
+        let directory = match (run_dir_option, &self.name, &self.socket, variable) {
+            (Some(directory), ..) => directory.to_owned(),
+            (None, Some(name), ..) => run_dir(Path::new(RUN), name)?,
+            (None, None, Some(socket), _) => beside(socket),
+            (None, None, None, Some(socket)) => beside(&socket),
+            (None, None, None, None) => only(
                 Path::new(RUN),
                 PINS_NAME,
                 "pins",
@@ -200,6 +246,43 @@ impl Target {
         };
         Ok(directory.join(PINS_NAME))
     }
+}
+
+fn socket_of_environment() -> Option<PathBuf> {
+    let value = std::env::var_os(SOCKET_VARIABLE);
+    value.filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+fn is_missing(error: &ClientError) -> bool {
+    matches!(error, ClientError::Unreachable { source, .. } if source.kind() == ErrorKind::NotFound)
+}
+
+/// Names of the switches of this host: of the run directories with a socket. None where nothing may be looked at.
+pub fn running_switches() -> Vec<String> {
+    running(Path::new(RUN))
+}
+
+fn running(run: &Path) -> Vec<String> {
+    names(&with_entry(run, SOCKET_NAME))
+}
+
+fn names(directories: &[PathBuf]) -> Vec<String> {
+    let names = directories.iter().filter_map(|path| path.file_name());
+    names
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// The directories in `run` that have `entry`, and those that one may not look into.
+fn with_entry(run: &Path, entry: &str) -> Vec<PathBuf> {
+    let has = |path: &PathBuf| match fs::symlink_metadata(path.join(entry)) {
+        Ok(_) => true,
+        Err(error) => error.kind() == ErrorKind::PermissionDenied,
+    };
+    let directories = fs::read_dir(run).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = directories.map(|it| it.path()).filter(has).collect();
+    found.sort();
+    found
 }
 
 fn is_denied(error: &ClientError) -> bool {
@@ -221,22 +304,10 @@ fn only(
     what: &'static str,
     remedy: &'static str,
 ) -> Result<PathBuf, TargetError> {
-    let mut found: Vec<PathBuf> = fs::read_dir(run)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|directory| directory.path())
-        .filter(|path| path.join(entry).exists())
-        .collect();
-    found.sort();
+    let mut found = with_entry(run, entry);
     if found.len() > 1 {
-        let names: Vec<String> = found
-            .iter()
-            .filter_map(|path| path.file_name())
-            .map(|name| name.to_string_lossy().into_owned())
-            .collect();
         return Err(TargetError::Several {
-            names: names.join(", "),
+            names: names(&found).join(", "),
         });
     }
     found.pop().ok_or_else(|| TargetError::NoSwitch {
@@ -244,43 +315,6 @@ fn only(
         run: run.to_owned(),
         remedy,
     })
-}
-
-/// Says what to do about it.
-pub fn explain(error: ClientError, socket: &Path) -> TargetError {
-    let what = match &error {
-        ClientError::Unreachable { source, .. } => format!("{error}: {source}"),
-        _ => error.to_string(),
-    };
-    let remedy = match &error {
-        ClientError::Unreachable { source, .. } => match source.kind() {
-            ErrorKind::PermissionDenied => "use sudo, or join the socket's group",
-            ErrorKind::ConnectionRefused => {
-                "the socket is stale: its weir-switchd has stopped; start it again"
-            }
-            _ => "is weir-switchd running?",
-        },
-        ClientError::TimedOut { .. } => {
-            "weir-switchd accepts connections but does not answer; see its log"
-        }
-        ClientError::Refused { .. } => return TargetError::BadAnswer { what },
-        // A daemon that ends cuts its answers short.
-        ClientError::Malformed { .. } if UnixStream::connect(socket).is_err() => {
-            return TargetError::Unreachable {
-                what: format!("the daemon at {} stopped", socket.display()),
-                remedy: "start weir-switchd again",
-            };
-        }
-        ClientError::Malformed { .. } => {
-            return TargetError::BadAnswer {
-                what: format!(
-                    "{}: cannot parse the answer: {what}; do switchctl and weir-switchd have the same version?",
-                    socket.display()
-                ),
-            };
-        }
-    };
-    TargetError::Unreachable { what, remedy }
 }
 
 #[cfg(test)]
@@ -345,6 +379,21 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_nobody_has_tells_who_is_there() {
+        let run = run_with(&["s2", "s1"]);
+        let there = running(run.path());
+        let error = explain::unknown_name("nope", Path::new("/run/weir/nope/api.sock"), &there);
+        assert_eq!(
+            error.to_string(),
+            "no switch `nope` runs on this host: there is no /run/weir/nope/api.sock; running: s1, s2"
+        );
+        let error = explain::unknown_name("nope", Path::new("/x/api.sock"), &[]);
+        assert!(error
+            .to_string()
+            .ends_with("; no switch runs here: is weir-switchd running?"));
+    }
+
+    #[test]
     fn a_name_is_no_path() {
         for bad in ["", ".", "..", "../etc", "a/b"] {
             let error = target(None, Some(bad)).pins(None, None).unwrap_err();
@@ -353,10 +402,29 @@ mod tests {
     }
 
     #[test]
+    fn pins_are_beside_the_socket_that_is_named() {
+        let variable = Some(PathBuf::from("/from/environment/api.sock"));
+        let of = |socket, name, run_dir: Option<&str>| {
+            let target = target(socket, name);
+            target.pins_beside(run_dir.map(Path::new), None, variable.clone())
+        };
+        let at = |path: &str| Path::new(path).to_owned();
+        assert_eq!(of(None, None, None).unwrap(), at("/from/environment/bpf"));
+        assert_eq!(of(Some("/x/api.sock"), None, None).unwrap(), at("/x/bpf"));
+        assert_eq!(of(None, Some("s1"), None).unwrap(), at("/run/weir/s1/bpf"));
+        assert_eq!(of(None, None, Some("/y")).unwrap(), at("/y/bpf"));
+        let both = of(Some("/x/api.sock"), None, Some("/y")).unwrap_err();
+        assert!(matches!(
+            both,
+            TargetError::Conflict("--run-dir", "--socket")
+        ));
+    }
+
+    #[test]
     fn pins_are_where_they_are_said_to_be() {
         let of = |name, run_dir: Option<&str>, bpf_dir: Option<&str>| {
             target(None, name)
-                .pins(run_dir.map(Path::new), bpf_dir.map(Path::new))
+                .pins_beside(run_dir.map(Path::new), bpf_dir.map(Path::new), None)
                 .unwrap()
         };
         assert_eq!(of(Some("s1"), None, None), Path::new("/run/weir/s1/bpf"));

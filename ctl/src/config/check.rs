@@ -8,6 +8,7 @@ use weir_config::daemon::DaemonConfig;
 use weir_config::units::format_size;
 use weir_core::{ClassMode, PfcThresholds};
 
+use super::Source;
 use crate::plan::{self, Advice};
 use weir_output::{bytes, facts, rate, table, Output};
 
@@ -44,19 +45,25 @@ struct Problem {
 
 /// Checks a daemon's configuration; false when something is wrong with it.
 pub fn config(file: &Path, output: &Output) -> Result<bool> {
+    let source = Source::read(file);
+    let file = &source.name;
     let name = file.display().to_string();
-    match DaemonConfig::load(file) {
+    match &source.config {
         Ok(config) => {
+            let advice = match &source.input {
+                Some(text) => plan::advice_of_text(text),
+                None => plan::advice(file),
+            };
             let verdict = Verdict {
                 file: name,
                 good: true,
                 problems: Vec::new(),
                 umem_bytes: Some(config.umem_size().get()),
                 umem_frames: Some(config.umem_frames()),
-                advice: plan::advice(file),
+                advice,
             };
             output.print(&verdict, |verdict| {
-                summary(file, &config) + &warnings(file, &verdict.advice)
+                summary(file, config) + &warnings(&source, &verdict.advice)
             })?;
             Ok(true)
         }
@@ -89,7 +96,7 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
 }
 
 /// What `switchctl plan` says of losses.
-fn warnings(file: &Path, advice: &[Advice]) -> String {
+fn warnings(source: &Source, advice: &[Advice]) -> String {
     let mut out = String::new();
     for one in advice {
         let (class, key, value, why) = (&one.class, &one.key, &one.value, &one.why);
@@ -97,10 +104,10 @@ fn warnings(file: &Path, advice: &[Advice]) -> String {
             "\nwarning: class {class} may lose frames: {key} should be {value}, since {why}\n"
         );
     }
-    if !advice.is_empty() {
+    if !advice.is_empty() && source.input.is_none() {
         out += &format!(
             "`switchctl plan {}` has the whole calculation.\n",
-            file.display()
+            source.name.display()
         );
     }
     out

@@ -1,0 +1,177 @@
+//! `switchctl config diff`.
+
+use std::path::Path;
+
+use anyhow::{anyhow, Result};
+use serde::Serialize;
+use weir_api::reload::Configuration;
+use weir_config::daemon::{Change, DaemonConfig, Takes};
+
+use super::{Source, STANDARD_INPUT};
+use crate::cli::DiffArguments;
+use crate::target::Target;
+use weir_output::{table, Output, NONE};
+
+/// The setting that a daemon leaves as its command line has it.
+const LOG_LEVEL: &str = "log.level";
+
+/// The command line is legal, but makes no sense.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(&'static str);
+
+/// What is different.
+#[derive(Debug, Serialize)]
+struct Difference {
+    /// What is compared: files, or the running switch.
+    before: String,
+    after: String,
+    changes: Vec<Step>,
+}
+
+/// One setting.
+#[derive(Debug, Serialize)]
+struct Step {
+    key: String,
+    from: Option<String>,
+    to: Option<String>,
+    /// `reload` or `restart`.
+    takes: &'static str,
+    /// Why a reload does not do, where that does not follow from the setting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+/// One side of the comparison.
+struct Side {
+    name: String,
+    config: DaemonConfig,
+    /// Packet memory for buffers, in chunks.
+    chunks: usize,
+    log_level_fixed: bool,
+}
+
+/// False when there is a difference.
+///
+/// # Errors
+///
+/// When a file is not valid, or the running switch does not answer.
+pub fn run(target: &Target, output: &Output, arguments: &DiffArguments) -> Result<bool> {
+    let inputs = arguments.files.iter();
+    if inputs
+        .filter(|file| file.as_os_str() == STANDARD_INPUT)
+        .count()
+        > 1
+    {
+        return Err(Usage("standard input can be only one of the two files").into());
+    }
+    let (before, after) = match (arguments.running, arguments.files.as_slice()) {
+        (true, [file]) => (running(target)?, side(file)?),
+        (false, [before, after]) => (side(before)?, side(after)?),
+        (true, _) => {
+            return Err(Usage("--running compares the running switch with one file").into())
+        }
+        (false, _) => {
+            return Err(Usage("give two files, or --running and one").into());
+        }
+    };
+    let reloaded = before.config.reloaded(&after.config, before.chunks);
+    let steps = reloaded.steps(&before.config, &after.config).into_iter();
+    let difference = Difference {
+        changes: steps
+            .map(|(change, takes)| step(change, takes, before.log_level_fixed))
+            .collect(),
+        before: before.name,
+        after: after.name,
+    };
+    output.print(&difference, text)?;
+    Ok(difference.changes.is_empty())
+}
+
+fn side(file: &Path) -> Result<Side> {
+    let source = Source::read(file);
+    let config = source.config?;
+    Ok(Side {
+        name: source.name.display().to_string(),
+        chunks: config.buffer_chunks(),
+        config,
+        log_level_fixed: false,
+    })
+}
+
+fn running(target: &Target) -> Result<Side> {
+    let running: Configuration = target.get("/v1/config")?;
+    let config = DaemonConfig::parse(&running.text, Path::new(&running.file)).map_err(|error| {
+        anyhow!("the running switch has a configuration that this switchctl cannot read; do they have the same version? {error}")
+    })?;
+    Ok(Side {
+        name: format!("running switch {}", config.name),
+        chunks: usize::try_from(running.buffer_chunks)?,
+        config,
+        log_level_fixed: running.log_level_fixed,
+    })
+}
+
+fn step(change: Change, takes: Takes, log_level_fixed: bool) -> Step {
+    let Change { key, from, to } = change;
+    let (takes, why) = match takes {
+        Takes::Reload if log_level_fixed && key == LOG_LEVEL => {
+            let why = "overridden by --log-level on the command line";
+            ("restart", Some(why.to_owned()))
+        }
+        Takes::Reload => ("reload", None),
+        Takes::Restart(why) => ("restart", why),
+    };
+    Step {
+        key,
+        from,
+        to,
+        takes,
+        why,
+    }
+}
+
+fn text(difference: &Difference) -> String {
+    let Difference {
+        before,
+        after,
+        changes,
+    } = difference;
+    if changes.is_empty() {
+        return format!("no difference between {before} and {after}\n");
+    }
+    let mut text = format!("--- {before}\n+++ {after}\n");
+    for (takes, heading) in [
+        ("reload", "by `switchctl reload`, at once and without loss"),
+        ("restart", "by `switchctl restart`"),
+    ] {
+        let steps: Vec<&Step> = changes.iter().filter(|step| step.takes == takes).collect();
+        if !steps.is_empty() {
+            text += &format!("\n{heading}:\n{}", rows(&steps));
+        }
+    }
+    text
+}
+
+fn rows(steps: &[&Step]) -> String {
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| NONE.to_owned());
+    let has_why = steps.iter().any(|step| step.why.is_some());
+    let why = |text: String| has_why.then_some(text);
+    let headings = [
+        Some("setting"),
+        Some("old"),
+        Some("new"),
+        has_why.then_some("why"),
+    ];
+    let headings: Vec<&str> = headings.into_iter().flatten().collect();
+    let rows = steps.iter().map(|step| {
+        let cells = [
+            Some(step.key.clone()),
+            Some(value(&step.from)),
+            Some(value(&step.to)),
+            why(step.why.clone().unwrap_or_default()),
+        ];
+        cells.into_iter().flatten().collect()
+    });
+    table(&headings, rows)
+}

@@ -1,0 +1,70 @@
+//! `switchctl config check` and `config diff`: a daemon's files, looked at and not changed.
+
+pub mod check;
+pub mod diff;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use weir_config::daemon::DaemonConfig;
+use weir_config::{FileError, Problem};
+
+/// Stands for standard input where a file is named.
+const STANDARD_INPUT: &str = "-";
+/// What standard input is called in messages.
+const STANDARD_INPUT_NAME: &str = "standard input";
+/// No configuration is longer.
+const INPUT_MAX_BYTES: u64 = 16 << 20;
+
+/// A configuration, and where it is from.
+struct Source {
+    /// The file; [`STANDARD_INPUT_NAME`] for standard input.
+    name: PathBuf,
+    /// What standard input had; `None` for a file.
+    input: Option<String>,
+    config: Result<DaemonConfig, FileError>,
+}
+
+impl Source {
+    /// Reads a file, or standard input.
+    fn read(path: &Path) -> Self {
+        if path != Path::new(STANDARD_INPUT) {
+            return Self {
+                name: path.to_owned(),
+                input: None,
+                config: DaemonConfig::load(path),
+            };
+        }
+        let name = PathBuf::from(STANDARD_INPUT_NAME);
+        let mut text = String::new();
+        let read = std::io::stdin()
+            .take(INPUT_MAX_BYTES + 1)
+            .read_to_string(&mut text);
+        let config = match read {
+            Ok(length) if length as u64 > INPUT_MAX_BYTES => Err(refused(
+                &name,
+                format!("is longer than {INPUT_MAX_BYTES} B"),
+            )),
+            Ok(_) => DaemonConfig::parse(&text, &name),
+            Err(error) => Err(refused(&name, error.to_string())),
+        };
+        Self {
+            name,
+            input: Some(text),
+            config,
+        }
+    }
+}
+
+fn refused(path: &Path, message: String) -> FileError {
+    let problem = Problem {
+        line: None,
+        key: String::new(),
+        message,
+    };
+    FileError {
+        path: path.to_owned(),
+        problems: vec![problem],
+        set: Vec::new(),
+    }
+}
