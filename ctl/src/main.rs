@@ -111,7 +111,10 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
             return convert::run(arguments, output)
         }
         Command::Doctor(arguments) => return doctor::run(target, output, arguments),
-        Command::Reload { dry_run } => return change::reload::reload(target, output, *dry_run),
+        Command::Reload { dry_run, confirm } => {
+            return change::reload::reload(target, output, *dry_run, *confirm)
+        }
+        Command::Confirm => change::reload::confirm(target, output)?,
         Command::Restart { timeout } => return change::restart::restart(target, output, *timeout),
         Command::Plan { arguments } => return Err(plan::become_planner(arguments, cli.json)),
         Command::Xdp(XdpCommand::Status { place }) => {

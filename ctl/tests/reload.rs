@@ -59,3 +59,39 @@ fn a_file_that_is_not_legal_is_told_as_it_is() {
         run.stderr
     );
 }
+
+#[test]
+fn a_change_that_waits_says_until_when_and_how_it_is_kept() {
+    let mut body = report(json!([]));
+    body["confirm_seconds"] = json!(60.0);
+    let daemon = FakeDaemon::good("/v1/reload?confirm_seconds=60", &body.to_string());
+    let run = daemon.run(&["reload", "--confirm", "60s"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let last = "\ngoes back in 60 s unless `switchctl confirm` keeps it\n";
+    assert!(run.stdout.ends_with(last), "{}", run.stdout);
+    for words in [
+        &["reload", "--confirm=0"][..],
+        &["reload", "--confirm=soon"],
+        &["reload", "--confirm=60", "--dry-run"],
+    ] {
+        assert_eq!(daemon.run(words).code, Some(2), "{words:?}");
+    }
+}
+
+#[test]
+fn a_confirmation_says_what_stays_or_that_nothing_waits() {
+    let body = json!({"file": "/etc/weir/s1.toml", "seconds_left": 57.6});
+    let daemon = FakeDaemon::good("/v1/reload/confirm", &body.to_string());
+    let run = daemon.run(&["confirm"]);
+    assert_eq!(run.code, Some(0));
+    assert_eq!(
+        run.stdout,
+        "the settings of /etc/weir/s1.toml stay; 58 s were left\n"
+    );
+    let error = json!({"error": "nothing waits to be confirmed"});
+    let refusal = vec![Answer::Http(409, error.to_string())];
+    let daemon = FakeDaemon::new(&[("/v1/reload/confirm", refusal)]);
+    let run = daemon.run(&["confirm"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("nothing waits"), "{}", run.stderr);
+}

@@ -1,26 +1,42 @@
 //! `switchctl reload`.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use weir_api::client::Method;
-use weir_api::reload::Reload;
+use weir_api::reload::{Confirmed, Reload};
 
 use crate::target::Target;
 use weir_output::{table, Output, NONE};
 
 /// False when the file has settings that are not in force.
-pub fn reload(target: &Target, output: &Output, dry_run: bool) -> Result<bool> {
-    let path = if dry_run {
-        "/v1/reload?dry_run=true"
-    } else {
-        "/v1/reload"
+pub fn reload(
+    target: &Target,
+    output: &Output,
+    dry_run: bool,
+    confirm: Option<Duration>,
+) -> Result<bool> {
+    let path = match (dry_run, confirm) {
+        (true, _) => "/v1/reload?dry_run=true".to_owned(),
+        (false, None) => "/v1/reload".to_owned(),
+        (false, Some(time)) => format!("/v1/reload?confirm_seconds={}", time.as_secs_f64()),
     };
-    let report: Reload = target.send(Method::POST, path, None::<&()>)?;
+    let report: Reload = target.send(Method::POST, &path, None::<&()>)?;
     output.print(&report, text)?;
     Ok(report.kept.is_empty())
 }
 
+/// `switchctl confirm`.
+pub fn confirm(target: &Target, output: &Output) -> Result<()> {
+    let confirmed: Confirmed = target.send(Method::POST, "/v1/reload/confirm", None::<&()>)?;
+    output.print(&confirmed, |confirmed| {
+        let Confirmed { file, seconds_left } = confirmed;
+        format!("the settings of {file} stay; {seconds_left:.0} s were left")
+    })
+}
+
 fn text(report: &Reload) -> String {
-    if report.applied.is_empty() && report.kept.is_empty() {
+    if report.applied.is_empty() && report.kept.is_empty() && report.confirm_seconds.is_none() {
         return format!("{} is already in force\n", report.file);
     }
     let value = |value: &Option<String>| value.clone().unwrap_or_else(|| NONE.to_owned());
@@ -55,6 +71,9 @@ fn text(report: &Reload) -> String {
                 ]
             }),
         );
+    }
+    if let Some(seconds) = report.confirm_seconds {
+        text += &format!("\ngoes back in {seconds} s unless `switchctl confirm` keeps it\n");
     }
     text
 }

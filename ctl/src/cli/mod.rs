@@ -17,6 +17,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueHint};
+use weir_api::reload::CONFIRM_SECONDS_MAX;
 use weir_output::generated::Generated;
 
 use crate::capture::cli::{CaptureArguments, CAPTURE_HELP};
@@ -275,25 +276,40 @@ Examples:
     Port(PortCommand),
     /// Reload the configuration file.
     #[command(after_help = "\
-Applied at once and without loss: thresholds and buffers, weights, ECN marking,
-the deadlock policy and its times, storm watchdogs, routes, classification, the
-log level. Other changes are listed with the reason and need a restart. An
+Applied at once and without loss: thresholds and buffers, weights, rates,
+ECN marking, the deadlock policy and its times, storm watchdogs, routes,
+classification, the log level. Other changes are listed with the reason and need a restart. An
 invalid file changes nothing. SIGHUP does the same and logs the result.
 
 Larger buffers need packet memory reserved at the start:
 `dataplane.spare-buffers`.
+
+With --confirm, what was in force before comes back by itself after that time,
+unless `switchctl confirm` says that the change stays. The file is not touched.
 
 Exit status: 0 when the whole file is in force, 1 when part of it is not.
 
 Examples:
   switchctl reload --dry-run
   switchctl reload
+  switchctl reload --confirm 60
   switchctl --json reload | jq '.kept'")]
     Reload {
         /// Show what would change, and change nothing.
         #[arg(long)]
         dry_run: bool,
+        /// Go back after this time unless it is confirmed.
+        #[arg(long, value_name = "SECONDS", value_parser = waiting, conflicts_with = "dry_run")]
+        confirm: Option<Duration>,
     },
+    /// Keep what `reload --confirm` has put in force.
+    #[command(after_help = "\
+Exit status: 0 when the change stays, 1 when none waits to be confirmed: it went
+back already, or there was none.
+
+Example:
+  switchctl reload --confirm 60 && ping -c 3 10.0.0.2 && switchctl confirm")]
+    Confirm,
     /// Restart the switch without loss: after an upgrade, or for settings that need a restart.
     #[command(after_help = "\
 The keeper pauses the lossless classes of all neighbours. The daemon sends its
@@ -385,6 +401,19 @@ fn interval(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (LEAST..=MOST).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
         _ => Err(format!("write a number of seconds from {LEAST} to {MOST}")),
+    }
+}
+
+/// How long a reload waits to be confirmed: seconds, perhaps with the unit.
+fn waiting(text: &str) -> Result<Duration, String> {
+    let seconds = text.strip_suffix('s').unwrap_or(text).parse::<f64>();
+    match seconds {
+        Ok(seconds) if seconds > 0.0 && seconds <= CONFIRM_SECONDS_MAX => {
+            Ok(Duration::from_secs_f64(seconds))
+        }
+        _ => Err(format!(
+            "write a number of seconds up to {CONFIRM_SECONDS_MAX}, such as 60"
+        )),
     }
 }
 
