@@ -89,10 +89,9 @@ impl Precedence {
     /// A frame of `priority` starts at `now`.
     pub(in crate::switch) fn book(&mut self, now: Instant, priority: Priority, length: Bytes) {
         let index = priority.index();
-        for line in [&mut self.least[index], &mut self.most[index]] {
-            if let Some(line) = line {
-                line.book(now, length);
-            }
+        let lines = [&mut self.least[index], &mut self.most[index]];
+        for line in lines.into_iter().flatten() {
+            line.book(now, length);
         }
     }
 

@@ -53,6 +53,7 @@ fn switch_config(index: u32, roles: &[PortRole], routes: Vec<RouteConfig>) -> Sw
         feedback_refresh: Duration::from_millis(10),
         shaper_burst: Bytes::ZERO,
         shaper_burst_time: Duration::ZERO,
+        strict_share: SwitchConfig::STRICT_SHARE,
         seed: 1,
         authentication: None,
         control_limits: Default::default(),
