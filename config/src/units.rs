@@ -198,8 +198,12 @@ fn refuse(text: &str, bare: &str, kind: &Kind) -> UnitError {
 
 /// The same number with the unit that another name, or another case, stands for.
 fn meant(text: &str, kind: &Kind) -> Option<String> {
-    let (number, unit) = split(text)?;
-    let unit = unit.to_lowercase();
+    let (number, written) = split(text)?;
+    // What is wrong is the number.
+    if kind.units.iter().any(|(name, _)| *name == written) {
+        return None;
+    }
+    let unit = written.to_lowercase();
     let unit = unit.trim_end_matches("/s");
     let legal = || {
         let mut units = kind.units.iter();
@@ -314,6 +318,8 @@ mod tests {
             "`0Gbit` is no rate: it must be above zero, such as \"100Mbit\""
         );
         assert!(!of_rate("quick").contains("did you mean"));
+        let too_much = parse_probability("101%").unwrap_err().to_string();
+        assert!(!too_much.contains("did you mean"), "{too_much}");
         let of_size = parse_size("64k").unwrap_err().to_string();
         assert!(of_size.contains("did you mean \"64KiB\"?"), "{of_size}");
         let of_time = parse_duration("5 µs").unwrap_err().to_string();

@@ -84,7 +84,9 @@ fn who_may_not_use_the_socket_is_told_the_group() {
     let socket = text_of(&socket);
     let denied = format!("switchctl: permission denied: {socket}; use sudo");
     let told = of_nobody();
-    assert_eq!((told.code, told.stderr), (Some(3), format!("{denied}\n")));
+    let remedy = "or give a group access by `api.group`";
+    assert_eq!(told.code, Some(3));
+    assert_eq!(told.stderr, format!("{denied}, {remedy}\n"));
     // The group `daemon`, which every Debian has as the first.
     std::os::unix::fs::chown(&socket, None, Some(1)).unwrap();
     let group = "or join the group `daemon`";
@@ -381,7 +383,8 @@ fn who_may_not_ask_everything_asks_where_one_may_look() {
     let told = as_reader(&["--json", "flows"], &full);
     assert_eq!(told.code, Some(3), "{told:?}");
     assert!(
-        told.stderr.contains("use sudo, or join the socket's group"),
+        told.stderr
+            .contains("use sudo, or give a group access by `api.group`"),
         "{told:?}"
     );
 
@@ -397,5 +400,5 @@ fn who_may_not_ask_everything_asks_where_one_may_look() {
     let told = as_reader(&["reload"], &full);
     assert_ne!(told.code, Some(0), "{told:?}");
     assert!(told.stderr.contains("this socket is read-only"), "{told:?}");
-    assert!(told.stderr.contains("HTTP 403"), "{told:?}");
+    assert!(!told.stderr.contains("HTTP"), "{told:?}");
 }

@@ -44,7 +44,8 @@ fn what_was_meant_is_suggested_with_its_place() {
     ] {
         assert!(GOOD.contains(from), "{from}");
         let error = parse(&GOOD.replacen(from, to, 1)).unwrap_err();
-        assert_eq!(error, said);
+        // A route to the port that is missing then complains as well.
+        assert_eq!(error.lines().next(), Some(said));
     }
 }
 

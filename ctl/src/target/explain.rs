@@ -83,7 +83,7 @@ fn denied(socket: &Path) -> TargetError {
     let full = group_of(socket).or_else(|| group_of(parent));
     let reading = group_of(&read_socket(socket)).filter(|group| full.as_ref() != Some(group));
     let remedy = match (full, reading) {
-        (None, None) => "use sudo".to_owned(),
+        (None, None) => "use sudo, or give a group access by `api.group`".to_owned(),
         (Some(full), None) => format!("use sudo, or join the group `{full}`"),
         (None, Some(reading)) => format!("use sudo, or join the group `{reading}` to look only"),
         (Some(full), Some(reading)) => {
