@@ -278,8 +278,9 @@ Examples:
     #[command(after_help = "\
 Applied at once and without loss: thresholds and buffers, weights, rates,
 ECN marking, the deadlock policy and its times, storm watchdogs, routes,
-classification, the log level. Other changes are listed with the reason and need a restart. An
-invalid file changes nothing. SIGHUP does the same and logs the result.
+classification, the log level. Other changes are listed with the reason and need
+a restart. An invalid file changes nothing. SIGHUP does the same and logs the
+result.
 
 Larger buffers need packet memory reserved at the start:
 `dataplane.spare-buffers`.

@@ -2,6 +2,8 @@
 
 use clap::Subcommand;
 
+use super::complete;
+
 pub(super) const HELP: &str = "\
 `we pause`: our buffer passed xoff, and we pause the neighbour. `paused by it`:
 the neighbour pauses us; `for` is the total time. If the headroom is used up,
@@ -12,7 +14,7 @@ Examples:
   switchctl pfc
   switchctl pfc counters                         pauses sent and received
   switchctl --json pfc | jq -r '.[] | select(.paused) | \"\\(.port) \\(.priority)\"'
-                                                 which priorities are paused now";
+                                               which priorities are paused now";
 
 /// `switchctl pfc …`.
 #[derive(Debug, Subcommand)]
@@ -37,7 +39,7 @@ Examples:
         #[arg(long)]
         history: bool,
         /// Only these ports.
-        #[arg(value_name = "PORT")]
+        #[arg(value_name = "PORT", add = complete::ports())]
         ports: Vec<String>,
     },
 }

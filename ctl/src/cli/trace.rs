@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::complete;
 use crate::show::FrameArgument;
 
 /// What is explained beside the arguments.
@@ -25,6 +26,7 @@ Examples:
 #[derive(Debug, Args)]
 pub struct TraceArguments {
     /// The port that the frame would arrive at.
+    #[arg(add = complete::ports())]
     pub port: String,
     /// Its fields, or its bytes in hexadecimal.
     pub frame: FrameArgument,

@@ -3,6 +3,8 @@
 use clap::{Args, Subcommand, ValueEnum};
 use weir_api::words::Reader;
 
+use super::complete;
+
 pub(super) const HELP: &str = "\
 `ingress` is the most that was charged to the port's ingress buffer, in whole
 cells, `headroom` the part of it above xoff, `egress` the most that waited to
@@ -42,7 +44,7 @@ pub struct WatermarkShow {
     #[arg(long, value_enum, default_value_t = WatermarkReader::User)]
     pub reader: WatermarkReader,
     /// Only these ports.
-    #[arg(value_name = "PORT")]
+    #[arg(value_name = "PORT", add = complete::ports())]
     pub ports: Vec<String>,
 }
 
@@ -58,8 +60,8 @@ Examples:
     Show(WatermarkShow),
     /// Begin the peaks of one reader again from what there is now.
     #[command(after_help = "\
-The peaks of other readers stay. Without PORT, the frames inside the switch begin
-again, too. `telemetry` begins again by itself, and cannot be cleared.
+The peaks of other readers stay. Without PORT, the frames inside the switch
+begin again, too. `telemetry` begins again by itself, and cannot be cleared.
 
 Examples:
   switchctl watermark clear
