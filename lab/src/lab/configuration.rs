@@ -16,6 +16,8 @@ use super::topology::device;
 
 /// Interval of the occupancy curves.
 pub const HISTORY_INTERVAL: weir_core::Duration = weir_core::Duration::from_millis(10);
+/// Short runs have whole intervals of peaks, too.
+const WATERMARK_INTERVAL: weir_core::Duration = weir_core::Duration::from_secs(1);
 
 /// Where every switch serves its metrics, in its own namespace.
 pub const METRICS_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
@@ -106,7 +108,9 @@ fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonC
             pause_rate: switch.control_limits.pause_rate,
             message_rate: switch.control_limits.message_rate,
         },
-        watermark: WatermarkConfig::default(),
+        watermark: WatermarkConfig {
+            interval: WATERMARK_INTERVAL,
+        },
     }
 }
 
