@@ -159,6 +159,15 @@ fn stations_are_taken() {
 }
 
 #[test]
+fn the_interval_of_peaks_is_taken() {
+    let added = "[watermark]\ninterval = \"30s\"\n[deadlock]";
+    assert_live(&[("[deadlock]", added)], &["watermark.interval"]);
+    let too_short = FILE.to_owned() + "[watermark]\ninterval = \"1ms\"\n";
+    let error = DaemonConfig::parse(&too_short, Path::new("s1.toml")).unwrap_err();
+    assert!(error.to_string().contains("watermark.interval"), "{error}");
+}
+
+#[test]
 fn memory_devices_modes_and_listeners_stay() {
     assert_kept(
         &[("name = \"s1\"", "name = \"s2\"\nrun-dir = \"/run/weir/s1\"")],

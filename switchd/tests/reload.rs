@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use support::running::Running;
 use support::{get, port, priority, request, settings, until, FakeDataplane, LOSSLESS};
-use weir_api::daemon::{Error, EventPage, Routes, Station, Status};
+use weir_api::daemon::{Error, EventPage, Routes, Station, Status, Watermarks};
 use weir_api::reload::{Configuration, Reload};
 use weir_config::daemon::{DaemonConfig, Fallback, Port};
 use weir_core::{ClassMode, Command, CommandError, PortId};
@@ -114,6 +114,16 @@ async fn stations_are_given_to_the_dataplane_and_shown() {
     let addresses = ["10.0.0.1", "fd00::1"].map(str::to_owned).to_vec();
     let mac = "02:00:00:00:00:01".to_owned();
     assert_eq!(routes.stations, [Station { mac, addresses }]);
+}
+
+#[tokio::test]
+async fn intervals_of_peaks_change_at_once() {
+    let daemon = Daemon::start().await;
+    daemon.write(&[("[deadlock]", "[watermark]\ninterval = \"30s\"\n[deadlock]")]);
+    assert_eq!(applied(&daemon.reload("").await), ["watermark.interval"]);
+    let answer = get(&daemon.running.socket, "/v1/watermarks").await;
+    let marks: Watermarks = answer.json();
+    assert_eq!(marks.telemetry_interval_seconds, 30.0);
 }
 
 fn applied(report: &Reload) -> Vec<&str> {
