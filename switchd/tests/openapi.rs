@@ -9,7 +9,7 @@ use support::running::Running;
 use support::{get, port, priority, settings, until, FakeDataplane, LOSSLESS};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use weir_api::routes::{Method, Parameter, Place, Route, ROUTES};
+use weir_api::routes::{Endpoint, Method, Parameter, Place, Route, ROUTES};
 use weir_core::switch::{FlowRecord, LevelEntry, PinEntry, PinnedBy};
 use weir_core::{
     Bytes, DropReason, Duration, Level, MacAddress, PortSet, StormAction, WatchdogConfig,
@@ -125,6 +125,11 @@ async fn every_get_is_answered_as_documented() {
     for route in ROUTES.iter().filter(|route| route.method == Method::Get) {
         let path = example(route);
         let answer = get(&daemon.socket, &path).await;
+        if route.endpoint == Endpoint::Configuration {
+            // This one was started without a file; tests/reload.rs has some with one.
+            assert_eq!(answer.status, 409, "{path}: {}", answer.body);
+            continue;
+        }
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
         // No neighbour announces itself here: tests/lldp.rs has some.
         let is_empty = answer.json::<Value>() == json!([]);

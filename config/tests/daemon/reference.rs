@@ -19,7 +19,9 @@ fn the_reference_has_the_rows_of_the_declarations() {
         let line = "|---|";
         let head = section + renewed[section..].find(line).unwrap();
         let begin = head + renewed[head..].find('\n').unwrap() + 1;
-        let end = begin + renewed[begin..].find("\n\n").unwrap() + 1;
+        // The last table ends with the page.
+        let rows = renewed[begin..].find("\n\n").map(|length| length + 1);
+        let end = rows.map_or(renewed.len(), |length| begin + length);
         renewed.replace_range(begin..end, &Setting::rows(&settings));
     }
     if std::env::var_os("WEIR_WRITE").is_some() {
