@@ -56,22 +56,24 @@ impl Switch {
             .forwarding
             .explain(now, frame.destination, frame.flow_hash);
         let dropped = |reason| Explanation::dropped(how, reason);
-        let egress = match decision {
+        let egresses = match decision {
             Decision::NoRoute => return dropped(DropReason::NoRoute),
             Decision::Learnt(_) if !self.forwarding.is_on_tree(port) => {
                 return dropped(DropReason::OffTree)
             }
-            Decision::Port(egress) | Decision::Learnt(egress) => Ok(egress),
-            Decision::Flood => Err(self.explain_flood(now, port, frame)),
-        };
-        let egresses = match egress {
-            Ok(egress) if egress == port => return dropped(DropReason::Hairpin),
-            Ok(egress) => match self.ports[egress.index()].refusal(frame.priority) {
-                Some(reason) => return dropped(reason),
-                None => [egress].into_iter().collect(),
+            Decision::Port(egress) | Decision::Learnt(egress) if egress == port => {
+                return dropped(DropReason::Hairpin)
+            }
+            Decision::Port(egress) | Decision::Learnt(egress) => {
+                match self.ports[egress.index()].refusal(frame.priority) {
+                    Some(reason) => return dropped(reason),
+                    None => [egress].into_iter().collect(),
+                }
+            }
+            Decision::Flood => match self.explain_flood(now, port, frame) {
+                Ok(ports) => ports,
+                Err(reason) => return dropped(reason),
             },
-            Err(Ok(ports)) => ports,
-            Err(Err(reason)) => return dropped(reason),
         };
         match self.explain_admission(now, port, frame, egresses) {
             Err(reason) => dropped(reason),

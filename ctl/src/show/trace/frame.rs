@@ -62,7 +62,7 @@ const FIELDS: [(&str, &[&str]); 13] = [
     ("tp_dst", &["udp_dst", "tcp_dst"]),
 ];
 
-/// The bytes of a frame, and its whole length where that is more.
+/// The bytes of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameArgument {
     /// From the destination address on, without FCS.
