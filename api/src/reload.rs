@@ -56,6 +56,36 @@ pub struct KeptSetting {
     pub why: String,
 }
 
+/// What `GET /v1/config/history` answers: the configuration files that were put in force last, the oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ConfigurationHistory {
+    /// Where they are kept.
+    pub directory: String,
+    /// Ten at most, none the same as the one before it.
+    pub configurations: Vec<Past>,
+}
+
+/// A configuration file that was put in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Past {
+    /// By which it is asked for. The next one has the next number.
+    pub number: u64,
+    /// When, in seconds since 1970, UTC.
+    pub unix_seconds: u64,
+    /// By what: `start` or `reload`.
+    pub came: String,
+}
+
+/// What `GET /v1/config/history/NUMBER` answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PastConfiguration {
+    /// Which it is.
+    #[serde(flatten)]
+    pub past: Past,
+    /// The file as it was, comments included.
+    pub text: String,
+}
+
 /// What `GET /v1/config` answers: what is in force, with what reloads have changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Configuration {
@@ -63,6 +93,13 @@ pub struct Configuration {
     pub file: String,
     /// The configuration as TOML that a daemon reads back, defaults written out.
     pub text: String,
+    /// The same with what was changed at run time since then: routes, pins of flows and storm watchdogs. What
+    /// `switchctl config save` writes into the file.
+    #[serde(default)]
+    pub now: String,
+    /// What was changed at run time, by key.
+    #[serde(default)]
+    pub by_hand: Vec<AppliedSetting>,
     /// Chunks of packet memory for buffers, as many as the configuration asked for with which the daemon began.
     pub buffer_chunks: u64,
     /// True where the command line says what is logged, so that a reload leaves `log.level` as it is.

@@ -1,6 +1,7 @@
 //! The daemon's configuration.
 
 mod access;
+mod by_hand;
 mod changes;
 mod dataplane;
 mod port;
@@ -88,9 +89,18 @@ impl DaemonConfig {
     ///
     /// All that is wrong with it.
     pub fn load(path: &Path) -> Result<Self, FileError> {
+        Ok(Self::load_with_text(path)?.0)
+    }
+
+    /// As [`load`](Self::load), with the file's text.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it.
+    pub fn load_with_text(path: &Path) -> Result<(Self, String), FileError> {
         let text =
             std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))?;
-        Self::parse(&text, path)
+        Ok((Self::parse(&text, path)?, text))
     }
 
     /// Reads and checks `text`, which stands in the file `path`.

@@ -106,6 +106,15 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Config(ConfigCommand::Diff(arguments)) => {
             return config::diff::run(target, output, arguments)
         }
+        Command::Config(ConfigCommand::Save { dry_run }) => {
+            return config::save::run(target, output, *dry_run)
+        }
+        Command::Config(ConfigCommand::History) => config::past::history(target, output)?,
+        Command::Config(ConfigCommand::Rollback {
+            number,
+            dry_run,
+            confirm,
+        }) => return config::past::rollback(target, output, *number, *dry_run, *confirm),
         Command::Config(ConfigCommand::Init(arguments)) => init::run(target, arguments, output)?,
         Command::Config(ConfigCommand::Convert(arguments)) => {
             return convert::run(arguments, output)

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use weir_config::daemon::DaemonConfig;
 use weir_config::told;
 use weir_switchd::cli::{self, Cli, Kept};
-use weir_switchd::daemon::reload::Reloader;
+use weir_switchd::daemon::reload::{by_hand, Reloader};
 use weir_switchd::daemon::{self, DaemonError, Ended, Keeping, RunningDataplane, Signal};
 use weir_switchd::daemon::{checkup, setup, trial};
 use weir_switchd::dataplane::Dataplane;
@@ -29,8 +29,8 @@ fn main() -> ExitCode {
     if cli.manual {
         return print_manual();
     }
-    let config = match DaemonConfig::load(&cli.config) {
-        Ok(config) => config,
+    let (config, text) = match DaemonConfig::load_with_text(&cli.config) {
+        Ok(read) => read,
         Err(error) => {
             eprintln!("{error}");
             return ExitCode::from(cli::EXIT_CONFIG);
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
     }
     // What the command line says stays, whatever the file says later.
     let level = cli.log_level.is_none().then_some(level);
-    let status = run(&cli, config, &log, level);
+    let status = run(&cli, (config, text), &log, level);
     log.flush();
     ExitCode::from(status)
 }
@@ -163,7 +163,8 @@ fn print_manual() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli, config: DaemonConfig, log: &LogGuard, level: Option<LevelHandle>) -> u8 {
+/// `file` is the configuration and its text.
+fn run(cli: &Cli, file: (DaemonConfig, String), log: &LogGuard, level: Option<LevelHandle>) -> u8 {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .thread_name("weir-api")
@@ -176,7 +177,7 @@ fn run(cli: &Cli, config: DaemonConfig, log: &LogGuard, level: Option<LevelHandl
             return cli::EXIT_FAILURE;
         }
     };
-    let outcome = runtime.block_on(serve(cli, config, level));
+    let outcome = runtime.block_on(serve(cli, file, level));
     let status = match outcome {
         Ok(Ended::Cleanly) => {
             tracing::info!("stopped");
@@ -205,7 +206,7 @@ fn run(cli: &Cli, config: DaemonConfig, log: &LogGuard, level: Option<LevelHandl
 
 async fn serve(
     cli: &Cli,
-    config: DaemonConfig,
+    (config, text): (DaemonConfig, String),
     level: Option<LevelHandle>,
 ) -> anyhow::Result<Ended> {
     let (sender, signals) = signals()?;
@@ -219,7 +220,11 @@ async fn serve(
     });
     let takes_over = cli.kept == Some(Kept::Again);
     let plan = daemon::Plan {
-        reloader: Some(Reloader::new(cli.config.clone(), config.clone(), level)),
+        reloader: Some(Reloader::new(
+            cli.config.clone(),
+            (config.clone(), text),
+            level,
+        )),
         watchdog: service::watchdog_limit(),
         keeping: keeping.transpose()?,
         ..setup::plan(&config, random::seed()?, cli.drain_timeout)
@@ -229,6 +234,7 @@ async fn serve(
         run_dir.mount_bpf()?;
         let pins = run_dir.bpf_path();
         let dataplane = if takes_over {
+            let config = by_hand::take(run_dir.path(), &config);
             let names: Vec<&str> = config.ports.iter().map(|port| &*port.name).collect();
             Dataplane::start_anew(&config, &pins, frames::take(run_dir.path(), &names))?
         } else {

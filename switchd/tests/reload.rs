@@ -62,7 +62,7 @@ impl Daemon {
         let config = DaemonConfig::load(&path).unwrap();
         let fake = FakeDataplane::start();
         let (outcome, classified) = (Arc::clone(&fake.outcome), Arc::clone(&fake.classified));
-        let reloader = Reloader::new(path.clone(), config, None);
+        let reloader = Reloader::new(path.clone(), (config, FILE.to_owned()), None);
         Self {
             running: Running::start_from(fake, settings(), Some(reloader)).await,
             _directory: directory,

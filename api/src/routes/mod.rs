@@ -52,6 +52,8 @@ pub enum Endpoint {
     BeginCapture,
     EndCapture,
     Configuration,
+    ConfigurationHistory,
+    PastConfiguration,
     Reload,
     ConfirmReload,
     Restart,

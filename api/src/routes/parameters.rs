@@ -75,6 +75,14 @@ pub(super) const SUSPICION: Parameter = path(
 /// A port.
 pub(super) const PORT: Parameter = path("port", Kind::Text, "h1", "The port's name.");
 
+/// A configuration that was in force.
+pub(super) const PAST_CONFIGURATION: Parameter = path(
+    "number",
+    Kind::Count,
+    "1",
+    "Number of the configuration, as in `GET /v1/config/history`.",
+);
+
 /// A capture.
 pub(super) const CAPTURE: Parameter = path(
     "id",

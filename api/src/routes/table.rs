@@ -1,8 +1,8 @@
 //! The table.
 
 use super::parameters::{
-    Parameter, AFTER, BUCKET, CAPTURE, CONFIRM_SECONDS, DESTINATION, DRY_RUN, FLOW_HASH, PORT,
-    SUSPICION, WAIT_SECONDS,
+    Parameter, AFTER, BUCKET, CAPTURE, CONFIRM_SECONDS, DESTINATION, DRY_RUN, FLOW_HASH,
+    PAST_CONFIGURATION, PORT, SUSPICION, WAIT_SECONDS,
 };
 use super::{Answer, Content, Endpoint, Method, Route};
 use crate::audit::Audit;
@@ -17,7 +17,7 @@ use crate::daemon::{
 use crate::neighbors::Neighbor;
 use crate::overview::Overview;
 use crate::pfcwd::{Pfcwd, PfcwdChange};
-use crate::reload::{Configuration, Confirmed, Reload};
+use crate::reload::{Configuration, ConfigurationHistory, Confirmed, PastConfiguration, Reload};
 
 /// All routes, in the order of the book.
 pub const ROUTES: &[Route] = &[
@@ -326,7 +326,28 @@ pub const ROUTES: &[Route] = &[
         summary: "The configuration in force, as a file.",
         answer: Answer::Json(Content::of::<Configuration>()),
         refusals: &[409],
-        commands: &["config diff"],
+        commands: &["config diff", "config save"],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::ConfigurationHistory,
+        method: Method::Get,
+        path: "/v1/config/history",
+        summary: "The configuration files that were put in force last.",
+        answer: Answer::Json(Content::of::<ConfigurationHistory>()),
+        refusals: &[409, 500],
+        commands: &["config history"],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::PastConfiguration,
+        method: Method::Get,
+        path: "/v1/config/history/{number}",
+        summary: "One of them.",
+        parameters: &[PAST_CONFIGURATION],
+        answer: Answer::Json(Content::of::<PastConfiguration>()),
+        refusals: &[400, 404, 409, 500],
+        commands: &["config rollback"],
         ..BARE
     },
     Route {

@@ -141,6 +141,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     lines.check(root, &classes);
     let stations = stations(root);
     let multicast = multicast(root, &ports, &classes, &stations);
+    let forwarding = ForwardingConfig::read(root, ForwardingConfig::default(), valid::together);
     DaemonConfig {
         log: LogConfig::read(root, LogConfig::default(), valid::together),
         metrics: access::metrics(root),
@@ -154,9 +155,9 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         dataplane,
         deadlock,
         pfcwd,
-        forwarding: ForwardingConfig::read(root, ForwardingConfig::default(), valid::together),
+        forwarding,
         multicast,
-        routes: routes(root, &ports),
+        routes: routes(root, &ports, forwarding.pins),
         stations,
         flows: flows(root, deadlock.policy),
         lldp: LldpConfig::read(root, LldpConfig::default(), valid::together),

@@ -1,5 +1,7 @@
 //! [`DaemonConfig`] to TOML.
 
+use weir_core::PortId;
+
 use super::access::ApiTable;
 use super::{DaemonConfig, MulticastConfig};
 use crate::settings::quoted;
@@ -31,12 +33,15 @@ pub(super) fn daemon(config: &DaemonConfig) -> String {
         out.push_str(&config.multicast.written());
     }
     for route in &config.routes {
-        let members = route.ports.iter();
-        let members = members.filter_map(|port| config.ports.get(port.index()));
+        let name = |port: &PortId| Some(config.ports.get(port.index())?.name.clone());
+        let pins = route.pins.iter();
         let table = RouteTable {
             destination: route.destination,
-            ports: members.map(|port| port.name.clone()).collect(),
+            ports: route.ports.iter().filter_map(name).collect(),
             buckets: Some(route.buckets.into()),
+            pins: pins
+                .filter_map(|(hash, port)| Some((*hash, name(port)?)))
+                .collect(),
         };
         out.push_str(&table.written());
     }

@@ -6,7 +6,8 @@ use weir_core::config::{
 use weir_core::{Duration, MacAddress, PortId};
 
 use crate::entries::entries;
-use crate::settings::{settings, valid};
+use crate::reader::{line_of, FromItem, Table};
+use crate::settings::{quoted, settings, valid, Form};
 
 /// Entries of any of these tables at most.
 const ENTRIES_MAX: usize = 1 << 20;
@@ -74,6 +75,44 @@ entries! {
             "… leave by one of these ports, the members of its **group**: equal-cost paths (ECMP). Each of them once."
         "buckets" buckets: Option<u64> = None => "64, or the next power of two from the number of ports", "", Live, valid::anything;
             "Buckets of the group, from the number of ports to 4096. A flow belongs to bucket *hash modulo buckets*, and a bucket to one member; at the start they are assigned to the members in turn, in the order of `[[port]]`. Meaningless for a single port."
+        "pins" pins: Vec<(u32, String)> as FlowPins = Vec::new() => "none", "", Live, valid::anything;
+            "Flows that leave by one port of the group whatever their bucket, a table: `{ 1a2b3c4d = \"up2\" }`. A flow is named by its hash, as `switchctl flows` shows it. At most as many in all routes as `pins` of `[forwarding]`."
+    }
+}
+
+/// Ports by flow hash, in the order of the hashes.
+struct FlowPins;
+
+impl Form<Vec<(u32, String)>> for FlowPins {
+    fn read(table: &Table<'_>, key: &str) -> Option<Vec<(u32, String)>> {
+        let mut pins: Vec<(u32, String)> = Vec::new();
+        for (text, item) in table.free_table(key) {
+            let path = table.key_path(&format!("{key}.{text}"));
+            let complain = |message| table.problems().add(line_of(item), path, message);
+            let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let hash = u32::from_str_radix(text, 16).ok().filter(|_| digits);
+            match (hash, String::from_item(item)) {
+                (None, _) => complain(format!(
+                    "`{text}` is not a flow hash; write up to eight hexadecimal digits, as `switchctl flows` does"
+                )),
+                // 1a and 01A are two keys.
+                (Some(hash), _) if pins.iter().any(|(other, _)| *other == hash) => {
+                    complain(format!("flow {hash:08x} is pinned twice"));
+                }
+                (Some(hash), Ok(port)) => pins.push((hash, port)),
+                (_, Err(message)) => complain(message),
+            }
+        }
+        pins.sort_unstable();
+        Some(pins)
+    }
+
+    fn written(pins: &Vec<(u32, String)>) -> Option<String> {
+        let all: Vec<String> = pins
+            .iter()
+            .map(|(hash, port)| format!("{hash:08x} = {}", quoted(port)))
+            .collect();
+        (!all.is_empty()).then(|| format!("{{ {} }}", all.join(", ")))
     }
 }
 
@@ -118,6 +157,8 @@ pub struct Route {
     pub ports: Vec<PortId>,
     /// Buckets that flows to it are spread over; without meaning for a single port.
     pub buckets: u16,
+    /// Flows, by their hash, that leave by this one of the ports; in the order of the hashes.
+    pub pins: Vec<(u32, PortId)>,
 }
 
 impl Route {
@@ -127,6 +168,7 @@ impl Route {
             destination: self.destination,
             ports: self.ports,
             buckets: self.buckets,
+            pins: self.pins,
         }
     }
 
@@ -136,6 +178,7 @@ impl Route {
             destination,
             buckets: default_bucket_count(ports.len()),
             ports,
+            pins: Vec::new(),
         }
     }
 }

@@ -104,6 +104,10 @@ pub enum ConfigError {
         buckets: u16,
         members: usize,
     },
+    #[error("{pins} flows are pinned, but there is room for {capacity} pins")]
+    TooManyPins { pins: usize, capacity: usize },
+    #[error("route to {destination} pins a flow twice, to a port that is not its own, or has a single port")]
+    BadPin { destination: MacAddress },
     #[error("the age of a recent flow must be above zero")]
     ZeroFlowAge,
     #[error("two routes to {0}")]

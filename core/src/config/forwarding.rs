@@ -20,6 +20,9 @@ pub struct RouteConfig {
     /// dealt round the members in the order of port numbers. From the number of members to
     /// [`BUCKETS_MAX`]; without meaning for a single member.
     pub buckets: u16,
+    /// Flows, by their hash, that leave by this member whatever their bucket, as by
+    /// [`Command::PinFlow`](crate::Command::PinFlow). None twice, and none of a single member.
+    pub pins: Vec<(u32, PortId)>,
 }
 
 impl RouteConfig {
@@ -29,6 +32,7 @@ impl RouteConfig {
             destination,
             buckets: default_bucket_count(ports.len()),
             ports,
+            pins: Vec::new(),
         }
     }
 }

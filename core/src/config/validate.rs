@@ -239,10 +239,18 @@ impl SwitchConfig {
 
     fn validate_routes(&self) -> Result<(), ConfigError> {
         let mut seen = BTreeSet::new();
+        let pins: usize = self.routes.iter().map(|route| route.pins.len()).sum();
+        if pins > self.ecmp.pin_capacity {
+            return Err(ConfigError::TooManyPins {
+                pins,
+                capacity: self.ecmp.pin_capacity,
+            });
+        }
         for RouteConfig {
             destination,
             ports,
             buckets,
+            pins,
         } in &self.routes
         {
             if ports.is_empty() {
@@ -268,6 +276,13 @@ impl SwitchConfig {
                     destination: *destination,
                     buckets: *buckets,
                     members: members.len(),
+                });
+            }
+            let is_way = |port: &PortId| ports.len() > 1 && ports.contains(port);
+            let pinned: BTreeSet<u32> = pins.iter().map(|(flow_hash, _)| *flow_hash).collect();
+            if pinned.len() < pins.len() || !pins.iter().all(|(_, port)| is_way(port)) {
+                return Err(ConfigError::BadPin {
+                    destination: *destination,
                 });
             }
             if !seen.insert(*destination) {

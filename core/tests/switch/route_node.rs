@@ -39,6 +39,7 @@ pub fn config(flows: usize) -> SwitchConfig {
             destination: X,
             ports: MEMBERS.map(port).to_vec(),
             buckets: 12,
+            pins: Vec::new(),
         },
         RouteConfig::new(Y, vec![port(1)]),
     ];

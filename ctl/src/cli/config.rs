@@ -39,6 +39,61 @@ Examples:
   switchctl --json config diff a.toml b.toml |
     jq -r '.changes[] | select(.takes == \"restart\").key'")]
     Diff(DiffArguments),
+    /// Write what was changed at run time into the configuration file.
+    #[command(after_help = "\
+Routes (`route set`, `route remove`), pinned flows (`route pin`) and storm
+watchdogs (`pfcwd`) that were changed since the file was read. Comments and
+order of the file stay; its old text is kept as FILE.bak. What the file itself
+has changed meanwhile is kept, and listed. Buckets that were moved and pins of
+reroutes are not saved.
+
+Without `config save` such changes last until the service is stopped; a
+`switchctl restart` keeps them.
+
+Exit status: 0 when the file has all of it, 1 when the file's own changes were
+kept instead of some.
+
+Examples:
+  switchctl --name s1 config save --dry-run
+  switchctl --name s1 config save")]
+    Save {
+        /// Show what would be written, and write nothing.
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// List the configuration files that were put in force last, ten at most.
+    #[command(after_help = "\
+The switch keeps the text of each file that it began with, that was reloaded,
+or whose reload was confirmed. Under systemd they outlive the service, in
+/var/lib/weir/NAME/history; else they last until the switch is stopped.
+
+Examples:
+  switchctl --name s1 config history
+  switchctl --json --name s1 config history | jq '.configurations[-1].number'")]
+    History,
+    /// Put one of the last ten configuration files in force again.
+    #[command(after_help = "\
+Without NUMBER the one before the last. The file is written as it was, its text
+from now is kept as FILE.bak, and then reloaded as by `switchctl reload`: what
+needs a restart is listed. --confirm goes back, unless confirmed, to what is in
+force now; the file is not touched then, so copy FILE.bak back.
+
+Exit status: 0 when all of it is in force, 1 when some settings need a restart.
+
+Examples:
+  switchctl --name s1 config rollback
+  switchctl --name s1 config rollback 12 --dry-run
+  switchctl --name s1 config rollback 12 --confirm 60 && switchctl --name s1 confirm")]
+    Rollback {
+        /// As in `config history`.
+        number: Option<u64>,
+        /// Show the differences from what is in force, and change nothing.
+        #[arg(long)]
+        dry_run: bool,
+        /// Go back after this time unless it is confirmed.
+        #[arg(long, value_name = "SECONDS", value_parser = super::waiting, conflicts_with = "dry_run")]
+        confirm: Option<std::time::Duration>,
+    },
     /// Write a first configuration for the devices of this host.
     #[command(after_help = "\
 Rates are what the devices say; where one does not say, --port DEV=RATE.

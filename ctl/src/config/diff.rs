@@ -75,6 +75,30 @@ pub fn run(target: &Target, output: &Output, arguments: &DiffArguments) -> Resul
             return Err(Usage("give two files, or --running and one").into());
         }
     };
+    compare(output, before, after)
+}
+
+/// As `config diff --running`, with a file that is known already as `name`.
+///
+/// # Errors
+///
+/// When the switch's configuration cannot be read.
+pub fn from_running(
+    output: &Output,
+    running: &Configuration,
+    name: String,
+    config: DaemonConfig,
+) -> Result<bool> {
+    let after = Side {
+        name,
+        chunks: config.buffer_chunks(),
+        config,
+        log_level_fixed: false,
+    };
+    compare(output, of_running(running)?, after)
+}
+
+fn compare(output: &Output, before: Side, after: Side) -> Result<bool> {
     let reloaded = before.config.reloaded(&after.config, before.chunks);
     let steps = reloaded.steps(&before.config, &after.config).into_iter();
     let difference = Difference {
@@ -100,7 +124,10 @@ fn side(file: &Path) -> Result<Side> {
 }
 
 fn running(target: &Target) -> Result<Side> {
-    let running: Configuration = target.get("/v1/config")?;
+    of_running(&target.get("/v1/config")?)
+}
+
+fn of_running(running: &Configuration) -> Result<Side> {
     let config = DaemonConfig::parse(&running.text, Path::new(&running.file)).map_err(|error| {
         anyhow!("the running switch has a configuration that this switchctl cannot read; do they have the same version? {error}")
     })?;

@@ -1,7 +1,10 @@
-//! `switchctl config check` and `config diff`: a daemon's files, looked at and not changed.
+//! `switchctl config …`: a daemon's files looked at (`check`, `diff`), and the running switch's own (`save`, `past`).
 
 pub mod check;
 pub mod diff;
+mod file;
+pub mod past;
+pub mod save;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -104,6 +104,8 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
         Endpoint::BeginCapture => on(method, capture::begin),
         Endpoint::EndCapture => on(method, capture::end),
         Endpoint::Configuration => on(method, reload::running),
+        Endpoint::ConfigurationHistory => on(method, reload::history),
+        Endpoint::PastConfiguration => on(method, reload::past),
         Endpoint::Reload => on(method, reload::reload),
         Endpoint::ConfirmReload => on(method, reload::confirm),
         Endpoint::Restart => on(method, restart::restart),

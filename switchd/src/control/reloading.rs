@@ -1,10 +1,11 @@
 //! Reading the configuration file again, as those see it who ask for it. Who does it stands above the control plane.
 
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 use std::time::Duration;
 
-use weir_api::reload::{Configuration, Reload};
+use weir_api::reload::{Configuration, ConfigurationHistory, PastConfiguration, Reload};
 use weir_config::FileError;
 
 use super::Shared;
@@ -32,7 +33,26 @@ pub trait Reloading: Send + Sync {
     fn revert<'a>(&'a self, shared: &'a Shared) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
     /// What is in force.
-    fn running(&self) -> Pin<Box<dyn Future<Output = Configuration> + Send + '_>>;
+    fn running<'a>(
+        &'a self,
+        shared: &'a Shared,
+    ) -> Pin<Box<dyn Future<Output = Configuration> + Send + 'a>>;
+
+    /// The switch forwards: what it began with is kept for a rollback.
+    fn begun(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+
+    /// Leaves what was changed at run time in `run_dir` for the switch that stands here next.
+    fn leave<'a>(
+        &'a self,
+        shared: &'a Shared,
+        run_dir: &'a Path,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+    /// The files that were put in force last.
+    fn history(&self) -> Outcome<'_, ConfigurationHistory>;
+
+    /// The one of this number.
+    fn past(&self, number: u64) -> Outcome<'_, PastConfiguration>;
 
     /// Whether a daemon that starts now could stand in this one's place. No when the file is not legal, or means another
     /// place.
@@ -63,6 +83,12 @@ pub enum ReloadError {
     /// There is nothing to confirm.
     #[error("nothing waits to be confirmed: no reload with a time for that, or the time is over")]
     NothingToConfirm,
+    /// What was in force cannot be read.
+    #[error("cannot read the configurations that were in force: {0}")]
+    History(std::io::Error),
+    /// There is none of this number.
+    #[error("no configuration {0} is kept; `switchctl config history` lists them")]
+    NoSuchPast(u64),
     /// The next daemon would not stand where this one does.
     #[error("{file}: {key} cannot change across a keeper restart; stop and start the service")]
     Moved {

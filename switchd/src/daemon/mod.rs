@@ -70,7 +70,9 @@ pub async fn run<D: RunningDataplane>(
             _ => {
                 // What was left for a switch that did not come.
                 let left = frames::path(run_dir.path());
-                run_dir.release(&[&api_socket, &reading_socket, &left]);
+                let by_hand = reload::by_hand::path(run_dir.path());
+                let history = reload::history::path(run_dir.path());
+                run_dir.release(&[&api_socket, &reading_socket, &left, &by_hand, &history]);
             }
         }
     }
@@ -99,11 +101,17 @@ async fn run_in<D: RunningDataplane>(
     let page = plan.page.as_ref().map(|settings| settings.listen);
     log_ready(&shared, &plan.api_socket, plan.metrics, page);
 
+    if let Some(reloader) = shared.life.reloader() {
+        reloader.begun().await;
+    }
     let mut keeping = plan.keeping;
     if let Some(keeping) = &mut keeping {
         meet(keeping, &shared).await;
     }
     let reason = until_end(&mut signals, &mut control, &mut keeping, plan.drain).await;
+    if let (Reason::Restart, Some(reloader)) = (&reason, shared.life.reloader()) {
+        reloader.leave(&shared, &run_path).await;
+    }
     shared.set_stage(Stage::Draining);
     let (drain, again) = match &reason {
         Reason::Stop => (plan.drain, false),

@@ -4,14 +4,13 @@
 //! hash (4 B), its own length (4 B), the name, and the frame; numbers big-endian. Ports go by name, since the next
 //! configuration may have others.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use weir_core::{PortId, Priority};
 
 use crate::dataplane::messages::LeftFrame;
+use crate::os::run_dir;
 
 const NAME: &str = "left-frames";
 const MAGIC: &[u8; 8] = b"WEIRLF1\n";
@@ -41,13 +40,9 @@ pub fn write(run_dir: &Path, frames: &[LeftFrame], names: &[&str]) -> io::Result
         bytes.extend(&frame.bytes);
     }
     let path = path(run_dir);
-    remove(&path)?;
+    run_dir::remove_file(&path)?;
     // What hosts say to each other is nobody else's.
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = run_dir::create_file(&path)?;
     file.write_all(&bytes)
 }
 
@@ -62,7 +57,7 @@ pub fn take(run_dir: &Path, names: &[&str]) -> Vec<LeftFrame> {
             return Vec::new();
         }
     };
-    if let Err(error) = remove(&path) {
+    if let Err(error) = run_dir::remove_file(&path) {
         tracing::warn!(%error, path = %path.display(), "cannot remove the file");
     }
     let Some(mut rest) = bytes.strip_prefix(MAGIC) else {
@@ -103,13 +98,6 @@ fn next<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], LeftFrame)> {
         bytes: bytes.to_vec(),
     };
     Some((name, frame))
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

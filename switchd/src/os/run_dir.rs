@@ -137,7 +137,7 @@ impl RunDir {
         }
     }
 
-    /// Unmounts and takes away all that is ours: the BPF file system, `leftovers`, the lock, and the
+    /// Unmounts and takes away all that is ours: the BPF file system, `leftovers` with what is in them, the lock, and the
     /// directory when nothing else is in it. What cannot be removed is logged and left.
     pub fn release(self, leftovers: &[&Path]) {
         let log = |error: RunDirError| tracing::warn!(%error, "cannot clean up the run directory");
@@ -149,9 +149,11 @@ impl RunDir {
             .map_err(failed("remove", &self.bpf_path()))
             .map_err(log);
         for path in leftovers {
-            let _ = removed(std::fs::remove_file(path))
-                .map_err(failed("remove", path))
-                .map_err(log);
+            let gone = match path.is_dir() {
+                true => std::fs::remove_dir_all(path),
+                false => std::fs::remove_file(path),
+            };
+            let _ = removed(gone).map_err(failed("remove", path)).map_err(log);
         }
         let lock_path = self.path.join(LOCK_NAME);
         let _ = removed(std::fs::remove_file(&lock_path))
@@ -161,6 +163,37 @@ impl RunDir {
         let _ = std::fs::remove_dir(&self.path);
         drop(self.lock);
     }
+}
+
+/// Makes a file that is not there yet, for this user's eyes only.
+///
+/// # Errors
+///
+/// When it is there, or the disk refuses.
+pub fn create_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+}
+
+/// Makes a directory and those above it, for this user's eyes only; one that is there is as good.
+///
+/// # Errors
+///
+/// When the disk refuses.
+pub fn create_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Removes a file; one that is not there is gone already.
+///
+/// # Errors
+///
+/// When the disk refuses.
+pub fn remove_file(path: &Path) -> io::Result<()> {
+    removed(std::fs::remove_file(path))
 }
 
 fn make(path: &Path) -> Result<(), RunDirError> {

@@ -9,13 +9,25 @@ use crate::reader::{unknown, Names, Table};
 use crate::settings::valid;
 use crate::switch::{Class, FlowsConfig, MulticastConfig, Route, RouteTable};
 
-pub(super) fn routes(root: &Table<'_>, ports: &[Port]) -> Vec<Route> {
+/// `pins_max` flows can be pinned.
+pub(super) fn routes(root: &Table<'_>, ports: &[Port], pins_max: usize) -> Vec<Route> {
+    let mut pins_left = pins_max;
     let destinations = Names::default();
     root.tables(RouteTable::TABLE, RouteTable::KEYS)
         .iter()
         .filter_map(|table| {
             let entry = RouteTable::read(table)?;
             destinations.note(table, "destination", &entry.destination.to_string());
+            let pins = pins(table, &entry, ports);
+            if pins.len() > pins_left {
+                table.complain(
+                    "pins",
+                    format!(
+                        "more than {pins_max} flows are pinned: set `pins` of [forwarding] higher"
+                    ),
+                );
+            }
+            pins_left = pins_left.saturating_sub(pins.len());
             let ports = members(table, &entry.ports, ports);
             let buckets = valid::within(ports.len().max(1) as u64, BUCKETS_MAX as u64);
             if let Some(Err(message)) = entry.buckets.as_ref().map(buckets) {
@@ -27,6 +39,7 @@ pub(super) fn routes(root: &Table<'_>, ports: &[Port]) -> Vec<Route> {
                     .buckets
                     .map_or(default_bucket_count(ports.len()), |count| count as u16),
                 ports,
+                pins,
             })
         })
         .collect()
@@ -85,6 +98,26 @@ pub(super) fn multicast(
             }
         }
     })
+}
+
+/// Flows of a group that leave by one of its members.
+fn pins(table: &Table<'_>, entry: &RouteTable, ports: &[Port]) -> Vec<(u32, PortId)> {
+    if !entry.pins.is_empty() && entry.ports.len() < 2 {
+        table.complain(
+            "pins",
+            "the route has one port, by which every flow leaves: remove `pins`",
+        );
+        return Vec::new();
+    }
+    let place = |(hash, name): &(u32, String)| {
+        if !entry.ports.contains(name) {
+            let members: Vec<&str> = entry.ports.iter().map(String::as_str).collect();
+            table.complain("pins", unknown("port of the route", name, &members));
+        }
+        let index = ports.iter().position(|port| port.name == *name)?;
+        Some((*hash, PortId::from_index(index)?))
+    };
+    entry.pins.iter().filter_map(place).collect()
 }
 
 fn members(table: &Table<'_>, names: &[String], ports: &[Port]) -> Vec<PortId> {

@@ -129,6 +129,10 @@ impl Forwarding {
             let members = route.ports.iter().copied().collect();
             let set = forwarding.set_route(route.destination, members, route.buckets);
             debug_assert_eq!(set, Ok(()), "the configuration was checked");
+            for (flow_hash, port) in &route.pins {
+                let pinned = forwarding.pin(Instant::ZERO, route.destination, *flow_hash, *port);
+                debug_assert_eq!(pinned, Ok(()), "the configuration was checked");
+            }
         }
         forwarding
     }

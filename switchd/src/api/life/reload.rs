@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::Json;
 use serde::Deserialize;
-use weir_api::reload::{Configuration, Confirmed, Reload, CONFIRM_SECONDS_MAX};
+use weir_api::reload::{
+    Configuration, ConfigurationHistory, Confirmed, PastConfiguration, Reload, CONFIRM_SECONDS_MAX,
+};
 
 use crate::api::ApiError;
 use crate::control::{ReloadError, Reloading, Shared};
@@ -63,7 +65,25 @@ pub(in crate::api) async fn confirm(
 pub(in crate::api) async fn running(
     State(shared): State<Arc<Shared>>,
 ) -> Result<Json<Configuration>, ApiError> {
-    Ok(Json(reloader(&shared)?.running().await))
+    Ok(Json(reloader(&shared)?.running(&shared).await))
+}
+
+pub(in crate::api) async fn history(
+    State(shared): State<Arc<Shared>>,
+) -> Result<Json<ConfigurationHistory>, ApiError> {
+    Ok(Json(reloader(&shared)?.history().await?))
+}
+
+pub(in crate::api) async fn past(
+    State(shared): State<Arc<Shared>>,
+    Path(number): Path<String>,
+) -> Result<Json<PastConfiguration>, ApiError> {
+    let parsed = number.parse().map_err(|_| {
+        ApiError::bad_request(format!(
+            "invalid number `{number}`; write one of GET /v1/config/history"
+        ))
+    });
+    Ok(Json(reloader(&shared)?.past(parsed?).await?))
 }
 
 fn reloader(shared: &Shared) -> Result<&dyn Reloading, ApiError> {
@@ -80,6 +100,8 @@ impl From<ReloadError> for ApiError {
             ReloadError::File(_) | ReloadError::Task(_) | ReloadError::Moved { .. } => {
                 StatusCode::BAD_REQUEST
             }
+            ReloadError::NoSuchPast(_) => StatusCode::NOT_FOUND,
+            ReloadError::History(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self {
             status,

@@ -196,7 +196,7 @@ impl Access {
 }
 
 /// A snapshot with room for `port_count` ports and a Level Table.
-pub(in crate::control) fn empty_snapshot(port_count: usize) -> Box<Snapshot> {
+pub(crate) fn empty_snapshot(port_count: usize) -> Box<Snapshot> {
     Box::new(Snapshot {
         ports: vec![PortSnapshot::default(); port_count],
         level_table: LevelTableSnapshot::with_room(LEVEL_ENTRIES_MAX),

@@ -19,7 +19,7 @@ use super::supervisor::Message;
 use crate::dataplane::link::XdpPrograms;
 use crate::model::clock;
 
-pub(super) use access::empty_snapshot;
+pub(crate) use access::empty_snapshot;
 pub use access::{Access, Published, ANSWER_WAIT};
 pub use life::{Life, Restarted, Signal, Stage};
 pub use links::Links;

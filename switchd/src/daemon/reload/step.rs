@@ -1,270 +1,36 @@
-//! Reading the configuration file again: what can change while frames are forwarded does so, and the rest is told.
+//! From one configuration to the next while frames are forwarded.
 
 use std::collections::{BTreeMap, HashMap};
-use std::future::Future;
-use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::sync::Mutex;
-use weir_api::describe::Described;
-use weir_api::reload::{AppliedSetting, Configuration, KeptSetting, Reload};
-use weir_api::words::EventName;
+use weir_api::reload::{AppliedSetting, KeptSetting};
 use weir_config::daemon::{Change, DaemonConfig, Reloaded, Route};
 use weir_core::config::DetectorConfig;
 use weir_core::{Command, CommandError, PortId, Priority};
 
-use super::setup;
-use crate::control::reloading::Outcome;
-use crate::control::{ReloadError, Reloading, Shared};
+use crate::control::Shared;
+use crate::daemon::setup;
 use crate::dataplane::stations::Stations;
 use crate::logging::LevelHandle;
-use crate::model::clock;
-use crate::os::service;
 
 /// How often a change of thresholds is tried while a buffer drains.
 const TRIES: u32 = 10;
 /// Time between two tries.
 const TRY_AGAIN: Duration = Duration::from_millis(100);
 
-/// The configuration file, and what of it is in force.
-#[derive(Debug)]
-pub struct Reloader {
-    path: PathBuf,
-    /// As the daemon began: its memory was made for this.
-    started: DaemonConfig,
-    running: Mutex<Running>,
-    /// `None` where the command line says what is logged.
-    log: Option<LevelHandle>,
-}
-
-/// What is in force.
-#[derive(Debug)]
-struct Running {
-    config: DaemonConfig,
-    unconfirmed: Option<Unconfirmed>,
-}
-
-/// A reload that nobody has confirmed.
-#[derive(Debug)]
-struct Unconfirmed {
-    /// What was in force before it.
-    before: DaemonConfig,
-    /// When that comes back.
-    until: Instant,
-}
-
-impl Running {
-    fn left(&self) -> Option<Duration> {
-        let unconfirmed = self.unconfirmed.as_ref()?;
-        Some(unconfirmed.until.saturating_duration_since(Instant::now()))
-    }
-}
-
-impl Reloader {
-    /// Of a daemon that begins with `config`, read from `path`.
-    pub fn new(path: PathBuf, config: DaemonConfig, log: Option<LevelHandle>) -> Self {
-        Self {
-            path,
-            started: config.clone(),
-            running: Mutex::new(Running {
-                config,
-                unconfirmed: None,
-            }),
-            log,
-        }
-    }
-}
-
-impl Reloader {
-    /// Whether a daemon that starts now could stand in this one's place.
-    ///
-    /// # Errors
-    ///
-    /// When the file is not legal, or means another place.
-    async fn check_file(&self) -> Result<(), ReloadError> {
-        let path = self.path.clone();
-        let file = tokio::task::spawn_blocking(move || DaemonConfig::load(&path)).await??;
-        for (key, stays) in [
-            ("run-dir", file.run_dir == self.started.run_dir),
-            ("api.socket", file.api_socket == self.started.api_socket),
-        ] {
-            if !stays {
-                let file = self.path.display().to_string();
-                return Err(ReloadError::Moved { file, key });
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads the file, and puts in force what can be; with `dry_run` it only tells what that would be.
-    ///
-    /// # Errors
-    ///
-    /// When the file is not legal: nothing is changed then.
-    async fn read_again(
-        &self,
-        shared: &Shared,
-        dry_run: bool,
-        confirm: Option<Duration>,
-    ) -> Result<Reload, ReloadError> {
-        let path = self.path.clone();
-        let file = tokio::task::spawn_blocking(move || DaemonConfig::load(&path)).await??;
-        let mut running = self.running.lock().await;
-        if let Some(left) = running.left().filter(|_| !dry_run) {
-            let left_seconds = left.as_secs_f64().ceil() as u64;
-            return Err(ReloadError::Unconfirmed { left_seconds });
-        }
-        let mut step = Step::new(&running.config, &file, self.started.buffer_chunks());
-        if self.log.is_none() {
-            step.keep_log_level();
-        }
-        if !dry_run {
-            step.apply(shared, self.log.as_ref()).await;
-        }
-        let report = Reload {
-            file: self.path.display().to_string(),
-            dry_run,
-            applied: running
-                .config
-                .changes_to(&step.next)
-                .into_iter()
-                .map(applied)
-                .collect(),
-            kept: step.kept(&file),
-            confirm_seconds: confirm.map(|time| time.as_secs_f64()),
-        };
-        let next = step.next;
-        if !dry_run {
-            let before = std::mem::replace(&mut running.config, next);
-            running.unconfirmed = confirm.map(|time| Unconfirmed {
-                before,
-                until: Instant::now() + time,
-            });
-            let told = Described::new(clock::now(), EventName::Reloaded)
-                .detail("applied", report.applied.len())
-                .detail("kept", report.kept.len());
-            shared.records.record(told);
-        }
-        Ok(report)
-    }
-
-    async fn keep(&self, shared: &Shared) -> Result<(String, Duration), ReloadError> {
-        let mut running = self.running.lock().await;
-        let left = running.left().ok_or(ReloadError::NothingToConfirm)?;
-        running.unconfirmed = None;
-        shared
-            .records
-            .record(Described::new(clock::now(), EventName::ReloadConfirmed));
-        Ok((self.path.display().to_string(), left))
-    }
-
-    /// What was in force before is put there again. What cannot be, as a threshold that a release holds up, is logged; the file
-    /// is not touched.
-    async fn go_back(&self, shared: &Shared) {
-        let mut running = self.running.lock().await;
-        if !running.left().is_some_and(|left| left.is_zero()) {
-            return;
-        }
-        let Some(Unconfirmed { before, .. }) = running.unconfirmed.take() else {
-            return;
-        };
-        let mut step = Step::new(&running.config, &before, self.started.buffer_chunks());
-        step.apply(shared, self.log.as_ref()).await;
-        let kept = step.kept(&before);
-        let reverted = running.config.changes_to(&step.next).len();
-        let next = step.next;
-        running.config = next;
-        tracing::warn!(
-            file = %self.path.display(),
-            reverted,
-            "the reload was not confirmed in time; the settings from before are in force again, and the file still has the others"
-        );
-        for kept in &kept {
-            tracing::error!(key = kept.key, why = kept.why, "setting not put back");
-        }
-        let told = Described::new(clock::now(), EventName::ReloadReverted)
-            .detail("reverted", reverted)
-            .detail("kept", kept.len());
-        shared.records.record(told);
-    }
-
-    /// What is in force.
-    async fn show(&self) -> Configuration {
-        let running = self.running.lock().await;
-        Configuration {
-            file: self.path.display().to_string(),
-            text: running.config.to_toml(),
-            buffer_chunks: self.started.buffer_chunks() as u64,
-            log_level_fixed: self.log.is_none(),
-        }
-    }
-
-    /// As [`read_again`](Self::read_again) for a signal: what came of it is logged, and the service manager hears of it.
-    async fn read_again_and_log(&self, shared: &Shared) {
-        service::notify_reloading();
-        match self.read_again(shared, false, None).await {
-            Ok(report) => {
-                for AppliedSetting { key, from, to } in &report.applied {
-                    tracing::info!(key, ?from, ?to, "setting changed");
-                }
-                for kept in &report.kept {
-                    tracing::warn!(key = kept.key, why = kept.why, "setting not changed");
-                }
-            }
-            Err(error) => tracing::error!(%error, "reload failed; nothing changed"),
-        }
-        service::notify("READY=1");
-    }
-}
-
-impl Reloading for Reloader {
-    fn reload<'a>(
-        &'a self,
-        shared: &'a Shared,
-        dry_run: bool,
-        confirm: Option<Duration>,
-    ) -> Outcome<'a, Reload> {
-        Box::pin(self.read_again(shared, dry_run, confirm))
-    }
-
-    fn confirm<'a>(&'a self, shared: &'a Shared) -> Outcome<'a, (String, Duration)> {
-        Box::pin(self.keep(shared))
-    }
-
-    fn revert<'a>(&'a self, shared: &'a Shared) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
-        Box::pin(self.go_back(shared))
-    }
-
-    fn running(&self) -> Pin<Box<dyn Future<Output = Configuration> + Send + '_>> {
-        Box::pin(self.show())
-    }
-
-    fn check(&self) -> Outcome<'_, ()> {
-        Box::pin(self.check_file())
-    }
-
-    fn reload_and_log<'a>(
-        &'a self,
-        shared: &'a Shared,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
-        Box::pin(self.read_again_and_log(shared))
-    }
-}
-
 /// From one configuration to the next.
-struct Step<'a> {
+pub(super) struct Step<'a> {
     running: &'a DaemonConfig,
     /// What is to be in force; what is refused is taken back.
-    next: DaemonConfig,
+    pub(super) next: DaemonConfig,
     /// Why keys that begin like this stay.
     reasons: BTreeMap<String, String>,
 }
 
 impl<'a> Step<'a> {
     /// `chunks` of packet memory are there for buffers.
-    fn new(running: &'a DaemonConfig, file: &DaemonConfig, chunks: usize) -> Self {
+    pub(super) fn new(running: &'a DaemonConfig, file: &DaemonConfig, chunks: usize) -> Self {
         let reloaded = running.reloaded(file, chunks);
         let shortage = reloaded.shortage();
         let shortage = shortage.map(|why| (Reloaded::OF_BUFFERS.to_owned(), why));
@@ -275,13 +41,13 @@ impl<'a> Step<'a> {
         }
     }
 
-    fn keep_log_level(&mut self) {
+    pub(super) fn keep_log_level(&mut self) {
         self.next.log.level.clone_from(&self.running.log.level);
         let why = "overridden by --log-level on the command line".to_owned();
         self.reasons.insert("log.level".to_owned(), why);
     }
 
-    async fn apply(&mut self, shared: &Shared, log: Option<&LevelHandle>) {
+    pub(super) async fn apply(&mut self, shared: &Shared, log: Option<&LevelHandle>) {
         self.apply_classes(shared).await;
         self.apply_deadlock(shared).await;
         self.apply_ports(shared).await;
@@ -410,7 +176,18 @@ impl<'a> Step<'a> {
                 members: route.ports.iter().copied().collect(),
                 buckets: route.buckets,
             };
-            if let Err(why) = ask(shared, command).await {
+            let same_ways =
+                |known: &&Route| known.ports == route.ports && known.buckets == route.buckets;
+            // Buckets that were moved stay where they are.
+            let mut outcome = match known.filter(same_ways) {
+                Some(_) => Ok(()),
+                None => ask(shared, command).await,
+            };
+            if outcome.is_ok() {
+                let pins = known.map_or(&[][..], |known| &known.pins);
+                outcome = apply_pins(shared, route, pins).await;
+            }
+            if let Err(why) = outcome {
                 self.reasons
                     .insert(format!("route.{}.", route.destination), why);
                 match known {
@@ -444,7 +221,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    fn kept(&self, file: &DaemonConfig) -> Vec<KeptSetting> {
+    pub(super) fn kept(&self, file: &DaemonConfig) -> Vec<KeptSetting> {
         let changes = self.next.changes_to(file).into_iter();
         changes
             .map(|Change { key, from, to }| KeptSetting {
@@ -466,9 +243,41 @@ impl<'a> Step<'a> {
     }
 }
 
-fn applied(change: Change) -> AppliedSetting {
+pub(super) fn applied(change: Change) -> AppliedSetting {
     let Change { key, from, to } = change;
     AppliedSetting { key, from, to }
+}
+
+/// Pins what `route` pins, and lets flows go that `before` pinned and it does not.
+async fn apply_pins(
+    shared: &Shared,
+    route: &Route,
+    before: &[(u32, PortId)],
+) -> Result<(), String> {
+    let destination = route.destination;
+    let stays = |flow_hash| route.pins.iter().any(|(other, _)| *other == flow_hash);
+    for (flow_hash, _) in before.iter().filter(|(flow_hash, _)| !stays(*flow_hash)) {
+        let flow_hash = *flow_hash;
+        // Gone already where its port has left the group, or somebody has taken it away by hand.
+        let _ = ask(
+            shared,
+            Command::UnpinFlow {
+                destination,
+                flow_hash,
+            },
+        )
+        .await;
+    }
+    for (flow_hash, port) in &route.pins {
+        let (flow_hash, port) = (*flow_hash, *port);
+        let command = Command::PinFlow {
+            destination,
+            flow_hash,
+            port,
+        };
+        ask(shared, command).await?;
+    }
+    Ok(())
 }
 
 async fn ask(shared: &Shared, command: Command) -> Result<(), String> {

@@ -1,0 +1,222 @@
+//! What was changed at run time, and files that are to have it or to be started with.
+
+use weir_core::{MacAddress, PortId};
+
+use super::{DaemonConfig, Route};
+use crate::switch::PfcwdConfig;
+
+/// A route with the names of its ports: numbers are those of one configuration.
+#[derive(Debug, PartialEq, Eq)]
+struct Named<'a> {
+    ports: Vec<&'a str>,
+    buckets: u16,
+    pins: Vec<(u32, &'a str)>,
+}
+
+impl DaemonConfig {
+    /// This configuration with what was changed by hand in a switch that had the configuration `before` and is as `now`
+    /// says: routes, pins and storm watchdogs that differ between the two, where this one still says what `before` did.
+    /// What has been changed here is kept, as a reload would; so are routes by ports that are not here.
+    #[must_use]
+    pub fn with_changes_by_hand(&self, before: &Self, now: &Self) -> Self {
+        let mut with = self.clone();
+        for route in &before.routes {
+            let destination = route.destination;
+            let unchanged = self.named(destination) == before.named(destination);
+            if unchanged && now.route(destination).is_none() {
+                with.routes.retain(|route| route.destination != destination);
+            }
+        }
+        for route in &now.routes {
+            let destination = route.destination;
+            let changed = now.named(destination) != before.named(destination);
+            let unchanged = self.named(destination) == before.named(destination);
+            if let Some(route) = self.renumbered(now, route).filter(|_| changed && unchanged) {
+                let known = with.routes.iter_mut();
+                match known
+                    .into_iter()
+                    .find(|known| known.destination == destination)
+                {
+                    Some(known) => *known = route,
+                    None => with.routes.push(route),
+                }
+            }
+        }
+        for (index, port) in self.ports.iter().enumerate() {
+            let (before, now) = (before.own_pfcwd(&port.name), now.own_pfcwd(&port.name));
+            if before != now && Some(port.pfcwd) == before {
+                with.ports[index].pfcwd = now.flatten();
+            }
+        }
+        with
+    }
+
+    fn route(&self, destination: MacAddress) -> Option<&Route> {
+        let mut routes = self.routes.iter();
+        routes.find(|route| route.destination == destination)
+    }
+
+    fn named(&self, destination: MacAddress) -> Option<Named<'_>> {
+        let route = self.route(destination)?;
+        let name = |port: &PortId| Some(self.ports.get(port.index())?.name.as_str());
+        let mut ports: Vec<&str> = route.ports.iter().filter_map(name).collect();
+        ports.sort_unstable();
+        let pins = route.pins.iter();
+        Some(Named {
+            // Without meaning for a single port.
+            buckets: if ports.len() > 1 { route.buckets } else { 0 },
+            ports,
+            pins: pins
+                .filter_map(|(hash, port)| Some((*hash, name(port)?)))
+                .collect(),
+        })
+    }
+
+    /// A route of `other` by this configuration's numbers; `None` where a port is not here.
+    fn renumbered(&self, other: &Self, route: &Route) -> Option<Route> {
+        let number = |port: &PortId| {
+            let name = &other.ports.get(port.index())?.name;
+            let index = self.ports.iter().position(|port| port.name == *name)?;
+            PortId::from_index(index)
+        };
+        let pins = route.pins.iter();
+        Some(Route {
+            destination: route.destination,
+            ports: route.ports.iter().map(number).collect::<Option<_>>()?,
+            buckets: route.buckets,
+            pins: pins
+                .map(|(hash, port)| Some((*hash, number(port)?)))
+                .collect::<Option<_>>()?,
+        })
+    }
+
+    /// What the port of this name has for itself; `None` without the port.
+    fn own_pfcwd(&self, name: &str) -> Option<Option<PfcwdConfig>> {
+        let port = self.ports.iter().find(|port| port.name == name)?;
+        Some(port.pfcwd)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// Ports and routes in TOML, in a switch of three ports.
+    fn config(more: &str) -> DaemonConfig {
+        let mut text = "name = \"s1\"\n".to_owned();
+        for port in ["a", "b", "c"] {
+            text += &format!(
+                "[[port]]\nname = \"{port}\"\ndevice = \"{port}\"\nrole = \"edge\"\nrate = \"1Gbit\"\n"
+            );
+        }
+        DaemonConfig::parse(&(text + more), Path::new("s1.toml")).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    fn route(last: u8, rest: &str) -> String {
+        format!("[[route]]\ndestination = \"02:00:00:00:00:0{last}\"\n{rest}\n")
+    }
+
+    #[test]
+    fn what_a_file_has_not_changed_is_as_by_hand() {
+        let kept = route(1, "ports = [\"a\"]");
+        let by_file = route(2, "ports = [\"a\", \"b\"]");
+        let gone = route(3, "ports = [\"b\"]");
+        let before = config(&format!("{kept}{by_file}{gone}"));
+        // Moved, pinned, removed, added.
+        let now = config(&format!(
+            "{}{}{}",
+            route(1, "ports = [\"b\"]"),
+            route(2, "ports = [\"a\", \"b\"]\npins = { 0000000a = \"b\" }"),
+            route(4, "ports = [\"c\"]"),
+        ));
+        assert_eq!(before.with_changes_by_hand(&before, &now), now);
+        assert_eq!(now.with_changes_by_hand(&before, &now), now, "twice");
+        assert_eq!(now.with_changes_by_hand(&now, &now), now);
+
+        // The file has other ways for 1 and 2 meanwhile, and nobody has touched 3 and 4 there.
+        let file = config(&format!(
+            "{}{}{gone}",
+            route(1, "ports = [\"c\"]"),
+            route(2, "ports = [\"b\", \"c\"]"),
+        ));
+        let with = file.with_changes_by_hand(&before, &now);
+        let expected = config(&format!(
+            "{}{}{}",
+            route(1, "ports = [\"c\"]"),
+            route(2, "ports = [\"b\", \"c\"]"),
+            route(4, "ports = [\"c\"]"),
+        ));
+        assert_eq!(with, expected);
+    }
+
+    #[test]
+    fn ports_go_by_their_names() {
+        let before = config("");
+        let now = config(&route(1, "ports = [\"c\", \"a\"]\npins = { ff = \"c\" }"));
+        let mut turned = before.clone();
+        turned.ports.reverse();
+        let with = turned.with_changes_by_hand(&before, &now);
+        let port = |index| PortId::from_index(index).unwrap();
+        assert_eq!(with.routes[0].ports, [port(0), port(2)]);
+        assert_eq!(with.routes[0].pins, [(0xff, port(0))]);
+        // A port that is no more leads nowhere.
+        turned.ports.truncate(2);
+        assert_eq!(turned.with_changes_by_hand(&before, &now).routes, []);
+    }
+
+    #[test]
+    fn a_watchdog_that_was_switched_on_stays_on() {
+        let before = config("");
+        let mut now = before.clone();
+        now.ports[1].pfcwd = Some(PfcwdConfig {
+            enabled: true,
+            ..PfcwdConfig::default()
+        });
+        let mut file = config(&route(1, "ports = [\"a\"]"));
+        let with = file.with_changes_by_hand(&before, &now);
+        assert_eq!(with.ports, now.ports);
+        assert_eq!(with.routes.len(), 1);
+        file.ports[1].pfcwd = Some(PfcwdConfig::default());
+        assert_eq!(file.with_changes_by_hand(&before, &now), file);
+    }
+
+    #[test]
+    fn pins_are_read_written_and_refused_by_name() {
+        let text = route(
+            1,
+            "ports = [\"a\", \"b\"]\npins = { DEADBEEF = \"b\", 7 = \"a\" }",
+        );
+        let read = config(&text);
+        let port = |index| PortId::from_index(index).unwrap();
+        assert_eq!(read.routes[0].pins, [(7, port(0)), (0xdead_beef, port(1))]);
+        let again = DaemonConfig::parse(&read.to_toml(), Path::new("again.toml")).unwrap();
+        assert_eq!(again, read);
+        for (pins, expected) in [
+            ("{ 0x1 = \"a\" }", "is not a flow hash"),
+            ("{ 123456789 = \"a\" }", "is not a flow hash"),
+            ("{ a = \"a\", 0A = \"b\" }", "flow 0000000a is pinned twice"),
+            (
+                "{ a = \"c\" }",
+                "unknown port of the route `c` (valid: a, b)",
+            ),
+            ("{ a = 3 }", "route.0.pins.a: expected text in quotes"),
+        ] {
+            let mut text = config("").to_toml();
+            text += &route(1, &format!("ports = [\"a\", \"b\"]\npins = {pins}"));
+            let error = DaemonConfig::parse(&text, Path::new("f")).unwrap_err();
+            assert!(error.to_string().contains(expected), "{error}");
+        }
+        let mut alone = config("").to_toml();
+        alone += &route(1, "ports = [\"a\"]\npins = { a = \"a\" }");
+        let error = DaemonConfig::parse(&alone, Path::new("f")).unwrap_err();
+        assert!(error.to_string().contains("remove `pins`"), "{error}");
+        let few = text + "[forwarding]\npins = 1\n";
+        let full = format!("{}{few}", {
+            let own = config("").to_toml();
+            own.split("[forwarding]").next().unwrap().to_owned()
+        });
+        let error = DaemonConfig::parse(&full, Path::new("f")).unwrap_err();
+        assert!(error.to_string().contains("more than 1 flows"), "{error}");
+    }
+}

@@ -1,0 +1,103 @@
+//! `switchctl config history` and `config rollback`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{bail, Context, Result};
+use time::format_description::well_known::Rfc3339;
+use time::OffsetDateTime;
+use weir_api::reload::{Configuration, ConfigurationHistory, Past, PastConfiguration};
+use weir_config::daemon::DaemonConfig;
+
+use super::{diff, file};
+use crate::change::reload;
+use crate::target::Target;
+use weir_output::{table, Output};
+
+/// `config history`.
+///
+/// # Errors
+///
+/// When the switch does not answer.
+pub fn history(target: &Target, output: &Output) -> Result<()> {
+    let history: ConfigurationHistory = target.get("/v1/config/history")?;
+    output.print(&history, |history| {
+        let rows = history.configurations.iter().rev();
+        let rows = rows.map(|past| vec![past.number.to_string(), when(past), past.came.clone()]);
+        format!(
+            "{}\nkept in {}\n",
+            table(&[">number", "in force since", "by"], rows),
+            history.directory
+        )
+    })
+}
+
+/// In UTC, to the second.
+fn when(past: &Past) -> String {
+    let seconds = i64::try_from(past.unix_seconds).ok();
+    let at = seconds.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    at.and_then(|at| at.format(&Rfc3339).ok())
+        .unwrap_or_else(|| format!("{} s", past.unix_seconds))
+}
+
+/// `config rollback`. False when some settings need a restart, or with `dry_run` when there is a difference.
+///
+/// # Errors
+///
+/// When there is no such configuration, or this program cannot read it, or the file cannot be written, or the switch refuses.
+pub fn rollback(
+    target: &Target,
+    output: &Output,
+    number: Option<u64>,
+    dry_run: bool,
+    confirm: Option<Duration>,
+) -> Result<bool> {
+    let number = match number {
+        Some(number) => number,
+        None => before_the_last(&target.get("/v1/config/history")?)?,
+    };
+    let wanted: PastConfiguration = target.get(&format!("/v1/config/history/{number}"))?;
+    let running: Configuration = target.get("/v1/config")?;
+    let path = PathBuf::from(&running.file);
+    let name = format!("configuration {number} of {}", when(&wanted.past));
+    let config = DaemonConfig::parse(&wanted.text, Path::new(&name))
+        .context("this version cannot read it")?;
+    if dry_run {
+        return diff::from_running(output, &running, name, config);
+    }
+    let backup = file::replace(&path, &wanted.text)?;
+    eprintln!(
+        "{} is as in {name}; the text from before is in {}",
+        running.file,
+        backup.display()
+    );
+    reload::reload(target, output, false, confirm)
+}
+
+fn before_the_last(history: &ConfigurationHistory) -> Result<u64> {
+    match history.configurations.as_slice() {
+        [.., before, _] => Ok(before.number),
+        _ => bail!("there is no configuration before the one in force; `switchctl config history` lists what is kept"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_one_before_the_last_is_meant() {
+        let past = |number| Past {
+            number,
+            unix_seconds: 1_000_000_000,
+            came: "reload".to_owned(),
+        };
+        assert_eq!(when(&past(1)), "2001-09-09T01:46:40Z");
+        let mut history = ConfigurationHistory::default();
+        assert!(before_the_last(&history).is_err());
+        history.configurations = vec![past(7)];
+        assert!(before_the_last(&history).is_err());
+        history.configurations = vec![past(7), past(9)];
+        assert_eq!(before_the_last(&history).unwrap(), 7);
+    }
+}

@@ -1,0 +1,323 @@
+//! `switchctl config save`: the file with what was changed at run time, all else in it as it was.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, bail, Context, Result};
+use serde::Serialize;
+use toml_edit::{value, Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table};
+use weir_api::client::Method;
+use weir_api::reload::{AppliedSetting, Configuration, Reload};
+use weir_config::daemon::{Change, DaemonConfig, PfcwdConfig, Port, Route};
+
+use super::file;
+use crate::target::Target;
+use weir_output::{table, Output, NONE};
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+struct Saved {
+    file: String,
+    dry_run: bool,
+    /// What is in the file now, or would be.
+    saved: Vec<AppliedSetting>,
+    /// What is not, because the file says something else that nobody has loaded.
+    kept: Vec<AppliedSetting>,
+    /// Where the text from before is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backup: Option<PathBuf>,
+}
+
+/// False when the file's own changes were kept instead of some.
+///
+/// # Errors
+///
+/// When the switch does not answer, or the file is not valid or cannot be written.
+pub fn run(target: &Target, output: &Output, dry_run: bool) -> Result<bool> {
+    let running: Configuration = target.get("/v1/config")?;
+    let path = Path::new(&running.file);
+    let (config, text) = DaemonConfig::load_with_text(path)?;
+    let parse = |text: &str| {
+        DaemonConfig::parse(text, path).map_err(|error| {
+            anyhow!("the running switch has a configuration that this switchctl cannot read; do they have the same version? {error}")
+        })
+    };
+    let (before, now) = (parse(&running.text)?, parse(&running.now)?);
+    let wanted = config.with_changes_by_hand(&before, &now);
+    let changed = config.changes_to(&wanted);
+    let backup = match changed.is_empty() || dry_run {
+        true => None,
+        false => {
+            let edited = edit(&text, &config, &wanted)?;
+            let read = DaemonConfig::parse(&edited, path)?;
+            if read != wanted {
+                bail!("{}: the file is written in a way that `config save` cannot edit; add by hand what --dry-run shows", running.file);
+            }
+            Some(file::replace(path, &edited)?)
+        }
+    };
+    if backup.is_some() && config == before {
+        // Nothing else is new in the file, so that this only has the switch know that it is all saved.
+        let _: Reload = target.send(Method::POST, "/v1/reload", None::<&()>)?;
+    }
+    let is_saved = |setting: &AppliedSetting| changed.iter().any(|it| it.key == setting.key);
+    let is_there = |setting: &AppliedSetting| {
+        let mut left = now.changes_to(&wanted).into_iter();
+        !left.any(|left| left.key == setting.key)
+    };
+    let by_hand = running.by_hand.into_iter();
+    let saved = Saved {
+        file: running.file,
+        dry_run,
+        kept: by_hand
+            .filter(|setting| !is_saved(setting) && !is_there(setting))
+            .collect(),
+        saved: changed.into_iter().map(setting).collect(),
+        backup,
+    };
+    output.print(&saved, told)?;
+    Ok(saved.kept.is_empty())
+}
+
+fn setting(change: Change) -> AppliedSetting {
+    let Change { key, from, to } = change;
+    AppliedSetting { key, from, to }
+}
+
+fn told(saved: &Saved) -> String {
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| NONE.to_owned());
+    let rows = |settings: &[AppliedSetting]| {
+        let rows = settings.iter();
+        table(
+            &["setting", "before", "from now on"],
+            rows.map(|row| vec![row.key.clone(), value(&row.from), value(&row.to)]),
+        )
+    };
+    let mut text = String::new();
+    if saved.saved.is_empty() {
+        text += &format!("{} has all of it already\n", saved.file);
+    } else {
+        let verb = if saved.dry_run {
+            "would be written into"
+        } else {
+            "written into"
+        };
+        text += &format!("{verb} {}:\n{}", saved.file, rows(&saved.saved));
+    }
+    if let Some(backup) = &saved.backup {
+        text += &format!("\nthe text from before is in {}\n", backup.display());
+    }
+    if !saved.kept.is_empty() {
+        text += "\nnot saved: the file says something else, which `switchctl reload` would put in force:\n";
+        text += &rows(&saved.kept);
+    }
+    text
+}
+
+/// `text`, which is `config`, with what `wanted` has instead.
+fn edit(text: &str, config: &DaemonConfig, wanted: &DaemonConfig) -> Result<String> {
+    let mut document: DocumentMut = text.parse()?;
+    for route in &config.routes {
+        let destination = route.destination;
+        if !wanted.routes.iter().any(|it| it.destination == destination) {
+            let routes = tables(&mut document, "route")?;
+            routes.retain(|table| !is_to(table, &destination.to_string()));
+        }
+    }
+    for route in &wanted.routes {
+        let mut known = config.routes.iter();
+        if !known.any(|known| known == route) {
+            set_route(tables(&mut document, "route")?, wanted, route);
+        }
+    }
+    for (port, before) in wanted.ports.iter().zip(&config.ports) {
+        if port.pfcwd != before.pfcwd {
+            set_pfcwd(&mut document, port)?;
+        }
+    }
+    Ok(document.to_string())
+}
+
+/// `[[NAME]]`, made where there is none.
+fn tables<'a>(document: &'a mut DocumentMut, name: &str) -> Result<&'a mut ArrayOfTables> {
+    let item = document
+        .entry(name)
+        .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
+    item.as_array_of_tables_mut().with_context(|| {
+        format!("`{name}` is not written as [[{name}]], which `config save` needs to edit it")
+    })
+}
+
+/// Addresses may be written in several ways.
+fn is_to(table: &Table, destination: &str) -> bool {
+    let written = table.get("destination").and_then(Item::as_str);
+    let address = written.and_then(|text| text.parse::<weir_core::MacAddress>().ok());
+    address.is_some_and(|address| address.to_string() == destination)
+}
+
+fn set_route(routes: &mut ArrayOfTables, config: &DaemonConfig, route: &Route) {
+    let destination = route.destination.to_string();
+    let place = routes.iter().position(|table| is_to(table, &destination));
+    let place = place.unwrap_or_else(|| {
+        let mut table = Table::new();
+        table["destination"] = value(destination);
+        routes.push(table);
+        routes.len() - 1
+    });
+    let Some(table) = routes.get_mut(place) else {
+        return;
+    };
+    let name = |port: &weir_core::PortId| Some(config.ports.get(port.index())?.name.as_str());
+    let ports: Array = route.ports.iter().filter_map(name).collect();
+    put(table, "ports", ports.into());
+    if route.ports.len() > 1 && *route != Route::new(route.destination, route.ports.clone()) {
+        put(table, "buckets", i64::from(route.buckets).into());
+    } else {
+        table.remove("buckets");
+    }
+    let mut pins = InlineTable::new();
+    for (flow_hash, port) in &route.pins {
+        if let Some(port) = name(port) {
+            pins.insert(format!("{flow_hash:08x}"), port.into());
+        }
+    }
+    if pins.is_empty() {
+        table.remove("pins");
+    } else {
+        put(table, "pins", pins.into());
+    }
+}
+
+/// Sets a key and keeps the comment behind its value.
+fn put(table: &mut Table, key: &str, mut new: toml_edit::Value) {
+    match table.get_mut(key).and_then(Item::as_value_mut) {
+        Some(old) => {
+            *new.decor_mut() = old.decor().clone();
+            *old = new;
+        }
+        None => {
+            table.insert(key, Item::Value(new));
+        }
+    }
+}
+
+fn set_pfcwd(document: &mut DocumentMut, port: &Port) -> Result<()> {
+    let ports = tables(document, "port")?;
+    let is_it = |table: &Table| {
+        let name = table.get("name").or_else(|| table.get("device"));
+        name.and_then(Item::as_str) == Some(&port.name)
+    };
+    let place = ports.iter().position(is_it);
+    let table = place.and_then(|place| ports.get_mut(place));
+    let table = table.with_context(|| format!("no [[port]] with the name `{}`", port.name))?;
+    // What was there may be a table of its own.
+    table.remove(PfcwdConfig::TABLE);
+    if let Some(pfcwd) = port.pfcwd {
+        let mut own = InlineTable::new();
+        for (key, written) in pfcwd.pairs() {
+            own.insert(key, written.parse()?);
+        }
+        put(table, PfcwdConfig::TABLE, own.into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"# The leaf in rack 4.
+name = "s1"
+
+[[port]] # left
+name = "a"
+device = "eth1"
+role = "edge"
+rate = "1Gbit"
+pfcwd = { enabled = true } # since the storm in May
+
+[[port]]
+device = "b"
+role = "edge"
+rate = "1Gbit"
+
+[[route]]
+destination = "02:00:00:00:00:0A" # the file server
+ports = ["a", "b"] # both
+buckets = 8
+
+[[route]]
+destination = "02:00:00:00:00:0b"
+ports = ["a"]
+
+[deadlock]
+policy = "breaker"
+"#;
+
+    fn parse(text: &str) -> DaemonConfig {
+        DaemonConfig::parse(text, Path::new("s1.toml")).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn edited(wanted: &str) -> String {
+        let wanted = parse(wanted);
+        let text = edit(FILE, &parse(FILE), &wanted).unwrap();
+        assert_eq!(parse(&text), wanted, "{text}");
+        text
+    }
+
+    #[test]
+    fn comments_and_order_stay() {
+        assert_eq!(edited(FILE), FILE);
+        let moved = FILE.replace("ports = [\"a\", \"b\"]", "ports = [\"b\", \"a\"]");
+        assert_eq!(edited(&moved), moved);
+        let pinned = FILE.replace(
+            "buckets = 8\n",
+            "buckets = 8\npins = { 000000ff = \"b\" }\n",
+        );
+        assert_eq!(edited(&pinned), pinned);
+        let usual = FILE.replace("buckets = 8\n", "");
+        assert_eq!(edited(&usual), usual);
+    }
+
+    #[test]
+    fn routes_come_and_go() {
+        let gone = FILE.replace(
+            "[[route]]\ndestination = \"02:00:00:00:00:0b\"\nports = [\"a\"]\n\n",
+            "",
+        );
+        assert_ne!(gone, FILE);
+        assert_eq!(edited(&gone), gone);
+        let new =
+            format!("{FILE}[[route]]\ndestination = \"02:00:00:00:00:0c\"\nports = [\"b\"]\n");
+        let text = edited(&new);
+        assert!(text.contains("02:00:00:00:00:0c"), "{text}");
+        let none = "name = \"s1\"\n[[port]]\ndevice = \"b\"\nrole = \"edge\"\nrate = \"1Gbit\"\n";
+        let one =
+            format!("{none}[[route]]\ndestination = \"02:00:00:00:00:0c\"\nports = [\"b\"]\n");
+        let text = edit(none, &parse(none), &parse(&one)).unwrap();
+        assert_eq!(parse(&text), parse(&one));
+    }
+
+    #[test]
+    fn a_watchdog_of_a_port_is_written_in_its_table() {
+        let off = FILE.replace("{ enabled = true }", "{ enabled = false }");
+        let text = edited(&off);
+        assert!(text.contains("enabled = false"), "{text}");
+        let none = FILE.replace("pfcwd = { enabled = true } # since the storm in May\n", "");
+        assert_eq!(edited(&none), none);
+        let by_device = FILE.replace(
+            "device = \"b\"\n",
+            "device = \"b\"\npfcwd = { action = \"alert\" }\n",
+        );
+        let text = edited(&by_device);
+        assert!(text.contains("alert"), "{text}");
+    }
+
+    #[test]
+    fn a_list_that_is_no_array_of_tables_is_refused() {
+        let text = "name = \"s1\"\nport = [{ device = \"a\", role = \"edge\", rate = \"1Gbit\" }]\nroute = [{ destination = \"02:00:00:00:00:0c\", ports = [\"a\"] }]\n";
+        let mut wanted = parse(text);
+        wanted.routes.clear();
+        let error = edit(text, &parse(text), &wanted).unwrap_err();
+        assert!(error.to_string().contains("[[route]]"), "{error}");
+    }
+}

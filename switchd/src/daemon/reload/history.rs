@@ -1,0 +1,218 @@
+//! The configuration files that were put in force last, so that any of them can be again.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use weir_api::reload::{ConfigurationHistory, Past, PastConfiguration};
+
+use crate::os::run_dir;
+
+/// So many are kept.
+pub const LENGTH: usize = 10;
+/// Where systemd keeps it for the service (systemd.exec(5), StateDirectory=).
+const STATE_DIRECTORY: &str = "STATE_DIRECTORY";
+/// Below the run directory where nobody keeps anything: until the switch is stopped.
+const NAME: &str = "history";
+/// What a file's name ends with.
+const ENDING: &str = ".toml";
+
+/// How a file came to be in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// The switch began with it.
+    Start,
+    /// By a reload, confirmed where that was asked for.
+    Reload,
+}
+
+impl Came {
+    /// In names of files and for people.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Reload => "reload",
+        }
+    }
+}
+
+/// A directory with a file for each: `NUMBER-SECONDS-start.toml`, seconds since 1970 in UTC.
+#[derive(Debug)]
+pub struct History {
+    directory: PathBuf,
+    /// One writer at a time.
+    writing: Mutex<()>,
+}
+
+/// One file of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    number: u64,
+    seconds: u64,
+    came: String,
+    path: PathBuf,
+}
+
+impl History {
+    /// Of the switch `name`.
+    pub fn new(run_dir: &Path, name: &str) -> Self {
+        let directory = match std::env::var_os(STATE_DIRECTORY) {
+            // Several directories are separated by colons; ours is one.
+            Some(kept) if !kept.is_empty() => PathBuf::from(kept).join(name).join(NAME),
+            _ => path(run_dir),
+        };
+        Self::at(directory)
+    }
+
+    fn at(directory: PathBuf) -> Self {
+        Self {
+            directory,
+            writing: Mutex::new(()),
+        }
+    }
+
+    /// Takes `text` down, unless it is the last one's already, and forgets what is too old. What the disk refuses is logged:
+    /// the switch works all the same.
+    pub fn note(&self, text: &str, came: Came) {
+        let _one = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = self.try_note(text, came) {
+            tracing::warn!(
+                %error,
+                directory = %self.directory.display(),
+                "cannot keep this configuration for a rollback"
+            );
+        }
+    }
+
+    fn try_note(&self, text: &str, came: Came) -> io::Result<()> {
+        run_dir::create_directory(&self.directory)?;
+        let mut entries = self.entries()?;
+        let last = entries.last();
+        if last.is_some_and(|last| std::fs::read(&last.path).is_ok_and(|it| it == text.as_bytes()))
+        {
+            return Ok(());
+        }
+        let number = last.map_or(1, |last| last.number.saturating_add(1));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let seconds = now.map_or(0, |since| since.as_secs());
+        let name = format!("{number:06}-{seconds}-{}{ENDING}", came.name());
+        // Whole or not at all, whatever happens meanwhile.
+        let new = self.directory.join("new");
+        run_dir::remove_file(&new)?;
+        let mut file = run_dir::create_file(&new)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&new, self.directory.join(name))?;
+        let gone = (entries.len() + 1).saturating_sub(LENGTH);
+        for entry in entries.drain(..gone) {
+            run_dir::remove_file(&entry.path)?;
+        }
+        Ok(())
+    }
+
+    /// All that there are, the oldest first. Files of other names are not ours.
+    fn entries(&self) -> io::Result<Vec<Entry>> {
+        let directory = match std::fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            directory => directory?,
+        };
+        let mut entries = Vec::new();
+        for file in directory {
+            let path = file?.path();
+            entries.extend(entry(path));
+        }
+        entries.sort_by_key(|entry| entry.number);
+        Ok(entries)
+    }
+
+    /// What there is.
+    ///
+    /// # Errors
+    ///
+    /// When the directory cannot be read.
+    pub fn list(&self) -> io::Result<ConfigurationHistory> {
+        let entries = self.entries()?.into_iter();
+        Ok(ConfigurationHistory {
+            directory: self.directory.display().to_string(),
+            configurations: entries.map(|entry| entry.past()).collect(),
+        })
+    }
+
+    /// The one of this number; `None` without one.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn get(&self, number: u64) -> io::Result<Option<PastConfiguration>> {
+        let mut entries = self.entries()?.into_iter();
+        let Some(entry) = entries.find(|entry| entry.number == number) else {
+            return Ok(None);
+        };
+        Ok(Some(PastConfiguration {
+            text: std::fs::read_to_string(&entry.path)?,
+            past: entry.past(),
+        }))
+    }
+}
+
+impl Entry {
+    fn past(self) -> Past {
+        Past {
+            number: self.number,
+            unix_seconds: self.seconds,
+            came: self.came,
+        }
+    }
+}
+
+/// The run directory's own, which goes when the switch is stopped.
+pub fn path(run_dir: &Path) -> PathBuf {
+    run_dir.join(NAME)
+}
+
+fn entry(path: PathBuf) -> Option<Entry> {
+    let name = path.file_name()?.to_str()?.strip_suffix(ENDING)?;
+    let mut parts = name.splitn(3, '-');
+    Some(Entry {
+        number: parts.next()?.parse().ok()?,
+        seconds: parts.next()?.parse().ok()?,
+        came: parts.next()?.to_owned(),
+        path,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_ten_are_kept_and_none_twice() {
+        let directory = tempfile::tempdir().unwrap();
+        let history = History::at(directory.path().join("a/history"));
+        assert_eq!(history.list().unwrap().configurations, []);
+        history.note("0", Came::Start);
+        history.note("0", Came::Start);
+        for number in 1..=12 {
+            history.note(&number.to_string(), Came::Reload);
+            history.note(&number.to_string(), Came::Reload);
+        }
+        let foreign = history.directory.join("notes.toml");
+        std::fs::write(&foreign, "").unwrap();
+        let kept = history.list().unwrap().configurations;
+        let numbers: Vec<u64> = kept.iter().map(|past| past.number).collect();
+        assert_eq!(numbers, (4..=13).collect::<Vec<u64>>());
+        assert!(kept.iter().all(|past| past.came == "reload"));
+        assert_eq!(history.get(4).unwrap().unwrap().text, "3");
+        assert_eq!(history.get(3).unwrap(), None);
+        assert!(foreign.exists());
+        // What was left of a write that was killed is no entry, and in nobody's way.
+        std::fs::write(history.directory.join("new"), "half").unwrap();
+        history.note("again", Came::Start);
+        assert_eq!(history.get(14).unwrap().unwrap().text, "again");
+        // A disk that refuses is no reason to end.
+        let file = directory.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        History::at(file.join("history")).note("x", Came::Start);
+    }
+}

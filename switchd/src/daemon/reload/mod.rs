@@ -1,0 +1,333 @@
+//! Reading the configuration file again: what can change while frames are forwarded does so, and the rest is told.
+
+pub mod by_hand;
+pub mod history;
+mod step;
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Mutex;
+use weir_api::describe::Described;
+use weir_api::reload::{
+    AppliedSetting, Configuration, ConfigurationHistory, PastConfiguration, Reload,
+};
+use weir_api::words::EventName;
+use weir_config::daemon::DaemonConfig;
+
+use crate::control::reloading::Outcome;
+use crate::control::{ReloadError, Reloading, Shared};
+use crate::logging::LevelHandle;
+use crate::model::clock;
+use crate::os::service;
+use history::{Came, History};
+use step::{applied, Step};
+
+/// The configuration file, and what of it is in force.
+#[derive(Debug)]
+pub struct Reloader {
+    path: PathBuf,
+    /// As the daemon began: its memory was made for this.
+    started: DaemonConfig,
+    running: Mutex<Running>,
+    /// `None` where the command line says what is logged.
+    log: Option<LevelHandle>,
+    history: Arc<History>,
+}
+
+/// What is in force.
+#[derive(Debug)]
+struct Running {
+    config: DaemonConfig,
+    unconfirmed: Option<Unconfirmed>,
+    /// Its file, until it is kept for a rollback.
+    text: Option<(String, Came)>,
+}
+
+/// A reload that nobody has confirmed.
+#[derive(Debug)]
+struct Unconfirmed {
+    /// What was in force before it.
+    before: DaemonConfig,
+    /// When that comes back.
+    until: Instant,
+}
+
+impl Running {
+    fn left(&self) -> Option<Duration> {
+        let unconfirmed = self.unconfirmed.as_ref()?;
+        Some(unconfirmed.until.saturating_duration_since(Instant::now()))
+    }
+}
+
+impl Reloader {
+    /// Of a daemon that begins with `config`, read from `path`, where it is `text`.
+    pub fn new(
+        path: PathBuf,
+        (config, text): (DaemonConfig, String),
+        log: Option<LevelHandle>,
+    ) -> Self {
+        Self {
+            path,
+            history: Arc::new(History::new(&config.run_dir, &config.name)),
+            started: config.clone(),
+            running: Mutex::new(Running {
+                config,
+                unconfirmed: None,
+                text: Some((text, Came::Start)),
+            }),
+            log,
+        }
+    }
+}
+
+impl Reloader {
+    /// Whether a daemon that starts now could stand in this one's place.
+    ///
+    /// # Errors
+    ///
+    /// When the file is not legal, or means another place.
+    async fn check_file(&self) -> Result<(), ReloadError> {
+        let (file, _) = self.load().await?;
+        for (key, stays) in [
+            ("run-dir", file.run_dir == self.started.run_dir),
+            ("api.socket", file.api_socket == self.started.api_socket),
+        ] {
+            if !stays {
+                let file = self.path.display().to_string();
+                return Err(ReloadError::Moved { file, key });
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the file, and puts in force what can be; with `dry_run` it only tells what that would be.
+    ///
+    /// # Errors
+    ///
+    /// When the file is not legal: nothing is changed then.
+    async fn read_again(
+        &self,
+        shared: &Shared,
+        dry_run: bool,
+        confirm: Option<Duration>,
+    ) -> Result<Reload, ReloadError> {
+        let (file, text) = self.load().await?;
+        let mut running = self.running.lock().await;
+        if let Some(left) = running.left().filter(|_| !dry_run) {
+            let left_seconds = left.as_secs_f64().ceil() as u64;
+            return Err(ReloadError::Unconfirmed { left_seconds });
+        }
+        let mut step = Step::new(&running.config, &file, self.started.buffer_chunks());
+        if self.log.is_none() {
+            step.keep_log_level();
+        }
+        if !dry_run {
+            step.apply(shared, self.log.as_ref()).await;
+        }
+        let report = Reload {
+            file: self.path.display().to_string(),
+            dry_run,
+            applied: running
+                .config
+                .changes_to(&step.next)
+                .into_iter()
+                .map(applied)
+                .collect(),
+            kept: step.kept(&file),
+            confirm_seconds: confirm.map(|time| time.as_secs_f64()),
+        };
+        let next = step.next;
+        if !dry_run {
+            let before = std::mem::replace(&mut running.config, next);
+            running.unconfirmed = confirm.map(|time| Unconfirmed {
+                before,
+                until: Instant::now() + time,
+            });
+            running.text = Some((text, Came::Reload));
+            self.remember(&mut running).await;
+            let told = Described::new(clock::now(), EventName::Reloaded)
+                .detail("applied", report.applied.len())
+                .detail("kept", report.kept.len());
+            shared.records.record(told);
+        }
+        Ok(report)
+    }
+
+    async fn keep(&self, shared: &Shared) -> Result<(String, Duration), ReloadError> {
+        let mut running = self.running.lock().await;
+        let left = running.left().ok_or(ReloadError::NothingToConfirm)?;
+        running.unconfirmed = None;
+        self.remember(&mut running).await;
+        shared
+            .records
+            .record(Described::new(clock::now(), EventName::ReloadConfirmed));
+        Ok((self.path.display().to_string(), left))
+    }
+
+    /// What was in force before is put there again. What cannot be, as a threshold that a release holds up, is logged; the file
+    /// is not touched.
+    async fn go_back(&self, shared: &Shared) {
+        let mut running = self.running.lock().await;
+        if !running.left().is_some_and(|left| left.is_zero()) {
+            return;
+        }
+        let Some(Unconfirmed { before, .. }) = running.unconfirmed.take() else {
+            return;
+        };
+        let mut step = Step::new(&running.config, &before, self.started.buffer_chunks());
+        step.apply(shared, self.log.as_ref()).await;
+        let kept = step.kept(&before);
+        let reverted = running.config.changes_to(&step.next).len();
+        let next = step.next;
+        running.config = next;
+        running.text = None;
+        tracing::warn!(
+            file = %self.path.display(),
+            reverted,
+            "the reload was not confirmed in time; the settings from before are in force again, and the file still has the others"
+        );
+        for kept in &kept {
+            tracing::error!(key = kept.key, why = kept.why, "setting not put back");
+        }
+        let told = Described::new(clock::now(), EventName::ReloadReverted)
+            .detail("reverted", reverted)
+            .detail("kept", kept.len());
+        shared.records.record(told);
+    }
+
+    async fn load(&self) -> Result<(DaemonConfig, String), ReloadError> {
+        let path = self.path.clone();
+        let load = move || DaemonConfig::load_with_text(&path);
+        Ok(tokio::task::spawn_blocking(load).await??)
+    }
+
+    /// Keeps the file of what is in force for a rollback, once that stays.
+    async fn remember(&self, running: &mut Running) {
+        if running.unconfirmed.is_some() {
+            return;
+        }
+        if let Some((text, came)) = running.text.take() {
+            let history = Arc::clone(&self.history);
+            // It logs what goes wrong, and panics nowhere.
+            let _ = tokio::task::spawn_blocking(move || history.note(&text, came)).await;
+        }
+    }
+
+    /// What is in force, and the same with what was changed at run time.
+    async fn with_by_hand(&self, shared: &Shared) -> (DaemonConfig, DaemonConfig) {
+        let running = self.running.lock().await;
+        let config = running.config.clone();
+        let snapshot = shared.dataplane.inspect(by_hand::TABLES).await;
+        let now = snapshot.map(|snapshot| by_hand::now(&config, &snapshot));
+        let now = now.unwrap_or_else(|| config.clone());
+        (config, now)
+    }
+
+    /// What is in force.
+    async fn show(&self, shared: &Shared) -> Configuration {
+        let (config, now) = self.with_by_hand(shared).await;
+        Configuration {
+            file: self.path.display().to_string(),
+            text: config.to_toml(),
+            by_hand: config.changes_to(&now).into_iter().map(applied).collect(),
+            now: now.to_toml(),
+            buffer_chunks: self.started.buffer_chunks() as u64,
+            log_level_fixed: self.log.is_none(),
+        }
+    }
+
+    /// As [`read_again`](Self::read_again) for a signal: what came of it is logged, and the service manager hears of it.
+    async fn read_again_and_log(&self, shared: &Shared) {
+        service::notify_reloading();
+        match self.read_again(shared, false, None).await {
+            Ok(report) => {
+                for AppliedSetting { key, from, to } in &report.applied {
+                    tracing::info!(key, ?from, ?to, "setting changed");
+                }
+                for kept in &report.kept {
+                    tracing::warn!(key = kept.key, why = kept.why, "setting not changed");
+                }
+            }
+            Err(error) => tracing::error!(%error, "reload failed; nothing changed"),
+        }
+        service::notify("READY=1");
+    }
+}
+
+impl Reloading for Reloader {
+    fn reload<'a>(
+        &'a self,
+        shared: &'a Shared,
+        dry_run: bool,
+        confirm: Option<Duration>,
+    ) -> Outcome<'a, Reload> {
+        Box::pin(self.read_again(shared, dry_run, confirm))
+    }
+
+    fn confirm<'a>(&'a self, shared: &'a Shared) -> Outcome<'a, (String, Duration)> {
+        Box::pin(self.keep(shared))
+    }
+
+    fn revert<'a>(&'a self, shared: &'a Shared) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(self.go_back(shared))
+    }
+
+    fn running<'a>(
+        &'a self,
+        shared: &'a Shared,
+    ) -> Pin<Box<dyn Future<Output = Configuration> + Send + 'a>> {
+        Box::pin(self.show(shared))
+    }
+
+    fn begun(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async {
+            let mut running = self.running.lock().await;
+            self.remember(&mut running).await;
+        })
+    }
+
+    fn leave<'a>(
+        &'a self,
+        shared: &'a Shared,
+        run_dir: &'a Path,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(async {
+            let (before, now) = self.with_by_hand(shared).await;
+            if let Err(error) = by_hand::leave(run_dir, &before, &now) {
+                tracing::error!(%error, "cannot save what was changed at run time for the restarted switch: it is lost");
+            }
+        })
+    }
+
+    fn history(&self) -> Outcome<'_, ConfigurationHistory> {
+        let history = Arc::clone(&self.history);
+        Box::pin(async move {
+            let list = tokio::task::spawn_blocking(move || history.list()).await?;
+            list.map_err(ReloadError::History)
+        })
+    }
+
+    fn past(&self, number: u64) -> Outcome<'_, PastConfiguration> {
+        let history = Arc::clone(&self.history);
+        Box::pin(async move {
+            let past = tokio::task::spawn_blocking(move || history.get(number)).await?;
+            past.map_err(ReloadError::History)?
+                .ok_or(ReloadError::NoSuchPast(number))
+        })
+    }
+
+    fn check(&self) -> Outcome<'_, ()> {
+        Box::pin(self.check_file())
+    }
+
+    fn reload_and_log<'a>(
+        &'a self,
+        shared: &'a Shared,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(self.read_again_and_log(shared))
+    }
+}

@@ -1,0 +1,244 @@
+//! Changes at run time that stay: over a restart, in the file, and back to what was in force before.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use weir_lab::lab::switches::SwitchProcess;
+use weir_tests::faults::Scene;
+use weir_tests::switches::switchctl;
+use weir_tests::PATIENT_DETECTION;
+
+/// No host has it: its frames would go where we say.
+const NOBODY: &str = "02:00:00:00:00:99";
+
+/// A line with traffic whose switches have keepers.
+fn kept() -> Scene {
+    let mut scene = Scene::new(
+        "gateway.toml",
+        &["class.lossless.mode=pfc", PATIENT_DETECTION],
+        |_| (),
+    );
+    let _ = scene.reports();
+    for switch in &mut scene.stage.switches {
+        switch
+            .start_with_keeper()
+            .unwrap_or_else(|error| panic!("{error:#}"));
+    }
+    scene.start_hosts();
+    scene
+}
+
+fn ports(switch: &SwitchProcess) -> Vec<String> {
+    let ports = switch.config.ports.iter();
+    ports.map(|port| port.name.clone()).collect()
+}
+
+/// What a command prints as JSON, and whether its exit status was 0.
+fn json(switch: &SwitchProcess, words: &[&str]) -> (Value, bool) {
+    let output = switchctl(&switch.config.api_socket)
+        .arg("--json")
+        .args(words)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    let value = serde_json::from_str(&text);
+    let value = value.unwrap_or_else(|error| panic!("{words:?}: {error}: {text}{errors}"));
+    (value, output.status.success())
+}
+
+fn good(switch: &SwitchProcess, words: &[&str]) -> Value {
+    let (value, success) = json(switch, words);
+    assert!(success, "{words:?}: {value}");
+    value
+}
+
+/// Changes one of each kind.
+fn change(switch: &SwitchProcess) {
+    let ports = ports(switch);
+    let (first, second) = (&*ports[0], &*ports[1]);
+    good(switch, &["route", "set", NOBODY, first, second]);
+    good(switch, &["route", "pin", NOBODY, "1234abcd", second]);
+    good(
+        switch,
+        &["pfcwd", "start", "--action", "alert", first, "300"],
+    );
+}
+
+/// What is by hand, or in the file, of what [`change`] did.
+fn keys(settings: &Value) -> Vec<String> {
+    let settings = settings.as_array().unwrap().iter();
+    let keys = settings.map(|setting| setting["key"].as_str().unwrap().to_owned());
+    keys.filter(|key| !key.contains(".pfcwd.")).collect()
+}
+
+fn expected() -> Vec<String> {
+    ["buckets", "destination", "pins.1234abcd", "ports"]
+        .map(|key| format!("route.{NOBODY}.{key}"))
+        .to_vec()
+}
+
+fn configuration(switch: &SwitchProcess) -> Value {
+    switch.get("/v1/config").unwrap()
+}
+
+fn is_watched(switch: &SwitchProcess) -> bool {
+    let pfcwd: Value = switch.get("/v1/pfcwd").unwrap();
+    pfcwd["ports"][0]["watchdog"]["detection_milliseconds"] == 300
+}
+
+#[test]
+fn a_restart_keeps_what_was_changed_and_save_writes_it_down() {
+    let mut scene = kept();
+    scene.wait_for_all(50);
+    let switch = scene.switch(0);
+    let file: PathBuf = switch.config_file().to_owned();
+    let before = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(configuration(switch)["by_hand"], Value::Array(Vec::new()));
+    change(switch);
+    assert_eq!(keys(&configuration(switch)["by_hand"]), expected());
+
+    let restart = switch.restart().unwrap_or_else(|error| panic!("{error:#}"));
+    assert_eq!(restart.lost_frames, 0);
+    assert_eq!(keys(&configuration(switch)["by_hand"]), expected());
+    assert!(is_watched(switch));
+    let route: Value = switch.get(&format!("/v1/routes/{NOBODY}")).unwrap();
+    assert_eq!(route["flow_pins"][0]["flow_hash"], "1234abcd", "{route}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+
+    let shown = good(switch, &["config", "save", "--dry-run"]);
+    assert_eq!(keys(&shown["saved"]), expected());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+    let saved = good(switch, &["config", "save"]);
+    assert_eq!(keys(&saved["saved"]), expected());
+    assert_eq!(saved["kept"], Value::Array(Vec::new()));
+    let backup = saved["backup"].as_str().unwrap();
+    assert_eq!(std::fs::read_to_string(backup).unwrap(), before);
+    // Nothing is by hand any more, and a second time there is nothing to do.
+    assert_eq!(configuration(switch)["by_hand"], Value::Array(Vec::new()));
+    let again = good(switch, &["config", "save"]);
+    assert_eq!(keys(&again["saved"]), Vec::<String>::new());
+
+    // The file alone is enough now.
+    switch.end_process().unwrap();
+    switch
+        .start_with_keeper()
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    assert!(is_watched(switch));
+    let route: Value = switch.get(&format!("/v1/routes/{NOBODY}")).unwrap();
+    assert_eq!(route["flow_pins"][0]["flow_hash"], "1234abcd", "{route}");
+    scene.end();
+}
+
+#[test]
+fn what_the_file_has_changed_meanwhile_is_not_written_over() {
+    let mut scene = kept();
+    let switch = scene.switch(0);
+    let file: PathBuf = switch.config_file().to_owned();
+    let ports = ports(switch);
+    change(switch);
+    let mut text = std::fs::read_to_string(&file).unwrap();
+    text += &format!(
+        "\n[[route]]\ndestination = \"{NOBODY}\"\nports = [\"{}\"]\n",
+        ports[1]
+    );
+    std::fs::write(&file, &text).unwrap();
+    let (saved, success) = json(switch, &["config", "save"]);
+    assert!(!success);
+    assert_eq!(keys(&saved["saved"]), Vec::<String>::new());
+    assert!(
+        keys(&saved["kept"])
+            .iter()
+            .any(|key| key.ends_with(".ports")),
+        "{saved}"
+    );
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(written.contains("detection-time = \"300ms\""), "{written}");
+    assert!(
+        written.ends_with(&format!("ports = [\"{}\"]\n", ports[1])),
+        "{written}"
+    );
+    // A restart goes by the file, too.
+    switch.restart().unwrap_or_else(|error| panic!("{error:#}"));
+    let route: Value = switch.get(&format!("/v1/routes/{NOBODY}")).unwrap();
+    assert_eq!(route["members"].as_array().unwrap().len(), 1, "{route}");
+    scene.end();
+}
+
+#[test]
+fn any_of_the_last_files_is_in_force_again() {
+    let mut scene = kept();
+    scene.wait_for_all(50);
+    let switch = scene.switch(0);
+    let file: PathBuf = switch.config_file().to_owned();
+    let first = std::fs::read_to_string(&file).unwrap();
+    let weights = |weight: u32| {
+        format!(
+            "# weight {weight}\n{}",
+            first.replace("weight = 1\n", &format!("weight = {weight}\n"))
+        )
+    };
+    for weight in 2..=4 {
+        assert_ne!(weights(weight), first);
+        std::fs::write(&file, weights(weight)).unwrap();
+        good(switch, &["reload"]);
+        // Nothing new, and no entry.
+        good(switch, &["reload"]);
+    }
+    let history = good(switch, &["config", "history"]);
+    let numbers: Vec<u64> = history["configurations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|past| past["number"].as_u64().unwrap())
+        .collect();
+    assert_eq!(numbers, [1, 2, 3, 4]);
+    let weight = |switch: &SwitchProcess| {
+        let text = configuration(switch)["text"].as_str().unwrap().to_owned();
+        text.lines()
+            .find_map(|line| line.strip_prefix("weight = "))
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(weight(switch), "4");
+    let (shown, is_same) = json(switch, &["config", "rollback", "--dry-run"]);
+    assert!(!is_same);
+    assert_eq!(keys(&shown["changes"]).len(), 1, "{shown}");
+    assert_eq!(weight(switch), "4");
+    good(switch, &["config", "rollback"]);
+    assert_eq!(weight(switch), "3");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), weights(3));
+    // It outlives a restart, with what became of it, and a kill.
+    switch.restart().unwrap_or_else(|error| panic!("{error:#}"));
+    let history = good(switch, &["config", "history"]);
+    assert_eq!(history["configurations"].as_array().unwrap().len(), 5);
+    good(switch, &["config", "rollback", "1"]);
+    assert_eq!(weight(switch), "1");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), first);
+    let refused = switchctl(&switch.config.api_socket)
+        .args(["config", "rollback", "77"])
+        .output()
+        .unwrap();
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(told.contains("no configuration 77 is kept"), "{told}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), first);
+    // A change that nobody confirms is none that was in force.
+    std::fs::write(&file, weights(9)).unwrap();
+    good(switch, &["reload", "--confirm", "60"]);
+    let last = |switch: &SwitchProcess| {
+        let history = good(switch, &["config", "history"]);
+        history["configurations"]
+            .as_array()
+            .unwrap()
+            .last()
+            .unwrap()["number"]
+            .as_u64()
+    };
+    assert_eq!(last(switch), Some(6));
+    good(switch, &["confirm"]);
+    assert_eq!(last(switch), Some(7));
+    let run_dir = switch.config.run_dir.clone();
+    scene.assert_lossless();
+    scene.end();
+    assert!(!run_dir.exists(), "the history goes with the switch");
+}
