@@ -131,6 +131,15 @@ pub enum Command {
         /// The member that it leaves by.
         port: PortId,
     },
+    /// The port sends nothing but [copies](crate::Switch::send_copy) from now on, and what comes in by it is dropped
+    /// ([`DropReason::MirrorPort`](crate::DropReason::MirrorPort)); or it is a port as any other again. Frames that wait
+    /// there leave. Refused while a static route leads to it. O(routes).
+    Reserve {
+        /// The port.
+        port: PortId,
+        /// Whether it is.
+        reserved: bool,
+    },
     /// A pinned flow goes by its bucket again. O(log routes).
     UnpinFlow {
         /// The group's destination.
@@ -320,6 +329,12 @@ pub enum CommandError {
     /// A single port leaves no choice.
     #[error("the route to {0} has a single port: there is nothing to move or pin")]
     SingleMember(MacAddress),
+    /// A route leads to the port that is to send copies only.
+    #[error("port {0} is in a route, so that it cannot be kept for mirrored frames")]
+    PortInUse(PortId),
+    /// The port sends copies only.
+    #[error("port {0} sends mirrored frames only")]
+    PortReserved(PortId),
     /// Frames may only go by ports of the group.
     #[error("port {port} is not a member of the group of {destination}")]
     NotAMember {

@@ -58,6 +58,10 @@ crate::named! {
         LosslessGroup => "lossless_group",
         /// More frames to group addresses and unknown ones than are flooded from one port.
         FloodRate => "flood_rate",
+        /// It came in by a port that sends mirrored frames only, or its address was learnt there.
+        MirrorPort => "mirror_port",
+        /// An impairment that an operator has asked for drops it.
+        Impaired => "impaired",
     }
 }
 

@@ -21,9 +21,13 @@ use crate::wire::clcm::Clcm;
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C, align(64))]
 pub(super) struct Port {
+    /// It is up and not reserved: frames may come in, and be flooded, by it.
+    pub(super) takes_frames: bool,
     pub(super) up: bool,
     /// Its device will never send anything again.
     pub(super) gone: bool,
+    /// It sends copies for somebody who looks at them, and nothing else.
+    pub(super) reserved: bool,
     pub(super) role: PortRole,
     pub(super) neighbour: Neighbour,
     pub(super) coding: FeedbackCoding,
@@ -83,8 +87,10 @@ impl Port {
                 FeedbackSent::silent()
             },
             role: port.role,
+            takes_frames: true,
             up: true,
             gone: false,
+            reserved: false,
             ingress: core::array::from_fn(|index| {
                 IngressBuffer::new(BufferMode::of(config.classes[index].mode, port))
             }),
@@ -104,5 +110,10 @@ impl Port {
             turn: PriorityTurn::default(),
             precedence: Precedence::new(config),
         }
+    }
+
+    /// To be called after every change of what it follows from.
+    pub(super) fn settle_arrivals(&mut self) {
+        self.takes_frames = self.up && !self.reserved;
     }
 }

@@ -1,6 +1,7 @@
 //! One switch and what it is asked.
 
 mod assume_paused;
+mod copies;
 #[path = "../level_node/mod.rs"]
 mod level_node;
 mod link_back;

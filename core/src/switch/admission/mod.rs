@@ -5,6 +5,7 @@
 //! hands it to `note_pause_change`: the link tells the neighbour.
 
 mod charges;
+mod copies;
 mod early_drops;
 mod ingress;
 mod marking;

@@ -43,15 +43,16 @@ impl Switch {
             .collect()
     }
 
-    /// Why `frame` is not even looked up, at a port that is up or not.
+    /// Why `frame` is not even looked up, at a port that takes frames or not.
     #[inline(always)]
     pub(in crate::switch) fn check_arrival(
         &self,
-        is_up: bool,
+        port: PortId,
+        takes_frames: bool,
         frame: &Frame,
     ) -> Result<(), DropReason> {
-        if !is_up {
-            return Err(DropReason::PortDown);
+        if !takes_frames {
+            return Err(self.closed(port));
         }
         if frame.length == Bytes::ZERO || frame.length > self.config.frame_length_max {
             return Err(DropReason::BadLength);
@@ -65,6 +66,15 @@ impl Switch {
         Ok(())
     }
 
+    /// Why a port takes no frames.
+    #[cold]
+    fn closed(&self, port: PortId) -> DropReason {
+        match self.ports.get(port.index()) {
+            Some(state) if state.reserved => DropReason::MirrorPort,
+            _ => DropReason::PortDown,
+        }
+    }
+
     fn admit(&mut self, now: Instant, port: PortId, frame: &Frame) -> Result<Admitted, DropReason> {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return Err(DropReason::PortDown);
@@ -72,8 +82,8 @@ impl Switch {
         if state.coding == FeedbackCoding::Grants {
             state.note_link_arrival(frame.priority);
         }
-        let is_up = state.up;
-        self.check_arrival(is_up, frame)?;
+        let takes = state.takes_frames;
+        self.check_arrival(port, takes, frame)?;
         if self.forwarding.learns() {
             self.forwarding.learn(now, frame.source, port);
         }
@@ -86,6 +96,9 @@ impl Switch {
                 Decision::Port(egress) => egress,
                 Decision::Learnt(_) if !self.forwarding.is_on_tree(port) => {
                     return Err(DropReason::OffTree)
+                }
+                Decision::Learnt(egress) if self.ports[egress.index()].reserved => {
+                    return Err(DropReason::MirrorPort)
                 }
                 Decision::Learnt(egress) => egress,
                 Decision::NoRoute => return Err(DropReason::NoRoute),
@@ -136,7 +149,7 @@ impl Switch {
     pub(in crate::switch) fn flood_ways(&self, ingress: PortId) -> PortSet {
         let is_way = |egress: &PortId| {
             let is_on_tree = *egress != ingress && self.forwarding.is_on_tree(*egress);
-            is_on_tree && self.ports[egress.index()].up
+            is_on_tree && self.ports[egress.index()].takes_frames
         };
         let ports = (0..self.ports.len()).filter_map(PortId::from_index);
         ports.filter(is_way).collect()
@@ -305,7 +318,7 @@ impl Switch {
     }
 
     #[inline(always)]
-    fn enqueue(
+    pub(super) fn enqueue(
         &mut self,
         now: Instant,
         ingress: PortId,

@@ -50,6 +50,7 @@ impl Switch {
         let state = self.port_mut(port)?;
         state.up = false;
         state.gone = true;
+        state.settle_arrivals();
         for priority in Priority::ALL {
             while self.drop_head(now, port, priority, DropReason::PortDown) {}
         }

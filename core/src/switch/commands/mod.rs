@@ -70,6 +70,7 @@ impl Switch {
                 destination,
                 flow_hash,
             } => self.forwarding.unpin(destination, flow_hash),
+            Command::Reserve { port, reserved } => self.reserve(port, reserved),
             Command::Reroute {
                 selection,
                 egress,

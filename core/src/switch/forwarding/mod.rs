@@ -445,6 +445,11 @@ impl Forwarding {
         self.pins.len()
     }
 
+    /// Whether a static entry has `port` among its ports. O(entries).
+    pub(super) fn leads_to(&self, port: PortId) -> bool {
+        self.routes().any(|route| route.members.contains(port))
+    }
+
     fn find(&self, address: u64) -> Result<usize, usize> {
         self.routes
             .binary_search_by_key(&address, |route| route.address)

@@ -52,7 +52,9 @@ impl Switch {
         buckets: u16,
     ) -> Result<(), CommandError> {
         for port in members.iter() {
-            self.port_mut(port)?;
+            if self.port_mut(port)?.reserved {
+                return Err(CommandError::PortReserved(port));
+            }
         }
         self.forwarding.set_route(destination, members, buckets)?;
         self.note_ways_changed(now);

@@ -14,6 +14,7 @@ impl Port {
     fn note_link(&mut self, up: bool) -> bool {
         let up = up && !self.gone;
         let was_up = core::mem::replace(&mut self.up, up);
+        self.settle_arrivals();
         if !up || was_up {
             return false;
         }

@@ -48,8 +48,9 @@ impl Switch {
     /// paused; `frame.handle` means nothing. By the same functions, on copies of what they change. O(ports).
     pub fn explain(&self, now: Instant, port: PortId, frame: &Frame) -> Explanation {
         let refused = |reason| Explanation::dropped(None, reason);
-        let is_up = self.ports.get(port.index()).is_some_and(|port| port.up);
-        if let Err(reason) = self.check_arrival(is_up, frame) {
+        let state = self.ports.get(port.index());
+        let takes = state.is_some_and(|state| state.takes_frames);
+        if let Err(reason) = self.check_arrival(port, takes, frame) {
             return refused(reason);
         }
         let (how, decision) = self
@@ -60,6 +61,9 @@ impl Switch {
             Decision::NoRoute => return dropped(DropReason::NoRoute),
             Decision::Learnt(_) if !self.forwarding.is_on_tree(port) => {
                 return dropped(DropReason::OffTree)
+            }
+            Decision::Learnt(egress) if self.ports[egress.index()].reserved => {
+                return dropped(DropReason::MirrorPort)
             }
             Decision::Port(egress) | Decision::Learnt(egress) if egress == port => {
                 return dropped(DropReason::Hairpin)

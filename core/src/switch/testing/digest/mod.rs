@@ -75,7 +75,7 @@ impl Switch {
         let detector = self.config.detector;
         let detect = detector.map_or(Duration::ZERO, |detector| detector.detect);
         debug_assert!(port.coding == FeedbackCoding::Pfc);
-        for flag in [port.up, port.gone] {
+        for flag in [port.up, port.gone, port.reserved] {
             digest.word(flag);
         }
         for set in [port.waiting, port.forced] {
