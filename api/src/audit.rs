@@ -42,6 +42,9 @@ pub struct PortAudit {
     pub admitted: u64,
     /// The same, as the switch core counted.
     pub admitted_by_core: u64,
+    /// Copies of frames for mirrors that the switch took, to send them by this port.
+    #[serde(default)]
+    pub copied: u64,
     /// Control frames among them, for this switch.
     pub read: u64,
     /// Frames among them that were dropped on arrival, by reason.
@@ -147,8 +150,8 @@ impl Audit {
                 port.admitted + refused + port.read,
             );
             equal(
-                "admitted = delivered + given up + held",
-                port.admitted,
+                "admitted + copied = delivered + given up + held",
+                port.admitted + port.copied,
                 port.delivered + given_up + port.held,
             );
             equal(
@@ -228,6 +231,7 @@ mod tests {
             further: 12,
             admitted: 90,
             admitted_by_core: 90,
+            copied: 0,
             read: 7,
             refused: counts("no_route", 3),
             delivered: 80,

@@ -76,6 +76,17 @@ weir_core::counters! {
             }
     }
 
+    /// What a mirror has copied.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    MirrorCounters, MIRROR_COUNTERS "mirror_" {} {
+        MIRRORED "weir_mirrored_frames_total" ["mirror", "outcome"] Always
+            "Frames that a mirror selected: a copy was given to its output port (sent), or there was no room for one (lost)."
+            {
+                sent ["sent"] "Copies that were given to the output port.";
+                lost ["lost"] "Copies for which there was no room.";
+            }
+    }
+
     /// What the dataplane's polling loop has counted since the start.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     DataplaneCounters, DATAPLANE_COUNTERS "dataplane_" {} {

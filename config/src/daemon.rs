@@ -4,6 +4,7 @@ mod access;
 mod by_hand;
 mod changes;
 mod dataplane;
+mod mirror;
 mod port;
 mod queues;
 mod read;
@@ -23,6 +24,7 @@ use crate::switch::{class_of, watchdog, Switch};
 pub use access::{is_remote, read_socket, ApiConfig, ControlFramesConfig, MetricsConfig, TlsFiles};
 pub use changes::{Change, Reloaded, Takes};
 pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, ZeroCopy};
+pub use mirror::{Mirror, MIRRORS_MAX};
 pub use port::{default_dscp_map, Fallback, Port, RoundTrip, Trust, QUEUES_MAX};
 pub use read::{settings, KEYS};
 pub use services::{LldpConfig, LogConfig, LogFormat, PageConfig, WatermarkConfig};
@@ -68,6 +70,8 @@ pub struct DaemonConfig {
     pub routes: Vec<Route>,
     /// `[[station]]`.
     pub stations: Vec<Station>,
+    /// `[[mirror]]`.
+    pub mirrors: Vec<Mirror>,
     /// `[flows]`.
     pub flows: FlowsConfig,
     /// `[lldp]`.

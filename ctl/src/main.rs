@@ -78,6 +78,7 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Watermark(arguments) => show::watermark(target, output, arguments)?,
         Command::Counters { all } => show::counters(target, output, *all)?,
         Command::Levels => show::levels(target, output)?,
+        Command::Mirrors => show::mirrors(target, output)?,
         Command::Audit => show::audit(target, output)?,
         Command::Deadlock { command: None } => show::deadlock(target, output)?,
         Command::Deadlock {

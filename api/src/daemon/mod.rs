@@ -7,6 +7,7 @@ mod flight;
 mod flows;
 pub mod health;
 mod levels;
+mod mirrors;
 mod pauses;
 mod restart;
 mod routes;
@@ -27,6 +28,7 @@ pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, Fligh
 pub use flows::{Flow, Flows};
 pub use health::{Health, HealthReason};
 pub use levels::{LevelDestination, LevelLink, Levels};
+pub use mirrors::MirrorState;
 pub use pauses::{PauseCounters, Pauses};
 pub use restart::Restarting;
 pub use routes::{

@@ -31,6 +31,7 @@ pub enum Endpoint {
     ClearWatermarks,
     Counters,
     Levels,
+    Mirrors,
     Audit,
     Deadlocks,
     Deadlock,

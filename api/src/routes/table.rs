@@ -11,8 +11,9 @@ use crate::counters::Counters;
 use crate::daemon::trace::{Trace, TraceRequest};
 use crate::daemon::Restarting;
 use crate::daemon::{
-    Changed, Deadlocks, EventPage, FlightRecord, Flows, History, Levels, PauseCounters, Pfc, Port,
-    PortChange, Queue, RouteDetail, Routes, SetRoute, Status, ToPort, WatermarkClear, Watermarks,
+    Changed, Deadlocks, EventPage, FlightRecord, Flows, History, Levels, MirrorState,
+    PauseCounters, Pfc, Port, PortChange, Queue, RouteDetail, Routes, SetRoute, Status, ToPort,
+    WatermarkClear, Watermarks,
 };
 use crate::neighbors::Neighbor;
 use crate::overview::Overview;
@@ -113,6 +114,15 @@ pub const ROUTES: &[Route] = &[
         summary: "The Level protocol, by link and by destination.",
         answer: Answer::Json(Content::of::<Levels>()),
         commands: &["levels"],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::Mirrors,
+        method: Method::Get,
+        path: "/v1/mirrors",
+        summary: "Mirrors, and what they have copied.",
+        answer: Answer::Json(Content::of::<Vec<MirrorState>>()),
+        commands: &["mirrors"],
         ..BARE
     },
     Route {

@@ -118,6 +118,7 @@ impl DaemonConfig {
         next.stations.clone_from(&file.stations);
         if self.port_names().eq(file.port_names()) {
             next.routes.clone_from(&file.routes);
+            next.mirrors.clone_from(&file.mirrors);
         }
         next
     }

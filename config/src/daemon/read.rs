@@ -11,6 +11,7 @@ use weir_core::config::ConfigError;
 use weir_core::{MacAddress, PortRole};
 
 use super::access::ApiTable;
+use super::mirror::{mirrors, MirrorTable};
 use super::station::stations;
 use super::{
     ControlFramesConfig, DaemonConfig, DataplaneConfig, DeadlockConfig, FlowsConfig,
@@ -49,6 +50,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "multicast",
             "route",
             "station",
+            "mirror",
             "flows",
             "lldp",
             "control-frames",
@@ -69,6 +71,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     (MulticastConfig::TABLE, MulticastConfig::KEYS),
     (RouteTable::TABLE, RouteTable::KEYS),
     (Station::TABLE, Station::KEYS),
+    (MirrorTable::TABLE, MirrorTable::KEYS),
     (FlowsConfig::TABLE, FlowsConfig::KEYS),
     (LldpConfig::TABLE, LldpConfig::KEYS),
     (WatermarkConfig::TABLE, WatermarkConfig::KEYS),
@@ -93,6 +96,7 @@ pub fn settings() -> Vec<(&'static str, Vec<Setting>)> {
         MulticastConfig,
         RouteTable,
         Station,
+        MirrorTable,
         FlowsConfig,
         LldpConfig,
         ControlFramesConfig,
@@ -142,6 +146,8 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let stations = stations(root);
     let multicast = multicast(root, &ports, &classes, &stations);
     let forwarding = ForwardingConfig::read(root, ForwardingConfig::default(), valid::together);
+    let routes = routes(root, &ports, forwarding.pins);
+    let mirrors = mirrors(root, &ports, &classes, &routes);
     DaemonConfig {
         log: LogConfig::read(root, LogConfig::default(), valid::together),
         metrics: access::metrics(root),
@@ -157,7 +163,8 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         pfcwd,
         forwarding,
         multicast,
-        routes: routes(root, &ports, forwarding.pins),
+        mirrors,
+        routes,
         stations,
         flows: flows(root, deadlock.policy),
         lldp: LldpConfig::read(root, LldpConfig::default(), valid::together),

@@ -48,6 +48,9 @@ pub(super) fn daemon(config: &DaemonConfig) -> String {
     for station in &config.stations {
         out.push_str(&station.written());
     }
+    for mirror in &config.mirrors {
+        out.push_str(&mirror.table(&config.ports).written());
+    }
     out.push_str(&config.flows.written());
     out.push_str(&config.lldp.written());
     out.push_str(&config.control_frames.written());

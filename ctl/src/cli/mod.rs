@@ -167,6 +167,21 @@ Examples:
   switchctl --watch levels
   switchctl --json levels | jq -r '.links[] | select(.held_frames > 0).port'")]
     Levels,
+    /// Mirrors: which frames are copied to which port.
+    #[command(after_help = "\
+Mirrors are configured by [[mirror]], and a reload changes them.
+
+Columns:
+  selects   all: what comes in by any port; in: what comes in by these ports;
+            out: what leaves by these
+  sent      copies that were given to the output port
+  lost      copies for which there was no room: the port is slower than what it
+            is to show. The frames themselves are never held up or dropped
+
+Examples:
+  switchctl mirrors
+  switchctl --json mirrors | jq '.[] | select(.lost_frames_total > 0).name'")]
+    Mirrors,
     /// Account for every frame and all packet memory, live.
     #[command(after_help = "\
 All numbers are of one moment between two rounds of the dataplane, so the sums
@@ -428,6 +443,7 @@ impl Command {
             | Self::Pfc { .. }
             | Self::Counters { .. }
             | Self::Levels
+            | Self::Mirrors
             | Self::Audit
             | Self::Neighbors
             | Self::Flows { .. }

@@ -5,6 +5,7 @@ mod events;
 mod flight;
 mod flows;
 mod levels;
+mod mirrors;
 mod neighbors;
 mod pauses;
 mod pfcwd;
@@ -14,7 +15,7 @@ mod watermarks;
 
 use anyhow::Result;
 use weir_api::counters::Counters;
-use weir_api::daemon::{Deadlocks, Levels, Pfc, Port, Queue, Status};
+use weir_api::daemon::{Deadlocks, Levels, MirrorState, Pfc, Port, Queue, Status};
 use weir_api::words::Verdict;
 
 use crate::target::{Target, TargetError};
@@ -79,6 +80,12 @@ pub fn counters(target: &Target, output: &Output, all: bool) -> Result<()> {
 /// `switchctl levels`.
 pub fn levels(target: &Target, output: &Output) -> Result<()> {
     output.print(&target.get::<Levels>("/v1/levels")?, levels::levels)
+}
+
+/// `switchctl mirrors`.
+pub fn mirrors(target: &Target, output: &Output) -> Result<()> {
+    let all: Vec<MirrorState> = target.get("/v1/mirrors")?;
+    output.print(&all, |all| mirrors::mirrors(all))
 }
 
 /// `switchctl deadlock`.

@@ -101,6 +101,7 @@ fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonC
         multicast: scenario.multicast_of(index, &peers),
         routes: switch.routes,
         stations: stations(scenario),
+        mirrors: Vec::new(),
         flows: switch.flows,
         lldp: LldpConfig::default(),
         control_frames: ControlFramesConfig {

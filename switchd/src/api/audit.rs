@@ -48,6 +48,7 @@ fn port(name: String, account: &PortAccount, state: &PortSnapshot) -> PortAudit 
             .sum(),
         express_in: by_core.iter().map(|it| it.express_rx_frames).sum(),
         express_out: by_core.iter().map(|it| it.express_tx_frames).sum(),
+        copied: account.copied,
         read: account.read,
         refused: by_reason(&account.refused),
         delivered: account.delivered,

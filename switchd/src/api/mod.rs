@@ -42,7 +42,7 @@ use weir_api::routes::{Endpoint, Route, ROUTES};
 use crate::control::Shared;
 use crate::dataplane::tables::Tables;
 use crate::http::{self, Limits};
-use forwarding::{flows, levels, routes, trace};
+use forwarding::{flows, levels, mirrors, routes, trace};
 use life::{reload, restart};
 use pfcwd::PfcwdError;
 use views::watermarks::ClearError;
@@ -83,6 +83,7 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
         Endpoint::ClearWatermarks => on(method, clear_watermarks),
         Endpoint::Counters => on(method, counters),
         Endpoint::Levels => on(method, levels),
+        Endpoint::Mirrors => on(method, mirrors::list),
         Endpoint::Audit => on(method, books),
         Endpoint::Deadlocks => on(method, deadlocks),
         Endpoint::Deadlock => on(method, flight),

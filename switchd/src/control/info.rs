@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use weir_config::daemon::Station;
+use weir_config::daemon::{Mirror, Station};
 use weir_core::control::Policy;
 use weir_core::{BitRate, ClassMode, MacAddress, PfcThresholds, PortId, PortRole, Priority};
 
@@ -22,6 +22,8 @@ pub struct SwitchInfo {
     pub classes: [ClassInfo; weir_core::units::PRIORITY_COUNT],
     /// The stations that requests are sent to.
     pub stations: Live<Stations>,
+    /// Who gets copies of frames.
+    pub mirrors: Live<Vec<Mirror>>,
 }
 
 /// Who has which network addresses, by the configuration.

@@ -82,6 +82,7 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
             configured: config.class_of(priority).is_some(),
         }),
         stations: stations(config).into(),
+        mirrors: config.mirrors.clone().into(),
     }
 }
 

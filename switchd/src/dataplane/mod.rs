@@ -39,7 +39,7 @@ use crate::os::fabric_key;
 use attach::AttachedProgram;
 use binding::Bound;
 pub use error::DataplaneError;
-pub use exchange::{accounts, link, messages, stations, tables, tap};
+pub use exchange::{accounts, link, messages, mirrors, stations, tables, tap};
 use kernel::devices::{self, Device};
 use kernel::express::{ExpressPath, Kept, Prospect};
 pub use kernel::packet_socket;
@@ -50,6 +50,7 @@ use link::{AttachedPort, Busy, DataplaneLink, Programs, Requests, RunningDatapla
 use memory::pool::Pool;
 use memory::shares::Shares;
 use messages::{Answer, LeftFrame, Request, Snapshot};
+use mirrors::Mirrors;
 use slot::Slot;
 use stations::Stations;
 use threads::wake::Wake;
@@ -232,7 +233,16 @@ impl Dataplane {
         let absent = ids().zip(devices).filter(|(_, device)| device.is_none());
         let gone = absent.map(|(port, _)| Request::Command(Command::DeviceGone { port }));
         let stations = Request::Stations(Arc::new(Stations::new(config)));
-        for request in gone.chain([stations]).chain(first) {
+        let reserved = config.mirrors.iter().map(|mirror| {
+            let port = mirror.output;
+            Request::Command(Command::Reserve {
+                port,
+                reserved: true,
+            })
+        });
+        let mirrors = Request::Mirrors(Arc::new(Mirrors::new(config)));
+        let settings = reserved.chain([stations, mirrors]);
+        for request in gone.chain(settings).chain(first) {
             // There is room: nobody else has asked yet. A round's requests come before its frames.
             let _ = requests.try_send(request);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
-use weir_api::counters::{DATAPLANE_COUNTERS, DEVICE_LOSSES, KERNEL_LOSSES};
+use weir_api::counters::{DATAPLANE_COUNTERS, DEVICE_LOSSES, KERNEL_LOSSES, MIRROR_COUNTERS};
 use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
 use weir_core::control::IgnoreReason;
 use weir_core::counters::PORT_COUNTERS;
@@ -132,6 +132,10 @@ impl SnapshotCollector {
 
     fn collect_dataplane(&self, families: &mut Families) {
         let rounds = &self.snapshot.rounds;
+        let mirrors = self.shared.info.mirrors.get();
+        for (mirror, counters) in mirrors.iter().zip(&self.snapshot.mirrors) {
+            families.add_counters(MIRROR_COUNTERS, &[&mirror.name], counters);
+        }
         let busy_nanos = rounds.round_times.sum();
         families.add_counters(DATAPLANE_COUNTERS, &[], &rounds.counters);
         families.add(&define::BUSY_SECONDS, &[], busy_nanos as f64 * NANOS);

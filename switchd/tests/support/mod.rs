@@ -96,6 +96,7 @@ pub fn info() -> SwitchInfo {
         ports,
         classes,
         stations: Stations::default().into(),
+        mirrors: Vec::new().into(),
     }
 }
 

@@ -2,5 +2,6 @@
 
 pub mod flows;
 pub mod levels;
+pub(super) mod mirrors;
 pub mod routes;
 pub(super) mod trace;

@@ -53,6 +53,7 @@ fn info() -> SwitchInfo {
         ports: ports.collect(),
         classes,
         stations: Stations::default().into(),
+        mirrors: Vec::new().into(),
     }
 }
 

@@ -225,6 +225,7 @@ mod tests {
                 configured: false,
             }),
             stations: Stations::default().into(),
+            mirrors: Vec::new().into(),
         }
     }
 

@@ -15,6 +15,7 @@ use crate::dataplane::link::{AttachedPort, XdpPrograms};
 use crate::dataplane::messages::{
     LevelTableSnapshot, PortSnapshot, Request, Snapshot, LEVEL_ENTRIES_MAX,
 };
+use crate::dataplane::mirrors::Mirrors;
 use crate::dataplane::stations::Stations;
 use crate::dataplane::tables::Tables;
 use crate::dataplane::tap::Tap;
@@ -115,6 +116,11 @@ impl Access {
     /// told so now.
     pub async fn set_stations(&self, stations: Arc<Stations>) -> bool {
         self.tell(Request::Stations(stations)).await
+    }
+
+    /// Has the dataplane copy frames for `mirrors` from now on. False when it cannot be told so now.
+    pub async fn set_mirrors(&self, mirrors: Arc<Mirrors>) -> bool {
+        self.tell(Request::Mirrors(mirrors)).await
     }
 
     async fn tell(&self, request: Request) -> bool {

@@ -7,10 +7,11 @@ use std::time::Duration;
 use weir_api::reload::{AppliedSetting, KeptSetting};
 use weir_config::daemon::{Change, DaemonConfig, Reloaded, Route};
 use weir_core::config::DetectorConfig;
-use weir_core::{Command, CommandError, PortId, Priority};
+use weir_core::{Command, CommandError, PortId, PortSet, Priority};
 
 use crate::control::Shared;
 use crate::daemon::setup;
+use crate::dataplane::mirrors::Mirrors;
 use crate::dataplane::stations::Stations;
 use crate::logging::LevelHandle;
 
@@ -53,6 +54,7 @@ impl<'a> Step<'a> {
         self.apply_ports(shared).await;
         self.apply_routes(shared).await;
         self.apply_stations(shared).await;
+        self.apply_mirrors(shared).await;
         let interval = self.next.watermark.interval;
         shared.records.watermarks().set_interval(interval);
         if let Some(log) = log {
@@ -218,6 +220,53 @@ impl<'a> Step<'a> {
         for key in ["station.", "multicast.suppress"] {
             let why = "the dataplane does not answer".to_owned();
             self.reasons.insert(key.to_owned(), why);
+        }
+    }
+
+    /// Output ports are reserved before copies go there, and free again once none does.
+    async fn apply_mirrors(&mut self, shared: &Shared) {
+        if self.next.mirrors == self.running.mirrors {
+            return;
+        }
+        let outputs = |config: &DaemonConfig| -> PortSet {
+            let mirrors = config.mirrors.iter();
+            mirrors.map(|mirror| mirror.output).collect()
+        };
+        let (before, after) = (outputs(self.running), outputs(&self.next));
+        let reserve = |port, reserved| ask(shared, Command::Reserve { port, reserved });
+        let mut outcome = Ok(());
+        let mut taken = PortSet::EMPTY;
+        for port in after.iter().filter(|port| !before.contains(*port)) {
+            outcome = reserve(port, true).await;
+            if outcome.is_err() {
+                break;
+            }
+            taken.insert(port);
+        }
+        if outcome.is_ok() {
+            let mirrors = Arc::new(Mirrors::new(&self.next));
+            if !shared.dataplane.set_mirrors(mirrors).await {
+                outcome = Err("the dataplane does not answer".to_owned());
+            }
+        }
+        let freed = match &outcome {
+            Ok(()) => before,
+            Err(_) => taken,
+        };
+        let in_use = match &outcome {
+            Ok(()) => after,
+            Err(_) => before,
+        };
+        for port in freed.iter().filter(|port| !in_use.contains(*port)) {
+            // It was reserved, so that this is not refused.
+            let _ = reserve(port, false).await;
+        }
+        match outcome {
+            Ok(()) => shared.info.mirrors.set(self.next.mirrors.clone()),
+            Err(why) => {
+                self.next.mirrors.clone_from(&self.running.mirrors);
+                self.reasons.insert("mirror.".to_owned(), why);
+            }
         }
     }
 

@@ -35,6 +35,8 @@ pub struct PortAccount {
     pub refused: [u64; DropReason::COUNT],
     /// Frames among them that the switch took.
     pub admitted: u64,
+    /// Copies of frames that the switch took to send by this port.
+    pub copied: u64,
     /// Admitted frames from this port whose last copy a transmitter has sent.
     pub delivered: u64,
     /// Admitted frames from this port that were dropped where they waited, by [`DropReason::index`].
@@ -140,6 +142,19 @@ impl Accounts {
         if let Some(id) = PortId::from_index(port) {
             self.load(chunk, Cargo::Data(id));
         }
+    }
+
+    /// `port` is to send a copy of a frame, which begins in `chunk`.
+    pub(in crate::dataplane) fn note_copied(&mut self, port: usize, chunk: Chunk) {
+        self.port(port, |account| account.copied += 1);
+        if let Some(id) = PortId::from_index(port) {
+            self.load(chunk, Cargo::Data(id));
+        }
+    }
+
+    /// A copy of a frame goes on in `chunk`.
+    pub(in crate::dataplane) fn load_further(&mut self, chunk: Chunk) {
+        self.load(chunk, Cargo::Further);
     }
 
     /// A frame that came out of `port`'s RX ring goes on in `chunk`.

@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
-use weir_api::counters::DataplaneCounters;
+use weir_api::counters::{DataplaneCounters, MirrorCounters};
 use weir_api::words::Express;
+use weir_config::daemon::MIRRORS_MAX;
 use weir_core::counters::PortCounters;
 use weir_core::switch::{Explanation, LevelEntry, PriorityGauges};
 use weir_core::units::PRIORITY_COUNT;
@@ -17,6 +18,7 @@ use weir_core::{
 
 use super::accounts::AccountTable;
 use super::express::ExpressOrder;
+use super::mirrors::Mirrors;
 use super::stations::Stations;
 use super::tables::{FlowTable, RouteTables, Tables};
 use super::tap::Tap;
@@ -64,6 +66,8 @@ pub enum Request {
     },
     /// Send requests for the addresses of these to them alone from now on.
     Stations(Arc<Stations>),
+    /// Copy frames for these from now on; their output ports are reserved already.
+    Mirrors(Arc<Mirrors>),
     /// Have no more to do with this port's rings, and hand them out.
     Part {
         /// The port.
@@ -115,6 +119,8 @@ pub struct Snapshot {
     pub accounts: AccountTable,
     /// The answer to the question, if `tables` has one.
     pub explanation: Option<Explanation>,
+    /// What each mirror has copied, in the order of the configuration.
+    pub mirrors: [MirrorCounters; MIRRORS_MAX],
     /// Frames inside the switch.
     pub held_frames: u64,
     /// The most since the snapshot before, as with the peaks of the gauges; what the control plane publishes has the most

@@ -4,6 +4,7 @@ pub mod accounts;
 pub mod express;
 pub mod link;
 pub mod messages;
+pub mod mirrors;
 pub mod stations;
 pub mod tables;
 pub mod tap;

@@ -272,7 +272,7 @@ impl<I: Io> Worker<I> {
     pub(super) fn settle_mode(&mut self) {
         if self.express.is_there() {
             let is_known = self.express.ready == Some(self.switch.routes_version());
-            let is_on = is_known && !self.taps.is_on() && self.deadline.is_none();
+            let is_on = is_known && !self.looks_on() && self.deadline.is_none();
             self.express.set_mode(is_on);
         }
     }

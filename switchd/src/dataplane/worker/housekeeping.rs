@@ -65,6 +65,7 @@ impl<I: Io> Worker<I> {
                 .fill(&self.accounts, &self.pool, outstanding);
         }
         snapshot.at = now;
+        snapshot.mirrors = self.mirroring.counters;
         let held = self.switch.held_frames();
         snapshot.held_frames = held as u64;
         snapshot.held_frames_max = std::mem::replace(&mut self.held_max, held).max(held) as u64;
@@ -97,7 +98,7 @@ impl<I: Io> Worker<I> {
             state.watchdog = self.switch.watchdog(port);
             state.kernel = self.losses(index);
             state.rings = self.io.rings(index);
-            state.express = self.express.state(now, index, self.taps.is_on());
+            state.express = self.express.state(now, index, self.looks_on());
             self.add_express_out(index, state);
         }
         // They have been taken.

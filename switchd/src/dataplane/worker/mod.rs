@@ -16,6 +16,7 @@
 mod express;
 mod hand_on;
 mod housekeeping;
+mod mirrors;
 mod parting;
 mod receive;
 mod send;
@@ -43,6 +44,7 @@ use super::memory::pool::{Chunk, Pool};
 use super::rings::io::{Batch, Io, WHOLE_MAX};
 use super::threads::wake::Wake;
 use express::Express;
+use mirrors::Mirroring;
 use spin::Spin;
 use turns::Turns;
 
@@ -98,7 +100,8 @@ pub(super) struct Worker<I> {
     taps: Taps,
     /// Whose addresses are asked for.
     stations: Arc<Stations>,
-    /// Where frames of several chunks are put together for taps.
+    mirroring: Mirroring,
+    /// Where frames of several chunks are put together for taps, and frames for mirrors.
     whole: Box<[u8]>,
     clock: fn() -> Instant,
     spin: Spin,
@@ -203,6 +206,7 @@ impl<I: Io> Worker<I> {
             io,
             switch,
             accounts: Accounts::new(ports.len(), pool.count()),
+            mirroring: Mirroring::new(pool.count()),
             pool,
             turns: Turns::new(ports.len()),
             express: Express::default(),
@@ -347,6 +351,10 @@ impl<I: Io> Worker<I> {
                     self.settle_mode();
                 }
                 Request::Stations(stations) => self.stations = stations,
+                Request::Mirrors(mirrors) => {
+                    self.mirroring.set(mirrors);
+                    self.settle_mode();
+                }
                 Request::Inject(frames) => self.inject(now, frames),
                 Request::Part { port } => self.part(now, port),
                 Request::Join { port, address } => self.join(now, port, address),

@@ -61,6 +61,11 @@ impl<I: Io> Worker<I> {
             };
             self.stats.counters.rx_frames += 1;
             self.note_parts(port, chunk);
+            if self.mirroring.looks_at_arrivals(port) {
+                self.mirror_data(now, port, chunk);
+            } else {
+                self.note_not_mirrored(chunk);
+            }
             let taken = self.take_frame(now, port, chunk);
             if self.taps.is_on() {
                 self.show_received(now, port, chunk, taken);

@@ -87,6 +87,9 @@ impl<I: Io> Worker<I> {
         if self.taps.is_on() {
             self.show_sent(now, port, chunk, data);
         }
+        if data.is_some() && self.mirroring.looks_at_departures(port) {
+            self.mirror_departure(now, port, chunk);
+        }
         if self.io.send(port.index(), chunk) {
             self.stats.counters.tx_frames += 1;
             match data {

@@ -9,6 +9,11 @@ use crate::dataplane::memory::pool::Chunk;
 use crate::model::sight::{Direction, Sight, Verdict};
 
 impl<I: Io> Worker<I> {
+    /// Somebody looks at frames, so that all have to come by here.
+    pub(super) fn looks_on(&self) -> bool {
+        self.taps.is_on() || self.mirroring.is_on()
+    }
+
     /// A frame has come in and its fate is known; its bytes are as they came.
     #[cold]
     pub(super) fn show_received(&mut self, now: Instant, port: PortId, chunk: Chunk, taken: Taken) {
@@ -64,6 +69,7 @@ impl<I: Io> Worker<I> {
     ) {
         let (meta, bytes) = self.io.whole(chunk, &mut self.whole);
         // What the XDP program wrote in front of the frame is still there.
+        let meta = meta.filter(|_| !self.mirroring.is_copy(chunk));
         let inside = data.and(meta).map(|meta| {
             let arrival = Instant::from_nanos(meta.arrival_nanos);
             now.saturating_since(arrival)

@@ -1,0 +1,289 @@
+//! `[[mirror]]`: copies of frames for somebody who looks at them.
+
+use weir_core::{PortId, PortSet, Priority};
+
+use super::{Port, Route};
+use crate::entries::entries;
+use crate::reader::{unknown, Names, Table};
+use crate::settings::valid;
+use crate::switch::Class;
+
+/// Mirrors of a switch at most.
+pub const MIRRORS_MAX: usize = 4;
+/// Of each copy, Open vSwitch's bounds.
+const SNAPLEN: (u64, u64) = (14, 65_535);
+
+entries! {
+    /// A mirror as a file has it. Names and meaning are Open vSwitch's.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    MirrorTable in "mirror" {
+        "name" name: String, "", Live, valid::anything;
+            "The mirror's name in metrics and commands. At most 4 mirrors."
+        "output-port" output: String, "", Live, valid::anything;
+            "Where the copies go. The port does nothing else: what comes in by it is dropped (`mirror_port`), and no route leads to it."
+        "select-all" all: bool = false, "", Live, valid::anything;
+            "Copy every data frame that comes in."
+        "select-src-port" sources: Vec<String> = Vec::new() => "none", "", Live, valid::anything;
+            "Copy data frames that come in by these ports, as they come in, those that are dropped included."
+        "select-dst-port" destinations: Vec<String> = Vec::new() => "none", "", Live, valid::anything;
+            "Copy data frames that leave by these ports, as they leave. One that a mirror has copied on its way in is not copied again."
+        "snaplen" snaplen: Option<u64> = None => "whole frames", "", Live, valid::given(valid::within(SNAPLEN.0, SNAPLEN.1));
+            "Bytes of a frame that are copied at most, 14 to 65535."
+        "priority" priority: Option<Priority> = None => "the lowest lossy one", "", Live, valid::anything;
+            "The priority of the copies at the output port, of a lossy class: its `buffer` is what waits there at most. Copies beyond it are lost, and counted."
+    }
+}
+
+/// `[[mirror]]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mirror {
+    /// Its name.
+    pub name: String,
+    /// Where copies go.
+    pub output: PortId,
+    /// Whether all that comes in is copied.
+    pub all: bool,
+    /// What comes in by these is copied.
+    pub sources: PortSet,
+    /// What leaves by these is copied.
+    pub destinations: PortSet,
+    /// Bytes that are copied of a frame at most; `None` for all.
+    pub snaplen: Option<u64>,
+    /// Of the copies.
+    pub priority: Priority,
+    /// Whether the file says so.
+    priority_is_given: bool,
+}
+
+impl Mirror {
+    /// The ports at which frames are copied as they come in.
+    pub fn arriving(&self, port_count: usize) -> PortSet {
+        if !self.all {
+            return self.sources;
+        }
+        let ports = (0..port_count).filter_map(PortId::from_index);
+        ports.filter(|port| *port != self.output).collect()
+    }
+
+    /// As a file has it.
+    pub(super) fn table(&self, ports: &[Port]) -> MirrorTable {
+        let name = |port: PortId| Some(ports.get(port.index())?.name.clone());
+        let names = |set: PortSet| set.iter().filter_map(name).collect();
+        MirrorTable {
+            name: self.name.clone(),
+            output: name(self.output).unwrap_or_default(),
+            all: self.all,
+            sources: names(self.sources),
+            destinations: names(self.destinations),
+            snaplen: self.snaplen,
+            priority: self.priority_is_given.then_some(self.priority),
+        }
+    }
+}
+
+/// Reads all mirrors, whose output ports `routes` and the tree of flooded frames leave alone.
+pub(super) fn mirrors(
+    root: &Table<'_>,
+    ports: &[Port],
+    classes: &[Class],
+    routes: &[Route],
+) -> Vec<Mirror> {
+    let names = Names::default();
+    let tables = root.tables(MirrorTable::TABLE, MirrorTable::KEYS);
+    if let Some(first) = tables.get(MIRRORS_MAX) {
+        first.complain("name", format!("more than {MIRRORS_MAX} mirrors"));
+    }
+    let lossless = |priority: &Priority| {
+        classes
+            .iter()
+            .find(|class| class.mode.is_lossless() && class.priorities.contains(priority))
+    };
+    let mut mirrors: Vec<(Mirror, &Table<'_>)> = Vec::new();
+    for table in &tables {
+        let Some(entry) = MirrorTable::read(table) else {
+            continue;
+        };
+        names.note(table, "name", &entry.name);
+        let number = |key: &str, name: &String| {
+            let index = ports.iter().position(|port| port.name == *name);
+            if index.is_none() {
+                let known: Vec<&str> = ports.iter().map(|port| port.name.as_str()).collect();
+                table.complain(key, unknown("port", name, &known));
+            }
+            index.and_then(PortId::from_index)
+        };
+        let set = |key: &'static str, names: &[String]| -> PortSet {
+            names.iter().filter_map(|name| number(key, name)).collect()
+        };
+        let sources = set("select-src-port", &entry.sources);
+        let destinations = set("select-dst-port", &entry.destinations);
+        if !entry.all && sources.is_empty() && destinations.is_empty() {
+            table.complain(
+                "select-all",
+                "the mirror selects nothing: write `select-all = true`, `select-src-port` or `select-dst-port`",
+            );
+        }
+        let first_lossy = Priority::ALL.into_iter().find(|it| lossless(it).is_none());
+        let Some(priority) = entry.priority.or(first_lossy) else {
+            table.complain(
+                "priority",
+                "every priority is lossless, and copies are lossy: leave one to no lossless class",
+            );
+            continue;
+        };
+        if let Some(class) = lossless(&priority) {
+            table.complain(
+                "priority",
+                format!(
+                    "priority {priority} is lossless (class `{}`), and copies are lossy",
+                    class.name
+                ),
+            );
+        }
+        let Some(output) = number("output-port", &entry.output) else {
+            continue;
+        };
+        mirrors.push((
+            Mirror {
+                name: entry.name,
+                output,
+                all: entry.all,
+                sources,
+                destinations,
+                snaplen: entry.snaplen,
+                priority,
+                priority_is_given: entry.priority.is_some(),
+            },
+            table,
+        ));
+    }
+    check_outputs(&mirrors, ports, routes);
+    mirrors.into_iter().map(|(mirror, _)| mirror).collect()
+}
+
+/// An output port is nothing else.
+fn check_outputs(mirrors: &[(Mirror, &Table<'_>)], ports: &[Port], routes: &[Route]) {
+    for (mirror, table) in mirrors {
+        let output = mirror.output;
+        let name = ports.get(output.index()).map_or("", |port| &port.name);
+        let selects = |other: &&(Mirror, &Table<'_>)| {
+            other.0.sources.contains(output) || other.0.destinations.contains(output)
+        };
+        if let Some((other, _)) = mirrors.iter().find(selects) {
+            table.complain(
+                "output-port",
+                format!(
+                    "mirror `{}` selects port `{name}`, which sends copies only",
+                    other.name
+                ),
+            );
+        }
+        if let Some(route) = routes.iter().find(|route| route.ports.contains(&output)) {
+            table.complain(
+                "output-port",
+                format!(
+                    "the route to {} leads to port `{name}`, which sends copies only",
+                    route.destination
+                ),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::daemon::DaemonConfig;
+    use std::path::Path;
+
+    const PORTS: &str = r#"name = "s1"
+[[port]]
+device = "a"
+role = "edge"
+rate = "1Gbit"
+[[port]]
+device = "b"
+role = "edge"
+rate = "1Gbit"
+[[port]]
+device = "mon"
+role = "edge"
+rate = "1Gbit"
+[[class]]
+name = "lossless"
+priorities = [0, 3]
+mode = "pfc"
+xoff = "60KiB"
+xon = "52KiB"
+headroom = "64KiB"
+[[route]]
+destination = "02:00:00:00:00:01"
+ports = ["a"]
+"#;
+
+    fn parse(mirrors: &str) -> Result<DaemonConfig, String> {
+        let text = format!("{PORTS}{mirrors}");
+        DaemonConfig::parse(&text, Path::new("f")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_mirror_is_read_and_written() {
+        let text = "[[mirror]]\nname = \"m\"\noutput-port = \"mon\"\nselect-src-port = [\"a\"]\nselect-dst-port = [\"a\", \"b\"]\nsnaplen = 64\n[[mirror]]\nname = \"all\"\noutput-port = \"mon\"\nselect-all = true\npriority = 5\n";
+        let config = parse(text).unwrap();
+        let again = DaemonConfig::parse(&config.to_toml(), Path::new("g")).unwrap();
+        assert_eq!(again, config);
+        let numbers = |index: usize| {
+            let ports = config.mirrors[index].arriving(3);
+            ports.iter().map(|port| port.get()).collect::<Vec<u8>>()
+        };
+        assert_eq!((numbers(0), numbers(1)), (vec![0], vec![0, 1]));
+        let priorities: Vec<u8> = config.mirrors.iter().map(|it| it.priority.get()).collect();
+        assert_eq!(priorities, [1, 5], "0 is lossless");
+        let other =
+            parse("[[mirror]]\nname = \"m\"\noutput-port = \"mon\"\nselect-all = true\n").unwrap();
+        assert_eq!(config.with_live_settings_of(&other).mirrors, other.mirrors);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_by_name() {
+        let mirror = |rest: &str| format!("[[mirror]]\nname = \"m\"\n{rest}\n");
+        for (mirrors, expected) in [
+            (mirror("output-port = \"mon\""), "selects nothing"),
+            (
+                mirror("output-port = \"mom\"\nselect-all = true"),
+                "did you mean `mon`?",
+            ),
+            (
+                mirror("output-port = \"a\"\nselect-all = true"),
+                "the route to 02:00:00:00:00:01 leads to port `a`",
+            ),
+            (
+                mirror("output-port = \"mon\"\nselect-dst-port = [\"mon\"]"),
+                "mirror `m` selects port `mon`",
+            ),
+            (
+                mirror("output-port = \"mon\"\nselect-all = true\npriority = 3"),
+                "priority 3 is lossless (class `lossless`)",
+            ),
+            (
+                mirror("output-port = \"mon\"\nselect-all = true\nsnaplen = 13"),
+                "mirror.0.snaplen: 13 is not between 14 and 65535",
+            ),
+            (
+                mirror("output-port = \"mon\"\nselect-all = true").repeat(2),
+                "`m` is already",
+            ),
+        ] {
+            let told = parse(&mirrors).unwrap_err();
+            assert!(told.contains(expected), "{expected}: {told}");
+        }
+        let many: String = (0..5)
+            .map(|index| {
+                format!(
+                    "[[mirror]]\nname = \"{index}\"\noutput-port = \"mon\"\nselect-all = true\n"
+                )
+            })
+            .collect();
+        let told = parse(&many).unwrap_err();
+        assert!(told.contains("more than 4 mirrors"), "{told}");
+    }
+}

@@ -1,0 +1,242 @@
+//! Copies of frames for mirrors: into chunks of their own, so that the frame itself never waits for its copy.
+
+use std::sync::Arc;
+
+use weir_api::counters::MirrorCounters;
+use weir_config::daemon::MIRRORS_MAX;
+use weir_core::{Bytes, DropReason, Frame, FrameHandle, Instant, MacAddress, PortId};
+use weir_ebpf::FrameClass;
+
+use super::Worker;
+use crate::dataplane::exchange::mirrors::{Copying, Mirrors};
+use crate::dataplane::memory::pool::Chunk;
+use crate::dataplane::rings::io::Io;
+
+/// Chunks of one frame at most: a kernel hands over no more fragments than 17 and a head.
+const PARTS_MAX: usize = 18;
+
+/// Stands for all mirrors: nobody copies copies.
+const COPY: u8 = u8::MAX;
+
+/// The mirrors, and what they have copied.
+#[derive(Debug)]
+pub(super) struct Mirroring {
+    mirrors: Arc<Mirrors>,
+    /// By chunk: a bit for each mirror that has copied the frame.
+    copied: Box<[u8]>,
+    pub(super) counters: [MirrorCounters; MIRRORS_MAX],
+}
+
+impl Mirroring {
+    pub(super) fn new(chunk_count: usize) -> Self {
+        Self {
+            mirrors: Arc::default(),
+            copied: vec![0; chunk_count].into_boxed_slice(),
+            counters: Default::default(),
+        }
+    }
+
+    /// Other mirrors from now on; one that keeps its name keeps its counters.
+    pub(super) fn set(&mut self, mirrors: Arc<Mirrors>) {
+        let before = std::mem::take(&mut self.counters);
+        for (place, counters) in self.counters.iter_mut().enumerate() {
+            let known = self.mirrors.same_as(&mirrors, place);
+            if let Some(known) = known.and_then(|known| before.get(known)) {
+                *counters = *known;
+            }
+        }
+        if !mirrors.is_on() {
+            self.copied.fill(0);
+        }
+        self.mirrors = mirrors;
+    }
+
+    pub(super) fn is_on(&self) -> bool {
+        self.mirrors.is_on()
+    }
+
+    /// Whether `chunk` carries a copy, in front of which no record stands.
+    pub(super) fn is_copy(&self, chunk: Chunk) -> bool {
+        self.copied.get(chunk as usize) == Some(&COPY)
+    }
+
+    fn note(&mut self, chunk: Chunk, copied: u8) {
+        if let Some(known) = self.copied.get_mut(chunk as usize) {
+            *known = copied;
+        }
+    }
+
+    /// Whether what comes in by `port` is copied.
+    #[inline(always)]
+    pub(super) fn looks_at_arrivals(&self, port: PortId) -> bool {
+        self.mirrors.is_on() && self.mirrors.looks_at_arrivals(port)
+    }
+
+    /// Whether what leaves by `port` is copied.
+    #[inline(always)]
+    pub(super) fn looks_at_departures(&self, port: PortId) -> bool {
+        self.mirrors.is_on() && self.mirrors.looks_at_departures(port)
+    }
+}
+
+impl<I: Io> Worker<I> {
+    /// A frame has come in by `port`; its bytes are as they came. Control frames would speak to whoever looks.
+    #[cold]
+    pub(super) fn mirror_data(&mut self, now: Instant, port: PortId, chunk: Chunk) {
+        let meta = self.io.frame(chunk).0;
+        if meta.is_some_and(|meta| meta.class == FrameClass::Data) {
+            self.mirror_arrival(now, port, chunk);
+        }
+    }
+
+    fn mirror_arrival(&mut self, now: Instant, port: PortId, chunk: Chunk) {
+        let mut copied = 0;
+        for place in 0..MIRRORS_MAX {
+            let Some(mirror) = self.mirroring.mirrors.get(place) else {
+                break;
+            };
+            if mirror.arriving.contains(port) {
+                copied |= 1 << place;
+                self.copy(now, place, mirror, chunk);
+            }
+        }
+        self.mirroring.note(chunk, copied);
+    }
+
+    /// A data frame is about to leave by `port`.
+    #[cold]
+    pub(super) fn mirror_departure(&mut self, now: Instant, port: PortId, chunk: Chunk) {
+        let copied = self.mirroring.copied.get(chunk as usize);
+        let mut copied = copied.copied().unwrap_or(0);
+        for place in 0..MIRRORS_MAX {
+            let Some(mirror) = self.mirroring.mirrors.get(place) else {
+                break;
+            };
+            if mirror.leaving.contains(port) && copied & (1 << place) == 0 {
+                copied |= 1 << place;
+                self.copy(now, place, mirror, chunk);
+            }
+        }
+        self.mirroring.note(chunk, copied);
+    }
+
+    /// Nothing is copied of the frame in `chunk` so far: no mirror looks where it came in.
+    #[inline(always)]
+    pub(super) fn note_not_mirrored(&mut self, chunk: Chunk) {
+        if self.mirroring.is_on() {
+            self.mirroring.note(chunk, 0);
+        }
+    }
+
+    /// Has `mirror`, the one at `place`, send a copy of the frame in `chunk`, if there is room for it.
+    fn copy(&mut self, now: Instant, place: usize, mirror: Copying, chunk: Chunk) {
+        let sent = self.store_copy(chunk, mirror.most).and_then(|copy| {
+            let frame = Frame {
+                handle: FrameHandle(copy.first()),
+                length: Bytes::new(copy.length as u64),
+                priority: mirror.priority,
+                destination: MacAddress::default(),
+                source: MacAddress::default(),
+                flow_hash: 0,
+            };
+            let sent = self.switch.send_copy(now, mirror.output, frame);
+            match sent {
+                Ok(()) => self.book_copy(mirror.output, mirror.priority.get(), &copy),
+                Err(_) => copy.parts().for_each(|part| self.pool.give_back(part)),
+            }
+            sent
+        });
+        if let Some(counters) = self.mirroring.counters.get_mut(place) {
+            match sent {
+                Ok(()) => counters.sent += 1,
+                Err(_) => counters.lost += 1,
+            }
+        }
+    }
+
+    fn book_copy(&mut self, output: PortId, priority: u8, copy: &Copy) {
+        let first = copy.first();
+        self.accounts.note_copied(output.index(), first);
+        for further in copy.parts().skip(1) {
+            self.accounts.load_further(further);
+        }
+        self.express.note_injected(first, output, priority);
+        self.mirroring.note(first, COPY);
+    }
+
+    /// The first `most` bytes of a frame in chunks of their own, none of which the kernel would have received into.
+    fn store_copy(&mut self, chunk: Chunk, most: usize) -> Result<Copy, DropReason> {
+        let length = self.gather(chunk, most);
+        let mut copy = Copy {
+            chunks: [0; PARTS_MAX],
+            count: 0,
+            length,
+        };
+        let mut written = 0;
+        while written < length {
+            let place = copy.chunks.get_mut(copy.count);
+            let taken = place.and_then(|place| {
+                let chunk = self.pool.take_for_receive()?;
+                *place = chunk;
+                copy.count += 1;
+                Some(chunk)
+            });
+            let rest = self.whole.get(written..length).unwrap_or(&[]);
+            let mut part = 0;
+            let is_written = taken.is_some_and(|chunk| {
+                self.io.write(chunk, &mut |buffer| {
+                    part = rest.len().min(buffer.len());
+                    buffer.get_mut(..part)?.copy_from_slice(rest.get(..part)?);
+                    (part > 0).then_some(part)
+                })
+            });
+            if !is_written {
+                copy.parts().for_each(|part| self.pool.give_back(part));
+                return Err(DropReason::TableFull);
+            }
+            written += part;
+        }
+        if copy.count == 0 {
+            return Err(DropReason::BadLength);
+        }
+        self.io.chain(copy.chunks.get(..copy.count).unwrap_or(&[]));
+        Ok(copy)
+    }
+
+    /// Puts the first `most` bytes of a frame into the buffer for whole ones; gives their number.
+    fn gather(&mut self, first: Chunk, most: usize) -> usize {
+        let mut length = 0;
+        let mut at = Some(first);
+        while let Some(chunk) = at.filter(|_| length < most) {
+            let bytes = self.io.frame(chunk).1;
+            let part = bytes.len().min(most - length);
+            let (from, to) = (bytes.get(..part), self.whole.get_mut(length..length + part));
+            let (Some(from), Some(to)) = (from, to) else {
+                break;
+            };
+            to.copy_from_slice(from);
+            length += part;
+            at = self.io.next(chunk);
+        }
+        length
+    }
+}
+
+/// A copy that is stored.
+struct Copy {
+    chunks: [Chunk; PARTS_MAX],
+    count: usize,
+    /// In bytes.
+    length: usize,
+}
+
+impl Copy {
+    /// There is one.
+    fn first(&self) -> Chunk {
+        self.chunks[0]
+    }
+
+    fn parts(&self) -> impl Iterator<Item = Chunk> + '_ {
+        self.chunks.iter().take(self.count).copied()
+    }
+}
