@@ -220,7 +220,7 @@ impl FakeDataplane {
                     // It holds no frames.
                     Request::Inject(_)
                     | Request::Stations(_)
-                    | Request::Express(_)
+                    | Request::Express(_) | Request::Mirrors(_)
                     | Request::Part { .. }
                     | Request::Join { .. } => {}
                     Request::Stop { .. } => return,
