@@ -140,6 +140,16 @@ pub enum Command {
         /// Whether it is.
         reserved: bool,
     },
+    /// The port pauses its neighbour in `priority` whatever its ingress buffer holds, or by that alone again: for trying what
+    /// pauses do to a neighbour. Only where the port pauses by thresholds. O(1).
+    HoldNeighbour {
+        /// The port.
+        port: PortId,
+        /// The priority.
+        priority: Priority,
+        /// Whether it is held.
+        held: bool,
+    },
     /// A pinned flow goes by its bucket again. O(log routes).
     UnpinFlow {
         /// The group's destination.
@@ -332,6 +342,14 @@ pub enum CommandError {
     /// A route leads to the port that is to send copies only.
     #[error("port {0} is in a route, so that it cannot be kept for mirrored frames")]
     PortInUse(PortId),
+    /// The port does not pause its neighbour by thresholds in this priority.
+    #[error("port {port} does not pause its neighbour by thresholds in priority {priority}")]
+    NotPausing {
+        /// The port.
+        port: PortId,
+        /// The priority.
+        priority: Priority,
+    },
     /// The port sends copies only.
     #[error("port {0} sends mirrored frames only")]
     PortReserved(PortId),

@@ -308,3 +308,64 @@ fn a_storm_ends_when_xoff_turns_into_xon() {
     node.run(Duration::from_millis(1), |_| {});
     assert_eq!(node.left[PAUSING.index()][3], before + 1);
 }
+
+/// XOFF or XON of the lossless priority that a port sends now.
+fn told(node: &mut Node, port: PortId) -> Vec<bool> {
+    let mut told = Vec::new();
+    for _ in 0..10 {
+        let Some(transmission) = node.switch.transmit(node.now, port) else {
+            break;
+        };
+        if let Transmission::Control(frame) = transmission {
+            let mut bytes = [0; 64];
+            frame.emit(MacAddress::default(), &mut bytes);
+            if let Ok(MacControl::Pfc { times }) = MacControl::parse(&bytes) {
+                told.extend(times[support::PRIORITY.index()].map(|time| time != Quanta::ZERO));
+            }
+        }
+    }
+    told
+}
+
+#[test]
+fn a_neighbour_can_be_held_whatever_the_buffer_holds() {
+    let mut node = Node::new(config());
+    let hold = |node: &mut Node, priority, held| {
+        let command = Command::HoldNeighbour {
+            port: SENDER,
+            priority,
+            held,
+        };
+        node.switch.apply(node.now, command)
+    };
+    assert_eq!(told(&mut node, SENDER), []);
+    hold(&mut node, support::PRIORITY, true).unwrap();
+    assert_eq!(told(&mut node, SENDER), [true]);
+    // Twice is once, and it is told again for as long as it lasts.
+    hold(&mut node, support::PRIORITY, true).unwrap();
+    assert_eq!(told(&mut node, SENDER), []);
+    let refresh = node.switch.next_timer().unwrap();
+    node.now = refresh;
+    node.switch.handle_timeout(node.now);
+    assert_eq!(told(&mut node, SENDER), [true]);
+    // What was under way is taken, and leaves.
+    let handle = node.free.pop().unwrap();
+    let frame = Frame {
+        handle,
+        length: LENGTH,
+        priority: support::PRIORITY,
+        destination: MacAddress([2, 0, 0, 0, 0, OTHER.get()]),
+        source: MacAddress([2, 0, 0, 0, 0, 9]),
+        flow_hash: 1,
+    };
+    let admitted = node.switch.receive(node.now, SENDER, frame).unwrap();
+    assert!(!admitted.mark);
+    assert_eq!(told(&mut node, SENDER), []);
+    hold(&mut node, support::PRIORITY, false).unwrap();
+    assert_eq!(told(&mut node, SENDER), [false]);
+    hold(&mut node, support::PRIORITY, false).unwrap();
+    assert_eq!(told(&mut node, SENDER), []);
+    // A lossy priority pauses nobody.
+    let lossy = Priority::ALL[0];
+    assert!(hold(&mut node, lossy, true).is_err());
+}

@@ -220,7 +220,8 @@ impl FakeDataplane {
                     // It holds no frames.
                     Request::Inject(_)
                     | Request::Stations(_)
-                    | Request::Express(_) | Request::Mirrors(_)
+                    | Request::Express(_)
+                    | Request::Mirrors(_)
                     | Request::Part { .. }
                     | Request::Join { .. } => {}
                     Request::Stop { .. } => return,

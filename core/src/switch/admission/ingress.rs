@@ -30,6 +30,8 @@ pub(in crate::switch) struct IngressBuffer {
     /// No high watermark changes up to here.
     high: Bytes,
     pausing: bool,
+    /// Paused whatever the occupancy.
+    held: bool,
     overrun: bool,
     /// The raise is [`Raise::Draining`].
     draining: bool,
@@ -101,6 +103,7 @@ impl IngressBuffer {
             occupancy_max: Bytes::ZERO,
             headroom_used_max: Bytes::ZERO,
             pausing: false,
+            held: false,
             refresh_at: Instant::FAR_FUTURE,
             raise: Raise::None,
             overrun: false,
@@ -342,13 +345,20 @@ impl IngressBuffer {
         self.reconsider()
     }
 
+    /// Pauses the neighbour whatever the occupancy from now on, or by the occupancy alone again. What it has under way is
+    /// admitted as ever.
+    pub(in crate::switch) fn hold(&mut self, held: bool) -> PauseChange {
+        self.held = held;
+        self.reconsider()
+    }
+
     /// Pauses or resumes by the occupancy as it is now.
     fn reconsider(&mut self) -> PauseChange {
-        let change = if !self.pausing && self.occupancy >= self.pause_from {
+        let change = if !self.pausing && (self.held || self.occupancy >= self.pause_from) {
             self.pausing = true;
             self.refresh_at = Instant::FAR_FUTURE;
             PauseChange::Xoff
-        } else if self.pausing && self.occupancy < self.resume_below {
+        } else if self.pausing && !self.held && self.occupancy < self.resume_below {
             self.pausing = false;
             PauseChange::Xon
         } else {

@@ -22,6 +22,22 @@ impl Switch {
         self.close_levels();
     }
 
+    /// [`Command::HoldNeighbour`](crate::Command::HoldNeighbour).
+    pub(in crate::switch) fn hold_neighbour(
+        &mut self,
+        port: PortId,
+        priority: Priority,
+        held: bool,
+    ) -> Result<(), CommandError> {
+        let buffer = &mut self.port_mut(port)?.ingress[priority.index()];
+        if !buffer.may_pause() {
+            return Err(CommandError::NotPausing { port, priority });
+        }
+        let change = buffer.hold(held);
+        self.note_pause_change(port, priority, change);
+        Ok(())
+    }
+
     /// The longest time that a pause can say, since a neighbour that goes on holding tells it again before that is over; and
     /// for Levels what lets nothing out, which ends with the neighbour's next Feedback, or as any that is not refreshed.
     pub(in crate::switch) fn assume_paused(&mut self, now: Instant) {

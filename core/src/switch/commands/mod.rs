@@ -71,6 +71,11 @@ impl Switch {
                 flow_hash,
             } => self.forwarding.unpin(destination, flow_hash),
             Command::Reserve { port, reserved } => self.reserve(port, reserved),
+            Command::HoldNeighbour {
+                port,
+                priority,
+                held,
+            } => self.hold_neighbour(port, priority, held),
             Command::Reroute {
                 selection,
                 egress,

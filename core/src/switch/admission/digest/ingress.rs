@@ -9,6 +9,7 @@ impl IngressBuffer {
         let Self {
             occupancy,
             pausing,
+            held,
             refresh_at,
             raise,
             calm_up_to: _,
@@ -28,6 +29,7 @@ impl IngressBuffer {
         } = self;
         digest.word(occupancy.get());
         digest.word(*pausing);
+        digest.word(*held);
         if *pausing {
             digest.due(*refresh_at);
         }
