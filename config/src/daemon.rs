@@ -86,6 +86,9 @@ pub struct DaemonConfig {
 /// keep back when it gives chunks to the kernel.
 pub const CONTROL_RESERVE_PER_PORT: usize = 64;
 
+/// Frames that `switchctl impair` delays at a time at most, in a switch that [allows it](DataplaneConfig::impair).
+pub const DELAYED_MAX: usize = 1024;
+
 impl DaemonConfig {
     /// Reads and checks a file.
     ///
@@ -218,13 +221,19 @@ impl DaemonConfig {
         core.frames_needed() + spare as usize
     }
 
-    /// Chunks that the kernel has to receive into, and those for control frames.
+    /// Chunks that the kernel has to receive into, those for control frames, and for frames that are delayed.
     fn ring_frames(&self) -> usize {
         let sockets: usize = self
             .ports
             .iter()
             .map(|port| port.queue_count.unwrap_or(1) as usize)
             .sum();
-        sockets * self.dataplane.rx_ring as usize + self.ports.len() * CONTROL_RESERVE_PER_PORT
+        let delayed = match self.dataplane.impair {
+            true => DELAYED_MAX * self.dataplane.chunks_of_a_frame(),
+            false => 0,
+        };
+        sockets * self.dataplane.rx_ring as usize
+            + self.ports.len() * CONTROL_RESERVE_PER_PORT
+            + delayed
     }
 }

@@ -79,6 +79,7 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Counters { all } => show::counters(target, output, *all)?,
         Command::Levels => show::levels(target, output)?,
         Command::Mirrors => show::mirrors(target, output)?,
+        Command::Impair(command) => change::impair::impair(target, output, command)?,
         Command::Audit => show::audit(target, output)?,
         Command::Deadlock { command: None } => show::deadlock(target, output)?,
         Command::Deadlock {

@@ -106,6 +106,8 @@ metrics! {
         "Time from the suspicion of an egress to its end; ongoing suspicions are not counted.";
     COMMANDS_LOST Counter "weir_commands_lost_total" []
         "Commands of the control plane that the dataplane could not accept in time.";
+    IMPAIRMENTS Gauge "weir_impairments" []
+        "Impairments in force: what an operator has done to frames or links on purpose (switchctl impair).";
     HELD_FRAMES Gauge "weir_held_frames" []
         "Frames inside the switch: admitted and not yet sent.";
     HELD_MAX_FRAMES Gauge "weir_held_max_frames" ["reader"]

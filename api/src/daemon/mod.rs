@@ -6,6 +6,7 @@
 mod flight;
 mod flows;
 pub mod health;
+mod impair;
 mod levels;
 mod mirrors;
 mod pauses;
@@ -27,6 +28,9 @@ use crate::words::{
 pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, FlightSample, Master};
 pub use flows::{Flow, Flows};
 pub use health::{Health, HealthReason};
+pub use impair::{
+    Impair, ImpairRequest, Impairment, DELAY_SECONDS_MAX, DUTY_SECONDS_MIN, IMPAIR_SECONDS_MAX,
+};
 pub use levels::{LevelDestination, LevelLink, Levels};
 pub use mirrors::MirrorState;
 pub use pauses::{PauseCounters, Pauses};
@@ -69,6 +73,9 @@ pub struct Status {
     /// Ports without a device (`device_gone`).
     #[serde(default)]
     pub ports_without_device: Vec<String>,
+    /// Impairments in force: `switchctl impair`.
+    #[serde(default)]
+    pub impairment_count: usize,
     /// (egress, priority) pairs that are suspected of a deadlock now.
     pub suspected_count: usize,
     /// Frames that are inside the switch now.

@@ -83,6 +83,14 @@ pub(super) const PAST_CONFIGURATION: Parameter = path(
     "Number of the configuration, as in `GET /v1/config/history`.",
 );
 
+/// An impairment.
+pub(super) const IMPAIRMENT: Parameter = path(
+    "id",
+    Kind::Count,
+    "1",
+    "Number of the impairment, as in `GET /v1/impairments`.",
+);
+
 /// A capture.
 pub(super) const CAPTURE: Parameter = path(
     "id",

@@ -2,7 +2,7 @@
 
 use super::parameters::{
     Parameter, AFTER, BUCKET, CAPTURE, CONFIRM_SECONDS, DESTINATION, DRY_RUN, FLOW_HASH,
-    PAST_CONFIGURATION, PORT, SUSPICION, WAIT_SECONDS,
+    IMPAIRMENT, PAST_CONFIGURATION, PORT, SUSPICION, WAIT_SECONDS,
 };
 use super::{Answer, Content, Endpoint, Method, Route};
 use crate::audit::Audit;
@@ -11,9 +11,9 @@ use crate::counters::Counters;
 use crate::daemon::trace::{Trace, TraceRequest};
 use crate::daemon::Restarting;
 use crate::daemon::{
-    Changed, Deadlocks, EventPage, FlightRecord, Flows, History, Levels, MirrorState,
-    PauseCounters, Pfc, Port, PortChange, Queue, RouteDetail, Routes, SetRoute, Status, ToPort,
-    WatermarkClear, Watermarks,
+    Changed, Deadlocks, EventPage, FlightRecord, Flows, History, ImpairRequest, Impairment, Levels,
+    MirrorState, PauseCounters, Pfc, Port, PortChange, Queue, RouteDetail, Routes, SetRoute,
+    Status, ToPort, WatermarkClear, Watermarks,
 };
 use crate::neighbors::Neighbor;
 use crate::overview::Overview;
@@ -123,6 +123,37 @@ pub const ROUTES: &[Route] = &[
         summary: "Mirrors, and what they have copied.",
         answer: Answer::Json(Content::of::<Vec<MirrorState>>()),
         commands: &["mirrors"],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::Impairments,
+        method: Method::Get,
+        path: "/v1/impairments",
+        summary: "What is done on purpose to frames and links.",
+        answer: Answer::Json(Content::of::<Vec<Impairment>>()),
+        commands: &["impair list"],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::Impair,
+        method: Method::Post,
+        path: "/v1/impairments",
+        summary: "Drops, delays or marks frames, pauses a neighbor or takes a link down, for a bounded time.",
+        body: Some(Content::of::<ImpairRequest>()),
+        answer: Answer::Json(Content::of::<Impairment>()),
+        refusals: &[400, 409, 503],
+        commands: &["impair drop", "impair delay", "impair mark", "impair pause", "impair flap"],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::EndImpairment,
+        method: Method::Delete,
+        path: "/v1/impairments/{id}",
+        summary: "Ends an impairment.",
+        parameters: &[IMPAIRMENT],
+        answer: Answer::Null,
+        refusals: &[400, 404],
+        commands: &["impair stop"],
         ..BARE
     },
     Route {

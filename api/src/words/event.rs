@@ -16,6 +16,10 @@ named! {
         ReloadConfirmed => "reload_confirmed",
         /// Nobody confirmed in time: what was in force before is in force again.
         ReloadReverted => "reload_reverted",
+        /// Frames or a link are impaired on purpose.
+        ImpairmentBegan => "impairment_began",
+        /// That is over.
+        ImpairmentEnded => "impairment_ended",
         /// A request changed a route, a bucket or a pin.
         RouteChanged => "route_changed",
         /// Events of the dataplane were lost because the queue to the control plane was full.

@@ -83,7 +83,7 @@ Exit status: 0 when all of it is in force, 1 when some settings need a restart.
 Examples:
   switchctl --name s1 config rollback
   switchctl --name s1 config rollback 12 --dry-run
-  switchctl --name s1 config rollback 12 --confirm 60 && switchctl --name s1 confirm")]
+  switchctl --name s1 config rollback 12 --confirm 60")]
     Rollback {
         /// As in `config history`.
         number: Option<u64>,

@@ -5,6 +5,7 @@ mod config;
 mod deadlock;
 mod doctor;
 mod exit;
+mod impair;
 mod pfc;
 mod pfcwd;
 mod port;
@@ -27,6 +28,7 @@ pub use config::{ConfigCommand, ConvertArguments, DiffArguments, InitArguments};
 pub use deadlock::DeadlockCommand;
 pub use doctor::DoctorArguments;
 pub use exit::*;
+pub use impair::{Duty, Frames, ImpairCommand};
 pub use pfc::PfcCommand;
 pub use pfcwd::{PfcwdCommand, PfcwdShow, StatsArguments};
 pub use port::PortCommand;
@@ -182,6 +184,23 @@ Examples:
   switchctl mirrors
   switchctl --json mirrors | jq '.[] | select(.lost_frames_total > 0).name'")]
     Mirrors,
+    /// Drop, delay or mark frames, pause neighbors, take links down: in a lab.
+    #[command(
+        subcommand,
+        after_help = "\
+Shows how transports and applications take loss, delay, marks, pauses and links
+that come and go. Only a switch whose configuration has `impair = true` in
+[dataplane] lets itself be impaired. Everything ends by itself after --for, is
+written to the log as a warning when it begins and ends, and shown by `status`
+and the metric weir_impairments.
+
+Examples:
+  switchctl impair drop h1 --one-in 1000 --for 30s
+  switchctl impair pause h1 --priority 3 --on 1ms --every 10ms --for 30s
+  switchctl impair list
+  switchctl impair stop"
+    )]
+    Impair(ImpairCommand),
     /// Account for every frame and all packet memory, live.
     #[command(after_help = "\
 All numbers are of one moment between two rounds of the dataplane, so the sums
@@ -420,6 +439,12 @@ fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A time with its unit.
+fn time(text: &str) -> Result<Duration, String> {
+    let time = weir_config::units::parse_duration(text).map_err(|error| error.to_string())?;
+    Ok(Duration::from_nanos(time.as_nanos()))
+}
+
 /// How long a reload waits to be confirmed: seconds, perhaps with the unit.
 fn waiting(text: &str) -> Result<Duration, String> {
     let seconds = text.strip_suffix('s').unwrap_or(text).parse::<f64>();
@@ -444,6 +469,7 @@ impl Command {
             | Self::Counters { .. }
             | Self::Levels
             | Self::Mirrors
+            | Self::Impair(ImpairCommand::List)
             | Self::Audit
             | Self::Neighbors
             | Self::Flows { .. }

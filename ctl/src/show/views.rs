@@ -76,6 +76,13 @@ pub fn status(status: &Status) -> String {
             ),
         ),
     ]);
+    if status.impairment_count > 0 {
+        let told = format!(
+            "{} on purpose: `switchctl impair list`",
+            status.impairment_count
+        );
+        lines.push(("impairments", told));
+    }
     facts(&lines)
 }
 

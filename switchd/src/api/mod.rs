@@ -4,6 +4,7 @@ pub mod audit;
 pub mod capture;
 pub mod flights;
 pub mod forwarding;
+mod impair;
 mod life;
 pub mod neighbors;
 pub mod overview;
@@ -84,6 +85,9 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
         Endpoint::Counters => on(method, counters),
         Endpoint::Levels => on(method, levels),
         Endpoint::Mirrors => on(method, mirrors::list),
+        Endpoint::Impairments => on(method, impair::list),
+        Endpoint::Impair => on(method, impair::begin),
+        Endpoint::EndImpairment => on(method, impair::end),
         Endpoint::Audit => on(method, books),
         Endpoint::Deadlocks => on(method, deadlocks),
         Endpoint::Deadlock => on(method, flight),

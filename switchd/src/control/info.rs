@@ -22,6 +22,8 @@ pub struct SwitchInfo {
     pub classes: [ClassInfo; weir_core::units::PRIORITY_COUNT],
     /// The stations that requests are sent to.
     pub stations: Live<Stations>,
+    /// Whether frames and links may be impaired on purpose.
+    pub impair: bool,
     /// Who gets copies of frames.
     pub mirrors: Live<Vec<Mirror>>,
 }

@@ -9,6 +9,7 @@ pub mod event_log;
 pub mod flight_recorder;
 pub mod health;
 pub mod history;
+pub mod impair;
 pub mod info;
 pub mod lldp;
 mod log;

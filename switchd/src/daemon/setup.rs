@@ -82,6 +82,7 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
             configured: config.class_of(priority).is_some(),
         }),
         stations: stations(config).into(),
+        impair: config.dataplane.impair,
         mirrors: config.mirrors.clone().into(),
     }
 }

@@ -39,7 +39,7 @@ use crate::os::fabric_key;
 use attach::AttachedProgram;
 use binding::Bound;
 pub use error::DataplaneError;
-pub use exchange::{accounts, link, messages, mirrors, stations, tables, tap};
+pub use exchange::{accounts, impair, link, messages, mirrors, stations, tables, tap};
 use kernel::devices::{self, Device};
 use kernel::express::{ExpressPath, Kept, Prospect};
 pub use kernel::packet_socket;

@@ -114,6 +114,7 @@ impl SnapshotCollector {
                 &define::LEVEL_TABLE_ENTRIES,
                 snapshot.level_table.total as f64,
             ),
+            (&define::IMPAIRMENTS, shared.impairments.list().len() as f64),
             (&define::HELD_FRAMES, snapshot.held_frames as f64),
             (&define::UMEM_FRAMES, snapshot.umem_frames as f64),
             (&define::UMEM_FRAMES_FREE, snapshot.umem_frames_free as f64),

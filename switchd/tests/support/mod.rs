@@ -97,6 +97,7 @@ pub fn info() -> SwitchInfo {
         classes,
         stations: Stations::default().into(),
         mirrors: Vec::new().into(),
+        impair: true,
     }
 }
 
@@ -222,6 +223,7 @@ impl FakeDataplane {
                     | Request::Stations(_)
                     | Request::Express(_)
                     | Request::Mirrors(_)
+                    | Request::Impair { .. }
                     | Request::Part { .. }
                     | Request::Join { .. } => {}
                     Request::Stop { .. } => return,

@@ -57,6 +57,7 @@ pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
             .filter(|(port, _)| shared.links.is_gone(*port))
             .map(|(_, port)| port.name.clone())
             .collect(),
+        impairment_count: shared.impairments.list().len(),
         suspected_count,
         held_frames: snapshot.held_frames,
         admitted_frames_total: sum(|port| totals(port).rx_frames),

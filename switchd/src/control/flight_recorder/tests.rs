@@ -54,6 +54,7 @@ fn info() -> SwitchInfo {
         classes,
         stations: Stations::default().into(),
         mirrors: Vec::new().into(),
+        impair: true,
     }
 }
 

@@ -226,6 +226,7 @@ mod tests {
             }),
             stations: Stations::default().into(),
             mirrors: Vec::new().into(),
+            impair: true,
         }
     }
 

@@ -11,6 +11,7 @@ use weir_core::{Command, CommandError, PortId};
 
 use crate::control::captures::Hub;
 use crate::control::supervisor::Message;
+use crate::dataplane::impair::Impairment;
 use crate::dataplane::link::{AttachedPort, XdpPrograms};
 use crate::dataplane::messages::{
     LevelTableSnapshot, PortSnapshot, Request, Snapshot, LEVEL_ENTRIES_MAX,
@@ -116,6 +117,11 @@ impl Access {
     /// told so now.
     pub async fn set_stations(&self, stations: Arc<Stations>) -> bool {
         self.tell(Request::Stations(stations)).await
+    }
+
+    /// Has the dataplane do this to frames from now on, or nothing any more at `place`. False when it cannot be told so now.
+    pub async fn impair(&self, place: usize, impairment: Option<Arc<Impairment>>) -> bool {
+        self.tell(Request::Impair { place, impairment }).await
     }
 
     /// Has the dataplane copy frames for `mirrors` from now on. False when it cannot be told so now.

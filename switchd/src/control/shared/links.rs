@@ -23,6 +23,10 @@ pub struct Links {
 /// One port's link.
 struct Place {
     up: AtomicBool,
+    /// What the device says itself.
+    carrier: AtomicBool,
+    /// It is taken for down on purpose.
+    flapped: AtomicBool,
     /// It has no device.
     gone: AtomicBool,
     /// How many it has had.
@@ -39,6 +43,8 @@ impl Place {
     fn new(has_device: bool) -> Self {
         Self {
             up: has_device.into(),
+            carrier: has_device.into(),
+            flapped: false.into(),
             gone: (!has_device).into(),
             devices: usize::from(has_device).into(),
             removed: false.into(),
@@ -182,9 +188,20 @@ impl Links {
         self.lldp_due.notify_one();
     }
 
-    /// True when this is news.
-    pub(super) fn note_up(&self, port: PortId, up: bool) -> bool {
-        self.note(port, |place| &place.up, up)
+    /// The device says of its link that it is up, or down.
+    pub(super) fn note_carrier(&self, port: PortId, carrier: bool) {
+        self.note(port, |place| &place.carrier, carrier);
+    }
+
+    /// The link is taken for down on purpose, or no more.
+    pub(super) fn note_flapped(&self, port: PortId, flapped: bool) {
+        self.note(port, |place| &place.flapped, flapped);
+    }
+
+    /// Whether the link is up now, where that is news.
+    pub(super) fn settle_up(&self, port: PortId) -> Option<bool> {
+        let up = self.is(port, |place| &place.carrier) && !self.is(port, |place| &place.flapped);
+        self.note(port, |place| &place.up, up).then_some(up)
     }
 
     /// True when this is news.

@@ -14,6 +14,7 @@ use weir_api::words::EventName;
 use weir_core::control::neighbours::Neighbours;
 use weir_core::{Command, PortId};
 
+use super::impair::Impairments;
 use super::info::SwitchInfo;
 use super::supervisor::Message;
 use crate::dataplane::link::XdpPrograms;
@@ -37,6 +38,8 @@ pub struct Shared {
     pub links: Links,
     /// What the daemon is doing.
     pub life: Life,
+    /// What is done on purpose to frames and links.
+    pub impairments: Impairments,
 }
 
 impl Shared {
@@ -53,6 +56,7 @@ impl Shared {
             links: Links::new(&info, neighbours),
             info,
             life: Life::new(clock::now()),
+            impairments: Impairments::default(),
         }
     }
 
@@ -99,7 +103,18 @@ impl Shared {
 
     /// Takes note of a link's state and tells the dataplane when it changed.
     pub async fn set_link(&self, port: PortId, up: bool) {
-        if self.links.note_up(port, up) {
+        self.links.note_carrier(port, up);
+        self.settle_link(port).await;
+    }
+
+    /// Takes a link for down, whatever its device says, or no more.
+    pub(super) async fn set_flapped(&self, port: PortId, flapped: bool) {
+        self.links.note_flapped(port, flapped);
+        self.settle_link(port).await;
+    }
+
+    async fn settle_link(&self, port: PortId) {
+        if let Some(up) = self.links.settle_up(port) {
             self.record_at(
                 port,
                 if up {

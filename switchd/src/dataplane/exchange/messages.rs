@@ -18,6 +18,7 @@ use weir_core::{
 
 use super::accounts::AccountTable;
 use super::express::ExpressOrder;
+use super::impair::Impairment;
 use super::mirrors::Mirrors;
 use super::stations::Stations;
 use super::tables::{FlowTable, RouteTables, Tables};
@@ -63,6 +64,13 @@ pub enum Request {
         place: usize,
         /// The tap.
         tap: Option<Arc<Tap>>,
+    },
+    /// Do this to frames from now on, or nothing any more at this place.
+    Impair {
+        /// Which place, below [`IMPAIRMENTS_MAX`](super::impair::IMPAIRMENTS_MAX).
+        place: usize,
+        /// What.
+        impairment: Option<Arc<Impairment>>,
     },
     /// Send requests for the addresses of these to them alone from now on.
     Stations(Arc<Stations>),

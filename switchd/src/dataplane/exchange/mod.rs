@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod express;
+pub mod impair;
 pub mod link;
 pub mod messages;
 pub mod mirrors;

@@ -174,6 +174,10 @@ impl<I: Io> Worker<I> {
             let soonest = timeout.filter(|span| !span.is_zero());
             timeout = Some(soonest.map_or(COMPLETION_WAIT, |span| span.min(COMPLETION_WAIT)));
         }
+        if let Some(due) = self.impairing.next_due() {
+            let span = due.saturating_since(now);
+            timeout = Some(timeout.map_or(span, |soonest| soonest.min(span)));
+        }
         if self.deadline.is_some() {
             timeout = Some(timeout.map_or(DRAIN_QUIET, |span| span.min(DRAIN_QUIET)));
         }

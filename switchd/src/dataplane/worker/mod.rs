@@ -16,6 +16,7 @@
 mod express;
 mod hand_on;
 mod housekeeping;
+mod impair;
 mod mirrors;
 mod parting;
 mod receive;
@@ -44,6 +45,7 @@ use super::memory::pool::{Chunk, Pool};
 use super::rings::io::{Batch, Io, WHOLE_MAX};
 use super::threads::wake::Wake;
 use express::Express;
+use impair::Impairing;
 use mirrors::Mirroring;
 use spin::Spin;
 use turns::Turns;
@@ -101,6 +103,7 @@ pub(super) struct Worker<I> {
     /// Whose addresses are asked for.
     stations: Arc<Stations>,
     mirroring: Mirroring,
+    impairing: Impairing,
     /// Where frames of several chunks are put together for taps, and frames for mirrors.
     whole: Box<[u8]>,
     clock: fn() -> Instant,
@@ -207,6 +210,7 @@ impl<I: Io> Worker<I> {
             switch,
             accounts: Accounts::new(ports.len(), pool.count()),
             mirroring: Mirroring::new(pool.count()),
+            impairing: Impairing::new(),
             pool,
             turns: Turns::new(ports.len()),
             express: Express::default(),
@@ -261,7 +265,7 @@ impl<I: Io> Worker<I> {
     /// One round; true when there was anything to do.
     fn round(&mut self, now: Instant) -> bool {
         let asked = self.take_requests(now);
-        let mut frames = false;
+        let mut frames = self.take_delayed(now);
         self.is_filling = false;
         for port in ids(self.ports.len()) {
             frames |= self.receive(now, port);
@@ -351,6 +355,10 @@ impl<I: Io> Worker<I> {
                     self.settle_mode();
                 }
                 Request::Stations(stations) => self.stations = stations,
+                Request::Impair { place, impairment } => {
+                    self.impairing.set(now, place, impairment);
+                    self.settle_mode();
+                }
                 Request::Mirrors(mirrors) => {
                     self.mirroring.set(mirrors);
                     self.settle_mode();
@@ -363,6 +371,7 @@ impl<I: Io> Worker<I> {
                     let _ = self.switch.apply(now, Command::Drain);
                     self.last_admitted = now;
                     self.deadline = Some(now + drain);
+                    self.impairing.release(now);
                     self.settle_mode();
                 }
             }

@@ -6,6 +6,7 @@ use weir_core::wire::resolution::redirect;
 use weir_core::{Bytes, DropReason, Frame, FrameHandle, Instant, PortId, Priority};
 use weir_ebpf::FrameClass;
 
+use super::impair::Fate;
 use super::{Taken, Worker};
 use crate::dataplane::memory::pool::Chunk;
 use crate::dataplane::rings::io::{Io, BATCH, FEW, RECEIVE_BATCHES};
@@ -60,40 +61,76 @@ impl<I: Io> Worker<I> {
                 break;
             };
             self.stats.counters.rx_frames += 1;
-            self.note_parts(port, chunk);
             if self.mirroring.looks_at_arrivals(port) {
                 self.mirror_data(now, port, chunk);
             } else {
                 self.note_not_mirrored(chunk);
             }
-            let taken = self.take_frame(now, port, chunk);
-            if self.taps.is_on() {
-                self.show_received(now, port, chunk, taken);
+            let mut is_marked = false;
+            if self.impairing.looks_at(port) {
+                match self.impair(now, port, chunk) {
+                    Fate::Goes => {}
+                    Fate::Marked => is_marked = true,
+                    Fate::Kept => continue,
+                    Fate::Dropped => {
+                        self.drop_impaired(now, port, chunk);
+                        continue;
+                    }
+                }
             }
-            match taken {
-                Taken::Admitted {
-                    priority,
-                    mark,
-                    station,
-                } => {
-                    self.accounts.note_admitted(port.index(), chunk);
-                    if let Some(station) = station {
-                        self.io.edit(chunk, &mut |frame| redirect(frame, station));
-                    }
-                    if mark {
-                        self.mark(port, priority, chunk);
-                    }
+            self.take_one(now, port, chunk, is_marked);
+        }
+    }
+
+    /// A frame that has come in by `port`; one that `is_marked` is to be marked whatever the switch says.
+    #[inline(always)]
+    pub(super) fn take_one(&mut self, now: Instant, port: PortId, chunk: Chunk, is_marked: bool) {
+        self.note_parts(port, chunk);
+        let taken = self.take_frame(now, port, chunk);
+        if self.taps.is_on() {
+            self.show_received(now, port, chunk, taken);
+        }
+        match taken {
+            Taken::Admitted {
+                priority,
+                mark,
+                station,
+            } => {
+                self.accounts.note_admitted(port.index(), chunk);
+                if let Some(station) = station {
+                    self.io.edit(chunk, &mut |frame| redirect(frame, station));
                 }
-                Taken::Dropped(reason) => {
-                    self.accounts.note_refused(port.index(), reason);
-                    self.give_back(chunk);
+                if mark | is_marked {
+                    self.mark(port, priority, chunk);
                 }
-                Taken::Read => {
-                    self.accounts.note_read(port.index());
-                    self.give_back(chunk);
-                }
+            }
+            Taken::Dropped(reason) => {
+                self.accounts.note_refused(port.index(), reason);
+                self.give_back(chunk);
+            }
+            Taken::Read => {
+                self.accounts.note_read(port.index());
+                self.give_back(chunk);
             }
         }
+    }
+
+    #[cold]
+    fn drop_impaired(&mut self, now: Instant, port: PortId, chunk: Chunk) {
+        self.note_parts(port, chunk);
+        if let Some(meta) = self.io.frame(chunk).0 {
+            if meta.class == FrameClass::Data {
+                self.express.note_received(chunk, port, meta.priority & 7);
+                self.express.note_finished(chunk);
+            }
+        }
+        let reason = DropReason::Impaired;
+        self.switch.count_drop(port, reason);
+        if self.taps.is_on() {
+            self.show_received(now, port, chunk, Taken::Dropped(reason));
+        }
+        self.accounts.note_refused(port.index(), reason);
+        self.give_back(chunk);
     }
 
     /// Of a frame that is longer than its first chunk.

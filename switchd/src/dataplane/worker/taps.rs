@@ -11,7 +11,7 @@ use crate::model::sight::{Direction, Sight, Verdict};
 impl<I: Io> Worker<I> {
     /// Somebody looks at frames, so that all have to come by here.
     pub(super) fn looks_on(&self) -> bool {
-        self.taps.is_on() || self.mirroring.is_on()
+        self.taps.is_on() || self.mirroring.is_on() || self.impairing.is_on()
     }
 
     /// A frame has come in and its fate is known; its bytes are as they came.

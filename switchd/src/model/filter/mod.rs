@@ -114,6 +114,24 @@ impl Filter {
     }
 }
 
+impl Filter {
+    /// Whether it can be answered only once it is known what became of a frame, or that it leaves.
+    pub fn asks_what_became(&self) -> bool {
+        self.tests.iter().any(|test| {
+            matches!(
+                test.question,
+                Question::Admitted
+                    | Question::Sent
+                    | Question::Dropped(_)
+                    | Question::Marked
+                    | Question::Held
+                    | Question::Pausing
+                    | Question::Direction(Direction::Out)
+            )
+        })
+    }
+}
+
 impl Question {
     fn holds(&self, sight: &Sight<'_>, headers: &Headers) -> bool {
         let kind = &headers.kind;

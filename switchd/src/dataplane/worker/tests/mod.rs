@@ -5,6 +5,7 @@ mod bench;
 mod ecn;
 mod express;
 mod fake_io;
+mod impair;
 mod mirrors;
 mod random;
 mod stations;

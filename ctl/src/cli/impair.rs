@@ -1,0 +1,108 @@
+//! The command line of `switchctl impair`.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::complete;
+
+/// `switchctl impair …`.
+#[derive(Debug, Subcommand)]
+pub enum ImpairCommand {
+    /// What is done to frames and links now.
+    List,
+    /// Drop frames that come in.
+    #[command(after_help = "\
+Counted as drops for the reason `impaired`. --one-in 100 drops each hundredth of
+the frames that the filter lets through: the same ones in every run.
+
+Examples:
+  switchctl impair drop h1 --one-in 1000 --for 30s
+  switchctl impair drop h1 --filter 'udp and dst port 4791' --one-in 100 --for 1min
+  switchctl impair drop s2 --filter 'pfc and xon' --one-in 2 --for 5s")]
+    Drop(Frames),
+    /// Have the switch get frames that come in later.
+    #[command(after_help = "\
+Frames of equal delay keep their order. With --one-in, or a filter that takes a
+part of a flow, the others overtake: that is reordering, on purpose. A delay is
+like a longer cable: pauses take effect later, and lossless classes need more
+headroom. 1024 frames are delayed at a time; what is beyond is dropped.
+
+Examples:
+  switchctl impair delay h1 2ms --for 30s
+  switchctl impair delay h1 500us --one-in 10 --filter 'tcp and port 5201' --for 30s")]
+    Delay {
+        /// How much later, up to 10 s.
+        #[arg(index = 2, value_name = "TIME", value_parser = super::time)]
+        by: Duration,
+        #[command(flatten)]
+        frames: Frames,
+    },
+    /// Mark frames that come in Congestion Experienced, where ECN is used.
+    #[command(after_help = "\
+Example:
+  switchctl impair mark h1 --filter 'udp and dst port 4791' --one-in 20 --for 30s")]
+    Mark(Frames),
+    /// Pause the neighbor of a port for a part of the time (PFC).
+    #[command(after_help = "\
+What the neighbor has under way is admitted as ever. Pauses that the buffer asks
+for come on top.
+
+Example, paused a tenth of the time:
+  switchctl impair pause h1 --priority 3 --on 1ms --every 10ms --for 30s")]
+    Pause {
+        /// The priority, of a lossless class.
+        #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
+        priority: u8,
+        #[command(flatten)]
+        duty: Duty,
+    },
+    /// Take a port's link for down for a part of the time.
+    #[command(after_help = "\
+The device's own link stays up: the switch drops what comes in, and sends
+nothing. Neighbors and applications see a link that carries nothing.
+
+Example:
+  switchctl impair flap s2 --on 100ms --every 5s --for 1min")]
+    Flap(Duty),
+    /// End impairments before their time. Default: all.
+    Stop {
+        /// As in `impair list`.
+        #[arg(value_name = "ID")]
+        ids: Vec<u64>,
+    },
+}
+
+/// Which frames.
+#[derive(Debug, Args)]
+pub struct Frames {
+    /// The port that they come in by.
+    #[arg(index = 1, add = complete::ports())]
+    pub port: String,
+    /// Which frames, as for `switchctl capture`. Default: all.
+    #[arg(long, short, value_name = "EXPRESSION")]
+    pub filter: Option<String>,
+    /// Each one of this number. Default: every frame.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub one_in: Option<u64>,
+    /// After how long it ends by itself, up to 1 h.
+    #[arg(long = "for", value_name = "TIME", value_parser = super::time)]
+    pub length: Duration,
+}
+
+/// A part of the time.
+#[derive(Debug, Args)]
+pub struct Duty {
+    /// The port.
+    #[arg(add = complete::ports())]
+    pub port: String,
+    /// For how long, each time; 1 ms at least.
+    #[arg(long, value_name = "TIME", value_parser = super::time)]
+    pub on: Duration,
+    /// From one beginning to the next.
+    #[arg(long, value_name = "TIME", value_parser = super::time)]
+    pub every: Duration,
+    /// After how long it ends by itself, up to 1 h.
+    #[arg(long = "for", value_name = "TIME", value_parser = super::time)]
+    pub length: Duration,
+}
