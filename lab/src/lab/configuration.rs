@@ -92,7 +92,11 @@ fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonC
             ..MetricsConfig::default()
         },
         page: PageConfig::OFF,
-        dataplane: DataplaneConfig::of(switch.frames),
+        dataplane: DataplaneConfig {
+            // To try transports is what a lab is for.
+            impair: true,
+            ..DataplaneConfig::of(switch.frames)
+        },
         ports: ports.collect(),
         classes: switch.classes,
         deadlock: switch.deadlock,
