@@ -164,6 +164,15 @@ pub fn event(port_name: PortName<'_>, event: &Event) -> Described {
             priority,
             destination,
         } => about(EventName::RouteTooLong, ingress, priority).detail("destination", destination),
+        EventKind::ForwardingLoop { port, other } => Described {
+            port: Some(port_name(port)),
+            ..Described::new(event.at, EventName::ForwardingLoop)
+        }
+        .detail("other", port_name(other)),
+        EventKind::ForwardingLoopEnded { port } => Described {
+            port: Some(port_name(port)),
+            ..Described::new(event.at, EventName::ForwardingLoopEnded)
+        },
         EventKind::WaysChanged => Described::new(event.at, EventName::WaysChanged),
         EventKind::RoundTripExceeded { port, measured } => Described {
             port: Some(port_name(port)),

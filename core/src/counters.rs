@@ -60,6 +60,8 @@ crate::named! {
         FloodRate => "flood_rate",
         /// It came in by a port that sends mirrored frames only, or its address was learnt there.
         MirrorPort => "mirror_port",
+        /// This switch's own probe for loops, come back round one.
+        LoopProbe => "loop_probe",
         /// An impairment that an operator has asked for drops it.
         Impaired => "impaired",
     }
@@ -284,6 +286,9 @@ counters! {
         /// Frames from this port that were dropped, by [`DropReason::index`].
         drops: [u64; DropReason::COUNT],
     } {
+        LOOPS_FOUND "weir_forwarding_loops_total" ["port"] Always
+            "Times that the port was blocked for flooded frames because of a loop."
+            { loops_found []; }
         PAUSE_FRAMES "weir_pause_frames_total" ["port", "protocol", "direction"] Always
             "MAC control frames by protocol: pfc (802.1Qbb) or pause (802.3x)."
             {

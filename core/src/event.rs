@@ -141,6 +141,18 @@ pub enum EventKind {
         /// Where to.
         destination: MacAddress,
     },
+    /// Flooded frames went round a loop: `port` floods and learns nothing from now on.
+    ForwardingLoop {
+        /// The port that is blocked.
+        port: PortId,
+        /// The other port of the loop at this switch.
+        other: PortId,
+    },
+    /// No probe came round for a while, or the link went down: the port floods again.
+    ForwardingLoopEnded {
+        /// The port.
+        port: PortId,
+    },
     /// A link's round trip takes longer than the buffers of the classes with Levels are made for: frames
     /// may be lost. Reported once for each span; the counter has every one.
     RoundTripExceeded {

@@ -94,6 +94,10 @@ named! {
         LifetimeStalled => "lifetime_stalled",
         /// A frame's route has more links than D: its class needs more Levels.
         RouteTooLong => "route_too_long",
+        /// Flooded frames went round a loop: the port floods and learns nothing from now on.
+        ForwardingLoop => "forwarding_loop",
+        /// The port floods again.
+        ForwardingLoopEnded => "forwarding_loop_ended",
         /// The measured round trip is longer than the configured one.
         RoundTripExceeded => "round_trip_exceeded",
         /// LLDP found a neighbour.

@@ -1,7 +1,7 @@
 //! `[forwarding]`, `[multicast]`, `[[route]]` and `[flows]`.
 
 use weir_core::config::{
-    default_bucket_count, EcmpConfig, FloodConfig, FlowMonitorConfig, RouteConfig,
+    default_bucket_count, EcmpConfig, FloodConfig, FlowMonitorConfig, LoopConfig, RouteConfig,
 };
 use weir_core::{Duration, MacAddress, PortId};
 
@@ -25,6 +25,8 @@ settings! {
             "Maximum number of learned addresses, 1 to 1048576."
         "age" age: Duration = Duration::from_secs(300), "", Restart, valid::anything;
             "A learned address is forgotten after this long without a frame from it."
+        "loop-detection" loop_detection: bool = true, "", Restart, valid::anything;
+            "With `learning`: each port sends a probe a second, which all bridges flood. One that comes back has gone round a [loop](../operations/operations.md#loops): a port on it floods and learns nothing until no probe has come round for 30 s, and that is reported."
         "spare-routes" spare_routes: usize = 1024, "", Restart, valid::count(0, ENTRIES_MAX);
             "Destinations that may be added at run time (`switchctl route set`) to those of the file, 0 to 1048576."
         "spare-buckets" spare_buckets: usize = 1 << 16, "", Restart, valid::count(0, ENTRIES_MAX);
@@ -33,6 +35,11 @@ settings! {
             "Maximum number of pinned flows, by an operator or by a reroute, 0 to 1048576. About 100 B each."
     }
 }
+
+/// From one probe for loops to the next: a storm of flooded frames lasts as long.
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+/// A port floods again when no probe has come round for so long.
+const LOOP_HOLD: Duration = Duration::from_secs(30);
 
 /// A second has no more frames, on any line.
 const RATE_MAX: u64 = 1_000_000_000;
@@ -128,6 +135,14 @@ settings! {
 }
 
 impl ForwardingConfig {
+    /// How loops are looked for.
+    pub fn loops(&self) -> Option<LoopConfig> {
+        self.loop_detection.then_some(LoopConfig {
+            interval: PROBE_INTERVAL,
+            hold: LOOP_HOLD,
+        })
+    }
+
     /// Room for what is changed about routes at run time.
     pub fn ecmp(&self) -> EcmpConfig {
         EcmpConfig {

@@ -108,6 +108,7 @@ impl Switch {
                 0
             },
             learning_age: self.forwarding.age,
+            loops: self.forwarding.loops(),
             detector: Some(DetectorConfig {
                 detect: self.deadlock.detect,
             }),

@@ -112,6 +112,8 @@ pub enum ConfigError {
     ZeroFlowAge,
     #[error("two routes to {0}")]
     DuplicateRoute(MacAddress),
+    #[error("the time between two probes for loops must be above zero")]
+    ZeroLoopInterval,
     #[error("the detection time must be above zero")]
     ZeroDetect,
     #[error("the storm watchdog's detection and restoration times must be above zero")]

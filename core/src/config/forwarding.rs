@@ -97,6 +97,15 @@ impl Default for FlowMonitorConfig {
     }
 }
 
+/// How loops of flooded frames are found, where addresses are learnt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoopConfig {
+    /// From one probe of a port to the next; above zero.
+    pub interval: Duration,
+    /// A port floods again when no probe has come round for this long.
+    pub hold: Duration,
+}
+
 /// Where frames go that have no way of their own: those to group addresses and, with learning, those to addresses that
 /// nobody knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

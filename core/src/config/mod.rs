@@ -18,8 +18,8 @@ pub use class::{ClassConfig, ClassMode, LevelRules, ModeKind};
 pub use control_frames::{AuthenticationConfig, ControlLimits, FabricKey, FABRIC_KEY_LENGTH};
 pub use error::ConfigError;
 pub use forwarding::{
-    default_bucket_count, default_member, EcmpConfig, FloodConfig, FlowMonitorConfig, RouteConfig,
-    BUCKETS_DEFAULT, BUCKETS_MAX,
+    default_bucket_count, default_member, EcmpConfig, FloodConfig, FlowMonitorConfig, LoopConfig,
+    RouteConfig, BUCKETS_DEFAULT, BUCKETS_MAX,
 };
 pub use port::{FeedbackCoding, Neighbour, PauseRule, Police, PortConfig, PortRole};
 pub use recovery::{LifetimeConfig, StormAction, WatchdogConfig};
@@ -61,6 +61,8 @@ pub struct SwitchConfig {
     pub learning_capacity: usize,
     /// A learnt address is forgotten after this long without a frame from it.
     pub learning_age: Duration,
+    /// How loops are found where addresses are learnt; `None`: not at all.
+    pub loops: Option<LoopConfig>,
     /// Deadlock detection; `None` turns it off.
     pub detector: Option<DetectorConfig>,
     /// The head-of-queue lifetime limit; `None` turns it off.
@@ -114,6 +116,7 @@ impl SwitchConfig {
             flood: FloodConfig::default(),
             learning_capacity: 0,
             learning_age: Duration::from_secs(300),
+            loops: None,
             detector: None,
             lifetime: None,
             pause_time: Quanta::MAX,

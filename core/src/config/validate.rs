@@ -28,6 +28,9 @@ impl SwitchConfig {
         {
             return Err(ConfigError::ZeroDetect);
         }
+        if self.loops.is_some_and(|loops| loops.interval.is_zero()) {
+            return Err(ConfigError::ZeroLoopInterval);
+        }
         if self
             .lifetime
             .is_some_and(|lifetime| lifetime.limit.is_zero())

@@ -177,6 +177,8 @@ impl ControlPlane {
             | EventKind::ReleaseStarted { .. }
             | EventKind::ReleaseEnded { .. }
             | EventKind::RouteTooLong { .. }
+            | EventKind::ForwardingLoop { .. }
+            | EventKind::ForwardingLoopEnded { .. }
             | EventKind::RoundTripExceeded { .. }
             | EventKind::HeadroomExceeded { .. }
             | EventKind::StormDetected { .. }

@@ -25,6 +25,7 @@ use std::collections::VecDeque;
 use admission::Charges;
 use forwarding::Forwarding;
 use levels::LevelTable;
+use link::Loops;
 use observe::{Events, Flows};
 use port::Port;
 use recovery::{Ages, Detector, StormClock};
@@ -117,6 +118,8 @@ pub struct Switch {
     /// Classes that mark by the egress backlog that a frame leaves behind.
     marks_departures: PrioritySet,
     random: SplitMix64,
+    /// Where addresses are learnt and loops are looked for.
+    loops: Option<Box<Loops>>,
     detector: Detector,
     storm_clock: StormClock,
     ready: Ready,
@@ -187,6 +190,7 @@ impl Switch {
             marks_arrivals,
             marks_departures,
             random: SplitMix64::new(config.seed),
+            loops: Loops::of(&config).map(Box::new),
             detector: Detector::new(),
             draining: false,
             #[cfg(feature = "testing")]

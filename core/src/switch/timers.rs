@@ -27,6 +27,7 @@ impl Switch {
                 self.end_release(now, port, priority);
             }
         }
+        self.look_for_loops(now);
         self.drop_aged(now);
         self.drop_overdue_heads(now);
         self.sample_for_storms(now);
@@ -63,6 +64,11 @@ impl Switch {
         .flatten()
         .min()
         .unwrap_or(Instant::FAR_FUTURE)
+        .min(
+            self.loops
+                .as_ref()
+                .map_or(Instant::FAR_FUTURE, |loops| loops.next()),
+        )
     }
 
     /// When something is due at one port.

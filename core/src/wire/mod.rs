@@ -7,6 +7,7 @@ pub mod echo;
 pub mod ecn;
 pub mod ethernet;
 pub mod lldp;
+pub mod loop_probe;
 pub mod mac_control;
 mod message;
 pub mod reflection;
@@ -50,6 +51,8 @@ pub enum ControlFrame {
     Echo(echo::Echo),
     /// CLCM, echo or greeting, with proof of who sent it and when.
     Sealed(seal::Sealed),
+    /// For who floods; it has a source address of its own.
+    Probe(loop_probe::LoopProbe),
 }
 
 impl ControlFrame {
@@ -61,6 +64,7 @@ impl ControlFrame {
             Self::Clcm(message) => message.emit(source, buffer),
             Self::Echo(message) => message.emit(source, buffer),
             Self::Sealed(sealed) => sealed.emit(source, buffer),
+            Self::Probe(probe) => probe.emit(buffer),
         }
     }
 }

@@ -15,31 +15,31 @@ use weir_core::{
 
 const P0: Priority = Priority::ALL[0];
 const P3: Priority = Priority::ALL[3];
-const LENGTH: Bytes = Bytes::new(100);
+pub(crate) const LENGTH: Bytes = Bytes::new(100);
 /// A frame that has gone over so many links goes round.
 const HOPS_MAX: usize = 12;
 
-fn host(switch: usize) -> MacAddress {
+pub(crate) fn host(switch: usize) -> MacAddress {
     MacAddress([2, 0, 0, 0, 1, switch as u8])
 }
 
 /// Switches with a host each, and links between them, several between two where the list says so.
 #[derive(Clone, Debug)]
-struct Shape {
-    switches: usize,
-    links: Vec<[usize; 2]>,
+pub(crate) struct Shape {
+    pub(crate) switches: usize,
+    pub(crate) links: Vec<[usize; 2]>,
 }
 
 /// What is at the other end of a port: a switch's port, or the switch's host.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Peer {
+pub(crate) enum Peer {
     Port(usize, usize),
     Host,
 }
 
 impl Shape {
     /// By switch: its ports, links in the order of the list, then the host.
-    fn ports(&self) -> Vec<Vec<Peer>> {
+    pub(crate) fn ports(&self) -> Vec<Vec<Peer>> {
         let mut ports = vec![Vec::new(); self.switches];
         for [a, b] in &self.links {
             let (at_a, at_b) = (ports[*a].len(), ports[*b].len());
@@ -71,7 +71,7 @@ impl Shape {
     }
 
     /// Links of a spanning tree, found in the order of the list.
-    fn spanning(&self) -> BTreeSet<usize> {
+    pub(crate) fn spanning(&self) -> BTreeSet<usize> {
         let mut group: Vec<usize> = (0..self.switches).collect();
         let mut chosen = BTreeSet::new();
         for (number, [a, b]) in self.links.iter().enumerate() {
@@ -118,7 +118,7 @@ fn model(shape: &Shape, sets: &[PortSet], origin: usize) -> Received {
     (received, round)
 }
 
-fn config(ports: &[Peer], flood: FloodConfig, routes: Vec<RouteConfig>) -> SwitchConfig {
+pub(crate) fn config(ports: &[Peer], flood: FloodConfig, routes: Vec<RouteConfig>) -> SwitchConfig {
     let mut classes = [ClassConfig::new(ClassMode::Lossy {
         buffer: Bytes::new(64 << 10),
     }); 8];
@@ -216,7 +216,7 @@ impl Network {
     }
 }
 
-fn shape(seed: u64) -> Shape {
+pub(crate) fn shape(seed: u64) -> Shape {
     let mut random = Random(seed | 1);
     let switches = 2 + (random.next() % 7) as usize;
     let mut links: Vec<[usize; 2]> = (1..switches)

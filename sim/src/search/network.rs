@@ -306,6 +306,7 @@ impl Case {
             flood: FloodConfig::default(),
             learning_capacity: 0,
             learning_age: Duration::from_secs(300),
+            loops: None,
             detector: Some(DetectorConfig {
                 detect: Duration::from_micros(200),
             }),

@@ -142,6 +142,8 @@ impl DeadlockLog {
             } => self.note_clcm(&message, &toward),
             EventKind::HeadroomExceeded { .. }
             | EventKind::RouteTooLong { .. }
+            | EventKind::ForwardingLoop { .. }
+            | EventKind::ForwardingLoopEnded { .. }
             | EventKind::RoundTripExceeded { .. }
             | EventKind::WaysChanged
             | EventKind::PauseStalled { .. }

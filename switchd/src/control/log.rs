@@ -18,6 +18,7 @@ pub(super) fn event(described: &Described) {
     let kind = described.kind.name();
     match described.kind {
         EventName::RouteTooLong
+        | EventName::ForwardingLoop
         | EventName::LinkDown
         | EventName::DeviceGone
         | EventName::DeviceRefused

@@ -13,6 +13,7 @@ use crate::switch::levels::{Assignment, ShareId};
 use crate::switch::virtual_queues::Place;
 use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId, Priority};
+use crate::wire::loop_probe::LOOP_PROBE_ADDRESS;
 
 impl Switch {
     /// A data frame came in by `port`. `Ok` means that the switch owns its handle now.
@@ -85,7 +86,8 @@ impl Switch {
         let takes = state.takes_frames;
         self.check_arrival(port, takes, frame)?;
         if self.forwarding.learns() {
-            self.forwarding.learn(now, frame.source, port);
+            self.forwarding
+                .learn(now, frame.source, frame.destination, port);
         }
         let egress = match self.forwarding.single_port(frame.destination) {
             Some(egress) => egress,
@@ -123,6 +125,10 @@ impl Switch {
         ingress: PortId,
         frame: &Frame,
     ) -> Result<Admitted, DropReason> {
+        // This switch's own: whatever else is wrong, there is a loop.
+        if frame.destination == LOOP_PROBE_ADDRESS && self.hear_probe(now, ingress, frame.source) {
+            return Err(DropReason::LoopProbe);
+        }
         self.check_flood(now, ingress, frame)?;
         let mut ports = PortSet::EMPTY;
         let mut refusal = DropReason::NoRoute;

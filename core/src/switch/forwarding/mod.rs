@@ -16,6 +16,7 @@ use crate::command::CommandError;
 use crate::config::{RouteConfig, SwitchConfig, BUCKETS_MAX};
 use crate::sets::PortSet;
 use crate::units::{Instant, MacAddress, PortId};
+use crate::wire::loop_probe::LOOP_PROBE_ADDRESS;
 use groups::Groups;
 use index::RouteIndex;
 use learnt::LearntTable;
@@ -101,6 +102,8 @@ pub(super) struct Forwarding {
     learnt: LearntTable,
     /// Ports that flooded frames use, where not all do.
     tree: Option<PortSet>,
+    /// Ports that flood and learn nothing, because of a loop.
+    blocked: PortSet,
     /// Changes of static entries so far.
     version: u64,
 }
@@ -120,6 +123,7 @@ impl Forwarding {
             pins: Pins::new(config.ecmp.pin_capacity),
             learnt: LearntTable::new(config.learning_capacity, config.learning_age),
             tree: config.flood.tree,
+            blocked: PortSet::EMPTY,
             version: 0,
         };
         let mut routes: Vec<&RouteConfig> = config.routes.iter().collect();
@@ -185,6 +189,7 @@ impl Forwarding {
         }
         self.learnt
             .find(now, destination.to_u64())
+            .filter(|port| !self.blocked.contains(*port))
             .map_or(Decision::Flood, Decision::Learnt)
     }
 
@@ -195,14 +200,26 @@ impl Forwarding {
 
     /// Whether frames without a way of their own may come in and leave by `port`.
     pub(super) fn is_on_tree(&self, port: PortId) -> bool {
-        self.tree.is_none_or(|tree| tree.contains(port))
+        self.tree.is_none_or(|tree| tree.contains(port)) && !self.blocked.contains(port)
     }
 
-    /// Notes that `source` is behind `port`. Addresses with a static entry are not learnt, and none is from a port that
+    /// These ports flood and learn nothing from now on.
+    pub(super) fn set_blocked(&mut self, blocked: PortSet) {
+        self.blocked = blocked;
+    }
+
+    /// Notes that the source of a frame is behind `port`, unless it is a probe for loops. Addresses with a static entry are not learnt, and none is from a port that
     /// is not on the tree: a frame that came by a static entry there says nothing of where the tree leads.
     #[inline(never)]
-    pub(super) fn learn(&mut self, now: Instant, source: MacAddress, port: PortId) {
-        if !self.learns() || source.is_group() || !self.is_on_tree(port) {
+    pub(super) fn learn(
+        &mut self,
+        now: Instant,
+        source: MacAddress,
+        destination: MacAddress,
+        port: PortId,
+    ) {
+        let is_probe = destination == LOOP_PROBE_ADDRESS;
+        if !self.learns() || source.is_group() || is_probe || !self.is_on_tree(port) {
             return;
         }
         let address = source.to_u64();
@@ -236,7 +253,10 @@ impl Forwarding {
         match self.index.find(address) {
             Some(Way::Port(port)) => Some(port),
             Some(Way::Group(_)) => Some(self.way_of(destination, flow_hash)?.port),
-            None if self.is_on_tree(ingress) => self.learnt.find(now, address),
+            None if self.is_on_tree(ingress) => {
+                let learnt = self.learnt.find(now, address);
+                learnt.filter(|port| !self.blocked.contains(*port))
+            }
             None => None,
         }
     }
@@ -443,11 +463,6 @@ impl Forwarding {
 
     pub(super) fn pin_count(&self) -> usize {
         self.pins.len()
-    }
-
-    /// Whether a static entry has `port` among its ports. O(entries).
-    pub(super) fn leads_to(&self, port: PortId) -> bool {
-        self.routes().any(|route| route.members.contains(port))
     }
 
     fn find(&self, address: u64) -> Result<usize, usize> {

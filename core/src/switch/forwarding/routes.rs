@@ -1,6 +1,6 @@
 //! Routes and pins as the caller sees and sets them.
 
-use super::{PinEntry, RouteEntry};
+use super::{Forwarding, PinEntry, RouteEntry};
 use crate::command::CommandError;
 use crate::event::{Event, EventKind};
 use crate::sets::PortSet;
@@ -67,5 +67,12 @@ impl Switch {
         if self.suspected_count() > 0 && !self.events.last().is_some_and(told) {
             self.push_event(now, EventKind::WaysChanged);
         }
+    }
+}
+
+impl Forwarding {
+    /// Whether a static entry has `port` among its ports. O(entries).
+    pub(in crate::switch) fn leads_to(&self, port: PortId) -> bool {
+        self.routes().any(|route| route.members.contains(port))
     }
 }

@@ -17,6 +17,7 @@ fn forwarding(spare_routes: usize, spare_buckets: usize, pins: usize) -> Forward
         groups: Groups::new(spare_routes, spare_buckets),
         pins: Pins::new(pins),
         learnt: LearntTable::new(0, Duration::ZERO),
+        blocked: PortSet::EMPTY,
         tree: None,
         version: 0,
     }

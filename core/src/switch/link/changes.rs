@@ -59,6 +59,9 @@ impl Switch {
         if self.port_mut(port)?.note_link(up) {
             self.note_ways_changed(now);
         }
+        if !up {
+            self.forget_loop(now, port);
+        }
         Ok(())
     }
 

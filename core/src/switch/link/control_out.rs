@@ -1,4 +1,4 @@
-//! Control frames out: PAUSE and PFC, then greetings, then echo messages, then CLCM.
+//! Control frames out: PAUSE and PFC, then probes for loops, then greetings, then echo messages, then CLCM.
 
 use super::{Authentication, EchoState};
 use crate::command::CommandError;
@@ -44,6 +44,9 @@ impl Switch {
     fn choose_control(&mut self, now: Instant, port: PortId) -> Option<ControlFrame> {
         if let Some(frame) = self.next_mac_control(now, port) {
             return Some(ControlFrame::Mac(frame));
+        }
+        if let Some(probe) = self.next_probe(port) {
+            return Some(ControlFrame::Probe(probe));
         }
         let state = &mut self.ports[port.index()];
         if let Some(authentication) = &mut state.authentication {

@@ -13,16 +13,60 @@ pub(in crate::switch) struct Due {
     pub(super) zero: PrioritySet,
     /// The Feedback of the whole link, in a PAUSE frame.
     pub(super) pause: bool,
-    /// A zero that must follow it at once.
-    pub(super) pause_zero: bool,
+    /// What hardly ever is.
+    pub(super) seldom: Seldom,
+}
+
+/// Several flags in one byte: with the others of [`Due`] they are one word, which every frame asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seldom(pub(super) u8);
+
+impl Seldom {
+    const PAUSE_ZERO: u8 = 1;
+    const PROBE: u8 = 2;
+
+    /// A zero that must follow the Feedback of the whole link at once.
+    #[cfg(feature = "testing")]
+    pub(super) fn pause_zero(self) -> bool {
+        self.0 & Self::PAUSE_ZERO != 0
+    }
+
+    pub(super) fn set_pause_zero(&mut self, due: bool) {
+        self.set(Self::PAUSE_ZERO, due);
+    }
+
+    pub(super) fn set_probe(&mut self, due: bool) {
+        self.set(Self::PROBE, due);
+    }
+
+    /// True when a probe for loops is due; it is not any more.
+    pub(super) fn take_probe(&mut self) -> bool {
+        self.take(Self::PROBE)
+    }
+
+    /// True when [`pause_zero`](Self::pause_zero) is due; it is not any more.
+    pub(super) fn take_pause_zero(&mut self) -> bool {
+        self.take(Self::PAUSE_ZERO)
+    }
+
+    fn take(&mut self, flag: u8) -> bool {
+        let was = self.0 & flag != 0;
+        self.set(flag, false);
+        was
+    }
+
+    fn set(&mut self, flag: u8, due: bool) {
+        self.0 = if due { self.0 | flag } else { self.0 & !flag };
+    }
 }
 
 impl Due {
-    /// Whether a PAUSE or PFC frame may have to go out.
+    /// Whether a PAUSE or PFC frame, or a probe, may have to go out.
     #[inline]
     pub(super) fn is_any(&self) -> bool {
-        // Hardly ever: one branch for all of them.
-        (self.pause | self.pause_zero) | !self.pfc.is_empty() | !self.zero.is_empty()
+        // Hardly ever: one branch for all of them, which lie side by side.
+        let all = [self.pfc.0, self.zero.0, u8::from(self.pause), self.seldom.0];
+        u32::from_ne_bytes(all) != 0
     }
 
     /// Whether a frame is due that is not the second one of a Feedback.

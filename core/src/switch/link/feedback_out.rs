@@ -96,7 +96,7 @@ impl Switch {
         port: PortId,
     ) -> Option<MacControl> {
         let state = self.ports.get_mut(port.index())?;
-        if core::mem::take(&mut state.due.pause_zero) {
+        if state.due.seldom.take_pause_zero() {
             let quanta = Quanta::ZERO;
             return Some(MacControl::Pause { quanta });
         }
@@ -184,7 +184,7 @@ impl Switch {
         let signal = state
             .link_sent
             .take(now, feedback, &Manner { depth, ..manner })?;
-        state.due.pause_zero = signal.then_zero;
+        state.due.seldom.set_pause_zero(signal.then_zero);
         let holds = match signal.is_xoff {
             true => signal.quanta,
             false => Quanta::ZERO,

@@ -1,4 +1,4 @@
-//! What the two ends of one link tell each other: PAUSE, PFC and Feedback, echo messages, greetings, CLCM.
+//! What the two ends of one link tell each other: PAUSE, PFC and Feedback, echo messages, greetings, CLCM, and probes for loops.
 //!
 //! Owns what is due to the neighbour and what the neighbour has said. Others change a buffer or a Level and note it
 //! (`note_pause_change`, `note_feedback`); the frames are made when the port sends. What comes in is limited first, then
@@ -14,6 +14,7 @@ mod feedback_in;
 mod feedback_out;
 mod grants;
 mod limiter;
+mod loops;
 mod pause_received;
 mod pause_spans;
 
@@ -22,6 +23,7 @@ pub(in crate::switch) use control_out::CLCM_QUEUE_CAPACITY;
 pub(in crate::switch) use due::Due;
 pub(in crate::switch) use echo::EchoState;
 pub(in crate::switch) use limiter::Limiter;
+pub(in crate::switch) use loops::Loops;
 pub(in crate::switch) use pause_received::PauseReceived;
 pub use pause_spans::PauseGauges;
 pub(in crate::switch) use pause_spans::PauseSpans;

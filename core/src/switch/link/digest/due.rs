@@ -9,9 +9,10 @@ impl Due {
             pfc,
             zero,
             pause,
-            pause_zero,
+            // Without learning there is no probe among it.
+            seldom,
         } = self;
-        for flag in [*pause, *pause_zero] {
+        for flag in [*pause, seldom.pause_zero()] {
             digest.word(flag);
         }
         for set in [*pfc, *zero] {
