@@ -286,7 +286,7 @@ counters! {
         /// Frames from this port that were dropped, by [`DropReason::index`].
         drops: [u64; DropReason::COUNT],
     } {
-        LOOPS_FOUND "weir_forwarding_loops_total" ["port"] Always
+        FORWARDING_LOOPS "weir_forwarding_loops_total" ["port"] Always
             "Times that the port was blocked for flooded frames because of a loop."
             { loops_found []; }
         PAUSE_FRAMES "weir_pause_frames_total" ["port", "protocol", "direction"] Always
