@@ -32,7 +32,7 @@ pub use station::{Station, STATION_ADDRESSES_MAX};
 
 pub use crate::switch::{
     Class, DeadlockConfig, Express, FlowsConfig, ForwardingConfig, MulticastConfig, PfcwdConfig,
-    Route, DEFAULT_CLASS, STATIONS_MAX,
+    Pool, Route, DEFAULT_CLASS, STATIONS_MAX,
 };
 
 /// A checked configuration of one daemon.
@@ -56,6 +56,8 @@ pub struct DaemonConfig {
     pub dataplane: DataplaneConfig,
     /// `[[class]]`, without the implicit one.
     pub classes: Vec<Class>,
+    /// `[[pool]]`.
+    pub pools: Vec<Pool>,
     /// `[[port]]`; a [`PortId`] is an index into this list.
     pub ports: Vec<Port>,
     /// `[deadlock]`.
@@ -160,6 +162,7 @@ impl DaemonConfig {
         };
         Switch {
             classes: self.classes.clone(),
+            pools: self.pools.clone(),
             ports: self.ports.iter().enumerate().map(port).collect(),
             frames: self.dataplane.frames(),
             deadlock: self.deadlock,

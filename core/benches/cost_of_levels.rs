@@ -218,6 +218,7 @@ fn config(destinations: usize, levels: bool) -> SwitchConfig {
         scheduler: Default::default(),
         age_limit: None,
         ecn: None,
+        pool: None,
     };
     let ports = (0..=FABRIC_PORTS)
         .map(|port| {

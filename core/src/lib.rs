@@ -75,10 +75,10 @@ pub mod wire;
 
 pub use command::{Command, CommandError, RerouteBy, RerouteSelection};
 pub use config::{
-    Algorithm, ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules, LifetimeConfig,
-    MarkAt, ModeKind, Neighbour, PartsPerMillion, PauseRule, PfcThresholds, Police, PortConfig,
-    PortRole, RedConfig, SchedulerConfig, StormAction, SwitchConfig, WatchdogConfig,
-    XonNotBelowXoff,
+    Algorithm, Alpha, ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules,
+    LifetimeConfig, MarkAt, ModeKind, Neighbour, PartsPerMillion, PauseRule, PfcThresholds, Police,
+    PoolConfig, PoolShare, PortConfig, PortRole, RedConfig, SchedulerConfig, StormAction,
+    SwitchConfig, Threshold, WatchdogConfig, XonNotBelowXoff,
 };
 pub use counters::DropReason;
 pub use event::{Event, SuspicionReason};

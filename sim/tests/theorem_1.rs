@@ -36,6 +36,23 @@ fn random_networks_under_levels_lose_reorder_and_hold_nothing() {
     );
 }
 
+/// Whatever the thresholds of a pool are, headroom by the closed form is enough.
+#[test]
+fn random_networks_with_shared_buffers_lose_nothing() {
+    let (mut frames, mut deadlocks) = (0, 0);
+    for seed in 0..NETWORKS {
+        let pool = answer(seed, Mode::Pool, false);
+        assert!(pool.loses_nothing(), "{pool:?}; {}", replay(seed, ""));
+        frames += pool.received;
+        deadlocks += u64::from(pool.stuck > 0);
+    }
+    println!("{NETWORKS} networks, {frames} frames, {deadlocks} deadlocks with shared buffers");
+    assert!(
+        deadlocks > 0,
+        "pauses never locked: the search proves nothing"
+    );
+}
+
 #[test]
 fn faults_break_no_rule_and_when_they_are_over_everything_drains() {
     let (mut frames, mut lost) = (0, 0);

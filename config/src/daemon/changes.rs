@@ -106,6 +106,7 @@ impl DaemonConfig {
         for class in &mut next.classes {
             if let Some(wanted) = file.classes.iter().find(|other| other.name == class.name) {
                 retune(class, wanted);
+                class.settle_alone(&self.pools);
             }
         }
         for port in &mut next.ports {
@@ -132,6 +133,7 @@ impl DaemonConfig {
         if missing > 0 {
             for (class, before) in next.classes.iter_mut().zip(&self.classes) {
                 class.mode = before.mode;
+                class.pool.clone_from(&before.pool);
             }
         }
         let missing = Bytes::new(self.dataplane.cell.get().saturating_mul(missing));
@@ -187,8 +189,16 @@ fn retune(class: &mut Class, wanted: &Class) {
     if class.priorities != wanted.priorities {
         return;
     }
-    if class.mode.differs_by_thresholds(&wanted.mode) {
-        class.mode = wanted.mode;
+    match (&mut class.pool, &wanted.pool) {
+        (None, None) if class.mode.differs_by_thresholds(&wanted.mode) => {
+            class.mode = wanted.mode;
+        }
+        (Some(pool), Some(wanted)) if pool.name == wanted.name => {
+            // Where it is, what is reserved and the headroom are memory.
+            pool.share.threshold = wanted.share.threshold;
+            pool.share.xon_offset = wanted.share.xon_offset;
+        }
+        _ => {}
     }
     class.weight = wanted.weight;
     class.scheduler = wanted.scheduler;

@@ -23,7 +23,8 @@ use crate::names::check_name;
 use crate::reader::{Problem, Problems, Table};
 use crate::settings::{valid, Setting};
 use crate::switch::{
-    check_steps, classes, fit_release_buffer, ClassTable, LevelSizing, Lines, RouteTable,
+    check_steps, classes, fit_release_buffer, pools, ClassTable, LevelSizing, Lines, Pool,
+    RouteTable,
 };
 
 use dataplane::dataplane;
@@ -43,6 +44,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "page",
             "dataplane",
             "class",
+            "pool",
             "port",
             "deadlock",
             "pfcwd",
@@ -64,6 +66,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     (ControlFramesConfig::TABLE, ControlFramesConfig::KEYS),
     (DataplaneConfig::TABLE, DataplaneConfig::KEYS),
     (ClassTable::TABLE, ClassTable::KEYS),
+    (Pool::TABLE, Pool::KEYS),
     (Port::TABLE, Port::KEYS),
     (DeadlockConfig::TABLE, DeadlockConfig::KEYS),
     (PfcwdConfig::TABLE, PfcwdConfig::KEYS),
@@ -89,6 +92,7 @@ pub fn settings() -> Vec<(&'static str, Vec<Setting>)> {
         PageConfig,
         DataplaneConfig,
         ClassTable,
+        Pool,
         Port,
         DeadlockConfig,
         PfcwdConfig,
@@ -133,7 +137,8 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let links = fabric.map(|port| (port.rate, port.round_trip.assumed(), port.feedback));
     let sizing = LevelSizing::new(&dataplane.frames(), links, None);
     let mut deadlock = DeadlockConfig::read(root, DeadlockConfig::default(), check_steps);
-    let classes = classes(root, &sizing);
+    let pools = pools(root);
+    let classes = classes(root, &pools, &sizing);
     fit_release_buffer(root, &classes, &mut deadlock);
     let slowest = ports.iter().min_by_key(|port| port.rate);
     let lines = Lines {
@@ -158,6 +163,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
             valid::together,
         ),
         classes,
+        pools,
         dataplane,
         deadlock,
         pfcwd,
@@ -188,6 +194,9 @@ fn place(error: &ConfigError, config: &DaemonConfig) -> Option<(usize, &'static 
         ConfigError::RedThresholds { priority, .. } => (priority, "ecn-kmin"),
         ConfigError::ZeroPmax(priority) => (priority, "ecn-pmax"),
         ConfigError::ZeroWeight(priority) => (priority, "weight"),
+        ConfigError::ThresholdAbovePool { priority, .. } => (priority, "static-threshold"),
+        ConfigError::ShareBelowFrame { priority, .. }
+        | ConfigError::PolicedPool { priority, .. } => (priority, "pool"),
         _ => return None,
     };
     let mut classes = config.classes.iter();
@@ -200,6 +209,13 @@ fn check_core(root: &Table<'_>, config: &DaemonConfig, problems: &Problems) {
     let core = config.core(&vec![MacAddress::default(); config.ports.len()]);
     if let Err(error) = core.validate() {
         let message = error.to_string();
+        if let ConfigError::PoolHeadroom { pool, .. } | ConfigError::PoolTooLarge { pool } = error {
+            if let Some(table) = root.tables(Pool::TABLE, Pool::KEYS).get(pool) {
+                let (_, told) = message.split_once(": ").unwrap_or(("", &message));
+                table.complain("headroom", told);
+                return;
+            }
+        }
         let place = place(&error, config);
         let tables = root.tables(ClassTable::TABLE, ClassTable::KEYS);
         match place.and_then(|(index, key)| Some((tables.get(index)?, key))) {

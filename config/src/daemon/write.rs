@@ -23,6 +23,9 @@ pub(super) fn daemon(config: &DaemonConfig) -> String {
     for class in &config.classes {
         out.push_str(&ClassTable::from(class).written());
     }
+    for pool in &config.pools {
+        out.push_str(&pool.written());
+    }
     for port in &config.ports {
         out.push_str(&port.written());
     }

@@ -140,6 +140,7 @@ impl Scenario {
             .collect();
         Switch {
             classes: self.classes_of(switch),
+            pools: self.pools.clone(),
             ports: ports.iter().map(|port| self.port(switch, port)).collect(),
             frames: self.frames(),
             deadlock: self.deadlock,

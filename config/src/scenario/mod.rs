@@ -21,7 +21,7 @@ use std::path::Path;
 use weir_core::{BitRate, Duration, FeedbackCoding, MacAddress, PauseRule, Police};
 
 use crate::reader::FileError;
-use crate::switch::{Class, DeadlockConfig, PfcwdConfig};
+use crate::switch::{Class, DeadlockConfig, PfcwdConfig, Pool};
 use crate::Override;
 
 pub use application::{Application, HostKind, PLACEHOLDERS, PREFIX_LENGTH};
@@ -49,6 +49,8 @@ pub struct Scenario {
     pub seed: u64,
     /// `[[class]]`.
     pub classes: Vec<Class>,
+    /// `[[pool]]`, of every switch.
+    pub pools: Vec<Pool>,
     /// `[deadlock]`.
     pub deadlock: DeadlockConfig,
     /// `[pfcwd]`, of every switch.

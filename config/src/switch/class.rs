@@ -2,9 +2,11 @@
 
 use weir_core::level::LEVEL_MAX;
 use weir_core::{
-    Algorithm, BitRate, Bytes, ClassConfig, ClassMode, Duration, MarkAt, ModeKind, PartsPerMillion,
-    PfcThresholds, Priority, RedConfig, SchedulerConfig,
+    Algorithm, Alpha, BitRate, Bytes, ClassConfig, ClassMode, Duration, MarkAt, ModeKind,
+    PartsPerMillion, PfcThresholds, Priority, RedConfig, SchedulerConfig, Threshold,
 };
+
+use super::pool::{ClassPool, Pool};
 
 use crate::entries::entries;
 use crate::reader::Table;
@@ -29,6 +31,8 @@ pub struct Class {
     pub ecn: Option<RedConfig>,
     /// Whether they may pass the switch core.
     pub express: Express,
+    /// The pool that their buffers are part of; `None` for buffers of their own.
+    pub pool: Option<ClassPool>,
 }
 
 /// Whether frames go from device to device where they need not wait.
@@ -63,6 +67,16 @@ entries! {
             "Room above `xoff` for what arrives until the pause takes effect: rate × (round trip + reaction time) + two full frames."
         "buffer" buffer: Option<Bytes> = None => "`\"256KiB\"` for `lossy`; the minimum + `xoff` for `level`", "", Live, valid::anything;
             "The ingress buffer of (port, priority); in a `level` class that of a fabric port. Its minimum is `max-hops` × (γmax + the largest rT of all fabric ports)."
+        "pool" pool: Option<String> = None => "none: buffers of their own", "", Restart, valid::anything;
+            "The [`[[pool]]`](#pool) that its buffers share, for `pfc` and `lossy`. Instead of `xoff`, `xon` and `buffer` the class has the next keys then; see [shared buffers](../internals/shared-buffers.md)."
+        "reserved" reserved: Option<Bytes> = None => "0", "", Restart, valid::anything;
+            "With `pool`: what each of its buffers has of its own, beside the pool."
+        "alpha" alpha: Option<Alpha> = None => "required with `pool`, or `static-threshold`", "", Live, valid::anything;
+            "With `pool`: a buffer takes of the pool up to α times what is free in it; then it pauses its neighbour, or drops if the class is lossy. A power of two: `\"1/8\"`, `0.125`, `1`, `2`; from 1/256 to 256."
+        "static-threshold" static_threshold: Option<Bytes> = None => "none", "", Live, valid::anything;
+            "With `pool`, instead of `alpha`: so much, whatever is free. At most the pool's `size`."
+        "xon-offset" xon_offset: Option<Bytes> = None => "0", "", Live, valid::anything;
+            "With `pool`: a paused neighbour resumes when the buffer is this much below its threshold as it is then, or has nothing of the pool."
         "max-hops" max_hops: Option<u64> = None => "required for `level` without `budgets`", "", Restart, valid::given(valid::within(1, LEVEL_MAX as u64));
             "D: links between switches on the longest route, 1 to 31. The budgets are derived: b_i = γmax + rT for i > 1, the rest of `buffer` in b_1."
         "budgets" budgets: Option<Vec<Bytes>> = None => "derived", "", Restart, valid::anything;
@@ -101,8 +115,13 @@ words! {
     Algorithm: Algorithm::NAMED;
 }
 
-/// The keys that mean something in one mode or another.
-pub(super) const MODE_KEYS: [&str; 8] = [
+/// The keys that mean something in one mode or another, or with a pool.
+pub(super) const MODE_KEYS: [&str; 13] = [
+    "pool",
+    "reserved",
+    "alpha",
+    "static-threshold",
+    "xon-offset",
     "xoff",
     "xon",
     "headroom",
@@ -116,9 +135,9 @@ pub(super) const MODE_KEYS: [&str; 8] = [
 /// Those that mean something in `mode`.
 pub(super) fn keys_of(mode: ModeKind) -> &'static [&'static str] {
     match mode {
-        ModeKind::Lossy => &["buffer"],
-        ModeKind::Pfc => &["xoff", "xon", "headroom"],
-        ModeKind::Level => &MODE_KEYS,
+        ModeKind::Lossy => &["buffer", "pool"],
+        ModeKind::Pfc => &["xoff", "xon", "headroom", "pool"],
+        ModeKind::Level => MODE_KEYS.split_at(5).1,
     }
 }
 
@@ -158,6 +177,24 @@ impl Class {
         self.express != Express::Off && self.express_obstacle().is_none()
     }
 
+    /// Brings the thresholds of a buffer that is alone in its pool up to date.
+    pub(crate) fn settle_alone(&mut self, pools: &[Pool]) {
+        let Some(share) = self.pool.as_ref().map(|pool| pool.share) else {
+            return;
+        };
+        let Some(pool) = pools.get(usize::from(share.pool)).map(Pool::core) else {
+            return;
+        };
+        self.mode = match self.mode {
+            ClassMode::Pfc(thresholds) => {
+                ClassMode::Pfc(pool.thresholds_alone(&share, thresholds.headroom()))
+            }
+            _ => ClassMode::Lossy {
+                buffer: pool.alone(&share),
+            },
+        };
+    }
+
     /// For each of its priorities.
     pub(super) fn core(&self) -> ClassConfig {
         ClassConfig {
@@ -166,6 +203,23 @@ impl Class {
             scheduler: self.scheduler,
             age_limit: self.age_limit,
             ecn: self.ecn,
+            pool: self.pool.as_ref().map(|pool| pool.share),
+        }
+    }
+}
+
+impl ClassTable {
+    fn set_pool(&mut self, pool: &ClassPool, mode: ClassMode) {
+        let share = &pool.share;
+        self.pool = Some(pool.name.clone());
+        self.reserved = Some(share.reserved);
+        match share.threshold {
+            Threshold::Static(threshold) => self.static_threshold = Some(threshold),
+            Threshold::Dynamic(alpha) => self.alpha = Some(alpha),
+        }
+        if let ClassMode::Pfc(thresholds) = mode {
+            self.xon_offset = Some(share.xon_offset);
+            self.headroom = Some(thresholds.headroom());
         }
     }
 }
@@ -189,6 +243,10 @@ impl From<&Class> for ClassTable {
             max_rate: class.scheduler.rate_max,
             ..Self::default()
         };
+        if let Some(pool) = &class.pool {
+            table.set_pool(pool, class.mode);
+            return table;
+        }
         match class.mode {
             ClassMode::Lossy { buffer } => table.buffer = Some(buffer),
             ClassMode::Pfc(_) => {}

@@ -7,6 +7,7 @@ mod forwarding;
 mod frames;
 pub mod headroom;
 mod pfcwd;
+mod pool;
 mod read;
 mod scheduler;
 
@@ -28,6 +29,8 @@ pub(crate) use forwarding::RouteTable;
 pub use forwarding::{FlowsConfig, ForwardingConfig, MulticastConfig, Route, STATIONS_MAX};
 pub use frames::FrameConfig;
 pub use pfcwd::PfcwdConfig;
+pub(crate) use pool::pools;
+pub use pool::{ClassPool, Pool};
 pub(crate) use read::{check_steps, classes, fit_release_buffer, LevelSizing};
 pub(crate) use scheduler::Lines;
 
@@ -58,6 +61,8 @@ words! {
 pub struct Switch {
     /// Without the implicit one.
     pub classes: Vec<Class>,
+    /// What buffers of classes share.
+    pub pools: Vec<Pool>,
     /// A [`PortId`] is an index into this list.
     pub ports: Vec<PortConfig>,
     /// How frames are charged and pauses are told.
@@ -95,6 +100,7 @@ impl Switch {
         let mut config = SwitchConfig {
             ports: self.ports,
             classes,
+            pools: Vec::new(),
             cell: self.frames.cell,
             frame_count: 0,
             frame_length_max: self.frames.frame_length_max(),
@@ -125,6 +131,7 @@ impl Switch {
             authentication: None,
             control_limits: self.control_limits,
         };
+        Pool::settle(&self.pools, &mut config);
         config.frame_count = config.frames_needed();
         config
     }

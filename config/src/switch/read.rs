@@ -8,7 +8,10 @@ use weir_core::{
 };
 
 use super::class::{keys_of, MODE_KEYS};
-use super::{Class, ClassTable, DeadlockConfig, Express, FrameConfig, DEFAULT_CLASS, LOSSY_BUFFER};
+use super::pool::{self, ClassPool};
+use super::{
+    Class, ClassTable, DeadlockConfig, Express, FrameConfig, Pool, DEFAULT_CLASS, LOSSY_BUFFER,
+};
 use crate::document;
 use crate::names::check_name;
 use crate::reader::{FromItem, Names, Table};
@@ -28,12 +31,12 @@ impl FromItem for Priority {
 }
 
 /// Reads all classes.
-pub(crate) fn classes(root: &Table<'_>, sizing: &LevelSizing) -> Vec<Class> {
+pub(crate) fn classes(root: &Table<'_>, pools: &[Pool], sizing: &LevelSizing) -> Vec<Class> {
     let names = Names::default();
     let mut owners: [Option<String>; 8] = Default::default();
     root.tables(ClassTable::TABLE, ClassTable::KEYS)
         .iter()
-        .filter_map(|table| class(table, &names, &mut owners, sizing))
+        .filter_map(|table| class(table, &names, &mut owners, pools, sizing))
         .collect()
 }
 
@@ -41,6 +44,7 @@ fn class(
     table: &Table<'_>,
     names: &Names,
     owners: &mut [Option<String>; 8],
+    pools: &[Pool],
     sizing: &LevelSizing,
 ) -> Option<Class> {
     let entry = ClassTable::read(table);
@@ -57,7 +61,10 @@ fn class(
         );
     }
     let priorities = priorities(table, &entry, owners);
-    let mode = class_mode(table, &entry, sizing);
+    let (mode, pool) = match table.has("pool") && entry.mode != ModeKind::Level {
+        true => pooled_mode(table, &entry, pools).unzip(),
+        false => (class_mode(table, &entry, sizing), None),
+    };
     let ecn = ecn(table, &entry);
     let class = Class {
         priorities: priorities?,
@@ -71,6 +78,7 @@ fn class(
         age_limit: entry.age_limit,
         ecn,
         express: entry.express,
+        pool,
         name: entry.name,
     };
     let obstacle = class.express_obstacle();
@@ -114,8 +122,8 @@ fn priorities(
     Some(priorities)
 }
 
-fn class_mode(table: &Table<'_>, entry: &ClassTable, sizing: &LevelSizing) -> Option<ClassMode> {
-    let legal = keys_of(entry.mode);
+/// Complains of keys that are not `legal` in this mode.
+fn check_keys(table: &Table<'_>, legal: &[&str]) {
     for key in MODE_KEYS {
         if table.has(key) && !legal.contains(&key) {
             let legal = legal.join(", ");
@@ -125,6 +133,29 @@ fn class_mode(table: &Table<'_>, entry: &ClassTable, sizing: &LevelSizing) -> Op
             );
         }
     }
+}
+
+/// A class whose buffers are part of a pool: the thresholds are those of a buffer that is alone in it.
+fn pooled_mode(
+    table: &Table<'_>,
+    entry: &ClassTable,
+    pools: &[Pool],
+) -> Option<(ClassMode, ClassPool)> {
+    check_keys(table, pool::keys_with_pool(entry.mode));
+    let share = pool::share(table, entry, pools);
+    if let ModeKind::Lossy = entry.mode {
+        let (pool, class) = share?;
+        let buffer = pool.alone(&class.share);
+        return Some((ClassMode::Lossy { buffer }, class));
+    }
+    table.miss("headroom", Bytes::EXAMPLE);
+    let (headroom, (pool, class)) = (entry.headroom?, share?);
+    let thresholds = pool.thresholds_alone(&class.share, headroom);
+    Some((ClassMode::Pfc(thresholds), class))
+}
+
+fn class_mode(table: &Table<'_>, entry: &ClassTable, sizing: &LevelSizing) -> Option<ClassMode> {
+    check_keys(table, keys_of(entry.mode));
     if let ModeKind::Lossy = entry.mode {
         return Some(ClassMode::Lossy {
             buffer: entry.buffer.unwrap_or(LOSSY_BUFFER),

@@ -1,6 +1,6 @@
 //! Classes: how a priority treats congestion.
 
-use super::{Algorithm, PfcThresholds, PortRole, RedConfig, SchedulerConfig};
+use super::{Algorithm, PfcThresholds, PoolShare, PortRole, RedConfig, SchedulerConfig};
 use crate::level::{Budgets, Level};
 use crate::units::{Bytes, Duration};
 
@@ -125,7 +125,7 @@ impl ClassMode {
         }
     }
 
-    /// The most that one ingress buffer of this mode ever charges. A release raises xoff by at most
+    /// The most that one ingress buffer of this mode ever charges, if its class has no share of a pool. A release raises xoff by at most
     /// the headroom, and the headroom counts from there; with Levels it lends [`Budgets::loan`].
     pub fn memory_bound(self, role: PortRole) -> Bytes {
         match (self, role) {
@@ -151,6 +151,10 @@ pub struct ClassConfig {
     pub age_limit: Option<Duration>,
     /// Frames are marked Congestion Experienced by the backlog of the egress that they come to; `None` for never.
     pub ecn: Option<RedConfig>,
+    /// The pool that its buffers are part of; `None` for buffers of their own. With a pool xoff, xon and the buffer of
+    /// `mode` are those of a buffer that is alone in it ([`PoolConfig::thresholds_alone`](super::PoolConfig::thresholds_alone)),
+    /// and only its headroom counts.
+    pub pool: Option<PoolShare>,
 }
 
 impl ClassConfig {
@@ -166,6 +170,7 @@ impl ClassConfig {
             },
             age_limit: None,
             ecn: None,
+            pool: None,
         }
     }
 }

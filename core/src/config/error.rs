@@ -1,6 +1,6 @@
 //! Why a configuration cannot work.
 
-use super::{PartsPerMillion, BUCKETS_MAX};
+use super::{PartsPerMillion, BUCKETS_MAX, POOLS_MAX};
 use crate::level::Level;
 use crate::units::{BitRate, Bytes, Duration, MacAddress, PortId, Priority, PORT_COUNT_MAX};
 
@@ -86,6 +86,34 @@ pub enum ConfigError {
         buffers: Bytes,
         needed: usize,
     },
+    #[error("a switch has {POOLS_MAX} pools at most, this one has {0}")]
+    PoolCount(usize),
+    #[error("pool {pool}: a pool and its headroom may have 256 TiB each at most")]
+    PoolTooLarge { pool: usize },
+    #[error("pool {pool}: the lossless classes of the pool have headrooms of {wanted} at {ports} ports together, and the headroom of the pool is {headroom}{}. Raise it, lower the headroom of a class, or permit oversubscription, with which frames can be lost", times(*.oversubscription))]
+    PoolHeadroom {
+        pool: usize,
+        ports: usize,
+        wanted: Bytes,
+        headroom: Bytes,
+        oversubscription: u16,
+    },
+    #[error("priority {priority}: there is no pool {pool}")]
+    NoPool { priority: Priority, pool: u8 },
+    #[error("priority {0}: a class with Levels has budgets of its own and no share of a pool")]
+    PoolOfLevels(Priority),
+    #[error(
+        "priority {priority}: the static threshold must not be above the size of the pool, {size}"
+    )]
+    ThresholdAbovePool { priority: Priority, size: Bytes },
+    #[error("priority {priority}: a buffer that is alone in the pool has {alone}, less than one frame of {frame} in whole cells. Raise the threshold, the reserve or the size of the pool")]
+    ShareBelowFrame {
+        priority: Priority,
+        alone: Bytes,
+        frame: Bytes,
+    },
+    #[error("priority {priority}: port {port} polices its host, which a lossless class of a pool does not do")]
+    PolicedPool { priority: Priority, port: usize },
     #[error("route to {destination} has no port")]
     EmptyRoute { destination: MacAddress },
     #[error("route to {destination} names port {port}, but there are {port_count} ports")]
@@ -122,4 +150,11 @@ pub enum ConfigError {
     ZeroLifetime,
     #[error("the pause time must be above zero quanta")]
     ZeroPause,
+}
+
+fn times(oversubscription: u16) -> String {
+    match oversubscription {
+        0 | 1 => String::new(),
+        times => format!(", {times} times oversubscribed"),
+    }
 }

@@ -4,6 +4,7 @@ mod class;
 mod control_frames;
 mod error;
 mod forwarding;
+mod pool;
 mod port;
 mod recovery;
 mod red;
@@ -21,6 +22,7 @@ pub use forwarding::{
     default_bucket_count, default_member, EcmpConfig, FloodConfig, FlowMonitorConfig, LoopConfig,
     RouteConfig, BUCKETS_DEFAULT, BUCKETS_MAX,
 };
+pub use pool::{Alpha, PoolConfig, PoolShare, Threshold, POOLS_MAX};
 pub use port::{FeedbackCoding, Neighbour, PauseRule, Police, PortConfig, PortRole};
 pub use recovery::{LifetimeConfig, StormAction, WatchdogConfig};
 pub use red::{MarkAt, PartsPerMillion, RedConfig};
@@ -42,6 +44,8 @@ pub struct SwitchConfig {
     pub ports: Vec<PortConfig>,
     /// The eight priorities.
     pub classes: [ClassConfig; PRIORITY_COUNT],
+    /// Memory that buffers share, [`POOLS_MAX`] at most.
+    pub pools: Vec<PoolConfig>,
     /// Buffers are charged in whole cells of this size.
     pub cell: Bytes,
     /// How many frame handles the caller's pool has.
@@ -107,6 +111,7 @@ impl SwitchConfig {
         let mut config = Self {
             ports,
             classes,
+            pools: Vec::new(),
             cell: Bytes::new(256),
             frame_count: 0,
             frame_length_max: Bytes::new(1522),
@@ -135,12 +140,12 @@ impl SwitchConfig {
     /// The most that all ingress buffers together can charge, releases included.
     pub fn buffer_bound(&self) -> Bytes {
         let of_port = |port: &PortConfig| -> Bytes {
-            self.classes
-                .iter()
+            let classes = self.classes.iter().filter(|class| class.pool.is_none());
+            classes
                 .map(|class| class.mode.memory_bound(port.role).round_up_to(self.cell))
                 .sum()
         };
-        self.ports.iter().map(of_port).sum()
+        self.ports.iter().map(of_port).sum::<Bytes>() + self.pools_bound()
     }
 
     /// γmax: the longest frame as it is charged.

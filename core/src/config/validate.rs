@@ -54,6 +54,7 @@ impl SwitchConfig {
         for (priority, class) in Priority::ALL.into_iter().zip(&self.classes) {
             self.validate_class(priority, class)?;
         }
+        self.validate_pools()?;
         self.validate_rates()?;
         let needed = self.frames_needed();
         if self.frame_count < needed {
@@ -219,7 +220,9 @@ impl SwitchConfig {
             at_least_a_frame("xoff", thresholds.xoff())?;
             at_least_a_frame("headroom", thresholds.headroom())
         };
+        self.validate_share(priority, class)?;
         match class.mode {
+            ClassMode::Lossy { .. } if class.pool.is_some() => Ok(()),
             ClassMode::Lossy { buffer } => at_least_a_frame("buffer", buffer),
             ClassMode::Pfc(thresholds) => enough(thresholds),
             ClassMode::Level {

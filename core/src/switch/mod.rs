@@ -22,7 +22,7 @@ mod virtual_queues;
 
 use std::collections::VecDeque;
 
-use admission::Charges;
+use admission::{Charges, Pools};
 use forwarding::Forwarding;
 use levels::LevelTable;
 use link::Loops;
@@ -44,8 +44,8 @@ use crate::wire::ControlFrame;
 pub use forwarding::{How, PinEntry, PinnedBy, RouteEntry};
 pub use link::PauseGauges;
 pub use observe::{
-    Explanation, FlowRecord, LevelEntry, LevelGauges, Outlook, PriorityGauges, StormGauges,
-    EVENT_CAPACITY, HALVINGS, WAYS,
+    Explanation, FlowRecord, LevelEntry, LevelGauges, Outlook, PoolGauges, PriorityGauges,
+    StormGauges, EVENT_CAPACITY, HALVINGS, WAYS,
 };
 
 /// Something to send.
@@ -103,6 +103,7 @@ pub struct Switch {
     to_move: Vec<recovery::Candidate>,
     queues: VirtualQueues,
     charges: Charges,
+    pools: Pools,
     levels: LevelTable,
     ages: Ages,
     /// Handles that go back to the caller; never more than there are.
@@ -182,6 +183,7 @@ impl Switch {
                 config.frame_length_max.get(),
             ),
             charges: Charges::new(config.frame_count),
+            pools: Pools::new(&config),
             discarded: VecDeque::with_capacity(config.frame_count),
             ages: Ages::new(age_limits, config.frame_count),
             events: Events::new(),

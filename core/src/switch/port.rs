@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::admission::{BufferMode, IngressBuffer};
+use super::admission::{BufferMode, IngressBuffer, Pooled};
 use super::levels::{FeedbackSent, LevelState};
 use super::link::{
     Authentication, Due, EchoState, Limiter, PauseReceived, PauseSpans, CLCM_QUEUE_CAPACITY,
@@ -12,7 +12,7 @@ use super::schedule::{EgressState, Precedence, PriorityTurn, Shaper};
 use crate::config::{FeedbackCoding, Neighbour, PortConfig, PortRole, SwitchConfig};
 use crate::counters::PortCounters;
 use crate::sets::PrioritySet;
-use crate::units::PRIORITY_COUNT;
+use crate::units::{Priority, PRIORITY_COUNT};
 use crate::wire::clcm::Clcm;
 
 /// State of one port. What every frame reads comes first, so that it lies in few cache lines; what frames of
@@ -91,8 +91,10 @@ impl Port {
             up: true,
             gone: false,
             reserved: false,
-            ingress: core::array::from_fn(|index| {
-                IngressBuffer::new(BufferMode::of(config.classes[index].mode, port))
+            ingress: core::array::from_fn(|priority| {
+                let class = &config.classes[priority];
+                let place = (index, Priority::ALL[priority]);
+                IngressBuffer::new(BufferMode::of(class.mode, port), Pooled::of(class, place))
             }),
             levels,
             neighbour: port.neighbour,

@@ -38,6 +38,7 @@ pub fn config(budgets: &[Bytes]) -> SwitchConfig {
         scheduler: Default::default(),
         age_limit: None,
         ecn: None,
+        pool: None,
     };
     let mut classes = [lossy; 8];
     classes[P3.index()].mode = ClassMode::Level {

@@ -32,6 +32,7 @@ fn switch(index: usize) -> Switch {
         scheduler: Default::default(),
         age_limit: None,
         ecn: None,
+        pool: None,
     };
     let mut classes = [lossy; 8];
     classes[P3.index()].mode = ClassMode::Level {

@@ -83,6 +83,7 @@ fn config(me: usize, setting: Setting) -> SwitchConfig {
         scheduler: Default::default(),
         age_limit: None,
         ecn: None,
+        pool: None,
     };
     let mut classes = [lossy; 8];
     let budgets = |each| Budgets::new(&vec![each; setting.depth.into()]).unwrap();

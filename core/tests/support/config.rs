@@ -27,6 +27,7 @@ pub fn switch_config(
         scheduler: Default::default(),
         age_limit: None,
         ecn: None,
+        pool: None,
     };
     let mut classes = [lossy; 8];
     classes[PRIORITY.index()] = ClassConfig {
@@ -42,6 +43,7 @@ pub fn switch_config(
         scheduler: Default::default(),
         age_limit: None,
         ecn: None,
+        pool: None,
     };
     SwitchConfig {
         flows: FlowMonitorConfig {

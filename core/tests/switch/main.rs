@@ -8,6 +8,7 @@ mod link_back;
 mod marking;
 mod pauses;
 mod peaks;
+mod pools;
 mod ready;
 mod reconfigure;
 mod reroute;

@@ -99,6 +99,7 @@ fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonC
         },
         ports: ports.collect(),
         classes: switch.classes,
+        pools: switch.pools,
         deadlock: switch.deadlock,
         pfcwd: scenario.pfcwd,
         forwarding: switch.forwarding,

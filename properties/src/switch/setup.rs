@@ -43,6 +43,7 @@ pub fn config() -> SwitchConfig {
         scheduler: Default::default(),
         age_limit: None,
         ecn: None,
+        pool: None,
     };
     let lossy = ClassMode::Lossy {
         buffer: Bytes::new(LOSSY),

@@ -3,6 +3,7 @@
 
 mod faults;
 mod network;
+mod pool;
 mod routes;
 pub mod wide;
 
@@ -97,6 +98,12 @@ pub fn ask(seed: u64, mode: Mode, question: Question) -> Result<Answer, SearchEr
 }
 
 impl Answer {
+    /// Whether nothing of the lossless classes was lost or overtaken, whatever waits for ever: what buffers promise
+    /// by themselves.
+    pub fn loses_nothing(&self) -> bool {
+        self.reordered == 0 && self.lost == 0 && self.dropped == 0
+    }
+
     /// Whether this is what Theorem 1 promises: nothing lost but to a fault that takes it, nothing reordered, nothing
     /// left.
     pub fn keeps_the_promise(&self) -> bool {

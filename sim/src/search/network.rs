@@ -10,6 +10,7 @@ use weir_core::{
     PfcThresholds, PortConfig, PortId, PortRole, Priority, Quanta, SwitchConfig,
 };
 
+use super::pool;
 use super::routes::{routes_to, Graph, RoutesTo, Style};
 use crate::network::plan::{
     host_address, port_address, End, FlowPlan, HostPlan, LinkPlan, NetworkPlan, PriorityMap,
@@ -24,14 +25,16 @@ pub enum Mode {
     Level,
     /// PFC alone, with as much memory.
     Pfc,
+    /// PFC with buffers that share a pool; headroom by the closed form.
+    Pool,
 }
 
 /// Tells the stream of randomness for networks from others of the same seed.
 const NETWORKS: u64 = 4;
-const FRAME_MAX: Bytes = Bytes::new(1522);
-const CELL: Bytes = Bytes::new(256);
+pub(super) const FRAME_MAX: Bytes = Bytes::new(1522);
+pub(super) const CELL: Bytes = Bytes::new(256);
 const PAUSE_TIME: Quanta = Quanta(4096);
-const CLASSES: [Priority; 2] = [Priority::ALL[3], Priority::ALL[5]];
+pub(super) const CLASSES: [Priority; 2] = [Priority::ALL[3], Priority::ALL[5]];
 
 /// A random network. The same seed gives the same one.
 #[derive(Clone, Debug)]
@@ -274,7 +277,7 @@ impl Case {
             .iter()
             .map(|edge| (PortRole::Fabric, self.lines[*edge]));
         let lines = lines.chain((0..host_count).map(|_| (PortRole::Edge, self.host_line)));
-        let ports = lines
+        let ports: Vec<PortConfig> = lines
             .enumerate()
             .map(|(index, (role, line))| PortConfig {
                 round_trip: line.round_trip(),
@@ -290,9 +293,14 @@ impl Case {
         for priority in CLASSES {
             classes[priority.index()].mode = self.class_mode(mode);
         }
+        let pools = match mode {
+            Mode::Pool => vec![pool::share(self.seed, &mut classes, self.headroom())],
+            Mode::Level | Mode::Pfc => Vec::new(),
+        };
         let mut config = SwitchConfig {
             ports,
             classes,
+            pools,
             cell: CELL,
             frame_count: 0,
             frame_length_max: FRAME_MAX,
@@ -320,8 +328,16 @@ impl Case {
             authentication: None,
             control_limits: Default::default(),
         };
+        pool::fit_headroom(&mut config);
         config.frame_count = config.frames_needed();
         config
+    }
+
+    /// What comes after a pause at most, by the closed form, and a pause of the other class that goes before.
+    fn headroom(&self) -> Bytes {
+        let lines = self.lines.iter().chain([&self.host_line]);
+        let needed = lines.map(|line| pool::headroom(line.rate, line.delay, CELL, FRAME_MAX));
+        needed.max().unwrap_or_default()
     }
 
     fn reserve(&self) -> Bytes {

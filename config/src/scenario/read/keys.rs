@@ -12,6 +12,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "seed",
             "link-defaults",
             "class",
+            "pool",
             "deadlock",
             "pfcwd",
             "switch",

@@ -22,8 +22,8 @@ use crate::names::check_name;
 use crate::reader::{unknown, Names, Problem, Problems, Table};
 use crate::settings::{valid, Value};
 use crate::switch::{
-    check_steps, classes, fit_release_buffer, ClassTable, DeadlockConfig, FrameConfig, LevelSizing,
-    Lines, PfcwdConfig,
+    check_steps, classes, fit_release_buffer, pools, ClassTable, DeadlockConfig, FrameConfig,
+    LevelSizing, Lines, PfcwdConfig,
 };
 use baseline::check_priorities;
 use expect::{check_credit_loop, expect, expected_case};
@@ -98,7 +98,9 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     let lines = links.iter().map(|link| &link.properties);
     let lines = lines.map(|line| (line.rate, line.round_trip, line.feedback));
     let frames = FrameConfig::DEFAULT.with_frames(traffic::longest_frame(root));
-    let classes = classes(root, &LevelSizing::new(&frames, lines, Some(depth)));
+    let pools = pools(root);
+    let sizing = LevelSizing::new(&frames, lines, Some(depth));
+    let classes = classes(root, &pools, &sizing);
     check_levels(root, &classes, &has_levels);
     fit_release_buffer(root, &classes, &mut deadlock);
     let rates = links.iter().map(|link| link.properties.rate);
@@ -137,6 +139,7 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
         seed,
         expect: expect(root, case),
         classes,
+        pools,
         deadlock,
         pfcwd: PfcwdConfig::read(root, PfcwdConfig::default(), valid::together),
         control: transport::control(root),

@@ -44,7 +44,9 @@ impl Switch {
         }
         let cells = frame.length.round_up_to(self.config.cell);
         let buffer = &mut self.ports[port.index()].ingress[frame.priority.index()];
-        buffer.admit(cells).map_err(|refusal| refusal.reason)?;
+        buffer
+            .admit(cells, &mut self.pools)
+            .map_err(|refusal| refusal.reason)?;
         let charge = Charge {
             cells,
             ingress: port,

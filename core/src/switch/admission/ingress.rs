@@ -6,7 +6,8 @@
 
 use super::early_drops::EarlyDrops;
 use super::mode::BufferMode;
-use crate::config::PfcThresholds;
+use super::pools::{Pooled, Pools};
+use crate::config::{PfcThresholds, PoolShare};
 use crate::counters::DropReason;
 use crate::units::{Bytes, Duration, Instant};
 
@@ -15,7 +16,7 @@ use crate::units::{Bytes, Duration, Instant};
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(in crate::switch) struct IngressBuffer {
-    occupancy: Bytes,
+    pub(super) occupancy: Bytes,
     /// Up to here a frame may be charged and nothing else follows from it: no limit, threshold or watermark is lower.
     /// Zero while the neighbour is paused.
     calm_up_to: Bytes,
@@ -29,20 +30,22 @@ pub(in crate::switch) struct IngressBuffer {
     mark_from: Bytes,
     /// No high watermark changes up to here.
     high: Bytes,
-    pausing: bool,
+    pub(super) pausing: bool,
     /// Paused whatever the occupancy.
-    held: bool,
-    overrun: bool,
+    pub(super) held: bool,
+    pub(super) overrun: bool,
     /// The raise is [`Raise::Draining`].
-    draining: bool,
+    pub(super) draining: bool,
     /// Any of these three: what is taken off may change something.
     watched: bool,
     occupancy_max: Bytes,
     headroom_used_max: Bytes,
     mode: BufferMode,
-    raise: Raise,
-    refresh_at: Instant,
+    pub(super) raise: Raise,
+    pub(super) refresh_at: Instant,
     early: Option<EarlyDrops>,
+    /// Where it is part of a pool. What the thresholds and the limit above are then plays no part.
+    pub(super) pooled: Option<Pooled>,
 }
 
 /// More than any buffer holds.
@@ -50,7 +53,7 @@ const NEVER: Bytes = Bytes::new(u64::MAX);
 
 /// How far a release has moved the thresholds.
 #[derive(Clone, Copy, Debug)]
-enum Raise {
+pub(super) enum Raise {
     /// Not at all.
     None,
     /// To these values, until a moment.
@@ -70,6 +73,8 @@ pub(in crate::switch) enum PauseChange {
     None,
     Xoff,
     Xon,
+    /// A departure from a pool: this buffer and the next ones that are paused are to be looked at.
+    Pool,
 }
 
 /// What follows from a frame that was admitted.
@@ -85,10 +90,12 @@ pub(in crate::switch) struct Admission {
 pub(in crate::switch) struct Refusal {
     pub(in crate::switch) reason: DropReason,
     pub(in crate::switch) first: bool,
+    /// The neighbour is paused although: where the pool has no headroom left.
+    pub(in crate::switch) change: PauseChange,
 }
 
 impl IngressBuffer {
-    pub(in crate::switch) fn new(mode: BufferMode) -> Self {
+    pub(in crate::switch) fn new(mode: BufferMode, pooled: Option<Pooled>) -> Self {
         let mut buffer = Self {
             mode,
             occupancy: Bytes::ZERO,
@@ -108,6 +115,7 @@ impl IngressBuffer {
             raise: Raise::None,
             overrun: false,
             early: None,
+            pooled,
         };
         buffer.settle();
         buffer
@@ -125,8 +133,11 @@ impl IngressBuffer {
         self.headroom_used_max
     }
 
-    /// Of the occupancy, what is above the configured xoff.
+    /// Of the occupancy, what is above the configured xoff, or in the headroom of the pool.
     pub(in crate::switch) fn headroom_used(&self) -> Bytes {
+        if let Some(pooled) = &self.pooled {
+            return pooled.above();
+        }
         match self.mode {
             BufferMode::Pausing(thresholds) => self.occupancy.saturating_sub(thresholds.xoff()),
             BufferMode::Bounded { .. } | BufferMode::Policed { .. } => Bytes::ZERO,
@@ -169,7 +180,14 @@ impl IngressBuffer {
     }
 
     /// Thresholds in force, (xoff, xon); zero for a lossy class.
-    pub(in crate::switch) fn thresholds(&self) -> (Bytes, Bytes) {
+    pub(in crate::switch) fn thresholds_in(&self, pools: &Pools) -> (Bytes, Bytes) {
+        match &self.pooled {
+            Some(pooled) => pooled.thresholds(pools),
+            None => self.thresholds(),
+        }
+    }
+
+    fn thresholds(&self) -> (Bytes, Bytes) {
         match (self.mode, self.raise) {
             (BufferMode::Bounded { .. } | BufferMode::Policed { .. }, _) => {
                 (Bytes::ZERO, Bytes::ZERO)
@@ -197,7 +215,11 @@ impl IngressBuffer {
 
     /// Charges `cells` bytes (whole cells), or says why not.
     #[inline(always)]
-    pub(in crate::switch) fn admit(&mut self, cells: Bytes) -> Result<Admission, Refusal> {
+    pub(in crate::switch) fn admit(
+        &mut self,
+        cells: Bytes,
+        pools: &mut Pools,
+    ) -> Result<Admission, Refusal> {
         let occupancy = self.occupancy + cells;
         if occupancy <= self.calm_up_to {
             self.occupancy = occupancy;
@@ -206,18 +228,21 @@ impl IngressBuffer {
                 mark: false,
             });
         }
-        self.admit_and_see(occupancy)
+        self.admit_and_see(occupancy, pools)
     }
 
     /// What [`admit`](Self::admit) does where anything may follow.
     #[inline(never)]
-    fn admit_and_see(&mut self, occupancy: Bytes) -> Result<Admission, Refusal> {
+    fn admit_and_see(&mut self, occupancy: Bytes, pools: &mut Pools) -> Result<Admission, Refusal> {
+        if self.pooled.is_some() {
+            return self.admit_pooled(occupancy, pools);
+        }
         let found = self.occupancy;
         let limit = self.limit;
         let early = self.early.as_mut();
         let drops_early = early.is_some_and(|early| early.drops(found, occupancy - found, limit));
         if occupancy > limit || drops_early {
-            return Err(self.refuse());
+            return Err(self.refuse(PauseChange::None));
         }
         self.occupancy = occupancy;
         if self.occupancy > self.high {
@@ -231,17 +256,20 @@ impl IngressBuffer {
 
     /// Takes `cells` bytes off again.
     #[inline(always)]
-    pub(in crate::switch) fn discharge(&mut self, cells: Bytes) -> PauseChange {
+    pub(in crate::switch) fn discharge(&mut self, cells: Bytes, pools: &mut Pools) -> PauseChange {
         self.occupancy -= cells;
         if self.watched {
-            self.see_after_discharge()
+            self.see_after_discharge(cells, pools)
         } else {
             PauseChange::None
         }
     }
 
     #[inline(never)]
-    fn see_after_discharge(&mut self) -> PauseChange {
+    fn see_after_discharge(&mut self, cells: Bytes, pools: &mut Pools) -> PauseChange {
+        if self.pooled.is_some() {
+            return self.discharge_pooled(cells, pools);
+        }
         if self.draining {
             self.end_draining();
         }
@@ -260,7 +288,15 @@ impl IngressBuffer {
     /// `extra` counts from the occupancy found, not from xoff: frames that were under way when the
     /// pause went out have already used part of the headroom. Where the headroom has no room for all of `extra` the
     /// neighbour resumes all the same: at once, or where all of it is used, with the first frame that leaves.
-    pub(in crate::switch) fn raise(&mut self, extra: Bytes, until: Instant) -> PauseChange {
+    pub(in crate::switch) fn raise(
+        &mut self,
+        extra: Bytes,
+        until: Instant,
+        pools: &mut Pools,
+    ) -> PauseChange {
+        if self.pooled.is_some() {
+            return self.raise_pooled(extra, until, pools);
+        }
         let BufferMode::Pausing(normal) = self.mode else {
             return PauseChange::None;
         };
@@ -274,17 +310,17 @@ impl IngressBuffer {
             .saturating_sub(extra)
             .max(normal.xon())
             .max(resumes_now);
+        self.raise_to(raised_xoff, raised_xon, until);
+        self.reconsider()
+    }
+
+    pub(super) fn raise_to(&mut self, xoff: Bytes, xon: Bytes, until: Instant) {
         let until = match self.raise {
             Raise::Active { until: earlier, .. } => earlier.max(until),
             _ => until,
         };
-        self.raise = Raise::Active {
-            xoff: raised_xoff,
-            xon: raised_xon,
-            until,
-        };
+        self.raise = Raise::Active { xoff, xon, until };
         self.settle();
-        self.reconsider()
     }
 
     /// When the raised thresholds fall back.
@@ -296,8 +332,15 @@ impl IngressBuffer {
     }
 
     /// Ends a raise whose time is over.
-    pub(in crate::switch) fn expire_raise(&mut self, now: Instant) -> PauseChange {
+    pub(in crate::switch) fn expire_raise(
+        &mut self,
+        now: Instant,
+        pools: &mut Pools,
+    ) -> PauseChange {
         match (self.mode, self.raise) {
+            (_, Raise::Active { xoff, until, .. }) if self.pooled.is_some() && until <= now => {
+                self.end_raise_pooled(xoff, pools)
+            }
             (BufferMode::Pausing(normal), Raise::Active { xoff, until, .. }) if until <= now => {
                 self.raise = if self.occupancy > normal.xoff() {
                     Raise::Draining { xoff }
@@ -318,9 +361,17 @@ impl IngressBuffer {
 
     /// Other thresholds from now on, of the same kind, while [`is_raised`](Self::is_raised) is false. What the old ones
     /// let in stays admitted, and so is what the neighbour has under way because of them.
-    pub(in crate::switch) fn retune(&mut self, mode: BufferMode) -> PauseChange {
+    pub(in crate::switch) fn retune(
+        &mut self,
+        mode: BufferMode,
+        share: Option<&PoolShare>,
+        pools: &mut Pools,
+    ) -> PauseChange {
         let old_limit = self.limit();
         self.mode = mode;
+        if let Some(share) = share {
+            return self.retune_pooled(share, pools);
+        }
         if let BufferMode::Pausing(thresholds) = mode {
             let as_before = old_limit.saturating_sub(thresholds.headroom());
             if self.occupancy.min(as_before) > thresholds.xoff() {
@@ -332,7 +383,10 @@ impl IngressBuffer {
     }
 
     /// Holds the neighbour whatever the occupancy, from now on: the switch is shutting down.
-    pub(in crate::switch) fn close(&mut self) -> PauseChange {
+    pub(in crate::switch) fn close(&mut self, pools: &mut Pools) -> PauseChange {
+        if self.pooled.is_some() {
+            return self.close_pooled(pools);
+        }
         if let BufferMode::Policed { limit, .. } = &mut self.mode {
             *limit = Bytes::ZERO;
         }
@@ -347,9 +401,12 @@ impl IngressBuffer {
 
     /// Pauses the neighbour whatever the occupancy from now on, or by the occupancy alone again. What it has under way is
     /// admitted as ever.
-    pub(in crate::switch) fn hold(&mut self, held: bool) -> PauseChange {
+    pub(in crate::switch) fn hold(&mut self, held: bool, pools: &mut Pools) -> PauseChange {
         self.held = held;
-        self.reconsider()
+        match self.pooled {
+            Some(_) => self.look(pools),
+            None => self.reconsider(),
+        }
     }
 
     /// Pauses or resumes by the occupancy as it is now.
@@ -369,8 +426,13 @@ impl IngressBuffer {
     }
 
     /// Works out what the usual frame is held against: to be called after every other change.
-    fn settle_calm(&mut self) {
+    pub(super) fn settle_calm(&mut self) {
         self.watched = self.pausing || self.overrun || self.draining;
+        if let Some(pooled) = &self.pooled {
+            self.watched |= !pooled.is_calm();
+            self.calm_up_to = pooled.calm_up_to().min(self.high);
+            return;
+        }
         let below_pause = self.pause_from.saturating_sub(Bytes::new(1));
         self.calm_up_to = if self.pausing {
             Bytes::ZERO
@@ -385,7 +447,7 @@ impl IngressBuffer {
     }
 
     /// Works out what frames are held against, after a change of the mode or the raise.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         let (xoff, xon) = self.thresholds();
         self.limit = self.limit_of_mode();
         self.pause_from = if self.mode.pauses() { xoff } else { NEVER };
@@ -413,11 +475,14 @@ impl IngressBuffer {
 
     /// Brings the high watermarks up to date.
     #[cold]
-    fn note_high(&mut self) {
+    pub(super) fn note_high(&mut self) {
         self.occupancy_max = self.occupancy_max.max(self.occupancy);
         self.high = self.occupancy_max;
         if let BufferMode::Pausing(thresholds) = self.mode {
             self.headroom_used_max = self.headroom_used_max.max(self.headroom_used());
+            if self.pooled.is_some() {
+                return;
+            }
             self.high = self.high.min(thresholds.xoff() + self.headroom_used_max);
         }
     }
@@ -433,7 +498,7 @@ impl IngressBuffer {
     }
 
     #[cold]
-    fn refuse(&mut self) -> Refusal {
+    pub(super) fn refuse(&mut self, change: PauseChange) -> Refusal {
         let first = !self.overrun;
         self.overrun = true;
         self.watched = true;
@@ -442,7 +507,11 @@ impl IngressBuffer {
             BufferMode::Pausing(_) => DropReason::HeadroomExceeded,
             BufferMode::Policed { .. } => DropReason::Policed,
         };
-        Refusal { reason, first }
+        Refusal {
+            reason,
+            first,
+            change,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::tests::none;
 use super::*;
 
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +86,7 @@ proptest! {
 
     #[test]
     fn what_is_calm_has_no_consequence(mode in modes(), steps in steps()) {
-        let (mut short, mut long) = (IngressBuffer::new(mode), IngressBuffer::new(mode));
+        let (mut short, mut long) = (IngressBuffer::new(mode, None), IngressBuffer::new(mode, None));
         let (mut charged, mut now) = (Vec::new(), Instant::ZERO);
         for step in steps {
             // Never calm: every frame takes the long way.
@@ -93,31 +94,31 @@ proptest! {
             match step {
                 Step::Admit(cells) => {
                     let cells = Bytes::new(cells);
-                    let admission = short.admit(cells);
-                    prop_assert_eq!(admission, long.admit(cells));
+                    let admission = short.admit(cells, &mut none());
+                    prop_assert_eq!(admission, long.admit(cells, &mut none()));
                     if admission.is_ok() {
                         charged.push(cells);
                     }
                 }
                 Step::Discharge(which) if !charged.is_empty() => {
                     let cells = charged.swap_remove(which % charged.len());
-                    prop_assert_eq!(short.discharge(cells), long.discharge(cells));
+                    prop_assert_eq!(short.discharge(cells, &mut none()), long.discharge(cells, &mut none()));
                 }
                 Step::Discharge(_) => {}
                 Step::Raise(extra, span) => {
                     let (extra, until) = (Bytes::new(extra), now + Duration::from_nanos(span));
-                    prop_assert_eq!(short.raise(extra, until), long.raise(extra, until));
+                    prop_assert_eq!(short.raise(extra, until, &mut none()), long.raise(extra, until, &mut none()));
                 }
                 Step::Expire(span) => {
                     now = now + Duration::from_nanos(span);
-                    prop_assert_eq!(short.expire_raise(now), long.expire_raise(now));
+                    prop_assert_eq!(short.expire_raise(now, &mut none()), long.expire_raise(now, &mut none()));
                 }
                 Step::Retune(to) if !short.is_raised() => {
                     let mode = retuned(short.mode, to);
-                    prop_assert_eq!(short.retune(mode), long.retune(mode));
+                    prop_assert_eq!(short.retune(mode, None, &mut none()), long.retune(mode, None, &mut none()));
                 }
                 Step::Retune(_) => {}
-                Step::Close => prop_assert_eq!(short.close(), long.close()),
+                Step::Close => prop_assert_eq!(short.close(&mut none()), long.close(&mut none())),
             }
             prop_assert_eq!(state(&short), state(&long));
         }

@@ -11,6 +11,22 @@ const MODE: BufferMode = BufferMode::Pausing(
     },
 );
 
+/// Buffers without a pool ask none.
+pub(super) fn none() -> Pools {
+    let address = crate::units::MacAddress::default();
+    let rate = crate::units::BitRate::from_mbit(1);
+    let port = crate::config::PortConfig::new(crate::config::PortRole::Edge, rate, address);
+    let lossy = crate::config::ClassMode::Lossy {
+        buffer: Bytes::ZERO,
+    };
+    let classes = [crate::config::ClassConfig::new(lossy); 8];
+    Pools::new(&crate::config::SwitchConfig::new(
+        vec![port],
+        classes,
+        Vec::new(),
+    ))
+}
+
 fn admitted(change: PauseChange) -> Admission {
     Admission {
         change,
@@ -20,120 +36,145 @@ fn admitted(change: PauseChange) -> Admission {
 
 #[test]
 fn pauses_at_xoff_and_resumes_at_xon() {
-    let mut buffer = IngressBuffer::new(MODE);
+    let mut buffer = IngressBuffer::new(MODE, None);
     assert_eq!(
-        buffer.admit(Bytes::new(999)),
+        buffer.admit(Bytes::new(999), &mut none()),
         Ok(admitted(PauseChange::None))
     );
-    assert_eq!(buffer.admit(Bytes::new(1)), Ok(admitted(PauseChange::Xoff)));
-    assert_eq!(buffer.discharge(Bytes::new(399)), PauseChange::None);
-    assert_eq!(buffer.discharge(Bytes::new(1)), PauseChange::Xon);
+    assert_eq!(
+        buffer.admit(Bytes::new(1), &mut none()),
+        Ok(admitted(PauseChange::Xoff))
+    );
+    assert_eq!(
+        buffer.discharge(Bytes::new(399), &mut none()),
+        PauseChange::None
+    );
+    assert_eq!(
+        buffer.discharge(Bytes::new(1), &mut none()),
+        PauseChange::Xon
+    );
     assert!(!buffer.is_pausing());
 }
 
 #[test]
 fn headroom_is_the_end_and_is_reported_once() {
-    let mut buffer = IngressBuffer::new(MODE);
-    buffer.admit(Bytes::new(1500)).unwrap();
+    let mut buffer = IngressBuffer::new(MODE, None);
+    buffer.admit(Bytes::new(1500), &mut none()).unwrap();
     let refusal = |first| Refusal {
+        change: PauseChange::None,
         reason: DropReason::HeadroomExceeded,
         first,
     };
-    assert_eq!(buffer.admit(Bytes::new(1)), Err(refusal(true)));
-    assert_eq!(buffer.admit(Bytes::new(1)), Err(refusal(false)));
+    assert_eq!(buffer.admit(Bytes::new(1), &mut none()), Err(refusal(true)));
+    assert_eq!(
+        buffer.admit(Bytes::new(1), &mut none()),
+        Err(refusal(false))
+    );
     assert_eq!(buffer.headroom_used_max(), Bytes::new(500));
-    assert_eq!(buffer.discharge(Bytes::new(900)), PauseChange::Xon);
-    buffer.admit(Bytes::new(900)).unwrap();
-    assert_eq!(buffer.admit(Bytes::new(1)), Err(refusal(true)));
+    assert_eq!(
+        buffer.discharge(Bytes::new(900), &mut none()),
+        PauseChange::Xon
+    );
+    buffer.admit(Bytes::new(900), &mut none()).unwrap();
+    assert_eq!(buffer.admit(Bytes::new(1), &mut none()), Err(refusal(true)));
 }
 
 #[test]
 fn a_raise_resumes_a_full_buffer_by_the_extra_and_falls_back() {
-    let mut buffer = IngressBuffer::new(MODE);
-    buffer.admit(Bytes::new(1100)).unwrap();
+    let mut buffer = IngressBuffer::new(MODE, None);
+    buffer.admit(Bytes::new(1100), &mut none()).unwrap();
     let until = Instant::from_nanos(50);
-    assert_eq!(buffer.raise(Bytes::new(200), until), PauseChange::Xon);
+    assert_eq!(
+        buffer.raise(Bytes::new(200), until, &mut none()),
+        PauseChange::Xon
+    );
     assert_eq!(buffer.thresholds(), (Bytes::new(1300), Bytes::new(1100)));
     assert_eq!(
-        buffer.admit(Bytes::new(200)),
+        buffer.admit(Bytes::new(200), &mut none()),
         Ok(admitted(PauseChange::Xoff))
     );
     assert_eq!(buffer.limit(), Bytes::new(1800));
     assert_eq!(
-        buffer.expire_raise(Instant::from_nanos(49)),
+        buffer.expire_raise(Instant::from_nanos(49), &mut none()),
         PauseChange::None
     );
     assert_eq!(buffer.raised_until(), Some(until));
-    buffer.expire_raise(until);
+    buffer.expire_raise(until, &mut none());
     assert_eq!(buffer.thresholds(), (Bytes::new(1000), Bytes::new(600)));
     assert_eq!(buffer.limit(), Bytes::new(1800), "until it has drained");
-    buffer.discharge(Bytes::new(300));
+    buffer.discharge(Bytes::new(300), &mut none());
     assert_eq!(buffer.limit(), Bytes::new(1500));
 }
 
 #[test]
 fn the_end_of_a_raise_pauses_what_it_let_in() {
-    let mut buffer = IngressBuffer::new(MODE);
-    buffer.admit(Bytes::new(1100)).unwrap();
-    buffer.raise(Bytes::new(200), Instant::from_nanos(50));
+    let mut buffer = IngressBuffer::new(MODE, None);
+    buffer.admit(Bytes::new(1100), &mut none()).unwrap();
+    buffer.raise(Bytes::new(200), Instant::from_nanos(50), &mut none());
     assert_eq!(
-        buffer.expire_raise(Instant::from_nanos(50)),
+        buffer.expire_raise(Instant::from_nanos(50), &mut none()),
         PauseChange::Xoff
     );
 }
 
 #[test]
 fn lower_thresholds_lose_nothing_that_is_under_way() {
-    let mut buffer = IngressBuffer::new(MODE);
-    buffer.admit(Bytes::new(900)).unwrap();
+    let mut buffer = IngressBuffer::new(MODE, None);
+    buffer.admit(Bytes::new(900), &mut none()).unwrap();
     let lower = BufferMode::Pausing(
         PfcThresholds::new(Bytes::new(400), Bytes::new(300), Bytes::new(200)).unwrap(),
     );
-    assert_eq!(buffer.retune(lower), PauseChange::Xoff);
+    assert_eq!(buffer.retune(lower, None, &mut none()), PauseChange::Xoff);
     assert_eq!(buffer.limit(), Bytes::new(1500), "until it has drained");
-    buffer.admit(Bytes::new(600)).unwrap();
-    buffer.discharge(Bytes::new(1100));
+    buffer.admit(Bytes::new(600), &mut none()).unwrap();
+    buffer.discharge(Bytes::new(1100), &mut none());
     assert_eq!(buffer.limit(), Bytes::new(600));
     assert!(!buffer.is_raised());
-    assert_eq!(buffer.discharge(Bytes::new(100)), PauseChange::Xon);
+    assert_eq!(
+        buffer.discharge(Bytes::new(100), &mut none()),
+        PauseChange::Xon
+    );
 }
 
 #[test]
 fn higher_thresholds_let_a_held_neighbour_go_on() {
-    let mut buffer = IngressBuffer::new(MODE);
-    buffer.admit(Bytes::new(1200)).unwrap();
+    let mut buffer = IngressBuffer::new(MODE, None);
+    buffer.admit(Bytes::new(1200), &mut none()).unwrap();
     let higher = BufferMode::Pausing(
         PfcThresholds::new(Bytes::new(2000), Bytes::new(1600), Bytes::new(500)).unwrap(),
     );
-    assert_eq!(buffer.retune(higher), PauseChange::Xon);
+    assert_eq!(buffer.retune(higher, None, &mut none()), PauseChange::Xon);
     assert_eq!(buffer.limit(), Bytes::new(2500));
 }
 
 #[test]
 fn a_raise_that_the_headroom_cuts_short_lets_the_neighbour_go_on_all_the_same() {
     for extra in [100, 300, 301, 800, 5000] {
-        let mut buffer = IngressBuffer::new(MODE);
-        buffer.admit(Bytes::new(1200)).unwrap();
-        let change = buffer.raise(Bytes::new(extra), Instant::from_nanos(1));
+        let mut buffer = IngressBuffer::new(MODE, None);
+        buffer.admit(Bytes::new(1200), &mut none()).unwrap();
+        let change = buffer.raise(Bytes::new(extra), Instant::from_nanos(1), &mut none());
         assert_eq!(change, PauseChange::Xon, "{extra}");
         assert!(buffer.thresholds().0 > Bytes::new(1200));
         assert!(buffer.limit() <= BOUND);
     }
     // Where all the headroom is used there is nothing to lend until a frame leaves.
-    let mut buffer = IngressBuffer::new(MODE);
-    buffer.admit(Bytes::new(1500)).unwrap();
-    let change = buffer.raise(Bytes::new(5000), Instant::from_nanos(1));
+    let mut buffer = IngressBuffer::new(MODE, None);
+    buffer.admit(Bytes::new(1500), &mut none()).unwrap();
+    let change = buffer.raise(Bytes::new(5000), Instant::from_nanos(1), &mut none());
     assert_eq!(change, PauseChange::None);
-    assert_eq!(buffer.discharge(Bytes::new(1)), PauseChange::Xon);
+    assert_eq!(
+        buffer.discharge(Bytes::new(1), &mut none()),
+        PauseChange::Xon
+    );
     assert_eq!(buffer.limit(), BOUND);
 }
 
 #[test]
 fn no_raise_passes_the_memory_bound() {
-    let mut buffer = IngressBuffer::new(MODE);
+    let mut buffer = IngressBuffer::new(MODE, None);
     for _ in 0..10 {
-        buffer.raise(Bytes::new(300), Instant::from_nanos(1));
-        while buffer.admit(Bytes::new(100)).is_ok() {}
+        buffer.raise(Bytes::new(300), Instant::from_nanos(1), &mut none());
+        while buffer.admit(Bytes::new(100), &mut none()).is_ok() {}
         assert!(buffer.occupancy() <= BOUND);
     }
     assert_eq!(buffer.limit(), Bytes::new(2000));
@@ -141,46 +182,58 @@ fn no_raise_passes_the_memory_bound() {
 
 #[test]
 fn closing_holds_the_neighbour_but_still_takes_what_is_under_way() {
-    let mut buffer = IngressBuffer::new(MODE);
-    assert_eq!(buffer.close(), PauseChange::Xoff);
-    assert!(buffer.admit(Bytes::new(400)).is_ok());
-    assert_eq!(buffer.discharge(Bytes::new(400)), PauseChange::None);
+    let mut buffer = IngressBuffer::new(MODE, None);
+    assert_eq!(buffer.close(&mut none()), PauseChange::Xoff);
+    assert!(buffer.admit(Bytes::new(400), &mut none()).is_ok());
+    assert_eq!(
+        buffer.discharge(Bytes::new(400), &mut none()),
+        PauseChange::None
+    );
     assert!(buffer.is_pausing());
 }
 
 #[test]
 fn lossy_buffers_drop_and_never_pause() {
-    let mut buffer = IngressBuffer::new(BufferMode::Bounded {
-        buffer: Bytes::new(100),
-    });
+    let mut buffer = IngressBuffer::new(
+        BufferMode::Bounded {
+            buffer: Bytes::new(100),
+        },
+        None,
+    );
     assert_eq!(
-        buffer.admit(Bytes::new(100)),
+        buffer.admit(Bytes::new(100), &mut none()),
         Ok(admitted(PauseChange::None))
     );
-    let refusal = buffer.admit(Bytes::new(1)).unwrap_err();
+    let refusal = buffer.admit(Bytes::new(1), &mut none()).unwrap_err();
     assert_eq!(refusal.reason, DropReason::BufferFull);
-    assert_eq!(buffer.discharge(Bytes::new(100)), PauseChange::None);
+    assert_eq!(
+        buffer.discharge(Bytes::new(100), &mut none()),
+        PauseChange::None
+    );
 }
 
 #[test]
 fn a_policed_buffer_marks_then_drops_and_never_pauses() {
-    let mut buffer = IngressBuffer::new(BufferMode::Policed {
-        mark_from: Some(Bytes::new(1000)),
-        drop_from: None,
-        limit: Bytes::new(1500),
-    });
+    let mut buffer = IngressBuffer::new(
+        BufferMode::Policed {
+            mark_from: Some(Bytes::new(1000)),
+            drop_from: None,
+            limit: Bytes::new(1500),
+        },
+        None,
+    );
     assert_eq!(
-        buffer.admit(Bytes::new(1000)),
+        buffer.admit(Bytes::new(1000), &mut none()),
         Ok(admitted(PauseChange::None))
     );
-    let marked = buffer.admit(Bytes::new(500)).unwrap();
+    let marked = buffer.admit(Bytes::new(500), &mut none()).unwrap();
     assert!(marked.mark);
     assert_eq!(marked.change, PauseChange::None);
-    let refusal = buffer.admit(Bytes::new(1)).unwrap_err();
+    let refusal = buffer.admit(Bytes::new(1), &mut none()).unwrap_err();
     assert_eq!(refusal.reason, DropReason::Policed);
-    buffer.discharge(Bytes::new(1500));
-    assert!(!buffer.admit(Bytes::new(1)).unwrap().mark);
-    assert_eq!(buffer.close(), PauseChange::None);
-    let refusal = buffer.admit(Bytes::new(1)).unwrap_err();
+    buffer.discharge(Bytes::new(1500), &mut none());
+    assert!(!buffer.admit(Bytes::new(1), &mut none()).unwrap().mark);
+    assert_eq!(buffer.close(&mut none()), PauseChange::None);
+    let refusal = buffer.admit(Bytes::new(1), &mut none()).unwrap_err();
     assert_eq!(refusal.reason, DropReason::Policed, "nothing more comes in");
 }

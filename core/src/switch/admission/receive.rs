@@ -277,7 +277,7 @@ impl Switch {
     ) -> Result<Admitted, DropReason> {
         let cells = frame.length.round_up_to(self.config.cell);
         let state = &mut self.ports[port.index()];
-        match state.ingress[frame.priority.index()].admit(cells) {
+        match state.ingress[frame.priority.index()].admit(cells, &mut self.pools) {
             Ok(admission) => {
                 let counters = &mut state.counters.priority[frame.priority.index()];
                 counters.rx_frames += 1;
@@ -314,6 +314,7 @@ impl Switch {
         priority: Priority,
         refusal: Refusal,
     ) -> DropReason {
+        self.note_pause_change(ingress, priority, refusal.change);
         if refusal.reason == DropReason::HeadroomExceeded {
             self.ports[ingress.index()].counters.priority[priority.index()].headroom_dropped += 1;
             if refusal.first {

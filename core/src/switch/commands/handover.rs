@@ -15,7 +15,7 @@ impl Switch {
                 return;
             };
             for priority in self.lossless.iter() {
-                let change = self.ports[index].ingress[priority.index()].close();
+                let change = self.ports[index].ingress[priority.index()].close(&mut self.pools);
                 self.note_pause_change(port, priority, change);
             }
         }
@@ -29,11 +29,12 @@ impl Switch {
         priority: Priority,
         held: bool,
     ) -> Result<(), CommandError> {
-        let buffer = &mut self.port_mut(port)?.ingress[priority.index()];
+        self.port_mut(port)?;
+        let buffer = &mut self.ports[port.index()].ingress[priority.index()];
         if !buffer.may_pause() {
             return Err(CommandError::NotPausing { port, priority });
         }
-        let change = buffer.hold(held);
+        let change = buffer.hold(held, &mut self.pools);
         self.note_pause_change(port, priority, change);
         Ok(())
     }

@@ -22,7 +22,15 @@ impl Switch {
             return Err(CommandError::Draining);
         }
         let same_kind = old.mode.differs_by_thresholds(&class.mode);
-        if !same_kind || old.age_limit != class.age_limit {
+        let same_share = match (old.pool, class.pool) {
+            (None, None) => true,
+            (Some(old_share), Some(share)) => {
+                old_share.differs_by_threshold(&share)
+                    && old.pool_headroom() == class.pool_headroom()
+            }
+            _ => false,
+        };
+        if !same_kind || !same_share || old.age_limit != class.age_limit {
             return Err(CommandError::ClassFixed(priority));
         }
         if self.config.validate_class(priority, &class).is_err() {
@@ -34,7 +42,7 @@ impl Switch {
         if rates.is_err() {
             return Err(CommandError::BadClass(priority));
         }
-        if class.mode == old.mode {
+        if class.mode == old.mode && class.pool == old.pool {
             self.config.classes[priority.index()] = class;
         } else {
             self.set_thresholds(priority, class)?;
@@ -79,7 +87,11 @@ impl Switch {
                 break;
             };
             let mode = BufferMode::of(class.mode, &self.config.ports[index]);
-            let change = self.ports[index].ingress[priority.index()].retune(mode);
+            let change = self.ports[index].ingress[priority.index()].retune(
+                mode,
+                class.pool.as_ref(),
+                &mut self.pools,
+            );
             self.note_pause_change(port, priority, change);
         }
         Ok(())

@@ -84,7 +84,10 @@ impl Switch {
             return;
         }
         let state = &mut self.ports[port.index()];
-        if state.ingress[priority.index()].take_refresh(now) {
+        let ingress = &mut state.ingress[priority.index()];
+        if ingress.take_refresh(now) {
+            // Others may have left the pool since.
+            ingress.look(&mut self.pools);
             state.due.pfc.insert(priority);
         }
     }

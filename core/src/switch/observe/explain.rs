@@ -131,7 +131,10 @@ impl Switch {
         };
         let charged = frame.length.round_up_to(self.config.cell);
         let mut buffer = self.ports[ingress.index()].ingress[frame.priority.index()].clone();
-        let admission = buffer.admit(charged).map_err(|refusal| refusal.reason)?;
+        let mut pools = self.pools.clone();
+        let admission = buffer
+            .admit(charged, &mut pools)
+            .map_err(|refusal| refusal.reason)?;
         Ok(Outlook {
             charged,
             occupancy: buffer.occupancy(),

@@ -107,7 +107,42 @@ pub struct LevelEntry {
     pub buffered: Bytes,
 }
 
+/// The state of one pool, with what its buffers have had at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolGauges {
+    /// What it has, as configured.
+    pub size: Bytes,
+    /// What its buffers have of it, reserves and headroom not counted.
+    pub used: Bytes,
+    /// The most of `used` since the peaks began.
+    pub used_max: Bytes,
+    /// The headroom that its lossless buffers share, as configured.
+    pub headroom: Bytes,
+    /// What is in it.
+    pub headroom_used: Bytes,
+    /// The most of `headroom_used` since the peaks began.
+    pub headroom_used_max: Bytes,
+    /// How many buffers are above their threshold and pause their neighbour.
+    pub paused: usize,
+}
+
 impl Switch {
+    /// The state of a pool by its index in [`SwitchConfig::pools`](crate::SwitchConfig::pools); `None` for one that does not
+    /// exist.
+    pub fn pool_gauges(&self, pool: usize) -> Option<PoolGauges> {
+        let config = self.config.pools.get(pool)?;
+        let state = self.pools.get(pool as u8);
+        Some(PoolGauges {
+            size: config.size,
+            used: state.used(),
+            used_max: state.used_max(),
+            headroom: config.headroom,
+            headroom_used: state.headroom_used(),
+            headroom_used_max: state.headroom_used_max(),
+            paused: state.paused(),
+        })
+    }
+
     /// The state of one (port, priority) at `now`; all zero for a port that does not exist.
     pub fn gauges(&self, now: Instant, port: PortId, priority: Priority) -> PriorityGauges {
         let index = port;
@@ -116,7 +151,7 @@ impl Switch {
         };
         let ingress = &port.ingress[priority.index()];
         let egress = &port.egress[priority.index()];
-        let (xoff, xon) = ingress.thresholds();
+        let (xoff, xon) = ingress.thresholds_in(&self.pools);
         PriorityGauges {
             ingress: ingress.occupancy(),
             ingress_max: ingress.occupancy_max(),
@@ -144,6 +179,7 @@ impl Switch {
     /// Begins the peaks of all gauges again from what there is now: whoever keeps them takes them by
     /// [`gauges`](Self::gauges) first. O(ports).
     pub fn restart_peaks(&mut self) {
+        self.pools.restart_peaks();
         for port in &mut self.ports {
             port.ingress
                 .iter_mut()

@@ -65,8 +65,11 @@ impl Switch {
             .round_up_to(self.config.cell);
         #[cfg(feature = "testing")]
         let extra = self.extra_of_release(extra);
-        let change =
-            self.ports[ingress.index()].ingress[priority.index()].raise(extra, exclusive_until);
+        let change = self.ports[ingress.index()].ingress[priority.index()].raise(
+            extra,
+            exclusive_until,
+            &mut self.pools,
+        );
         self.note_pause_change(ingress, priority, change);
         Ok(())
     }
@@ -79,7 +82,7 @@ impl Switch {
     ) {
         let state = &mut self.ports[port.index()];
         let ended = state.egress[priority.index()].expire_release(now);
-        let change = state.ingress[priority.index()].expire_raise(now);
+        let change = state.ingress[priority.index()].expire_raise(now, &mut self.pools);
         self.note_pause_change(port, priority, change);
         self.end_loan(now, port, priority);
         self.tell_release_ended(now, port, priority, ended);

@@ -52,9 +52,10 @@ impl Switch {
             self.ages.leave(handle);
         }
         let (ingress, priority, cells) = (charge.ingress, charge.priority, charge.cells);
-        let change = self.ports[ingress.index()].ingress[priority.index()].discharge(cells);
+        let change =
+            self.ports[ingress.index()].ingress[priority.index()].discharge(cells, &mut self.pools);
         if change != PauseChange::None {
-            self.note_pause_change(ingress, priority, change);
+            self.note_discharge(ingress, priority, change);
         }
         if charge.share != ShareId::NONE {
             self.leave_level(ingress, priority, charge.share, cells);

@@ -79,6 +79,7 @@ fn config(budgets: &[u64], round_trip: Duration) -> SwitchConfig {
         scheduler: Default::default(),
         age_limit: None,
         ecn: None,
+        pool: None,
     };
     let mut classes = [lossy; 8];
     let budgets: Vec<_> = budgets.iter().copied().map(Bytes::new).collect();

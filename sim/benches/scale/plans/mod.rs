@@ -32,6 +32,7 @@ fn switch_config(index: u32, roles: &[PortRole], routes: Vec<RouteConfig>) -> Sw
             .map(|(port, role)| PortConfig::new(*role, LINE_RATE, port_address(index, port as u8)))
             .collect(),
         classes,
+        pools: Vec::new(),
         cell: Bytes::new(256),
         frame_count: 0,
         frame_length_max: Bytes::new(1522),

@@ -23,6 +23,8 @@ struct Tally {
     control_frames: u64,
     pfc_deadlocks: u64,
     pfc_stuck: u64,
+    pool_received: u64,
+    pool_deadlocks: u64,
     /// Seeds, with what was wrong.
     failures: Vec<(u64, String)>,
 }
@@ -33,9 +35,9 @@ pub fn search(arguments: &SearchArguments) -> Result<bool> {
     let tally = Mutex::new(Tally::default());
     on_all_cores(arguments.jobs, arguments.networks as usize, &|index| {
         let seed = arguments.first + index as u64;
-        let (level, pfc) = ask_both(seed, arguments.faults);
+        let (level, others) = ask_all(seed, arguments.faults);
         if let Ok(mut tally) = tally.lock() {
-            tally.add(seed, level, pfc);
+            tally.add(seed, level, others);
             bar.set_message(format!(
                 "{} deadlocks under PFC, {} failures,",
                 tally.pfc_deadlocks,
@@ -60,16 +62,16 @@ pub fn search(arguments: &SearchArguments) -> Result<bool> {
 
 type Outcome = Result<Answer, SearchError>;
 
-/// Under Levels, and without faults under plain PFC too.
-fn ask_both(seed: u64, with_faults: bool) -> (Outcome, Option<Outcome>) {
+/// Under Levels, and without faults under plain PFC too, with buffers of each port's own and with shared ones.
+fn ask_all(seed: u64, with_faults: bool) -> (Outcome, Option<[Outcome; 2]>) {
     let question = Question { with_faults };
     let level = ask(seed, Mode::Level, question);
-    let pfc = (!with_faults).then(|| ask(seed, Mode::Pfc, question));
-    (level, pfc)
+    let under_pfc = || [Mode::Pfc, Mode::Pool].map(|mode| ask(seed, mode, question));
+    (level, (!with_faults).then(under_pfc))
 }
 
 impl Tally {
-    fn add(&mut self, seed: u64, level: Outcome, pfc: Option<Outcome>) {
+    fn add(&mut self, seed: u64, level: Outcome, others: Option<[Outcome; 2]>) {
         self.asked += 1;
         match level {
             Ok(answer) => {
@@ -84,16 +86,32 @@ impl Tally {
             }
             Err(error) => self.failures.push((seed, error.to_string())),
         }
-        match pfc {
-            Some(Ok(answer)) => {
-                self.pfc_deadlocks += u64::from(answer.stuck > 0);
-                self.pfc_stuck += answer.stuck;
-                if answer.lost + answer.reordered > 0 {
-                    self.failures.push((seed, format!("under PFC: {answer:?}")));
+        let Some([pfc, pool]) = others else {
+            return;
+        };
+        if let Some(answer) = self.under_pfc(seed, "under PFC", pfc) {
+            self.pfc_deadlocks += u64::from(answer.stuck > 0);
+            self.pfc_stuck += answer.stuck;
+        }
+        if let Some(answer) = self.under_pfc(seed, "with shared buffers", pool) {
+            self.pool_deadlocks += u64::from(answer.stuck > 0);
+            self.pool_received += answer.received;
+        }
+    }
+
+    /// Nothing may be lost, whatever waits for ever.
+    fn under_pfc(&mut self, seed: u64, how: &str, outcome: Outcome) -> Option<Answer> {
+        match outcome {
+            Ok(answer) => {
+                if !answer.loses_nothing() {
+                    self.failures.push((seed, format!("{how}: {answer:?}")));
                 }
+                Some(answer)
             }
-            Some(Err(error)) => self.failures.push((seed, format!("under PFC: {error}"))),
-            None => {}
+            Err(error) => {
+                self.failures.push((seed, format!("{how}: {error}")));
+                None
+            }
         }
     }
 
@@ -113,6 +131,10 @@ impl Tally {
             println!(
                 "the same networks under plain PFC: {} deadlocks, {} frames stuck in them",
                 self.pfc_deadlocks, self.pfc_stuck
+            );
+            println!(
+                "the same networks under PFC with shared buffers: {} frames received, {} deadlocks",
+                self.pool_received, self.pool_deadlocks
             );
         }
         println!("{} failures", self.failures.len());
@@ -135,6 +157,8 @@ impl Tally {
             "control_frames": self.control_frames,
             "pfc_deadlocks": self.pfc_deadlocks,
             "pfc_frames_stuck": self.pfc_stuck,
+            "pool_frames_received": self.pool_received,
+            "pool_deadlocks": self.pool_deadlocks,
             "failures": self.failures.iter().map(|(seed, what)| serde_json::json!({"seed": seed, "what": what})).collect::<Vec<_>>(),
         })
     }

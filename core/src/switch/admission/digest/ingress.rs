@@ -26,6 +26,8 @@ impl IngressBuffer {
             mode: _,
             // A policed port has no digest.
             early: _,
+            // Nor has a switch with pools.
+            pooled: _,
         } = self;
         digest.word(occupancy.get());
         digest.word(*pausing);

@@ -18,6 +18,7 @@ pub(super) fn is_plain(config: &SwitchConfig) -> bool {
             .classes
             .iter()
             .all(|class| class.scheduler.is_plain())
+        && config.pools.is_empty()
         && config.lifetime.is_none()
         && config.authentication.is_none()
         && limits.pause_rate.is_none()

@@ -1,0 +1,307 @@
+//! Pools: memory that the ingress buffers of several (port, priority) share, and how much of it each may take.
+//!
+//! The model is that of switch chips and of SONiC: a buffer has a reserve of its own, takes of the pool up to a threshold,
+//! and, if its class is lossless, has room in the pool's headroom for what arrives after the pause. A dynamic threshold is a
+//! multiple α of what is free in the pool (A. K. Choudhury, E. L. Hahne: Dynamic queue length thresholds for shared-memory
+//! packet switches, IEEE/ACM Transactions on Networking 6 (2), 1998).
+
+use super::{ClassConfig, ClassMode, ConfigError, PfcThresholds, SwitchConfig};
+use crate::units::{Bytes, Priority};
+
+/// The most pools that a switch has.
+pub const POOLS_MAX: usize = 4;
+
+/// A pool of packet memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolConfig {
+    /// What its buffers share above their reserves.
+    pub size: Bytes,
+    /// What lossless buffers share beside that, for what arrives after their pauses.
+    pub headroom: Bytes,
+    /// By how many times the headrooms of all its lossless buffers may exceed `headroom`; at least 1. Above 1 a lossless frame
+    /// can be lost, when more buffers use their headroom at a time than there is headroom for.
+    pub oversubscription: u16,
+}
+
+impl PoolConfig {
+    /// A pool whose headroom has to hold that of all its buffers.
+    pub const fn new(size: Bytes, headroom: Bytes) -> Self {
+        Self {
+            size,
+            headroom,
+            oversubscription: 1,
+        }
+    }
+
+    /// What a buffer with this share takes of the memory beside its headroom while all others are empty: its reserve, and of
+    /// the pool α·S/(1+α), or its static threshold.
+    pub fn alone(&self, share: &PoolShare) -> Bytes {
+        share.reserved + share.threshold.with_buffers(self.size, 1)
+    }
+
+    /// When such a buffer pauses its neighbour while all others are empty, which is as late as it ever does, and the headroom
+    /// that it has: for whoever reckons with thresholds that stand still.
+    pub fn thresholds_alone(&self, share: &PoolShare, headroom: Bytes) -> PfcThresholds {
+        let xoff = self.alone(share);
+        let gap = share.xon_offset.min(xoff);
+        PfcThresholds::above_xon(xoff.saturating_sub(gap.max(Bytes::new(1))), gap, headroom)
+    }
+}
+
+/// What each ingress buffer of a class has of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolShare {
+    /// An index into [`SwitchConfig::pools`].
+    pub pool: u8,
+    /// What is its own, and not part of the pool's size.
+    pub reserved: Bytes,
+    /// How much of the pool it may take.
+    pub threshold: Threshold,
+    /// A paused neighbour resumes when the buffer is so far below its threshold.
+    pub xon_offset: Bytes,
+}
+
+impl PoolShare {
+    /// Whether a running switch may put `other` in the place of this: what is reserved, and of which pool, stays.
+    pub fn differs_by_threshold(&self, other: &Self) -> bool {
+        self.pool == other.pool && self.reserved == other.reserved
+    }
+}
+
+/// How much of a pool one buffer may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threshold {
+    /// So much.
+    Static(Bytes),
+    /// So much of what is free.
+    Dynamic(Alpha),
+}
+
+impl Threshold {
+    /// The threshold while `free` of the pool is free.
+    pub const fn at(self, free: Bytes) -> Bytes {
+        match self {
+            Self::Static(threshold) => threshold,
+            Self::Dynamic(alpha) => alpha.of(free),
+        }
+    }
+
+    /// What each of `count` buffers has of a pool of `size` when all of them want more: α·S/(1+α·N), or what is static, as
+    /// far as there is enough for all.
+    pub fn with_buffers(self, size: Bytes, count: usize) -> Bytes {
+        let (size, count) = (u128::from(size.get()), count.max(1) as u128);
+        let each = match self {
+            Self::Static(threshold) => u128::from(threshold.get()).min(size / count),
+            Self::Dynamic(alpha) => {
+                let (over, under) = alpha.ratio();
+                size * over / (under + over * count)
+            }
+        };
+        Bytes::new(each as u64)
+    }
+}
+
+/// α of a dynamic threshold: a power of two, so that a threshold is a shift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Alpha(i8);
+
+impl Alpha {
+    /// The lowest exponent.
+    pub const EXPONENT_MIN: i8 = -8;
+    /// The highest exponent.
+    pub const EXPONENT_MAX: i8 = 8;
+
+    /// 1.
+    pub const ONE: Self = Self(0);
+
+    /// 2 to the power of `exponent`; `None` beyond [`EXPONENT_MIN`](Self::EXPONENT_MIN) and
+    /// [`EXPONENT_MAX`](Self::EXPONENT_MAX).
+    pub const fn new(exponent: i8) -> Option<Self> {
+        if exponent < Self::EXPONENT_MIN || exponent > Self::EXPONENT_MAX {
+            return None;
+        }
+        Some(Self(exponent))
+    }
+
+    /// n of α = 2^n, as SONiC's `dynamic_th`.
+    pub const fn exponent(self) -> i8 {
+        self.0
+    }
+
+    /// α as a fraction, (numerator, denominator).
+    pub const fn ratio(self) -> (u128, u128) {
+        match self.0 {
+            0.. => (1 << self.0, 1),
+            _ => (1, 1 << -self.0),
+        }
+    }
+
+    /// α of `free`.
+    pub const fn of(self, free: Bytes) -> Bytes {
+        Bytes::new(match self.0 {
+            // No pool is as large as 2^56 bytes.
+            0.. => free.get() << self.0,
+            _ => free.get() >> -self.0,
+        })
+    }
+}
+
+impl core::fmt::Display for Alpha {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self.ratio() {
+            (over, 1) => write!(f, "{over}"),
+            (over, under) => write!(f, "{over}/{under}"),
+        }
+    }
+}
+
+/// Larger pools would pass the arithmetic of their thresholds.
+const SIZE_MAX: Bytes = Bytes::new(1 << 48);
+
+impl ClassConfig {
+    /// The headroom that each ingress buffer of a class of a pool has in it; zero for one that is not lossless.
+    pub fn pool_headroom(&self) -> Bytes {
+        match self.mode {
+            ClassMode::Pfc(thresholds) => thresholds.headroom(),
+            ClassMode::Lossy { .. } | ClassMode::Level { .. } => Bytes::ZERO,
+        }
+    }
+}
+
+impl SwitchConfig {
+    /// The pool that a class has a share of.
+    pub fn pool_of(&self, class: &ClassConfig) -> Option<&PoolConfig> {
+        self.pools.get(usize::from(class.pool?.pool))
+    }
+
+    /// The headrooms of all lossless buffers of a pool together.
+    pub fn headroom_wanted(&self, pool: usize) -> Bytes {
+        let classes = self.classes.iter();
+        let of_pool = classes.filter(|class| {
+            class
+                .pool
+                .is_some_and(|share| usize::from(share.pool) == pool)
+        });
+        let of_port: u64 = of_pool.map(|class| class.pool_headroom().get()).sum();
+        Bytes::new(of_port.saturating_mul(self.ports.len() as u64))
+    }
+
+    /// The most that all buffers of pools charge: reserves, pools, and headroom twice, since a release lends a buffer as much
+    /// as its headroom.
+    pub(super) fn pools_bound(&self) -> Bytes {
+        let shares = self.classes.iter().filter_map(|class| class.pool);
+        let reserved: u64 = shares
+            .map(|share| share.reserved.round_up_to(self.cell).get())
+            .sum();
+        let reserved = Bytes::new(reserved.saturating_mul(self.ports.len() as u64));
+        let of_pool = |pool: &PoolConfig| pool.size + pool.headroom + pool.headroom;
+        let pools: Bytes = self.pools.iter().map(of_pool).sum();
+        reserved + pools.round_up_to(self.cell)
+    }
+
+    /// What pools promise together.
+    pub(super) fn validate_pools(&self) -> Result<(), ConfigError> {
+        if self.pools.len() > POOLS_MAX {
+            return Err(ConfigError::PoolCount(self.pools.len()));
+        }
+        for (index, pool) in self.pools.iter().enumerate() {
+            if pool.size > SIZE_MAX || pool.headroom > SIZE_MAX {
+                return Err(ConfigError::PoolTooLarge { pool: index });
+            }
+            let wanted = self.headroom_wanted(index);
+            let backed = pool
+                .headroom
+                .get()
+                .saturating_mul(pool.oversubscription.max(1).into());
+            if wanted.get() > backed {
+                return Err(ConfigError::PoolHeadroom {
+                    pool: index,
+                    ports: self.ports.len(),
+                    wanted,
+                    headroom: pool.headroom,
+                    oversubscription: pool.oversubscription.max(1),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A class's share of a pool by itself.
+    pub(super) fn validate_share(
+        &self,
+        priority: Priority,
+        class: &ClassConfig,
+    ) -> Result<(), ConfigError> {
+        let Some(share) = class.pool else {
+            return Ok(());
+        };
+        if matches!(class.mode, ClassMode::Level { .. }) {
+            return Err(ConfigError::PoolOfLevels(priority));
+        }
+        let Some(pool) = self.pool_of(class) else {
+            return Err(ConfigError::NoPool {
+                priority,
+                pool: share.pool,
+            });
+        };
+        if matches!(share.threshold, Threshold::Static(threshold) if threshold > pool.size) {
+            return Err(ConfigError::ThresholdAbovePool {
+                priority,
+                size: pool.size,
+            });
+        }
+        let frame = self.gamma_max();
+        let alone = pool.alone(&share);
+        if alone < frame {
+            return Err(ConfigError::ShareBelowFrame {
+                priority,
+                alone,
+                frame,
+            });
+        }
+        let polices = |port: &super::PortConfig| {
+            port.role == super::PortRole::Edge && port.police != super::Police::Off
+        };
+        if class.mode.is_lossless() {
+            if let Some(port) = self.ports.iter().position(polices) {
+                return Err(ConfigError::PolicedPool { priority, port });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alpha_is_a_shift_and_a_fraction() {
+        let of = |exponent, free| Alpha::new(exponent).unwrap().of(Bytes::new(free)).get();
+        assert_eq!([of(-3, 800), of(0, 800), of(2, 800)], [100, 800, 3200]);
+        assert_eq!(Alpha::new(9), None);
+        assert_eq!(Alpha::new(-9), None);
+        assert_eq!(Alpha::new(-3).unwrap().to_string(), "1/8");
+        assert_eq!(Alpha::new(3).unwrap().to_string(), "8");
+    }
+
+    #[test]
+    fn buffers_that_want_more_share_as_published() {
+        let size = Bytes::new(1_000_000);
+        for (exponent, alpha) in [(-3, 0.125), (-1, 0.5), (0, 1.0), (1, 2.0), (3, 8.0)] {
+            let threshold = Threshold::Dynamic(Alpha::new(exponent).unwrap());
+            for count in [1, 2, 7, 64] {
+                let each = threshold.with_buffers(size, count).get() as f64;
+                let published = alpha * 1e6 / (1.0 + alpha * count as f64);
+                assert!((each - published).abs() <= 1.0, "{alpha} {count}: {each}");
+                // At this point the threshold is what each has.
+                let free = size.saturating_sub(Bytes::new(each as u64 * count as u64));
+                let gap = threshold.at(free).get() as f64 - each;
+                assert!(gap.abs() <= 8.0 * count as f64 + 8.0, "{gap}");
+            }
+        }
+        let of_static = Threshold::Static(Bytes::new(300_000));
+        assert_eq!(of_static.with_buffers(size, 2), Bytes::new(300_000));
+        assert_eq!(of_static.with_buffers(size, 5), Bytes::new(200_000));
+    }
+}

@@ -1,0 +1,308 @@
+//! An ingress buffer that is part of a pool.
+//!
+//! What it holds has three parts: up to `reserved` of its own, what it has `shared` of the pool, and what came while it was
+//! above its threshold, in the headroom. Frames fill them in this order and empty them in the opposite one, as in switch chips.
+//! A buffer that reaches its threshold, or finds the pool full, is `over` until its headroom is empty and it is `xon_offset`
+//! below the threshold as it is then, or has nothing of the pool.
+//!
+//! A release lets a buffer that is over take up to its headroom once more: the values of [`Raise`] count within the headroom
+//! here.
+
+use super::{Place, Pool, Pools};
+use crate::config::{ClassConfig, ClassMode, PoolShare, Threshold};
+use crate::switch::admission::ingress::{Admission, IngressBuffer, PauseChange, Raise, Refusal};
+use crate::units::{Bytes, Instant, PortId, Priority};
+
+/// What a buffer of a pool has beside others.
+#[derive(Clone, Debug)]
+pub(in crate::switch) struct Pooled {
+    place: Place,
+    pool: u8,
+    threshold: Threshold,
+    reserved: Bytes,
+    xon_offset: Bytes,
+    /// Its share of the pool's headroom; `None` where it drops what it has no room for.
+    headroom: Option<Bytes>,
+    shared: Bytes,
+    /// In the headroom, and above it during a release.
+    above: Bytes,
+    over: bool,
+    /// The neighbour is held whatever there is.
+    closed: bool,
+}
+
+impl Pooled {
+    /// For the buffer of a (port, priority) whose class has a share of a pool.
+    pub(in crate::switch) fn of(
+        class: &ClassConfig,
+        (port, priority): (usize, Priority),
+    ) -> Option<Self> {
+        let share = class.pool?;
+        let headroom = match class.mode {
+            ClassMode::Pfc(thresholds) => Some(thresholds.headroom()),
+            ClassMode::Lossy { .. } | ClassMode::Level { .. } => None,
+        };
+        Some(Self {
+            place: Place::of(PortId::from_index(port)?, priority),
+            pool: share.pool,
+            threshold: share.threshold,
+            reserved: share.reserved,
+            xon_offset: share.xon_offset,
+            headroom,
+            shared: Bytes::ZERO,
+            above: Bytes::ZERO,
+            over: false,
+            closed: false,
+        })
+    }
+
+    pub(in crate::switch::admission) fn above(&self) -> Bytes {
+        self.above
+    }
+
+    /// Up to here frames change nothing but the reserve.
+    pub(in crate::switch::admission) fn calm_up_to(&self) -> Bytes {
+        match self.is_calm() && !self.closed {
+            true => self.reserved,
+            false => Bytes::ZERO,
+        }
+    }
+
+    /// It has nothing but what is its own.
+    pub(in crate::switch::admission) fn is_calm(&self) -> bool {
+        !self.over && self.shared == Bytes::ZERO && self.above == Bytes::ZERO
+    }
+
+    /// The thresholds as they are now, (xoff, xon), of the occupancy; zero for a buffer that pauses nobody.
+    pub(in crate::switch::admission) fn thresholds(&self, pools: &Pools) -> (Bytes, Bytes) {
+        if self.headroom.is_none() {
+            return (Bytes::ZERO, Bytes::ZERO);
+        }
+        let threshold = self.threshold.at(pools.get(self.pool).free());
+        let xon = threshold.saturating_sub(self.xon_offset);
+        (self.reserved + threshold, self.reserved + xon)
+    }
+
+    fn set_over(&mut self, pool: &mut Pool, over: bool) {
+        self.over = over;
+        match over {
+            true => pool.over.insert(self.place),
+            false => pool.over.remove(self.place),
+        }
+    }
+
+    /// Charges what is new above `found`; false where there is no room. `lends` is how much a release lets in beside the headroom.
+    fn charge(&mut self, found: Bytes, cells: Bytes, lends: Bytes, pool: &mut Pool) -> bool {
+        if self.over || self.closed {
+            return self.charge_above(cells, lends, pool);
+        }
+        let own = found.saturating_sub(self.shared + self.above);
+        let rest = cells.saturating_sub(self.reserved.saturating_sub(own));
+        if rest == Bytes::ZERO {
+            return true;
+        }
+        if self.headroom.is_none() {
+            let fits = self.shared < self.threshold.at(pool.free()) && pool.take(rest);
+            if fits {
+                self.shared += rest;
+            }
+            return fits;
+        }
+        if !pool.take(rest) {
+            self.set_over(pool, true);
+            return self.charge_above(rest, lends, pool);
+        }
+        self.shared += rest;
+        if self.shared >= self.threshold.at(pool.free()) {
+            self.set_over(pool, true);
+        }
+        true
+    }
+
+    fn charge_above(&mut self, cells: Bytes, lends: Bytes, pool: &mut Pool) -> bool {
+        let headroom = self.headroom.unwrap_or_default();
+        let above = self.above + cells;
+        let within = above.min(headroom).saturating_sub(self.above);
+        let fits = above <= headroom + lends && pool.take_headroom(within, cells - within);
+        if fits {
+            self.above = above;
+        }
+        fits
+    }
+
+    /// Whether something has been given back to the pool.
+    fn discharge(&mut self, cells: Bytes, pool: &mut Pool) -> bool {
+        let headroom = self.headroom.unwrap_or_default();
+        let from_above = cells.min(self.above);
+        let left = self.above - from_above;
+        let within = self.above.min(headroom) - left.min(headroom);
+        pool.give_back_headroom(within, from_above - within);
+        self.above = left;
+        let from_shared = (cells - from_above).min(self.shared);
+        pool.give_back(from_shared);
+        self.shared -= from_shared;
+        from_above + from_shared > Bytes::ZERO
+    }
+
+    /// Ends being over where the threshold, as it is now, lets it.
+    fn settle_over(&mut self, pool: &mut Pool) {
+        let is_below = || {
+            let threshold = self.threshold.at(pool.free());
+            self.shared == Bytes::ZERO || self.shared + self.xon_offset <= threshold
+        };
+        if self.over && self.above == Bytes::ZERO && is_below() {
+            self.set_over(pool, false);
+        }
+    }
+}
+
+impl IngressBuffer {
+    /// What `admit` does for a buffer of a pool.
+    pub(in crate::switch::admission) fn admit_pooled(
+        &mut self,
+        occupancy: Bytes,
+        pools: &mut Pools,
+    ) -> Result<Admission, Refusal> {
+        let (found, cells) = (self.occupancy, occupancy - self.occupancy);
+        let lends = self.lends();
+        let Some(pooled) = &mut self.pooled else {
+            return Err(self.refuse(PauseChange::None));
+        };
+        let pool = pools.get_mut(pooled.pool);
+        let fits = pooled.charge(found, cells, lends, pool);
+        if fits {
+            self.occupancy = occupancy;
+            self.note_high();
+        }
+        let change = self.look(pools);
+        match fits {
+            true => Ok(Admission {
+                change,
+                mark: false,
+            }),
+            false => Err(self.refuse(change)),
+        }
+    }
+
+    /// How much more than its headroom a release lets in.
+    fn lends(&self) -> Bytes {
+        match self.raise {
+            Raise::None => Bytes::ZERO,
+            Raise::Active { xoff, .. } | Raise::Draining { xoff } => xoff,
+        }
+    }
+
+    /// What a departure of a buffer of a pool has changed; the pause is to be looked at, and others'.
+    pub(in crate::switch::admission) fn discharge_pooled(
+        &mut self,
+        cells: Bytes,
+        pools: &mut Pools,
+    ) -> PauseChange {
+        let Some(pooled) = &mut self.pooled else {
+            return PauseChange::None;
+        };
+        let pool = pools.get_mut(pooled.pool);
+        let gave_back = pooled.discharge(cells, pool);
+        if pooled.above == Bytes::ZERO && self.draining {
+            self.raise = Raise::None;
+            self.settle();
+        }
+        match gave_back && !pool.over.is_empty() {
+            true => PauseChange::Pool,
+            false => self.look(pools),
+        }
+    }
+
+    /// The pool that it is of.
+    pub(in crate::switch) fn pool(&self) -> Option<u8> {
+        self.pooled.as_ref().map(|pooled| pooled.pool)
+    }
+
+    /// Pauses or resumes by what is free in the pool now; nothing changes for a buffer of none.
+    pub(in crate::switch) fn look(&mut self, pools: &mut Pools) -> PauseChange {
+        let Some(pooled) = &mut self.pooled else {
+            return PauseChange::None;
+        };
+        let pool = pools.get_mut(pooled.pool);
+        pooled.settle_over(pool);
+        let pauses = match self.raise {
+            _ if pooled.headroom.is_none() => false,
+            _ if pooled.closed || self.held => true,
+            Raise::Active { xon, .. } if self.pausing => pooled.over && pooled.above > xon,
+            Raise::Active { xoff, .. } => pooled.over && pooled.above >= xoff,
+            Raise::None | Raise::Draining { .. } => pooled.over,
+        };
+        let change = match (self.pausing, pauses) {
+            (false, true) => {
+                self.refresh_at = Instant::FAR_FUTURE;
+                PauseChange::Xoff
+            }
+            (true, false) => PauseChange::Xon,
+            _ => PauseChange::None,
+        };
+        self.pausing = pauses;
+        if self.overrun && !pauses {
+            self.overrun = false;
+        }
+        self.settle_calm();
+        change
+    }
+
+    /// What [`raise`](Self::raise) does for a buffer of a pool: makes room for `extra` more than there is in the headroom.
+    pub(in crate::switch::admission) fn raise_pooled(
+        &mut self,
+        extra: Bytes,
+        until: Instant,
+        pools: &mut Pools,
+    ) -> PauseChange {
+        let Some((above, Some(headroom))) = self
+            .pooled
+            .as_ref()
+            .filter(|pooled| !pooled.closed)
+            .map(|pooled| (pooled.above, pooled.headroom))
+        else {
+            return PauseChange::None;
+        };
+        let xoff = (above + extra).min(headroom);
+        let resumes_now = above.min(xoff.saturating_sub(Bytes::new(1)));
+        self.raise_to(xoff, xoff.saturating_sub(extra).max(resumes_now), until);
+        self.look(pools)
+    }
+
+    /// What [`expire_raise`](Self::expire_raise) does for a buffer of a pool.
+    pub(in crate::switch::admission) fn end_raise_pooled(
+        &mut self,
+        xoff: Bytes,
+        pools: &mut Pools,
+    ) -> PauseChange {
+        let is_empty = self.headroom_used() == Bytes::ZERO;
+        self.raise = match is_empty {
+            true => Raise::None,
+            false => Raise::Draining { xoff },
+        };
+        self.settle();
+        self.look(pools)
+    }
+
+    /// What [`retune`](Self::retune) does for a buffer of a pool: its threshold changes, and nothing else of it can.
+    pub(in crate::switch::admission) fn retune_pooled(
+        &mut self,
+        share: &PoolShare,
+        pools: &mut Pools,
+    ) -> PauseChange {
+        if let Some(pooled) = &mut self.pooled {
+            pooled.threshold = share.threshold;
+            pooled.xon_offset = share.xon_offset;
+        }
+        self.settle();
+        self.look(pools)
+    }
+
+    /// What [`close`](Self::close) does for a buffer of a pool: what comes from now on has the headroom.
+    pub(in crate::switch::admission) fn close_pooled(&mut self, pools: &mut Pools) -> PauseChange {
+        if let Some(pooled) = &mut self.pooled {
+            pooled.closed = true;
+        }
+        self.look(pools)
+    }
+}

@@ -1,0 +1,173 @@
+//! What a configuration with pools promises, and which are refused.
+
+use weir_core::{
+    Alpha, Bytes, Command, CommandError, ConfigError, Frame, FrameHandle, Instant, PortId, Switch,
+    Threshold,
+};
+
+use super::{address, config, share, Setting, DYNAMIC, HEADROOM, OUTSIDE, PORTS, STATIC};
+
+const SETTING: Setting = Setting {
+    exponent: 0,
+    size: 8000,
+    reserved: 128,
+    xon_offset: 256,
+    headroom: 100,
+};
+
+#[test]
+fn a_pool_whose_headroom_is_too_small_is_refused_with_the_sums() {
+    let mut config = config(&SETTING);
+    let wanted = HEADROOM.get() * 2 * u64::from(PORTS);
+    config.pools[0].headroom = Bytes::new(wanted - 1);
+    let error = Switch::new(config.clone()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!("pool 0: the lossless classes of the pool have headrooms of {} at 4 ports together, and the headroom of the pool is {}. Raise it, lower the headroom of a class, or permit oversubscription, with which frames can be lost", Bytes::new(wanted), Bytes::new(wanted - 1))
+    );
+    config.pools[0].oversubscription = 2;
+    Switch::new(config).unwrap();
+}
+
+#[test]
+fn the_memory_is_the_pools_and_not_the_sum_of_what_each_buffer_may_take() {
+    let mut config = config(&SETTING);
+    // α = 1: each of eight lossless and four lossy buffers may take half of the pool.
+    let reserved = 3 * 4 * 128;
+    let lossless = 8000 + 2 * 8 * HEADROOM.get();
+    let outside = 4 * 4 * 640;
+    let others = (outside / 4) * 5;
+    assert_eq!(config.buffer_bound().get(), lossless + reserved + others);
+    config.frame_count -= 1;
+    let error = Switch::new(config).unwrap_err();
+    assert!(matches!(error, ConfigError::TooFewFrames { .. }), "{error}");
+}
+
+#[test]
+fn shares_that_cannot_work_are_refused() {
+    let broken = |change: &dyn Fn(&mut weir_core::SwitchConfig)| {
+        let mut config = config(&SETTING);
+        change(&mut config);
+        Switch::new(config).unwrap_err()
+    };
+    let error = broken(&|config| config.classes[3].pool.as_mut().unwrap().pool = 1);
+    assert!(matches!(error, ConfigError::NoPool { pool: 1, .. }));
+    let error = broken(&|config| {
+        let threshold = Threshold::Static(Bytes::new(8001));
+        config.classes[3].pool.as_mut().unwrap().threshold = threshold;
+    });
+    assert!(matches!(error, ConfigError::ThresholdAbovePool { .. }));
+    let error = broken(&|config| {
+        let share = config.classes[3].pool.as_mut().unwrap();
+        share.threshold = Threshold::Dynamic(Alpha::new(-8).unwrap());
+    });
+    assert!(matches!(error, ConfigError::ShareBelowFrame { .. }));
+    let error = broken(&|config| config.pools = vec![config.pools[0]; 5]);
+    assert_eq!(error, ConfigError::PoolCount(5));
+}
+
+fn frame(handle: u32, from: u8, to: u8) -> Frame {
+    Frame {
+        handle: FrameHandle(handle),
+        length: Bytes::new(320),
+        priority: DYNAMIC,
+        destination: address(to),
+        source: address(0x40 + from),
+        flow_hash: 1,
+    }
+}
+
+/// Fills the buffer of port `from` until it pauses; how much it has then.
+fn fill(switch: &mut Switch, from: u8, handle: &mut u32) -> u64 {
+    let now = Instant::from_nanos(1);
+    let port = PortId::new(from);
+    while !switch.gauges(now, port, DYNAMIC).pausing {
+        *handle += 1;
+        let _ = switch.receive(now, port, frame(*handle, from, 3)).unwrap();
+    }
+    switch.gauges(now, port, DYNAMIC).ingress.get() - SETTING.reserved
+}
+
+#[test]
+fn buffers_that_want_more_get_alpha_over_one_and_alpha_times_their_number() {
+    for exponent in [-3, -1, 0, 1, 3] {
+        let setting = Setting {
+            exponent,
+            size: 400_000,
+            ..SETTING
+        };
+        let size = setting.size;
+        let config = config(&setting);
+        let alpha = f64::from(exponent).exp2();
+        let mut switch = Switch::new(config).unwrap();
+        let mut handle = 0;
+        // One alone, to within a frame and what a threshold that falls with it takes.
+        let hot = fill(&mut switch, 0, &mut handle) as f64;
+        let published = alpha / (1.0 + alpha) * size as f64;
+        assert!(
+            (hot - published).abs() < 330.0,
+            "{alpha}: {hot} {published}"
+        );
+        // The next one finds what it leaves.
+        let next = fill(&mut switch, 1, &mut handle) as f64;
+        let left = alpha / (1.0 + alpha) * (size as f64 - hot);
+        assert!((next - left).abs() < 330.0, "{alpha}: {next} {left}");
+    }
+}
+
+#[test]
+fn a_threshold_changes_while_frames_wait_and_what_is_reserved_does_not() {
+    let config = config(&SETTING);
+    let mut switch = Switch::new(config.clone()).unwrap();
+    let now = Instant::from_nanos(1);
+    let mut handle = 0;
+    fill(&mut switch, 0, &mut handle);
+    let mut class = config.classes[DYNAMIC.index()];
+    let with = |class: &mut weir_core::ClassConfig, exponent| {
+        let threshold = Threshold::Dynamic(Alpha::new(exponent).unwrap());
+        let share = share(&SETTING, threshold);
+        class.pool = Some(share);
+        class.mode = weir_core::ClassMode::Pfc(config.pools[0].thresholds_alone(&share, HEADROOM));
+    };
+    let set = |switch: &mut Switch, class| {
+        let priority = DYNAMIC;
+        switch.apply(now, Command::SetClass { priority, class })
+    };
+    with(&mut class, 3);
+    set(&mut switch, class).unwrap();
+    assert!(!switch.gauges(now, PortId::new(0), DYNAMIC).pausing);
+    with(&mut class, -1);
+    set(&mut switch, class).unwrap();
+    let more = frame(handle + 1, 0, 3);
+    let _ = switch.receive(now, PortId::new(0), more).unwrap();
+    assert!(switch.gauges(now, PortId::new(0), DYNAMIC).pausing);
+    class.pool.as_mut().unwrap().reserved = Bytes::new(256);
+    assert_eq!(
+        set(&mut switch, class),
+        Err(CommandError::ClassFixed(DYNAMIC))
+    );
+    class.pool = None;
+    assert_eq!(
+        set(&mut switch, class),
+        Err(CommandError::ClassFixed(DYNAMIC))
+    );
+    let _ = (STATIC, OUTSIDE);
+}
+
+#[test]
+fn peaks_of_a_pool_begin_again() {
+    let mut switch = Switch::new(config(&SETTING)).unwrap();
+    let now = Instant::from_nanos(1);
+    let mut handle = 0;
+    let used = fill(&mut switch, 0, &mut handle);
+    let sent = switch.transmit(now, PortId::new(3));
+    let Some(weir_core::Transmission::Data { handle, .. }) = sent else {
+        panic!("{sent:?}");
+    };
+    let _ = switch.complete(now, PortId::new(3), handle);
+    let pool = switch.pool_gauges(0).unwrap();
+    assert_eq!((pool.used_max.get(), pool.used.get()), (used, used - 320));
+    switch.restart_peaks();
+    assert_eq!(switch.pool_gauges(0).unwrap().used_max, pool.used);
+    assert_eq!(switch.pool_gauges(1), None);
+}
