@@ -74,6 +74,22 @@ metrics! {
         "Current occupancy of the ingress buffer above the configured xoff.";
     XOFF_BYTES Gauge "weir_xoff_bytes" ["port", "priority"]
         "Current ingress occupancy at which the neighbour is paused.";
+    POOL_BYTES Gauge "weir_pool_bytes" ["pool"]
+        "Size of a pool that buffers share.";
+    POOL_USED_BYTES Gauge "weir_pool_used_bytes" ["pool"]
+        "What buffers have of the pool, reserves and headroom not counted.";
+    POOL_USED_MAX_BYTES Gauge "weir_pool_used_max_bytes" ["pool", "reader"]
+        "Peak of what buffers have of the pool, by reader as for the ingress buffer.";
+    POOL_HEADROOM_BYTES Gauge "weir_pool_headroom_bytes" ["pool"]
+        "Headroom that the lossless buffers of the pool share.";
+    POOL_HEADROOM_USED_BYTES Gauge "weir_pool_headroom_used_bytes" ["pool"]
+        "What is in the headroom of the pool.";
+    POOL_HEADROOM_USED_MAX_BYTES Gauge "weir_pool_headroom_used_max_bytes" ["pool", "reader"]
+        "Peak of what is in the headroom of the pool, by reader as for the ingress buffer.";
+    POOL_PAUSING Gauge "weir_pool_pausing_buffers" ["pool"]
+        "Buffers of the pool that are above their threshold and pause their neighbour.";
+    POOL_THRESHOLD_BYTES Gauge "weir_pool_threshold_bytes" ["pool", "priority"]
+        "What each buffer of the priority may take of the pool beside its reserve, as the pool is now.";
     SUSPECTED Gauge "weir_suspected" ["port", "priority"]
         "1 while the egress is suspected of a deadlock.";
     STORM Gauge "weir_storm" ["port", "priority"]

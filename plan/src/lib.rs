@@ -22,7 +22,7 @@ use weir_config::Override;
 
 use cli::{Cli, FileArguments, PlanCommand};
 use network::{LinkOptions, Network};
-use result::Plan;
+use result::{Plan, PoolPlan};
 use weir_output::Output;
 
 /// Does what the command line asks for. False when a plan finds buffers that are too small.
@@ -95,7 +95,8 @@ fn plan(
         }
         let config = DaemonConfig::parse(text, file)?;
         let network = Network::from_configuration(&config, links);
-        return planned(name, "configuration", network, &config.classes);
+        let pools = predict::pools::pools(&config.name, &config.switch(&[]));
+        return planned(name, "configuration", network, &config.classes, pools);
     }
     let scenario = Scenario::parse(text, file, overrides)?;
     let network = match capture {
@@ -105,7 +106,13 @@ fn plan(
             Network::from_recorded(&scenario, &recorded, links)?
         }
     };
-    planned(name, "scenario", network, &scenario.classes)
+    let all_ports = scenario.all_ports();
+    let mut pools = Vec::new();
+    for (index, switch) in scenario.switches.iter().enumerate() {
+        let built = scenario.switch(index, &all_ports[index]);
+        pools.extend(predict::pools::pools(switch, &built));
+    }
+    planned(name, "scenario", network, &scenario.classes, pools)
 }
 
 /// Whether it has a table that only a switch's configuration has: one whose ports are still to be named counts, too, so that its
@@ -132,6 +139,7 @@ fn planned(
     kind: &'static str,
     network: Network,
     classes: &[Class],
+    pools: Vec<PoolPlan>,
 ) -> Result<(Plan, Network)> {
     let (mut ingress, mut egress) = (Vec::new(), Vec::new());
     for switch in &network.switches {
@@ -149,7 +157,13 @@ fn planned(
         ingress,
         egress,
         advice,
-        notes: network.notes.clone(),
+        notes: network
+            .notes
+            .iter()
+            .cloned()
+            .chain(pools.iter().flat_map(PoolPlan::notes))
+            .collect(),
+        pools,
     };
     Ok((plan, network))
 }

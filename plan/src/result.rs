@@ -15,6 +15,9 @@ pub struct Plan {
     pub ingress: Vec<IngressPlan>,
     /// By switch, class and egress port.
     pub egress: Vec<EgressPlan>,
+    /// By switch and pool, if there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<PoolPlan>,
     /// What to change.
     pub advice: Vec<Advice>,
     /// What the reader should know about how the plan comes about.
@@ -46,6 +49,37 @@ pub struct IngressPlan {
     pub budgets: Option<BudgetPlan>,
     /// Its frames go to several ports that have more to send than they can: peak and pauses are of the worst one, up to xoff and headroom.
     pub shared: bool,
+}
+
+/// What buffers share.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PoolPlan {
+    /// The switch.
+    pub switch: String,
+    /// The pool.
+    pub pool: String,
+    /// What it has above reserves and beside the headroom.
+    pub size_bytes: u64,
+    /// The headroom that its lossless buffers share.
+    pub headroom_bytes: u64,
+    /// What their headrooms are together.
+    pub headroom_wanted_bytes: u64,
+    /// By how many times that may exceed the pool's headroom.
+    pub oversubscription: u16,
+    /// Ports times priorities.
+    pub buffers: usize,
+    /// Those of them that are lossless.
+    pub lossless_buffers: usize,
+    /// What one buffer that wants more has while all others are empty: α·S/(1+α).
+    pub alone_bytes: u64,
+    /// What each of two has: α·S/(1+2α).
+    pub two_bytes: u64,
+    /// What each has while all want more: α·S/(1+α·N).
+    pub all_bytes: u64,
+    /// Packet memory for all of it, releases of the Deadlock Breaker included.
+    pub memory_bytes: u64,
+    /// What buffers of each port's own, as large as one that is alone in the pool, would take.
+    pub own_memory_bytes: u64,
 }
 
 /// Pauses of one neighbour.

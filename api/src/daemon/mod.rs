@@ -3,6 +3,7 @@
 //! [`ROUTES`](crate::routes::ROUTES) says which request is answered with which. An error answers with a 4xx or 5xx status and
 //! an [`Error`].
 
+mod buffers;
 mod flight;
 mod flows;
 pub mod health;
@@ -25,6 +26,7 @@ use crate::words::{
     DaemonState, DeadlockPolicy, EventKind, ExpressState, Mode, Reason, Role, Suspicion, XdpMode,
 };
 
+pub use buffers::{Buffers, Pool, PooledBuffer};
 pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, FlightSample, Master};
 pub use flows::{Flow, Flows};
 pub use health::{Health, HealthReason};
@@ -38,7 +40,9 @@ pub use restart::Restarting;
 pub use routes::{
     Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, Station, ToPort,
 };
-pub use watermarks::{QueueWatermarks, ReaderWatermarks, WatermarkClear, Watermarks};
+pub use watermarks::{
+    PoolWatermarks, QueueWatermarks, ReaderWatermarks, WatermarkClear, Watermarks,
+};
 
 /// What went wrong, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -27,8 +27,22 @@ pub struct ReaderWatermarks {
     pub until: Option<String>,
     /// The most frames that were inside the switch at once: admitted and not yet sent.
     pub held_frames_max: u64,
+    /// By pool, if there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<PoolWatermarks>,
     /// By port and priority, as `GET /v1/queues` has them.
     pub queues: Vec<QueueWatermarks>,
+}
+
+/// The peaks of one pool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PoolWatermarks {
+    /// The pool.
+    pub pool: String,
+    /// The most that its buffers had of it.
+    pub used_bytes_max: u64,
+    /// The most that was in its headroom.
+    pub headroom_used_bytes_max: u64,
 }
 
 /// The peaks of one (port, priority).

@@ -27,6 +27,7 @@ pub enum Endpoint {
     Queues,
     Pfc,
     PauseCounters,
+    Buffers,
     Watermarks,
     ClearWatermarks,
     Counters,

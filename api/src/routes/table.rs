@@ -11,7 +11,7 @@ use crate::counters::Counters;
 use crate::daemon::trace::{Trace, TraceRequest};
 use crate::daemon::Restarting;
 use crate::daemon::{
-    Changed, Deadlocks, EventPage, FlightRecord, Flows, History, ImpairRequest, Impairment, Levels,
+    Buffers, Changed, Deadlocks, EventPage, FlightRecord, Flows, History, ImpairRequest, Impairment, Levels,
     MirrorState, PauseCounters, Pfc, Port, PortChange, Queue, RouteDetail, Routes, SetRoute,
     Status, ToPort, WatermarkClear, Watermarks,
 };
@@ -76,6 +76,15 @@ pub const ROUTES: &[Route] = &[
         summary: "Pauses sent and received: frames, how often, when and for how long.",
         answer: Answer::Json(Content::list_of::<PauseCounters>()),
         commands: &["pfc counters"],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::Buffers,
+        method: Method::Get,
+        path: "/v1/buffers",
+        summary: "Pools, and what each (port, priority) has of them.",
+        answer: Answer::Json(Content::of::<Buffers>()),
+        commands: &["buffers"],
         ..BARE
     },
     Route {

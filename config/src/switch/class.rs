@@ -68,7 +68,7 @@ entries! {
         "buffer" buffer: Option<Bytes> = None => "`\"256KiB\"` for `lossy`; the minimum + `xoff` for `level`", "", Live, valid::anything;
             "The ingress buffer of (port, priority); in a `level` class that of a fabric port. Its minimum is `max-hops` × (γmax + the largest rT of all fabric ports)."
         "pool" pool: Option<String> = None => "none: buffers of their own", "", Restart, valid::anything;
-            "The [`[[pool]]`](#pool) that its buffers share, for `pfc` and `lossy`. Instead of `xoff`, `xon` and `buffer` the class has the next keys then; see [shared buffers](../internals/shared-buffers.md)."
+            "The [`[[pool]]`](#pool) that its buffers share, for `pfc` and `lossy`. Instead of `xoff`, `xon` and `buffer` the class has the next keys then; see [shared buffers](../concepts/shared-buffers.md)."
         "reserved" reserved: Option<Bytes> = None => "0", "", Restart, valid::anything;
             "With `pool`: what each of its buffers has of its own, beside the pool."
         "alpha" alpha: Option<Alpha> = None => "required with `pool`, or `static-threshold`", "", Live, valid::anything;

@@ -20,7 +20,7 @@ entries! {
         "headroom" headroom: Option<Bytes> = None => "the `headroom` of its lossless classes at all ports, divided by `headroom-oversubscription`", "", Restart, valid::anything;
             "Beside `size`: what its lossless buffers share for what arrives after their pauses. Less than all of them need together is refused."
         "headroom-oversubscription" headroom_oversubscription: u64 = 1, "", Restart, valid::within(1, 64);
-            "By how many times the headrooms together may exceed that of the pool, 1 to 64. Above 1 [lossless frames can be lost](../internals/shared-buffers.md#losing-nothing), and `switchctl config check` says so."
+            "By how many times the headrooms together may exceed that of the pool, 1 to 64. Above 1 [lossless frames can be lost](../concepts/shared-buffers.md#losing-nothing), and `switchctl config check` says so."
     }
 }
 

@@ -129,6 +129,24 @@ Examples:
         #[command(subcommand)]
         command: Option<PfcCommand>,
     },
+    /// Buffers that share a pool: pools, thresholds in force, headroom.
+    #[command(after_help = "\
+`size` and `used` are those of the pool, reserves not counted; behind `headroom`
+stand its use and peak. `threshold` is what a buffer may take of the pool as it
+is now, beside what is `reserved` for it; with a static threshold `alpha` is –.
+
+SONiC's commands are these:
+  mmuconfig -l                                       config show, and buffers
+  show buffer_pool watermark                           watermark, and buffers
+
+Examples:
+  switchctl buffers
+  switchctl --json buffers | jq '.pools[] | {name, used_bytes, used_bytes_max}'")]
+    Buffers {
+        /// Only these ports.
+        #[arg(value_name = "PORT", add = complete::ports())]
+        ports: Vec<String>,
+    },
     /// Peaks of buffers, headroom and backlogs, for three readers.
     #[command(after_help = watermark::HELP, args_conflicts_with_subcommands = true)]
     Watermark(WatermarkArguments),
@@ -466,6 +484,7 @@ impl Command {
             | Self::Ports
             | Self::Queues { .. }
             | Self::Pfc { .. }
+            | Self::Buffers { .. }
             | Self::Counters { .. }
             | Self::Levels
             | Self::Mirrors

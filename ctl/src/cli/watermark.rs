@@ -8,7 +8,8 @@ use super::complete;
 pub(super) const HELP: &str = "\
 `ingress` is the most that was charged to the port's ingress buffer, in whole
 cells, `headroom` the part of it above xoff, `egress` the most that waited to
-leave by the port. The line `all` has the most frames inside the switch at once.
+leave by the port. The line `all` has the most frames inside the switch at once,
+a line `pool` the most that buffers had of it and of its headroom.
 Each reader has peaks of its own, and nobody else can clear them:
   user        since they were cleared by `watermark clear`
   telemetry   in the last whole interval of `[watermark] interval` (2 min if not

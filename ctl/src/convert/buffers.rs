@@ -1,7 +1,6 @@
-//! BUFFER_PG, BUFFER_PROFILE and BUFFER_POOL: static thresholds of each (port, priority group).
+//! BUFFER_PG and BUFFER_PROFILE: what each (port, priority group) has of its pool ([`pools`]).
 //!
-//! SONiC's groups share a pool: one may hold α times what is free in it, α = 2^dynamic_th. With all groups of the pool full
-//! at once each holds Tᵢ = αᵢ·(B − ΣT), thus Tᵢ = αᵢ·B ⁄ (1 + Σα). These Tᵢ are the static thresholds: they fit the pool together.
+//! Where a profile names no pool, or one without a size, thresholds are static.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +8,7 @@ use weir_core::{BitRate, Bytes, Duration};
 
 use super::database::{Database, Row};
 use super::notes::Kind;
+use super::pools::{self, Share};
 
 /// SONiC's range of `dynamic_th`.
 const EXPONENT: (i64, i64) = (-8, 8);
@@ -32,6 +32,8 @@ pub struct Group {
     pub source: String,
     /// How the limit was found.
     pub how: String,
+    /// What it has of a pool; the limit is then that of a group that is alone in it.
+    pub share: Option<Share>,
 }
 
 /// Groups by port and number.
@@ -63,16 +65,9 @@ pub fn groups(database: Database<'_>) -> Groups {
             }
         }
     }
-    let mut sums: BTreeMap<String, (u128, usize)> = BTreeMap::new();
-    for profile in members.values() {
-        if let (Some(pool), Some(alpha)) = (pool(profile), alpha(profile)) {
-            let sum = sums.entry(pool.key.to_owned()).or_default();
-            *sum = (sum.0 + alpha, sum.1 + 1);
-        }
-    }
     members
         .into_iter()
-        .filter_map(|(member, profile)| Some((member, group(&profile, &sums)?)))
+        .filter_map(|(member, profile)| Some((member, group(&profile)?)))
         .collect()
 }
 
@@ -98,15 +93,17 @@ fn alpha(profile: &Row<'_>) -> Option<u128> {
     }
 }
 
-fn group(profile: &Row<'_>, sums: &BTreeMap<String, (u128, usize)>) -> Option<Group> {
+fn group(profile: &Row<'_>) -> Option<Group> {
     let report = profile.report();
     let headroom = profile.number("xoff").filter(|xoff| *xoff > 0);
     let size = profile.number("size").unwrap_or(0);
     // Some platforms count the headroom in `size`, others beside it.
     let reserved = size.checked_sub(headroom.unwrap_or(0)).unwrap_or(size);
-    let shared = match (profile.number("static_th"), alpha(profile)) {
+    let exponent = alpha(profile);
+    let share = pools::share(profile, reserved, headroom);
+    let shared = match (profile.number("static_th"), exponent) {
         (Some(threshold), _) => (threshold, "static_th".to_owned()),
-        (None, Some(alpha)) => dynamic(profile, alpha, sums)?,
+        (None, Some(alpha)) => dynamic(profile, alpha)?,
         (None, None) => (0, "no threshold".to_owned()),
     };
     let limit = reserved + shared.0;
@@ -127,15 +124,12 @@ fn group(profile: &Row<'_>, sums: &BTreeMap<String, (u128, usize)>) -> Option<Gr
             0 => shared.1,
             _ => format!("{reserved} B reserved + {}", shared.1),
         },
+        share,
     })
 }
 
-/// The threshold when all groups of the pool are full.
-fn dynamic(
-    profile: &Row<'_>,
-    alpha: u128,
-    sums: &BTreeMap<String, (u128, usize)>,
-) -> Option<(u64, String)> {
+/// The threshold of a group that is alone in the pool.
+fn dynamic(profile: &Row<'_>, alpha: u128) -> Option<(u64, String)> {
     let report = profile.report();
     let Some(pool) = pool(profile) else {
         if !profile.has("pool") {
@@ -154,21 +148,10 @@ fn dynamic(
         report.note(Kind::Assumed, pool.path_of("size"), message);
         return None;
     };
-    let (sum, count) = sums.get(pool.key).copied().unwrap_or((alpha, 1));
-    let share = |others: u128| (u128::from(size) * alpha / (ONE + others)) as u64;
-    let each = share(sum) / STEP * STEP;
+    let alone = (u128::from(size) * alpha / (ONE + alpha)) as u64;
     let exponent = profile.text("dynamic_th").unwrap_or_default();
-    let message = format!(
-        "a share of {} becomes a static threshold: {each} B, with all {count} groups of the pool full at once (α·B ⁄ (1 + Σα), α = 2^{exponent}, B = {size} B); a group alone could use {} B: raise it if memory allows, see switchctl plan",
-        pool.path(),
-        share(alpha),
-    );
-    report.note(Kind::Changed, profile.path_of("dynamic_th"), message);
-    let how = format!(
-        "{each} B of {} (dynamic_th {exponent}, {count} groups)",
-        pool.path()
-    );
-    Some((each, how))
+    let how = format!("dynamic_th {exponent} of {}", pool.path());
+    Some((alone, how))
 }
 
 /// Thresholds of a lossless class.

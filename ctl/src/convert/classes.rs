@@ -6,6 +6,7 @@ use weir_core::{Bytes, Duration};
 use super::buffers::{assumed, Groups, Thresholds};
 use super::database::Database;
 use super::notes::Kind;
+use super::pools::{self, Share};
 use super::ports::Port;
 use super::qos::PortQos;
 use super::queues::{Ecn, Queue, Queues, Served};
@@ -17,6 +18,8 @@ pub enum Buffers {
     Pfc(Thresholds),
     /// Mode `lossy`; `None` for the usual buffer.
     Lossy(Option<u64>),
+    /// Of a pool: `pfc` with headroom, else `lossy`.
+    Pooled(Share),
 }
 
 /// Priorities with the same settings.
@@ -87,14 +90,72 @@ impl Source<'_> {
         classes
     }
 
+    /// What a priority has of a pool, if all ports that say something of it agree that it has.
+    fn pooled(&self, priority: u8, is_lossless: bool) -> Option<(Buffers, String)> {
+        let report = self.database.report();
+        let mut all: Option<(Share, String)> = None;
+        for (port, qos) in self.ports {
+            let number = qos.group_of[usize::from(priority)];
+            let group = self.groups.get(&(port.name.clone(), number));
+            let Some(group) = group.filter(|_| qos.lossless.contains(&priority) == is_lossless)
+            else {
+                continue;
+            };
+            let mut share = group.share?;
+            let shares = |other: &u8| qos.group_of[usize::from(*other)] == number;
+            let count = (0..8u8).filter(shares).count().max(1) as u64;
+            share.reserved /= count;
+            match is_lossless {
+                true => {
+                    let headroom = share.headroom?.max(self.frame.get());
+                    share.headroom = Some(headroom);
+                    self.check_headroom(port, &group.source, headroom);
+                }
+                false => (share.headroom, share.xon_offset) = (None, 0),
+            }
+            if !share.fits(pools::size(self.database, share.pool), self.frame.get()) {
+                return None;
+            }
+            let from = format!("{}: {}", group.source, group.how);
+            all = Some(match all {
+                None => (share, from),
+                Some((known, _)) if known == share => continue,
+                Some((known, source)) => {
+                    let message = format!("ports differ in priority {priority}, and a class applies to all ports: the threshold of the first and the largest reserve, headroom and xon_offset are used, from {source}; {from}");
+                    report.note(Kind::Changed, "BUFFER_PG", message);
+                    let source = match source.contains(&from) {
+                        true => source,
+                        false => format!("{source}; {from}"),
+                    };
+                    (known.merged(share), source)
+                }
+            });
+        }
+        all.map(|(share, from)| (Buffers::Pooled(share), from))
+    }
+
+    /// Notes ports on which a priority is not lossless.
+    fn note_lossy_ports(&self, priority: u8) {
+        for (port, _) in self
+            .ports
+            .iter()
+            .filter(|(_, qos)| !qos.lossless.contains(&priority))
+        {
+            let path = format!("PORT_QOS_MAP|{}.pfc_enable", port.name);
+            let message = format!("priority {priority} is lossless on other ports; a class applies to all ports, so it is lossless on this one too");
+            self.database.report().note(Kind::Changed, path, message);
+        }
+    }
+
     fn lossless(&self, priority: u8) -> (Buffers, String) {
         let report = self.database.report();
+        self.note_lossy_ports(priority);
+        if let Some(pooled) = self.pooled(priority, true) {
+            return pooled;
+        }
         let mut all: Vec<(Thresholds, String)> = Vec::new();
         for (port, qos) in self.ports {
-            let path = format!("PORT_QOS_MAP|{}.pfc_enable", port.name);
             if !qos.lossless.contains(&priority) {
-                let message = format!("priority {priority} is lossless on other ports; a class applies to all ports, so it is lossless on this one too");
-                report.note(Kind::Changed, path, message);
                 continue;
             }
             let number = qos.group_of[usize::from(priority)];
@@ -180,6 +241,9 @@ impl Source<'_> {
 
     /// Priorities that share a group in SONiC share its limit here evenly.
     fn lossy(&self, priority: u8) -> (Buffers, String) {
+        if let Some(pooled) = self.pooled(priority, false) {
+            return pooled;
+        }
         let mut most: Option<(u64, String)> = None;
         for (port, qos) in self.ports {
             let number = qos.group_of[usize::from(priority)];
@@ -239,7 +303,8 @@ fn value<T: Copy>(sourced: &Option<(T, String)>) -> Option<T> {
 fn name(classes: &mut [Class]) {
     let word = |class: &Class| match class.buffers.0 {
         Buffers::Pfc(_) => "lossless",
-        Buffers::Lossy(_) => "lossy",
+        Buffers::Pooled(share) if share.headroom.is_some() => "lossless",
+        Buffers::Lossy(_) | Buffers::Pooled(_) => "lossy",
     };
     let words: Vec<&str> = classes.iter().map(word).collect();
     for (class, word) in classes.iter_mut().zip(&words) {

@@ -103,6 +103,11 @@ impl<'a> Row<'a> {
         format!("{}.{field}", self.path())
     }
 
+    /// The file.
+    pub fn database(&self) -> Database<'a> {
+        self.database
+    }
+
     /// Where notes and problems go.
     pub fn report(&self) -> &'a Report {
         self.database.report

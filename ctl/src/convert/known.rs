@@ -107,9 +107,8 @@ const CARRIED: &[Carried] = &[
     },
     Carried {
         name: "BUFFER_POOL",
-        fields: Some(&["size", "type", "mode"]),
-        dropped: &[("xoff", "there is no shared headroom: each (port, priority) has its own"),
-            ("percentage", "the pool's size is used")],
+        fields: Some(&["size", "type", "mode", "xoff"]),
+        dropped: &[("percentage", "the pool's size is used")],
     },
     Carried {
         name: "BUFFER_PROFILE",

@@ -5,6 +5,7 @@ mod classes;
 mod database;
 mod known;
 mod notes;
+mod pools;
 mod ports;
 mod qos;
 mod queues;
@@ -184,6 +185,7 @@ fn converted(database: Database<'_>, file: &str) -> Converted {
         frame: dataplane.gamma_max(),
     };
     let classes = source.classes();
+    let pools = pools::pools(database, &classes, ports.len());
     known::left_over(database);
     Converted {
         file: file.to_owned(),
@@ -191,6 +193,7 @@ fn converted(database: Database<'_>, file: &str) -> Converted {
         mtu,
         chunk,
         classes,
+        pools,
         ports,
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use weir_config::daemon::DaemonConfig;
-use weir_core::{Algorithm, BitRate, Bytes, ClassMode, Priority};
+use weir_core::{Algorithm, Alpha, BitRate, Bytes, ClassMode, Priority, Threshold};
 
 use super::notes::Kind;
 use super::*;
@@ -97,22 +97,31 @@ fn a_size_with_the_headroom_in_it_reserves_the_rest() {
 }
 
 #[test]
-fn dynamic_thresholds_fit_the_pool_together() {
-    for (exponent, expected) in [
-        // α = 1: 3000000 ⁄ (1 + 2); α = 1 ⁄ 2: 3000000 ⁄ 2 ⁄ (1 + 1).
-        ("0", 1_000_000 / 1024 * 1024),
-        ("-1", 750_000 / 1024 * 1024),
-    ] {
-        let (notes, config) = good(&with_profile(json!({
-            "pool": "[BUFFER_POOL|pool]", "size": "0", "dynamic_th": exponent, "xoff": "40000", "xon_offset": "2048",
-        })));
-        let xoff: u64 = expected;
-        assert_eq!(thresholds(&config, 3), (xoff, xoff - 2048, 40_000));
-        let path = "BUFFER_PROFILE|p.dynamic_th";
-        assert!(notes
-            .iter()
-            .any(|n| n.path == path && n.kind == Kind::Changed));
-    }
+fn a_pool_and_its_dynamic_thresholds_are_carried_over_as_they_are() {
+    let mut root = with_profile(json!({
+        "pool": "[BUFFER_POOL|pool]", "size": "2000", "dynamic_th": "-3", "xoff": "40000", "xon_offset": "2048",
+    }));
+    root["BUFFER_POOL"]["pool"]["xoff"] = json!("80000");
+    let (notes, config) = good(&root);
+    let class = config.class_of(Priority::ALL[3]).unwrap();
+    let share = class.pool.clone().unwrap().share;
+    assert_eq!(share.threshold, Threshold::Dynamic(Alpha::new(-3).unwrap()));
+    assert_eq!((share.reserved.get(), share.xon_offset.get()), (2000, 2048));
+    assert_eq!(thresholds(&config, 3).2, 40_000);
+    let pool = &config.pools[0];
+    assert_eq!((pool.name.as_str(), pool.size.get()), ("pool", 3_000_000));
+    assert_eq!(pool.headroom, Some(Bytes::new(80_000)));
+    let about = |path: &str| notes.iter().any(|note| note.path == path);
+    assert!(!about("BUFFER_PROFILE|p.dynamic_th") && !about("BUFFER_POOL|pool.xoff"));
+
+    // Half of what two ports need.
+    root["BUFFER_POOL"]["pool"]["xoff"] = json!("40000");
+    let (notes, config) = good(&root);
+    assert_eq!(config.pools[0].headroom_oversubscription, 2);
+    let path = "BUFFER_POOL|pool.xoff";
+    assert!(notes
+        .iter()
+        .any(|n| n.path == path && n.kind == Kind::Changed));
 }
 
 #[test]

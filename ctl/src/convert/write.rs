@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use weir_config::daemon::{default_dscp_map, PfcwdConfig, Trust};
 use weir_config::units::{format_duration, format_probability, format_rate, format_size};
-use weir_core::{Algorithm, Bytes};
+use weir_core::{Algorithm, Bytes, Threshold};
 
 use super::classes::{Buffers, Class};
+use super::pools::{Pool, Share};
 use super::ports::Port;
 use super::qos::PortQos;
 use super::queues::Served;
@@ -23,6 +24,8 @@ pub struct Converted {
     pub chunk: Option<Bytes>,
     /// `[[class]]`.
     pub classes: Vec<Class>,
+    /// `[[pool]]`, each with its place in BUFFER_POOL.
+    pub pools: Vec<(usize, Pool)>,
     /// `[[port]]`.
     pub ports: Vec<(Port, PortQos)>,
 }
@@ -49,8 +52,11 @@ impl Converted {
                 line(&mut out, key, &value, "");
             }
         }
+        for (_, each) in &self.pools {
+            pool(&mut out, each);
+        }
         for each in &self.classes {
-            class(&mut out, each);
+            class(&mut out, each, &self.pools);
         }
         for (each, qos) in &self.ports {
             port(&mut out, each, qos, common.is_none());
@@ -66,7 +72,48 @@ impl Converted {
     }
 }
 
-fn class(out: &mut String, class: &Class) {
+fn pool(out: &mut String, pool: &Pool) {
+    let row = format!("BUFFER_POOL|{}", pool.name);
+    *out += "\n[[pool]]\n";
+    line(out, "name", &text(&pool.name), "");
+    line(out, "size", &size(pool.size), &row);
+    if let Some(headroom) = pool.headroom {
+        line(out, "headroom", &size(headroom), "xoff");
+    }
+    if pool.oversubscription > 1 {
+        let times = pool.oversubscription.to_string();
+        let why = "what the groups' headrooms are of it";
+        line(out, "headroom-oversubscription", &times, why);
+    }
+}
+
+fn share(out: &mut String, share: &Share, source: &str, pools: &[(usize, Pool)]) {
+    let pool = pools.iter().find(|(index, _)| *index == share.pool);
+    let name = pool.map_or("", |(_, pool)| &pool.name);
+    line(out, "pool", &text(name), source);
+    if share.reserved > 0 {
+        line(out, "reserved", &size(share.reserved), "size");
+    }
+    match share.threshold {
+        Threshold::Dynamic(alpha) => line(out, "alpha", &text(&alpha.to_string()), "dynamic_th"),
+        Threshold::Static(threshold) => {
+            line(out, "static-threshold", &size(threshold.get()), "static_th");
+        }
+    }
+    if let Some(headroom) = share.headroom {
+        if share.xon_offset > 0 {
+            line(
+                out,
+                "xon-offset",
+                &size(share.xon_offset),
+                "xon, xon_offset",
+            );
+        }
+        line(out, "headroom", &size(headroom), "xoff");
+    }
+}
+
+fn class(out: &mut String, class: &Class, pools: &[(usize, Pool)]) {
     let priorities: Vec<String> = class.priorities.iter().map(ToString::to_string).collect();
     *out += "\n[[class]]\n";
     line(out, "name", &text(&class.name), "");
@@ -83,6 +130,14 @@ fn class(out: &mut String, class: &Class) {
             line(out, "xoff", &size(thresholds.xoff), source);
             line(out, "xon", &size(thresholds.xon), "xon, xon_offset");
             line(out, "headroom", &size(thresholds.headroom), "xoff");
+        }
+        Buffers::Pooled(of_pool) => {
+            let mode = match of_pool.headroom {
+                Some(_) => ("\"pfc\"", "PORT_QOS_MAP pfc_enable"),
+                None => ("\"lossy\"", ""),
+            };
+            line(out, "mode", mode.0, mode.1);
+            share(out, &of_pool, source, pools);
         }
         Buffers::Lossy(buffer) => {
             line(out, "mode", "\"lossy\"", "");

@@ -1,6 +1,7 @@
 //! What the daemon says, as tables.
 
 mod audit;
+mod buffers;
 mod events;
 mod flight;
 mod flows;
@@ -22,6 +23,7 @@ use crate::target::{Target, TargetError};
 use weir_output::Output;
 
 pub use audit::{audit, Unbalanced};
+pub use buffers::buffers;
 pub use events::events;
 pub use flight::{flight, flight_text};
 pub use flows::flows;

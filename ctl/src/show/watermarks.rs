@@ -72,7 +72,22 @@ fn peaks(watermarks: &ReaderWatermarks, with_all: bool) -> String {
             moment(&watermarks.since),
         ]
     });
-    let rows = all.into_iter().chain(watermarks.queues.iter().map(queue));
+    let pool = |pool: &weir_api::daemon::PoolWatermarks| {
+        vec![
+            format!("pool {}", pool.pool),
+            none(),
+            bytes(pool.used_bytes_max),
+            bytes(pool.headroom_used_bytes_max),
+            none(),
+            none(),
+            moment(&watermarks.since),
+        ]
+    };
+    let pools = watermarks.pools.iter().filter(|_| with_all).map(pool);
+    let rows = all
+        .into_iter()
+        .chain(pools)
+        .chain(watermarks.queues.iter().map(queue));
     let until = watermarks.until.as_deref().map(moment);
     let until = until.map_or(String::new(), |until| format!("until {until}\n"));
     let headings = [

@@ -4,6 +4,7 @@ pub mod arrivals;
 pub mod buffers;
 mod ecn;
 pub mod egress;
+pub mod pools;
 mod shares;
 
 use std::collections::BTreeMap;
@@ -353,10 +354,13 @@ fn ingress_plan(
 
 fn headroom(charging: Charging, class: &Class, port: &Port, lengths: &[Bytes]) -> Option<Headroom> {
     let thresholds = class.mode.thresholds()?;
+    // A frame may find the pool full: nothing of it is below xoff then.
+    let xoff = match class.pool {
+        Some(_) => Bytes::ZERO,
+        None => thresholds.xoff(),
+    };
     let needed = |lengths: &[Bytes]| {
-        let needed = port
-            .link
-            .headroom_needed(charging, thresholds.xoff(), lengths);
+        let needed = port.link.headroom_needed(charging, xoff, lengths);
         needed.get()
     };
     Some(Headroom {

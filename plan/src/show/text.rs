@@ -2,7 +2,7 @@
 
 use weir_output::{bytes, seconds, table, NONE};
 
-use crate::result::{EgressPlan, IngressPlan, Plan};
+use crate::result::{EgressPlan, IngressPlan, Plan, PoolPlan};
 
 /// Tables of buffers and queues, then what to change.
 pub fn text(plan: &Plan) -> String {
@@ -63,6 +63,7 @@ pub fn text(plan: &Plan) -> String {
             .iter()
             .map(egress_cells),
     );
+    out += &pools(plan);
     for note in &plan.notes {
         out += &format!("\nnote: {note}");
     }
@@ -72,6 +73,39 @@ pub fn text(plan: &Plan) -> String {
     out += "\n";
     out += &advice_text(plan);
     out
+}
+
+fn pools(plan: &Plan) -> String {
+    if plan.pools.is_empty() {
+        return String::new();
+    }
+    let row = |pool: &PoolPlan| {
+        vec![
+            format!("{}:{}", pool.switch, pool.pool),
+            bytes(pool.size_bytes),
+            pool.buffers.to_string(),
+            bytes(pool.alone_bytes),
+            bytes(pool.two_bytes),
+            bytes(pool.all_bytes),
+            bytes(pool.headroom_bytes),
+            bytes(pool.headroom_wanted_bytes),
+            bytes(pool.memory_bytes),
+            bytes(pool.own_memory_bytes),
+        ]
+    };
+    let headings = [
+        "pool",
+        ">size",
+        ">buffers",
+        ">one has",
+        ">two each",
+        ">all each",
+        ">headroom",
+        ">needed",
+        ">memory",
+        ">if not shared",
+    ];
+    "\n".to_owned() + &table(&headings, plan.pools.iter().map(row))
 }
 
 fn advice_text(plan: &Plan) -> String {

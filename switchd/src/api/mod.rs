@@ -32,8 +32,8 @@ use tokio::net::UnixListener;
 use weir_api::audit::Audit;
 use weir_api::counters::Counters;
 use weir_api::daemon::{
-    Deadlocks, Error, EventPage, FlightRecord, Flows, History, Levels, PauseCounters, Pfc, Queue,
-    Status, WatermarkClear, Watermarks,
+    Buffers, Deadlocks, Error, EventPage, FlightRecord, Flows, History, Levels, PauseCounters, Pfc,
+    Queue, Status, WatermarkClear, Watermarks,
 };
 use weir_api::neighbors::Neighbor;
 use weir_api::overview::Overview;
@@ -80,6 +80,7 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
         Endpoint::Queues => on(method, queues),
         Endpoint::Pfc => on(method, pfc),
         Endpoint::PauseCounters => on(method, pause_counters),
+        Endpoint::Buffers => on(method, buffers),
         Endpoint::Watermarks => on(method, watermarks),
         Endpoint::ClearWatermarks => on(method, clear_watermarks),
         Endpoint::Counters => on(method, counters),
@@ -212,6 +213,11 @@ async fn pfc(State(shared): State<Arc<Shared>>) -> Json<Vec<Pfc>> {
 async fn pause_counters(State(shared): State<Arc<Shared>>) -> Json<Vec<PauseCounters>> {
     let snapshot = shared.dataplane.fresh_snapshot().await;
     Json(views::pauses::counters(&shared.info, &snapshot))
+}
+
+async fn buffers(State(shared): State<Arc<Shared>>) -> Json<Buffers> {
+    let snapshot = shared.dataplane.fresh_snapshot().await;
+    Json(views::buffers::buffers(&shared.info, &snapshot))
 }
 
 async fn watermarks(State(shared): State<Arc<Shared>>) -> Json<Watermarks> {

@@ -20,6 +20,8 @@ pub struct SwitchInfo {
     pub ports: Vec<PortInfo>,
     /// By [`Priority`].
     pub classes: [ClassInfo; weir_core::units::PRIORITY_COUNT],
+    /// Names of pools.
+    pub pools: Vec<String>,
     /// The stations that requests are sent to.
     pub stations: Live<Stations>,
     /// Whether frames and links may be impaired on purpose.

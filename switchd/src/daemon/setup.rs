@@ -62,6 +62,7 @@ pub fn log_format(config: &DaemonConfig) -> logging::LogFormat {
 fn info(config: &DaemonConfig) -> SwitchInfo {
     let core = config.core(&[]);
     SwitchInfo {
+        pools: config.pools.iter().map(|pool| pool.name.clone()).collect(),
         name: config.name.clone(),
         deadlock_policy: config.deadlock.policy.into(),
         ports: config

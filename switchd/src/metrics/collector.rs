@@ -86,6 +86,7 @@ impl Collector for SnapshotCollector {
             let held = shown.window.held_frames as f64;
             families.add(&define::HELD_MAX_FRAMES, &[shown.reader.name()], held);
         }
+        self.collect_pools(&mut families, &watermarks);
         let ports = self.shared.info.numbered_ports();
         for ((id, info), state) in ports.zip(&self.snapshot.ports) {
             self.collect_port(&mut families, id, info, state);
@@ -97,6 +98,14 @@ impl Collector for SnapshotCollector {
 }
 
 impl SnapshotCollector {
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    pub(super) fn snapshot(&self) -> &Published {
+        &self.snapshot
+    }
+
     fn collect_switch(&self, families: &mut Families) {
         let (shared, snapshot) = (&self.shared, &self.snapshot);
         let info = &shared.info;

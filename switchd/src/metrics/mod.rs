@@ -5,6 +5,7 @@ mod collector;
 mod families;
 mod negotiation;
 mod openmetrics;
+mod pools;
 mod priorities;
 pub mod protection;
 

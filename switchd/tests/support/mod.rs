@@ -91,6 +91,7 @@ pub fn info() -> SwitchInfo {
         }
     });
     SwitchInfo {
+        pools: Vec::new(),
         name: "s1".to_owned(),
         deadlock_policy: Policy::Breaker.into(),
         ports,

@@ -6,6 +6,7 @@
 
 use super::early_drops::EarlyDrops;
 use super::mode::BufferMode;
+use super::outcome::{Admission, PauseChange, Raise, Refusal};
 use super::pools::{Pooled, Pools};
 use crate::config::{PfcThresholds, PoolShare};
 use crate::counters::DropReason;
@@ -50,49 +51,6 @@ pub(in crate::switch) struct IngressBuffer {
 
 /// More than any buffer holds.
 const NEVER: Bytes = Bytes::new(u64::MAX);
-
-/// How far a release has moved the thresholds.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Raise {
-    /// Not at all.
-    None,
-    /// To these values, until a moment.
-    Active {
-        xoff: Bytes,
-        xon: Bytes,
-        until: Instant,
-    },
-    /// The release is over, but what it admitted may still stand above the normal limit: `xoff` counts
-    /// only for the limit until the occupancy is below the normal xoff.
-    Draining { xoff: Bytes },
-}
-
-/// What a change of occupancy asks us to tell the neighbour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::switch) enum PauseChange {
-    None,
-    Xoff,
-    Xon,
-    /// A departure from a pool: this buffer and the next ones that are paused are to be looked at.
-    Pool,
-}
-
-/// What follows from a frame that was admitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::switch) struct Admission {
-    pub(in crate::switch) change: PauseChange,
-    /// The frame is to be marked Congestion Experienced.
-    pub(in crate::switch) mark: bool,
-}
-
-/// Why a frame was not admitted, and whether this is the first of its span.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::switch) struct Refusal {
-    pub(in crate::switch) reason: DropReason,
-    pub(in crate::switch) first: bool,
-    /// The neighbour is paused although: where the pool has no headroom left.
-    pub(in crate::switch) change: PauseChange,
-}
 
 impl IngressBuffer {
     pub(in crate::switch) fn new(mode: BufferMode, pooled: Option<Pooled>) -> Self {

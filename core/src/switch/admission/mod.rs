@@ -10,11 +10,13 @@ mod early_drops;
 mod ingress;
 mod marking;
 mod mode;
+mod outcome;
 mod pools;
 mod receive;
 
 pub(in crate::switch) use charges::Charges;
-pub(in crate::switch) use ingress::{IngressBuffer, PauseChange};
+pub(in crate::switch) use ingress::IngressBuffer;
 pub(in crate::switch) use marking::classes_that_mark;
 pub(in crate::switch) use mode::BufferMode;
+pub(in crate::switch) use outcome::PauseChange;
 pub(in crate::switch) use pools::{Pooled, Pools};

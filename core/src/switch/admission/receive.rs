@@ -1,7 +1,7 @@
 //! Frames in: admission, forwarding, and what neighbours tell us.
 
 use super::charges::Charge;
-use super::ingress::{PauseChange, Refusal};
+use super::outcome::{PauseChange, Refusal};
 use crate::config::FeedbackCoding;
 use crate::counters::DropReason;
 use crate::event::EventKind;

@@ -1,5 +1,6 @@
 //! A snapshot as the API shows it.
 
+pub mod buffers;
 pub mod pauses;
 pub mod watermarks;
 

@@ -1,6 +1,8 @@
 //! `/v1/watermarks`.
 
-use weir_api::daemon::{QueueWatermarks, ReaderWatermarks, WatermarkClear, Watermarks};
+use weir_api::daemon::{
+    PoolWatermarks, QueueWatermarks, ReaderWatermarks, WatermarkClear, Watermarks,
+};
 use weir_api::words::Reader;
 use weir_core::PortId;
 
@@ -86,6 +88,16 @@ fn reader(info: &SwitchInfo, snapshot: &Snapshot, shown: &Shown<'_>) -> ReaderWa
         since: clock::wall_time(shown.window.since),
         until: shown.until.map(clock::wall_time),
         held_frames_max: shown.window.held_frames,
+        pools: info
+            .pools
+            .iter()
+            .zip(&shown.window.pools)
+            .map(|(name, peaks)| PoolWatermarks {
+                pool: name.clone(),
+                used_bytes_max: peaks.used.get(),
+                headroom_used_bytes_max: peaks.headroom_used.get(),
+            })
+            .collect(),
         queues,
     }
 }

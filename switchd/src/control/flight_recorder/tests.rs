@@ -48,6 +48,7 @@ fn info() -> SwitchInfo {
         configured: true,
     });
     SwitchInfo {
+        pools: Vec::new(),
         name: "s1".to_owned(),
         deadlock_policy: Policy::Breaker.into(),
         ports: ports.collect(),

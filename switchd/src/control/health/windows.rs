@@ -209,6 +209,7 @@ mod tests {
             buffer: Bytes::new(4096),
         };
         SwitchInfo {
+            pools: Vec::new(),
             name: "s1".to_owned(),
             deadlock_policy: Policy::Breaker.into(),
             ports: vec![PortInfo {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use weir_api::words::Reader;
+use weir_core::config::POOLS_MAX;
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{Bytes, Duration, Instant, PortId};
 
@@ -18,6 +19,15 @@ pub struct Peaks {
     pub headroom_used: Bytes,
     /// Waiting for the egress.
     pub egress: Bytes,
+}
+
+/// Peaks of one pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolPeaks {
+    /// What its buffers had of it.
+    pub used: Bytes,
+    /// What was in its headroom.
+    pub headroom_used: Bytes,
 }
 
 /// Peaks of one port.
@@ -38,6 +48,8 @@ pub struct Window {
     pub held_frames: u64,
     /// By port.
     pub ports: Vec<PortPeaks>,
+    /// By pool.
+    pub pools: [PoolPeaks; POOLS_MAX],
 }
 
 /// What one reader is shown.
@@ -83,6 +95,7 @@ impl Window {
             since,
             held_frames: 0,
             ports: vec![port; port_count],
+            pools: Default::default(),
         }
     }
 
@@ -93,6 +106,10 @@ impl Window {
 
     fn merge(&mut self, taken: &Self) {
         self.held_frames = self.held_frames.max(taken.held_frames);
+        for (own, taken) in self.pools.iter_mut().zip(&taken.pools) {
+            own.used = own.used.max(taken.used);
+            own.headroom_used = own.headroom_used.max(taken.headroom_used);
+        }
         let ports = self.ports.iter_mut().zip(&taken.ports);
         for (own, taken) in ports {
             let priorities = own.priorities.iter_mut().zip(&taken.priorities);
@@ -101,8 +118,11 @@ impl Window {
     }
 
     /// Of what a snapshot has, by each priority's gauges.
-    fn fill(&mut self, snapshot: &Snapshot, held_frames: u64, of: Of) {
+    fn fill(&mut self, snapshot: &Snapshot, held_frames: u64, of: Of, of_pool: OfPool) {
         (self.since, self.held_frames) = (snapshot.at, held_frames);
+        for (own, gauges) in self.pools.iter_mut().zip(&snapshot.pools) {
+            *own = of_pool(gauges);
+        }
         for (own, state) in self.ports.iter_mut().zip(&snapshot.ports) {
             own.since = snapshot.at;
             let priorities = own.priorities.iter_mut().zip(&state.gauges);
@@ -113,6 +133,9 @@ impl Window {
 
 /// What of a priority's gauges is meant.
 type Of = fn(&weir_core::switch::PriorityGauges) -> Peaks;
+
+/// What of a pool's gauges is meant.
+type OfPool = fn(&weir_core::switch::PoolGauges) -> PoolPeaks;
 
 impl Watermarks {
     /// Windows that begin at `now`.
@@ -147,26 +170,40 @@ impl Watermarks {
     /// since nobody can do anything with those of the span since the snapshot before.
     pub fn take(&mut self, snapshot: &mut Snapshot) {
         let mut taken = std::mem::take(&mut self.present);
-        taken.fill(snapshot, snapshot.held_frames_max, |gauges| Peaks {
+        let of = |gauges: &weir_core::switch::PriorityGauges| Peaks {
             ingress: gauges.ingress_max,
             headroom_used: gauges.headroom_used_max,
             egress: gauges.egress_max,
-        });
+        };
+        let of_pool = |gauges: &weir_core::switch::PoolGauges| PoolPeaks {
+            used: gauges.used_max,
+            headroom_used: gauges.headroom_used_max,
+        };
+        taken.fill(snapshot, snapshot.held_frames_max, of, of_pool);
         for window in [&mut self.user, &mut self.persistent, &mut self.telemetry] {
             window.merge(&taken);
         }
         self.present = taken;
+        let of = |gauges: &weir_core::switch::PriorityGauges| Peaks {
+            ingress: gauges.ingress,
+            headroom_used: gauges.headroom_used,
+            egress: gauges.egress,
+        };
+        let of_pool = |gauges: &weir_core::switch::PoolGauges| PoolPeaks {
+            used: gauges.used,
+            headroom_used: gauges.headroom_used,
+        };
         self.present
-            .fill(snapshot, snapshot.held_frames, |gauges| Peaks {
-                ingress: gauges.ingress,
-                headroom_used: gauges.headroom_used,
-                egress: gauges.egress,
-            });
+            .fill(snapshot, snapshot.held_frames, of, of_pool);
         if snapshot.at >= self.due() {
             let over = std::mem::replace(&mut self.telemetry, self.present.clone());
             self.last = Some((Arc::new(over), snapshot.at));
         }
         snapshot.held_frames_max = self.persistent.held_frames;
+        for (gauges, peaks) in snapshot.pools.iter_mut().zip(&self.persistent.pools) {
+            gauges.used_max = peaks.used;
+            gauges.headroom_used_max = peaks.headroom_used;
+        }
         for (state, peaks) in snapshot.ports.iter_mut().zip(&self.persistent.ports) {
             for (gauges, peaks) in state.gauges.iter_mut().zip(&peaks.priorities) {
                 gauges.ingress_max = peaks.ingress;

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use weir_api::counters::{DataplaneCounters, MirrorCounters};
 use weir_api::words::Express;
 use weir_config::daemon::MIRRORS_MAX;
+use weir_core::config::PoolShare;
 use weir_core::counters::PortCounters;
-use weir_core::switch::{Explanation, LevelEntry, PriorityGauges};
+use weir_core::switch::{Explanation, LevelEntry, PoolGauges, PriorityGauges};
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{
     Command, CommandError, Duration, Instant, MacAddress, PortId, Priority, Switch, WatchdogConfig,
@@ -115,6 +116,10 @@ pub struct Snapshot {
     pub at: Instant,
     /// By [`PortId`](weir_core::PortId).
     pub ports: Vec<PortSnapshot>,
+    /// By pool.
+    pub pools: Vec<PoolGauges>,
+    /// What the classes have of them, by priority.
+    pub shares: [Option<PoolShare>; PRIORITY_COUNT],
     /// The Level Table, bounded.
     pub level_table: LevelTableSnapshot,
     /// Which of the tables below are filled: whoever asks for a snapshot says so.

@@ -101,6 +101,10 @@ impl<I: Io> Worker<I> {
             state.express = self.express.state(now, index, self.looks_on());
             self.add_express_out(index, state);
         }
+        let pools = (0..).map_while(|pool| self.switch.pool_gauges(pool));
+        snapshot.pools.clear();
+        snapshot.pools.extend(pools);
+        snapshot.shares = self.switch.config().classes.map(|class| class.pool);
         // They have been taken.
         self.switch.restart_peaks();
         // Behind all that has left: it has come in.

@@ -10,7 +10,8 @@
 
 use super::{Place, Pool, Pools};
 use crate::config::{ClassConfig, ClassMode, PoolShare, Threshold};
-use crate::switch::admission::ingress::{Admission, IngressBuffer, PauseChange, Raise, Refusal};
+use crate::switch::admission::ingress::IngressBuffer;
+use crate::switch::admission::outcome::{Admission, PauseChange, Raise, Refusal};
 use crate::units::{Bytes, Instant, PortId, Priority};
 
 /// What a buffer of a pool has beside others.

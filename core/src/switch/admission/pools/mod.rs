@@ -7,7 +7,7 @@
 
 mod buffer;
 
-use super::ingress::PauseChange;
+use super::outcome::PauseChange;
 use crate::config::{PoolConfig, SwitchConfig, POOLS_MAX};
 use crate::switch::Switch;
 use crate::units::{Bytes, PortId, Priority, PORT_COUNT_MAX, PRIORITY_COUNT};

@@ -1,0 +1,155 @@
+//! BUFFER_POOL: what classes share here as they do there.
+
+use weir_core::{Alpha, Bytes, PoolConfig, PoolShare, Threshold};
+
+use super::classes::{Buffers, Class};
+use super::database::{Database, Row};
+use super::notes::Kind;
+
+/// What a (port, priority group) has of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The pool's place among the rows of BUFFER_POOL.
+    pub pool: usize,
+    /// Of its own, bytes.
+    pub reserved: u64,
+    /// Of the pool.
+    pub threshold: Threshold,
+    /// Bytes.
+    pub xon_offset: u64,
+    /// Bytes; `None` in a lossy group.
+    pub headroom: Option<u64>,
+}
+
+/// A pool that is written.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    /// Its name.
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+    /// Bytes; `None` for what the classes need.
+    pub headroom: Option<u64>,
+    /// By how many times it is oversubscribed.
+    pub oversubscription: u64,
+}
+
+/// What a profile has of its pool; `None` where the pool has no size, or cannot be one here.
+pub fn share(profile: &Row<'_>, reserved: u64, headroom: Option<u64>) -> Option<Share> {
+    let pool = profile.reference("pool", "BUFFER_POOL")?;
+    let size = pool.number("size").filter(|size| *size > 0)?;
+    let database = profile.database();
+    let index = (database.rows("BUFFER_POOL").iter()).position(|row| row.key == pool.key)?;
+    let threshold = match profile.number("static_th") {
+        Some(threshold) => Threshold::Static(Bytes::new(threshold.min(size))),
+        None => Threshold::Dynamic(Alpha::new(profile.text("dynamic_th")?.parse().ok()?)?),
+    };
+    Some(Share {
+        pool: index,
+        reserved,
+        threshold,
+        xon_offset: xon_offset(profile, reserved, threshold, size),
+        headroom,
+    })
+}
+
+/// SONiC resumes at the larger of `xon` and the threshold less `xon_offset`; here a buffer resumes within its reserve in any case.
+fn xon_offset(profile: &Row<'_>, reserved: u64, threshold: Threshold, size: u64) -> u64 {
+    let (xon, offset) = (profile.number("xon"), profile.number("xon_offset"));
+    if let (Threshold::Static(threshold), Some(xon)) = (threshold, xon) {
+        let below = (reserved + threshold.get()).saturating_sub(xon);
+        return offset.map_or(below, |offset| offset.min(below));
+    }
+    let report = profile.report();
+    match (xon, offset) {
+        (Some(xon), None) => {
+            if xon > reserved {
+                let message = format!("without xon_offset a neighbour resumes at {xon} B; here it does within what is reserved, {reserved} B: set xon-offset for sooner");
+                report.note(Kind::Changed, profile.path_of("xon"), message);
+            }
+            size
+        }
+        (_, offset) => offset.unwrap_or(0),
+    }
+}
+
+impl Share {
+    /// The larger of each; what cannot be compared is this one's.
+    pub fn merged(self, other: Self) -> Self {
+        Self {
+            reserved: self.reserved.max(other.reserved),
+            xon_offset: self.xon_offset.max(other.xon_offset),
+            headroom: self.headroom.max(other.headroom),
+            ..self
+        }
+    }
+
+    /// Whether a frame fits where all other buffers are empty.
+    pub fn fits(&self, size: u64, frame: u64) -> bool {
+        let share = PoolShare {
+            pool: 0,
+            reserved: Bytes::new(self.reserved),
+            threshold: self.threshold,
+            xon_offset: Bytes::ZERO,
+        };
+        let pool = PoolConfig::new(Bytes::new(size), Bytes::ZERO);
+        pool.alone(&share).get() >= frame
+    }
+}
+
+/// The size of a pool by its place.
+pub fn size(database: Database<'_>, pool: usize) -> u64 {
+    let rows = database.rows("BUFFER_POOL");
+    rows.get(pool)
+        .and_then(|row| row.number("size"))
+        .unwrap_or(0)
+}
+
+/// The pools of these classes, each with its place among the rows.
+pub fn pools(database: Database<'_>, classes: &[Class], ports: usize) -> Vec<(usize, Pool)> {
+    let shares = |index: usize| {
+        classes
+            .iter()
+            .filter_map(move |class| match class.buffers.0 {
+                Buffers::Pooled(share) if share.pool == index => {
+                    Some((share, class.priorities.len()))
+                }
+                _ => None,
+            })
+    };
+    let rows = database.rows("BUFFER_POOL");
+    let used = (0..rows.len()).filter(|index| shares(*index).next().is_some());
+    let pool = |index: usize| {
+        let row = &rows[index];
+        let each =
+            |(share, priorities): (Share, usize)| share.headroom.unwrap_or(0) * priorities as u64;
+        let wanted = shares(index).map(each).sum::<u64>() * ports as u64;
+        let headroom = row.number("xoff").filter(|xoff| *xoff > 0);
+        let (headroom, oversubscription) = fit(row, headroom, wanted, ports);
+        let pool = Pool {
+            name: row.key.to_owned(),
+            size: row.number("size").unwrap_or(0),
+            headroom,
+            oversubscription,
+        };
+        (index, pool)
+    };
+    used.map(pool).collect()
+}
+
+/// A shared headroom that is smaller than all together stays so, and a note says what that means.
+fn fit(row: &Row<'_>, headroom: Option<u64>, wanted: u64, ports: usize) -> (Option<u64>, u64) {
+    const TIMES_MAX: u64 = 64;
+    let times = headroom.map_or(1, |headroom| wanted.div_ceil(headroom).max(1));
+    let report = row.report();
+    if times > TIMES_MAX {
+        let message = format!("its lossless groups have headrooms of {wanted} B at {ports} ports together, more than {TIMES_MAX} times as much: the pool gets what they need");
+        report.note(Kind::Changed, row.path_of("xoff"), message);
+        return (None, 1);
+    }
+    if times > 1 {
+        let message = format!("its lossless groups have headrooms of {wanted} B at {ports} ports together: headroom-oversubscription = {times}, with which frames can be lost; take both lines out for a headroom of {wanted} B");
+        report.note(Kind::Changed, row.path_of("xoff"), message);
+    }
+    (headroom, times)
+}
