@@ -171,3 +171,58 @@ fn peaks_of_a_pool_begin_again() {
     assert_eq!(switch.pool_gauges(0).unwrap().used_max, pool.used);
     assert_eq!(switch.pool_gauges(1), None);
 }
+
+/// A switch that stands where another one stood takes its frames in the order in which they would have left.
+#[test]
+fn what_another_switch_has_left_fits_in_any_order() {
+    let setting = Setting {
+        exponent: 0,
+        size: 100_000,
+        ..SETTING
+    };
+    let now = Instant::from_nanos(1);
+    let mut old = Switch::new(config(&setting)).unwrap();
+    let mut handle = 0;
+    let mut inside = Vec::new();
+    for from in [0, 1, 2] {
+        let first = handle + 1;
+        fill(&mut old, from, &mut handle);
+        // And all of its headroom.
+        for _ in 0..5 {
+            handle += 1;
+            let _ = old
+                .receive(now, PortId::new(from), frame(handle, from, 3))
+                .unwrap();
+        }
+        inside.extend((first..=handle).map(|handle| (handle, from)));
+    }
+    let other_orders: [fn(&mut Vec<(u32, u8)>); 3] = [
+        |frames| frames.reverse(),
+        |frames| frames.sort_by_key(|(handle, from)| (handle % 7, *from)),
+        |frames| frames.sort_by_key(|(_, from)| (*from + 2) % 3),
+    ];
+    for order in other_orders {
+        let mut frames = inside.clone();
+        order(&mut frames);
+        let mut new = Switch::new(config(&setting)).unwrap();
+        for (handle, from) in frames {
+            let left = frame(handle, from, 3);
+            let _ = new.receive_left(now, PortId::new(from), left).unwrap();
+        }
+        let pool = new.pool_gauges(0).unwrap();
+        assert!(pool.used <= pool.size && pool.headroom_used <= pool.headroom);
+        // All of it leaves.
+        let mut later = now;
+        while let Some(sent) = new.transmit(later, PortId::new(3)) {
+            let weir_core::Transmission::Data { handle, .. } = sent else {
+                continue;
+            };
+            let _ = new.complete(now, PortId::new(3), handle);
+            // The shaper's next moment is far enough away.
+            later = later + weir_core::Duration::from_millis(1);
+        }
+        let pool = new.pool_gauges(0).unwrap();
+        let left = (pool.used, pool.headroom_used, new.held_frames());
+        assert_eq!(left, (Bytes::ZERO, Bytes::ZERO, 0));
+    }
+}

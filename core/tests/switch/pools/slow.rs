@@ -25,7 +25,7 @@ enum Step {
 }
 
 pub fn settings() -> impl Strategy<Value = Setting> {
-    let sizes = (-4..=3i8, 1500..8000u64, 0..500u64, 0..900u64);
+    let sizes = (-4..=3i8, 1700..8000u64, 0..500u64, 0..900u64);
     (sizes, prop_oneof![3 => Just(100), 1 => 10..100u64]).prop_map(
         |((exponent, size, reserved, xon_offset), headroom)| Setting {
             // A buffer that is alone has at least one frame.

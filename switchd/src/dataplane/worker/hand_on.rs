@@ -74,7 +74,7 @@ impl<I: Io> Worker<I> {
             flow_hash: frame.flow_hash,
         };
         // A mark for congestion at the arrival was set when it arrived.
-        self.switch.receive(now, ingress, frame).map(|_| ())
+        self.switch.receive_left(now, ingress, frame).map(|_| ())
     }
 
     /// Puts a frame into chunks of its own, and books them as if the kernel had received into them. `None` when there is

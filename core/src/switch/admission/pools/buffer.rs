@@ -120,6 +120,33 @@ impl Pooled {
         true
     }
 
+    /// Charges what was inside before: the pool first, whatever the threshold.
+    fn charge_left(&mut self, found: Bytes, cells: Bytes, pool: &mut Pool) -> bool {
+        let own = found.saturating_sub(self.shared + self.above);
+        let rest = cells.saturating_sub(self.reserved.saturating_sub(own));
+        let of_pool = match self.headroom {
+            None if rest > pool.free() => return false,
+            None => rest,
+            Some(_) => rest.min(pool.free()),
+        };
+        let beyond = rest - of_pool;
+        let headroom = self.headroom.unwrap_or_default();
+        let within = (self.above + beyond)
+            .min(headroom)
+            .saturating_sub(self.above);
+        if !pool.take_left(within, beyond - within) {
+            return false;
+        }
+        let _ = pool.take(of_pool);
+        self.shared += of_pool;
+        self.above += beyond;
+        let has_shared = self.shared > Bytes::ZERO && self.shared >= self.threshold.at(pool.free());
+        if self.headroom.is_some() && (self.above > Bytes::ZERO || has_shared) {
+            self.set_over(pool, true);
+        }
+        true
+    }
+
     fn charge_above(&mut self, cells: Bytes, lends: Bytes, pool: &mut Pool) -> bool {
         let headroom = self.headroom.unwrap_or_default();
         let above = self.above + cells;
@@ -169,8 +196,12 @@ impl IngressBuffer {
         let Some(pooled) = &mut self.pooled else {
             return Err(self.refuse(PauseChange::None));
         };
+        let takes_left = pools.takes_left;
         let pool = pools.get_mut(pooled.pool);
-        let fits = pooled.charge(found, cells, lends, pool);
+        let fits = match takes_left {
+            true => pooled.charge_left(found, cells, pool),
+            false => pooled.charge(found, cells, lends, pool),
+        };
         if fits {
             self.occupancy = occupancy;
             self.note_high();

@@ -9,8 +9,10 @@ mod buffer;
 
 use super::outcome::PauseChange;
 use crate::config::{PoolConfig, SwitchConfig, POOLS_MAX};
+use crate::counters::DropReason;
+use crate::frame::{Admitted, Frame};
 use crate::switch::Switch;
-use crate::units::{Bytes, PortId, Priority, PORT_COUNT_MAX, PRIORITY_COUNT};
+use crate::units::{Bytes, Instant, PortId, Priority, PORT_COUNT_MAX, PRIORITY_COUNT};
 
 pub(in crate::switch) use buffer::Pooled;
 
@@ -21,6 +23,8 @@ const LOOKS: usize = 2;
 #[derive(Clone, Debug)]
 pub(in crate::switch) struct Pools {
     pools: [Pool; POOLS_MAX],
+    /// What comes in was inside already: see [`Switch::receive_left`].
+    pub(super) takes_left: bool,
 }
 
 /// One of them, and what is charged to it.
@@ -45,6 +49,7 @@ impl Pools {
         let of = |index| Pool::new(config.pools.get(index).unwrap_or(&none));
         Self {
             pools: core::array::from_fn(of),
+            takes_left: false,
         }
     }
 
@@ -135,6 +140,18 @@ impl Pool {
         fits
     }
 
+    /// The same for what was inside already, whose parts may have been others: together they fit.
+    fn take_left(&mut self, bytes: Bytes, beyond: Bytes) -> bool {
+        let all = self.headroom_used + self.lent + bytes + beyond;
+        let fits = all <= self.headroom + self.headroom;
+        if fits {
+            self.headroom_used += bytes;
+            self.headroom_used_max = self.headroom_used_max.max(self.headroom_used);
+            self.lent += beyond;
+        }
+        fits
+    }
+
     fn give_back_headroom(&mut self, bytes: Bytes, lent: Bytes) {
         self.headroom_used -= bytes;
         self.lent -= lent;
@@ -142,6 +159,25 @@ impl Pool {
 }
 
 impl Switch {
+    /// [`receive`](Self::receive) for a frame that another switch with these buffers has had, and that was handed on. With
+    /// pools, which buffer had how much followed from the order in which frames came; whatever the order now, all of them
+    /// fit. For others it makes no difference.
+    ///
+    /// # Errors
+    ///
+    /// As [`receive`](Self::receive).
+    pub fn receive_left(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        frame: Frame,
+    ) -> Result<Admitted, DropReason> {
+        self.pools.takes_left = true;
+        let outcome = self.receive(now, port, frame);
+        self.pools.takes_left = false;
+        outcome
+    }
+
     /// What follows for pauses from a departure that has changed something. O(1).
     #[inline(never)]
     pub(in crate::switch) fn note_discharge(
