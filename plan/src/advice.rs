@@ -78,7 +78,9 @@ fn budgets(class: &Class, ingress: &[&IngressPlan]) -> Option<Advice> {
 }
 
 fn xon(class: &Class, egress: &[&EgressPlan]) -> Vec<Advice> {
-    let Some(thresholds) = class.mode.thresholds() else {
+    // Those of a share of a pool are no keys.
+    let own = class.mode.thresholds().filter(|_| class.pool.is_none());
+    let Some(thresholds) = own else {
         return Vec::new();
     };
     let (xoff, xon) = (thresholds.xoff(), thresholds.xon());

@@ -253,3 +253,30 @@ fn ports_of_different_rates_reach_xoff_at_their_own_times() {
     assert_near(xoff("a"), full / 35.0, 1e-9);
     assert_near(xoff("b"), full / 5.0, 1e-9);
 }
+
+#[test]
+fn a_pool_is_planned_with_one_two_and_all_buffers() {
+    let plan = scenario("shared-buffers.toml", &[]);
+    let pool = &plan.pools[0];
+    let size = 120.0 * 1024.0;
+    // One priority at four ports; α = 1.
+    assert_eq!((pool.buffers, pool.lossless_buffers), (4, 4));
+    assert_near(pool.alone_bytes as f64, size / 2.0, 1e-4);
+    assert_near(pool.two_bytes as f64, size / 3.0, 1e-4);
+    assert_near(pool.all_bytes as f64, size / 5.0, 1e-4);
+    let headroom = 4 * 3 * 1024 * 1024;
+    assert_eq!(pool.headroom_bytes, headroom);
+    assert_eq!(pool.memory_bytes, 120 * 1024 + 2 * headroom);
+    assert_eq!(pool.own_memory_bytes, 4 * 60 * 1024 + 2 * headroom);
+    assert!(plan.lossless, "{:?}", plan.advice);
+    assert!(plan.advice.iter().all(|advice| advice.key != "xon"));
+
+    let set = [
+        "class.lossless.headroom=64KiB",
+        "pool.lossless.headroom-oversubscription=2",
+    ];
+    let plan = scenario("shared-buffers.toml", &set);
+    assert_eq!(plan.pools[0].headroom_bytes, 2 * 64 * 1024);
+    let told = plan.notes.iter().any(|note| note.contains("can be lost"));
+    assert!(told, "{:?}", plan.notes);
+}

@@ -4,6 +4,7 @@ mod access;
 mod levels;
 mod lldp;
 mod names;
+mod pools;
 mod rates;
 mod reference;
 mod suggestions;

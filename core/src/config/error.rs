@@ -88,7 +88,9 @@ pub enum ConfigError {
     },
     #[error("a switch has {POOLS_MAX} pools at most, this one has {0}")]
     PoolCount(usize),
-    #[error("pool {pool}: a pool and its headroom may have 256 TiB each at most")]
+    #[error(
+        "pool {pool}: a pool, its headroom and what is reserved may have 256 TiB each at most"
+    )]
     PoolTooLarge { pool: usize },
     #[error("pool {pool}: the lossless classes of the pool have headrooms of {wanted} at {ports} ports together, and the headroom of the pool is {headroom}{}. Raise it, lower the headroom of a class, or permit oversubscription, with which frames can be lost", times(*.oversubscription))]
     PoolHeadroom {

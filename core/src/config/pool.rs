@@ -182,21 +182,20 @@ impl SwitchConfig {
                 .pool
                 .is_some_and(|share| usize::from(share.pool) == pool)
         });
-        let of_port: u64 = of_pool.map(|class| class.pool_headroom().get()).sum();
-        Bytes::new(of_port.saturating_mul(self.ports.len() as u64))
+        let of_port: Bytes = of_pool.map(ClassConfig::pool_headroom).sum();
+        Bytes::new(of_port.get().saturating_mul(self.ports.len() as u64))
     }
 
     /// The most that all buffers of pools charge: reserves, pools, and headroom twice, since a release lends a buffer as much
     /// as its headroom.
     pub(super) fn pools_bound(&self) -> Bytes {
         let shares = self.classes.iter().filter_map(|class| class.pool);
-        let reserved: u64 = shares
-            .map(|share| share.reserved.round_up_to(self.cell).get())
-            .sum();
-        let reserved = Bytes::new(reserved.saturating_mul(self.ports.len() as u64));
+        let up = |bytes: Bytes| bytes.min(SIZE_MAX).round_up_to(self.cell);
+        let reserved: Bytes = shares.map(|share| up(share.reserved)).sum();
+        let reserved = Bytes::new(reserved.get().saturating_mul(self.ports.len() as u64));
         let of_pool = |pool: &PoolConfig| pool.size + pool.headroom + pool.headroom;
         let pools: Bytes = self.pools.iter().map(of_pool).sum();
-        reserved + pools.round_up_to(self.cell)
+        reserved + up(pools)
     }
 
     /// What pools promise together.
@@ -205,7 +204,11 @@ impl SwitchConfig {
             return Err(ConfigError::PoolCount(self.pools.len()));
         }
         for (index, pool) in self.pools.iter().enumerate() {
-            if pool.size > SIZE_MAX || pool.headroom > SIZE_MAX {
+            let shares = self.classes.iter().filter_map(|class| class.pool);
+            let of_pool = shares.filter(|share| usize::from(share.pool) == index);
+            let reserved = of_pool.map(|share| share.reserved).max();
+            let sizes = [pool.size, pool.headroom, reserved.unwrap_or_default()];
+            if sizes.into_iter().any(|bytes| bytes > SIZE_MAX) {
                 return Err(ConfigError::PoolTooLarge { pool: index });
             }
             let wanted = self.headroom_wanted(index);

@@ -28,20 +28,26 @@ fn thresholds(port: &Port, class: &Class) -> Option<PfcThresholds> {
 }
 
 /// The headroom for what the file says of the port's neighbor, whatever frames it sends.
-fn needed(config: &DaemonConfig, port: &Port, thresholds: PfcThresholds) -> Bytes {
+fn needed(config: &DaemonConfig, port: &Port, class: &Class, thresholds: PfcThresholds) -> Bytes {
     let charging = config.dataplane.frames().charging();
     let link = Link {
         rate: port.rate,
         feedback: Feedback::RoundTrip(port.round_trip.assumed()),
         overshoot: port.overshoot,
     };
-    link.headroom_needed(charging, thresholds.xoff(), &charging.worst_frames())
+    // A frame may find a pool full: nothing of it is below xoff then.
+    let xoff = match class.pool.is_some() {
+        true => Bytes::ZERO,
+        false => thresholds.xoff(),
+    };
+    link.headroom_needed(charging, xoff, &charging.worst_frames())
 }
 
 /// What the class needs at the port that needs most, of those whose neighbor was measured.
 fn needed_at_most(config: &DaemonConfig, class: &Class) -> Bytes {
     let measured = config.ports.iter().filter(|port| is_measured(port));
-    let needs = measured.filter_map(|port| Some(needed(config, port, thresholds(port, class)?)));
+    let needs =
+        measured.filter_map(|port| Some(needed(config, port, class, thresholds(port, class)?)));
     needs.max().unwrap_or_default()
 }
 
@@ -74,7 +80,10 @@ fn queues<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a RunningQueue> {
 fn of_class(case: &Case<'_>, class: &Class) -> Option<Finding> {
     let (config, port) = (case.config, case.port);
     let thresholds = thresholds(port, class)?;
-    let (room, needed) = (thresholds.headroom(), needed(config, port, thresholds));
+    let (room, needed) = (
+        thresholds.headroom(),
+        needed(config, port, class, thresholds),
+    );
     let is_its = |queue: &&RunningQueue| {
         let priority = Priority::new(queue.priority);
         priority.is_some_and(|priority| class.priorities.contains(&priority))
@@ -298,7 +307,12 @@ mod tests {
             let wanted = file(measured, "1MiB");
             let port = &wanted.config.ports[0];
             let class = &wanted.config.classes[0];
-            needed(&wanted.config, port, thresholds(port, class).unwrap())
+            needed(
+                &wanted.config,
+                port,
+                class,
+                thresholds(port, class).unwrap(),
+            )
         };
         let at_most = |used: u64| only(&running(file(measured, "1MiB"), used, 0));
         let (grade, found, _) = at_most(needed.get());
