@@ -29,7 +29,7 @@ fn shares(alpha: &str, hot: usize) -> Vec<f64> {
     let mut changes = vec![
         format!("class.lossless.alpha={alpha}"),
         "pool.lossless.size=1200KiB".to_owned(),
-        "duration=400ms".to_owned(),
+        "duration=1s".to_owned(),
     ];
     for cold in ["b", "c"].iter().skip(hot - 1) {
         changes.push(format!("flow.{cold}.rate=10Mbit"));
@@ -38,7 +38,7 @@ fn shares(alpha: &str, hot: usize) -> Vec<f64> {
     let scenario = Scenario::load(&file, &overrides(&changes)).unwrap();
     let mut network = Network::new(plan(&scenario).unwrap()).unwrap();
     let mut most = vec![0u64; hot];
-    for step in 1..=400u64 {
+    for step in 1..=1000u64 {
         let now = Instant::ZERO + Duration::from_millis(step);
         network.run_until(now);
         for (port, most) in most.iter_mut().enumerate() {
