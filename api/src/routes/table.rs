@@ -11,9 +11,9 @@ use crate::counters::Counters;
 use crate::daemon::trace::{Trace, TraceRequest};
 use crate::daemon::Restarting;
 use crate::daemon::{
-    Buffers, Changed, Deadlocks, EventPage, FlightRecord, Flows, History, ImpairRequest, Impairment, Levels,
-    MirrorState, PauseCounters, Pfc, Port, PortChange, Queue, RouteDetail, Routes, SetRoute,
-    Status, ToPort, WatermarkClear, Watermarks,
+    Buffers, Changed, Deadlocks, EventPage, FlightRecord, Flows, History, ImpairRequest,
+    Impairment, Levels, MirrorState, PauseCounters, Pfc, Port, PortChange, Queue, RouteDetail,
+    Routes, SetRoute, Status, ToPort, WatermarkClear, Watermarks,
 };
 use crate::neighbors::Neighbor;
 use crate::overview::Overview;

@@ -172,6 +172,9 @@ fn peaks_of_a_pool_begin_again() {
     assert_eq!(switch.pool_gauges(1), None);
 }
 
+/// Puts frames, each with its handle and its port, into another order.
+type Order = fn(&mut Vec<(u32, u8)>);
+
 /// A switch that stands where another one stood takes its frames in the order in which they would have left.
 #[test]
 fn what_another_switch_has_left_fits_in_any_order() {
@@ -196,7 +199,7 @@ fn what_another_switch_has_left_fits_in_any_order() {
         }
         inside.extend((first..=handle).map(|handle| (handle, from)));
     }
-    let other_orders: [fn(&mut Vec<(u32, u8)>); 3] = [
+    let other_orders: [Order; 3] = [
         |frames| frames.reverse(),
         |frames| frames.sort_by_key(|(handle, from)| (handle % 7, *from)),
         |frames| frames.sort_by_key(|(_, from)| (*from + 2) % 3),
