@@ -130,18 +130,7 @@ Examples:
         command: Option<PfcCommand>,
     },
     /// Buffers that share a pool: pools, thresholds in force, headroom.
-    #[command(after_help = "\
-`size` and `used` are those of the pool, reserves not counted; behind `headroom`
-stand its use and peak. `threshold` is what a buffer may take of the pool as it
-is now, beside what is `reserved` for it; with a static threshold `alpha` is –.
-
-SONiC's commands are these:
-  mmuconfig -l                                       config show, and buffers
-  show buffer_pool watermark                           watermark, and buffers
-
-Examples:
-  switchctl buffers
-  switchctl --json buffers | jq '.pools[] | {name, used_bytes, used_bytes_max}'")]
+    #[command(after_help = watermark::BUFFERS_HELP)]
     Buffers {
         /// Only these ports.
         #[arg(value_name = "PORT", add = complete::ports())]

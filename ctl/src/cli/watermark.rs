@@ -1,9 +1,22 @@
-//! `switchctl watermark` as it is written.
+//! `switchctl watermark` and `switchctl buffers` as they are written.
 
 use clap::{Args, Subcommand, ValueEnum};
 use weir_api::words::Reader;
 
 use super::complete;
+
+pub(super) const BUFFERS_HELP: &str = "\
+`size` and `used` are those of the pool, reserves not counted; behind `headroom`
+stand its use and peak. `threshold` is what a buffer may take of the pool as it
+is now, beside what is `reserved` for it; with a static threshold `alpha` is –.
+
+SONiC's commands are these:
+  mmuconfig -l                                       config show, and buffers
+  show buffer_pool watermark                           watermark, and buffers
+
+Examples:
+  switchctl buffers
+  switchctl --json buffers | jq '.pools[] | {name, used_bytes, used_bytes_max}'";
 
 pub(super) const HELP: &str = "\
 `ingress` is the most that was charged to the port's ingress buffer, in whole
