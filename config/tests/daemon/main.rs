@@ -213,7 +213,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "xoff = \"60KiB\"",
             "xof = \"60KiB\"",
-            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (valid: name, priority, priorities, mode, xoff, xon, headroom, buffer, max-hops, budgets, min-level, ignore-feedback, age-limit, ecn-kmin, ecn-kmax, ecn-pmax, ecn-mark-at, express, weight, scheduler, min-rate, max-rate)",
+            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (valid: name, priority, priorities, mode, xoff, xon, headroom, buffer, pool, reserved, alpha, static-threshold, xon-offset, max-hops, budgets, min-level, ignore-feedback, age-limit, ecn-kmin, ecn-kmax, ecn-pmax, ecn-mark-at, express, weight, scheduler, min-rate, max-rate)",
         ),
         (
             "rate = \"10Gbit\"",
@@ -308,7 +308,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "buffer = \"128KiB\"",
             "xoff = \"128KiB\"",
-            "s1.toml:16: class.bulk.xoff: does not apply to this mode; keys of this mode: buffer",
+            "s1.toml:16: class.bulk.xoff: does not apply to this mode; keys of this mode: buffer, pool",
         ),
     ] {
         let complaint = complaint(from, to);
