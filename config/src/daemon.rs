@@ -10,25 +10,27 @@ mod queues;
 mod read;
 mod services;
 mod station;
+mod vlan;
 mod write;
 
 use std::path::{Path, PathBuf};
 
 use weir_core::config::WatchdogConfig;
 use weir_core::control::ControlConfig;
-use weir_core::{Bytes, MacAddress, PauseRule, PortConfig, Priority, SwitchConfig};
+use weir_core::{Bytes, MacAddress, PauseRule, PortConfig, Priority, SwitchConfig, VlanPort};
 
 use crate::reader::FileError;
 use crate::switch::{class_of, watchdog, Switch};
 
 pub use access::{is_remote, read_socket, ApiConfig, ControlFramesConfig, MetricsConfig, TlsFiles};
-pub use changes::{Change, Reloaded, Takes};
+pub use changes::{route_key, Change, Reloaded, Takes};
 pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, ZeroCopy};
 pub use mirror::{Mirror, MIRRORS_MAX};
 pub use port::{default_dscp_map, Fallback, Port, RoundTrip, Trust, QUEUES_MAX};
 pub use read::{settings, KEYS};
 pub use services::{LldpConfig, LogConfig, LogFormat, PageConfig, WatermarkConfig};
 pub use station::{Station, STATION_ADDRESSES_MAX};
+pub use vlan::VLAN_COPIES;
 
 pub use crate::switch::{
     Class, DeadlockConfig, Express, FlowsConfig, ForwardingConfig, MulticastConfig, PfcwdConfig,
@@ -175,6 +177,20 @@ impl DaemonConfig {
             flows: self.flows,
             control_limits: self.control_frames.limits(),
             seed: self.seed(),
+            vlans: self.vlans(),
+        }
+    }
+
+    /// Whether VLAN tags mean anything: some port says what.
+    pub fn is_vlan_aware(&self) -> bool {
+        self.ports.iter().any(Port::has_vlans)
+    }
+
+    /// What each port makes of tags; nothing where tags mean nothing.
+    fn vlans(&self) -> Vec<VlanPort> {
+        match self.is_vlan_aware() {
+            true => self.ports.iter().map(Port::vlans).collect(),
+            false => Vec::new(),
         }
     }
 
@@ -224,7 +240,8 @@ impl DaemonConfig {
         core.frames_needed() + spare as usize
     }
 
-    /// Chunks that the kernel has to receive into, those for control frames, and for frames that are delayed.
+    /// Chunks that the kernel has to receive into, those for control frames, for frames that are delayed, and for what is
+    /// flooded in two forms.
     fn ring_frames(&self) -> usize {
         let sockets: usize = self
             .ports
@@ -235,8 +252,10 @@ impl DaemonConfig {
             true => DELAYED_MAX * self.dataplane.chunks_of_a_frame(),
             false => 0,
         };
+        let copies = if self.is_vlan_aware() { VLAN_COPIES } else { 0 };
         sockets * self.dataplane.rx_ring as usize
             + self.ports.len() * CONTROL_RESERVE_PER_PORT
             + delayed
+            + copies
     }
 }

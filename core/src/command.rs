@@ -1,6 +1,7 @@
 //! What the control plane asks of the dataplane.
 
 use crate::config::{ClassConfig, DetectorConfig, FeedbackCoding, Neighbour, WatchdogConfig};
+use crate::sets::vlans::VlanId;
 use crate::sets::PortSet;
 use crate::units::{Bytes, Duration, MacAddress, PortId, Priority};
 use crate::wire::clcm::Clcm;
@@ -109,6 +110,25 @@ pub enum Command {
     },
     /// Forget the static entry of `destination`, its buckets and its pins. O(routes + buckets + pins).
     RemoveRoute {
+        /// The destination.
+        destination: MacAddress,
+    },
+    /// As [`SetRoute`](Self::SetRoute), for frames of one VLAN alone, where ports have VLANs: such an entry goes before one for
+    /// all. Every member carries the VLAN.
+    SetVlanRoute {
+        /// The VLAN: one that has tags.
+        vlan: VlanId,
+        /// The destination.
+        destination: MacAddress,
+        /// As of any route.
+        members: PortSet,
+        /// As of any route.
+        buckets: u16,
+    },
+    /// As [`RemoveRoute`](Self::RemoveRoute), of an entry for one VLAN alone.
+    RemoveVlanRoute {
+        /// The VLAN.
+        vlan: VlanId,
         /// The destination.
         destination: MacAddress,
     },
@@ -265,6 +285,38 @@ crate::named! {
     }
 }
 
+impl Command {
+    /// The command for a route of one VLAN, or of all that have none of their own.
+    pub const fn set_route(
+        vlan: Option<VlanId>,
+        destination: MacAddress,
+        members: PortSet,
+        buckets: u16,
+    ) -> Self {
+        match vlan {
+            None => Self::SetRoute {
+                destination,
+                members,
+                buckets,
+            },
+            Some(vlan) => Self::SetVlanRoute {
+                vlan,
+                destination,
+                members,
+                buckets,
+            },
+        }
+    }
+
+    /// The same, to remove one.
+    pub const fn remove_route(vlan: Option<VlanId>, destination: MacAddress) -> Self {
+        match vlan {
+            None => Self::RemoveRoute { destination },
+            Some(vlan) => Self::RemoveVlanRoute { vlan, destination },
+        }
+    }
+}
+
 /// Why a [`Command`] was refused. The switch is as it was before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
@@ -378,6 +430,19 @@ pub enum CommandError {
         destination: MacAddress,
         /// The flow.
         flow_hash: u32,
+    },
+    /// Tags mean nothing here, or the VLAN is none that has tags.
+    #[error("a route for one VLAN needs a port with VLANs (`tag`, `trunks` or `vlan-mode`), and a VLAN from 1 to 4094")]
+    NoVlans,
+    /// Frames would be lost by it.
+    #[error("route to {destination}: port {port} does not carry {}", crate::config::of_vlans(*.vlan))]
+    NotInVlan {
+        /// The destination.
+        destination: MacAddress,
+        /// The route's VLAN.
+        vlan: Option<VlanId>,
+        /// The port.
+        port: PortId,
     },
     /// What frames were admitted by cannot change while they wait.
     #[error(

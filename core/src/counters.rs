@@ -64,6 +64,8 @@ crate::named! {
         LoopProbe => "loop_probe",
         /// An impairment that an operator has asked for drops it.
         Impaired => "impaired",
+        /// Its VLAN is none of the port's: it came in by a port, or was to leave by one, that does not carry it.
+        Vlan => "vlan",
     }
 }
 
@@ -314,6 +316,26 @@ counters! {
         CONTROL_OVERFLOWS "weir_control_overflows_total" ["port"] Always
             "Control frames dropped because the port's control queue was full."
             { control_overflow []; }
+    }
+
+    /// Counters of one VLAN, or of several.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    VlanCounters, VLAN_COUNTERS "vlan_" {} {
+        VLAN_FRAMES "weir_vlan_frames_total" ["vlan", "direction"] Always
+            "Data frames of the VLAN that were admitted (rx) and handed to a transmitter (tx); a flooded frame is sent by each port that it leaves by. `other` has the VLANs that there was no place for."
+            {
+                rx_frames ["rx"] "Frames of the VLAN that were admitted.";
+                tx_frames ["tx"] "Frames of the VLAN that were handed to a transmitter.";
+            }
+        VLAN_BYTES "weir_vlan_bytes_total" ["vlan", "direction"] Always
+            "Bytes of these frames: as they came in, tags included (rx), and as they left (tx)."
+            {
+                rx_bytes ["rx"] "Bytes of the VLAN that were admitted.";
+                tx_bytes ["tx"] "Bytes of the VLAN that were handed to a transmitter.";
+            }
+        VLAN_COPIES_DROPPED "weir_vlan_copies_dropped_total" ["vlan"] Always
+            "Copies of flooded frames that did not leave because others left in another form, with a tag or without one, and there was no memory for both or the class has Levels, or because they would have been longer than the longest frame with their tag."
+            { copies_dropped []; }
     }
 }
 

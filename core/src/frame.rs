@@ -2,6 +2,7 @@
 //! classifier already read from the bytes.
 
 use crate::counters::DropReason;
+use crate::sets::vlans::{VlanId, VlanTag};
 use crate::units::{Bytes, MacAddress, PortId, Priority};
 
 /// Index of a frame's memory in the caller's pool.
@@ -57,4 +58,53 @@ pub struct Frame {
     pub source: MacAddress,
     /// Hash over the fields that ECMP spreads by; equal for all frames of one flow.
     pub flow_hash: u32,
+}
+
+/// How a frame is to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As it came.
+    AsIs,
+    /// Without the tag that it came with.
+    Untagged,
+    /// With this tag in the place of the one that it came with.
+    Retagged(VlanTag),
+    /// With this tag, where it came without one.
+    Tagged(VlanTag),
+}
+
+impl Form {
+    /// Of a frame of `vlan` that came with `tag` and leaves with or without one. One that gets a tag says by its priority code
+    /// point which priority it had here; one that has a tag keeps what that says.
+    pub fn of(tag: Option<VlanTag>, vlan: VlanId, priority: Priority, leaves_tagged: bool) -> Self {
+        match (tag, leaves_tagged) {
+            (None, false) => Self::AsIs,
+            (None, true) => Self::Tagged(VlanTag::new(priority, vlan)),
+            (Some(_), false) => Self::Untagged,
+            (Some(tag), true) if tag.vlan() == Some(vlan) => Self::AsIs,
+            (Some(tag), true) => Self::Retagged(tag.in_vlan(vlan)),
+        }
+    }
+
+    /// Bytes that it adds to the frame's length; below zero where it takes the tag off.
+    pub const fn grows_by(self) -> i64 {
+        match self {
+            Self::AsIs | Self::Retagged(_) => 0,
+            Self::Untagged => -4,
+            Self::Tagged(_) => 4,
+        }
+    }
+}
+
+/// What the caller of [`Switch::receive_tagged`](crate::Switch::receive_tagged) has to do with a frame that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a frame in the wrong form would leave with a tag that it must not have, or without one"]
+pub struct Tagged {
+    /// As of any frame.
+    pub admitted: Admitted,
+    /// Give it this form now: all copies under its handle leave so.
+    pub form: Form,
+    /// Some copies leave in another form: call [`Switch::receive_other`](crate::Switch::receive_other) with a copy of the
+    /// bytes as they came, under another handle, or [`Switch::drop_other`](crate::Switch::drop_other), before anything else.
+    pub has_other: bool,
 }

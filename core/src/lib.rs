@@ -71,6 +71,7 @@ pub mod switch;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod units;
+
 pub mod wire;
 
 pub use command::{Command, CommandError, RerouteBy, RerouteSelection};
@@ -78,12 +79,13 @@ pub use config::{
     Algorithm, Alpha, ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules,
     LifetimeConfig, MarkAt, ModeKind, Neighbour, PartsPerMillion, PauseRule, PfcThresholds, Police,
     PoolConfig, PoolShare, PortConfig, PortRole, RedConfig, SchedulerConfig, StormAction,
-    SwitchConfig, Threshold, WatchdogConfig, XonNotBelowXoff,
+    SwitchConfig, Threshold, VlanMode, VlanPort, WatchdogConfig, XonNotBelowXoff,
 };
 pub use counters::DropReason;
 pub use event::{Event, SuspicionReason};
-pub use frame::{Admitted, Discarded, Frame, FrameHandle};
+pub use frame::{Admitted, Discarded, Form, Frame, FrameHandle, Tagged};
 pub use level::{Budgets, Level};
+pub use sets::vlans::{VlanId, VlanSet, VlanTag, VLAN_COUNT};
 pub use sets::PortSet;
 pub use switch::{Switch, Transmission};
 pub use units::{

@@ -81,6 +81,7 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Levels => show::levels(target, output)?,
         Command::Mirrors => show::mirrors(target, output)?,
         Command::Impair(command) => change::impair::impair(target, output, command)?,
+        Command::Vlans => show::vlans(target, output)?,
         Command::Audit => show::audit(target, output)?,
         Command::Deadlock { command: None } => show::deadlock(target, output)?,
         Command::Deadlock {

@@ -13,22 +13,28 @@ use weir_output::{table, Output, NONE};
 /// Does what the command says.
 pub fn route(target: &Target, output: &Output, command: &RouteCommand) -> Result<()> {
     match command {
-        RouteCommand::List { destination: None } => {
-            output.print(&target.get::<Routes>("/v1/routes")?, routes)
-        }
+        RouteCommand::List {
+            destination: None, ..
+        } => output.print(&target.get::<Routes>("/v1/routes")?, routes),
         RouteCommand::List {
             destination: Some(destination),
-        } => output.print(&target.get::<RouteDetail>(&path(*destination))?, detail),
+            vlan,
+        } => {
+            let path = path_in(*destination, *vlan);
+            output.print(&target.get::<RouteDetail>(&path)?, detail)
+        }
         RouteCommand::Set {
             destination,
             ports,
             buckets,
+            vlan,
         } => {
             let body = SetRoute {
                 ports: ports.clone(),
                 buckets: *buckets,
             };
-            change(target, output, Method::PUT, path(*destination), Some(&body))
+            let path = path_in(*destination, *vlan);
+            change(target, output, Method::PUT, path, Some(&body))
         }
         RouteCommand::MoveBucket {
             destination,
@@ -53,8 +59,8 @@ pub fn route(target: &Target, output: &Output, command: &RouteCommand) -> Result
             let path = pin_path(*destination, *flow_hash);
             change(target, output, Method::DELETE, path, None::<&()>)
         }
-        RouteCommand::Remove { destination } => {
-            let path = path(*destination);
+        RouteCommand::Remove { destination, vlan } => {
+            let path = path_in(*destination, *vlan);
             change(target, output, Method::DELETE, path, None::<&()>)
         }
     }
@@ -73,6 +79,14 @@ fn change<B: Serialize>(
 
 fn path(destination: MacAddress) -> String {
     format!("/v1/routes/{destination}")
+}
+
+/// Of the route for one VLAN alone.
+fn path_in(destination: MacAddress, vlan: Option<u16>) -> String {
+    match vlan {
+        None => path(destination),
+        Some(vlan) => format!("{}@{vlan}", path(destination)),
+    }
 }
 
 fn pin_path(destination: MacAddress, FlowHash(flow_hash): FlowHash) -> String {
@@ -148,7 +162,10 @@ fn route_table(routes: &[Route]) -> String {
                 })
                 .collect();
             vec![
-                route.destination.clone(),
+                match route.vlan {
+                    None => route.destination.clone(),
+                    Some(vlan) => format!("{} in VLAN {vlan}", route.destination),
+                },
                 members.join(", "),
                 if is_group {
                     route.buckets.to_string()

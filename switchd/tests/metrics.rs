@@ -11,9 +11,10 @@ use flate2::read::GzDecoder;
 use support::{exchange, info, settings, until, FakeDataplane, FakeXdp, LOSSLESS};
 use weir_core::config::LevelRules;
 use weir_core::control::{IgnoreReason, Policy};
+use weir_core::counters::VlanCounters;
 use weir_core::level::LEVEL_MAX;
-use weir_core::switch::LevelGauges;
-use weir_core::{Budgets, Bytes, ClassMode, Duration, Level, PfcThresholds};
+use weir_core::switch::{LevelGauges, VlanTraffic};
+use weir_core::{Budgets, Bytes, ClassMode, Duration, Level, PfcThresholds, VlanId};
 use weir_monitoring::definitions::{all, find, Kind, PROCESS};
 use weir_switchd::control::info::ClassInfo;
 use weir_switchd::control::{self, Shared};
@@ -46,6 +47,13 @@ async fn scrape() -> Scraped {
             used: 2_000,
             size: 2_048,
         };
+        state.vlans.traffic = vec![VlanTraffic {
+            vlan: VlanId::new(20),
+            counters: VlanCounters {
+                tx_frames: 5,
+                ..VlanCounters::default()
+            },
+        }];
         state.rounds.round_times.observe(1_025);
         state.rounds.batches.observe(64);
         let state = &mut *state;
@@ -203,6 +211,7 @@ async fn values_are_those_of_the_snapshot() {
         "weir_xoff_bytes{port=\"p1\",priority=\"3\"} 61440",
         "weir_xdp_frames_total{port=\"p2\",class=\"data\"} 102",
         "weir_xdp_verdicts_total{port=\"p2\",verdict=\"redirected\"} 107",
+        "weir_vlan_frames_total{vlan=\"20\",direction=\"tx\"} 5",
         "weir_drops_total{port=\"p0\",reason=\"hairpin\"} 0",
         "weir_link_up{port=\"p0\"} 1",
         "weir_level_feedback{port=\"p1\",priority=\"3\",direction=\"tx\"} 1",

@@ -40,6 +40,7 @@ fn busy() -> FakeDataplane {
     state.routes.buckets = vec![port(0), port(1)];
     state.routes.rows = vec![RouteRow {
         destination: DESTINATION,
+        vlan: weir_core::VlanId::new(20),
         members: PortSet::from_iter([port(0), port(1)]),
         first_bucket: 0,
         bucket_count: 2,

@@ -81,6 +81,7 @@ fn with_routes() -> FakeDataplane {
     state.routes.rows = vec![
         RouteRow {
             destination: X,
+            vlan: None,
             members: PortSet::from_iter([port(0), port(1)]),
             first_bucket: 0,
             bucket_count: 4,
@@ -88,6 +89,7 @@ fn with_routes() -> FakeDataplane {
         },
         RouteRow {
             destination: Y,
+            vlan: None,
             members: PortSet::from_iter([port(2)]),
             first_bucket: 4,
             bucket_count: 0,

@@ -14,6 +14,7 @@ mod pauses;
 mod restart;
 mod routes;
 pub mod trace;
+mod vlans;
 mod watermarks;
 
 use std::collections::BTreeMap;
@@ -40,6 +41,7 @@ pub use restart::Restarting;
 pub use routes::{
     Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, Station, ToPort,
 };
+pub use vlans::{LearntAddress, PortVlans, VlanTraffic, Vlans};
 pub use watermarks::{
     PoolWatermarks, QueueWatermarks, ReaderWatermarks, WatermarkClear, Watermarks,
 };

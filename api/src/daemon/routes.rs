@@ -8,7 +8,7 @@ use crate::words::Pinner;
 /// `GET /v1/routes`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Routes {
-    /// In the order of their destinations, bounded.
+    /// In the order of their VLANs, those for all of them first, and destinations; bounded.
     pub routes: Vec<Route>,
     /// Routes beyond those.
     pub routes_left_out: u64,
@@ -38,6 +38,9 @@ pub struct Station {
 pub struct Route {
     /// A MAC address.
     pub destination: String,
+    /// Of frames of this VLAN alone; absent for a route of all VLANs that have none of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<u16>,
     /// The ports of its group.
     pub members: Vec<RouteMember>,
     /// Buckets in all; 0 for a single member.

@@ -38,6 +38,9 @@ pub struct Trace {
     pub admission: Option<TracedAdmission>,
     /// Where copies of it would wait.
     pub queues: Vec<TracedQueue>,
+    /// The VLAN that it is in, where ports have VLANs: 0 for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<u16>,
     /// Why it would be dropped.
     pub dropped: Option<Reason>,
 }
@@ -104,6 +107,9 @@ pub struct TracedQueue {
     pub feedback: Option<u8>,
     /// Whether the queue is suspected of a deadlock.
     pub suspected: bool,
+    /// Whether it would leave with a VLAN tag, where ports have VLANs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tagged: Option<bool>,
     /// Whether the frame could leave now but for those that wait.
     pub may_leave: bool,
 }

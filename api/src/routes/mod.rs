@@ -36,6 +36,8 @@ pub enum Endpoint {
     Impairments,
     Impair,
     EndImpairment,
+    /// [`Vlans`](crate::daemon::Vlans).
+    Vlans,
     Audit,
     Deadlocks,
     Deadlock,

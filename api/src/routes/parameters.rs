@@ -104,7 +104,7 @@ pub(super) const DESTINATION: Parameter = path(
     "destination",
     Kind::Text,
     "02:00:00:00:00:07",
-    "The destination's MAC address.",
+    "The destination's MAC address; with `@` and a number the route for one VLAN alone: `02:00:00:00:00:07@20`.",
 );
 
 /// A bucket.

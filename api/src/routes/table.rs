@@ -13,7 +13,7 @@ use crate::daemon::Restarting;
 use crate::daemon::{
     Buffers, Changed, Deadlocks, EventPage, FlightRecord, Flows, History, ImpairRequest,
     Impairment, Levels, MirrorState, PauseCounters, Pfc, Port, PortChange, Queue, RouteDetail,
-    Routes, SetRoute, Status, ToPort, WatermarkClear, Watermarks,
+    Routes, SetRoute, Status, ToPort, Vlans, WatermarkClear, Watermarks,
 };
 use crate::neighbors::Neighbor;
 use crate::overview::Overview;
@@ -163,6 +163,16 @@ pub const ROUTES: &[Route] = &[
         answer: Answer::Null,
         refusals: &[400, 404],
         commands: &["impair stop"],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::Vlans,
+        method: Method::Get,
+        path: "/v1/vlans",
+        summary: "VLANs: their ports, counters and learnt addresses.",
+        answer: Answer::Json(Content::of::<Vlans>()),
+        refusals: &[503],
+        commands: &["vlans"],
         ..BARE
     },
     Route {

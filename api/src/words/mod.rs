@@ -207,6 +207,8 @@ named! {
         Off => "off" (default),
         /// No class may use it: classes are lossless, mark frames, or limit their age.
         Class => "class",
+        /// Ports have VLANs, and the switch has to see every frame.
+        Vlans => "vlans",
         /// The switch learns addresses, and has to see every frame.
         Learning => "learning",
         /// The switch monitors flows, and has to see every frame.

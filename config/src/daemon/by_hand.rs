@@ -1,6 +1,6 @@
 //! What was changed at run time, and files that are to have it or to be started with.
 
-use weir_core::{MacAddress, PortId};
+use weir_core::{MacAddress, PortId, VlanId};
 
 use super::{DaemonConfig, Route};
 use crate::switch::PfcwdConfig;
@@ -21,22 +21,19 @@ impl DaemonConfig {
     pub fn with_changes_by_hand(&self, before: &Self, now: &Self) -> Self {
         let mut with = self.clone();
         for route in &before.routes {
-            let destination = route.destination;
-            let unchanged = self.named(destination) == before.named(destination);
-            if unchanged && now.route(destination).is_none() {
-                with.routes.retain(|route| route.destination != destination);
+            let key = route.key();
+            let unchanged = self.named(key) == before.named(key);
+            if unchanged && now.route(key).is_none() {
+                with.routes.retain(|route| route.key() != key);
             }
         }
         for route in &now.routes {
-            let destination = route.destination;
-            let changed = now.named(destination) != before.named(destination);
-            let unchanged = self.named(destination) == before.named(destination);
+            let key = route.key();
+            let changed = now.named(key) != before.named(key);
+            let unchanged = self.named(key) == before.named(key);
             if let Some(route) = self.renumbered(now, route).filter(|_| changed && unchanged) {
                 let known = with.routes.iter_mut();
-                match known
-                    .into_iter()
-                    .find(|known| known.destination == destination)
-                {
+                match known.into_iter().find(|known| known.key() == key) {
                     Some(known) => *known = route,
                     None => with.routes.push(route),
                 }
@@ -51,13 +48,13 @@ impl DaemonConfig {
         with
     }
 
-    fn route(&self, destination: MacAddress) -> Option<&Route> {
+    fn route(&self, key: (Option<VlanId>, MacAddress)) -> Option<&Route> {
         let mut routes = self.routes.iter();
-        routes.find(|route| route.destination == destination)
+        routes.find(|route| route.key() == key)
     }
 
-    fn named(&self, destination: MacAddress) -> Option<Named<'_>> {
-        let route = self.route(destination)?;
+    fn named(&self, key: (Option<VlanId>, MacAddress)) -> Option<Named<'_>> {
+        let route = self.route(key)?;
         let name = |port: &PortId| Some(self.ports.get(port.index())?.name.as_str());
         let mut ports: Vec<&str> = route.ports.iter().filter_map(name).collect();
         ports.sort_unstable();
@@ -82,6 +79,7 @@ impl DaemonConfig {
         let pins = route.pins.iter();
         Some(Route {
             destination: route.destination,
+            vlan: route.vlan,
             ports: route.ports.iter().map(number).collect::<Option<_>>()?,
             buckets: route.buckets,
             pins: pins

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use weir_core::Bytes;
 
-use super::{Class, DaemonConfig};
+use super::{Class, DaemonConfig, Route};
 
 /// One setting that is different.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Its key, such as `class.lossless.xoff`; classes and ports by name, routes by destination, stations
-    /// by MAC address.
+    /// Its key, such as `class.lossless.xoff`; classes and ports by name, routes by destination
+    /// (with a VLAN: `destination@vlan`), stations by MAC address.
     pub key: String,
     /// Its value as a file writes it; `None` where there is none.
     pub from: Option<String>,
@@ -162,6 +162,18 @@ impl DaemonConfig {
     }
 }
 
+/// How a route for one VLAN is named.
+fn in_vlan(destination: &str, vlan: impl std::fmt::Display) -> String {
+    format!("{destination}@{vlan}")
+}
+
+/// What keys of a route's settings begin with.
+pub fn route_key(route: &Route) -> String {
+    let destination = route.destination.to_string();
+    let name = route.vlan.map(|vlan| in_vlan(&destination, vlan));
+    format!("route.{}.", name.unwrap_or(destination))
+}
+
 fn flatten(path: &str, table: &toml::Table, all: &mut BTreeMap<String, String>) {
     for (key, value) in table {
         let path = match path {
@@ -174,7 +186,11 @@ fn flatten(path: &str, table: &toml::Table, all: &mut BTreeMap<String, String>) 
                 for item in items.iter().filter_map(toml::Value::as_table) {
                     let names = ["name", "destination", "mac"].into_iter();
                     let name = names.filter_map(|key| item.get(key)?.as_str()).next();
-                    flatten(&format!("{path}.{}", name.unwrap_or("?")), item, all);
+                    let mut name = name.unwrap_or("?").to_owned();
+                    if let Some(vlan) = item.get("vlan") {
+                        name = in_vlan(&name, vlan);
+                    }
+                    flatten(&format!("{path}.{name}"), item, all);
                 }
             }
             value => {

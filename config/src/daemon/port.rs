@@ -2,8 +2,10 @@
 
 use weir_core::{
     BitRate, Bytes, Duration, FeedbackCoding, MacAddress, Neighbour, PauseRule, Police, PortRole,
-    Priority,
+    Priority, VlanId, VlanMode, VlanSet,
 };
+
+use super::vlan::VlanList;
 
 use crate::entries::entries;
 use crate::reader::{line_of, FromItem, Table};
@@ -57,6 +59,12 @@ entries! {
             "Priority by PCP."
         "dscp-map" dscp_map: [Priority; 64] as DscpMap = default_dscp_map() => "`DSCP ÷ 8`", "", Live, valid::anything;
             "Priority by DSCP, a table of changes: `{ 46 = 5, 26 = 3 }`."
+        "tag" tag: Option<VlanId> = None => "none", "", Restart, valid::anything;
+            "The port's VLAN, 1 to 4094: the only one of an access port, the native one of a port of mode `native-tagged` or `native-untagged`. With this key, `trunks` or `vlan-mode` at any port the switch is [VLAN-aware](../guide/vlans.md)."
+        "trunks" trunks: Option<VlanSet> as VlanList = None => "all", "", Restart, valid::anything;
+            "VLANs that a port carries which is no access port: numbers and ranges, `[10, \"20-29\"]`; 0, at a trunk, for frames without a tag. Empty or absent: all of them. A native VLAN is carried always."
+        "vlan-mode" vlan_mode: Option<VlanMode> = None => "`\"access\"` with `tag`, else `\"trunk\"`", "", Restart, valid::anything;
+            "As in Open vSwitch. `\"access\"`: one VLAN, without tags; a frame with a tag is dropped (`vlan`). `\"trunk\"`: VLANs with tags; a frame without one is in VLAN 0. `\"native-tagged\"`: a trunk at which a frame without a tag is in the VLAN of `tag`. `\"native-untagged\"`: the same, and that VLAN's frames leave without a tag."
         "fallback" fallback: Fallback = Fallback::Drop, "", Live, valid::anything;
             "What XDP does with frames while no daemon has the socket: `\"drop\"`, or `\"pass\"` to the kernel. LLDP always goes to the kernel."
     }

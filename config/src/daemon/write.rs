@@ -40,6 +40,7 @@ pub(super) fn daemon(config: &DaemonConfig) -> String {
         let pins = route.pins.iter();
         let table = RouteTable {
             destination: route.destination,
+            vlan: route.vlan,
             ports: route.ports.iter().filter_map(name).collect(),
             buckets: Some(route.buckets.into()),
             pins: pins

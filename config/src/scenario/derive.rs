@@ -150,6 +150,7 @@ impl Scenario {
             flows: FlowsConfig::default(),
             control_limits: control_limits(self.deadlock.clcm_interval, fastest),
             seed: 0,
+            vlans: Vec::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 use weir_core::config::{
     default_bucket_count, EcmpConfig, FloodConfig, FlowMonitorConfig, LoopConfig, RouteConfig,
 };
-use weir_core::{Duration, MacAddress, PortId};
+use weir_core::{Duration, MacAddress, PortId, VlanId};
 
 use crate::entries::entries;
 use crate::reader::{line_of, FromItem, Table};
@@ -78,6 +78,8 @@ entries! {
     RouteTable in "route" {
         "destination" destination: MacAddress, "", Live, valid::anything;
             "Frames to this MAC address …"
+        "vlan" vlan: Option<VlanId> = None => "any", "", Live, valid::anything;
+            "… in this VLAN, 1 to 4094, of a [VLAN-aware](../guide/vlans.md) switch; such a route goes before one without `vlan`, which holds for all VLANs that have none of their own. A frame whose VLAN the port does not carry is dropped (`vlan`). …"
         "ports" ports: Vec<String>, "", Live, valid::anything;
             "… leave by one of these ports, the members of its **group**: equal-cost paths (ECMP). Each of them once."
         "buckets" buckets: Option<u64> = None => "64, or the next power of two from the number of ports", "", Live, valid::anything;
@@ -168,6 +170,8 @@ impl FlowsConfig {
 pub struct Route {
     /// Frames to this address …
     pub destination: MacAddress,
+    /// … in this VLAN, or in any …
+    pub vlan: Option<VlanId>,
     /// … leave by one of these ports; at least one.
     pub ports: Vec<PortId>,
     /// Buckets that flows to it are spread over; without meaning for a single port.
@@ -177,10 +181,16 @@ pub struct Route {
 }
 
 impl Route {
+    /// What tells it from all others.
+    pub const fn key(&self) -> (Option<VlanId>, MacAddress) {
+        (self.vlan, self.destination)
+    }
+
     /// The core's.
     pub(super) fn core(self) -> RouteConfig {
         RouteConfig {
             destination: self.destination,
+            vlan: self.vlan,
             ports: self.ports,
             buckets: self.buckets,
             pins: self.pins,
@@ -191,6 +201,7 @@ impl Route {
     pub fn new(destination: MacAddress, ports: Vec<PortId>) -> Self {
         Self {
             destination,
+            vlan: None,
             buckets: default_bucket_count(ports.len()),
             ports,
             pins: Vec::new(),

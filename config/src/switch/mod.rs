@@ -17,7 +17,7 @@ use weir_core::config::{
 use weir_core::control::{ControlConfig, Policy};
 use weir_core::{
     BitRate, Bytes, ClassConfig, ClassMode, Duration, FeedbackCoding, Neighbour, PauseRule, Police,
-    PortConfig, PortId, PortRole, Priority, SwitchConfig,
+    PortConfig, PortId, PortRole, Priority, SwitchConfig, VlanPort,
 };
 
 use crate::settings::words;
@@ -81,6 +81,8 @@ pub struct Switch {
     pub control_limits: ControlLimits,
     /// Of all randomness.
     pub seed: u64,
+    /// By port, what it makes of VLAN tags; empty where they mean nothing.
+    pub vlans: Vec<VlanPort>,
 }
 
 impl Switch {
@@ -104,6 +106,7 @@ impl Switch {
             cell: self.frames.cell,
             frame_count: 0,
             frame_length_max: self.frames.frame_length_max(),
+            vlans: self.vlans,
             routes: self.routes.into_iter().map(Route::core).collect(),
             ecmp: self.forwarding.ecmp(),
             flows: self.flows.monitor(),

@@ -8,6 +8,7 @@ mod pools;
 mod rates;
 mod reference;
 mod suggestions;
+mod vlans;
 mod watchdog;
 
 use std::path::Path;

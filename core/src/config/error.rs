@@ -2,6 +2,7 @@
 
 use super::{PartsPerMillion, BUCKETS_MAX, POOLS_MAX};
 use crate::level::Level;
+use crate::sets::vlans::VlanId;
 use crate::units::{BitRate, Bytes, Duration, MacAddress, PortId, Priority, PORT_COUNT_MAX};
 
 /// Why a configuration cannot work, in numbers.
@@ -144,6 +145,16 @@ pub enum ConfigError {
     DuplicateRoute(MacAddress),
     #[error("the time between two probes for loops must be above zero")]
     ZeroLoopInterval,
+    #[error("{settings} ports have VLAN settings, but there are {ports} ports: all of them have, or none")]
+    VlanPorts { settings: usize, ports: usize },
+    #[error("route to {0} is for one VLAN, but no port has VLANs, or it is VLAN 0")]
+    RouteVlan(MacAddress),
+    #[error("route to {destination}: port {port} does not carry {}", of_vlans(*vlan))]
+    RouteNotInVlan {
+        destination: MacAddress,
+        vlan: Option<VlanId>,
+        port: PortId,
+    },
     #[error("the detection time must be above zero")]
     ZeroDetect,
     #[error("the storm watchdog's detection and restoration times must be above zero")]
@@ -158,5 +169,13 @@ fn times(oversubscription: u16) -> String {
     match oversubscription {
         0 | 1 => String::new(),
         times => format!(", {times} times oversubscribed"),
+    }
+}
+
+/// What the ports of a route carry.
+pub(crate) fn of_vlans(vlan: Option<VlanId>) -> String {
+    match vlan {
+        Some(vlan) => format!("VLAN {vlan}"),
+        None => "the same VLANs as the first port of the route".to_owned(),
     }
 }

@@ -1,5 +1,6 @@
 //! Static forwarding entries, and the room for changing them while the switch runs.
 
+use crate::sets::vlans::VlanId;
 use crate::sets::PortSet;
 use crate::units::{Duration, MacAddress, PortId};
 
@@ -14,6 +15,9 @@ pub const BUCKETS_DEFAULT: u16 = 64;
 pub struct RouteConfig {
     /// Frames to this address …
     pub destination: MacAddress,
+    /// … in this VLAN; `None` for those in any VLAN that has no entry of its own. In a switch to which tags mean nothing:
+    /// `None`.
+    pub vlan: Option<VlanId>,
     /// … leave by one of these ports, the members of its group. Never empty, none of them twice.
     pub ports: Vec<PortId>,
     /// A flow belongs to bucket (flow hash modulo this), and a bucket to one member; at the start they are
@@ -30,6 +34,7 @@ impl RouteConfig {
     pub fn new(destination: MacAddress, ports: Vec<PortId>) -> Self {
         Self {
             destination,
+            vlan: None,
             buckets: default_bucket_count(ports.len()),
             ports,
             pins: Vec::new(),

@@ -12,11 +12,13 @@ mod reserve;
 mod scheduler;
 mod thresholds;
 mod validate;
+mod vlan;
 
 use crate::units::{BitRate, Bytes, Duration, Quanta, LINE_OVERHEAD, PRIORITY_COUNT};
 
 pub use class::{ClassConfig, ClassMode, LevelRules, ModeKind};
 pub use control_frames::{AuthenticationConfig, ControlLimits, FabricKey, FABRIC_KEY_LENGTH};
+pub(crate) use error::of_vlans;
 pub use error::ConfigError;
 pub use forwarding::{
     default_bucket_count, default_member, EcmpConfig, FloodConfig, FlowMonitorConfig, LoopConfig,
@@ -29,6 +31,7 @@ pub use red::{MarkAt, PartsPerMillion, RedConfig};
 pub use reserve::Reserve;
 pub use scheduler::{Algorithm, SchedulerConfig};
 pub use thresholds::{PfcThresholds, XonNotBelowXoff};
+pub use vlan::{VlanMode, VlanPort};
 
 /// When an egress is suspected of a deadlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +55,8 @@ pub struct SwitchConfig {
     pub frame_count: usize,
     /// The longest frame admitted, from destination address to last payload byte.
     pub frame_length_max: Bytes,
+    /// By port, what it makes of VLAN tags; empty for a switch to which tags mean nothing.
+    pub vlans: Vec<VlanPort>,
     /// Static forwarding entries.
     pub routes: Vec<RouteConfig>,
     /// Room for what commands change about them.
@@ -115,6 +120,7 @@ impl SwitchConfig {
             cell: Bytes::new(256),
             frame_count: 0,
             frame_length_max: Bytes::new(1522),
+            vlans: Vec::new(),
             routes,
             ecmp: EcmpConfig::default(),
             flows: FlowMonitorConfig::default(),

@@ -7,6 +7,8 @@ use super::{
     RouteConfig, SchedulerConfig, SwitchConfig, BUCKETS_MAX,
 };
 use crate::level::Budgets;
+use crate::sets::vlans::VlanId;
+use crate::switch::check_route;
 use crate::units::{BitRate, Duration, PortId, Priority, Quanta, LINE_OVERHEAD, PORT_COUNT_MAX};
 
 impl SwitchConfig {
@@ -68,6 +70,12 @@ impl SwitchConfig {
             return Err(ConfigError::ZeroFlowAge);
         }
         self.validate_tree()?;
+        if !self.vlans.is_empty() && self.vlans.len() != self.ports.len() {
+            return Err(ConfigError::VlanPorts {
+                settings: self.vlans.len(),
+                ports: self.ports.len(),
+            });
+        }
         self.validate_routes()
     }
 
@@ -254,6 +262,7 @@ impl SwitchConfig {
         }
         for RouteConfig {
             destination,
+            vlan,
             ports,
             buckets,
             pins,
@@ -291,7 +300,17 @@ impl SwitchConfig {
                     destination: *destination,
                 });
             }
-            if !seen.insert(*destination) {
+            if vlan.is_some() && (self.vlans.is_empty() || *vlan == Some(VlanId::UNTAGGED)) {
+                return Err(ConfigError::RouteVlan(*destination));
+            }
+            check_route(&self.vlans, *vlan, ports.iter().copied()).map_err(|port| {
+                ConfigError::RouteNotInVlan {
+                    destination: *destination,
+                    vlan: *vlan,
+                    port,
+                }
+            })?;
+            if !seen.insert((*vlan, *destination)) {
                 return Err(ConfigError::DuplicateRoute(*destination));
             }
         }

@@ -23,7 +23,7 @@ mod virtual_queues;
 use std::collections::VecDeque;
 
 use admission::{Charges, Pools};
-use forwarding::Forwarding;
+use forwarding::{Forwarding, Vlans};
 use levels::LevelTable;
 use link::Loops;
 use observe::{Events, Flows};
@@ -41,7 +41,10 @@ use crate::sets::PrioritySet;
 use crate::units::{Bytes, PortId, Priority};
 use crate::wire::ControlFrame;
 
-pub use forwarding::{How, PinEntry, PinnedBy, RouteEntry};
+pub(crate) use forwarding::check_route;
+pub use forwarding::{
+    How, LearntEntry, PinEntry, PinnedBy, RouteEntry, VlanTraffic, VLANS_SEEN_MAX,
+};
 pub use link::PauseGauges;
 pub use observe::{
     Explanation, FlowRecord, LevelEntry, LevelGauges, Outlook, PoolGauges, PriorityGauges,
@@ -98,6 +101,8 @@ pub struct Switch {
     config: SwitchConfig,
     ports: Vec<Port>,
     forwarding: Forwarding,
+    /// Where tags mean something.
+    vlans: Option<Box<Vlans>>,
     flows: Flows,
     /// Room for sorting the flows that a reroute moves.
     to_move: Vec<recovery::Candidate>,
@@ -165,6 +170,7 @@ impl Switch {
             ready: Ready::new(port_count),
             ports,
             forwarding: Forwarding::new(&config),
+            vlans: Vlans::new(&config),
             to_move: Vec::with_capacity(flows.capacity()),
             flows,
             levels: LevelTable::new(

@@ -18,3 +18,4 @@ mod schedulers;
 #[path = "../support/mod.rs"]
 mod support;
 mod traffic_release;
+mod vlans;

@@ -37,6 +37,7 @@ pub fn config(flows: usize) -> SwitchConfig {
     let routes = vec![
         RouteConfig {
             destination: X,
+            vlan: None,
             ports: MEMBERS.map(port).to_vec(),
             buckets: 12,
             pins: Vec::new(),

@@ -208,6 +208,17 @@ Examples:
   switchctl impair stop"
     )]
     Impair(ImpairCommand),
+    /// VLANs: their ports, counters and learnt addresses.
+    #[command(after_help = "\
+`without a tag` is the VLAN of frames that come in by the port without one; it
+is 0 at a trunk. Counters by VLAN are of configured VLANs and of the first 256
+others that frames come in; `other` has the rest. Learnt addresses are shown for
+switches without VLANs, too.
+
+Examples:
+  switchctl vlans
+  switchctl --json vlans | jq '.vlans[] | select(.vlan == 20)'")]
+    Vlans,
     /// Account for every frame and all packet memory, live.
     #[command(after_help = "\
 All numbers are of one moment between two rounds of the dataplane, so the sums
@@ -478,6 +489,7 @@ impl Command {
             | Self::Levels
             | Self::Mirrors
             | Self::Impair(ImpairCommand::List)
+            | Self::Vlans
             | Self::Audit
             | Self::Neighbors
             | Self::Flows { .. }

@@ -22,6 +22,9 @@ Examples:
         /// Only this route, with the port of every bucket.
         #[arg(add = complete::destinations())]
         destination: Option<MacAddress>,
+        /// The route for this VLAN alone, 1 to 4094.
+        #[arg(long, value_name = "VLAN", requires = "destination")]
+        vlan: Option<u16>,
     },
     /// Add a route, or change the ports of one.
     #[command(after_help = "\
@@ -32,7 +35,8 @@ daemon stops: add it to the configuration file too.
 
 Examples:
   switchctl route set 02:00:00:00:00:01 s2,s4
-  switchctl route set 02:00:00:00:00:01 s2,s4 --buckets 256")]
+  switchctl route set 02:00:00:00:00:01 s2,s4 --buckets 256
+  switchctl route set 02:00:00:00:00:01 s2 --vlan 20")]
     Set {
         /// The destination.
         #[arg(add = complete::destinations())]
@@ -44,6 +48,9 @@ Examples:
         /// Buckets, from the number of ports to 4096. Default: 64.
         #[arg(long, value_name = "NUMBER")]
         buckets: Option<u16>,
+        /// Only for frames of this VLAN, 1 to 4094.
+        #[arg(long, value_name = "VLAN")]
+        vlan: Option<u16>,
     },
     /// Move one bucket to another port of the group.
     #[command(after_help = "\
@@ -103,6 +110,9 @@ Example:
         /// The destination.
         #[arg(add = complete::destinations())]
         destination: MacAddress,
+        /// The route for this VLAN alone, 1 to 4094.
+        #[arg(long, value_name = "VLAN")]
+        vlan: Option<u16>,
     },
 }
 

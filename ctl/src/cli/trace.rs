@@ -10,7 +10,7 @@ pub const TRACE_HELP: &str = "\
 FRAME is fields with Open vSwitch's names, separated by commas, or the frame's
 bytes in hexadecimal, from the destination address on:
   arp ip ipv6 icmp icmp6 tcp tcp6 udp udp6 roce
-  dl_dst dl_src dl_vlan dl_vlan_pcp dl_type
+  dl_dst dl_src dl_vlan dl_vlan_pcp vlan_tci dl_type
   nw_src nw_dst nw_proto nw_tos ip_dscp nw_ecn tp_src tp_dst length
 
 The answer is what the switch would do with the frame at this moment: how it is

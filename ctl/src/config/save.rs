@@ -117,10 +117,9 @@ fn told(saved: &Saved) -> String {
 fn edit(text: &str, config: &DaemonConfig, wanted: &DaemonConfig) -> Result<String> {
     let mut document: DocumentMut = text.parse()?;
     for route in &config.routes {
-        let destination = route.destination;
-        if !wanted.routes.iter().any(|it| it.destination == destination) {
+        if !wanted.routes.iter().any(|it| it.key() == route.key()) {
             let routes = tables(&mut document, "route")?;
-            routes.retain(|table| !is_to(table, &destination.to_string()));
+            routes.retain(|table| !is_to(table, route));
         }
     }
     for route in &wanted.routes {
@@ -148,18 +147,22 @@ fn tables<'a>(document: &'a mut DocumentMut, name: &str) -> Result<&'a mut Array
 }
 
 /// Addresses may be written in several ways.
-fn is_to(table: &Table, destination: &str) -> bool {
+fn is_to(table: &Table, route: &Route) -> bool {
     let written = table.get("destination").and_then(Item::as_str);
     let address = written.and_then(|text| text.parse::<weir_core::MacAddress>().ok());
-    address.is_some_and(|address| address.to_string() == destination)
+    let vlan = table.get("vlan").and_then(Item::as_integer);
+    let same_vlan = vlan == route.vlan.map(|vlan| i64::from(vlan.get()));
+    same_vlan && address == Some(route.destination)
 }
 
 fn set_route(routes: &mut ArrayOfTables, config: &DaemonConfig, route: &Route) {
-    let destination = route.destination.to_string();
-    let place = routes.iter().position(|table| is_to(table, &destination));
+    let place = routes.iter().position(|table| is_to(table, route));
     let place = place.unwrap_or_else(|| {
         let mut table = Table::new();
-        table["destination"] = value(destination);
+        table["destination"] = value(route.destination.to_string());
+        if let Some(vlan) = route.vlan {
+            table["vlan"] = value(i64::from(vlan.get()));
+        }
         routes.push(table);
         routes.len() - 1
     });

@@ -142,7 +142,7 @@ const CARRIED: &[Carried] = &[
 const NO_ROUTER: &str = "frames are forwarded by MAC address; write [[route]]";
 const NO_EGRESS_LIMIT: &str =
     "buffers are charged at the ingress; an egress queue has no limit of its own";
-const NO_VLAN: &str = "frames keep their VLAN tags, but VLANs are not separated; write [[route]], or forwarding.learning in a network without loops";
+const NO_VLAN: &str = "VLANs are not carried over: write `tag`, `trunks` or `vlan-mode` of each [[port]], or frames keep their tags and VLANs are not separated";
 const HOST: &str = "belongs to the host";
 
 /// Whether what is not carried over says nothing of the switch.

@@ -12,6 +12,7 @@ mod pauses;
 mod pfcwd;
 mod trace;
 mod views;
+mod vlans;
 mod watermarks;
 
 use anyhow::Result;
@@ -31,6 +32,7 @@ pub use neighbors::neighbors;
 pub use pauses::pfc_counters;
 pub use pfcwd::pfcwd;
 pub use trace::{trace, FrameArgument};
+pub use vlans::vlans;
 pub use watermarks::watermark;
 
 /// `switchctl status`; gives the verdict on the switch, if its daemon makes one that is known.

@@ -303,6 +303,7 @@ impl Case {
             pools,
             cell: CELL,
             frame_count: 0,
+            vlans: Vec::new(),
             frame_length_max: FRAME_MAX,
             routes: self.routes_of(switch),
             ecmp: EcmpConfig {

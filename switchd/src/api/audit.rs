@@ -27,7 +27,8 @@ pub fn audit<'a>(names: impl Iterator<Item = &'a str>, snapshot: &Snapshot) -> A
             chunks: snapshot.umem_frames,
             free: snapshot.umem_frames_free,
             marked_free: accounts.free,
-            held_by_core: snapshot.held_frames,
+            // Copies in another form are part of a frame here.
+            held_by_core: snapshot.held_frames.saturating_sub(accounts.copies),
             further: accounts.further,
             control: accounts.control,
             receiving: accounts.receiving,

@@ -43,7 +43,7 @@ use weir_api::routes::{Endpoint, Route, ROUTES};
 use crate::control::Shared;
 use crate::dataplane::tables::Tables;
 use crate::http::{self, Limits};
-use forwarding::{flows, levels, mirrors, routes, trace};
+use forwarding::{flows, levels, mirrors, routes, trace, vlans};
 use life::{reload, restart};
 use pfcwd::PfcwdError;
 use views::watermarks::ClearError;
@@ -89,6 +89,7 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
         Endpoint::Impairments => on(method, impair::list),
         Endpoint::Impair => on(method, impair::begin),
         Endpoint::EndImpairment => on(method, impair::end),
+        Endpoint::Vlans => on(method, vlans::show),
         Endpoint::Audit => on(method, books),
         Endpoint::Deadlocks => on(method, deadlocks),
         Endpoint::Deadlock => on(method, flight),

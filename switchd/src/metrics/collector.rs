@@ -7,7 +7,7 @@ use prometheus::proto::MetricFamily;
 use weir_api::counters::{DATAPLANE_COUNTERS, DEVICE_LOSSES, KERNEL_LOSSES, MIRROR_COUNTERS};
 use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
 use weir_core::control::IgnoreReason;
-use weir_core::counters::PORT_COUNTERS;
+use weir_core::counters::{PORT_COUNTERS, VLAN_COUNTERS};
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::wire::lldp::dcbx::PfcMismatch;
 use weir_core::{ClassMode, DropReason, PortId, Priority};
@@ -87,6 +87,10 @@ impl Collector for SnapshotCollector {
             families.add(&define::HELD_MAX_FRAMES, &[shown.reader.name()], held);
         }
         self.collect_pools(&mut families, &watermarks);
+        for row in &self.snapshot.vlans.traffic {
+            let name = row.vlan.map_or("other".to_owned(), |vlan| vlan.to_string());
+            families.add_counters(VLAN_COUNTERS, &[&name], &row.counters);
+        }
         let ports = self.shared.info.numbered_ports();
         for ((id, info), state) in ports.zip(&self.snapshot.ports) {
             self.collect_port(&mut families, id, info, state);

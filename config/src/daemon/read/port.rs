@@ -49,6 +49,7 @@ fn port(table: &Table<'_>, names: &Names, devices: &Names, watchdog: PfcwdConfig
         Err(message) => table.complain("queues", message),
     }
     check_feedback(table, &port);
+    port.check_vlans(table);
     if table.has("police") && port.role == PortRole::Fabric {
         table.complain(
             "police",

@@ -2,7 +2,7 @@
 
 use weir_core::config::{default_bucket_count, BUCKETS_MAX};
 use weir_core::control::Policy;
-use weir_core::PortId;
+use weir_core::{PortId, VlanId, VlanPort};
 
 use crate::daemon::{Port, Station};
 use crate::reader::{unknown, Names, Table};
@@ -17,7 +17,15 @@ pub(super) fn routes(root: &Table<'_>, ports: &[Port], pins_max: usize) -> Vec<R
         .iter()
         .filter_map(|table| {
             let entry = RouteTable::read(table)?;
-            destinations.note(table, "destination", &entry.destination.to_string());
+            let name = match entry.vlan {
+                None => entry.destination.to_string(),
+                Some(vlan) => format!("{} in VLAN {vlan}", entry.destination),
+            };
+            destinations.note(table, "destination", &name);
+            let vlan = entry.vlan;
+            let names = &entry.ports;
+            let members = members(table, names, ports);
+            check_vlan(table, vlan, &members, ports);
             let pins = pins(table, &entry, ports);
             if pins.len() > pins_left {
                 table.complain(
@@ -28,13 +36,20 @@ pub(super) fn routes(root: &Table<'_>, ports: &[Port], pins_max: usize) -> Vec<R
                 );
             }
             pins_left = pins_left.saturating_sub(pins.len());
-            let ports = members(table, &entry.ports, ports);
+            if vlan.is_some() && !pins.is_empty() {
+                table.complain(
+                    "pins",
+                    "flows of a route for one VLAN cannot be pinned: remove `pins`, or `vlan`",
+                );
+            }
+            let ports = members;
             let buckets = valid::within(ports.len().max(1) as u64, BUCKETS_MAX as u64);
             if let Some(Err(message)) = entry.buckets.as_ref().map(buckets) {
                 table.complain("buckets", message);
             }
             Some(Route {
                 destination: entry.destination,
+                vlan,
                 buckets: entry
                     .buckets
                     .map_or(default_bucket_count(ports.len()), |count| count as u16),
@@ -43,6 +58,36 @@ pub(super) fn routes(root: &Table<'_>, ports: &[Port], pins_max: usize) -> Vec<R
             })
         })
         .collect()
+}
+
+/// Ports that carry the route's VLAN; of a group for all VLANs, ports that carry the same.
+fn check_vlan(table: &Table<'_>, vlan: Option<VlanId>, members: &[PortId], ports: &[Port]) {
+    let is_aware = ports.iter().any(Port::has_vlans);
+    if vlan.is_some() && !is_aware {
+        table.complain(
+            "vlan",
+            "no port has VLANs: give ports `tag`, `trunks` or `vlan-mode`, or remove this line",
+        );
+    }
+    if !is_aware {
+        return;
+    }
+    let mut first: Option<(&str, VlanPort)> = None;
+    for port in members.iter().filter_map(|port| ports.get(port.index())) {
+        let (name, settings) = (port.name.as_str(), port.vlans());
+        match (vlan, &first) {
+            (Some(vlan), _) if !settings.carries(vlan) => table.complain(
+                "ports",
+                format!("port `{name}` does not carry VLAN {vlan}: add it to the port's `trunks`, or leave the port out"),
+            ),
+            (None, Some((other, before))) if before.carried() != settings.carried() => table.complain(
+                "ports",
+                format!("port `{name}` carries other VLANs than `{other}`, and frames of any VLAN may leave by either: write a route for each VLAN with `vlan`, or give the ports the same VLANs"),
+            ),
+            _ => {}
+        }
+        first.get_or_insert((name, settings));
+    }
 }
 
 /// The recent-flow monitor, which `policy` may need.

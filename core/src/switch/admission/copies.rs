@@ -60,7 +60,11 @@ impl Switch {
             ..frame
         };
         self.note_age(now, &frame, Some(port));
-        self.enqueue(now, port, port, &frame, Level::ZERO);
+        if let Some(vlans) = &mut self.vlans {
+            vlans.note_uncounted(frame.handle);
+        }
+        let length = frame.length;
+        self.enqueue(now, port, port, &frame, Level::ZERO, length);
         Ok(())
     }
 

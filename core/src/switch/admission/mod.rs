@@ -13,6 +13,7 @@ mod mode;
 mod outcome;
 mod pools;
 mod receive;
+mod vlans;
 
 pub(in crate::switch) use charges::Charges;
 pub(in crate::switch) use ingress::IngressBuffer;

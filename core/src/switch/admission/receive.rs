@@ -7,6 +7,7 @@ use crate::counters::DropReason;
 use crate::event::EventKind;
 use crate::frame::{Admitted, Frame};
 use crate::level::Level;
+use crate::sets::vlans::VlanId;
 use crate::sets::PortSet;
 use crate::switch::forwarding::{Decision, Egresses};
 use crate::switch::levels::{Assignment, ShareId};
@@ -18,7 +19,8 @@ use crate::wire::loop_probe::LOOP_PROBE_ADDRESS;
 impl Switch {
     /// A data frame came in by `port`. `Ok` means that the switch owns its handle now.
     ///
-    /// O(1), but for a flood: O(ports).
+    /// O(1), but for a flood: O(ports). A VLAN-aware switch takes no frame so, but by
+    /// [`receive_tagged`](Self::receive_tagged).
     ///
     /// # Errors
     ///
@@ -85,6 +87,9 @@ impl Switch {
         }
         let takes = state.takes_frames;
         self.check_arrival(port, takes, frame)?;
+        if self.vlans.is_some() {
+            return Err(DropReason::Vlan);
+        }
         if self.forwarding.learns() {
             self.forwarding
                 .learn(now, frame.source, frame.destination, port);
@@ -114,7 +119,9 @@ impl Switch {
         if self.with_levels.contains(frame.priority) {
             self.admit_at_level(now, port, frame, egress)
         } else {
-            self.admit_to::<false>(now, port, frame, &Egresses::One(egress))
+            let length = frame.length;
+            self.admit_to::<false>(now, port, frame, &Egresses::One(egress), length)
+                .map(|(admitted, _)| admitted)
         }
     }
 
@@ -125,6 +132,24 @@ impl Switch {
         ingress: PortId,
         frame: &Frame,
     ) -> Result<Admitted, DropReason> {
+        let ports = self.flood_ports(now, ingress, frame, None)?;
+        let egresses = Egresses::of(ports);
+        let admitted = if self.with_levels.contains(frame.priority) {
+            self.admit_to::<true>(now, ingress, frame, &egresses, frame.length)
+        } else {
+            self.admit_to::<false>(now, ingress, frame, &egresses, frame.length)
+        };
+        admitted.map(|(admitted, _)| admitted)
+    }
+
+    /// The ports that a frame is flooded to, of those that carry its VLAN where it has one: at least one.
+    pub(super) fn flood_ports(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        frame: &Frame,
+        vlan: Option<VlanId>,
+    ) -> Result<PortSet, DropReason> {
         // This switch's own: whatever else is wrong, there is a loop.
         if frame.destination == LOOP_PROBE_ADDRESS && self.hear_probe(now, ingress, frame.source) {
             return Err(DropReason::LoopProbe);
@@ -132,30 +157,24 @@ impl Switch {
         self.check_flood(now, ingress, frame)?;
         let mut ports = PortSet::EMPTY;
         let mut refusal = DropReason::NoRoute;
-        for egress in self.flood_ways(ingress).iter() {
+        for egress in self.flood_ways(ingress, vlan).iter() {
             match self.check_refusal(egress, frame.priority) {
                 Ok(()) => ports.insert(egress),
                 Err(reason) => refusal = reason,
             }
         }
-        let first = ports.iter().next().ok_or(refusal)?;
-        let egresses = if ports.count() == 1 {
-            Egresses::One(first)
-        } else {
-            Egresses::Several(ports)
-        };
-        if self.with_levels.contains(frame.priority) {
-            self.admit_to::<true>(now, ingress, frame, &egresses)
-        } else {
-            self.admit_to::<false>(now, ingress, frame, &egresses)
+        match ports.is_empty() {
+            true => Err(refusal),
+            false => Ok(ports),
         }
     }
 
     /// Ports that a frame from `ingress` is flooded to.
-    pub(in crate::switch) fn flood_ways(&self, ingress: PortId) -> PortSet {
+    pub(in crate::switch) fn flood_ways(&self, ingress: PortId, vlan: Option<VlanId>) -> PortSet {
         let is_way = |egress: &PortId| {
             let is_on_tree = *egress != ingress && self.forwarding.is_on_tree(*egress);
-            is_on_tree && self.ports[egress.index()].takes_frames
+            let is_member = vlan.is_none_or(|vlan| self.carries(*egress, vlan));
+            is_on_tree && is_member && self.ports[egress.index()].takes_frames
         };
         let ports = (0..self.ports.len()).filter_map(PortId::from_index);
         ports.filter(is_way).collect()
@@ -201,18 +220,22 @@ impl Switch {
         frame: &Frame,
         egress: PortId,
     ) -> Result<Admitted, DropReason> {
-        self.admit_to::<true>(now, ingress, frame, &Egresses::One(egress))
+        let length = frame.length;
+        self.admit_to::<true>(now, ingress, frame, &Egresses::One(egress), length)
+            .map(|(admitted, _)| admitted)
     }
 
-    /// Part of its callers, by whether the frame's class has Levels, so that no step asks again what is known.
+    /// Part of its callers, by whether the frame's class has Levels, so that no step asks again what is known. `length` is the
+    /// frame's as it leaves. Gives the Level that it has.
     #[inline(always)]
-    fn admit_to<const WITH_LEVELS: bool>(
+    pub(super) fn admit_to<const WITH_LEVELS: bool>(
         &mut self,
         now: Instant,
         port: PortId,
         frame: &Frame,
         egresses: &Egresses,
-    ) -> Result<Admitted, DropReason> {
+        length: Bytes,
+    ) -> Result<(Admitted, Level), DropReason> {
         if self.queues.room() < egresses.copies() || !self.charges.is_free(frame.handle) {
             return Err(DropReason::TableFull);
         }
@@ -226,14 +249,16 @@ impl Switch {
             admitted.mark |= self.observe_arrival(now, port, frame, *egresses);
         }
         match egresses {
-            Egresses::One(egress) => self.enqueue(now, port, *egress, frame, assignment.level()),
+            Egresses::One(egress) => {
+                self.enqueue(now, port, *egress, frame, assignment.level(), length);
+            }
             Egresses::Several(ports) => {
                 for egress in ports.iter() {
-                    self.enqueue(now, port, egress, frame, assignment.level());
+                    self.enqueue(now, port, egress, frame, assignment.level(), length);
                 }
             }
         }
-        Ok(admitted)
+        Ok((admitted, assignment.level()))
     }
 
     /// What some configurations want of a frame that is admitted and does not wait yet: its age, a congestion mark (then
@@ -255,7 +280,11 @@ impl Switch {
 
     /// `Err` while `egress` drops what is for it; the copy is counted there.
     #[inline(always)]
-    fn check_refusal(&mut self, egress: PortId, priority: Priority) -> Result<(), DropReason> {
+    pub(super) fn check_refusal(
+        &mut self,
+        egress: PortId,
+        priority: Priority,
+    ) -> Result<(), DropReason> {
         let state = &mut self.ports[egress.index()];
         match state.refusal(priority) {
             None => Ok(()),
@@ -332,6 +361,7 @@ impl Switch {
         egress: PortId,
         frame: &Frame,
         level: Level,
+        length: Bytes,
     ) {
         let place = Place {
             egress,
@@ -339,12 +369,12 @@ impl Switch {
             ingress,
             destination: frame.destination.to_u64(),
         };
-        let length = frame.length.get() as u32;
-        let queued = self.queues.push(place, level, frame.handle, length);
+        let bytes = length.get() as u32;
+        let queued = self.queues.push(place, level, frame.handle, bytes);
         debug_assert!(queued, "room was checked");
         self.ready.note_port(egress);
         let state = &mut self.ports[egress.index()];
-        if state.egress[frame.priority.index()].note_arrival(frame.length) {
+        if state.egress[frame.priority.index()].note_arrival(length) {
             state.waiting.insert(frame.priority);
             if self.config.lifetime.is_some() {
                 state.heads[frame.priority.index()].note_first(now);

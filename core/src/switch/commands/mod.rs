@@ -55,6 +55,15 @@ impl Switch {
                 members,
                 buckets,
             } => self.set_route(now, destination, members, buckets),
+            Command::SetVlanRoute {
+                vlan,
+                destination,
+                members,
+                buckets,
+            } => self.set_route_in(now, Some(vlan), destination, members, buckets),
+            Command::RemoveVlanRoute { vlan, destination } => {
+                self.forwarding.remove_route_in(Some(vlan), destination)
+            }
             Command::RemoveRoute { destination } => self.forwarding.remove_route(destination),
             Command::MoveBucket {
                 destination,

@@ -13,6 +13,14 @@ pub(in crate::switch) enum Egresses {
 }
 
 impl Egresses {
+    /// These ports, of which there is one at least.
+    pub(in crate::switch) fn of(ports: PortSet) -> Self {
+        match (ports.iter().next(), ports.count()) {
+            (Some(only), 1) => Self::One(only),
+            _ => Self::Several(ports),
+        }
+    }
+
     /// For a frame with one copy.
     pub(in crate::switch) fn only(&self) -> Option<PortId> {
         match self {

@@ -1,6 +1,7 @@
 //! How a decision comes about.
 
 use super::{Decision, Forwarding, Way};
+use crate::sets::vlans::VlanId;
 use crate::units::{Instant, MacAddress};
 
 /// How a frame finds its way out.
@@ -19,22 +20,23 @@ pub enum How {
 }
 
 impl Forwarding {
-    /// What [`decide`](Self::decide) would say, and how it comes to that; nothing is noted.
+    /// What [`decide_in`](Self::decide_in) would say, and how it comes to that; nothing is noted.
     pub(in crate::switch) fn explain(
         &self,
         now: Instant,
+        vlan: VlanId,
         destination: MacAddress,
         flow_hash: u32,
     ) -> (Option<How>, Decision) {
-        match self.index.find(destination.to_u64()) {
+        match self.static_way(vlan, destination) {
             Some(Way::Port(port)) => (Some(How::Route), Decision::Port(port)),
-            Some(Way::Group(_)) => match self.way_of(destination, flow_hash) {
+            Some(Way::Group(group)) => match self.way_in(group, flow_hash) {
                 None => (None, Decision::NoRoute),
                 Some(way) if way.is_pinned => (Some(How::Pin), Decision::Port(way.port)),
                 Some(way) => (Some(How::Bucket(way.bucket)), Decision::Port(way.port)),
             },
             None => {
-                let decision = self.decide_by_what_is_learnt(now, destination);
+                let decision = self.decide_by_what_is_learnt(now, vlan, destination);
                 let how = match decision {
                     Decision::Learnt(_) => Some(How::Learnt),
                     Decision::Flood => Some(How::Flood),

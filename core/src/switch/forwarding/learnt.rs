@@ -55,6 +55,14 @@ impl LearntTable {
             .map(|entry| entry.port)
     }
 
+    /// All that is fresh: address, port, and when it was noted. O(capacity).
+    pub(super) fn iter(&self, now: Instant) -> impl Iterator<Item = (u64, PortId, Instant)> + '_ {
+        let entries = self.sets.iter().flatten().flatten();
+        entries
+            .filter(move |entry| self.is_fresh(now, entry))
+            .map(|entry| (entry.address, entry.port, entry.seen_at))
+    }
+
     pub(super) fn note(&mut self, now: Instant, address: u64, port: PortId) {
         let index = self.set_index(address);
         let Some(set) = self.sets.get_mut(index) else {

@@ -5,15 +5,18 @@
 //! what rerouting moves: the members of a group are equally good ways by construction of the routes.
 
 mod egresses;
+mod entries;
 mod explain;
 mod groups;
 mod index;
 mod learnt;
 mod pins;
 mod routes;
+mod vlans;
 
 use crate::command::CommandError;
 use crate::config::{RouteConfig, SwitchConfig, BUCKETS_MAX};
+use crate::sets::vlans::VlanId;
 use crate::sets::PortSet;
 use crate::units::{Instant, MacAddress, PortId};
 use crate::wire::loop_probe::LOOP_PROBE_ADDRESS;
@@ -23,8 +26,12 @@ use learnt::LearntTable;
 use pins::{Pin, Pins};
 
 pub(super) use egresses::Egresses;
+pub use entries::{LearntEntry, PinEntry, RouteEntry};
 pub use explain::How;
 pub use pins::PinnedBy;
+pub(crate) use vlans::check_route;
+pub(super) use vlans::{OtherCopies, Vlans};
+pub use vlans::{VlanTraffic, VLANS_SEEN_MAX};
 
 /// What to do with a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,32 +44,6 @@ pub(super) enum Decision {
     Flood,
     /// Nobody knows, and nobody may ask.
     NoRoute,
-}
-
-/// One static entry, read by [`Switch::routes`](crate::Switch::routes).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RouteEntry<'a> {
-    /// The destination.
-    pub destination: MacAddress,
-    /// The ports of its group.
-    pub members: PortSet,
-    /// By bucket: the member that it belongs to. Empty for a single member.
-    pub buckets: &'a [PortId],
-    /// Flows that are pinned.
-    pub pins: usize,
-}
-
-/// One flow pin, read by [`Switch::pins`](crate::Switch::pins).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PinEntry {
-    /// The destination.
-    pub destination: MacAddress,
-    /// The flow.
-    pub flow_hash: u32,
-    /// The member that it leaves by.
-    pub port: PortId,
-    /// Who pinned it.
-    pub by: PinnedBy,
 }
 
 /// How the frames of one flow to a group find their member.
@@ -80,6 +61,7 @@ pub(super) struct GroupId(pub(super) u32);
 
 #[derive(Clone, Copy, Debug)]
 struct Route {
+    /// See [`key`].
     address: u64,
     way: Way,
 }
@@ -90,7 +72,13 @@ enum Way {
     Group(GroupId),
 }
 
-/// Static entries, sorted by address, and the learnt ones. A lookup is O(1); a change of entries is O(entries + buckets + pins) and allocates nothing.
+/// What an entry is found by: the address as a number, and above it the VLAN where the entry is for one alone.
+#[inline(always)]
+fn key(vlan: Option<VlanId>, destination: MacAddress) -> u64 {
+    destination.to_u64() | u64::from(vlan.unwrap_or_default().get()) << 48
+}
+
+/// Static entries, sorted by VLAN and address, and the learnt ones. A lookup is O(1); a change of entries is O(entries + buckets + pins) and allocates nothing.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Forwarding {
@@ -128,10 +116,11 @@ impl Forwarding {
         };
         let mut routes: Vec<&RouteConfig> = config.routes.iter().collect();
         // In order, so that each goes to the end of the table.
-        routes.sort_unstable_by_key(|route| route.destination);
+        routes.sort_unstable_by_key(|route| (route.vlan, route.destination));
         for route in routes {
             let members = route.ports.iter().copied().collect();
-            let set = forwarding.set_route(route.destination, members, route.buckets);
+            let set =
+                forwarding.set_route_in(route.vlan, route.destination, members, route.buckets);
             debug_assert_eq!(set, Ok(()), "the configuration was checked");
             for (flow_hash, port) in &route.pins {
                 let pinned = forwarding.pin(Instant::ZERO, route.destination, *flow_hash, *port);
@@ -159,11 +148,32 @@ impl Forwarding {
         destination: MacAddress,
         flow_hash: u32,
     ) -> Decision {
-        match self.index.find(destination.to_u64()) {
+        self.decide_in(now, VlanId::UNTAGGED, destination, flow_hash)
+    }
+
+    /// The same of a frame of `vlan`: an entry for that VLAN alone goes before one for all. What is learnt is learnt for one
+    /// VLAN.
+    pub(super) fn decide_in(
+        &mut self,
+        now: Instant,
+        vlan: VlanId,
+        destination: MacAddress,
+        flow_hash: u32,
+    ) -> Decision {
+        match self.static_way(vlan, destination) {
             Some(Way::Port(port)) => Decision::Port(port),
             Some(Way::Group(group)) => self.decide_in_group(now, group, flow_hash),
-            None => self.decide_by_what_is_learnt(now, destination),
+            None => self.decide_by_what_is_learnt(now, vlan, destination),
         }
+    }
+
+    fn static_way(&self, vlan: VlanId, destination: MacAddress) -> Option<Way> {
+        if vlan != VlanId::UNTAGGED {
+            if let Some(way) = self.index.find(key(Some(vlan), destination)) {
+                return Some(way);
+            }
+        }
+        self.index.find(destination.to_u64())
     }
 
     fn decide_in_group(&mut self, now: Instant, group: GroupId, flow_hash: u32) -> Decision {
@@ -177,7 +187,12 @@ impl Forwarding {
             .map_or(Decision::NoRoute, |(_, port)| Decision::Port(port))
     }
 
-    fn decide_by_what_is_learnt(&self, now: Instant, destination: MacAddress) -> Decision {
+    fn decide_by_what_is_learnt(
+        &self,
+        now: Instant,
+        vlan: VlanId,
+        destination: MacAddress,
+    ) -> Decision {
         if destination.is_group() && self.has_tree() {
             return Decision::Flood;
         }
@@ -188,7 +203,7 @@ impl Forwarding {
             return Decision::Flood;
         }
         self.learnt
-            .find(now, destination.to_u64())
+            .find(now, key(Some(vlan), destination))
             .filter(|port| !self.blocked.contains(*port))
             .map_or(Decision::Flood, Decision::Learnt)
     }
@@ -218,19 +233,33 @@ impl Forwarding {
         destination: MacAddress,
         port: PortId,
     ) {
+        self.learn_in(now, VlanId::UNTAGGED, source, destination, port);
+    }
+
+    /// The same of a frame of `vlan`.
+    pub(super) fn learn_in(
+        &mut self,
+        now: Instant,
+        vlan: VlanId,
+        source: MacAddress,
+        destination: MacAddress,
+        port: PortId,
+    ) {
         let is_probe = destination == LOOP_PROBE_ADDRESS;
         if !self.learns() || source.is_group() || is_probe || !self.is_on_tree(port) {
             return;
         }
-        let address = source.to_u64();
-        if self.index.find(address).is_none() {
-            self.learnt.note(now, address, port);
+        if self.static_way(vlan, source).is_none() {
+            self.learnt.note(now, key(Some(vlan), source), port);
         }
     }
 
     /// How the frames of a flow go now; `None` where there is no choice.
     pub(super) fn way_of(&self, destination: MacAddress, flow_hash: u32) -> Option<FlowWay> {
-        let group = self.group_of(destination)?;
+        self.way_in(self.group_of(destination)?, flow_hash)
+    }
+
+    fn way_in(&self, group: GroupId, flow_hash: u32) -> Option<FlowWay> {
         let (bucket, port) = self.groups.bucket(group, flow_hash)?;
         let pin = self.pins.find(group, flow_hash);
         Some(FlowWay {
@@ -239,26 +268,6 @@ impl Forwarding {
             bucket,
             is_pinned: pin.is_some(),
         })
-    }
-
-    /// The port that a frame of this flow from `ingress` would leave by, if it has a way of its own. Nothing is noted.
-    pub(super) fn known_way(
-        &self,
-        now: Instant,
-        ingress: PortId,
-        destination: MacAddress,
-        flow_hash: u32,
-    ) -> Option<PortId> {
-        let address = destination.to_u64();
-        match self.index.find(address) {
-            Some(Way::Port(port)) => Some(port),
-            Some(Way::Group(_)) => Some(self.way_of(destination, flow_hash)?.port),
-            None if self.is_on_tree(ingress) => {
-                let learnt = self.learnt.find(now, address);
-                learnt.filter(|port| !self.blocked.contains(*port))
-            }
-            None => None,
-        }
     }
 
     /// The group of a destination that has several members.
@@ -273,10 +282,21 @@ impl Forwarding {
         self.groups.members(group)
     }
 
-    /// Gives `destination` these members, in the place of those that it had. The buckets are dealt anew;
-    /// pins stay whose port is a member still.
+    #[cfg(test)]
     pub(super) fn set_route(
         &mut self,
+        destination: MacAddress,
+        members: PortSet,
+        buckets: u16,
+    ) -> Result<(), CommandError> {
+        self.set_route_in(None, destination, members, buckets)
+    }
+
+    /// Gives `destination` these members, in the place of those that it had. The buckets are dealt anew;
+    /// pins stay whose port is a member still. With a VLAN, for its frames alone.
+    pub(super) fn set_route_in(
+        &mut self,
+        vlan: Option<VlanId>,
         destination: MacAddress,
         members: PortSet,
         buckets: u16,
@@ -291,7 +311,7 @@ impl Forwarding {
                 members: count,
             });
         }
-        let address = destination.to_u64();
+        let address = key(vlan, destination);
         let place = self.find(address);
         let known = place.ok().map(|index| self.routes[index].way);
         if known.is_none() && self.routes.len() >= self.route_capacity {
@@ -324,11 +344,21 @@ impl Forwarding {
 
     /// Forgets `destination`, its buckets and its pins.
     pub(super) fn remove_route(&mut self, destination: MacAddress) -> Result<(), CommandError> {
+        self.remove_route_in(None, destination)
+    }
+
+    /// The same of the entry for one VLAN.
+    pub(super) fn remove_route_in(
+        &mut self,
+        vlan: Option<VlanId>,
+        destination: MacAddress,
+    ) -> Result<(), CommandError> {
+        let address = key(vlan, destination);
         let index = self
-            .find(destination.to_u64())
+            .find(address)
             .map_err(|_| CommandError::NoSuchRoute(destination))?;
         self.version += 1;
-        self.index.remove(destination.to_u64());
+        self.index.remove(address);
         if let Way::Group(group) = self.routes.remove(index).way {
             self.pins.remove_group(group, |_| true);
             self.groups.remove(group);
@@ -421,27 +451,6 @@ impl Forwarding {
         self.groups.set_bucket(group, bucket, to)
     }
 
-    /// All static entries in the order of their addresses. O(1) for each that is taken.
-    pub(super) fn routes(&self) -> impl Iterator<Item = RouteEntry<'_>> {
-        self.routes.iter().map(|route| {
-            let destination = MacAddress::from_u64(route.address);
-            match route.way {
-                Way::Port(port) => RouteEntry {
-                    destination,
-                    members: PortSet::from_iter([port]),
-                    buckets: &[],
-                    pins: 0,
-                },
-                Way::Group(group) => RouteEntry {
-                    destination,
-                    members: self.groups.members(group),
-                    buckets: self.groups.buckets(group),
-                    pins: self.groups.pin_count(group),
-                },
-            }
-        })
-    }
-
     /// Another number after each change of the static entries.
     pub(super) fn version(&self) -> u64 {
         self.version
@@ -449,16 +458,6 @@ impl Forwarding {
 
     pub(super) fn route_count(&self) -> usize {
         self.routes.len()
-    }
-
-    /// All pins in no particular order. O(capacity) for all of them.
-    pub(super) fn pins(&self) -> impl Iterator<Item = PinEntry> + '_ {
-        self.pins.iter().map(|pin| PinEntry {
-            destination: self.groups.destination(pin.group),
-            flow_hash: pin.flow_hash,
-            port: pin.port,
-            by: pin.by,
-        })
     }
 
     pub(super) fn pin_count(&self) -> usize {

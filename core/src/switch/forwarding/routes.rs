@@ -3,6 +3,7 @@
 use super::{Forwarding, PinEntry, RouteEntry};
 use crate::command::CommandError;
 use crate::event::{Event, EventKind};
+use crate::sets::vlans::VlanId;
 use crate::sets::PortSet;
 use crate::switch::Switch;
 use crate::units::{Instant, MacAddress, PortId};
@@ -14,7 +15,7 @@ impl Switch {
     }
 
     /// The port that a frame to `destination` which came in by `ingress` would leave by: a working one, and another one
-    /// than `ingress`. `None` where it would be flooded or dropped. Nothing is changed. O(1).
+    /// than `ingress`. `None` where it would be flooded or dropped. Where tags mean something it has none. Nothing is changed. O(1).
     pub fn way_to(
         &self,
         now: Instant,
@@ -22,9 +23,20 @@ impl Switch {
         destination: MacAddress,
         flow_hash: u32,
     ) -> Option<PortId> {
-        let way = self
-            .forwarding
-            .known_way(now, ingress, destination, flow_hash)?;
+        let vlan = match self.is_vlan_aware() {
+            true => Some(self.vlan_of(ingress, None)?),
+            false => None,
+        };
+        let way = self.forwarding.known_way(
+            now,
+            ingress,
+            vlan.unwrap_or_default(),
+            destination,
+            flow_hash,
+        )?;
+        if vlan.is_some_and(|vlan| !self.carries(way, vlan)) {
+            return None;
+        }
         let is_up = self.ports.get(way.index())?.up;
         (is_up && way != ingress).then_some(way)
     }
@@ -51,12 +63,25 @@ impl Switch {
         members: PortSet,
         buckets: u16,
     ) -> Result<(), CommandError> {
+        self.set_route_in(now, None, destination, members, buckets)
+    }
+
+    pub(in crate::switch) fn set_route_in(
+        &mut self,
+        now: Instant,
+        vlan: Option<VlanId>,
+        destination: MacAddress,
+        members: PortSet,
+        buckets: u16,
+    ) -> Result<(), CommandError> {
         for port in members.iter() {
             if self.port_mut(port)?.reserved {
                 return Err(CommandError::PortReserved(port));
             }
         }
-        self.forwarding.set_route(destination, members, buckets)?;
+        self.check_members(vlan, destination, members)?;
+        self.forwarding
+            .set_route_in(vlan, destination, members, buckets)?;
         self.note_ways_changed(now);
         Ok(())
     }

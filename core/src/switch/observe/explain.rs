@@ -3,6 +3,7 @@
 use crate::counters::DropReason;
 use crate::frame::Frame;
 use crate::level::Level;
+use crate::sets::vlans::{VlanId, VlanTag};
 use crate::sets::PortSet;
 use crate::switch::admission::PauseChange;
 use crate::switch::forwarding::{Decision, How};
@@ -18,6 +19,10 @@ pub struct Explanation {
     pub egresses: PortSet,
     /// What admitting it would do, or why it would be dropped.
     pub outcome: Result<Outlook, DropReason>,
+    /// Where tags mean something: the VLAN that it is in.
+    pub vlan: Option<VlanId>,
+    /// Of `egresses`: ports by which it would leave with a tag. Where tags mean nothing: none.
+    pub tagged: PortSet,
 }
 
 /// What admitting a frame would do.
@@ -39,6 +44,8 @@ impl Explanation {
             how,
             egresses: PortSet::EMPTY,
             outcome: Err(reason),
+            vlan: None,
+            tagged: PortSet::EMPTY,
         }
     }
 }
@@ -47,15 +54,60 @@ impl Switch {
     /// What [`receive`](Self::receive) would do with `frame` at `port` now, and why. Nothing is counted, learnt, charged or
     /// paused; `frame.handle` means nothing. By the same functions, on copies of what they change. O(ports).
     pub fn explain(&self, now: Instant, port: PortId, frame: &Frame) -> Explanation {
+        self.explain_tagged(now, port, frame, None)
+    }
+
+    /// The same of [`receive_tagged`](Self::receive_tagged).
+    pub fn explain_tagged(
+        &self,
+        now: Instant,
+        port: PortId,
+        frame: &Frame,
+        tag: Option<VlanTag>,
+    ) -> Explanation {
         let refused = |reason| Explanation::dropped(None, reason);
         let state = self.ports.get(port.index());
         let takes = state.is_some_and(|state| state.takes_frames);
         if let Err(reason) = self.check_arrival(port, takes, frame) {
             return refused(reason);
         }
-        let (how, decision) = self
-            .forwarding
-            .explain(now, frame.destination, frame.flow_hash);
+        if !self.is_vlan_aware() {
+            return self.explain_way(now, port, frame, None);
+        }
+        let Some(vlan) = self.vlan_of(port, tag) else {
+            return refused(DropReason::Vlan);
+        };
+        let mut explanation = self.explain_way(now, port, frame, Some(vlan));
+        explanation.vlan = Some(vlan);
+        if explanation.egresses.is_empty() {
+            return explanation;
+        }
+        match self.forms(frame, tag, vlan, explanation.egresses) {
+            Ok(forms) => {
+                explanation.egresses = forms.ports();
+                explanation.tagged = self.with_tags(explanation.egresses, vlan);
+                explanation
+            }
+            Err(reason) => Explanation {
+                vlan: Some(vlan),
+                ..Explanation::dropped(explanation.how, reason)
+            },
+        }
+    }
+
+    fn explain_way(
+        &self,
+        now: Instant,
+        port: PortId,
+        frame: &Frame,
+        vlan: Option<VlanId>,
+    ) -> Explanation {
+        let (how, decision) = self.forwarding.explain(
+            now,
+            vlan.unwrap_or_default(),
+            frame.destination,
+            frame.flow_hash,
+        );
         let dropped = |reason| Explanation::dropped(how, reason);
         let egresses = match decision {
             Decision::NoRoute => return dropped(DropReason::NoRoute),
@@ -68,13 +120,18 @@ impl Switch {
             Decision::Port(egress) | Decision::Learnt(egress) if egress == port => {
                 return dropped(DropReason::Hairpin)
             }
+            Decision::Port(egress) | Decision::Learnt(egress)
+                if vlan.is_some_and(|vlan| !self.carries(egress, vlan)) =>
+            {
+                return dropped(DropReason::Vlan)
+            }
             Decision::Port(egress) | Decision::Learnt(egress) => {
                 match self.ports[egress.index()].refusal(frame.priority) {
                     Some(reason) => return dropped(reason),
                     None => [egress].into_iter().collect(),
                 }
             }
-            Decision::Flood => match self.explain_flood(now, port, frame) {
+            Decision::Flood => match self.explain_flood(now, port, frame, vlan) {
                 Ok(ports) => ports,
                 Err(reason) => return dropped(reason),
             },
@@ -85,6 +142,8 @@ impl Switch {
                 how,
                 egresses,
                 outcome: Ok(outlook),
+                vlan,
+                tagged: PortSet::EMPTY,
             },
         }
     }
@@ -94,6 +153,7 @@ impl Switch {
         now: Instant,
         ingress: PortId,
         frame: &Frame,
+        vlan: Option<VlanId>,
     ) -> Result<PortSet, DropReason> {
         let mut limit = self.ports[ingress.index()].flood_limit;
         self.may_flood(ingress, frame)?;
@@ -102,7 +162,7 @@ impl Switch {
         }
         let mut ports = PortSet::EMPTY;
         let mut refusal = DropReason::NoRoute;
-        for egress in self.flood_ways(ingress).iter() {
+        for egress in self.flood_ways(ingress, vlan).iter() {
             match self.ports[egress.index()].refusal(frame.priority) {
                 None => ports.insert(egress),
                 Some(reason) => refusal = reason,

@@ -117,6 +117,9 @@ impl Switch {
             state.waiting.remove(priority);
             self.note_no_backlog(priority);
         }
+        if let Some(vlans) = &mut self.vlans {
+            vlans.note_sent(departure.handle, length);
+        }
         let mark = self.marks_departures.contains(priority)
             && self.marks_departure(port, priority, departure.handle);
         Some(Transmission::Data {

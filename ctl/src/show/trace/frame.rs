@@ -46,11 +46,12 @@ const PROTOCOLS: [(&str, u16, Option<u8>); 9] = [
 ];
 
 /// Fields and what else they are called.
-const FIELDS: [(&str, &[&str]); 13] = [
+const FIELDS: [(&str, &[&str]); 14] = [
     ("dl_dst", &["eth_dst"]),
     ("dl_src", &["eth_src"]),
     ("dl_vlan", &["vlan_vid"]),
     ("dl_vlan_pcp", &["vlan_pcp"]),
+    ("vlan_tci", &[]),
     ("dl_type", &["eth_type"]),
     ("nw_src", &["ip_src", "ipv6_src"]),
     ("nw_dst", &["ip_dst", "ipv6_dst"]),
@@ -201,6 +202,12 @@ impl Fields {
             "dl_src" => self.source = address(name, value)?,
             "dl_vlan" => self.vlan = Some(number(name, value, 4095)? as u16),
             "dl_vlan_pcp" => self.pcp = Some(number(name, value, 7)? as u8),
+            // As in Open vSwitch: priority, the bit that says that there is a tag, and the VLAN.
+            "vlan_tci" => {
+                let tci = number(name, value, u64::from(u16::MAX))? as u16;
+                self.pcp = (tci != 0).then_some((tci >> 13) as u8);
+                self.vlan = (tci != 0).then_some(tci & 0xfff);
+            }
             "dl_type" => self.ethertype = Some(number(name, value, u64::from(u16::MAX))? as u16),
             "nw_src" => self.network[0] = Some(value.to_owned()),
             "nw_dst" => self.network[1] = Some(value.to_owned()),

@@ -57,6 +57,13 @@ fn lines(trace: &Trace) -> Vec<String> {
         "classification  priority {}, by {from}{class}",
         frame.priority
     ));
+    match trace.vlan {
+        None => {}
+        Some(0) => {
+            lines.push("VLAN            0: none, as frames without a tag at a trunk".to_owned())
+        }
+        Some(vlan) => lines.push(format!("VLAN            {vlan}")),
+    }
     if let Some(way) = &trace.way {
         let found = match way.known() {
             Some(Way::Route) => "a static route".to_owned(),
@@ -137,5 +144,10 @@ fn queue(queue: &TracedQueue) -> String {
         true => String::new(),
         false => format!("; {}", held.join("; ")),
     };
-    format!("queue           {}: {waiting}{held}", queue.port)
+    let form = match queue.tagged {
+        None => "",
+        Some(true) => " with a tag",
+        Some(false) => " without a tag",
+    };
+    format!("queue           {}{form}: {waiting}{held}", queue.port)
 }

@@ -1,7 +1,8 @@
-//! Which way frames go: routes, recent flows, the Level Table, and what would become of a frame.
+//! Which way frames go: routes, recent flows, the Level Table, VLANs, and what would become of a frame.
 
 pub mod flows;
 pub mod levels;
 pub(super) mod mirrors;
 pub mod routes;
 pub(super) mod trace;
+pub mod vlans;

@@ -14,7 +14,7 @@ use weir_api::words::EventName;
 use weir_config::daemon;
 use weir_core::config::default_bucket_count;
 use weir_core::switch::PinEntry;
-use weir_core::{Command, CommandError, MacAddress, PortId, PortSet};
+use weir_core::{Command, CommandError, MacAddress, PortId, PortSet, VlanId};
 
 use crate::api::ApiError;
 use crate::control::info::SwitchInfo;
@@ -66,7 +66,7 @@ pub(in crate::api) async fn show(
     State(shared): State<Arc<Shared>>,
     Path(destination): Path<String>,
 ) -> Outcome<RouteDetail> {
-    let address = parse_destination(&destination)?;
+    let (address, vlan) = parse_route(&destination)?;
     let snapshot = shared
         .dataplane
         .inspect(ROUTES)
@@ -75,7 +75,7 @@ pub(in crate::api) async fn show(
     let tables = &snapshot.routes;
     let Ok(index) = tables
         .rows
-        .binary_search_by_key(&address, |row| row.destination)
+        .binary_search_by_key(&(vlan, address), |row| (row.vlan, row.destination))
     else {
         let is_complete = tables.rows.len() >= tables.route_total;
         return Err(ApiError {
@@ -92,7 +92,9 @@ pub(in crate::api) async fn show(
     Ok(Json(RouteDetail {
         route: route(&shared.info, &snapshot, row),
         bucket_ports: buckets.map(|port| shared.info.port_name(*port)).collect(),
-        flow_pins: pins(&shared.info, &snapshot, |pin| pin.destination == address),
+        flow_pins: pins(&shared.info, &snapshot, |pin| {
+            vlan.is_none() && pin.destination == address
+        }),
     }))
 }
 
@@ -101,7 +103,8 @@ pub(in crate::api) async fn set(
     Path(destination): Path<String>,
     body: Result<Json<SetRoute>, JsonRejection>,
 ) -> Outcome<Changed> {
-    let destination = parse_destination(&destination)?;
+    let name = destination;
+    let (destination, vlan) = parse_route(&name)?;
     let Json(SetRoute { ports, buckets }) = body?;
     let mut members = PortSet::EMPTY;
     for name in &ports {
@@ -113,11 +116,8 @@ pub(in crate::api) async fn set(
         ));
     }
     let buckets = buckets.unwrap_or_else(|| default_bucket_count(members.count()));
-    let command = Command::SetRoute {
-        destination,
-        members,
-        buckets,
-    };
+    let command = Command::set_route(vlan, destination, members, buckets);
+    let destination = in_words(destination, vlan);
     let changed = match members.count() {
         1 => format!("{destination} is forwarded by {}", ports.join(", ")),
         _ => format!(
@@ -132,9 +132,10 @@ pub(in crate::api) async fn remove(
     State(shared): State<Arc<Shared>>,
     Path(destination): Path<String>,
 ) -> Outcome<Changed> {
-    let destination = parse_destination(&destination)?;
-    let changed = format!("route to {destination} removed");
-    change(&shared, Command::RemoveRoute { destination }, changed).await
+    let (destination, vlan) = parse_route(&destination)?;
+    let changed = format!("route to {} removed", in_words(destination, vlan));
+    let command = Command::remove_route(vlan, destination);
+    change(&shared, command, changed).await
 }
 
 pub(in crate::api) async fn move_bucket(
@@ -223,6 +224,20 @@ fn refusal(info: &SwitchInfo, error: &CommandError) -> String {
             "port {} is not in the group of {destination}",
             info.port_name(*port)
         ),
+        CommandError::NotInVlan {
+            destination,
+            vlan,
+            port,
+        } => match vlan {
+            Some(vlan) => format!(
+                "port {} does not carry VLAN {vlan}: the route to {destination} cannot lead there",
+                info.port_name(*port)
+            ),
+            None => format!(
+                "port {} carries other VLANs than the first port of the group of {destination}: set a route for each VLAN",
+                info.port_name(*port)
+            ),
+        },
         _ => error.to_string(),
     }
 }
@@ -231,6 +246,7 @@ fn route(info: &SwitchInfo, snapshot: &Snapshot, row: &RouteRow) -> Route {
     let buckets = snapshot.routes.buckets_of(row);
     Route {
         destination: row.destination.to_string(),
+        vlan: row.vlan.map(VlanId::get),
         members: row
             .members
             .iter()
@@ -257,6 +273,27 @@ fn pins(info: &SwitchInfo, snapshot: &Snapshot, wanted: impl Fn(&PinEntry) -> bo
             by: pin.by.into(),
         })
         .collect()
+}
+
+/// `MAC` or `MAC@VLAN`.
+fn parse_route(text: &str) -> Result<(MacAddress, Option<VlanId>), ApiError> {
+    let Some((address, vlan)) = text.split_once('@') else {
+        return Ok((parse_destination(text)?, None));
+    };
+    let number = vlan.parse().ok().and_then(VlanId::new);
+    let number = number
+        .filter(|vlan| *vlan != VlanId::UNTAGGED)
+        .ok_or_else(|| {
+            ApiError::bad_request(format!("invalid VLAN `{vlan}`; valid are 1 to 4094"))
+        })?;
+    Ok((parse_destination(address)?, Some(number)))
+}
+
+fn in_words(destination: MacAddress, vlan: Option<VlanId>) -> String {
+    match vlan {
+        None => destination.to_string(),
+        Some(vlan) => format!("{destination} in VLAN {vlan}"),
+    }
 }
 
 fn parse_destination(text: &str) -> Result<MacAddress, ApiError> {

@@ -11,7 +11,7 @@ use weir_api::daemon::trace::{
 };
 use weir_api::words::{FrameKind, PrioritySource, Way};
 use weir_core::switch::{Explanation, How, Outlook};
-use weir_core::{Bytes, Frame, FrameHandle, PortId};
+use weir_core::{Bytes, Frame, FrameHandle, PortId, VlanId, VlanTag};
 use weir_ebpf::FrameClass;
 
 use super::routes::find_port;
@@ -51,6 +51,7 @@ pub(in crate::api) async fn trace(
             source: headers.source,
             flow_hash: read.flow_hash,
         },
+        tag: c_tag(&bytes),
     };
     let wanted = Tables {
         question: Some(question),
@@ -61,6 +62,14 @@ pub(in crate::api) async fn trace(
     let explanation = snapshot.explanation.ok_or_else(ApiError::silence)?;
     answer(&mut trace, &shared.info, &snapshot, &question, &explanation);
     Ok(Json(trace))
+}
+
+/// The outer tag, if it is a C-tag.
+fn c_tag(bytes: &[u8]) -> Option<VlanTag> {
+    match bytes.get(12..18)? {
+        [0x81, 0, high, low, ..] => Some(VlanTag::from_bits(u16::from_be_bytes([*high, *low]))),
+        _ => None,
+    }
 }
 
 /// Hexadecimal digits to bytes.
@@ -130,6 +139,7 @@ fn unanswered(port: String, headers: &Headers, read: &Classification, length: u6
         bucket: None,
         admission: None,
         queues: Vec::new(),
+        vlan: None,
         dropped: None,
     }
 }
@@ -147,6 +157,7 @@ fn answer(
         name: class.name.clone(),
         mode: class.mode.get().kind().into(),
     });
+    trace.vlan = explanation.vlan.map(VlanId::get);
     trace.way = explanation.how.map(|how| way(how).into());
     trace.bucket = match explanation.how {
         Some(How::Bucket(bucket)) => Some(bucket),
@@ -185,6 +196,7 @@ fn answer(
             paused: gauges.paused,
             feedback: feedback.map(|feedback| feedback.get()),
             suspected: gauges.suspected,
+            tagged: explanation.vlan.map(|_| explanation.tagged.contains(port)),
             may_leave: !gauges.paused && !held,
         })
     };

@@ -30,6 +30,9 @@ impl Supervisor {
         if snapshot.tables.flows {
             snapshot.flows.make_room();
         }
+        if snapshot.tables.vlans {
+            snapshot.vlans.make_room(self.shared.info.ports.len());
+        }
         if snapshot.tables.accounts {
             let port_count = self.shared.info.ports.len();
             snapshot.accounts.make_room(port_count);

@@ -33,14 +33,14 @@ pub fn now(config: &DaemonConfig, snapshot: &Snapshot) -> DaemonConfig {
     if is_whole {
         let known = |row: &RouteRow| {
             let mut routes = config.routes.iter();
-            routes.find(|route| route.destination == row.destination)
+            routes.find(|route| route.key() == (row.vlan, row.destination))
         };
         let rows = tables.rows.iter();
         now.routes = rows.map(|row| route(snapshot, row, known(row))).collect();
         // In the order of the file, and what is new after that.
         let place = |route: &Route| {
             let mut known = config.routes.iter();
-            let place = known.position(|known| known.destination == route.destination);
+            let place = known.position(|known| known.key() == route.key());
             place.unwrap_or(usize::MAX)
         };
         now.routes.sort_by_cached_key(place);
@@ -59,6 +59,7 @@ pub fn now(config: &DaemonConfig, snapshot: &Snapshot) -> DaemonConfig {
 fn route(snapshot: &Snapshot, row: &RouteRow, known: Option<&Route>) -> Route {
     let pins = snapshot.routes.pins.iter();
     let mut pins: Vec<(u32, PortId)> = pins
+        .filter(|_| row.vlan.is_none())
         .filter(|pin| pin.destination == row.destination && pin.by == PinnedBy::Operator)
         .map(|pin| (pin.flow_hash, pin.port))
         .collect();
@@ -77,6 +78,7 @@ fn route(snapshot: &Snapshot, row: &RouteRow, known: Option<&Route>) -> Route {
     let ports: Vec<PortId> = row.members.iter().collect();
     Route {
         destination: row.destination,
+        vlan: row.vlan,
         buckets: match u16::try_from(row.bucket_count) {
             Ok(count) if count > 0 => count,
             _ => default_bucket_count(ports.len()),
@@ -214,6 +216,7 @@ ports = ["a"]
     fn row(destination: MacAddress, members: PortSet, bucket_count: usize) -> RouteRow {
         RouteRow {
             destination,
+            vlan: None,
             members,
             first_bucket: 0,
             bucket_count,

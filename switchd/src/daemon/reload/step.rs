@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_api::reload::{AppliedSetting, KeptSetting};
-use weir_config::daemon::{Change, DaemonConfig, Reloaded, Route};
+use weir_config::daemon::{route_key, Change, DaemonConfig, Reloaded, Route};
 use weir_core::config::DetectorConfig;
 use weir_core::{Command, CommandError, PortId, PortSet, Priority};
 
@@ -154,30 +154,28 @@ impl<'a> Step<'a> {
         let by_destination = |routes: &[Route]| -> HashMap<_, _> {
             routes
                 .iter()
-                .map(|route| (route.destination, route.clone()))
+                .map(|route| ((route.vlan, route.destination), route.clone()))
                 .collect()
         };
         let before = by_destination(&self.running.routes);
         let after = by_destination(&self.next.routes);
         // Those that go first: they make room.
         for route in &self.running.routes {
-            let destination = route.destination;
-            if !after.contains_key(&destination) {
+            let (vlan, destination) = (route.vlan, route.destination);
+            if !after.contains_key(&(vlan, destination)) {
                 // Gone already where somebody has removed it by hand.
-                let _ = ask(shared, Command::RemoveRoute { destination }).await;
+                let command = Command::remove_route(vlan, destination);
+                let _ = ask(shared, command).await;
             }
         }
         let mut routes = std::mem::take(&mut self.next.routes);
         for route in &mut routes {
-            let known = before.get(&route.destination);
+            let known = before.get(&(route.vlan, route.destination));
             if known == Some(route) {
                 continue;
             }
-            let command = Command::SetRoute {
-                destination: route.destination,
-                members: route.ports.iter().copied().collect(),
-                buckets: route.buckets,
-            };
+            let members = route.ports.iter().copied().collect();
+            let command = Command::set_route(route.vlan, route.destination, members, route.buckets);
             let same_ways =
                 |known: &&Route| known.ports == route.ports && known.buckets == route.buckets;
             // Buckets that were moved stay where they are.
@@ -190,8 +188,7 @@ impl<'a> Step<'a> {
                 outcome = apply_pins(shared, route, pins).await;
             }
             if let Err(why) = outcome {
-                self.reasons
-                    .insert(format!("route.{}.", route.destination), why);
+                self.reasons.insert(route_key(route), why);
                 match known {
                     Some(known) => route.clone_from(known),
                     None => route.ports.clear(),

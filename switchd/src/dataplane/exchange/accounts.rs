@@ -20,6 +20,9 @@ enum Cargo {
     Data(PortId),
     /// A part of a data frame that begins in another chunk.
     Further,
+    /// Copies of a data frame that leave in another form than it: with a VLAN tag, or without one. Nobody is asked to account for
+    /// it.
+    Copy,
 }
 
 /// One port's book. Counts since the start.
@@ -80,6 +83,16 @@ impl Accounts {
         if let Some(place) = self.cargo.get_mut(chunk as usize) {
             *place = cargo;
         }
+    }
+
+    /// The port that the data frame in `chunk` came in by, which it carries no more.
+    fn unload_data(&mut self, chunk: Chunk) -> Option<PortId> {
+        let place = self.cargo.get_mut(chunk as usize)?;
+        let Cargo::Data(ingress) = *place else {
+            return None;
+        };
+        *place = Cargo::Nothing;
+        Some(ingress)
     }
 
     fn unload(&mut self, chunk: Chunk) -> Cargo {
@@ -163,6 +176,21 @@ impl Accounts {
         self.load(chunk, Cargo::Further);
     }
 
+    /// `chunk` has the copies of a frame that leave in another form.
+    pub(in crate::dataplane) fn note_copy(&mut self, chunk: Chunk) {
+        self.load(chunk, Cargo::Copy);
+    }
+
+    /// Such copies go on in `chunk`.
+    pub(in crate::dataplane) fn note_copy_goes_on(&mut self, chunk: Chunk) {
+        self.load(chunk, Cargo::Further);
+    }
+
+    /// Whether `chunk` has such copies.
+    pub(in crate::dataplane) fn is_copy(&self, chunk: Chunk) -> bool {
+        self.cargo.get(chunk as usize) == Some(&Cargo::Copy)
+    }
+
     /// The frame that `chunk` had a part of is gone.
     pub(in crate::dataplane) fn unload_further(&mut self, chunk: Chunk) {
         self.load(chunk, Cargo::Nothing);
@@ -170,7 +198,7 @@ impl Accounts {
 
     /// The switch dropped a frame that it had admitted.
     pub(in crate::dataplane) fn note_given_up(&mut self, chunk: Chunk, reason: DropReason) {
-        if let Cargo::Data(ingress) = self.unload(chunk) {
+        if let Some(ingress) = self.unload_data(chunk) {
             self.port(ingress.index(), |account| {
                 account.given_up[reason.index()] += 1;
             });
@@ -204,7 +232,7 @@ impl Accounts {
 
     /// The switch is done with a data frame that it had admitted: the last copy is sent.
     pub(in crate::dataplane) fn note_delivered(&mut self, chunk: Chunk) {
-        if let Cargo::Data(ingress) = self.unload(chunk) {
+        if let Some(ingress) = self.unload_data(chunk) {
             self.port(ingress.index(), |account| account.delivered += 1);
         }
     }
@@ -247,8 +275,10 @@ pub struct AccountTable {
     pub held: Vec<u64>,
     /// By port: frames that its transmitter has not given back, as the loop limits them.
     pub outstanding: Vec<u64>,
-    /// Chunks that carry parts of data frames which begin in others.
+    /// Chunks that carry parts of data frames which begin in others, or copies of frames in another form.
     pub further: u64,
+    /// Copies of frames in another form.
+    pub copies: u64,
     /// Chunks that carry control frames.
     pub control: u64,
     /// Chunks that are marked free.
@@ -280,10 +310,15 @@ impl AccountTable {
         self.held.clear();
         self.held.resize(accounts.ports.len(), 0);
         (self.further, self.control, self.free, self.receiving) = (0, 0, 0, 0);
+        self.copies = 0;
         for (chunk, cargo) in accounts.cargo.iter().enumerate() {
             match cargo {
                 Cargo::Control => self.control += 1,
                 Cargo::Further => self.further += 1,
+                Cargo::Copy => {
+                    self.further += 1;
+                    self.copies += 1;
+                }
                 Cargo::Data(ingress) => {
                     if let Some(held) = self.held.get_mut(ingress.index()) {
                         *held += 1;

@@ -24,6 +24,7 @@ use super::mirrors::Mirrors;
 use super::stations::Stations;
 use super::tables::{FlowTable, RouteTables, Tables};
 use super::tap::Tap;
+use super::vlan_tables::VlanTables;
 use crate::model::histogram::Histogram;
 
 pub use weir_api::counters::KernelLosses;
@@ -128,6 +129,8 @@ pub struct Snapshot {
     pub routes: RouteTables,
     /// Recent flows, if `tables` has them.
     pub flows: FlowTable,
+    /// VLANs: counters always, the rest if `tables` has it.
+    pub vlans: VlanTables,
     /// The loop's books, if `tables` has them.
     pub accounts: AccountTable,
     /// The answer to the question, if `tables` has one.

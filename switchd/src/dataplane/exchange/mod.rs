@@ -9,3 +9,4 @@ pub mod mirrors;
 pub mod stations;
 pub mod tables;
 pub mod tap;
+pub mod vlan_tables;

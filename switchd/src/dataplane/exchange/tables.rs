@@ -2,7 +2,7 @@
 //! are larger than what every sample needs.
 
 use weir_core::switch::{FlowRecord, PinEntry};
-use weir_core::{Frame, Instant, MacAddress, PortId, PortSet, Switch};
+use weir_core::{Frame, Instant, MacAddress, PortId, PortSet, Switch, VlanId, VlanTag};
 
 /// Routes that a snapshot has at most.
 pub const ROUTES_MAX: usize = 4096;
@@ -22,6 +22,8 @@ pub struct Tables {
     pub flows: bool,
     /// The loop's books.
     pub accounts: bool,
+    /// What ports make of VLAN tags, and learnt addresses.
+    pub vlans: bool,
     /// What would become of a frame.
     pub question: Option<Question>,
 }
@@ -33,6 +35,8 @@ pub struct Question {
     pub port: PortId,
     /// The frame; its handle means nothing.
     pub frame: Frame,
+    /// Its outer C-tag.
+    pub tag: Option<VlanTag>,
 }
 
 impl Tables {
@@ -41,6 +45,7 @@ impl Tables {
         routes: false,
         flows: false,
         accounts: false,
+        vlans: false,
         question: None,
     };
 
@@ -51,6 +56,7 @@ impl Tables {
             routes: self.routes || other.routes,
             flows: self.flows || other.flows,
             accounts: self.accounts || other.accounts,
+            vlans: self.vlans || other.vlans,
             question: self.question.or(other.question),
         }
     }
@@ -60,6 +66,7 @@ impl Tables {
         (self.routes || !wanted.routes)
             && (self.flows || !wanted.flows)
             && (self.accounts || !wanted.accounts)
+            && (self.vlans || !wanted.vlans)
             && (wanted.question.is_none() || self.question == wanted.question)
     }
 }
@@ -69,6 +76,8 @@ impl Tables {
 pub struct RouteRow {
     /// The destination.
     pub destination: MacAddress,
+    /// Of frames of this VLAN alone.
+    pub vlan: Option<VlanId>,
     /// Its group.
     pub members: PortSet,
     /// Where its buckets begin in [`RouteTables::buckets`].
@@ -82,7 +91,7 @@ pub struct RouteRow {
 /// Static entries, buckets and pins.
 #[derive(Clone, Debug, Default)]
 pub struct RouteTables {
-    /// In the order of their addresses, as many as there was room for.
+    /// In the order of their VLANs and addresses, as many as there was room for.
     pub rows: Vec<RouteRow>,
     /// Buckets of all rows, one row's behind the other's: the member that each belongs to.
     pub buckets: Vec<PortId>,
@@ -116,6 +125,7 @@ impl RouteTables {
             self.buckets.extend_from_slice(route.buckets);
             self.rows.push(RouteRow {
                 destination: route.destination,
+                vlan: route.vlan,
                 members: route.members,
                 first_bucket,
                 bucket_count: route.buckets.len(),

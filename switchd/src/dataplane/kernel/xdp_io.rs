@@ -2,7 +2,7 @@
 
 use std::os::fd::RawFd;
 
-use weir_core::Duration;
+use weir_core::{Duration, Form};
 use weir_ebpf::Meta;
 use xsk_rs::FrameDesc;
 
@@ -113,6 +113,18 @@ impl<L: Lane> Io for XdpIo<L> {
 
     fn write(&mut self, chunk: Chunk, write: &mut dyn FnMut(&mut [u8]) -> Option<usize>) -> bool {
         self.memory.write(chunk, write)
+    }
+
+    fn has_room_for_tag(&self, chunk: Chunk) -> bool {
+        self.memory.has_room_for_tag(chunk)
+    }
+
+    fn reform(&mut self, chunk: Chunk, form: Form) -> bool {
+        self.memory.reform(chunk, form)
+    }
+
+    fn copy(&mut self, from: Chunk, to: Chunk) -> bool {
+        self.memory.copy(from, to)
     }
 
     fn chain(&mut self, chunks: &[Chunk]) {

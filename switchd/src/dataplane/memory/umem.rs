@@ -3,17 +3,24 @@
 use std::num::NonZeroU32;
 
 use weir_config::daemon::HugePages;
+use weir_core::Form;
 use weir_ebpf::{Meta, META_LENGTH};
 use xsk_rs::config::{FrameSize, QueueSize, UmemConfig};
 use xsk_rs::{FrameDesc, Umem};
 
 use super::chains::{Begun, Chains};
+use super::moved::AddressField;
 use super::pool::Chunk;
 use super::shares::{Region, Shares};
 use crate::dataplane::DataplaneError;
 
 /// Bytes of a huge page, where the kernel is not told otherwise.
 const HUGE_PAGE: u64 = 2 << 20;
+
+/// Bytes of destination and source address.
+const ADDRESSES: usize = 12;
+/// Bytes of a VLAN tag.
+const TAG_LENGTH: usize = 4;
 
 /// One UMEM and, for each of its chunks, the descriptor that says where in it a frame, or a part of one, begins
 /// and how long it is.
@@ -22,6 +29,8 @@ pub(in crate::dataplane) struct Memory {
     umem: Umem,
     descriptors: Vec<FrameDesc>,
     chains: Chains,
+    /// `None` if frames cannot be moved in their chunks.
+    address: Option<AddressField>,
     /// A power of two, which the kernel asks for.
     chunk_size: usize,
     /// Its logarithm.
@@ -99,6 +108,7 @@ impl Memory {
             umem,
             descriptors,
             chains: Chains::new(chained),
+            address: AddressField::find(),
             chunk_size: chunk_size as usize,
             chunk_shift: chunk_size.trailing_zeros(),
             has_huge_pages,
@@ -206,6 +216,98 @@ impl Memory {
         let length = write(data.contents_mut());
         data.cursor().set_pos(length.unwrap_or(0));
         length.is_some()
+    }
+
+    /// Whether a VLAN tag can go in front of the frame in a held chunk: there is room for it, and for the record.
+    pub(in crate::dataplane) fn has_room_for_tag(&self, chunk: Chunk) -> bool {
+        let room = |descriptor: &FrameDesc| descriptor.addr() & (self.chunk_size - 1);
+        let descriptor = self.descriptor(chunk);
+        self.address.is_some() && descriptor.is_some_and(|it| room(it) >= META_LENGTH + TAG_LENGTH)
+    }
+
+    /// Gives the frame in a held chunk another form, in place: its addresses and its record move, nothing else does. False,
+    /// and nothing done, where there is [no room](Self::has_room_for_tag) or no tag.
+    pub(in crate::dataplane) fn reform(&mut self, chunk: Chunk, form: Form) -> bool {
+        let has_room = self.has_room_for_tag(chunk);
+        let (Some(field), Some(descriptor)) =
+            (self.address, self.descriptors.get_mut(chunk as usize))
+        else {
+            return false;
+        };
+        let (start, length) = (descriptor.addr(), descriptor.lengths().data());
+        let least = ADDRESSES + if form.grows_by() > 0 { 0 } else { TAG_LENGTH };
+        if !has_room || length < least {
+            return form == Form::AsIs;
+        }
+        // What moves, and the place of the tag: record, addresses, tag.
+        let window = META_LENGTH + ADDRESSES + TAG_LENGTH;
+        let (begin, end, tag) = match form {
+            Form::AsIs => return true,
+            Form::Retagged(tag) => (start, start, Some(tag)),
+            Form::Untagged => (start, start + TAG_LENGTH, None),
+            Form::Tagged(tag) => (start - TAG_LENGTH, start - TAG_LENGTH, Some(tag)),
+        };
+        field.set(descriptor, begin - META_LENGTH);
+        // SAFETY: the descriptor is of this UMEM and begins in the same chunk still, as was just checked, and the caller holds
+        // the chunk: this is the only reference to its bytes.
+        let mut data = unsafe { self.umem.data_mut(descriptor) };
+        data.cursor().set_pos(window);
+        let bytes = data.contents_mut();
+        match form {
+            Form::Untagged => bytes.copy_within(..window - TAG_LENGTH, TAG_LENGTH),
+            Form::Tagged(_) => bytes.copy_within(TAG_LENGTH.., 0),
+            Form::AsIs | Form::Retagged(_) => {}
+        }
+        if let (Some(tag), Some(place)) = (tag, bytes.last_chunk_mut::<TAG_LENGTH>()) {
+            let [high, low] = tag.bits().to_be_bytes();
+            *place = [0x81, 0x00, high, low];
+        }
+        field.set(descriptor, end);
+        // SAFETY: as above.
+        let mut data = unsafe { self.umem.data_mut(descriptor) };
+        let length = length.saturating_add_signed(form.grows_by() as isize);
+        data.cursor().set_pos(length);
+        true
+    }
+
+    /// Copies a frame, or a part of one, and its record from one held chunk to another, to the same place in it. The copy is a
+    /// frame by itself. False where that cannot be.
+    pub(in crate::dataplane) fn copy(&mut self, from: Chunk, to: Chunk) -> bool {
+        let (Some(field), Some(source)) = (self.address, self.descriptor(from).copied()) else {
+            return false;
+        };
+        let (place, length) = (
+            source.addr() & (self.chunk_size - 1),
+            source.lengths().data(),
+        );
+        if from == to || place < META_LENGTH {
+            return false;
+        }
+        let Some(descriptor) = self.descriptors.get_mut(to as usize) else {
+            return false;
+        };
+        let mut source = source;
+        let begin = source.addr() - META_LENGTH;
+        field.set(&mut source, begin);
+        field.set(
+            descriptor,
+            ((to as usize) << self.chunk_shift) + place - META_LENGTH,
+        );
+        descriptor.set_options(0);
+        // SAFETY: both descriptors are of this UMEM and begin in their chunks, which differ, and the caller holds both.
+        let mut read = unsafe { self.umem.data_mut(&mut source) };
+        read.cursor().set_pos(length + META_LENGTH);
+        // SAFETY: as above.
+        let mut write = unsafe { self.umem.data_mut(descriptor) };
+        write.cursor().set_pos(length + META_LENGTH);
+        write.contents_mut().copy_from_slice(read.contents());
+        field.set(descriptor, ((to as usize) << self.chunk_shift) + place);
+        // SAFETY: as above.
+        unsafe { self.umem.data_mut(descriptor) }
+            .cursor()
+            .set_pos(length);
+        self.chains.set_alone(to);
+        true
     }
 
     /// Has chunks that were [written](Self::write) follow one another as parts of one frame.

@@ -1,7 +1,7 @@
 //! What the polling loop needs of the world: rings and the memory behind them. The daemon's are AF_XDP
 //! sockets over one UMEM; tests run the same loop over rings in plain memory.
 
-use weir_core::Duration;
+use weir_core::{Duration, Form};
 use weir_ebpf::Meta;
 
 use crate::dataplane::exchange::messages::{KernelLosses, Rings};
@@ -141,6 +141,15 @@ pub(in crate::dataplane) trait Io {
 
     /// Lets `write` put a frame into a held chunk; it gives the length, or `None` for no frame.
     fn write(&mut self, chunk: Chunk, write: &mut dyn FnMut(&mut [u8]) -> Option<usize>) -> bool;
+
+    /// Whether the frame in a held chunk can be given any [form](Self::reform).
+    fn has_room_for_tag(&self, chunk: Chunk) -> bool;
+
+    /// Gives the frame in a held chunk another form, in place. False where that cannot be.
+    fn reform(&mut self, chunk: Chunk, form: Form) -> bool;
+
+    /// Copies a held chunk's part of a frame and its record to another one, as a frame by itself. False where that cannot be.
+    fn copy(&mut self, from: Chunk, to: Chunk) -> bool;
 
     /// Has held chunks, each with a part of one frame in it, follow one another.
     fn chain(&mut self, chunks: &[Chunk]);

@@ -18,6 +18,9 @@ impl<I: Io> Worker<I> {
         }
         let mut left = Vec::new();
         while let Some(discarded) = self.switch.poll_discarded() {
+            if !self.give_back_form(discarded.ingress, discarded.handle.0) {
+                continue;
+            }
             let (meta, bytes) = self.io.whole(discarded.handle.0, &mut self.whole);
             left.push(LeftFrame {
                 ingress: discarded.ingress,
@@ -74,7 +77,7 @@ impl<I: Io> Worker<I> {
             flow_hash: frame.flow_hash,
         };
         // A mark for congestion at the arrival was set when it arrived.
-        self.switch.receive_left(now, ingress, frame).map(|_| ())
+        self.receive_handed_on(now, ingress, frame)
     }
 
     /// Puts a frame into chunks of its own, and books them as if the kernel had received into them. `None` when there is

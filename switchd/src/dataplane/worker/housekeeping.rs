@@ -78,8 +78,14 @@ impl<I: Io> Worker<I> {
             snapshot.routes.fill(&self.switch);
         }
         let question = snapshot.tables.question;
-        snapshot.explanation =
-            question.map(|asked| self.switch.explain(now, asked.port, &asked.frame));
+        snapshot.explanation = question.map(|asked| {
+            self.switch
+                .explain_tagged(now, asked.port, &asked.frame, asked.tag)
+        });
+        snapshot.vlans.fill_traffic(&self.switch);
+        if snapshot.tables.vlans {
+            snapshot.vlans.fill(now, &self.switch);
+        }
         if snapshot.tables.flows {
             snapshot.flows.fill(now, &self.switch);
         }

@@ -25,6 +25,7 @@ mod spin;
 mod stations;
 mod taps;
 mod turns;
+mod vlans;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -102,6 +103,8 @@ pub(super) struct Worker<I> {
     taps: Taps,
     /// Whose addresses are asked for.
     stations: Arc<Stations>,
+    /// Where ports have VLANs: what is to be done about the frame that was taken last, and chunks that hold copies.
+    forms: vlans::Forms,
     mirroring: Mirroring,
     impairing: Impairing,
     /// Where frames of several chunks are put together for taps, and frames for mirrors.
@@ -218,6 +221,7 @@ impl<I: Io> Worker<I> {
             queues,
             taps: Taps::default(),
             stations: Arc::default(),
+            forms: vlans::Forms::default(),
             whole: vec![0; WHOLE_MAX].into_boxed_slice(),
             clock,
             spin: Spin::new(now, spin),
@@ -326,6 +330,10 @@ impl<I: Io> Worker<I> {
 
     /// Puts a data frame's chunks where the free ones are.
     fn give_back(&mut self, first: Chunk) {
+        if self.forms.has_copies() && self.accounts.is_copy(first) {
+            self.give_back_copy(first);
+            return;
+        }
         let mut part = Some(first);
         while let Some(chunk) = part {
             part = self.io.next(chunk);

@@ -103,6 +103,9 @@ impl<I: Io> Worker<I> {
                 if mark | is_marked {
                     self.mark(port, priority, chunk);
                 }
+                if self.switch.is_vlan_aware() {
+                    self.give_form(now, chunk);
+                }
             }
             Taken::Dropped(reason) => {
                 self.accounts.note_refused(port.index(), reason);
@@ -174,7 +177,12 @@ impl<I: Io> Worker<I> {
                 if let Some(station) = station {
                     frame.destination = station;
                 }
-                return match self.switch.receive(now, port, frame) {
+                let outcome = if self.switch.is_vlan_aware() {
+                    self.receive_in_vlan(now, port, frame)
+                } else {
+                    self.switch.receive(now, port, frame)
+                };
+                return match outcome {
                     Ok(admitted) => {
                         self.last_admitted = now;
                         Taken::Admitted {

@@ -172,10 +172,15 @@ impl Switch {
         port: PortId,
         frame: Frame,
     ) -> Result<Admitted, DropReason> {
-        self.pools.takes_left = true;
+        self.take_left(true);
         let outcome = self.receive(now, port, frame);
-        self.pools.takes_left = false;
+        self.take_left(false);
         outcome
+    }
+
+    /// What comes in from now on was handed on, as by [`receive_left`](Self::receive_left), or is new again.
+    pub fn take_left(&mut self, left: bool) {
+        self.pools.takes_left = left;
     }
 
     /// What follows for pauses from a departure that has changed something. O(1).

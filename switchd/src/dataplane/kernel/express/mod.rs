@@ -75,6 +75,7 @@ impl ExpressPath {
     fn open_wanted(config: &DaemonConfig, threads: usize) -> Result<Self, State> {
         let priorities = priorities(config);
         let obstacles = [
+            (config.is_vlan_aware(), State::Vlans),
             (config.forwarding.learning, State::Learning),
             (priorities == 0, State::Class),
             (threads > 0, State::Threads),

@@ -12,7 +12,7 @@ use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, PfcThresholds, PortConfig, PortRole, Quanta,
-    RedConfig, Spuid, SwitchConfig,
+    RedConfig, Spuid, SwitchConfig, VlanPort,
 };
 use weir_ebpf::{FrameClass, Meta};
 
@@ -54,6 +54,8 @@ pub(super) struct Setup {
     pub(super) ring: usize,
     /// Chunks beyond those that back the buffers.
     pub(super) spare: usize,
+    /// By port; none where tags mean nothing.
+    pub(super) vlans: Vec<VlanPort>,
 }
 
 impl Default for Setup {
@@ -70,6 +72,7 @@ impl Default for Setup {
             buffer: Bytes::new(8 * 1024),
             ring: RING,
             spare: PORT_COUNT * (RING + RESERVE),
+            vlans: Vec::new(),
         }
     }
 }
@@ -280,6 +283,7 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
         },
         ..SwitchConfig::new(ports, classes, routes)
     };
+    config.vlans.clone_from(&setup.vlans);
     config.frame_count = config.frames_needed() + setup.spare;
     config
 }

@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use weir_core::{Duration, Instant};
+use weir_core::{Duration, Form, Instant};
 use weir_ebpf::Meta;
 
 use crate::dataplane::memory::pool::Chunk;
@@ -253,6 +253,34 @@ impl Io for FakeIo {
         self.chunks[chunk as usize].bytes = buffer[..length.unwrap_or(0)].to_vec();
         self.chunks[chunk as usize].next = None;
         length.is_some()
+    }
+
+    fn has_room_for_tag(&self, _: Chunk) -> bool {
+        true
+    }
+
+    fn reform(&mut self, chunk: Chunk, form: Form) -> bool {
+        let state = &mut self.chunks[chunk as usize];
+        assert_eq!(state.place, Place::Caller, "chunk {chunk} is retagged");
+        let (taken, tag) = match form {
+            Form::AsIs => return true,
+            Form::Untagged => (4, None),
+            Form::Tagged(tag) => (0, Some(tag)),
+            Form::Retagged(tag) => (4, Some(tag)),
+        };
+        let tag = tag.map(|tag| [[0x81, 0], tag.bits().to_be_bytes()].concat());
+        state.bytes.splice(12..12 + taken, tag.unwrap_or_default());
+        true
+    }
+
+    fn copy(&mut self, from: Chunk, to: Chunk) -> bool {
+        let source = &self.chunks[from as usize];
+        assert_eq!(source.place, Place::Caller, "chunk {from} is copied");
+        let (meta, bytes) = (source.meta, source.bytes.clone());
+        assert_eq!(*self.place(to), Place::Caller, "chunk {to} is copied to");
+        let state = &mut self.chunks[to as usize];
+        (state.meta, state.bytes, state.next) = (meta, bytes, None);
+        true
     }
 
     fn chain(&mut self, chunks: &[Chunk]) {

@@ -12,6 +12,7 @@ mod stations;
 mod tables;
 mod taps;
 mod time;
+mod vlans;
 
 use weir_core::event::EventKind;
 use weir_core::wire::clcm::Clcm;

@@ -64,6 +64,7 @@ fn a_snapshot_has_the_tables_that_were_asked_for_as_far_as_there_is_room() {
         routes: true,
         flows: true,
         accounts: false,
+        vlans: false,
         question: None,
     };
     snapshot.routes.make_room();

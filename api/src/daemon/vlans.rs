@@ -1,0 +1,69 @@
+//! `GET /v1/vlans`: VLANs, their ports and counters, and learnt addresses.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// `GET /v1/vlans`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Vlans {
+    /// Whether VLAN tags mean anything here: a port has `tag`, `trunks` or `vlan-mode`.
+    pub vlan_aware: bool,
+    /// By port, in the order of the configuration; empty where tags mean nothing.
+    pub ports: Vec<PortVlans>,
+    /// VLANs that the configuration names or a frame came in, in the order of their numbers; at the end one without a number, of
+    /// all for which there is no place.
+    pub vlans: Vec<VlanTraffic>,
+    /// Learnt addresses, bounded, by VLAN and address.
+    pub learnt: Vec<LearntAddress>,
+    /// Whether there may be more.
+    pub learnt_left_out: bool,
+}
+
+/// What a port makes of VLAN tags.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PortVlans {
+    /// The port.
+    pub port: String,
+    /// `access`, `trunk`, `native-tagged` or `native-untagged`.
+    pub mode: String,
+    /// The VLAN of frames that come in without a tag; 0 at a trunk.
+    pub untagged: u16,
+    /// VLANs that it carries: numbers and ranges.
+    pub carries: Vec<String>,
+}
+
+/// One VLAN.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VlanTraffic {
+    /// Its number, 0 for frames without a tag at trunks; absent for all VLANs together that have no place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<u16>,
+    /// Ports by which its frames leave with a tag.
+    pub tagged: Vec<String>,
+    /// Ports by which they leave without one.
+    pub untagged: Vec<String>,
+    /// Frames admitted.
+    pub rx_frames_total: u64,
+    /// Their bytes, as they came in.
+    pub rx_bytes_total: u64,
+    /// Frames handed to a transmitter; a flooded frame counts for each port.
+    pub tx_frames_total: u64,
+    /// Their bytes, as they left.
+    pub tx_bytes_total: u64,
+    /// Copies of flooded frames that did not leave for want of memory for a second form, or because a tag would have made them too
+    /// long.
+    pub copies_dropped_total: u64,
+}
+
+/// An address that frames came from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LearntAddress {
+    /// The VLAN; 0 for frames without one.
+    pub vlan: u16,
+    /// The MAC address.
+    pub address: String,
+    /// The port that it is behind.
+    pub port: String,
+    /// Seconds since the last frame from it.
+    pub idle_seconds: f64,
+}

@@ -1,0 +1,113 @@
+//! What a port of a VLAN-aware switch makes of tags.
+
+use crate::sets::vlans::{VlanId, VlanSet, VlanTag};
+
+crate::named! {
+    /// Which VLANs a port has, and which frames have tags on its line. Names and meanings are those of Open vSwitch.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum VlanMode {
+        /// One VLAN, without tags.
+        Access => "access",
+        /// Several, with tags.
+        Trunk => "trunk",
+        /// Several, with tags; what comes in without a tag is in the native one.
+        NativeTagged => "native-tagged",
+        /// The same, but frames of the native VLAN leave without a tag.
+        NativeUntagged => "native-untagged",
+    }
+}
+
+/// One port of a VLAN-aware switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VlanPort {
+    mode: VlanMode,
+    /// What comes in without a tag is in this VLAN.
+    untagged_in: VlanId,
+    /// Frames of this VLAN leave without a tag, and those of [`VlanId::UNTAGGED`].
+    untagged_out: VlanId,
+    carried: VlanSet,
+}
+
+impl VlanPort {
+    /// One VLAN, without tags.
+    pub fn access(vlan: VlanId) -> Self {
+        Self {
+            mode: VlanMode::Access,
+            untagged_in: vlan,
+            untagged_out: vlan,
+            carried: [vlan].into_iter().collect(),
+        }
+    }
+
+    /// These VLANs, with tags. That of [frames without a tag](VlanId::UNTAGGED) is one of them, or not.
+    pub const fn trunk(trunks: VlanSet) -> Self {
+        Self {
+            mode: VlanMode::Trunk,
+            untagged_in: VlanId::UNTAGGED,
+            untagged_out: VlanId::UNTAGGED,
+            carried: trunks,
+        }
+    }
+
+    /// These VLANs and the native one, with tags. [`VlanId::UNTAGGED`] is none of them: on this line what has no tag is in the
+    /// native VLAN, so that its frames would cross.
+    pub fn native_tagged(native: VlanId, trunks: VlanSet) -> Self {
+        let mut port = Self::trunk(trunks);
+        port.mode = VlanMode::NativeTagged;
+        port.untagged_in = native;
+        port.carried.remove(VlanId::UNTAGGED);
+        port.carried.insert(native);
+        port
+    }
+
+    /// These VLANs with tags, and the native one without.
+    pub fn native_untagged(native: VlanId, trunks: VlanSet) -> Self {
+        let mut port = Self::native_tagged(native, trunks);
+        port.mode = VlanMode::NativeUntagged;
+        port.untagged_out = native;
+        port
+    }
+
+    /// Its mode.
+    pub const fn mode(&self) -> VlanMode {
+        self.mode
+    }
+
+    /// The VLAN of what comes in without a tag.
+    pub const fn untagged_in(&self) -> VlanId {
+        self.untagged_in
+    }
+
+    /// Its VLANs.
+    pub const fn carried(&self) -> &VlanSet {
+        &self.carried
+    }
+
+    /// Whether frames of `vlan` come in and leave by it.
+    #[inline]
+    pub fn carries(&self, vlan: VlanId) -> bool {
+        self.carried.contains(vlan)
+    }
+
+    /// The VLAN of a frame that comes in with this tag, or without one; `None` for a frame that may not come in. A tag
+    /// with the number 0 says nothing of a VLAN (802.1Q, 9.6).
+    #[inline]
+    pub fn classify(&self, tag: Option<VlanTag>) -> Option<VlanId> {
+        let named = match tag {
+            None => VlanId::UNTAGGED,
+            Some(tag) => tag.vlan()?,
+        };
+        let vlan = match named {
+            VlanId::UNTAGGED => self.untagged_in,
+            _ if self.mode == VlanMode::Access => return None,
+            vlan => vlan,
+        };
+        self.carries(vlan).then_some(vlan)
+    }
+
+    /// Whether frames of `vlan` have a tag when they leave.
+    #[inline]
+    pub fn leaves_tagged(&self, vlan: VlanId) -> bool {
+        vlan != VlanId::UNTAGGED && vlan != self.untagged_out
+    }
+}

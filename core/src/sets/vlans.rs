@@ -1,0 +1,176 @@
+//! VLANs as IEEE 802.1Q has them: numbers, tags, and sets of numbers.
+
+use crate::units::Priority;
+
+/// Numbers below this one name VLANs: 4095 (0xFFF) is reserved and never on a line (802.1Q, table 9-2).
+pub const VLAN_COUNT: usize = 4095;
+
+/// A VLAN: 1 to 4094, or 0 for [what no VLAN has a tag for](Self::UNTAGGED).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VlanId(u16);
+
+impl VlanId {
+    /// Where frames without a tag are that came in by a trunk, as in Open vSwitch. Its frames leave without a tag
+    /// everywhere: a number 0 in a tag (a *priority tag*) says that the frame has no VLAN.
+    pub const UNTAGGED: Self = Self(0);
+
+    /// `None` from 4095 on.
+    pub const fn new(number: u16) -> Option<Self> {
+        if (number as usize) < VLAN_COUNT {
+            Some(Self(number))
+        } else {
+            None
+        }
+    }
+
+    /// Its number.
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+
+    /// As an index into arrays of [`VLAN_COUNT`].
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl core::fmt::Display for VlanId {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The tag control information of a tag with EtherType 0x8100 (a C-tag): priority code point, drop eligibility, and the
+/// VLAN's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VlanTag(u16);
+
+impl VlanTag {
+    /// What a tag of this priority and VLAN has.
+    pub const fn new(priority: Priority, vlan: VlanId) -> Self {
+        Self((priority.get() as u16) << 13 | vlan.0)
+    }
+
+    /// As it is in a frame.
+    pub const fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+
+    /// As it is in a frame.
+    pub const fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// `None` for the reserved number.
+    pub const fn vlan(self) -> Option<VlanId> {
+        VlanId::new(self.0 & 0xfff)
+    }
+
+    /// The same priority and drop eligibility with another VLAN.
+    #[must_use]
+    pub const fn in_vlan(self, vlan: VlanId) -> Self {
+        Self(self.0 & 0xf000 | vlan.0)
+    }
+}
+
+/// A set of VLANs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct VlanSet([u64; 64]);
+
+impl VlanSet {
+    /// None.
+    pub const EMPTY: Self = Self([0; 64]);
+
+    /// All there are, that of frames without a tag included.
+    pub fn all() -> Self {
+        (0..VLAN_COUNT as u16).filter_map(VlanId::new).collect()
+    }
+
+    /// Whether it has `vlan`.
+    #[inline]
+    pub fn contains(&self, vlan: VlanId) -> bool {
+        self.0[usize::from(vlan.0 >> 6) & 63] >> (vlan.0 & 63) & 1 != 0
+    }
+
+    /// Adds `vlan`.
+    pub fn insert(&mut self, vlan: VlanId) {
+        self.0[usize::from(vlan.0 >> 6) & 63] |= 1 << (vlan.0 & 63);
+    }
+
+    /// Takes `vlan` out.
+    pub fn remove(&mut self, vlan: VlanId) {
+        self.0[usize::from(vlan.0 >> 6) & 63] &= !(1 << (vlan.0 & 63));
+    }
+
+    /// True without any.
+    pub fn is_empty(&self) -> bool {
+        self.0 == [0; 64]
+    }
+
+    /// In the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = VlanId> + '_ {
+        let all = (0..VLAN_COUNT as u16).filter_map(VlanId::new);
+        all.filter(|vlan| self.contains(*vlan))
+    }
+
+    /// As few ranges as there can be, first and last of each, in order.
+    pub fn ranges(&self) -> Vec<(VlanId, VlanId)> {
+        let mut ranges: Vec<(VlanId, VlanId)> = Vec::new();
+        for vlan in self.iter() {
+            match ranges.last_mut() {
+                Some((_, last)) if last.0 + 1 == vlan.0 => *last = vlan,
+                _ => ranges.push((vlan, vlan)),
+            }
+        }
+        ranges
+    }
+}
+
+impl FromIterator<VlanId> for VlanSet {
+    fn from_iter<I: IntoIterator<Item = VlanId>>(vlans: I) -> Self {
+        let mut set = Self::EMPTY;
+        vlans.into_iter().for_each(|vlan| set.insert(vlan));
+        set
+    }
+}
+
+/// As a list of ranges.
+impl core::fmt::Debug for VlanSet {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let ranges = self.ranges();
+        f.debug_set()
+            .entries(ranges.iter().map(|(first, last)| first.0..=last.0))
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vlan(number: u16) -> VlanId {
+        VlanId::new(number).unwrap()
+    }
+
+    #[test]
+    fn a_set_has_what_was_put_into_it() {
+        let numbers = [0, 1, 2, 63, 64, 127, 4094];
+        let set: VlanSet = numbers.into_iter().map(vlan).collect();
+        assert_eq!(set.iter().map(VlanId::get).collect::<Vec<_>>(), numbers);
+        assert_eq!(
+            format!("{set:?}"),
+            "{0..=2, 63..=64, 127..=127, 4094..=4094}"
+        );
+        assert!(!set.contains(vlan(3)) && !set.is_empty() && VlanSet::EMPTY.is_empty());
+        assert_eq!(VlanSet::all().ranges(), [(vlan(0), vlan(4094))]);
+    }
+
+    #[test]
+    fn a_tag_keeps_its_priority_in_another_vlan() {
+        let tag = VlanTag::from_bits(0xb064);
+        assert_eq!(tag.vlan(), VlanId::new(100));
+        assert_eq!(tag.in_vlan(vlan(7)).bits(), 0xb007);
+        assert_eq!(VlanTag::new(Priority::ALL[5], vlan(7)).bits(), 0xa007);
+        assert_eq!(VlanTag::from_bits(0x0fff).vlan(), None);
+    }
+}

@@ -1,0 +1,285 @@
+//! Frames in, where ports have VLANs.
+//!
+//! A frame is charged as it came, and waits and leaves as it leaves: what pauses and budgets are computed from is what the
+//! neighbour has sent. The form is decided here, once: the caller edits the bytes in place before anything of the frame
+//! leaves. Only a flood may need two forms. The copies of the second one are a frame of their own under a handle of its own,
+//! which is charged to nobody: its ingress buffer has paid for the frame already, and no neighbour could help it.
+
+use super::charges::Charge;
+use crate::config::FeedbackCoding;
+use crate::counters::DropReason;
+use crate::frame::{Form, Frame, FrameHandle, Tagged};
+use crate::sets::vlans::{VlanId, VlanTag};
+use crate::sets::PortSet;
+use crate::switch::forwarding::{Decision, Egresses, OtherCopies};
+use crate::switch::levels::ShareId;
+use crate::switch::Switch;
+use crate::units::{Bytes, Instant, PortId};
+
+/// Ports that a frame leaves by, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::switch) struct InForm {
+    pub(in crate::switch) ports: PortSet,
+    pub(in crate::switch) form: Form,
+    /// It has a tag then.
+    pub(in crate::switch) is_tagged: bool,
+    /// As it leaves.
+    pub(in crate::switch) length: Bytes,
+}
+
+/// The ports of a frame by form: those in the form that needs the fewer changes come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::switch) struct Forms {
+    pub(in crate::switch) first: InForm,
+    pub(in crate::switch) other: Option<InForm>,
+    /// Ports that get no copy: it would be too long for them with a tag, or would need a second form in a class with Levels,
+    /// whose table knows nothing of such copies.
+    pub(in crate::switch) left_out: PortSet,
+}
+
+impl Forms {
+    /// All ports that it leaves by.
+    pub(in crate::switch) fn ports(&self) -> PortSet {
+        let mut ports = self.first.ports;
+        if let Some(other) = &self.other {
+            ports.insert_all(&other.ports);
+        }
+        ports
+    }
+}
+
+impl Switch {
+    /// As [`receive`](Self::receive), of a VLAN-aware switch: a data frame came in by `port` with this C-tag as its first tag,
+    /// or without one. What it has behind that tag, or instead of it (an S-tag, 0x88a8), is payload.
+    ///
+    /// In a switch to which tags mean nothing this is `receive`.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which the frame was dropped and counted; the handle is still the caller's.
+    pub fn receive_tagged(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        frame: Frame,
+        tag: Option<VlanTag>,
+    ) -> Result<Tagged, DropReason> {
+        if !self.is_vlan_aware() {
+            return self.receive(now, port, frame).map(|admitted| Tagged {
+                admitted,
+                form: Form::AsIs,
+                has_other: false,
+            });
+        }
+        let outcome = self.admit_tagged(now, port, &frame, tag);
+        if let Err(reason) = outcome {
+            self.count_drop(port, reason);
+        }
+        outcome
+    }
+
+    fn admit_tagged(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        frame: &Frame,
+        tag: Option<VlanTag>,
+    ) -> Result<Tagged, DropReason> {
+        self.drop_other();
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return Err(DropReason::PortDown);
+        };
+        if state.coding == FeedbackCoding::Grants {
+            state.note_link_arrival(frame.priority);
+        }
+        let takes = state.takes_frames;
+        self.check_arrival(port, takes, frame)?;
+        let vlan = self.vlan_of(port, tag).ok_or(DropReason::Vlan)?;
+        if self.forwarding.learns() {
+            self.forwarding
+                .learn_in(now, vlan, frame.source, frame.destination, port);
+        }
+        let decision = self
+            .forwarding
+            .decide_in(now, vlan, frame.destination, frame.flow_hash);
+        let ports = match decision {
+            Decision::NoRoute => return Err(DropReason::NoRoute),
+            Decision::Learnt(_) if !self.forwarding.is_on_tree(port) => {
+                return Err(DropReason::OffTree)
+            }
+            Decision::Port(egress) | Decision::Learnt(egress) => {
+                self.check_way(port, egress, vlan)?;
+                self.check_refusal(egress, frame.priority)?;
+                PortSet::from_iter([egress])
+            }
+            Decision::Flood => self.flood_ports(now, port, frame, Some(vlan))?,
+        };
+        self.admit_in_forms(now, port, frame, tag, vlan, ports)
+    }
+
+    /// Whether a frame of `vlan` from `ingress` may leave by `egress`.
+    pub(in crate::switch) fn check_way(
+        &self,
+        ingress: PortId,
+        egress: PortId,
+        vlan: VlanId,
+    ) -> Result<(), DropReason> {
+        if egress == ingress {
+            return Err(DropReason::Hairpin);
+        }
+        match self.carries(egress, vlan) {
+            true => Ok(()),
+            false => Err(DropReason::Vlan),
+        }
+    }
+
+    /// The ports of a frame by the form in which it leaves by them.
+    ///
+    /// # Errors
+    ///
+    /// It would be too long for all of them.
+    pub(in crate::switch) fn forms(
+        &self,
+        frame: &Frame,
+        tag: Option<VlanTag>,
+        vlan: VlanId,
+        ports: PortSet,
+    ) -> Result<Forms, DropReason> {
+        let tagged = self.with_tags(ports, vlan);
+        let untagged = ports
+            .iter()
+            .filter(|port| !tagged.contains(*port))
+            .collect();
+        let in_form = |ports: PortSet, with_tag: bool| {
+            let form = Form::of(tag, vlan, frame.priority, with_tag);
+            let length = frame.length.get().saturating_add_signed(form.grows_by());
+            InForm {
+                ports,
+                form,
+                is_tagged: with_tag,
+                length: Bytes::new(length),
+            }
+        };
+        let fits = |it: &InForm| !it.ports.is_empty() && it.length <= self.config.frame_length_max;
+        let (with_tag, without) = (in_form(tagged, true), in_form(untagged, false));
+        let too_long = [with_tag, without].into_iter().find(|it| !fits(it));
+        let too_long = too_long.map_or(PortSet::EMPTY, |it| it.ports);
+        let order = match tag.is_some() {
+            true => [with_tag, without],
+            false => [without, with_tag],
+        };
+        let mut fitting = order.into_iter().filter(fits);
+        let first = fitting.next().ok_or(DropReason::BadLength)?;
+        let (mut other, mut left_out) = (fitting.next(), too_long);
+        if self.with_levels.contains(frame.priority) {
+            left_out = other.take().map_or(left_out, |other| other.ports);
+        }
+        Ok(Forms {
+            first,
+            other,
+            left_out,
+        })
+    }
+
+    fn admit_in_forms(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        frame: &Frame,
+        tag: Option<VlanTag>,
+        vlan: VlanId,
+        ports: PortSet,
+    ) -> Result<Tagged, DropReason> {
+        let Forms {
+            first,
+            other,
+            left_out,
+        } = self.forms(frame, tag, vlan, ports)?;
+        let egresses = Egresses::of(first.ports);
+        let (admitted, level) = if self.with_levels.contains(frame.priority) {
+            self.admit_to::<true>(now, ingress, frame, &egresses, first.length)?
+        } else {
+            self.admit_to::<false>(now, ingress, frame, &egresses, first.length)?
+        };
+        if let Some(vlans) = &mut self.vlans {
+            vlans.note_admitted(frame, vlan, first.is_tagged);
+            if !left_out.is_empty() {
+                vlans.note_copies_dropped(vlan, left_out.count());
+            }
+            vlans.others = other.map(|other| OtherCopies {
+                frame: *frame,
+                ingress,
+                ports: other.ports,
+                level,
+                vlan,
+                form: other.form,
+                is_tagged: other.is_tagged,
+                length: other.length,
+            });
+        }
+        Ok(Tagged {
+            admitted,
+            form: first.form,
+            has_other: other.is_some(),
+        })
+    }
+
+    /// Copies of the frame that [`receive_tagged`](Self::receive_tagged) has just taken leave in another form: they are in
+    /// the switch under `handle` from now on, whose bytes are to be given this form.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, or nothing of the kind; the handle is still the caller's. The copies are counted.
+    pub fn receive_other(&mut self, now: Instant, handle: FrameHandle) -> Result<Form, DropReason> {
+        let others = self.vlans.as_mut().and_then(|vlans| vlans.others.take());
+        let Some(others) = others else {
+            return Err(DropReason::TableFull);
+        };
+        let egresses = Egresses::of(others.ports);
+        if self.queues.room() < egresses.copies() || !self.charges.is_free(handle) {
+            self.count_copies_dropped(&others);
+            return Err(DropReason::TableFull);
+        }
+        let frame = Frame {
+            handle,
+            ..others.frame
+        };
+        let charge = Charge {
+            cells: Bytes::ZERO,
+            ingress: others.ingress,
+            priority: frame.priority,
+            share: ShareId::NONE,
+        };
+        self.charges.open(handle, charge, egresses.copies() as u16);
+        if let Some(vlans) = &mut self.vlans {
+            vlans.note_held(&frame, others.vlan, others.is_tagged);
+        }
+        self.note_age(now, &frame, egresses.only());
+        for egress in others.ports.iter() {
+            self.enqueue(
+                now,
+                others.ingress,
+                egress,
+                &frame,
+                others.level,
+                others.length,
+            );
+        }
+        Ok(others.form)
+    }
+
+    /// There is no memory for the copies of [`receive_other`](Self::receive_other): they are counted. Does nothing where
+    /// there are none.
+    pub fn drop_other(&mut self) {
+        let others = self.vlans.as_mut().and_then(|vlans| vlans.others.take());
+        if let Some(others) = others {
+            self.count_copies_dropped(&others);
+        }
+    }
+
+    fn count_copies_dropped(&mut self, others: &OtherCopies) {
+        if let Some(vlans) = &mut self.vlans {
+            vlans.note_copies_dropped(others.vlan, others.ports.count());
+        }
+    }
+}

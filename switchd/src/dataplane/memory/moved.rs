@@ -1,0 +1,63 @@
+//! Frames whose first byte moves: a VLAN tag goes in or out in place, and what is behind it stays where it is.
+//!
+//! xsk-rs knows of descriptors whose frame begins elsewhere than it put it (an XDP program may have moved it), and has no way
+//! to say so. What is written here is the address in its descriptor; where that lies is found out at the start, and checked.
+
+use xsk_rs::FrameDesc;
+
+/// Where in a descriptor its address lies, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AddressField(usize);
+
+/// An address and options that nothing else in an empty descriptor looks like.
+const PROBE: (usize, u32) = (0x1234_5678, 0x55);
+
+impl AddressField {
+    /// `None` when descriptors are not as they are known to be.
+    pub(super) fn find() -> Option<Self> {
+        let word = size_of::<usize>();
+        if align_of::<FrameDesc>() % align_of::<usize>() != 0 {
+            return None;
+        }
+        (0..size_of::<FrameDesc>() / word)
+            .map(|index| Self(index * word))
+            .find(|field| field.is_right())
+    }
+
+    fn is_right(self) -> bool {
+        let mut probe = FrameDesc::default();
+        probe.set_options(PROBE.1);
+        self.set(&mut probe, PROBE.0);
+        let lengths = probe.lengths();
+        (
+            probe.addr(),
+            probe.options(),
+            lengths.data(),
+            lengths.headroom(),
+        ) == (PROBE.0, PROBE.1, 0, 0)
+    }
+
+    /// The frame begins there from now on.
+    pub(super) fn set(self, descriptor: &mut FrameDesc, address: usize) {
+        let at: *mut FrameDesc = descriptor;
+        // SAFETY: the word lies in the descriptor and is aligned, as `find` has seen to. A descriptor is made of an address,
+        // options and two lengths: whole numbers, for which any bits are a value. Only a probe is ever written elsewhere than
+        // at its address.
+        unsafe { at.cast::<u8>().add(self.0).cast::<usize>().write(address) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_descriptor_is_as_it_is_known_to_be() {
+        let field = AddressField::find().expect("xsk-rs has changed its descriptors");
+        let mut descriptor = FrameDesc::default();
+        descriptor.set_options(7);
+        field.set(&mut descriptor, 4096 + 260);
+        assert_eq!((descriptor.addr(), descriptor.options()), (4096 + 260, 7));
+        assert_eq!(descriptor.lengths().data(), 0);
+    }
+}

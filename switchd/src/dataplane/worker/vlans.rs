@@ -1,0 +1,203 @@
+//! Frames in and out of VLANs: which tag one came with, the form in which it leaves, and copies of what is flooded in two
+//! forms.
+//!
+//! A frame is given its form as soon as the switch has taken it, where it lies: nothing of it has left yet. Where some of a
+//! flood's copies leave with a tag and others without, those of one kind get chunks of their own, of which there are
+//! [so many](VLAN_COPIES) beside those that the buffers are backed by.
+
+use weir_config::daemon::VLAN_COPIES;
+use weir_core::{Admitted, DropReason, Frame, FrameHandle, Instant, PortId, Tagged, VlanTag};
+
+use super::Worker;
+use crate::dataplane::memory::pool::Chunk;
+use crate::dataplane::rings::io::Io;
+
+/// Chunks of the longest frame, and a few more.
+const PARTS_MAX: usize = 64;
+/// Where a tag's EtherType begins, behind the addresses.
+const TAG_AT: usize = 12;
+
+/// What is to be done about forms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Forms {
+    /// Of the frame that was taken last.
+    due: Option<Tagged>,
+    /// Chunks with copies of frames.
+    copies: usize,
+}
+
+impl Forms {
+    /// Whether any chunk has a copy.
+    pub(super) const fn has_copies(&self) -> bool {
+        self.copies > 0
+    }
+}
+
+/// The first tag of a frame, if it is a C-tag. An S-tag is payload: what has one is a frame without a tag.
+///
+/// # Errors
+///
+/// The frame ends in its tag. It would be one without a tag here, and a device that fills it up would make it one with the tag
+/// that its sender wants.
+fn tag_of(bytes: &[u8]) -> Result<Option<VlanTag>, DropReason> {
+    match bytes.get(TAG_AT..).unwrap_or_default() {
+        [0x81, 0x00, high, low, _, _, ..] => {
+            Ok(Some(VlanTag::from_bits(u16::from_be_bytes([*high, *low]))))
+        }
+        [0x81, 0x00, ..] => Err(DropReason::BadLength),
+        _ => Ok(None),
+    }
+}
+
+impl<I: Io> Worker<I> {
+    /// A data frame has come in, and ports have VLANs. [`give_form`](Self::give_form) is to follow where it is taken.
+    #[inline(never)]
+    pub(super) fn receive_in_vlan(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        frame: Frame,
+    ) -> Result<Admitted, DropReason> {
+        let chunk = frame.handle.0;
+        if !self.io.has_room_for_tag(chunk) {
+            // No driver that leaves room for the record leaves so little.
+            self.switch.count_drop(port, DropReason::Unclassified);
+            return Err(DropReason::Unclassified);
+        }
+        let tag = tag_of(self.io.frame(chunk).1);
+        if let Err(reason) = tag {
+            self.switch.count_drop(port, reason);
+        }
+        let tag = tag?;
+        let tagged = self.switch.receive_tagged(now, port, frame, tag)?;
+        self.forms.due = Some(tagged);
+        Ok(tagged.admitted)
+    }
+
+    /// Gives the frame that was taken last the form in which it leaves.
+    #[inline(never)]
+    pub(super) fn give_form(&mut self, now: Instant, first: Chunk) {
+        let Some(tagged) = self.forms.due.take() else {
+            return;
+        };
+        if tagged.has_other {
+            self.copy_for_others(now, first);
+        }
+        let is_done = self.io.reform(first, tagged.form);
+        debug_assert!(is_done, "room was checked");
+    }
+
+    fn copy_for_others(&mut self, now: Instant, first: Chunk) {
+        let Some(copy) = self.copy_of(first) else {
+            self.switch.drop_other();
+            return;
+        };
+        self.accounts.note_copy(copy);
+        match self.switch.receive_other(now, FrameHandle(copy)) {
+            Ok(form) => {
+                let is_done = self.io.reform(copy, form);
+                debug_assert!(is_done, "it lies where the frame lay");
+            }
+            Err(_) => self.give_back_copy(copy),
+        }
+    }
+
+    /// A frame in chunks of its own; `None` when there are too few.
+    fn copy_of(&mut self, first: Chunk) -> Option<Chunk> {
+        let (mut parts, mut count) = ([first; PARTS_MAX], 0);
+        let mut at = Some(first);
+        let mut is_whole = true;
+        while let (Some(part), true) = (at, is_whole) {
+            at = self.io.next(part);
+            is_whole = self.copy_part(part, parts.get_mut(count));
+            count += usize::from(is_whole);
+        }
+        let copied = parts.get(..count).unwrap_or(&[]);
+        if !is_whole {
+            copied.iter().for_each(|chunk| self.pool.give_back(*chunk));
+            return None;
+        }
+        self.io.chain(copied);
+        let (copy, further) = copied.split_first()?;
+        for part in further {
+            self.accounts.note_copy_goes_on(*part);
+        }
+        self.forms.copies += count;
+        Some(*copy)
+    }
+
+    /// False, and nothing taken, when there is no chunk or no place.
+    fn copy_part(&mut self, part: Chunk, place: Option<&mut Chunk>) -> bool {
+        if self.forms.copies >= VLAN_COPIES {
+            return false;
+        }
+        let Some((place, chunk)) = place.zip(self.pool.take_for_receive()) else {
+            return false;
+        };
+        if !self.io.copy(part, chunk) {
+            self.pool.give_back(chunk);
+            return false;
+        }
+        *place = chunk;
+        true
+    }
+
+    /// Copies have left, or never will.
+    pub(super) fn give_back_copy(&mut self, first: Chunk) {
+        let mut part = Some(first);
+        while let Some(chunk) = part {
+            part = self.io.next(chunk);
+            self.accounts.unload_further(chunk);
+            self.forms.copies = self.forms.copies.saturating_sub(1);
+            self.pool.give_back(chunk);
+        }
+    }
+
+    /// Before a frame that waits is handed on: it is given a form in which the port that it came in by finds it in the same
+    /// VLAN. False for what is not to be handed on: copies, since the frame itself is flooded again.
+    pub(super) fn give_back_form(&mut self, ingress: PortId, first: Chunk) -> bool {
+        if !self.switch.is_vlan_aware() {
+            return true;
+        }
+        let form = self.switch.form_to_come_in(ingress, FrameHandle(first));
+        !self.accounts.is_copy(first) && form.is_none_or(|form| self.io.reform(first, form))
+    }
+
+    /// Takes a frame that somebody else has had, with the tag that it has.
+    pub(super) fn receive_handed_on(
+        &mut self,
+        now: Instant,
+        ingress: PortId,
+        frame: Frame,
+    ) -> Result<(), DropReason> {
+        let first = frame.handle.0;
+        if self.switch.is_vlan_aware() {
+            self.switch.take_left(true);
+            let taken = self.receive_in_vlan(now, ingress, frame);
+            self.switch.take_left(false);
+            let _marked_when_it_arrived = taken?;
+            self.give_form(now, first);
+            return Ok(());
+        }
+        self.switch.receive_left(now, ingress, frame).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_c_tag_is_one() {
+        let frame = |behind: &[u8]| [&[2; 12], behind].concat();
+        let tag = Ok(Some(VlanTag::from_bits(0x6007)));
+        let cut = Err(DropReason::BadLength);
+        assert_eq!(tag_of(&frame(&[0x81, 0, 0x60, 7, 8, 0])), tag);
+        assert_eq!(tag_of(&frame(&[0x81, 0, 0x60, 7, 8])), cut);
+        assert_eq!(tag_of(&frame(&[0x81, 0])), cut);
+        assert_eq!(tag_of(&frame(&[0x88, 0xa8, 0x60, 7, 8, 0])), Ok(None));
+        assert_eq!(tag_of(&frame(&[8, 0])), Ok(None));
+        let double = [0x81, 0, 0x60, 7, 0x81, 0, 0, 9, 8, 0];
+        assert_eq!(tag_of(&frame(&double)), tag);
+    }
+}
