@@ -67,6 +67,7 @@ fn route(destination: MacAddress, members: &[(&str, u64)], buckets: u64, pins: u
     };
     Route {
         destination: destination.to_string(),
+        vlan: None,
         members: members.iter().map(member).collect(),
         buckets,
         pins,

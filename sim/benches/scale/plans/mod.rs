@@ -26,6 +26,7 @@ fn switch_config(index: u32, roles: &[PortRole], routes: Vec<RouteConfig>) -> Sw
     classes[PRIORITY.index()].mode =
         ClassMode::Pfc(PfcThresholds::new(kib(60), kib(52), kib(64)).unwrap());
     let mut config = SwitchConfig {
+        vlans: Vec::new(),
         ports: roles
             .iter()
             .enumerate()
