@@ -26,7 +26,9 @@ fn a_ring_that_learns_is_broken_once_and_hosts_hear_each_frame_once() {
         config.forwarding.learning = true;
         config.routes.clear();
     });
-    until("the loop is broken", || (blocked(&bench) == 1).then_some(()));
+    until("the loop is broken", || {
+        (blocked(&bench) == 1).then_some(())
+    });
     bench.give_addresses();
     // Who has the address is asked by a broadcast, which goes round no more.
     let ping = ["ping", "-c", "5", "-i", "0.2", "-W", "20", "10.99.0.2"];

@@ -12,7 +12,9 @@ mod pools;
 mod ready;
 mod reconfigure;
 mod reroute;
+#[path = "reroute/random.rs"]
 mod reroute_random;
+#[path = "reroute/node.rs"]
 mod route_node;
 mod schedulers;
 #[path = "../support/mod.rs"]

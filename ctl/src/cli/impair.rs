@@ -6,6 +6,20 @@ use clap::{Args, Subcommand};
 
 use super::complete;
 
+/// Of all of them.
+pub const HELP: &str = "\
+Shows how transports and applications take loss, delay, marks, pauses and links
+that come and go. Only a switch whose configuration has `impair = true` in
+[dataplane] lets itself be impaired. Everything ends by itself after --for, is
+written to the log as a warning when it begins and ends, and shown by `status`
+and the metric weir_impairments.
+
+Examples:
+  switchctl impair drop h1 --one-in 1000 --for 30s
+  switchctl impair pause h1 --priority 3 --on 1ms --every 10ms --for 30s
+  switchctl impair list
+  switchctl impair stop";
+
 /// `switchctl impair …`.
 #[derive(Debug, Subcommand)]
 pub enum ImpairCommand {

@@ -192,21 +192,7 @@ Examples:
   switchctl --json mirrors | jq '.[] | select(.lost_frames_total > 0).name'")]
     Mirrors,
     /// Drop, delay or mark frames, pause neighbors, take links down: in a lab.
-    #[command(
-        subcommand,
-        after_help = "\
-Shows how transports and applications take loss, delay, marks, pauses and links
-that come and go. Only a switch whose configuration has `impair = true` in
-[dataplane] lets itself be impaired. Everything ends by itself after --for, is
-written to the log as a warning when it begins and ends, and shown by `status`
-and the metric weir_impairments.
-
-Examples:
-  switchctl impair drop h1 --one-in 1000 --for 30s
-  switchctl impair pause h1 --priority 3 --on 1ms --every 10ms --for 30s
-  switchctl impair list
-  switchctl impair stop"
-    )]
+    #[command(subcommand, after_help = impair::HELP)]
     Impair(ImpairCommand),
     /// VLANs: their ports, counters and learnt addresses.
     #[command(after_help = "\

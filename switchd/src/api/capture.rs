@@ -22,7 +22,7 @@ use weir_core::PortSet;
 use super::ApiError;
 use crate::capture::describe::depths;
 use crate::capture::pcapng::{EncodeError, Encoder};
-use crate::control::captures::Capture;
+use crate::control::asked::captures::Capture;
 use crate::control::{Shared, Stage};
 use crate::dataplane::tap::{Tap, TapFigures, TapPlan, TAPS_MAX};
 use crate::model::clock;

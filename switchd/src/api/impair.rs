@@ -14,7 +14,7 @@ use weir_core::{Duration, PortId, Priority};
 
 use super::ApiError;
 use crate::capture::describe::depths;
-use crate::control::impair::{self, Doing, ImpairError};
+use crate::control::asked::impair::{self, Doing, ImpairError};
 use crate::control::Shared;
 use crate::dataplane::impair::{Action, ImpairPlan};
 use crate::model::clock;

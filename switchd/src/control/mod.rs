@@ -2,14 +2,13 @@
 //!
 //! [`start`] runs the supervisor on a thread of its own; [`Shared`] is what others see of it.
 
-pub mod captures;
+pub mod asked;
 pub mod deadlock_log;
 pub mod devices;
 pub mod event_log;
 pub mod flight_recorder;
 pub mod health;
 pub mod history;
-pub mod impair;
 pub mod info;
 pub mod lldp;
 mod log;

@@ -9,7 +9,7 @@ use weir_config::daemon::Port;
 use weir_core::control::ControlConfig;
 use weir_core::{Command, CommandError, PortId};
 
-use crate::control::captures::Hub;
+use crate::control::asked::captures::Hub;
 use crate::control::supervisor::Message;
 use crate::dataplane::impair::Impairment;
 use crate::dataplane::link::{AttachedPort, XdpPrograms};

@@ -14,7 +14,7 @@ use weir_api::words::EventName;
 use weir_core::control::neighbours::Neighbours;
 use weir_core::{Command, PortId};
 
-use super::impair::Impairments;
+use super::asked::impair::Impairments;
 use super::info::SwitchInfo;
 use super::supervisor::Message;
 use crate::dataplane::link::XdpPrograms;

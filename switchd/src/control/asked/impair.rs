@@ -11,7 +11,7 @@ use weir_api::describe::Described;
 use weir_api::words::EventName;
 use weir_core::{Command, Duration, Instant, PortId, Priority};
 
-use super::Shared;
+use crate::control::{Shared, Stage};
 use crate::dataplane::impair::{ImpairFigures, ImpairPlan, Impairment, IMPAIRMENTS_MAX};
 use crate::model::clock;
 
@@ -255,7 +255,7 @@ async fn last(shared: &Shared, place: usize, entry: &Entry, doing: &Doing) {
 }
 
 fn is_ending(shared: &Shared) -> bool {
-    shared.life.stage() != super::Stage::Running
+    shared.life.stage() != Stage::Running
 }
 
 async fn hold(
