@@ -305,6 +305,56 @@ fn a_running_switch_takes_other_rates_and_refuses_too_many() {
     assert!(line.share(3, SECOND).abs_diff(500) <= 2);
 }
 
+/// So many frames of a lossy priority are lost that come in at this interval for a second.
+fn lost_at(line: &mut Line, interval: Duration) -> u64 {
+    let before = line.switch.counters(INGRESS).drops_total();
+    let end = line.now + SECOND;
+    while line.now < end {
+        line.offer(6);
+        line.run(interval);
+    }
+    line.switch.counters(INGRESS).drops_total() - before
+}
+
+#[test]
+fn a_strict_lossy_priority_loses_what_is_above_its_highest_rate_and_nothing_below() {
+    let mut line = Line::new(config(&[(6, 1, strict())]), &[]);
+    let (fast, slow) = (Duration::from_micros(60), Duration::from_micros(150));
+    assert_eq!(lost_at(&mut line, fast), 0, "200 Mbit/s without a limit");
+    let class = ClassConfig {
+        scheduler: SchedulerConfig {
+            rate_max: Some(BitRate::from_mbit(100)),
+            ..strict()
+        },
+        ..line.switch.config().classes[6]
+    };
+    let priority = Priority::ALL[6];
+    let limit = Command::SetClass { priority, class };
+    line.switch.apply(line.now, limit).unwrap();
+    assert_eq!(lost_at(&mut line, slow), 0, "80 Mbit/s");
+    // Half of 16,667 frames, less those that the buffer has room for.
+    let lost = lost_at(&mut line, fast);
+    assert!((8_300..=8_334).contains(&lost), "200 Mbit/s: {lost}");
+}
+
+#[test]
+fn a_running_switch_takes_other_weights() {
+    let mut line = Line::new(config(&[]), &[0, 3]);
+    for (weight, share) in [(1, 500), (4, 800), (1, 500)] {
+        let priority = Priority::ALL[3];
+        let class = ClassConfig {
+            weight,
+            ..line.switch.config().classes[3]
+        };
+        let change = Command::SetClass { priority, class };
+        line.switch.apply(line.now, change).unwrap();
+        line.sent = [0; 8];
+        line.run(SECOND);
+        let got = line.share(3, SECOND);
+        assert!(got.abs_diff(share) <= 2, "weight {weight}: {got}");
+    }
+}
+
 #[test]
 fn rates_that_cannot_be_are_refused() {
     let mut both = config(&[(3, 1, at_least(500)), (4, 1, at_least(451))]);

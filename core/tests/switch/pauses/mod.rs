@@ -1,5 +1,7 @@
 //! Which pauses a port obeys, and what hosts that never stop pausing cost others.
 
+mod sonic_cases;
+
 use weir_core::config::{PauseRule, RouteConfig, StormAction, WatchdogConfig};
 use weir_core::event::EventKind;
 use weir_core::wire::mac_control::MacControl;
@@ -30,8 +32,13 @@ struct Node {
     free: Vec<FrameHandle>,
     /// By egress and priority.
     left: [[u64; 8]; 3],
+    /// Whose stalls are no mistake.
+    pausing: Vec<PortId>,
     stalled: Vec<Priority>,
     restored: Vec<Priority>,
+    /// Storms with the moments of their calls, and of their ends.
+    called: Vec<(PortId, Priority, Instant)>,
+    ended: Vec<(PortId, Priority, Instant)>,
 }
 
 fn config() -> SwitchConfig {
@@ -56,39 +63,54 @@ impl Node {
             switch: Switch::new(config).unwrap(),
             now: Instant::from_nanos(1),
             left: [[0; 8]; 3],
+            pausing: vec![PAUSING],
             stalled: Vec::new(),
             restored: Vec::new(),
+            called: Vec::new(),
+            ended: Vec::new(),
         }
     }
 
     fn control(&mut self, control: &MacControl) {
+        self.control_from(PAUSING, control);
+    }
+
+    fn control_from(&mut self, port: PortId, control: &MacControl) {
         let mut bytes = [0; 60];
         control.emit(MacAddress::default(), &mut bytes);
         self.switch
-            .receive_mac_control(self.now, PAUSING, &bytes)
+            .receive_mac_control(self.now, port, &bytes)
             .unwrap();
     }
 
     fn pfc(&mut self, priorities: &[Priority], quanta: Quanta) {
+        self.pfc_from(PAUSING, priorities, quanta);
+    }
+
+    fn pfc_from(&mut self, port: PortId, priorities: &[Priority], quanta: Quanta) {
         let mut times = [None; 8];
         for priority in priorities {
             times[priority.index()] = Some(quanta);
         }
-        self.control(&MacControl::Pfc { times });
+        self.control_from(port, &MacControl::Pfc { times });
     }
 
     /// A frame from the sender, or `false` where the switch has no room: the sender is paused then, or loses it.
     fn offer(&mut self, egress: PortId, priority: Priority) -> bool {
+        self.offer_from(SENDER, egress, priority)
+    }
+
+    fn offer_from(&mut self, ingress: PortId, egress: PortId, priority: Priority) -> bool {
         let handle = self.free.pop().expect("a free frame");
         let frame = Frame {
             handle,
             length: LENGTH,
             priority,
             destination: MacAddress([2, 0, 0, 0, 0, egress.get()]),
-            source: MacAddress([2, 0, 0, 0, 0, SENDER.get()]),
+            source: MacAddress([2, 0, 0, 0, 0, ingress.get()]),
             flow_hash: 1,
         };
-        let taken = self.switch.receive(self.now, SENDER, frame).is_ok();
+        let taken = self.switch.receive(self.now, ingress, frame).is_ok();
         if !taken {
             self.free.push(handle);
         }
@@ -116,12 +138,18 @@ impl Node {
                 EventKind::PauseStalled {
                     egress, priority, ..
                 } => {
-                    assert_eq!(egress, PAUSING);
+                    assert!(self.pausing.contains(&egress));
                     self.stalled.push(priority);
+                    self.called.push((egress, priority, event.at));
                     let command = Command::CallStorm { egress, priority };
                     self.switch.apply(self.now, command).unwrap();
                 }
-                EventKind::StormRestored { priority, .. } => self.restored.push(priority),
+                EventKind::StormRestored {
+                    egress, priority, ..
+                } => {
+                    self.restored.push(priority);
+                    self.ended.push((egress, priority, event.at));
+                }
                 _ => {}
             }
         }
