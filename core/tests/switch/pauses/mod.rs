@@ -1,13 +1,16 @@
 //! Which pauses a port obeys, and what hosts that never stop pausing cost others.
 
 mod sonic_cases;
+mod sonic_storms;
 
 use weir_core::config::{PauseRule, RouteConfig, StormAction, WatchdogConfig};
 use weir_core::event::EventKind;
+use weir_core::switch::PriorityGauges;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{
-    BitRate, Bytes, Command, Duration, Frame, FrameHandle, Instant, MacAddress, PortConfig, PortId,
-    PortRole, Priority, Quanta, Switch, SwitchConfig, Transmission,
+    BitRate, Bytes, ClassMode, Command, DropReason, Duration, Frame, FrameHandle, Instant,
+    MacAddress, PfcThresholds, PortConfig, PortId, PortRole, Priority, Quanta, Switch,
+    SwitchConfig, Transmission,
 };
 
 use crate::support;
@@ -16,6 +19,9 @@ const SENDER: PortId = PortId::new(0);
 /// The host that pauses without end.
 const PAUSING: PortId = PortId::new(1);
 const OTHER: PortId = PortId::new(2);
+const ALL_PORTS: [PortId; 3] = [SENDER, PAUSING, OTHER];
+const LOSSY: Priority = Priority::ALL[0];
+const LOSSLESS: [Priority; 2] = [support::PRIORITY, Priority::ALL[4]];
 /// One pause of 65535 quanta lasts 33.5 ms.
 const RATE: BitRate = BitRate::from_mbit(1000);
 const LENGTH: Bytes = Bytes::new(1000);
@@ -180,6 +186,37 @@ impl Node {
 
     fn left(&self, egress: PortId) -> u64 {
         self.left[egress.index()].iter().sum()
+    }
+
+    fn thresholds(&self) -> PfcThresholds {
+        match self.switch.config().classes[support::PRIORITY.index()].mode {
+            ClassMode::Pfc(thresholds) => thresholds,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn gauges(&self, port: PortId, priority: Priority) -> PriorityGauges {
+        self.switch.gauges(self.now, port, priority)
+    }
+
+    fn dropped(&self, port: PortId, reason: DropReason) -> u64 {
+        self.switch.counters(port).drops[reason.index()]
+    }
+
+    fn xoffs_sent(&self, port: PortId) -> u64 {
+        self.switch.counters(port).priority[support::PRIORITY.index()].xoff_sent
+    }
+
+    /// Steps with a `pause` before each, until `condition` holds.
+    fn until(&mut self, mut pause: impl FnMut(&mut Self), condition: impl Fn(&Self) -> bool) {
+        for _ in 0..100_000 {
+            if condition(self) {
+                return;
+            }
+            pause(self);
+            self.step();
+        }
+        panic!("not within {:?}", TICK.saturating_mul(100_000));
     }
 }
 

@@ -283,7 +283,8 @@ impl Switch {
             tx_frames: counters.tx_frames,
             pauses: counters.pause_received,
             // Feedback D holds as a pause does, where a route has turned out longer than D; and while a storm lasts.
-            paused: state.pause_received.is_paused(now, priority)
+            // What a switch assumes of its predecessor's neighbours nobody has said.
+            paused: (counters.pause_received > 0 && state.pause_received.is_paused(now, priority))
                 || held_too_far
                 || (is_storm && shut),
             waiting: state.waiting.contains(priority),
