@@ -42,34 +42,64 @@ fn every_link_leads_somewhere() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
-/// Each threat names tests, and they are there.
 #[test]
 fn every_threat_names_its_test() {
-    let path = repository().join(BOOK).join("operations/threats.md");
-    let text = std::fs::read_to_string(path).unwrap();
-    let rows = text.lines().filter(|line| line.starts_with("| "));
-    let mut threats = 0;
-    for row in rows.filter(|row| !row.starts_with("| threat |")) {
-        threats += 1;
-        let shown_by = row.trim_end_matches([' ', '|']).rsplit('|').next().unwrap();
-        let mut file = None;
-        let mut tests = 0;
-        for word in shown_by.split('`').skip(1).step_by(2) {
-            if word.ends_with(".rs") {
-                let text = std::fs::read_to_string(repository().join(word));
-                file = Some((word, text.unwrap_or_else(|error| panic!("{word}: {error}"))));
-                continue;
-            }
-            let (name, text) = file.as_ref().expect("a file comes first");
-            assert!(
-                text.contains(&format!("fn {word}(")),
-                "{name} has no {word}"
-            );
-            tests += 1;
-        }
-        assert!(tests > 0, "no test: {row}");
-    }
+    let threats = rows_with_tests("operations/threats.md", "shown by", |_| true);
     assert!(threats > 10, "{threats}");
+}
+
+#[test]
+fn every_case_of_sonics_that_has_passed_names_its_test() {
+    let page = "experiments/sonic-cases.md";
+    let has_passed = |cells: &[&str]| {
+        cells
+            .last()
+            .is_some_and(|result| result.starts_with("passed"))
+    };
+    let passed = rows_with_tests(page, "our test", has_passed);
+    assert!(passed > 30, "{passed}");
+}
+
+/// What the book's `page` has under the `heading` of a column names files and tests that are there, in every row that is
+/// `meant` by its cells. Gives how many rows that is.
+fn rows_with_tests(page: &str, heading: &str, meant: impl Fn(&[&str]) -> bool) -> usize {
+    let path = repository().join(BOOK).join(page);
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut column = None;
+    let mut rows = 0;
+    for line in text.lines() {
+        let Some(row) = line.strip_prefix("| ") else {
+            continue;
+        };
+        let cells: Vec<&str> = row.trim_end_matches([' ', '|']).split(" | ").collect();
+        if let Some(at) = cells.iter().position(|cell| *cell == heading) {
+            column = Some(at);
+        } else if meant(&cells) {
+            assert_names_tests(cells[column.expect("a heading comes first")], row);
+            rows += 1;
+        }
+    }
+    rows
+}
+
+/// Files, and behind each the tests that are in it.
+fn assert_names_tests(words: &str, row: &str) {
+    let mut file = None;
+    let mut tests = 0;
+    for word in words.split('`').skip(1).step_by(2) {
+        if word.ends_with(".rs") {
+            let text = std::fs::read_to_string(repository().join(word));
+            file = Some((word, text.unwrap_or_else(|error| panic!("{word}: {error}"))));
+            continue;
+        }
+        let (name, text) = file.as_ref().expect("a file comes first");
+        assert!(
+            text.contains(&format!("fn {word}(")),
+            "{name} has no {word}"
+        );
+        tests += 1;
+    }
+    assert!(tests > 0, "no test: {row}");
 }
 
 #[test]
