@@ -170,7 +170,7 @@ fn pauses_add_up_to_the_nanosecond() {
         }
         node.pfc(&[priority], Quanta::ZERO);
         let length = TICK.saturating_mul(ticks);
-        sum = sum + length;
+        sum += length;
         longest = longest.max(length);
         node.step();
         let history = node.gauges(PAUSING, priority).pauses_received;
