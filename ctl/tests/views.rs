@@ -377,7 +377,7 @@ fn what_does_not_add_up_is_named_and_has_a_status_of_its_own() {
         assert_eq!(
             differences,
             [
-                "DIFFERENCE  port s2: admitted = delivered + given up + held: 90 on the left, 91 on the right",
+                "DIFFERENCE  port s2: admitted + copied = delivered + given up + held: 90 on the left, 91 on the right",
                 "DIFFERENCE  the switch: held = held by the core: 9 on the left, 8 on the right"
             ]
         );

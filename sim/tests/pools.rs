@@ -65,8 +65,9 @@ fn an_incast_has_of_the_pool_what_is_published() {
             let published = alpha * SIZE / (1.0 + alpha * hot as f64);
             for share in shares(text, hot) {
                 let error = (share - published).abs();
+                // A frame more in the pool takes α frames off every threshold.
                 assert!(
-                    error < 3.0 * FRAME,
+                    error < (3.0 + alpha) * FRAME,
                     "α {text}, {hot} buffers: {share}, and {published} is published"
                 );
             }

@@ -420,7 +420,7 @@ fn what_the_settings_ask_for_keeps_frames_off_it() {
             Express::Class,
         ),
         (
-            format!("{CONFIG}[forwarding]\nlearning = true\n"),
+            format!("{CONFIG}[forwarding]\nlearning = true\nloop-detection = false\n"),
             Express::Learning,
         ),
     ];

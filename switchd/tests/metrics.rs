@@ -13,8 +13,10 @@ use weir_core::config::LevelRules;
 use weir_core::control::{IgnoreReason, Policy};
 use weir_core::counters::VlanCounters;
 use weir_core::level::LEVEL_MAX;
-use weir_core::switch::{LevelGauges, VlanTraffic};
-use weir_core::{Budgets, Bytes, ClassMode, Duration, Level, PfcThresholds, VlanId};
+use weir_core::switch::{LevelGauges, PoolGauges, VlanTraffic};
+use weir_core::{
+    Budgets, Bytes, ClassMode, Duration, Level, PfcThresholds, PoolShare, Threshold, VlanId,
+};
 use weir_monitoring::definitions::{all, find, Kind, PROCESS};
 use weir_switchd::control::info::ClassInfo;
 use weir_switchd::control::{self, Shared};
@@ -47,6 +49,16 @@ async fn scrape() -> Scraped {
             used: 2_000,
             size: 2_048,
         };
+        state.pools = vec![PoolGauges {
+            size: Bytes::new(1 << 20),
+            ..PoolGauges::default()
+        }];
+        state.shares[usize::from(LOSSLESS)] = Some(PoolShare {
+            pool: 0,
+            reserved: Bytes::ZERO,
+            threshold: Threshold::Static(Bytes::new(4_096)),
+            xon_offset: Bytes::ZERO,
+        });
         state.vlans.traffic = vec![VlanTraffic {
             vlan: VlanId::new(20),
             counters: VlanCounters {

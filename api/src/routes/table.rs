@@ -130,7 +130,7 @@ pub const ROUTES: &[Route] = &[
         method: Method::Get,
         path: "/v1/mirrors",
         summary: "Mirrors, and what they have copied.",
-        answer: Answer::Json(Content::of::<Vec<MirrorState>>()),
+        answer: Answer::Json(Content::list_of::<MirrorState>()),
         commands: &["mirrors"],
         ..BARE
     },
@@ -139,7 +139,7 @@ pub const ROUTES: &[Route] = &[
         method: Method::Get,
         path: "/v1/impairments",
         summary: "What is done on purpose to frames and links.",
-        answer: Answer::Json(Content::of::<Vec<Impairment>>()),
+        answer: Answer::Json(Content::list_of::<Impairment>()),
         commands: &["impair list"],
         ..BARE
     },

@@ -266,7 +266,7 @@ ports = ["a"]
             ),
             (
                 mirror("output-port = \"mon\"\nselect-all = true\nsnaplen = 13"),
-                "mirror.0.snaplen: 13 is not between 14 and 65535",
+                "mirror.m.snaplen: 13 is not between 14 and 65535",
             ),
             (
                 mirror("output-port = \"mon\"\nselect-all = true").repeat(2),

@@ -393,10 +393,20 @@ fn each_policy_switches_on_what_it_needs() {
 fn every_key_of_a_port_is_written() {
     let text = parse(LEVELS).unwrap().to_toml();
     for key in KEYS.iter().find(|(table, _)| *table == "port").unwrap().1 {
-        // What is not said: the device's own address and queues, and maps that are as usual.
+        // What is not said: the device's own address and queues, maps that are as usual, and VLANs.
         let written = text.contains(&format!("\n{key} = "));
         assert!(
-            written || ["address", "queues", "dscp-map", "pfcwd"].contains(key),
+            written
+                || [
+                    "address",
+                    "queues",
+                    "dscp-map",
+                    "pfcwd",
+                    "tag",
+                    "trunks",
+                    "vlan-mode"
+                ]
+                .contains(key),
             "{key}"
         );
     }

@@ -184,8 +184,7 @@ mod tests {
         assert!(text.contains("drop 1 in 10"), "{text}");
         assert!(text.contains("udp port 4791"), "{text}");
         assert!(
-            text.contains("pause priority 3 for 1 ms every 10 ms")
-                || text.contains("pause priority 3 for 1.00 ms every 10.0 ms"),
+            text.contains("pause priority 3 for 1.0 ms every 10.0 ms"),
             "{text}"
         );
     }

@@ -24,6 +24,15 @@ Examples:
 #[derive(Debug, Subcommand)]
 pub enum ImpairCommand {
     /// What is done to frames and links now.
+    #[command(after_help = "\
+Columns:
+  matched   frames that the filter let through
+  impaired  frames among them to which it was done; for pause and flap, how often
+  left      until it ends by itself
+
+Examples:
+  switchctl impair list
+  switchctl --watch impair list")]
     List,
     /// Drop frames that come in.
     #[command(after_help = "\
@@ -32,7 +41,7 @@ the frames that the filter lets through: the same ones in every run.
 
 Examples:
   switchctl impair drop h1 --one-in 1000 --for 30s
-  switchctl impair drop h1 --filter 'udp and dst port 4791' --one-in 100 --for 1min
+  switchctl impair drop h1 --filter 'dst port 4791' --one-in 100 --for 1min
   switchctl impair drop s2 --filter 'pfc and xon' --one-in 2 --for 5s")]
     Drop(Frames),
     /// Have the switch get frames that come in later.
@@ -44,7 +53,7 @@ headroom. 1024 frames are delayed at a time; what is beyond is dropped.
 
 Examples:
   switchctl impair delay h1 2ms --for 30s
-  switchctl impair delay h1 500us --one-in 10 --filter 'tcp and port 5201' --for 30s")]
+  switchctl impair delay h1 500us --one-in 10 --filter 'port 5201' --for 30s")]
     Delay {
         /// How much later, up to 10 s.
         #[arg(index = 2, value_name = "TIME", value_parser = super::time)]
@@ -55,7 +64,7 @@ Examples:
     /// Mark frames that come in Congestion Experienced, where ECN is used.
     #[command(after_help = "\
 Example:
-  switchctl impair mark h1 --filter 'udp and dst port 4791' --one-in 20 --for 30s")]
+  switchctl impair mark h1 --filter 'dst port 4791' --one-in 20 --for 30s")]
     Mark(Frames),
     /// Pause the neighbor of a port for a part of the time (PFC).
     #[command(after_help = "\
@@ -80,6 +89,10 @@ Example:
   switchctl impair flap s2 --on 100ms --every 5s --for 1min")]
     Flap(Duty),
     /// End impairments before their time. Default: all.
+    #[command(after_help = "\
+Examples:
+  switchctl impair stop
+  switchctl impair stop 3")]
     Stop {
         /// As in `impair list`.
         #[arg(value_name = "ID")]

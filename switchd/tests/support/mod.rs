@@ -91,15 +91,28 @@ pub fn info() -> SwitchInfo {
         }
     });
     SwitchInfo {
-        pools: Vec::new(),
+        pools: vec!["shared".to_owned()],
         name: "s1".to_owned(),
         deadlock_policy: Policy::Breaker.into(),
         ports,
         classes,
         stations: Stations::default().into(),
-        mirrors: Vec::new().into(),
+        mirrors: mirrors().into(),
         impair: true,
     }
+}
+
+/// One, by a file: port 2 has what comes in by port 0.
+fn mirrors() -> Vec<weir_config::daemon::Mirror> {
+    let mut text = "name = \"s1\"\n".to_owned();
+    for port in 0..3 {
+        text += &format!(
+            "[[port]]\nname = \"p{port}\"\ndevice = \"d{port}\"\nrole = \"edge\"\nrate = \"1Gbit\"\n"
+        );
+    }
+    text += "[[mirror]]\nname = \"m\"\noutput-port = \"p2\"\nselect-src-port = [\"p0\"]\n";
+    let config = weir_config::daemon::DaemonConfig::parse(&text, std::path::Path::new("s1.toml"));
+    config.unwrap().mirrors
 }
 
 pub fn settings() -> ControlSettings {
