@@ -27,7 +27,7 @@ pub enum ImpairCommand {
     #[command(after_help = "\
 Columns:
   matched   frames that the filter let through
-  impaired  frames among them to which it was done; for pause and flap, how often
+  impaired  frames among them to which it was done; pauses and flaps so far
   left      until it ends by itself
 
 Examples:
