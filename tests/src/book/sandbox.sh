@@ -7,7 +7,7 @@
 # HOME becomes /run/book, the directory of the switches' programs /run/weir-bin. CHECKOUT, whose scripts and scenarios programs
 # look for where it was when they were built, stays there even below /tmp or /run. Of the switches, whose run directories are below
 # SWITCHES and whose namespaces begin with PREFIX, HERE stands in /run/weir as it would on a machine of its own, and all where a
-# lab has them.
+# lab has them and where their programs know them to be.
 set -eu
 home=$1 binaries=$2 checkout=$3 script=$4
 shift 4
@@ -22,8 +22,10 @@ mount --bind "$binaries" "$run/weir-bin"
 if [ $# -gt 0 ]; then
     switches=$1 prefix=$2 here=$3
     shift 3
-    mkdir -p "$run/weir/lab-PID-N" "$run/weir/$here"
+    known=$run/weir/$(basename "$switches")
+    mkdir -p "$run/weir/lab-PID-N" "$known" "$run/weir/$here"
     mount --rbind "$switches" "$run/weir/lab-PID-N"
+    mount --rbind "$switches" "$known"
     mount --rbind "$switches/$here" "$run/weir/$here"
     for switch; do
         for name in "$switch" "weir-PID-N-$switch"; do
