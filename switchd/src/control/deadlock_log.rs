@@ -116,9 +116,8 @@ impl DeadlockLog {
                 }
             }
             EventKind::FlowMoved { from, priority, .. } => {
-                if let Some(deadlock) = self.newest_mut(info, (from, priority)) {
-                    deadlock.flows_moved += 1;
-                }
+                let known = self.newest_mut(info, (from, priority)).into_iter();
+                known.for_each(|deadlock| deadlock.flows_moved += 1);
             }
             EventKind::Rerouted {
                 egress, priority, ..

@@ -13,6 +13,7 @@ use crate::sets::vlans::{VlanId, VlanTag};
 use crate::sets::PortSet;
 use crate::switch::forwarding::{Decision, Egresses, OtherCopies};
 use crate::switch::levels::ShareId;
+use crate::switch::port::Port;
 use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId};
 
@@ -126,6 +127,11 @@ impl Switch {
     ) -> Result<(), DropReason> {
         if egress == ingress {
             return Err(DropReason::Hairpin);
+        }
+        // Its address was learnt before.
+        let is_reserved = |port: &Port| port.reserved;
+        if self.ports.get(egress.index()).is_some_and(is_reserved) {
+            return Err(DropReason::MirrorPort);
         }
         match self.carries(egress, vlan) {
             true => Ok(()),

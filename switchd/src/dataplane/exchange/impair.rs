@@ -94,7 +94,7 @@ impl Impairment {
             return None;
         }
         let matched = self.matched.fetch_add(1, Ordering::Relaxed) + 1;
-        if matched % plan.one_in.max(1) != 0 {
+        if !matched.is_multiple_of(plan.one_in.max(1)) {
             return None;
         }
         self.impaired.fetch_add(1, Ordering::Relaxed);

@@ -16,7 +16,7 @@ impl AddressField {
     /// `None` when descriptors are not as they are known to be.
     pub(super) fn find() -> Option<Self> {
         let word = size_of::<usize>();
-        if align_of::<FrameDesc>() % align_of::<usize>() != 0 {
+        if !align_of::<FrameDesc>().is_multiple_of(align_of::<usize>()) {
             return None;
         }
         (0..size_of::<FrameDesc>() / word)
