@@ -17,16 +17,17 @@ fn threads(bench: &Bench) -> BTreeMap<String, BTreeMap<String, String>> {
     let pid = bench.switch.pid().unwrap();
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     tasks
-        .map(|task| {
+        .filter_map(|task| {
             let task = task.unwrap();
-            let text = std::fs::read_to_string(task.path().join("status")).unwrap();
+            // A thread that was asked for one thing may have ended meanwhile.
+            let text = std::fs::read_to_string(task.path().join("status")).ok()?;
             let fields: BTreeMap<String, String> = text
                 .lines()
                 .filter_map(|line| line.split_once(':'))
                 .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
                 .collect();
             let number = task.file_name().to_string_lossy().into_owned();
-            (format!("{} {number}", fields["Name"]), fields)
+            Some((format!("{} {number}", fields["Name"]), fields))
         })
         .collect()
 }
