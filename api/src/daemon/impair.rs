@@ -28,6 +28,11 @@ pub enum Impair {
 }
 
 impl Impair {
+    /// True for what is done to frames, false for what is done to a neighbour or a link for a part of the time.
+    pub fn is_of_frames(self) -> bool {
+        matches!(self, Self::Drop | Self::Delay | Self::Mark)
+    }
+
     /// As in JSON.
     pub fn name(self) -> &'static str {
         match self {

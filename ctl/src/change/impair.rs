@@ -105,7 +105,7 @@ fn list(all: &[Impairment]) -> String {
         ],
         all.iter().map(|impairment| {
             let request = &impairment.request;
-            let is_of_link = matches!(request.what, Impair::Pause | Impair::Flap);
+            let is_of_link = !request.what.is_of_frames();
             vec![
                 impairment.id.to_string(),
                 request.port.clone(),

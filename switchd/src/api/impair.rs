@@ -79,7 +79,7 @@ fn doing(shared: &Shared, request: &ImpairRequest, port: PortId) -> Result<Doing
         IMPAIR_SECONDS_MAX,
     )?;
     let what = request.what;
-    let is_of_frames = matches!(what, Impair::Drop | Impair::Delay | Impair::Mark);
+    let is_of_frames = what.is_of_frames();
     for (name, is_there, is_meant) in [
         ("filter", !request.filter.is_empty(), is_of_frames),
         ("one_in", request.one_in.is_some(), is_of_frames),

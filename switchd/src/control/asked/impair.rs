@@ -6,7 +6,7 @@ use std::time::Duration as StdDuration;
 
 use tokio::sync::Notify;
 use tokio::time::timeout;
-use weir_api::daemon::{Impair, ImpairRequest, Impairment as View};
+use weir_api::daemon::{ImpairRequest, Impairment as View};
 use weir_api::describe::Described;
 use weir_api::words::EventName;
 use weir_core::{Command, Duration, Instant, PortId, Priority};
@@ -92,7 +92,7 @@ impl Impairments {
         doing: &Doing,
     ) -> Result<(usize, Arc<Entry>), ImpairError> {
         let mut places = self.lock();
-        let is_of_link = matches!(request.what, Impair::Pause | Impair::Flap);
+        let is_of_link = !request.what.is_of_frames();
         let is_same = |entry: &&Arc<Entry>| {
             entry.port == port
                 && entry.request.what == request.what
