@@ -84,6 +84,8 @@ pub enum Kept {
     First,
     /// It stands where another one stood, and its neighbours are held.
     Again,
+    /// As `Again`, but the other one stands there still: it makes ready and waits for the keeper's word.
+    Next,
 }
 
 impl Kept {
@@ -92,6 +94,7 @@ impl Kept {
         match self {
             Self::First => "first",
             Self::Again => "again",
+            Self::Next => "next",
         }
     }
 }

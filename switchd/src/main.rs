@@ -13,7 +13,7 @@ use weir_switchd::cli::{self, Cli, Kept};
 use weir_switchd::daemon::reload::{by_hand, Reloader};
 use weir_switchd::daemon::{self, DaemonError, Ended, Keeping, RunningDataplane, Signal};
 use weir_switchd::daemon::{checkup, setup, trial};
-use weir_switchd::dataplane::Dataplane;
+use weir_switchd::dataplane::{Dataplane, Reserve};
 use weir_switchd::keeper::{self, frames, link::KeeperLink};
 use weir_switchd::logging::{self, LevelHandle, LogGuard};
 use weir_switchd::os::run_dir::{self, RunDir, RunDirError};
@@ -209,7 +209,7 @@ async fn serve(
     (config, text): (DaemonConfig, String),
     level: Option<LevelHandle>,
 ) -> anyhow::Result<Ended> {
-    let (sender, signals) = signals()?;
+    let (sender, mut signals) = signals()?;
     let keeping = cli.kept.map(|kept| {
         anyhow::Ok(Keeping {
             link: KeeperLink::by_standard_input().context("--kept is set by the keeper only")?,
@@ -218,7 +218,19 @@ async fn serve(
             signals: sender,
         })
     });
-    let takes_over = cli.kept == Some(Kept::Again);
+    let mut keeping = keeping.transpose()?;
+    let mut reserve = None;
+    if let (Some(Kept::Next), Some(keeping)) = (cli.kept, &mut keeping) {
+        reserve = Some(make_ready(&config).await?);
+        let is_free = tokio::select! {
+            waited = keeping.link.wait_for_the_place() => waited.map(|()| true),
+            () = until_stopped(&mut signals) => Ok(false),
+        };
+        if !is_free.context("the keeper has no use for this switch")? {
+            return Ok(Ended::Cleanly);
+        }
+    }
+    let takes_over = matches!(cli.kept, Some(Kept::Again | Kept::Next));
     let plan = daemon::Plan {
         reloader: Some(Reloader::new(
             cli.config.clone(),
@@ -226,7 +238,7 @@ async fn serve(
             level,
         )),
         watchdog: service::watchdog_limit(),
-        keeping: keeping.transpose()?,
+        keeping,
         ..setup::plan(&config, random::seed()?, cli.drain_timeout)
     };
     let file = cli.config.clone();
@@ -236,7 +248,12 @@ async fn serve(
         let dataplane = if takes_over {
             let config = by_hand::take(run_dir.path(), &config);
             let names: Vec<&str> = config.ports.iter().map(|port| &*port.name).collect();
-            Dataplane::start_anew(&config, &pins, frames::take(run_dir.path(), &names))?
+            Dataplane::start_anew(
+                &config,
+                &pins,
+                frames::take(run_dir.path(), &names),
+                reserve,
+            )?
         } else {
             Dataplane::start(&config, &pins)?
         };
@@ -244,6 +261,21 @@ async fn serve(
         Ok(dataplane)
     };
     Ok(daemon::run(plan, start, signals).await?)
+}
+
+/// Makes what needs no place yet, beside the switch that has it.
+async fn make_ready(config: &DaemonConfig) -> anyhow::Result<Reserve> {
+    let config = by_hand::expect(&config.run_dir, config);
+    let made = tokio::task::spawn_blocking(move || Reserve::new(&config)).await?;
+    made.context("cannot make ready for a restart")
+}
+
+async fn until_stopped(signals: &mut mpsc::Receiver<Signal>) {
+    while let Some(signal) = signals.recv().await {
+        if matches!(signal, Signal::Stop(_)) {
+            return;
+        }
+    }
 }
 
 /// Every SIGTERM, SIGINT and SIGHUP from now on, and what else is put in.

@@ -194,7 +194,7 @@ impl Stage {
 
     /// The next switch takes over what the one before has left, carries a hundred frames, and ends.
     fn succeed(mut self, left: Vec<LeftFrame>) {
-        let next = Dataplane::start_anew(&config(CONFIG), &self.network.pins, left).unwrap();
+        let next = Dataplane::start_anew(&config(CONFIG), &self.network.pins, left, None).unwrap();
         self.link = next.link().unwrap();
         self.dataplane = Some(next);
         self.wait_for(Express::Open);

@@ -23,8 +23,8 @@ const DATAPLANE_FLOORS: [&[&str]; 10] = [
     &["threads"],
     &["kernel", "worker"],
     &["ways"],
-    &["attach", "launch"],
-    &["binding", "slot"],
+    &["start"],
+    &["slot"],
     &["late", "trial"],
 ];
 

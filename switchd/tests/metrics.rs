@@ -272,9 +272,7 @@ fn parse_if_sample(line: &str) -> Option<Sample> {
 #[tokio::test]
 async fn a_scrape_over_tcp_has_the_format_in_its_head() {
     let scraped = scrape().await;
-    let listener = weir_switchd::metrics::listen("127.0.0.1:0".parse().unwrap())
-        .await
-        .unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let server = tokio::spawn(weir_switchd::metrics::serve(
         listener,

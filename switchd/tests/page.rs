@@ -24,7 +24,7 @@ impl Served {
         let fake = FakeDataplane::start();
         let xdp = Box::new(FakeXdp);
         let control = control::start(info(), &settings(), fake.link().unwrap(), xdp).unwrap();
-        let listener = page::listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let names = Names::new(&["leaf1.example.net".to_owned()]);
         let server = tokio::spawn(page::serve(listener, Arc::clone(&control.shared), names));

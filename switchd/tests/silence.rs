@@ -104,11 +104,11 @@ async fn page_metrics_and_api_answer_beside_three_hundred_silent_connections() {
 
     let listener = api::listen(&socket, None).unwrap();
     tokio::spawn(api::serve(listener, shared()));
-    let any = "127.0.0.1:0".parse().unwrap();
-    let listener = metrics::listen(any).await.unwrap();
+    let any = "127.0.0.1:0";
+    let listener = TcpListener::bind(any).await.unwrap();
     let scraped = listener.local_addr().unwrap();
     tokio::spawn(metrics::serve(listener, shared(), Default::default()));
-    let listener = page::listen(any).await.unwrap();
+    let listener = TcpListener::bind(any).await.unwrap();
     let looked_at = listener.local_addr().unwrap();
     tokio::spawn(page::serve(listener, shared(), Names::new(&[])));
 

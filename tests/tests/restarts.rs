@@ -1,6 +1,11 @@
 //! Switches that their keepers start anew under traffic: no frame of a lossless class is lost, overtaken or changed.
 
-use nix::sys::signal::Signal;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
 use weir_tests::faults::Scene;
 use weir_tests::{until, PATIENT_DETECTION};
 
@@ -94,6 +99,69 @@ fn the_new_switch_has_the_file_as_it_is_and_a_bad_file_restarts_nothing() {
     scene.end();
 }
 
+/// The processes that were started with `file` to stand in a switch's place next.
+fn next_switches(file: &Path) -> Vec<Pid> {
+    let is_next = |line: &[u8]| {
+        let mut words = line.split(|byte| *byte == 0);
+        let has_file = words.any(|word| word == file.as_os_str().as_bytes());
+        has_file && line.ends_with(b"--kept\0next\0")
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let next = processes.filter(|process| {
+        let line = std::fs::read(process.path().join("cmdline"));
+        line.is_ok_and(|line| is_next(&line))
+    });
+    let pids = next.filter_map(|process| process.file_name().to_str()?.parse().ok());
+    pids.map(Pid::from_raw).collect()
+}
+
+/// What needs no port is there before neighbours are held.
+#[test]
+fn the_next_switch_is_ready_before_the_neighbours_wait() {
+    let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
+    scene.wait_for_all(50);
+    let switch = scene.switch(1);
+    switch.restart().unwrap_or_else(|error| panic!("{error:#}"));
+    let log = switch.process().unwrap().log_end();
+    assert!(log.contains("the next one is ready"), "{log}");
+    scene.wait_for_all(50);
+    scene.assert_lossless();
+    scene.end();
+}
+
+/// The next switch is killed while it makes ready: it is started when the one before has ended, and nothing is lost.
+#[test]
+fn a_next_switch_that_dies_is_started_later() {
+    let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
+    scene.wait_for_all(50);
+    let switch = scene.switch(1);
+    let file = switch.config_file().to_owned();
+    let is_over = AtomicBool::new(false);
+    let killed = std::thread::scope(|scope| {
+        let killer = scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                if let Some(next) = next_switches(&file).first() {
+                    return kill(*next, Signal::SIGKILL).is_ok();
+                }
+                std::thread::yield_now();
+            }
+            false
+        });
+        let restart = switch.restart();
+        is_over.store(true, Ordering::Relaxed);
+        let restart = restart.unwrap_or_else(|error| panic!("{error:#}"));
+        assert_eq!(restart.lost_frames, 0);
+        killer.join().unwrap()
+    });
+    assert!(killed);
+    assert!(next_switches(&file).is_empty());
+    let log = switch.process().unwrap().log_end();
+    assert!(log.contains("is not made ready beforehand"), "{log}");
+    scene.wait_for_all(50);
+    scene.assert_lossless();
+    scene.end();
+}
+
 /// The keeper is killed: the switch ends as if it were asked to, and leaves nothing behind.
 #[test]
 fn a_switch_without_its_keeper_ends() {
@@ -120,8 +188,7 @@ fn a_keeper_whose_switch_is_killed_says_so() {
     let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
     let switch = scene.switch(1);
     let worker = switch.status().unwrap().pid;
-    let worker = nix::unistd::Pid::from_raw(worker as i32);
-    nix::sys::signal::kill(worker, Signal::SIGKILL).unwrap();
+    kill(Pid::from_raw(worker as i32), Signal::SIGKILL).unwrap();
     let told = until("the keeper has ended", || {
         let ended = switch.process()?.check().err()?;
         Some(ended.to_string())

@@ -1,9 +1,12 @@
 //! Where the daemon is asked: taken before the first device is touched, opened once frames are forwarded.
 
+use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
@@ -11,6 +14,7 @@ use weir_config::daemon::read_socket;
 
 use super::plan::{DaemonError, Plan};
 use super::watchdog;
+use crate::cli::Kept;
 use crate::control::devices::link_monitor::LinkMonitor;
 use crate::control::devices::{tender, xdp_watch};
 use crate::control::health;
@@ -19,6 +23,10 @@ use crate::control::Shared;
 use crate::metrics::protection::Protection;
 use crate::page::{self, Names};
 use crate::{api, metrics};
+
+/// The switch that has given its place to this one may take so long to close what it listened on.
+const PARTING_WAIT: Duration = Duration::from_secs(2);
+const PARTING_POLL: Duration = Duration::from_millis(2);
 
 /// What listens.
 pub(super) struct Doors {
@@ -45,10 +53,14 @@ impl Doors {
         let readers = reading_group
             .map(|group| listen(&reading_socket, Some(group)))
             .transpose()?;
+        let patience = match &plan.keeping {
+            Some(keeping) if keeping.kept != Kept::First => PARTING_WAIT,
+            _ => Duration::ZERO,
+        };
         let protection = Protection::load(&plan.metrics_protection)?;
         let metrics = match plan.metrics {
             Some(address) => Some(
-                metrics::listen(address)
+                listen_at(address, patience)
                     .await
                     .map_err(|source| DaemonError::Metrics { address, source })?,
             ),
@@ -57,7 +69,7 @@ impl Doors {
         let page = match &plan.page {
             Some(settings) => {
                 let address = settings.listen;
-                let listener = page::listen(address)
+                let listener = listen_at(address, patience)
                     .await
                     .map_err(|source| DaemonError::Page { address, source })?;
                 Some((listener, Names::new(&settings.names)))
@@ -105,8 +117,8 @@ impl Doors {
             let serve = page::serve(listener, Arc::clone(shared), names);
             tasks.push(watched("live page", serve));
         }
-        tasks.push(tokio::spawn(health::watch(Arc::clone(shared))));
-        tasks.push(tokio::spawn(xdp_watch::watch(Arc::clone(shared))));
+        tasks.push(while_it_lasts(shared, health::watch(Arc::clone(shared))));
+        tasks.push(while_it_lasts(shared, xdp_watch::watch(Arc::clone(shared))));
         tasks.push(tokio::spawn(tender::tend(Arc::clone(shared))));
         if let Some(limit) = plan.watchdog {
             tasks.push(tokio::spawn(watchdog::beat(Arc::clone(shared), limit)));
@@ -115,15 +127,42 @@ impl Doors {
     }
 }
 
+/// Listens, and if somebody else does so still, tries again for as long as `patience`.
+async fn listen_at(address: SocketAddr, patience: Duration) -> io::Result<TcpListener> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match TcpListener::bind(address).await {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < deadline => {
+                tokio::time::sleep(PARTING_POLL).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
 fn api_error(path: &Path) -> impl FnOnce(io::Error) -> DaemonError {
     let path = path.to_owned();
     move |source| DaemonError::Api { path, source }
 }
 
+/// Spawns what never ends by itself, and owes nobody an answer.
+fn while_it_lasts(
+    shared: &Arc<Shared>,
+    task: impl Future<Output = ()> + Send + 'static,
+) -> JoinHandle<()> {
+    let shared = Arc::clone(shared);
+    tokio::spawn(async move {
+        tokio::select! {
+            () = task => {}
+            () = shared.life.ending() => {}
+        }
+    })
+}
+
 /// Spawns what may fail and leave the switch forwarding; the failure is logged.
 fn watched(
     what: &'static str,
-    task: impl std::future::Future<Output = io::Result<()>> + Send + 'static,
+    task: impl Future<Output = io::Result<()>> + Send + 'static,
 ) -> JoinHandle<()> {
     tokio::spawn(async move {
         if let Err(error) = task.await {

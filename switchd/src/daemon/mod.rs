@@ -36,6 +36,8 @@ pub use plan::{DaemonError, Keeping, Plan};
 
 /// How long answers that are on their way may take once the daemon ends.
 const ANSWERS_WAIT: Duration = Duration::from_secs(1);
+/// The same while neighbours are held for the next switch: they wait, too.
+const ANSWERS_WAIT_HELD: Duration = Duration::from_millis(10);
 
 /// How the daemon ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +68,11 @@ pub async fn run<D: RunningDataplane>(
     // A start that was cut short may hold the directory still: then the process's end releases it.
     if let Some(run_dir) = Arc::into_inner(run_dir) {
         match outcome {
-            Ok(Ended::ToRestart) => run_dir.leave(),
+            Ok((Ended::ToRestart, keeping)) => {
+                run_dir.leave();
+                give_place(keeping).await;
+                return Ok(Ended::ToRestart);
+            }
             _ => {
                 // What was left for a switch that did not come.
                 let left = frames::path(run_dir.path());
@@ -76,7 +82,16 @@ pub async fn run<D: RunningDataplane>(
             }
         }
     }
-    outcome
+    outcome.map(|(ended, _)| ended)
+}
+
+/// The next switch need not wait for the end of this process.
+async fn give_place(keeping: Option<Keeping>) {
+    if let Some(mut keeping) = keeping {
+        if let Err(error) = keeping.link.give_place().await {
+            tracing::warn!(%error, "cannot tell the keeper that the place is free");
+        }
+    }
 }
 
 async fn run_in<D: RunningDataplane>(
@@ -84,7 +99,7 @@ async fn run_in<D: RunningDataplane>(
     run_dir: Arc<RunDir>,
     start: impl FnOnce(&RunDir) -> anyhow::Result<D> + Send + 'static,
     mut signals: mpsc::Receiver<Signal>,
-) -> Result<Ended, DaemonError> {
+) -> Result<(Ended, Option<Keeping>), DaemonError> {
     let doors = Doors::open(&plan).await?;
     let run_path = run_dir.path().to_owned();
     let dataplane = spawn_blocking(move || start(&run_dir))
@@ -108,7 +123,14 @@ async fn run_in<D: RunningDataplane>(
     if let Some(keeping) = &mut keeping {
         meet(keeping, &shared).await;
     }
-    let reason = until_end(&mut signals, &mut control, &mut keeping, plan.drain).await;
+    let reason = until_end(
+        &mut signals,
+        &mut control,
+        &mut keeping,
+        plan.drain,
+        &run_path,
+    )
+    .await;
     if let (Reason::Restart, Some(reloader)) = (&reason, shared.life.reloader()) {
         reloader.leave(&shared, &run_path).await;
     }
@@ -143,10 +165,14 @@ async fn run_in<D: RunningDataplane>(
             Ended::CutShort
         }
     };
-    stop_control(control, tasks).await;
+    let answers_wait = match ended {
+        Ended::ToRestart => ANSWERS_WAIT_HELD,
+        Ended::Cleanly | Ended::CutShort => ANSWERS_WAIT,
+    };
+    stop_control(control, tasks, answers_wait).await;
     match reason {
         Reason::Failed(error) => Err(error.into()),
-        Reason::Stop | Reason::Restart => Ok(ended),
+        Reason::Stop | Reason::Restart => Ok((ended, keeping)),
     }
 }
 
@@ -255,6 +281,7 @@ async fn until_end(
     control: &mut Control,
     keeping: &mut Option<Keeping>,
     drain: Duration,
+    run_dir: &Path,
 ) -> Reason {
     let shared = Arc::clone(&control.shared);
     loop {
@@ -266,6 +293,10 @@ async fn until_end(
                 }
                 // The API gives this only where there is a keeper.
                 Asked::Restart => if let Some(keeping) = keeping {
+                    if let Some(reason) = make_ready(keeping, &shared, run_dir, signals).await {
+                        tracing::info!(reason, drain_timeout = ?drain, "stopping");
+                        return Reason::Stop;
+                    }
                     let links = held_links(&shared.info, keeping.pause_time);
                     match keeping.link.hold(links).await {
                         Ok(()) => {
@@ -286,6 +317,36 @@ async fn until_end(
             }
         }
     }
+}
+
+/// Has the next switch made ready before anybody waits for it, with what was changed at run time until now. Why to stop, when that
+/// is asked for meanwhile.
+async fn make_ready(
+    keeping: &mut Keeping,
+    shared: &Shared,
+    run_dir: &Path,
+    signals: &mut mpsc::Receiver<Signal>,
+) -> Option<&'static str> {
+    if let Some(reloader) = shared.life.reloader() {
+        reloader.leave(shared, run_dir).await;
+    }
+    let prepared = tokio::select! {
+        prepared = keeping.link.prepare() => prepared,
+        reason = stop_signal(signals) => return Some(reason),
+    };
+    match prepared {
+        Ok(None) => {}
+        Ok(Some(refused)) => {
+            tracing::warn!(
+                refused,
+                "the next switch is not made ready beforehand: neighbours wait longer"
+            );
+        }
+        Err(error) => {
+            tracing::warn!(%error, "the keeper does not make the next switch ready: neighbours wait longer");
+        }
+    }
+    None
 }
 
 /// What a signal asks for that ends the switch.
@@ -355,14 +416,19 @@ fn log_ready(
     service::notify("READY=1");
 }
 
-async fn stop_control(control: Control, tasks: Vec<JoinHandle<()>>) {
+async fn stop_control(control: Control, tasks: Vec<JoinHandle<()>>, answers_wait: Duration) {
     // It ends at once, but a thread's end must not be awaited on the runtime.
     let _ = spawn_blocking(move || control.stop()).await;
-    let deadline = tokio::time::Instant::now() + ANSWERS_WAIT;
+    let deadline = tokio::time::Instant::now() + answers_wait;
+    let mut cut_off = 0;
     for mut task in tasks {
         if tokio::time::timeout_at(deadline, &mut task).await.is_err() {
             task.abort();
+            cut_off += 1;
         }
+    }
+    if cut_off > 0 {
+        tracing::info!(tasks = cut_off, waited = ?answers_wait, "answers on their way are cut off");
     }
 }
 

@@ -9,8 +9,6 @@ use weir_api::words::Express as State;
 use weir_config::daemon::{DaemonConfig, Port};
 use weir_core::{Command, PortId};
 
-use super::attach::{self, AttachedProgram};
-use super::binding::{self, door_to};
 use super::error::DataplaneError;
 use super::exchange::express::ExpressOrder;
 use super::exchange::link::AttachedPort;
@@ -18,6 +16,9 @@ use super::exchange::messages::Request;
 use super::kernel::devices::{self, Device};
 use super::kernel::ethtool;
 use super::memory::shares::Shares;
+use super::start::attach::{self, AttachedProgram};
+use super::start::binding::{self, door_to};
+use super::start::programs::Programs;
 use super::Dataplane;
 
 /// What it takes to open a port.
@@ -62,6 +63,7 @@ impl Dataplane {
             &device,
             Some(&late.pin_root),
             self.express(),
+            &mut Programs::default(),
         )?;
         let opened = self.open_port(&mut settings, &device, &mut attached, port);
         if let Err(error) = opened {

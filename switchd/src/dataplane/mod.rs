@@ -4,16 +4,14 @@
 //! [`Dataplane::start`] opens everything and starts the threads; from then on they and the control plane speak through
 //! the bounded queues of [`messages`].
 
-mod attach;
-mod binding;
 mod error;
 mod exchange;
 mod kernel;
 mod late;
-mod launch;
 mod memory;
 mod rings;
 mod slot;
+mod start;
 mod threads;
 mod trial;
 mod ways;
@@ -28,30 +26,30 @@ use std::sync::Arc;
 use crossbeam::channel::{bounded, Receiver, Sender, TrySendError};
 use nix::fcntl::Flock;
 use weir_config::daemon::{DaemonConfig, DataplaneConfig, Port, CONTROL_RESERVE_PER_PORT};
-use weir_core::config::AuthenticationConfig;
 use weir_core::{
-    BitRate, Bytes, Command, Duration, Event, Instant, MacAddress, PortConfig, PortId, Switch,
+    BitRate, Bytes, Command, Duration, Event, Instant, PortConfig, PortId, SwitchConfig,
 };
 use weir_ebpf::Verdict;
 
 use crate::model::clock;
-use crate::os::fabric_key;
-use attach::AttachedProgram;
-use binding::Bound;
 pub use error::DataplaneError;
 pub use exchange::{accounts, impair, link, messages, mirrors, stations, tables, tap};
 use kernel::devices::{self, Device};
-use kernel::express::{ExpressPath, Kept, Prospect};
+use kernel::express::{ExpressPath, Kept};
 pub use kernel::packet_socket;
 use kernel::settings;
 use late::Late;
-use launch::{Parts, Prepared, Threads};
 use link::{AttachedPort, Busy, DataplaneLink, Programs, Requests, RunningDataplane, Stopped};
 use memory::pool::Pool;
 use memory::shares::Shares;
 use messages::{Answer, LeftFrame, Request, Snapshot};
 use mirrors::Mirrors;
 use slot::Slot;
+use start::attach::{self, AttachedProgram};
+use start::binding::{self, Bound};
+use start::launch::{Parts, Prepared, Threads};
+use start::reserve;
+pub use start::reserve::Reserve;
 use stations::Stations;
 use threads::wake::Wake;
 pub use trial::LonePort;
@@ -71,7 +69,8 @@ pub struct Dataplane {
     running: Running,
     late: Late,
     express: Option<Kept>,
-    _lock: Option<Flock<File>>,
+    /// Of the pins.
+    lock: Option<Flock<File>>,
 }
 
 /// The threads and the ways to them.
@@ -99,7 +98,7 @@ impl Dataplane {
 
     /// As [`start`](Self::start), where another dataplane stood: neighbours may have told that one to pause, so that
     /// lossless classes send nothing before it is known (see [`Command::AssumePaused`]). `left` was in that one at its end.
-    /// Every port waits for its device: one that is gone just now must not end the switch.
+    /// Every port waits for its device: one that is gone just now must not end the switch. Of `reserve` is taken what is of use.
     ///
     /// # Errors
     ///
@@ -108,12 +107,17 @@ impl Dataplane {
         config: &DaemonConfig,
         pin_root: &Path,
         left: Vec<LeftFrame>,
+        reserve: Option<Reserve>,
     ) -> Result<Self, DataplaneError> {
         let first = [
             Request::Command(Command::AssumePaused),
             Request::Inject(left),
         ];
-        Self::open(clock::now, config, pin_root, true, first)
+        let reserve = match reserve {
+            Some(reserve) => reserve.only_for(config),
+            None => Reserve::bare(config),
+        };
+        Self::open(clock::now, config, pin_root, true, reserve, first)
     }
 
     /// As [`start`](Self::start), by another monotonic clock. Every dataplane thread asks it in every round: a test's clock
@@ -127,7 +131,7 @@ impl Dataplane {
         config: &DaemonConfig,
         pin_root: &Path,
     ) -> Result<Self, DataplaneError> {
-        Self::open(clock, config, pin_root, false, [])
+        Self::open(clock, config, pin_root, false, Reserve::bare(config), [])
     }
 
     /// The loop takes `first` before any frame.
@@ -136,18 +140,20 @@ impl Dataplane {
         config: &DaemonConfig,
         pin_root: &Path,
         all_wait: bool,
+        mut reserve: Reserve,
         first: impl IntoIterator<Item = Request>,
     ) -> Result<Self, DataplaneError> {
-        let key_file = config.control_frames.key_file.as_deref();
-        let key = key_file.map(fabric_key::load).transpose()?;
+        let key = reserve::key(config)?;
         let devices = devices::find(config, all_wait)?;
+        tracing::debug!("devices found");
         let lock = attach::lock(config, pin_root)?;
-        let beside = launch::beside_the_core(&config.dataplane, config.ports.len());
-        let express = Prospect::new(config, beside);
-        let mut ports = attach::attach(config, &devices, Some(pin_root), express.path())?;
+        let (express, programs) = (reserve.express.path(), &mut reserve.programs);
+        let mut ports = attach::attach(config, &devices, Some(pin_root), express, programs)?;
+        tracing::debug!("programs attached");
         let started = attach::settle(config, &devices).and_then(|config| {
+            let core = reserve::core(&config, &devices, key);
             let (running, shares, express) =
-                Self::start_on(clock, &config, key, &devices, &mut ports, express, first)?;
+                Self::start_on(clock, &config, core, &devices, &mut ports, reserve, first)?;
             let late = Late {
                 config,
                 pin_root: pin_root.to_owned(),
@@ -161,7 +167,7 @@ impl Dataplane {
                 running,
                 late,
                 express,
-                _lock: lock,
+                lock,
             }),
             Err(error) => {
                 attach::detach_all(ports.into_iter().flatten());
@@ -174,18 +180,13 @@ impl Dataplane {
     fn start_on(
         clock: fn() -> Instant,
         config: &DaemonConfig,
-        key: Option<AuthenticationConfig>,
+        core: SwitchConfig,
         devices: &[Option<Device>],
         ports: &mut [Option<AttachedProgram>],
-        mut express: Prospect,
+        mut reserve: Reserve,
         first: impl IntoIterator<Item = Request>,
     ) -> Result<(Running, Shares, Option<Kept>), DataplaneError> {
         let system = |what| move |source| DataplaneError::System { what, source };
-        let address =
-            |device: &Option<Device>| device.map_or_else(Default::default, |it| it.address);
-        let addresses: Vec<MacAddress> = devices.iter().map(address).collect();
-        let mut core = config.core(&addresses);
-        core.authentication = key;
         let limits = core
             .ports
             .iter()
@@ -196,10 +197,16 @@ impl Dataplane {
             shares,
             sockets,
             doors,
-        } = binding::bind(config, devices, ports, core.frame_count as u32)?;
+        } = binding::bind(
+            config,
+            devices,
+            ports,
+            core.frame_count as u32,
+            reserve.memory.take(),
+        )?;
+        tracing::debug!("sockets bound");
         let frame_count = core.frame_count;
-        let mut switch = Switch::new(core)?;
-        switch.touch_memory();
+        let switch = reserve.switch(core)?;
         let wake = Wake::new().map_err(system("eventfd"))?;
         let notify = Wake::new().map_err(system("eventfd"))?;
         let (requests, request_receiver) = bounded(REQUEST_CAPACITY);
@@ -212,7 +219,7 @@ impl Dataplane {
             clock,
             pool: Pool::new(frame_count, config.ports.len() * CONTROL_RESERVE_PER_PORT),
             limits,
-            express: express.take_parts(),
+            express: reserve.express.take_parts(),
             queues: Queues {
                 requests: request_receiver,
                 events: event_sender,
@@ -249,7 +256,9 @@ impl Dataplane {
         let threads = prepared
             .start(&config.dataplane)
             .map_err(system("dataplane thread"))?;
-        let kept = express.keep(devices, requests.clone(), wake.clone());
+        let kept = reserve
+            .express
+            .keep(devices, requests.clone(), wake.clone());
         let running = Running {
             requests,
             events,
@@ -367,7 +376,8 @@ impl RunningDataplane for Dataplane {
 
     fn stop(self, drain: std::time::Duration, programs: Programs) -> anyhow::Result<Stopped> {
         let drain = Duration::from_nanos(drain.as_nanos() as u64);
-        self.running.ask(Request::Stop { drain });
+        let hands_on = programs == Programs::Leave;
+        self.running.ask(Request::Stop { drain, hands_on });
         let unserved = |ports: &[Slot]| -> u64 {
             let attached = ports.iter().filter_map(|port| port.attached.as_ref());
             attached
@@ -389,14 +399,21 @@ impl RunningDataplane for Dataplane {
         // Whatever became of the threads and of the other programs, none stays attached that is to go and can be detached.
         // The program of a device that is gone went with it.
         let mut outcome = Ok(());
-        let going = self
+        let (staying, going): (Vec<_>, Vec<_>) = self
             .ports
             .into_iter()
             .zip(stays)
-            .filter(|(_, stays)| !stays);
+            .partition(|(_, stays)| *stays);
         for (mut port, _) in going {
             outcome = outcome.and(port.detach());
         }
+        drop(self.lock);
+        // The kernel takes its time to close packet sockets and to give memory back, and neighbours are held. If there can be no
+        // thread, that is done here.
+        let rest = (staying, self.late, self.express);
+        let _ = std::thread::Builder::new()
+            .name("weir-close".to_owned())
+            .spawn(move || drop(rest));
         let ended = ended.map_err(|_| anyhow::anyhow!("a dataplane thread panicked"))?;
         outcome?;
         Ok(Stopped {

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use weir_ebpf::{EbpfError, FrameClass, Verdict};
 
-use super::attach::AttachedProgram;
+use super::start::attach::AttachedProgram;
 
 /// Numbers by the name of what they count.
 type Counts = Vec<(&'static str, u64)>;

@@ -8,13 +8,14 @@ use weir_core::{Duration, MacAddress};
 use weir_doctor::trial::Link;
 use weir_ebpf::Verdict;
 
-use super::attach::{self, AttachedProgram};
-use super::binding::{self, Bound};
 use super::kernel::devices::{self, Device};
 use super::kernel::socket::XdpSocket;
 use super::kernel::xdp_io::{LaneDoorway, XdpIo};
 use super::memory::pool::{Chunk, Pool};
 use super::rings::io::{Batch, Io, BATCH, RECEIVE_BATCHES, WHOLE_MAX};
+use super::start::attach::{self, AttachedProgram};
+use super::start::binding::{self, Bound};
+use super::start::programs::Programs;
 use super::threads::sleeper::Sleeper;
 use super::threads::wake::Wake;
 use super::DataplaneError;
@@ -68,7 +69,7 @@ impl LonePort {
             .zip(&all)
             .map(|(index, it)| it.filter(|_| index == port))
             .collect();
-        let mut attached = attach::attach(config, &alone, None, None)?;
+        let mut attached = attach::attach(config, &alone, None, None, &mut Programs::default())?;
         let opened = attach::settle(config, &all)
             .and_then(|config| Self::open_on(&config, port, &alone, &mut attached));
         match opened {
@@ -99,7 +100,7 @@ impl LonePort {
             shares: _,
             sockets,
             doors,
-        } = binding::bind(config, devices, attached, chunks as u32)?;
+        } = binding::bind(config, devices, attached, chunks as u32, None)?;
         let of_port = sockets.iter().flatten();
         let (queues, zero_copy) = (
             of_port.clone().count(),

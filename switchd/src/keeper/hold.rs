@@ -19,7 +19,8 @@ pub struct Hold {
     counters: Vec<OwnedFd>,
     /// Each message is for a pause at once; its end is for none any more.
     again: Option<mpsc::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    /// Gives the sockets back at its end.
+    thread: Option<JoinHandle<Vec<Held>>>,
 }
 
 impl Hold {
@@ -89,22 +90,33 @@ impl Hold {
     /// held.
     pub fn end(mut self, resumed: &[ResumedLink]) -> Duration {
         // No pause comes after this.
-        self.release();
+        let held = self.release();
         for link in resumed {
-            // Without the device there is no neighbour.
-            if let Ok(socket) = packet_socket::open_for_sending(link.ifindex) {
-                let _ = send(socket.as_raw_fd(), &link.frame, MsgFlags::MSG_DONTWAIT);
+            let known = held.iter().find(|held| held.link.ifindex == link.ifindex);
+            match known {
+                Some(known) => send_now(&known.socket, &link.frame),
+                // Without the device there is no neighbour.
+                None => drop(
+                    packet_socket::open_for_sending(link.ifindex)
+                        .map(|socket| send_now(&socket, &link.frame)),
+                ),
             }
         }
-        self.began.elapsed()
+        let time = self.began.elapsed();
+        // The kernel takes its time to close packet sockets. If there can be no thread, they are closed here.
+        let _ = std::thread::Builder::new()
+            .name("weir-unhold".to_owned())
+            .spawn(move || drop((held, self)));
+        time
     }
 
-    fn release(&mut self) {
+    fn release(&mut self) -> Vec<Held> {
         drop(self.again.take());
-        if let Some(thread) = self.thread.take() {
-            // It cannot panic, and if it had, pauses run out.
-            let _ = thread.join();
-        }
+        // It cannot panic, and if it had, pauses run out.
+        let thread = self.thread.take();
+        thread
+            .and_then(|thread| thread.join().ok())
+            .unwrap_or_default()
     }
 }
 
@@ -125,16 +137,17 @@ impl Held {
     fn refresh(&mut self, now: Instant) {
         self.due = now + Duration::from_micros(self.link.refresh_micros.max(1));
         // A device that is down or gone has nobody to hold; a full queue is tried again with the next refresh.
-        let _ = send(
-            self.socket.as_raw_fd(),
-            &self.link.pause,
-            MsgFlags::MSG_DONTWAIT,
-        );
+        send_now(&self.socket, &self.link.pause);
     }
 }
 
-/// Refreshes every pause until nobody can ask any more.
-fn keep_on(mut held: Vec<Held>, asked: &mpsc::Receiver<()>) {
+/// If it cannot be sent now, it is not.
+fn send_now(socket: &OwnedFd, frame: &[u8]) {
+    let _ = send(socket.as_raw_fd(), frame, MsgFlags::MSG_DONTWAIT);
+}
+
+/// Refreshes every pause until nobody can ask any more, and gives the sockets back: closing them takes time.
+fn keep_on(mut held: Vec<Held>, asked: &mpsc::Receiver<()>) -> Vec<Held> {
     let mut is_asked = false;
     loop {
         let now = Instant::now();
@@ -149,7 +162,7 @@ fn keep_on(mut held: Vec<Held>, asked: &mpsc::Receiver<()>) {
         match outcome {
             Ok(()) => is_asked = true,
             Err(RecvTimeoutError::Timeout) => is_asked = false,
-            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Disconnected) => return held,
         }
     }
 }

@@ -21,6 +21,10 @@ use crate::control::info::{PortInfo, SwitchInfo};
 use crate::control::Restarted;
 use crate::dataplane::messages::PortSnapshot;
 
+/// Set in the environment by a keeper that knows [`ToKeeper::Prepare`] and what belongs to it: an older one would not.
+pub const PREPARES: &str = "WEIR_KEEPER_PREPARES";
+/// How long the next switch may take to be ready.
+pub const PREPARE_WAIT: Duration = Duration::from_secs(10);
 /// A longer line is none of ours: 256 ports take less.
 const LINE_BYTES_MAX: usize = 256 * 1024;
 /// How long the keeper may take to answer.
@@ -37,6 +41,10 @@ const REFRESH_MAX: Duration = Duration::from_millis(10);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToKeeper {
+    /// To have the next switch made ready, beside the one that says so: see [`PREPARES`].
+    Prepare,
+    /// The next switch is ready, and waits for [`FromKeeper::Go`].
+    Prepared,
     /// To hold the neighbours, from now until the next [`ToKeeper::Ready`].
     Hold {
         /// One for each neighbour.
@@ -50,6 +58,8 @@ pub enum ToKeeper {
         #[serde(default)]
         missed: u64,
     },
+    /// Nothing of the switch stands in the way of the next one any more, though its process may take its time to end.
+    PlaceFree,
     /// The switch forwards.
     Ready {
         /// What lets neighbours go on; others are held by the switch itself, or until their pause is over.
@@ -61,6 +71,14 @@ pub enum ToKeeper {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromKeeper {
+    /// The next switch is as ready as it can be.
+    Prepared {
+        /// Why it is not, and will be started when this one has ended.
+        #[serde(default)]
+        refused: Option<String>,
+    },
+    /// The place is free.
+    Go,
     /// The neighbours are held.
     Held,
     /// The neighbours were held for a switch that was ready just now, and may go on.
@@ -175,6 +193,36 @@ impl KeeperLink {
         })
     }
 
+    /// Has the next switch made ready, where the keeper can do that; why it is not.
+    ///
+    /// # Errors
+    ///
+    /// When the keeper does not answer.
+    pub async fn prepare(&mut self) -> io::Result<Option<String>> {
+        if std::env::var_os(PREPARES).is_none() {
+            return Ok(Some("the keeper is older than that".to_owned()));
+        }
+        write_line(&mut self.writer, &ToKeeper::Prepare).await?;
+        match self.answer(PREPARE_WAIT + ANSWER_WAIT).await? {
+            FromKeeper::Prepared { refused } => Ok(refused),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Says that this switch is ready, and waits until the place is free. Whoever waits may be told to end meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// When the keeper is gone: nobody will have this switch.
+    pub async fn wait_for_the_place(&mut self) -> io::Result<()> {
+        write_line(&mut self.writer, &ToKeeper::Prepared).await?;
+        match read_line(&mut self.reader, &mut self.line).await? {
+            Some(FromKeeper::Go) => Ok(()),
+            Some(other) => Err(unexpected(&other)),
+            None => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
     /// Has the neighbours held; they are when this returns.
     ///
     /// # Errors
@@ -182,10 +230,22 @@ impl KeeperLink {
     /// When the keeper does not answer.
     pub async fn hold(&mut self, links: Vec<HeldLink>) -> io::Result<()> {
         write_line(&mut self.writer, &ToKeeper::Hold { links }).await?;
-        match self.answer().await? {
+        match self.answer(ANSWER_WAIT).await? {
             FromKeeper::Held => Ok(()),
             other => Err(unexpected(&other)),
         }
+    }
+
+    /// Says that the next switch can have the place, where the keeper knows what that means.
+    ///
+    /// # Errors
+    ///
+    /// When the keeper is gone.
+    pub async fn give_place(&mut self) -> io::Result<()> {
+        if std::env::var_os(PREPARES).is_none() {
+            return Ok(());
+        }
+        write_line(&mut self.writer, &ToKeeper::PlaceFree).await
     }
 
     /// Says what was left in the switch at its end, and what it missed then.
@@ -211,7 +271,7 @@ impl KeeperLink {
         if kept == Kept::First {
             return Ok(None);
         }
-        match self.answer().await? {
+        match self.answer(ANSWER_WAIT).await? {
             FromKeeper::Released {
                 held_micros,
                 lost_frames,
@@ -230,9 +290,9 @@ impl KeeperLink {
         let _ = read_line::<FromKeeper>(&mut self.reader, &mut self.line).await;
     }
 
-    async fn answer(&mut self) -> io::Result<FromKeeper> {
+    async fn answer(&mut self, wait: Duration) -> io::Result<FromKeeper> {
         let answer = read_line(&mut self.reader, &mut self.line);
-        match tokio::time::timeout(ANSWER_WAIT, answer).await {
+        match tokio::time::timeout(wait, answer).await {
             Ok(Ok(Some(answer))) => Ok(answer),
             Ok(Ok(None)) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(Err(error)) => Err(error),

@@ -1,15 +1,18 @@
 //! The keeper: a small process that outlives the switch's, so that this can be replaced and nothing lossless is lost.
 //!
 //! `weir-switchd --keeper` starts itself once more without that option: that process is the switch. When the switch is to
-//! be restarted, it first has the keeper hold its neighbours, then sends what it has buffered, and ends; the keeper starts
-//! the program that is installed by then, holds the neighbours until that forwards, and lets them go on. The keeper reads
-//! nothing but what the switch tells it, and gives its own signals to the switch.
+//! be restarted, it first has the keeper start the program that is installed by then, which makes ready what needs no port; then
+//! it has the keeper hold its neighbours, sends what it has buffered, and ends. The next one takes its place; the keeper holds the
+//! neighbours until that forwards, and lets them go on. The keeper reads nothing but what the switches tell it, and gives its own
+//! signals to the one that runs.
 
 pub mod frames;
 pub mod hold;
 pub mod link;
+mod next;
 mod worker;
 
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -22,7 +25,8 @@ use tokio::sync::mpsc;
 
 use crate::cli::{Kept, EXIT_AGAIN, EXIT_FAILURE};
 use hold::Hold;
-use link::{FromKeeper, ToKeeper};
+use link::{FromKeeper, ResumedLink, ToKeeper};
+use next::{Next, Refused};
 use worker::Worker;
 
 /// Neighbours are held for so long at most: a switch that does not come back must not stop the network.
@@ -37,7 +41,7 @@ const SIGNALLED: i32 = 128;
 /// # Errors
 ///
 /// When it cannot be started, or the kernel refuses signals or sockets.
-pub fn run(program: &Path, arguments: &[std::ffi::OsString]) -> anyhow::Result<u8> {
+pub fn run(program: &Path, arguments: &[OsString]) -> anyhow::Result<u8> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -45,23 +49,43 @@ pub fn run(program: &Path, arguments: &[std::ffi::OsString]) -> anyhow::Result<u
         .block_on(keep(program, arguments))
 }
 
-async fn keep(program: &Path, arguments: &[std::ffi::OsString]) -> anyhow::Result<u8> {
+async fn keep(program: &Path, arguments: &[OsString]) -> anyhow::Result<u8> {
     let mut signals = signals().context("cannot catch signals")?;
-    let mut holding = Holding::default();
     let mut kept = Kept::First;
+    let start = |kept| {
+        Worker::start(program, arguments, kept)
+            .with_context(|| format!("cannot start {}", program.display()))
+    };
+    let mut keeping = Keeping {
+        start_next: |next: &mut Next| next.start(program, arguments),
+        next: Next::default(),
+        parting: None,
+        holding: Holding::default(),
+    };
+    let mut worker = start(kept)?;
     loop {
-        let worker = Worker::start(program, arguments, kept)
-            .with_context(|| format!("cannot start {}", program.display()))?;
-        let status = watch(worker, kept, &mut signals, &mut holding).await?;
-        if status.code() != Some(EXIT_AGAIN.into()) {
+        let end = keeping.watch(&mut worker, kept, &mut signals).await?;
+        if let Some(status) = end.filter(|status| status.code() != Some(EXIT_AGAIN.into())) {
             // Whoever is killed says nothing himself.
             if let Some(signal) = status.signal() {
                 tracing::error!(signal, "the switch was killed; its keeper ends with it");
             }
             return Ok(exit_code(status));
         }
-        tracing::info!("restarting the switch");
         kept = Kept::Again;
+        let next = match keeping.next.take() {
+            Some(mut next) => {
+                tracing::info!("restarting the switch: the next one is ready");
+                next.tell(&FromKeeper::Go).await?;
+                next
+            }
+            None => {
+                tracing::info!("restarting the switch");
+                start(kept)?
+            }
+        };
+        let before = std::mem::replace(&mut worker, next);
+        keeping.parting = end.is_none().then_some(before);
     }
 }
 
@@ -73,56 +97,110 @@ struct Holding {
     missed_frames: u64,
 }
 
-/// Until the switch's process has ended.
-async fn watch(
-    mut worker: Worker,
-    kept: Kept,
-    signals: &mut mpsc::Receiver<Caught>,
-    holding: &mut Holding,
-) -> anyhow::Result<ExitStatus> {
-    loop {
-        let deadline = holding.hold.as_ref().map(|hold| hold.began() + HOLD_MAX);
-        tokio::select! {
-            caught = signals.recv() => match caught {
-                Some(Caught::Child) => if let Some(status) = worker.ended()? {
-                    return Ok(status);
-                },
-                Some(Caught::Other(signal)) => worker.signal(signal),
-                None => anyhow::bail!("signal channel closed"),
-            },
-            message = worker.message() => match message? {
-                ToKeeper::Hold { links } => {
-                    holding.hold = Some(Hold::begin(links)?);
-                    worker.tell(&FromKeeper::Held).await?;
-                }
-                ToKeeper::Left { frames, missed } => {
-                    holding.lost_frames = frames;
-                    holding.missed_frames = missed;
-                    if let Some(hold) = &holding.hold {
-                        hold.refresh();
+impl Holding {
+    /// Lets the neighbours go on, for a switch that has just begun to forward.
+    fn release(&mut self, resumed: &[ResumedLink]) -> FromKeeper {
+        let lost_frames = std::mem::take(&mut self.lost_frames);
+        let hold = self.hold.take();
+        let missed_frames =
+            std::mem::take(&mut self.missed_frames) + hold.as_ref().map_or(0, Hold::take_missed);
+        let held = hold.map_or(HOLD_MAX, |hold| hold.end(resumed));
+        tracing::info!(?held, lost_frames, missed_frames, "neighbours resumed");
+        FromKeeper::Released {
+            held_micros: held.as_micros() as u64,
+            lost_frames,
+            missed_frames,
+        }
+    }
+
+    /// Nobody came in time: pauses run out.
+    fn give_up(&mut self) {
+        let hold = self.hold.take();
+        self.missed_frames += hold.as_ref().map_or(0, Hold::take_missed);
+        tracing::error!(limit = ?HOLD_MAX, "the restarted switch is not ready in time: pauses of neighbours expire");
+    }
+}
+
+/// What the keeper keeps from one switch to the next.
+struct Keeping<F> {
+    start_next: F,
+    next: Next,
+    /// A process that has given its place to the next switch, and has not ended yet.
+    parting: Option<Worker>,
+    holding: Holding,
+}
+
+impl<F: Fn(&mut Next) -> Result<(), Refused>> Keeping<F> {
+    /// Until the switch's process has ended, or has given its place to a next one that is ready.
+    async fn watch(
+        &mut self,
+        worker: &mut Worker,
+        kept: Kept,
+        signals: &mut mpsc::Receiver<Caught>,
+    ) -> anyhow::Result<Option<ExitStatus>> {
+        loop {
+            let deadline = self.holding.hold.as_ref();
+            let deadline = deadline.map(|hold| hold.began() + HOLD_MAX);
+            tokio::select! {
+                caught = signals.recv() => match caught {
+                    Some(Caught::Child) => {
+                        if let Some(status) = worker.ended()? {
+                            return Ok(Some(status));
+                        }
+                        if let Some(parting) = &mut self.parting {
+                            if parting.ended()?.is_some() {
+                                self.parting = None;
+                            }
+                        }
+                        if let Some(refused) = self.next.look() {
+                            worker.tell(&prepared(Err(refused))).await?;
+                        }
                     }
-                }
-                ToKeeper::Ready { .. } if kept == Kept::First => {}
-                ToKeeper::Ready { resumed } => {
-                    let lost_frames = std::mem::take(&mut holding.lost_frames);
-                    let hold = holding.hold.take();
-                    let missed_frames = std::mem::take(&mut holding.missed_frames)
-                        + hold.as_ref().map_or(0, Hold::take_missed);
-                    let held = hold.map_or(HOLD_MAX, |hold| hold.end(&resumed));
-                    tracing::info!(?held, lost_frames, missed_frames, "neighbours resumed");
-                    let held_micros = held.as_micros() as u64;
-                    let released = FromKeeper::Released { held_micros, lost_frames, missed_frames };
-                    worker.tell(&released).await?;
-                }
-            },
-            () = until(deadline) => {
-                // Their pauses run out.
-                let hold = holding.hold.take();
-                holding.missed_frames += hold.as_ref().map_or(0, Hold::take_missed);
-                tracing::error!(limit = ?HOLD_MAX, "the restarted switch is not ready in time: pauses of neighbours expire");
+                    Some(Caught::Other(signal)) => worker.signal(signal),
+                    None => anyhow::bail!("signal channel closed"),
+                },
+                message = worker.message() => match message? {
+                    ToKeeper::PlaceFree if self.next.is_ready() => return Ok(None),
+                    message => if let Some(answer) = self.answer(message, kept)? {
+                        worker.tell(&answer).await?;
+                    },
+                },
+                outcome = self.next.becomes() => worker.tell(&prepared(outcome)).await?,
+                () = until(deadline) => self.holding.give_up(),
             }
         }
     }
+
+    fn answer(&mut self, message: ToKeeper, kept: Kept) -> anyhow::Result<Option<FromKeeper>> {
+        match message {
+            ToKeeper::Prepare => Ok(match (self.start_next)(&mut self.next) {
+                Ok(()) => None,
+                Err(refused) => Some(prepared(Err(refused))),
+            }),
+            // Only the next one is prepared, and without one the place stays empty until the process has ended.
+            ToKeeper::Prepared | ToKeeper::PlaceFree => Ok(None),
+            ToKeeper::Hold { links } => {
+                self.holding.hold = Some(Hold::begin(links)?);
+                Ok(Some(FromKeeper::Held))
+            }
+            ToKeeper::Left { frames, missed } => {
+                self.holding.lost_frames = frames;
+                self.holding.missed_frames = missed;
+                if let Some(hold) = &self.holding.hold {
+                    hold.refresh();
+                }
+                Ok(None)
+            }
+            ToKeeper::Ready { .. } if kept == Kept::First => Ok(None),
+            ToKeeper::Ready { resumed } => Ok(Some(self.holding.release(&resumed))),
+        }
+    }
+}
+
+/// What a switch is told of the next one.
+fn prepared(outcome: Result<(), Refused>) -> FromKeeper {
+    let refused = outcome.err();
+    FromKeeper::Prepared { refused }
 }
 
 async fn until(deadline: Option<std::time::Instant>) {

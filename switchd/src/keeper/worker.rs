@@ -15,7 +15,7 @@ use tokio::net::UnixStream;
 
 use crate::cli::Kept;
 
-use super::link::{read_line, write_line, FromKeeper, ToKeeper};
+use super::link::{read_line, write_line, FromKeeper, ToKeeper, PREPARES};
 
 /// One process, and the socket to it.
 pub(super) struct Worker {
@@ -37,6 +37,7 @@ impl Worker {
             .args(["--kept", kept.name()])
             // The service manager watches the keeper's process, and hears the switch's.
             .env_remove("WATCHDOG_PID")
+            .env(PREPARES, "1")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .process_group(0)
             .spawn()?;
@@ -48,6 +49,12 @@ impl Worker {
             line: Vec::new(),
             is_silent: false,
         })
+    }
+
+    /// Ends one that has nothing yet that could be lost.
+    pub(super) fn kill(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 
     /// How it has ended, if it has.

@@ -10,7 +10,6 @@ mod priorities;
 pub mod protection;
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::State;
@@ -51,15 +50,6 @@ const SCRAPE_BOUNDS: &[u64] = &[
     500_000_000,
     1_000_000_000,
 ];
-
-/// Takes the address.
-///
-/// # Errors
-///
-/// When it is taken or not one of this network namespace's.
-pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    TcpListener::bind(address).await
-}
 
 /// Serves until the daemon ends and the last answer is out.
 ///

@@ -70,15 +70,6 @@ struct Page {
     timelines: Recent,
 }
 
-/// Takes the address.
-///
-/// # Errors
-///
-/// When it is taken or not one of this network namespace's.
-pub async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    TcpListener::bind(address).await
-}
-
 /// Serves until the daemon ends and the last answer is out.
 ///
 /// # Errors

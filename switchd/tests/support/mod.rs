@@ -358,7 +358,10 @@ impl RunningDataplane for FakeDataplane {
             at_stop();
         }
         let drain = Duration::from_nanos(drain.as_nanos() as u64);
-        self.requests.send(Request::Stop { drain })?;
+        self.requests.send(Request::Stop {
+            drain,
+            hands_on: false,
+        })?;
         self.thread.take().unwrap().join().unwrap();
         Ok(Stopped::default())
     }

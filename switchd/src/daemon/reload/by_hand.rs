@@ -132,42 +132,53 @@ pub fn leave(run_dir: &Path, before: &DaemonConfig, now: &DaemonConfig) -> io::R
 /// `config` with what the switch before left, whose file is removed. What cannot be read is logged and lost.
 pub fn take(run_dir: &Path, config: &DaemonConfig) -> DaemonConfig {
     let path = path(run_dir);
-    let text = match std::fs::read(&path) {
-        Ok(text) => text,
-        Err(error) => {
-            // The program before may have been one that leaves nothing.
-            if error.kind() != io::ErrorKind::NotFound {
-                tracing::error!(%error, path = %path.display(), "cannot read what was changed at run time: it is lost");
-            }
+    let with = match read(&path, config) {
+        Ok(with) => with,
+        // The program before may have been one that leaves nothing.
+        Err(Unread::File(error)) if error.kind() == io::ErrorKind::NotFound => {
             return config.clone();
+        }
+        Err(Unread::File(error)) => {
+            tracing::error!(%error, path = %path.display(), "cannot read what was changed at run time: it is lost");
+            return config.clone();
+        }
+        Err(Unread::Format(error)) => {
+            tracing::error!(error, path = %path.display(), "discarding what was changed at run time: incompatible format");
+            config.clone()
         }
     };
     if let Err(error) = run_dir::remove_file(&path) {
         tracing::warn!(%error, path = %path.display(), "cannot remove the file");
     }
-    let read = || -> Result<(DaemonConfig, DaemonConfig), String> {
-        let left: Left = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
-        let parse =
-            |text: &str| DaemonConfig::parse(text, &path).map_err(|error| error.to_string());
-        Ok((parse(&left.before)?, parse(&left.now)?))
-    };
-    match read() {
-        Ok((before, now)) => {
-            let with = config.with_changes_by_hand(&before, &now);
-            let settings = config.changes_to(&with).len();
-            if settings > 0 {
-                tracing::info!(
-                    settings,
-                    "settings that were changed at run time are in force again"
-                );
-            }
-            with
-        }
-        Err(error) => {
-            tracing::error!(error, path = %path.display(), "discarding what was changed at run time: incompatible format");
-            config.clone()
-        }
+    let settings = config.changes_to(&with).len();
+    if settings > 0 {
+        tracing::info!(
+            settings,
+            "settings that were changed at run time are in force again"
+        );
     }
+    with
+}
+
+/// What [`take`] will give, unless more is changed until then.
+pub fn expect(run_dir: &Path, config: &DaemonConfig) -> DaemonConfig {
+    read(&path(run_dir), config).unwrap_or_else(|_| config.clone())
+}
+
+/// Why there is nothing of a switch before.
+enum Unread {
+    File(io::Error),
+    Format(String),
+}
+
+fn read(path: &Path, config: &DaemonConfig) -> Result<DaemonConfig, Unread> {
+    let text = std::fs::read(path).map_err(Unread::File)?;
+    let left: Left =
+        serde_json::from_slice(&text).map_err(|error| Unread::Format(error.to_string()))?;
+    let parse = |text: &str| {
+        DaemonConfig::parse(text, path).map_err(|error| Unread::Format(error.to_string()))
+    };
+    Ok(config.with_changes_by_hand(&parse(&left.before)?, &parse(&left.now)?))
 }
 
 /// Where it is.

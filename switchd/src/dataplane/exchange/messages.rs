@@ -98,6 +98,8 @@ pub enum Request {
     Stop {
         /// How long draining may take.
         drain: Duration,
+        /// Another switch takes what is not sent: no longer than until nothing comes any more.
+        hands_on: bool,
     },
 }
 

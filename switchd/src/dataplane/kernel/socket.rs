@@ -28,7 +28,7 @@ const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 /// the process is gone.
 const RELEASE_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 /// How often it is tried again meanwhile.
-const RELEASE_POLL: std::time::Duration = std::time::Duration::from_millis(10);
+const RELEASE_POLL: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// An open socket.
 #[derive(Debug)]

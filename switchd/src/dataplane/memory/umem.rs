@@ -16,6 +16,17 @@ use crate::dataplane::DataplaneError;
 
 /// Bytes of a huge page, where the kernel is not told otherwise.
 const HUGE_PAGE: u64 = 2 << 20;
+/// Where the kernel says how many there are.
+const HUGE_PAGES_OF_MACHINE: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+
+/// Whether the machine has any, in use or not: what is not free now may be so when somebody else has ended.
+pub(in crate::dataplane) fn machine_has_huge_pages() -> bool {
+    let is_some = |file: &str| {
+        let count = std::fs::read_to_string(format!("{HUGE_PAGES_OF_MACHINE}/{file}"));
+        count.map_or(true, |count| count.trim() != "0")
+    };
+    is_some("nr_hugepages") || is_some("nr_overcommit_hugepages")
+}
 
 /// Bytes of destination and source address.
 const ADDRESSES: usize = 12;
@@ -39,7 +50,7 @@ pub(in crate::dataplane) struct Memory {
 }
 
 /// What a UMEM is mapped with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::dataplane) struct MemoryOptions {
     /// Chunks.
     pub(in crate::dataplane) count: u32,

@@ -164,9 +164,19 @@ impl<I: Io> Worker<I> {
         let Some(deadline) = self.deadline else {
             return false;
         };
-        let empty = self.switch.held_frames() == 0 && self.outstanding() == 0;
-        let quiet = now.saturating_since(self.last_admitted) >= DRAIN_QUIET;
-        (empty && quiet) || now >= deadline
+        let is_sent =
+            self.leaves_the_rest(now) || self.switch.held_frames() == 0 && self.is_quiet(now);
+        (is_sent && self.outstanding() == 0) || now >= deadline
+    }
+
+    /// Nothing is sent any more: another switch will do that, and neighbours wait for it.
+    pub(super) fn leaves_the_rest(&self, now: Instant) -> bool {
+        self.hands_on && self.is_quiet(now)
+    }
+
+    /// Draining, nothing was under way to the switch any more.
+    fn is_quiet(&self, now: Instant) -> bool {
+        now.saturating_since(self.last_admitted) >= DRAIN_QUIET
     }
 
     pub(super) fn outstanding(&self) -> usize {

@@ -123,6 +123,8 @@ pub(super) struct Worker<I> {
     batch: Batch,
     last_admitted: Instant,
     deadline: Option<Instant>,
+    /// Another switch takes what is buffered at the end.
+    hands_on: bool,
 }
 
 /// What became of a received frame.
@@ -232,6 +234,7 @@ impl<I: Io> Worker<I> {
             batch: Batch::new(),
             last_admitted: now,
             deadline: None,
+            hands_on: false,
         }
     }
 
@@ -375,8 +378,9 @@ impl<I: Io> Worker<I> {
                 Request::Part { port } => self.part(now, port),
                 Request::Join { port, address } => self.join(now, port, address),
                 Request::Express(order) => self.obey(now, order),
-                Request::Stop { drain } => {
+                Request::Stop { drain, hands_on } => {
                     let _ = self.switch.apply(now, Command::Drain);
+                    self.hands_on = hands_on;
                     self.last_admitted = now;
                     self.deadline = Some(now + drain);
                     self.impairing.release(now);

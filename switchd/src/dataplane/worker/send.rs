@@ -16,7 +16,8 @@ impl<I: Io> Worker<I> {
         if self.ports.get(port.index()).is_none_or(|state| state.gone) {
             return false;
         }
-        let any = self.turns.is_asked(port) && self.transmit_some(now, port);
+        let sends = self.turns.is_asked(port) && !self.leaves_the_rest(now);
+        let any = sends && self.transmit_some(now, port);
         // Also what the kernel had no time for before, and a fill ring that it has to be told of.
         self.io.flush(port.index());
         any

@@ -127,6 +127,7 @@ fn more_than_can_be_delayed_is_dropped_and_said_so() {
     // What is to be drained is not waited for.
     bench.request(Request::Stop {
         drain: Duration::from_secs(60),
+        hands_on: false,
     });
     bench.round();
     assert_eq!(bench.worker.impairing.next_due(), None);

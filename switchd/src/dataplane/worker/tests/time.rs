@@ -74,6 +74,7 @@ fn stopping_sends_what_is_buffered() {
     assert_eq!(bench.worker.switch.held_frames(), 19);
     bench.request(Request::Stop {
         drain: Duration::from_secs(1),
+        hands_on: false,
     });
     let sent = bench.worker.io.sent.clone();
     let ended = bench.worker.run();
@@ -103,6 +104,7 @@ fn draining_admits_only_what_a_lossless_neighbour_had_under_way() {
     let mut bench = Bench::new(&Setup::default());
     bench.request(Request::Stop {
         drain: Duration::from_secs(1),
+        hands_on: false,
     });
     bench.round();
     let almost = DRAIN_QUIET.saturating_mul(9).divided_by(10);
@@ -137,12 +139,71 @@ fn draining_ends_at_its_deadline_and_says_what_is_left() {
     }
     bench.round();
     let drain = Duration::from_millis(300);
-    bench.request(Request::Stop { drain });
+    bench.request(Request::Stop {
+        drain,
+        hands_on: false,
+    });
     let asked = bench.now;
     let ended = bench.worker.run();
     assert_eq!((ended.held_frames, ended.left.len()), (0, 3));
     let took = clock().saturating_since(asked);
     assert!(took >= drain && took < drain + DRAIN_QUIET, "{took:?}");
+}
+
+/// Neighbours wait for the next switch: what waits for one of them is not waited for.
+#[test]
+fn who_hands_on_waits_only_for_what_is_under_way() {
+    let mut bench = Bench::new(&Setup {
+        rate: SLOW,
+        ..Setup::default()
+    });
+    // 3.4 s at this rate.
+    bench.arrive_pfc(1, LOSSLESS, Quanta::MAX);
+    bench.round();
+    for number in 0..3 {
+        bench.arrive_data(0, 1, LOSSLESS, number);
+    }
+    bench.round();
+    bench.request(Request::Stop {
+        drain: Duration::from_secs(10),
+        hands_on: true,
+    });
+    bench.round();
+    let almost = DRAIN_QUIET.saturating_mul(9).divided_by(10);
+    bench.round_after(almost);
+    bench.arrive_data(2, 1, LOSSLESS, 3);
+    bench.round();
+    bench.round_after(almost);
+    assert!(!bench.worker.is_finished(bench.now), "one came just now");
+    bench.round_after(DRAIN_QUIET);
+    assert!(bench.worker.is_finished(bench.now));
+    let frames = bench.sent_by(1);
+    assert!(!frames.contains(&data(0, 1, 0, 500)), "it is paused");
+    let left = bench.worker.take_left(bench.now);
+    assert_eq!(left.len(), 4);
+}
+
+/// What the transmitter has is still sent, and nothing else.
+#[test]
+fn who_hands_on_waits_for_the_transmitter() {
+    let mut bench = Bench::new(&Setup::default());
+    bench.worker.io.set_budget(1, 0);
+    for number in 0..3 {
+        bench.arrive_data(0, 1, LOSSLESS, number);
+    }
+    bench.round();
+    let outstanding = bench.worker.outstanding();
+    assert!(outstanding > 0);
+    bench.request(Request::Stop {
+        drain: Duration::from_secs(10),
+        hands_on: true,
+    });
+    bench.round();
+    bench.round_after(DRAIN_QUIET);
+    assert!(!bench.worker.is_finished(bench.now));
+    bench.worker.io.set_budget(1, usize::MAX);
+    bench.settle();
+    assert!(bench.worker.is_finished(bench.now));
 }
 
 /// Frames of one and of several chunks; each leaves by the next loop as it came, in its flow's order, and counts there as
@@ -166,6 +227,7 @@ fn what_could_not_leave_goes_by_the_next_loop() {
         before.assert_conserved();
         before.request(Request::Stop {
             drain: Duration::ZERO,
+            hands_on: false,
         });
         let Ended { held_frames, left } = before.worker.run();
         assert_eq!((held_frames, left.len()), (0, 20));

@@ -116,7 +116,13 @@ fn a_port_that_goes_and_a_switch_that_ends_let_nothing_pass() {
     assert_eq!(both.state(1), State::NoDevice);
     assert!(both.is_open(2));
     let drain = Duration::from_millis(100);
-    both.bench.requests.send(Request::Stop { drain }).unwrap();
+    both.bench
+        .requests
+        .send(Request::Stop {
+            drain,
+            hands_on: false,
+        })
+        .unwrap();
     both.bench.round();
     assert!(!both.words.0.is_on.load(Ordering::Relaxed));
 }

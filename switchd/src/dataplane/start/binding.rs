@@ -2,38 +2,44 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
-use weir_config::daemon::{DaemonConfig, Port, ZeroCopy};
+use weir_config::daemon::{DaemonConfig, HugePages, Port, ZeroCopy};
 use weir_core::PortId;
 use weir_ebpf::AttachedMode;
 
 use super::attach::{AttachedProgram, PortDoor};
-use super::kernel::devices::Device;
-use super::kernel::socket::{SocketOptions, XdpSocket};
-use super::memory::shares::Shares;
-use super::memory::umem::{Memory, MemoryOptions};
-use super::DataplaneError;
+use crate::dataplane::kernel::devices::Device;
+use crate::dataplane::kernel::socket::{SocketOptions, XdpSocket};
+use crate::dataplane::memory::shares::Shares;
+use crate::dataplane::memory::umem::{self, Memory, MemoryOptions};
+use crate::dataplane::DataplaneError;
 
 /// The memory with all that is bound to it. By port, and of sockets within a port by queue; a port without a device has none.
 #[derive(Debug)]
-pub(super) struct Bound {
-    pub(super) memory: Memory,
-    pub(super) shares: Shares,
-    pub(super) sockets: Vec<Vec<XdpSocket>>,
-    pub(super) doors: Vec<Option<PortDoor>>,
+pub(in crate::dataplane) struct Bound {
+    pub(in crate::dataplane) memory: Memory,
+    pub(in crate::dataplane) shares: Shares,
+    pub(in crate::dataplane) sockets: Vec<Vec<XdpSocket>>,
+    pub(in crate::dataplane) doors: Vec<Option<PortDoor>>,
 }
 
 /// Memory of `chunks` chunks, and a socket on it for every queue of the ports that have a device.
 ///
 /// The kernel shares a UMEM among sockets that are all bound in zero-copy, or all in copy mode: the first decides, and later ones
 /// that cannot do the same are refused. With `zero-copy = "auto"`, one port that cannot therefore has all ports copied.
-pub(super) fn bind(
+pub(in crate::dataplane) fn bind(
     config: &DaemonConfig,
     devices: &[Option<Device>],
     attached: &[Option<AttachedProgram>],
     chunks: u32,
+    reserved: Option<Reserved>,
 ) -> Result<Bound, DataplaneError> {
     let wish = config.dataplane.zero_copy;
-    let mut bound = allocate(config, chunks)?;
+    let options = options(config, chunks);
+    let reserved = reserved.filter(|reserved| reserved.options == options);
+    let mut bound = match reserved {
+        Some(reserved) => Bound::from(reserved),
+        None => Bound::from(Reserved::new(options)?),
+    };
     let refused = match bound.open_all(config, devices, attached, wish) {
         Ok(()) => return Ok(bound),
         Err(refused) => refused,
@@ -52,32 +58,60 @@ pub(super) fn bind(
     );
     // The UMEM of a socket in zero-copy is for such sockets for good.
     drop(bound);
-    let mut bound = allocate(config, chunks)?;
+    let mut bound = Bound::from(Reserved::new(options)?);
     bound.open_all(config, devices, attached, ZeroCopy::Off)?;
     Ok(bound)
 }
 
-fn allocate(config: &DaemonConfig, chunks: u32) -> Result<Bound, DataplaneError> {
-    let options = MemoryOptions {
+fn options(config: &DaemonConfig, chunks: u32) -> MemoryOptions {
+    MemoryOptions {
         count: chunks,
         chunk_size: config.dataplane.chunk_size().get() as u32,
         fill_ring: config.dataplane.rx_ring,
         completion_ring: config.dataplane.tx_ring,
         huge_pages: config.dataplane.huge_pages,
         has_long_frames: config.dataplane.has_long_frames(),
-    };
-    let memory = Memory::new(options)?;
-    tracing::debug!(
-        huge_pages = memory.has_huge_pages(),
-        chunk = config.dataplane.chunk_size().get(),
-        "packet memory"
-    );
-    Ok(Bound {
-        shares: memory.shares(options),
-        memory,
-        sockets: Vec::with_capacity(config.ports.len()),
-        doors: Vec::with_capacity(config.ports.len()),
-    })
+    }
+}
+
+/// Memory that nothing is bound to.
+#[derive(Debug)]
+pub(in crate::dataplane) struct Reserved {
+    options: MemoryOptions,
+    memory: Memory,
+}
+
+impl Reserved {
+    /// Memory for a switch that is to take the place of one which has as much. `None` where it cannot be had twice, or in huge pages
+    /// only once.
+    pub(super) fn beside_another(config: &DaemonConfig, chunks: u32) -> Option<Self> {
+        let reserved = Self::new(options(config, chunks)).ok()?;
+        let is_as_good = config.dataplane.huge_pages == HugePages::Off
+            || reserved.memory.has_huge_pages()
+            || !umem::machine_has_huge_pages();
+        is_as_good.then_some(reserved)
+    }
+
+    fn new(options: MemoryOptions) -> Result<Self, DataplaneError> {
+        let memory = Memory::new(options)?;
+        tracing::debug!(
+            huge_pages = memory.has_huge_pages(),
+            chunk = options.chunk_size,
+            "packet memory"
+        );
+        Ok(Self { options, memory })
+    }
+}
+
+impl From<Reserved> for Bound {
+    fn from(Reserved { options, memory }: Reserved) -> Self {
+        Self {
+            shares: memory.shares(options),
+            memory,
+            sockets: Vec::new(),
+            doors: Vec::new(),
+        }
+    }
 }
 
 impl Bound {
@@ -89,7 +123,7 @@ impl Bound {
         attached: &[Option<AttachedProgram>],
         zero_copy: ZeroCopy,
     ) -> Result<(), DataplaneError> {
-        let ports = super::ids().zip(&config.ports);
+        let ports = crate::dataplane::ids().zip(&config.ports);
         for ((id, port), (device, attached)) in ports.zip(devices.iter().zip(attached)) {
             let (Some(device), Some(attached)) = (device, attached) else {
                 self.sockets.push(Vec::new());
@@ -107,7 +141,7 @@ impl Bound {
 }
 
 /// What a port's program needs of its sockets.
-pub(super) fn door_to(
+pub(in crate::dataplane) fn door_to(
     config: &DaemonConfig,
     device: &Device,
     sockets: &[XdpSocket],
@@ -119,7 +153,7 @@ pub(super) fn door_to(
 }
 
 /// One port's sockets, by queue.
-pub(super) fn open(
+pub(in crate::dataplane) fn open(
     config: &DaemonConfig,
     port: &Port,
     id: PortId,
@@ -149,7 +183,7 @@ pub(super) fn open(
 }
 
 /// Refuses sockets in zero-copy whose buffers do not hold a frame.
-pub(super) fn check_buffers(
+pub(in crate::dataplane) fn check_buffers(
     config: &DaemonConfig,
     port: &Port,
     device: &Device,

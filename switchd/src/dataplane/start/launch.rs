@@ -9,34 +9,34 @@ use weir_api::words::Express as State;
 use weir_config::daemon::DataplaneConfig;
 use weir_core::{Instant, Switch};
 
-use super::exchange::express::ExpressParts;
-use super::kernel::socket::XdpSocket;
-use super::kernel::xdp_io::{LaneDoorway, XdpIo};
-use super::memory::pool::Pool;
-use super::memory::umem::Memory;
-use super::rings::lane::Lane;
-use super::threads::hand_over::{hand_over, CoreSide};
-use super::threads::sleeper::Sleeper;
-use super::threads::socket_worker::{SocketDoorway, SocketWorker, SocketWorkers};
-use super::threads::wake::Wake;
-use super::ways::{Ways, WorkerWay};
-use super::worker::{Ended, PortLimits, Queues, Worker};
+use crate::dataplane::exchange::express::ExpressParts;
+use crate::dataplane::kernel::socket::XdpSocket;
+use crate::dataplane::kernel::xdp_io::{LaneDoorway, XdpIo};
+use crate::dataplane::memory::pool::Pool;
+use crate::dataplane::memory::umem::Memory;
+use crate::dataplane::rings::lane::Lane;
+use crate::dataplane::threads::hand_over::{hand_over, CoreSide};
+use crate::dataplane::threads::sleeper::Sleeper;
+use crate::dataplane::threads::socket_worker::{SocketDoorway, SocketWorker, SocketWorkers};
+use crate::dataplane::threads::wake::Wake;
+use crate::dataplane::ways::{Ways, WorkerWay};
+use crate::dataplane::worker::{Ended, PortLimits, Queues, Worker};
 use crate::os::placement;
 
 /// What the thread of the switch core works on, beside the lanes.
-pub(super) struct Parts {
-    pub(super) memory: Memory,
-    pub(super) switch: Switch,
-    pub(super) pool: Pool,
-    pub(super) limits: Vec<PortLimits>,
-    pub(super) queues: Queues,
-    pub(super) clock: fn() -> Instant,
+pub(in crate::dataplane) struct Parts {
+    pub(in crate::dataplane) memory: Memory,
+    pub(in crate::dataplane) switch: Switch,
+    pub(in crate::dataplane) pool: Pool,
+    pub(in crate::dataplane) limits: Vec<PortLimits>,
+    pub(in crate::dataplane) queues: Queues,
+    pub(in crate::dataplane) clock: fn() -> Instant,
     /// The express path, or why there is none.
-    pub(super) express: Result<ExpressParts, State>,
+    pub(in crate::dataplane) express: Result<ExpressParts, State>,
 }
 
 /// Threads that are yet to start. The kernel has chunks to receive into already.
-pub(super) struct Prepared {
+pub(in crate::dataplane) struct Prepared {
     threads: Unstarted,
     ways: Ways,
 }
@@ -51,10 +51,10 @@ enum Unstarted {
 
 /// Threads that run.
 #[derive(Debug)]
-pub(super) struct Threads {
+pub(in crate::dataplane) struct Threads {
     core: JoinHandle<Ended>,
     workers: SocketWorkers,
-    pub(super) ways: Ways,
+    pub(in crate::dataplane) ways: Ways,
 }
 
 impl Prepared {
@@ -63,7 +63,7 @@ impl Prepared {
     /// # Errors
     ///
     /// Those of eventfd(2).
-    pub(super) fn new(
+    pub(in crate::dataplane) fn new(
         sockets: Vec<Vec<XdpSocket>>,
         parts: Parts,
         config: &DataplaneConfig,
@@ -79,7 +79,7 @@ impl Prepared {
     /// # Errors
     ///
     /// When there can be no more threads.
-    pub(super) fn start(self, config: &DataplaneConfig) -> io::Result<Threads> {
+    pub(in crate::dataplane) fn start(self, config: &DataplaneConfig) -> io::Result<Threads> {
         let mut threads = SocketWorkers::default();
         let core = match self.threads {
             Unstarted::Alone(core) => start_core(core, config.cpu)?,
@@ -182,7 +182,7 @@ impl Threads {
     /// # Errors
     ///
     /// When one of them has panicked.
-    pub(super) fn join(self) -> std::thread::Result<Ended> {
+    pub(in crate::dataplane) fn join(self) -> std::thread::Result<Ended> {
         let ended = self.core.join();
         self.workers.stop()?;
         ended
@@ -190,7 +190,7 @@ impl Threads {
 }
 
 /// Threads that serve the sockets of so many ports beside the core's.
-pub(super) fn beside_the_core(config: &DataplaneConfig, ports: usize) -> usize {
+pub(in crate::dataplane) fn beside_the_core(config: &DataplaneConfig, ports: usize) -> usize {
     // This thread keeps off those that are reserved.
     let cpus = std::thread::available_parallelism()
         .unwrap_or(NonZeroUsize::MIN)

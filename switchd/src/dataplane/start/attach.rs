@@ -12,15 +12,16 @@ use weir_config::daemon::{DaemonConfig, Fallback, Port, XdpMode, QUEUES_MAX};
 use weir_core::PortId;
 use weir_ebpf::{AttachMode, AttachedMode, EbpfError, PortProgram, PortSettings, Promiscuous};
 
-use super::error::DataplaneError;
-use super::exchange::link::AttachedPort;
-use super::kernel::devices::Device;
-use super::kernel::ethtool;
-use super::kernel::express::ExpressPath;
-use super::kernel::long_frames::{self, Lro};
-use super::kernel::offloads::{self, SwitchedOff};
-use super::kernel::settings;
-use super::kernel::socket::XdpSocket;
+use super::programs::{self, Programs};
+use crate::dataplane::error::DataplaneError;
+use crate::dataplane::exchange::link::AttachedPort;
+use crate::dataplane::kernel::devices::Device;
+use crate::dataplane::kernel::ethtool;
+use crate::dataplane::kernel::express::ExpressPath;
+use crate::dataplane::kernel::long_frames::{self, Lro};
+use crate::dataplane::kernel::offloads::{self, SwitchedOff};
+use crate::dataplane::kernel::settings;
+use crate::dataplane::kernel::socket::XdpSocket;
 
 /// How long a link may be down that attaching a program has taken down: many drivers reset it.
 const LINK_WAIT: Duration = Duration::from_secs(5);
@@ -35,15 +36,15 @@ const _: () = assert!(
 
 /// One port's kernel side.
 #[derive(Debug)]
-pub(super) struct AttachedProgram {
-    pub(super) program: PortProgram,
-    pub(super) number: PortId,
-    pub(super) facts: AttachedPort,
-    pub(super) mode: AttachedMode,
+pub(in crate::dataplane) struct AttachedProgram {
+    pub(in crate::dataplane) program: PortProgram,
+    pub(in crate::dataplane) number: PortId,
+    pub(in crate::dataplane) facts: AttachedPort,
+    pub(in crate::dataplane) mode: AttachedMode,
     /// See [`PortSettings::cut_length`](weir_ebpf::PortSettings::cut_length).
-    pub(super) cut_length: u16,
+    pub(in crate::dataplane) cut_length: u16,
     /// One of its sockets, by which others can have the packet memory, once they are open.
-    pub(super) socket: Option<OwnedFd>,
+    pub(in crate::dataplane) socket: Option<OwnedFd>,
     /// `xdp-mode = "auto"`.
     may_fall_back: bool,
     offloads: Option<SwitchedOff>,
@@ -53,7 +54,7 @@ pub(super) struct AttachedProgram {
 
 impl AttachedProgram {
     /// All frames go to the kernel from now on, unless a socket is there for them.
-    pub(super) fn close(&self) -> Result<(), EbpfError> {
+    pub(in crate::dataplane) fn close(&self) -> Result<(), EbpfError> {
         self.program.update_settings(&PortSettings {
             fallback: weir_ebpf::Fallback::Pass,
             ..PortSettings::default()
@@ -61,7 +62,7 @@ impl AttachedProgram {
     }
 
     /// Attaches the program in generic mode, where the configuration leaves the choice and nothing is in the driver's queues.
-    pub(super) fn fall_back(&mut self) -> Result<bool, EbpfError> {
+    pub(in crate::dataplane) fn fall_back(&mut self) -> Result<bool, EbpfError> {
         let may = self.may_fall_back && self.mode == AttachedMode::Native && !self.facts.zero_copy;
         if may {
             self.program
@@ -72,7 +73,7 @@ impl AttachedProgram {
     }
 
     /// Detaches the program, and puts back what attaching it has switched off.
-    pub(super) fn detach(self) -> Result<(), EbpfError> {
+    pub(in crate::dataplane) fn detach(self) -> Result<(), EbpfError> {
         let detached = self.program.detach();
         if let Some(lro) = &self.lro {
             lro.put_back();
@@ -81,7 +82,7 @@ impl AttachedProgram {
     }
 
     /// Of software there is nothing to switch off: where tags are beside the frames of a veth, its sender put them there.
-    pub(super) fn see_to_offloads(
+    pub(in crate::dataplane) fn see_to_offloads(
         &mut self,
         config: &DaemonConfig,
         port: &Port,
@@ -99,7 +100,7 @@ impl AttachedProgram {
 /// # Errors
 ///
 /// When another switch has it.
-pub(super) fn lock(
+pub(in crate::dataplane) fn lock(
     config: &DaemonConfig,
     pin_root: &Path,
 ) -> Result<Option<Flock<File>>, DataplaneError> {
@@ -130,20 +131,21 @@ pub(super) fn lock(
 
 /// Attaches the programs, with their pins under `pin_root` if they are to stay when the process is killed, and waits for the links
 /// to be back. There is none for a port without a device.
-pub(super) fn attach(
+pub(in crate::dataplane) fn attach(
     config: &DaemonConfig,
     devices: &[Option<Device>],
     pin_root: Option<&Path>,
     express: Option<&ExpressPath>,
+    loaded: &mut Programs,
 ) -> Result<Vec<Option<AttachedProgram>>, DataplaneError> {
     if let Some(pin_root) = pin_root {
         remove_other_pins(config, devices, pin_root)?;
     }
     let mut attached = Vec::with_capacity(devices.len());
-    for (number, device) in super::ids().zip(devices) {
+    for (number, device) in crate::dataplane::ids().zip(devices) {
         let program = device
             .as_ref()
-            .map(|device| attach_one(config, number, device, pin_root, express));
+            .map(|device| attach_one(config, number, device, pin_root, express, loaded));
         match program.transpose() {
             Ok(program) => attached.push(program),
             Err(error) => {
@@ -201,13 +203,14 @@ fn remove_other_pins(
     Ok(())
 }
 
-/// One port's program, with the express path where there is one.
-pub(super) fn attach_one(
+/// One port's program, with the express path where there is one. It is loaded unless it is among those that are.
+pub(in crate::dataplane) fn attach_one(
     config: &DaemonConfig,
     number: PortId,
     device: &Device,
     pin_root: Option<&Path>,
     express: Option<&ExpressPath>,
+    loaded: &mut Programs,
 ) -> Result<AttachedProgram, DataplaneError> {
     let port = &config.ports[number.index()];
     let failed = |source| DataplaneError::Program {
@@ -219,12 +222,10 @@ pub(super) fn attach_one(
     let pinned = pins.as_deref().and_then(weir_ebpf::pinned_device);
     let is_attached = pinned == Some(device.index);
     let lro = long_frames::check(&config.dataplane, port, device, is_attached)?;
-    let closed = closed(port, number, 0);
-    let loaded = match express.and_then(|path| path.maps_for(number, device)) {
-        Some(maps) => PortProgram::load_express(&closed, maps),
-        None => PortProgram::load(&closed),
+    let mut program = match loaded.take(number, device) {
+        Some(program) => program,
+        None => programs::load(config, number, device, express)?,
     };
-    let mut program = loaded.map_err(failed)?;
     let mode = program
         .attach(
             device.index,
@@ -266,14 +267,6 @@ pub(super) fn attach_one(
         lro,
         _promiscuous: promiscuous,
     })
-}
-
-/// Settings for as long as there is no socket: frames go where they went without a program, where a keeper counts them.
-fn closed(port: &Port, number: PortId, cut_length: u16) -> PortSettings {
-    PortSettings {
-        fallback: weir_ebpf::Fallback::Pass,
-        ..settings::program(port, number, cut_length)
-    }
 }
 
 /// Refuses native XDP where no frame would get through.
@@ -321,7 +314,7 @@ fn wait_for_links(config: &DaemonConfig, devices: &[Option<Device>]) {
 
 /// The configuration with what follows from the devices as they are now that the programs are attached: the queues that are
 /// received from, and the size of a chunk.
-pub(super) fn settle(
+pub(in crate::dataplane) fn settle(
     config: &DaemonConfig,
     devices: &[Option<Device>],
 ) -> Result<DaemonConfig, DataplaneError> {
@@ -340,7 +333,7 @@ pub(super) fn settle(
 }
 
 /// Refuses a queue that frames come in by and that no port receives from.
-pub(super) fn check_queues(
+pub(in crate::dataplane) fn check_queues(
     ports: &[Port],
     port: &Port,
     has: Option<u32>,
@@ -376,14 +369,14 @@ pub(super) fn check_queues(
 
 /// The sockets of a port as the XDP program needs them: by queue, from the port's first on.
 #[derive(Debug)]
-pub(super) struct PortDoor {
+pub(in crate::dataplane) struct PortDoor {
     sockets: Vec<OwnedFd>,
     zero_copy: bool,
     cut_length: u16,
 }
 
 impl PortDoor {
-    pub(super) fn to(
+    pub(in crate::dataplane) fn to(
         config: &DaemonConfig,
         device: &Device,
         sockets: &[XdpSocket],
@@ -406,7 +399,7 @@ impl PortDoor {
 }
 
 /// Frames come from here on: the program learns of its sockets. What it counted while there were none is forgotten.
-pub(super) fn open_door(
+pub(in crate::dataplane) fn open_door(
     port: &Port,
     attached: &mut AttachedProgram,
     door: PortDoor,
@@ -419,7 +412,7 @@ pub(super) fn open_door(
     attached.cut_length = door.cut_length;
     let program = &attached.program;
     // Nothing is redirected that could be a part of a frame.
-    let closed = closed(port, attached.number, door.cut_length);
+    let closed = programs::closed(port, attached.number, door.cut_length);
     program.update_settings(&closed).map_err(failed)?;
     program.forget_counters().map_err(failed)?;
     for (queue, socket) in (port.queue..).zip(&door.sockets) {
@@ -431,7 +424,7 @@ pub(super) fn open_door(
     Ok(())
 }
 
-pub(super) fn detach_all(ports: impl IntoIterator<Item = AttachedProgram>) {
+pub(in crate::dataplane) fn detach_all(ports: impl IntoIterator<Item = AttachedProgram>) {
     for port in ports {
         if let Err(error) = port.detach() {
             tracing::warn!(%error, "cannot detach an XDP program");

@@ -1,0 +1,110 @@
+//! What a start needs that takes time and has no place yet: made while another switch stands there still, so that neighbours wait
+//! only for what cannot be made before.
+
+use tracing::subscriber::NoSubscriber;
+use weir_config::daemon::DaemonConfig;
+use weir_core::config::AuthenticationConfig;
+use weir_core::{MacAddress, Switch, SwitchConfig};
+
+use super::attach;
+use super::binding::Reserved;
+use super::launch;
+use super::programs::Programs;
+use crate::dataplane::error::DataplaneError;
+use crate::dataplane::kernel::devices::{self, Device};
+use crate::dataplane::kernel::express::Prospect;
+use crate::os::fabric_key;
+
+/// Packet memory, the switch core's memory, and the programs of all ports. What does not fit when it comes to it is made anew.
+#[derive(Debug)]
+pub struct Reserve {
+    config: DaemonConfig,
+    pub(in crate::dataplane) memory: Option<Reserved>,
+    pub(in crate::dataplane) programs: Programs,
+    pub(in crate::dataplane) express: Prospect,
+    switch: Option<(SwitchConfig, Switch)>,
+}
+
+impl Reserve {
+    /// Makes all of it for a switch with `config`, beside one that runs on the same devices. Memory that cannot be had twice is left for
+    /// later.
+    ///
+    /// # Errors
+    ///
+    /// What would stand in the way of that switch, as far as it is seen without touching a device.
+    pub fn new(config: &DaemonConfig) -> Result<Self, DataplaneError> {
+        let key = key(config)?;
+        let devices = devices::find(config, true)?;
+        // What there is to say of the devices is said when they are taken.
+        let settled = tracing::subscriber::with_default(NoSubscriber::default(), || {
+            attach::settle(config, &devices)
+        })?;
+        let core = core(&settled, &devices, key);
+        let bare = Self::bare(config);
+        Ok(Self {
+            programs: Programs::load(config, &devices, bare.express.path())?,
+            memory: Reserved::beside_another(&settled, core.frame_count as u32),
+            switch: Some((core.clone(), new_switch(core)?)),
+            ..bare
+        })
+    }
+
+    /// For a start that nothing was made for beforehand.
+    pub(in crate::dataplane) fn bare(config: &DaemonConfig) -> Self {
+        let beside = launch::beside_the_core(&config.dataplane, config.ports.len());
+        Self {
+            config: config.clone(),
+            memory: None,
+            programs: Programs::default(),
+            express: Prospect::new(config, beside),
+            switch: None,
+        }
+    }
+
+    /// Nothing, if it was made for another configuration.
+    pub(in crate::dataplane) fn only_for(self, config: &DaemonConfig) -> Self {
+        if self.config == *config {
+            self
+        } else {
+            Self::bare(config)
+        }
+    }
+
+    /// The switch core; a new one if there is none with this configuration.
+    pub(in crate::dataplane) fn switch(
+        &mut self,
+        core: SwitchConfig,
+    ) -> Result<Switch, DataplaneError> {
+        match self.switch.take() {
+            Some((made_with, switch)) if made_with == core => Ok(switch),
+            _ => new_switch(core),
+        }
+    }
+}
+
+fn new_switch(core: SwitchConfig) -> Result<Switch, DataplaneError> {
+    let mut switch = Switch::new(core)?;
+    switch.touch_memory();
+    Ok(switch)
+}
+
+/// The key of control frames, where they are sealed.
+pub(in crate::dataplane) fn key(
+    config: &DaemonConfig,
+) -> Result<Option<AuthenticationConfig>, DataplaneError> {
+    let key_file = config.control_frames.key_file.as_deref();
+    Ok(key_file.map(fabric_key::load).transpose()?)
+}
+
+/// What the switch core is made with.
+pub(in crate::dataplane) fn core(
+    config: &DaemonConfig,
+    devices: &[Option<Device>],
+    key: Option<AuthenticationConfig>,
+) -> SwitchConfig {
+    let address = |device: &Option<Device>| device.map_or_else(Default::default, |it| it.address);
+    let addresses: Vec<MacAddress> = devices.iter().map(address).collect();
+    let mut core = config.core(&addresses);
+    core.authentication = key;
+    core
+}

@@ -1,0 +1,79 @@
+//! The switch that will stand here next, while the one before runs still.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Instant;
+
+use super::link::{ToKeeper, PREPARE_WAIT};
+use super::worker::Worker;
+use crate::cli::Kept;
+
+/// One at most. What becomes of it is told once: ready, or why not.
+#[derive(Default)]
+pub(super) struct Next {
+    worker: Option<Worker>,
+    /// Since when it makes ready; `None` once it is.
+    making_since: Option<Instant>,
+}
+
+/// Why there is none.
+pub(super) type Refused = String;
+
+impl Next {
+    /// Starts one; an earlier one that was not needed ends.
+    pub(super) fn start(&mut self, program: &Path, arguments: &[OsString]) -> Result<(), Refused> {
+        self.end();
+        let worker = Worker::start(program, arguments, Kept::Next);
+        let cannot = |error| format!("cannot start {}: {error}", program.display());
+        self.worker = Some(worker.map_err(cannot)?);
+        self.making_since = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Waits until it is ready or will never be; for ever where none is being made ready. May be dropped and called again.
+    pub(super) async fn becomes(&mut self) -> Result<(), Refused> {
+        let (Some(worker), Some(since)) = (&mut self.worker, self.making_since) else {
+            return std::future::pending().await;
+        };
+        let deadline = tokio::time::Instant::from_std(since + PREPARE_WAIT);
+        let outcome = match tokio::time::timeout_at(deadline, worker.message()).await {
+            Ok(Ok(ToKeeper::Prepared)) => Ok(()),
+            Ok(Ok(other)) => Err(format!("it said {other:?} before it was ready")),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err(format!("not ready after {} s", PREPARE_WAIT.as_secs())),
+        };
+        self.making_since = None;
+        if outcome.is_err() {
+            self.end();
+        }
+        outcome
+    }
+
+    /// To be called when a process has ended: why it will never be ready, if it is the one that is being made so.
+    pub(super) fn look(&mut self) -> Option<Refused> {
+        let status = self.worker.as_mut()?.ended().ok().flatten()?;
+        self.worker = None;
+        let was_making = self.making_since.take().is_some();
+        was_making.then(|| format!("it ended with {status}"))
+    }
+
+    /// Whether [`take`](Self::take) gives one.
+    pub(super) fn is_ready(&self) -> bool {
+        self.worker.is_some() && self.making_since.is_none()
+    }
+
+    /// The one that is ready. One that is not ends.
+    pub(super) fn take(&mut self) -> Option<Worker> {
+        if self.making_since.is_some() {
+            self.end();
+        }
+        self.worker.take()
+    }
+
+    fn end(&mut self) {
+        self.making_since = None;
+        if let Some(worker) = self.worker.take() {
+            worker.kill();
+        }
+    }
+}
