@@ -179,6 +179,21 @@ pub fn event(port_name: PortName<'_>, event: &Event) -> Described {
             ..Described::new(event.at, EventName::RoundTripExceeded)
         }
         .detail("measured", seconds(measured)),
+        EventKind::CableExceeded {
+            port,
+            measured,
+            round_trip_max,
+        } => Described {
+            port: Some(port_name(port)),
+            ..Described::new(event.at, EventName::CableExceeded)
+        }
+        .detail("measured", seconds(measured))
+        .detail("enough_for", seconds(round_trip_max)),
+        EventKind::CableFits { port, measured } => Described {
+            port: Some(port_name(port)),
+            ..Described::new(event.at, EventName::CableFits)
+        }
+        .detail("measured", seconds(measured)),
     }
 }
 

@@ -17,7 +17,9 @@ use std::path::{Path, PathBuf};
 
 use weir_core::config::WatchdogConfig;
 use weir_core::control::ControlConfig;
-use weir_core::{Bytes, MacAddress, PauseRule, PortConfig, Priority, SwitchConfig, VlanPort};
+use weir_core::{
+    Bytes, ClassMode, MacAddress, PauseRule, PortConfig, Priority, SwitchConfig, VlanPort,
+};
 
 use crate::reader::FileError;
 use crate::switch::{class_of, watchdog, Switch};
@@ -133,6 +135,17 @@ impl DaemonConfig {
         class_of(&self.classes, priority)
     }
 
+    /// What a class does at a port when buffers fill: with the headroom of the port's cable, where the class goes by those.
+    pub fn mode_at(&self, class: &Class, port: &Port) -> ClassMode {
+        match port.cable_line().filter(|_| class.headroom_by_cable) {
+            Some(line) => {
+                let room = line.room(self.dataplane.frames().charging());
+                class.mode.with_headroom(room.headroom)
+            }
+            None => class.mode,
+        }
+    }
+
     /// The class's name for a priority.
     pub fn class_name(&self, priority: Priority) -> &str {
         self.class_of(priority)
@@ -147,6 +160,7 @@ impl DaemonConfig {
     /// The switch without its devices. `addresses` gives each port's address in port order; a port that has an address of
     /// its own in the file keeps it.
     pub fn switch(&self, addresses: &[MacAddress]) -> Switch {
+        let charging = self.dataplane.frames().charging();
         let port = |(index, port): (usize, &Port)| PortConfig {
             role: port.role,
             rate: port.rate,
@@ -156,6 +170,7 @@ impl DaemonConfig {
                 .unwrap_or_default(),
             round_trip: port.round_trip.assumed(),
             round_trip_measured: port.round_trip == RoundTrip::Measured,
+            cable: port.cable_line().map(|line| line.room(charging)),
             feedback: port.feedback,
             police: port.police,
             pause: port.pause.unwrap_or(PauseRule::of_role(port.role)),

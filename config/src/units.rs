@@ -5,6 +5,7 @@
 //! | rate | `"100Mbit"`, `"2.5Gbit/s"` | `bit`, `kbit`, `Mbit`, `Gbit`, `Tbit`: powers of 1000 |
 //! | size | `"64KiB"`, `"1500B"` | `B`; `kB`, `MB`, `GB`: powers of 1000; `KiB`, `MiB`, `GiB`: powers of 1024 |
 //! | duration | `"20ms"`, `"1.5s"` | `ns`, `us`, `ms`, `s`, `min`, `h` |
+//! | length | `"40m"`, `"2.5m"` | `cm`, `m`, `km` |
 //! | probability | `"1%"`, `"250ppm"` | `%`; `ppm`: millionths |
 //!
 //! A number without a unit is refused: nobody can tell what it meant.
@@ -37,6 +38,7 @@ const DURATION_UNITS: [Unit; 6] = [
     ("min", 60_000_000_000),
     ("h", 3_600_000_000_000),
 ];
+const LENGTH_UNITS: [Unit; 3] = [("cm", 1), ("m", 100), ("km", 100_000)];
 const PROBABILITY_UNITS: [Unit; 2] = [("ppm", 1), ("%", 10_000)];
 
 /// Other names of units, in small letters, with the one that is meant.
@@ -70,6 +72,12 @@ const DURATION_NAMES: &[(&str, &str)] = &[
     ("mins", "min"),
     ("hr", "h"),
 ];
+const LENGTH_NAMES: &[(&str, &str)] = &[
+    ("metre", "m"),
+    ("metres", "m"),
+    ("meter", "m"),
+    ("meters", "m"),
+];
 const PROBABILITY_NAMES: &[(&str, &str)] = &[("percent", "%"), ("pct", "%")];
 
 /// A kind of values.
@@ -97,6 +105,12 @@ const DURATION: Kind = Kind {
     units: &DURATION_UNITS,
     names: DURATION_NAMES,
     example: "20ms",
+};
+const LENGTH: Kind = Kind {
+    name: "length",
+    units: &LENGTH_UNITS,
+    names: LENGTH_NAMES,
+    example: "40m",
 };
 const PROBABILITY: Kind = Kind {
     name: "probability up to 100%",
@@ -144,6 +158,15 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
         .ok_or_else(|| refuse(text, text, &DURATION))
 }
 
+/// Reads a length such as `40m`, in centimetres.
+///
+/// # Errors
+///
+/// For anything else.
+pub fn parse_length(text: &str) -> Result<u64, UnitError> {
+    scaled(text, &LENGTH_UNITS).ok_or_else(|| refuse(text, text, &LENGTH))
+}
+
 /// Reads a probability such as `1%`.
 ///
 /// # Errors
@@ -169,6 +192,14 @@ pub fn format_size(size: Bytes) -> String {
 /// Writes a duration so that [`parse_duration`] gives it back.
 pub fn format_duration(duration: Duration) -> String {
     format_scaled(duration.as_nanos(), &DURATION_UNITS[..4])
+}
+
+/// Writes a length in centimetres so that [`parse_length`] gives it back: in centimetres what is not whole metres.
+pub fn format_length(centimetres: u64) -> String {
+    match centimetres {
+        0 => "0m".to_owned(),
+        _ => format_scaled(centimetres, &LENGTH_UNITS),
+    }
 }
 
 /// Writes a probability so that [`parse_probability`] gives it back.
@@ -265,6 +296,9 @@ mod tests {
         assert_eq!(parse_duration("20ms"), Ok(Duration::from_millis(20)));
         assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(parse_duration("5min"), Ok(Duration::from_secs(300)));
+        assert_eq!(parse_length("40m"), Ok(4_000));
+        assert_eq!(parse_length("2.5m"), Ok(250));
+        assert_eq!(parse_length("0m"), Ok(0));
         let parts = |parts| Ok(PartsPerMillion::new(parts).unwrap());
         assert_eq!(parse_probability("1%"), parts(10_000));
         assert_eq!(parse_probability("0.25 %"), parts(2_500));
@@ -336,6 +370,7 @@ mod tests {
             prop_assert_eq!(parse_size(&format_size(Bytes::new(value))), Ok(Bytes::new(value)));
             let duration = Duration::from_nanos(value);
             prop_assert_eq!(parse_duration(&format_duration(duration)), Ok(duration));
+            prop_assert_eq!(parse_length(&format_length(value)), Ok(value));
             let probability = PartsPerMillion::new((value % 1_000_001) as u32).unwrap();
             prop_assert_eq!(parse_probability(&format_probability(probability)), Ok(probability));
         }

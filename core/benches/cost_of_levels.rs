@@ -211,6 +211,7 @@ fn egress(destination: usize) -> PortId {
 /// Buffers that no burst fills: what is measured is the cost of the rules, not of pausing.
 fn config(destinations: usize, levels: bool) -> SwitchConfig {
     let lossy = ClassConfig {
+        headroom_by_cable: false,
         mode: ClassMode::Lossy {
             buffer: Bytes::new(64 * 1024),
         },

@@ -313,6 +313,9 @@ counters! {
         ROUND_TRIPS_EXCEEDED "weir_level_round_trips_exceeded_total" ["port"] Always
             "Round trips longer than the buffers of classes with Levels are sized for."
             { round_trips_exceeded []; }
+        CABLE_EXCEEDED "weir_cable_round_trips_exceeded_total" ["port"] Always
+            "Measured round trips for which the headroom that follows from the port's `cable` is not enough."
+            { cable_exceeded []; }
         CONTROL_OVERFLOWS "weir_control_overflows_total" ["port"] Always
             "Control frames dropped because the port's control queue was full."
             { control_overflow []; }

@@ -161,6 +161,23 @@ pub enum EventKind {
         /// What was measured.
         measured: Duration,
     },
+    /// A link's round trip takes longer than the headroom that follows from its cable is for: lossless frames may be lost.
+    /// Reported once for each span; the counter has every one.
+    CableExceeded {
+        /// The link's port.
+        port: PortId,
+        /// What was measured.
+        measured: Duration,
+        /// The longest that the headroom is for.
+        round_trip_max: Duration,
+    },
+    /// The headroom that follows from the cable has been enough for the last ten round trips.
+    CableFits {
+        /// The link's port.
+        port: PortId,
+        /// What was measured last.
+        measured: Duration,
+    },
     /// `egress` has been held at `priority` by its neighbour for the watchdog's detection time, with frames
     /// waiting and none leaving. Whether that is a storm is for the control plane to say.
     PauseStalled {

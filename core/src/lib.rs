@@ -76,7 +76,7 @@ pub mod wire;
 
 pub use command::{Command, CommandError, RerouteBy, RerouteSelection};
 pub use config::{
-    Algorithm, Alpha, ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules,
+    Algorithm, Alpha, CableRoom, ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules,
     LifetimeConfig, MarkAt, ModeKind, Neighbour, PartsPerMillion, PauseRule, PfcThresholds, Police,
     PoolConfig, PoolShare, PortConfig, PortRole, RedConfig, SchedulerConfig, StormAction,
     SwitchConfig, Threshold, VlanMode, VlanPort, WatchdogConfig, XonNotBelowXoff,

@@ -12,5 +12,5 @@ pub mod trial;
 pub use ask::{ethtool, link};
 pub use facts::Facts;
 pub use finding::{Check, Finding, Grade, Remedy};
-pub use judge::{judge, worst, Running, RunningPort, RunningQueue, Wanted};
+pub use judge::{judge, worst, Running, RunningCable, RunningPort, RunningQueue, Wanted};
 pub use privileges::NEEDED;

@@ -74,6 +74,12 @@ metrics! {
         "Current occupancy of the ingress buffer above the configured xoff.";
     XOFF_BYTES Gauge "weir_xoff_bytes" ["port", "priority"]
         "Current ingress occupancy at which the neighbour is paused.";
+    CABLE_HEADROOM_BYTES Gauge "weir_cable_headroom_bytes" ["port"]
+        "Headroom that follows from the port's `cable`, for each lossless class without one of its own.";
+    CABLE_HEADROOM_NEEDED_BYTES Gauge "weir_cable_headroom_needed_bytes" ["port"]
+        "Headroom that the longest recent round trip needs; no sample until the neighbour has answered an echo message.";
+    CABLE_EXCEEDED Gauge "weir_cable_exceeded" ["port"]
+        "1 from a round trip that needs more headroom than the port's `cable` gives until ten in a row need no more.";
     POOL_BYTES Gauge "weir_pool_bytes" ["pool"]
         "Size of a pool that buffers share.";
     POOL_USED_BYTES Gauge "weir_pool_used_bytes" ["pool"]

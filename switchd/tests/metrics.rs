@@ -94,6 +94,7 @@ async fn scrape() -> Scraped {
                 .unwrap(),
         }
         .into(),
+        headroom_by_cable: false,
         configured: true,
     };
     named.name = "s\"1\\\n".to_owned();

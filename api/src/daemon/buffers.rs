@@ -55,3 +55,24 @@ pub struct PooledBuffer {
     /// The neighbour is paused by it.
     pub pausing: bool,
 }
+
+/// A port's cable, and the headroom that follows from its length.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Cable {
+    /// Its length as the configuration has it, such as `40m`.
+    pub length: String,
+    /// What both ends are taken to need beside the time on the cable and the frames in the way.
+    pub reaction_nanos: u64,
+    /// The headroom that classes without one of their own have at this port, each of them.
+    pub headroom_bytes: u64,
+    /// The longest round trip time for which that is enough.
+    pub round_trip_max_nanos: u64,
+    /// The longest that was measured of late; absent where the other end answers no echo messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_nanos: Option<u64>,
+    /// The headroom that this one needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom_needed_bytes: Option<u64>,
+    /// True from a round trip that needs more than there is until ten in a row need no more.
+    pub exceeded: bool,
+}

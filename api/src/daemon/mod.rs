@@ -27,7 +27,7 @@ use crate::words::{
     DaemonState, DeadlockPolicy, EventKind, ExpressState, Mode, Reason, Role, Suspicion, XdpMode,
 };
 
-pub use buffers::{Buffers, Pool, PooledBuffer};
+pub use buffers::{Buffers, Cable, Pool, PooledBuffer};
 pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, FlightSample, Master};
 pub use flows::{Flow, Flows};
 pub use health::{Health, HealthReason};
@@ -207,6 +207,9 @@ pub struct Port {
     pub clcm_sent_total: u64,
     /// CLCM frames received and understood.
     pub clcm_received_total: u64,
+    /// What follows from the cable's length; absent where the configuration has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cable: Option<Cable>,
 }
 
 /// `PUT /v1/ports/{port}`; the answer is the port after it, or after some seconds if that takes longer.

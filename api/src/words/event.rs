@@ -100,6 +100,10 @@ named! {
         ForwardingLoopEnded => "forwarding_loop_ended",
         /// The measured round trip is longer than the configured one.
         RoundTripExceeded => "round_trip_exceeded",
+        /// A measured round trip needs more headroom than follows from the port's cable.
+        CableExceeded => "cable_exceeded",
+        /// The headroom that follows from the cable has been enough for the last ten round trips.
+        CableFits => "cable_fits",
         /// LLDP found a neighbour.
         NeighbourFound => "neighbour_found",
         /// A neighbour is gone.

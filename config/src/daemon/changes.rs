@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_core::Bytes;
+use weir_core::{Bytes, PfcThresholds};
 
 use super::{Class, DaemonConfig, Route};
 
@@ -103,15 +103,21 @@ impl DaemonConfig {
         next.lldp.take_live(&file.lldp);
         next.control_frames.take_live(&file.control_frames);
         next.watermark.take_live(&file.watermark);
+        let same_cables = self.has_cables_of(file);
         for class in &mut next.classes {
             if let Some(wanted) = file.classes.iter().find(|other| other.name == class.name) {
-                retune(class, wanted);
+                retune(class, wanted, same_cables);
                 class.settle_alone(&self.pools);
             }
         }
         for port in &mut next.ports {
             if let Some(wanted) = file.ports.iter().find(|other| other.name == port.name) {
+                let overshoot = port.overshoot;
                 port.take_live(wanted);
+                if port.cable.is_some() {
+                    // The headroom of its cable is for this one.
+                    port.overshoot = overshoot;
+                }
             }
         }
         next.deadlock = self.deadlock.with_live_settings_of(&file.deadlock);
@@ -144,6 +150,14 @@ impl DaemonConfig {
     /// included.
     pub fn buffer_chunks(&self) -> usize {
         self.buffer_frames(&self.core(&[]))
+    }
+
+    /// Whether the ports of both have the same cables.
+    fn has_cables_of(&self, file: &Self) -> bool {
+        self.ports.iter().all(|port| {
+            let other = file.ports.iter().find(|other| other.name == port.name);
+            other.is_some_and(|other| other.cable_line() == port.cable_line())
+        })
     }
 
     fn port_names(&self) -> impl Iterator<Item = &str> {
@@ -201,13 +215,21 @@ fn flatten(path: &str, table: &toml::Table, all: &mut BTreeMap<String, String>) 
 }
 
 /// Thresholds, weight, rates and marking of a class whose priorities, mode and Levels stay.
-fn retune(class: &mut Class, wanted: &Class) {
+fn retune(class: &mut Class, wanted: &Class, same_cables: bool) {
     if class.priorities != wanted.priorities {
         return;
     }
     match (&mut class.pool, &wanted.pool) {
-        (None, None) if class.mode.differs_by_thresholds(&wanted.mode) => {
-            class.mode = wanted.mode;
+        (None, None)
+            if class.mode.differs_by_thresholds(&wanted.mode)
+                && class.headroom_by_cable == wanted.headroom_by_cable =>
+        {
+            // The file's headroom is for the file's cables.
+            let headroom = class.mode.thresholds().filter(|_| !same_cables);
+            class.mode = match headroom.map(PfcThresholds::headroom) {
+                Some(headroom) => wanted.mode.with_headroom(headroom),
+                None => wanted.mode,
+            };
         }
         (Some(pool), Some(wanted)) if pool.name == wanted.name => {
             // Where it is, what is reserved and the headroom are memory.

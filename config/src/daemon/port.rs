@@ -10,7 +10,7 @@ use super::vlan::VlanList;
 use crate::entries::entries;
 use crate::reader::{line_of, FromItem, Table};
 use crate::settings::{quoted, valid, words, Form, Value};
-use crate::switch::{Express, PfcwdConfig};
+use crate::switch::{reaction_of_station, Cable, CableLine, Express, PfcwdConfig};
 
 /// Queues of a device that can be served.
 pub const QUEUES_MAX: u32 = 64;
@@ -33,6 +33,10 @@ entries! {
             "The line's rate. The port sends no faster, and pause quanta are computed from it."
         "round-trip" round_trip: RoundTrip as AutoOrTime = RoundTrip::Measured, "", Restart, valid::anything;
             "T of the link, for `level` classes: from sending a Feedback to the arrival of the last frame sent without it, including reaction times of both sides. `\"auto\"`: twice the longest recent measurement by echo messages, and at least 1 ms; if the buffers are too small for it, as much as they allow. A time: fixed. A longer measurement is counted and reported."
+        "cable" cable: Option<Cable> = None => "not known", "", Restart, valid::anything;
+            "The length of the cable, such as `\"40m\"`: [gives the headroom](../concepts/thresholds.md#headroom-by-cable) that lossless classes without one of their own have at this port. 5 ns for a metre, and `reaction`."
+        "reaction" reaction: Option<Duration> = None => "1 ms, and what IEEE 802.3 (31B.3.7) allows a station of this `rate`", "", Restart, valid::anything;
+            "With `cable`: how long both ends take from xoff to the last frame that the other end begins, beside the time on the cable and the frames that are in the way. 1 ms is what a switch in software takes on an idle core."
         "neighbour" neighbour: Neighbour = Neighbour::Unknown, "", Restart, valid::anything;
             "What is on the other side of a fabric port, for `level` classes. `\"enhanced\"`: it speaks protocol P, unless it says otherwise by LLDP. `\"regular\"`: it supports PFC only. `\"auto\"`: [LLDP](lldp.md#what-follows) finds out; until then the neighbour gets signals that both kinds understand."
         "feedback" feedback: FeedbackCoding = FeedbackCoding::Pfc, "", Restart, valid::anything, if Self::is_fabric;
@@ -73,6 +77,17 @@ entries! {
 impl Port {
     fn is_fabric(&self) -> bool {
         self.role == PortRole::Fabric
+    }
+
+    /// The port's line, where its cable is known.
+    pub fn cable_line(&self) -> Option<CableLine> {
+        let both = || RoundTrip::LEAST + reaction_of_station(self.rate);
+        Some(CableLine {
+            rate: self.rate,
+            cable: self.cable?,
+            reaction: self.reaction.unwrap_or_else(both),
+            overshoot: self.overshoot,
+        })
     }
 
     fn is_edge(&self) -> bool {

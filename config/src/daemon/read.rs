@@ -28,7 +28,7 @@ use crate::switch::{
 };
 
 use dataplane::dataplane;
-use port::ports;
+use port::{cables, ports};
 use route::{flows, multicast, routes};
 
 /// Every key by table, for the reader and for the documentation's test.
@@ -138,8 +138,9 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let sizing = LevelSizing::new(&dataplane.frames(), links, None);
     let mut deadlock = DeadlockConfig::read(root, DeadlockConfig::default(), check_steps);
     let pools = pools(root);
-    let classes = classes(root, &pools, &sizing);
-    fit_release_buffer(root, &classes, &mut deadlock);
+    let cables = cables(root, &ports, dataplane.frames().charging());
+    let classes = classes(root, &pools, &sizing, &cables);
+    fit_release_buffer(root, &classes, &cables, &mut deadlock);
     let slowest = ports.iter().min_by_key(|port| port.rate);
     let lines = Lines {
         slowest: slowest.map(|port| (format!("port `{}`", port.name), port.rate)),

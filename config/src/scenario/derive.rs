@@ -172,6 +172,10 @@ impl Scenario {
             address: MacAddress::default(),
             round_trip: port.properties.round_trip,
             round_trip_measured: false,
+            cable: port
+                .properties
+                .cable_line()
+                .map(|line| line.room(self.frames().charging())),
             feedback,
             police,
             pause,

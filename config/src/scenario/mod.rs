@@ -18,10 +18,12 @@ mod transport;
 
 use std::path::Path;
 
-use weir_core::{BitRate, Duration, FeedbackCoding, MacAddress, PauseRule, Police};
+use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, MacAddress, PauseRule, Police};
 
 use crate::reader::FileError;
-use crate::switch::{Class, DeadlockConfig, PfcwdConfig, Pool};
+use crate::switch::{
+    reaction_of_station, Cable, CableLine, Class, DeadlockConfig, PfcwdConfig, Pool,
+};
 use crate::Override;
 
 pub use application::{Application, HostKind, PLACEHOLDERS, PREFIX_LENGTH};
@@ -114,6 +116,10 @@ pub struct LinkProperties {
     pub rate: BitRate,
     /// Propagation delay. The lab's veth pairs have none; the simulator obeys it.
     pub delay: Duration,
+    /// Its cable, where the file gives that in the place of the delay.
+    pub cable: Option<Cable>,
+    /// With a cable: what the two ends take from xoff to the last frame, beside the time on it.
+    pub reaction: Option<Duration>,
     /// Round trip time of a link between switches, their reaction times included. For classes with Levels.
     pub round_trip: Duration,
     /// How Feedback is told on a link between switches. For classes with Levels.
@@ -121,6 +127,20 @@ pub struct LinkProperties {
     /// Whether its two switches have learned, as by LLDP, what the other one is. Where they have not, they speak so that
     /// any switch understands; grants are refused there. The lab's switches learn it.
     pub known: bool,
+}
+
+impl LinkProperties {
+    /// The line, where its cable is known.
+    pub fn cable_line(&self) -> Option<CableLine> {
+        Some(CableLine {
+            rate: self.rate,
+            cable: self.cable?,
+            reaction: self
+                .reaction
+                .unwrap_or_else(|| reaction_of_station(self.rate)),
+            overshoot: Bytes::ZERO,
+        })
+    }
 }
 
 /// One link between two switches.

@@ -21,6 +21,8 @@ pub struct Class {
     pub priorities: Vec<Priority>,
     /// What it does when buffers fill.
     pub mode: ClassMode,
+    /// Whether each port's cable says how much headroom the class has there; that in `mode` is the largest of all then.
+    pub headroom_by_cable: bool,
     /// Share of the line relative to other priorities.
     pub weight: u16,
     /// Whether they go first, and the rates that bound what each gets.
@@ -63,8 +65,8 @@ entries! {
             "Pause the neighbour when the ingress buffer of (port, priority) holds at least this much. In a `level` class: the host at an edge port."
         "xon" xon: Option<Bytes> = None => "required for `pfc`, `level`", "", Live, valid::anything;
             "Resume it at this much or less. Below `xoff`."
-        "headroom" headroom: Option<Bytes> = None => "required for `pfc`, `level`", "", Live, valid::anything;
-            "Room above `xoff` for what arrives until the pause takes effect: rate × (round trip + reaction time) + two full frames."
+        "headroom" headroom: Option<Bytes> = None => "by each port's `cable`; without cables required for `pfc`, `level`", "", Live, valid::anything;
+            "Room above `xoff` for what arrives until the pause takes effect: rate × (round trip + reaction time) + two full frames. It holds at every port, also at those with a [`cable`](../concepts/thresholds.md#headroom-by-cable); less than a cable asks for is refused. To have a headroom instead of that of the cables, or the other way round, takes a restart."
         "buffer" buffer: Option<Bytes> = None => "`\"256KiB\"` for `lossy`; the minimum + `xoff` for `level`", "", Live, valid::anything;
             "The ingress buffer of (port, priority); in a `level` class that of a fabric port. Its minimum is `max-hops` × (γmax + the largest rT of all fabric ports)."
         "pool" pool: Option<String> = None => "none: buffers of their own", "", Restart, valid::anything;
@@ -199,6 +201,7 @@ impl Class {
     pub(super) fn core(&self) -> ClassConfig {
         ClassConfig {
             mode: self.mode,
+            headroom_by_cable: self.headroom_by_cable,
             weight: self.weight,
             scheduler: self.scheduler,
             age_limit: self.age_limit,
@@ -245,6 +248,7 @@ impl From<&Class> for ClassTable {
         };
         if let Some(pool) = &class.pool {
             table.set_pool(pool, class.mode);
+            table.headroom = table.headroom.filter(|_| !class.headroom_by_cable);
             return table;
         }
         match class.mode {
@@ -259,7 +263,9 @@ impl From<&Class> for ClassTable {
         let thresholds = class.mode.thresholds();
         table.xoff = thresholds.map(PfcThresholds::xoff);
         table.xon = thresholds.map(PfcThresholds::xon);
-        table.headroom = thresholds.map(PfcThresholds::headroom);
+        table.headroom = thresholds
+            .map(PfcThresholds::headroom)
+            .filter(|_| !class.headroom_by_cable);
         table
     }
 }

@@ -1,6 +1,7 @@
 //! What a switch is, whoever runs it: the daemon gives it devices and packet memory, the simulator an address and virtual
 //! time. A daemon's file and a scenario both lead here, and neither knows the other.
 
+mod cable;
 mod class;
 mod deadlock;
 mod forwarding;
@@ -22,6 +23,8 @@ use weir_core::{
 
 use crate::settings::words;
 
+pub use cable::{reaction_of_station, Cable, CableLine, NANOS_PER_METRE};
+pub(crate) use cable::{Cables, PortCable};
 pub(crate) use class::ClassTable;
 pub use class::{Class, Express};
 pub use deadlock::DeadlockConfig;

@@ -7,6 +7,7 @@ use weir_core::{
     PartsPerMillion, PfcThresholds, Priority, RedConfig, SchedulerConfig,
 };
 
+use super::cable::Cables;
 use super::class::{keys_of, MODE_KEYS};
 use super::pool::{self, ClassPool};
 use super::{
@@ -31,12 +32,17 @@ impl FromItem for Priority {
 }
 
 /// Reads all classes.
-pub(crate) fn classes(root: &Table<'_>, pools: &[Pool], sizing: &LevelSizing) -> Vec<Class> {
+pub(crate) fn classes(
+    root: &Table<'_>,
+    pools: &[Pool],
+    sizing: &LevelSizing,
+    cables: &Cables,
+) -> Vec<Class> {
     let names = Names::default();
     let mut owners: [Option<String>; 8] = Default::default();
     root.tables(ClassTable::TABLE, ClassTable::KEYS)
         .iter()
-        .filter_map(|table| class(table, &names, &mut owners, pools, sizing))
+        .filter_map(|table| class(table, &names, &mut owners, pools, (sizing, cables)))
         .collect()
 }
 
@@ -45,7 +51,7 @@ fn class(
     names: &Names,
     owners: &mut [Option<String>; 8],
     pools: &[Pool],
-    sizing: &LevelSizing,
+    (sizing, cables): (&LevelSizing, &Cables),
 ) -> Option<Class> {
     let entry = ClassTable::read(table);
     if !table.has("priorities") {
@@ -62,13 +68,15 @@ fn class(
     }
     let priorities = priorities(table, &entry, owners);
     let (mode, pool) = match table.has("pool") && entry.mode != ModeKind::Level {
-        true => pooled_mode(table, &entry, pools).unzip(),
-        false => (class_mode(table, &entry, sizing), None),
+        true => pooled_mode(table, &entry, pools, cables).unzip(),
+        false => (class_mode(table, &entry, sizing, cables), None),
     };
     let ecn = ecn(table, &entry);
+    let mode = mode?;
     let class = Class {
         priorities: priorities?,
-        mode: mode?,
+        headroom_by_cable: mode.is_lossless() && !table.has("headroom"),
+        mode,
         weight: entry.weight as u16,
         scheduler: SchedulerConfig {
             algorithm: entry.scheduler,
@@ -81,6 +89,7 @@ fn class(
         pool,
         name: entry.name,
     };
+    cables.check(table, &class);
     let obstacle = class.express_obstacle();
     if let Some(obstacle) = obstacle.filter(|_| class.express == Express::On) {
         let name = &class.name;
@@ -140,6 +149,7 @@ fn pooled_mode(
     table: &Table<'_>,
     entry: &ClassTable,
     pools: &[Pool],
+    cables: &Cables,
 ) -> Option<(ClassMode, ClassPool)> {
     check_keys(table, pool::keys_with_pool(entry.mode));
     let share = pool::share(table, entry, pools);
@@ -148,23 +158,37 @@ fn pooled_mode(
         let buffer = pool.alone(&class.share);
         return Some((ClassMode::Lossy { buffer }, class));
     }
-    table.miss("headroom", Bytes::EXAMPLE);
-    let (headroom, (pool, class)) = (entry.headroom?, share?);
+    let headroom = headroom(table, entry, cables);
+    let (headroom, (pool, class)) = (headroom?, share?);
     let thresholds = pool.thresholds_alone(&class.share, headroom);
     Some((ClassMode::Pfc(thresholds), class))
 }
 
-fn class_mode(table: &Table<'_>, entry: &ClassTable, sizing: &LevelSizing) -> Option<ClassMode> {
+/// What the class says, or what the cables ask for.
+fn headroom(table: &Table<'_>, entry: &ClassTable, cables: &Cables) -> Option<Bytes> {
+    match table.has("headroom") {
+        true => entry.headroom,
+        false => cables.headroom(table, entry),
+    }
+}
+
+fn class_mode(
+    table: &Table<'_>,
+    entry: &ClassTable,
+    sizing: &LevelSizing,
+    cables: &Cables,
+) -> Option<ClassMode> {
     check_keys(table, keys_of(entry.mode));
     if let ModeKind::Lossy = entry.mode {
         return Some(ClassMode::Lossy {
             buffer: entry.buffer.unwrap_or(LOSSY_BUFFER),
         });
     }
-    for key in ["xoff", "xon", "headroom"] {
+    for key in ["xoff", "xon"] {
         table.miss(key, Bytes::EXAMPLE);
     }
-    let (xoff, xon, headroom) = (entry.xoff?, entry.xon?, entry.headroom?);
+    let headroom = headroom(table, entry, cables);
+    let (xoff, xon, headroom) = (entry.xoff?, entry.xon?, headroom?);
     let thresholds = PfcThresholds::new(xoff, xon, headroom)
         .map_err(|error| table.complain("xon", error.to_string()))
         .ok();
@@ -327,9 +351,13 @@ pub(crate) fn check_steps(table: &Table<'_>, config: &DeadlockConfig) {
 pub(crate) fn fit_release_buffer(
     root: &Table<'_>,
     classes: &[Class],
+    cables: &Cables,
     deadlock: &mut DeadlockConfig,
 ) {
     let headrooms = classes.iter().filter_map(|class| match class.mode {
+        ClassMode::Pfc(_) if class.headroom_by_cable => {
+            Some((cables.least(ModeKind::Pfc)?, &class.name))
+        }
         ClassMode::Pfc(thresholds) => Some((thresholds.headroom(), &class.name)),
         _ => None,
     });

@@ -1,6 +1,7 @@
 //! Configurations of the daemon: what is accepted, what is refused and in which words.
 
 mod access;
+mod cables;
 mod levels;
 mod lldp;
 mod names;
@@ -117,6 +118,8 @@ role = "edge"
 rate = "100Mbit"
 police = "mark"
 pause = "no-lossless"
+cable = "40m"
+reaction = "20us"
 "#;
 
 fn parse(text: &str) -> Result<DaemonConfig, String> {

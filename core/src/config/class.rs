@@ -1,6 +1,8 @@
 //! Classes: how a priority treats congestion.
 
-use super::{Algorithm, PfcThresholds, PoolShare, PortRole, RedConfig, SchedulerConfig};
+use super::{
+    Algorithm, PfcThresholds, PoolShare, PortConfig, PortRole, RedConfig, SchedulerConfig,
+};
 use crate::level::{Budgets, Level};
 use crate::units::{Bytes, Duration};
 
@@ -108,6 +110,24 @@ impl ClassMode {
         }
     }
 
+    /// The same with another headroom; a lossy class has none.
+    #[must_use]
+    pub const fn with_headroom(self, headroom: Bytes) -> Self {
+        match self {
+            Self::Pfc(thresholds) => Self::Pfc(thresholds.with_headroom(headroom)),
+            Self::Level {
+                budgets,
+                rules,
+                edge,
+            } => Self::Level {
+                budgets,
+                rules,
+                edge: edge.with_headroom(headroom),
+            },
+            Self::Lossy { buffer } => Self::Lossy { buffer },
+        }
+    }
+
     /// Whether a running switch may put `other` in the place of this mode: the kind and the Levels, by which frames wait
     /// already, are the same, and only thresholds differ.
     pub fn differs_by_thresholds(&self, other: &Self) -> bool {
@@ -137,11 +157,14 @@ impl ClassMode {
     }
 }
 
-/// One priority's settings, the same on all ports.
+/// One priority's settings, the same on all ports but for a headroom [by cables](Self::headroom_by_cable).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassConfig {
     /// What it does when buffers fill.
     pub mode: ClassMode,
+    /// Whether a port whose [cable](super::PortConfig::cable) is known has that cable's headroom in the place of the one in
+    /// `mode`, which is then the largest of all.
+    pub headroom_by_cable: bool,
     /// Deficit round robin quantum relative to other priorities, at least 1.
     pub weight: u16,
     /// Whether it goes first, and the rates that bound what it gets.
@@ -162,6 +185,7 @@ impl ClassConfig {
     pub const fn new(mode: ClassMode) -> Self {
         Self {
             mode,
+            headroom_by_cable: false,
             weight: 1,
             scheduler: SchedulerConfig {
                 algorithm: Algorithm::Ets,
@@ -172,5 +196,13 @@ impl ClassConfig {
             ecn: None,
             pool: None,
         }
+    }
+
+    /// The mode as `port` has it: with the headroom of its cable, where the class goes by those.
+    pub fn mode_at(&self, port: &PortConfig) -> ClassMode {
+        let Some(room) = port.cable.filter(|_| self.headroom_by_cable) else {
+            return self.mode;
+        };
+        self.mode.with_headroom(room.headroom)
     }
 }

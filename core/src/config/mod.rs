@@ -25,7 +25,7 @@ pub use forwarding::{
     RouteConfig, BUCKETS_DEFAULT, BUCKETS_MAX,
 };
 pub use pool::{Alpha, PoolConfig, PoolShare, Threshold, POOLS_MAX};
-pub use port::{FeedbackCoding, Neighbour, PauseRule, Police, PortConfig, PortRole};
+pub use port::{CableRoom, FeedbackCoding, Neighbour, PauseRule, Police, PortConfig, PortRole};
 pub use recovery::{LifetimeConfig, StormAction, WatchdogConfig};
 pub use red::{MarkAt, PartsPerMillion, RedConfig};
 pub use reserve::Reserve;
@@ -148,7 +148,8 @@ impl SwitchConfig {
         let of_port = |port: &PortConfig| -> Bytes {
             let classes = self.classes.iter().filter(|class| class.pool.is_none());
             classes
-                .map(|class| class.mode.memory_bound(port.role).round_up_to(self.cell))
+                .map(|class| class.mode_at(port).memory_bound(port.role))
+                .map(|bound| bound.round_up_to(self.cell))
                 .sum()
         };
         self.ports.iter().map(of_port).sum::<Bytes>() + self.pools_bound()

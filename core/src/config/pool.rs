@@ -5,7 +5,7 @@
 //! multiple α of what is free in the pool (A. K. Choudhury, E. L. Hahne: Dynamic queue length thresholds for shared-memory
 //! packet switches, IEEE/ACM Transactions on Networking 6 (2), 1998).
 
-use super::{ClassConfig, ClassMode, ConfigError, PfcThresholds, SwitchConfig};
+use super::{ClassConfig, ClassMode, ConfigError, PfcThresholds, PortConfig, SwitchConfig};
 use crate::units::{Bytes, Priority};
 
 /// The most pools that a switch has.
@@ -159,9 +159,9 @@ impl core::fmt::Display for Alpha {
 const SIZE_MAX: Bytes = Bytes::new(1 << 48);
 
 impl ClassConfig {
-    /// The headroom that each ingress buffer of a class of a pool has in it; zero for one that is not lossless.
-    pub fn pool_headroom(&self) -> Bytes {
-        match self.mode {
+    /// The headroom that the ingress buffer of a class of a pool has in it at `port`; zero for one that is not lossless.
+    pub fn pool_headroom(&self, port: &PortConfig) -> Bytes {
+        match self.mode_at(port) {
             ClassMode::Pfc(thresholds) => thresholds.headroom(),
             ClassMode::Lossy { .. } | ClassMode::Level { .. } => Bytes::ZERO,
         }
@@ -182,8 +182,12 @@ impl SwitchConfig {
                 .pool
                 .is_some_and(|share| usize::from(share.pool) == pool)
         });
-        let of_port: Bytes = of_pool.map(ClassConfig::pool_headroom).sum();
-        Bytes::new(of_port.get().saturating_mul(self.ports.len() as u64))
+        let of_class = |class: &ClassConfig| {
+            let ports = self.ports.iter().map(|port| class.pool_headroom(port));
+            ports.fold(0u64, |sum, headroom| sum.saturating_add(headroom.get()))
+        };
+        let sum = of_pool.fold(0u64, |sum, class| sum.saturating_add(of_class(class)));
+        Bytes::new(sum)
     }
 
     /// The most that all buffers of pools charge: reserves, pools, and headroom twice, since a release lends a buffer as much
@@ -262,7 +266,7 @@ impl SwitchConfig {
                 frame,
             });
         }
-        let polices = |port: &super::PortConfig| {
+        let polices = |port: &PortConfig| {
             port.role == super::PortRole::Edge && port.police != super::Police::Off
         };
         if class.mode.is_lossless() {

@@ -1,7 +1,7 @@
 //! Ports: what they face, and how they speak to it.
 
 use super::WatchdogConfig;
-use crate::units::{BitRate, Duration, MacAddress};
+use crate::units::{BitRate, Bytes, Duration, MacAddress};
 
 crate::named! {
     /// What a port faces.
@@ -90,6 +90,15 @@ crate::named! {
     }
 }
 
+/// What a port's cable asks for above xoff, where somebody knows the cable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CableRoom {
+    /// The headroom of each lossless buffer of the port whose class goes [by cables](super::ClassConfig::headroom_by_cable).
+    pub headroom: Bytes,
+    /// The longest round trip time T for which this headroom is enough. What an echo measures beyond is reported.
+    pub round_trip_max: Duration,
+}
+
 /// One port's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortConfig {
@@ -104,6 +113,8 @@ pub struct PortConfig {
     pub round_trip: Duration,
     /// T is twice the longest that the echo messages have found of late, and `round_trip` at least.
     pub round_trip_measured: bool,
+    /// What its cable asks for; `None` where nobody knows it.
+    pub cable: Option<CableRoom>,
     /// What is on the other side. For classes with Levels.
     pub neighbour: Neighbour,
     /// How Feedback is told. For classes with Levels.
@@ -125,6 +136,7 @@ impl PortConfig {
             address,
             round_trip: Duration::ZERO,
             round_trip_measured: false,
+            cable: None,
             neighbour: Neighbour::Unknown,
             feedback: FeedbackCoding::Pfc,
             police: Police::Off,

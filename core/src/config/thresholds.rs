@@ -39,6 +39,12 @@ impl PfcThresholds {
         })
     }
 
+    /// The same xoff and xon above another headroom.
+    #[must_use]
+    pub const fn with_headroom(self, headroom: Bytes) -> Self {
+        Self { headroom, ..self }
+    }
+
     /// Thresholds that are `gap` apart, at least one byte.
     pub fn above_xon(xon: Bytes, gap: Bytes, headroom: Bytes) -> Self {
         Self {

@@ -55,6 +55,10 @@ impl SwitchConfig {
         }
         for (priority, class) in Priority::ALL.into_iter().zip(&self.classes) {
             self.validate_class(priority, class)?;
+            for port in self.ports.iter().filter(|port| port.cable.is_some()) {
+                let mode = class.mode_at(port);
+                self.validate_class(priority, &ClassConfig { mode, ..*class })?;
+            }
         }
         self.validate_pools()?;
         self.validate_rates()?;

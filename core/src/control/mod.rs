@@ -180,6 +180,8 @@ impl ControlPlane {
             | EventKind::ForwardingLoop { .. }
             | EventKind::ForwardingLoopEnded { .. }
             | EventKind::RoundTripExceeded { .. }
+            | EventKind::CableExceeded { .. }
+            | EventKind::CableFits { .. }
             | EventKind::HeadroomExceeded { .. }
             | EventKind::StormDetected { .. }
             | EventKind::LifetimeStalled { .. } => {}

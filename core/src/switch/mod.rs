@@ -47,8 +47,8 @@ pub use forwarding::{
 };
 pub use link::PauseGauges;
 pub use observe::{
-    Explanation, FlowRecord, LevelEntry, LevelGauges, Outlook, PoolGauges, PriorityGauges,
-    StormGauges, EVENT_CAPACITY, HALVINGS, WAYS,
+    CableGauges, Explanation, FlowRecord, LevelEntry, LevelGauges, Outlook, PoolGauges,
+    PriorityGauges, StormGauges, EVENT_CAPACITY, HALVINGS, WAYS,
 };
 
 /// Something to send.

@@ -47,7 +47,7 @@ pub(super) struct Port {
     pub(super) levels: [Option<Box<LevelState>>; PRIORITY_COUNT],
     pub(super) pause_received: PauseReceived,
     pub(super) storms: Storms,
-    /// For fabric ports, where a class has Levels.
+    /// For fabric ports, where a class has Levels or the cable is known.
     pub(super) echo: Option<EchoState>,
     /// For fabric ports, where there is a key.
     pub(super) authentication: Option<Authentication>,
@@ -70,9 +70,10 @@ impl Port {
         let limits = config.control_limits;
         let levels: [_; PRIORITY_COUNT] =
             core::array::from_fn(|index| LevelState::new(config, port, index));
+        let measures_cable = port.role == PortRole::Fabric && port.cable.is_some();
         let obeying = levels.iter().flatten().any(|level| level.obeys);
         Self {
-            echo: levels.iter().any(Option::is_some).then(EchoState::new),
+            echo: (levels.iter().any(Option::is_some) || measures_cable).then(EchoState::new),
             authentication: Self::new_authentication(config.authentication, port.role, index),
             pause_limit: Limiter::new(limits.pause_rate),
             message_limit: Limiter::new(limits.message_rate),
@@ -94,7 +95,7 @@ impl Port {
             ingress: core::array::from_fn(|priority| {
                 let class = &config.classes[priority];
                 let place = (index, Priority::ALL[priority]);
-                IngressBuffer::new(BufferMode::of(class.mode, port), Pooled::of(class, place))
+                IngressBuffer::new(BufferMode::of(class, port), Pooled::of(class, port, place))
             }),
             levels,
             neighbour: port.neighbour,

@@ -33,6 +33,7 @@ pub fn address(number: u8) -> MacAddress {
 /// Destinations up to 9 are beyond port 3, those from 10 on are hosts at port 4.
 pub fn config(budgets: &[Bytes]) -> SwitchConfig {
     let lossy = ClassConfig {
+        headroom_by_cable: false,
         mode: ClassMode::Lossy { buffer: GAMMA },
         weight: 1,
         scheduler: Default::default(),

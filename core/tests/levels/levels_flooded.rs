@@ -27,6 +27,7 @@ fn host(of: usize) -> MacAddress {
 
 fn switch(index: usize) -> Switch {
     let lossy = ClassConfig {
+        headroom_by_cable: false,
         mode: ClassMode::Lossy { buffer: GAMMA },
         weight: 1,
         scheduler: Default::default(),

@@ -78,6 +78,7 @@ fn setting() -> impl Strategy<Value = Setting> {
 fn config(me: usize, setting: Setting) -> SwitchConfig {
     let gamma = Bytes::new(1536);
     let lossy = ClassConfig {
+        headroom_by_cable: false,
         mode: ClassMode::Lossy { buffer: gamma },
         weight: 1,
         scheduler: Default::default(),

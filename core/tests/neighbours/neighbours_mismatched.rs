@@ -45,6 +45,7 @@ fn address(number: u8) -> MacAddress {
 
 fn switch(index: usize, setting: Setting) -> Switch {
     let lossy = ClassConfig {
+        headroom_by_cable: false,
         mode: ClassMode::Lossy {
             buffer: Bytes::new(GAMMA),
         },

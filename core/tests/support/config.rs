@@ -20,6 +20,7 @@ pub fn switch_config(
     detect: Duration,
 ) -> SwitchConfig {
     let lossy = ClassConfig {
+        headroom_by_cable: false,
         mode: ClassMode::Lossy {
             buffer: Bytes::new(64 * 1024),
         },
@@ -31,6 +32,7 @@ pub fn switch_config(
     };
     let mut classes = [lossy; 8];
     classes[PRIORITY.index()] = ClassConfig {
+        headroom_by_cable: false,
         mode: ClassMode::Pfc(
             PfcThresholds::new(
                 Bytes::new(60 * 1024),

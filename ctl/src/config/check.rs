@@ -4,18 +4,22 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use weir_config::daemon::DaemonConfig;
+use weir_config::daemon::{Class, DaemonConfig, Port};
 use weir_config::units::format_size;
 use weir_core::{ClassMode, PfcThresholds};
 
 use super::Source;
 use crate::plan::{self, Advice};
-use weir_output::{bytes, facts, rate, table, Output};
+use weir_output::{bytes, facts, rate, table, Output, NONE};
 
-fn written(thresholds: PfcThresholds) -> String {
+fn written(class: &Class, thresholds: PfcThresholds) -> String {
     let [xoff, xon, headroom] = [thresholds.xoff(), thresholds.xon(), thresholds.headroom()];
+    let whose = match class.headroom_by_cable {
+        true => " by cable, up to",
+        false => "",
+    };
     format!(
-        "xoff {}, xon {}, headroom {}",
+        "xoff {}, xon {}, headroom{whose} {}",
         format_size(xoff),
         format_size(xon),
         format_size(headroom)
@@ -113,6 +117,29 @@ fn warnings(source: &Source, advice: &[Advice]) -> String {
     out
 }
 
+/// Ports, with what follows from their cables where any is known.
+fn ports(config: &DaemonConfig) -> String {
+    let charging = config.dataplane.frames().charging();
+    let has_cables = config.ports.iter().any(|port| port.cable.is_some());
+    let mut headings = vec!["port", "device", "role", ">rate"];
+    headings.extend(has_cables.then_some("headroom by cable"));
+    let row = |port: &Port| {
+        let mut cells = vec![
+            port.name.clone(),
+            format!("{} queue {}", port.device, port.queue),
+            port.role.name().to_owned(),
+            rate(port.rate.get()),
+        ];
+        let cable = port.cable_line().map(|line| {
+            let headroom = line.room(charging).headroom;
+            format!("{}: {}", line.cable, bytes(headroom.get()))
+        });
+        cells.extend(has_cables.then(|| cable.unwrap_or_else(|| NONE.to_owned())));
+        cells
+    };
+    table(&headings, config.ports.iter().map(row))
+}
+
 fn summary(file: &Path, config: &DaemonConfig) -> String {
     let mut out = format!("{}: valid\n\n", file.display());
     out += &facts(&[
@@ -144,17 +171,7 @@ fn summary(file: &Path, config: &DaemonConfig) -> String {
         ),
     ]);
     out.push('\n');
-    out += &table(
-        &["port", "device", "role", ">rate"],
-        config.ports.iter().map(|port| {
-            vec![
-                port.name.clone(),
-                format!("{} queue {}", port.device, port.queue),
-                port.role.name().to_owned(),
-                rate(port.rate.get()),
-            ]
-        }),
-    );
+    out += &ports(config);
     if !config.classes.is_empty() {
         out.push('\n');
         out += &table(
@@ -166,7 +183,7 @@ fn summary(file: &Path, config: &DaemonConfig) -> String {
                     ClassMode::Lossy { buffer } => {
                         ("lossy", format!("buffer {}", format_size(buffer)))
                     }
-                    ClassMode::Pfc(thresholds) => ("pfc", written(thresholds)),
+                    ClassMode::Pfc(thresholds) => ("pfc", written(class, thresholds)),
                     ClassMode::Level { budgets, edge, .. } => (
                         "level",
                         format!(
@@ -174,7 +191,7 @@ fn summary(file: &Path, config: &DaemonConfig) -> String {
                             format_size(budgets.total()),
                             budgets.depth(),
                             format_size(budgets.as_slice().first().copied().unwrap_or_default()),
-                            written(edge)
+                            written(class, edge)
                         ),
                     ),
                 };

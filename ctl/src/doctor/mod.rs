@@ -13,7 +13,7 @@ use weir_api::daemon::{Pfc, Port, Status};
 use weir_config::daemon::DaemonConfig;
 use weir_doctor::trial::{judge as judge_trial, Trial};
 use weir_doctor::{
-    judge, worst, Facts, Finding, Grade, Running, RunningPort, RunningQueue, Wanted,
+    judge, worst, Facts, Finding, Grade, Running, RunningCable, RunningPort, RunningQueue, Wanted,
 };
 use weir_output::{table, Output};
 
@@ -153,6 +153,10 @@ fn running(target: &Target) -> Option<Running> {
         };
         RunningPort {
             queues: queues(&port.name, &pauses, &counters),
+            cable: port.cable.as_ref().map(|cable| RunningCable {
+                exceeded: cable.exceeded,
+                round_trip_nanos: cable.round_trip_nanos,
+            }),
             without_socket: dropped("dropped"),
             without_metadata: dropped("no_meta"),
             mode: port.xdp_mode.to_string(),

@@ -116,10 +116,12 @@ fn link_state(port: &Port) -> String {
 
 pub fn ports(ports: &[Port]) -> String {
     let is_wanted = ports.iter().any(|port| port.express != Express::Off);
+    let has_cables = ports.iter().any(|port| port.cable.is_some());
     let column = |text| is_wanted.then_some(text);
     let headings = [Some("port"), Some("device"), Some("role"), Some("link")]
         .into_iter()
-        .chain([Some(">rate"), Some("XDP"), column("express")])
+        .chain([Some(">rate"), has_cables.then_some("cable")])
+        .chain([Some("XDP"), column("express")])
         .chain([Some(">frames in"), Some(">frames out")])
         .chain([Some(">bytes in"), Some(">bytes out"), Some("dropped")])
         .chain([Some("XDP dropped"), Some(">kernel lost"), Some(">NIC lost")]);
@@ -132,6 +134,7 @@ pub fn ports(ports: &[Port]) -> String {
             Some(port.role.to_string()),
             Some(link_state(port)),
             Some(rate(port.rate_bits_per_second)),
+            has_cables.then(|| cable(port)),
             Some(format!("{}, {mode}", port.xdp_mode)),
             is_wanted.then(|| express(port)),
             Some(port.rx_frames_total.to_string()),
@@ -146,6 +149,18 @@ pub fn ports(ports: &[Port]) -> String {
         cells.into_iter().flatten().collect()
     });
     table(&headings, rows)
+}
+
+/// Its length and the headroom that follows from it; what is needed where that is not enough.
+fn cable(port: &Port) -> String {
+    let Some(cable) = &port.cable else {
+        return NONE.to_owned();
+    };
+    let gives = format!("{}: {}", cable.length, bytes(cable.headroom_bytes));
+    match cable.headroom_needed_bytes.filter(|_| cable.exceeded) {
+        Some(needed) => format!("{gives}, NEEDS {}", bytes(needed)),
+        None => gives,
+    }
 }
 
 /// What of the frames sent has taken the express path, or why none does now.

@@ -2,8 +2,8 @@
 
 use weir_config::daemon::{Class, DaemonConfig, Port};
 use weir_config::switch::headroom::{Feedback, Link};
-use weir_config::units::format_size;
-use weir_core::{Bytes, ClassMode, PfcThresholds, Police, PortRole, Priority};
+use weir_config::units::{format_duration, format_size};
+use weir_core::{Bytes, ClassMode, Duration, PfcThresholds, Police, PortRole, Priority};
 
 use super::{Case, RunningQueue};
 use crate::finding::{Check, Finding, Remedy};
@@ -15,12 +15,12 @@ const STEP: Bytes = Bytes::new(1024);
 pub(super) fn headroom(case: &Case<'_>) -> Vec<Finding> {
     let classes = case.config.classes.iter();
     let of_classes = classes.filter_map(|class| of_class(case, class));
-    of_classes.chain(unknown(case)).collect()
+    of_classes.chain(cable(case)).chain(unknown(case)).collect()
 }
 
 /// When a class pauses a port's neighbor; `None` where it never does, or goes by Levels.
-fn thresholds(port: &Port, class: &Class) -> Option<PfcThresholds> {
-    match (class.mode, port.role) {
+fn thresholds(config: &DaemonConfig, port: &Port, class: &Class) -> Option<PfcThresholds> {
+    match (config.mode_at(class, port), port.role) {
         _ if port.police != Police::Off => None,
         (ClassMode::Level { .. }, PortRole::Fabric) => None,
         (mode, _) => mode.thresholds(),
@@ -30,10 +30,13 @@ fn thresholds(port: &Port, class: &Class) -> Option<PfcThresholds> {
 /// The headroom for what the file says of the port's neighbor, whatever frames it sends.
 fn needed(config: &DaemonConfig, port: &Port, class: &Class, thresholds: PfcThresholds) -> Bytes {
     let charging = config.dataplane.frames().charging();
-    let link = Link {
-        rate: port.rate,
-        feedback: Feedback::RoundTrip(port.round_trip.assumed()),
-        overshoot: port.overshoot,
+    let link = match port.cable_line() {
+        Some(line) => line.link(),
+        None => Link {
+            rate: port.rate,
+            feedback: Feedback::RoundTrip(port.round_trip.assumed()),
+            overshoot: port.overshoot,
+        },
     };
     // A frame may find a pool full: nothing of it is below xoff then.
     let xoff = match class.pool.is_some() {
@@ -46,8 +49,14 @@ fn needed(config: &DaemonConfig, port: &Port, class: &Class, thresholds: PfcThre
 /// What the class needs at the port that needs most, of those whose neighbor was measured.
 fn needed_at_most(config: &DaemonConfig, class: &Class) -> Bytes {
     let measured = config.ports.iter().filter(|port| is_measured(port));
-    let needs =
-        measured.filter_map(|port| Some(needed(config, port, class, thresholds(port, class)?)));
+    let needs = measured.filter_map(|port| {
+        Some(needed(
+            config,
+            port,
+            class,
+            thresholds(config, port, class)?,
+        ))
+    });
     needs.max().unwrap_or_default()
 }
 
@@ -79,7 +88,7 @@ fn queues<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a RunningQueue> {
 
 fn of_class(case: &Case<'_>, class: &Class) -> Option<Finding> {
     let (config, port) = (case.config, case.port);
-    let thresholds = thresholds(port, class)?;
+    let thresholds = thresholds(config, port, class)?;
     let (room, needed) = (
         thresholds.headroom(),
         needed(config, port, class, thresholds),
@@ -169,15 +178,54 @@ fn late(case: &Case<'_>, class: &str, seen: &Seen, (room, needed): (Bytes, Bytes
             case.wanted
                 .port_setting(case.port, "overshoot", Some(&value))
         }
+        PortRole::Fabric if case.port.cable.is_some() => {
+            let line = case.port.cable_line();
+            let span = line.map_or(Duration::ZERO, |line| line.reaction);
+            let span = span + case.port.rate.time_for(more);
+            let value = micros(span);
+            case.wanted
+                .port_setting(case.port, "reaction", Some(&value))
+        }
         PortRole::Fabric => {
             let span = case.port.round_trip.assumed() + case.port.rate.time_for(more);
-            let micros = span.as_nanos().div_ceil(1_000);
-            let value = format!("\"{micros}us\"");
+            let value = micros(span);
             case.wanted
                 .port_setting(case.port, "round-trip", Some(&value))
         }
     };
     Finding::note(Check::Headroom, found).mended_by(remedy)
+}
+
+/// Whether the headroom that follows from the port's cable is enough for the round trip as it was measured.
+fn cable(case: &Case<'_>) -> Option<Finding> {
+    let (port, line) = (case.port, case.port.cable_line()?);
+    let charging = case.config.dataplane.frames().charging();
+    let room = line.room(charging);
+    let running = case.running?.cable?;
+    let measured = Duration::from_nanos(running.round_trip_nanos?);
+    let gives = format!(
+        "the cable of {} gives {}, enough for a round trip of {}",
+        line.cable,
+        format_size(room.headroom),
+        format_duration(room.round_trip_max)
+    );
+    if !running.exceeded {
+        let found = format!("{gives}; measured: up to {}", format_duration(measured));
+        return Some(Finding::ok(Check::Headroom, found));
+    }
+    let found = format!(
+        "port {}: {gives}; up to {} were measured, which need {}",
+        port.name,
+        format_duration(measured),
+        format_size(line.needed_for(measured, charging))
+    );
+    let way = line.cable.delay() + line.cable.delay();
+    let reaction = measured.max(room.round_trip_max).as_nanos();
+    let reaction = Duration::from_nanos(reaction.saturating_sub(way.as_nanos()));
+    let remedy = case
+        .wanted
+        .port_setting(port, "reaction", Some(&micros(reaction)));
+    Some(Finding::note(Check::Headroom, found).mended_by(remedy))
 }
 
 /// Losses in priorities of which no file says what they need.
@@ -188,6 +236,11 @@ fn unknown(case: &Case<'_>) -> Option<Finding> {
     };
     let seen = Seen::of(queues(case).filter(|queue| !is_known(queue)));
     (seen.dropped > 0).then(|| lost(case, "CLASS", &seen, None))
+}
+
+/// In TOML, in whole microseconds.
+fn micros(span: Duration) -> String {
+    format!("\"{}us\"", span.as_nanos().div_ceil(1_000))
 }
 
 /// In TOML, in whole steps.
@@ -311,7 +364,7 @@ mod tests {
                 &wanted.config,
                 port,
                 class,
-                thresholds(port, class).unwrap(),
+                thresholds(&wanted.config, port, class).unwrap(),
             )
         };
         let at_most = |used: u64| only(&running(file(measured, "1MiB"), used, 0));

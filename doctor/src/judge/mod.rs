@@ -55,6 +55,17 @@ pub struct RunningPort {
     pub without_metadata: u64,
     /// Its queues that pause the neighbor.
     pub queues: Vec<RunningQueue>,
+    /// What was measured on its cable; `None` where the configuration that it runs with has none.
+    pub cable: Option<RunningCable>,
+}
+
+/// The cable of a port of a switch that runs.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct RunningCable {
+    /// A round trip of late needs more headroom than the cable gives.
+    pub exceeded: bool,
+    /// The longest round trip of late; `None` where the other end answers no echo messages.
+    pub round_trip_nanos: Option<u64>,
 }
 
 /// One priority of a port of a switch that runs, which pauses the neighbor.

@@ -63,6 +63,8 @@ fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonC
         role: port.role,
         rate: port.rate,
         round_trip: RoundTrip::Fixed(port.round_trip),
+        cable: peer.properties.cable,
+        reaction: peer.properties.cable_line().map(|line| line.reaction),
         neighbour: port.neighbour,
         feedback: port.feedback,
         police: port.police,

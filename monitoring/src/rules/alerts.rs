@@ -86,6 +86,9 @@ alerts! {
     WeirLevelRoundTripExceeded Warning if "weir:level_round_trips_exceeded:increase10m" "> 0" for "0m"
         "Round trips of port {{ $labels.port }} of {{ $labels.instance }} are longer than its buffers are sized for"
         "The budgets have too little room for frames in flight: frames may be lost.";
+    WeirCableExceeded Warning if "weir:cable_exceeded:max" "> 0" for "0m"
+        "Round trips of port {{ $labels.port }} of {{ $labels.instance }} need more headroom than its cable gives"
+        "The other end or the switch itself reacts later than `reaction` says: lossless frames may be lost (switchctl doctor).";
     WeirLevelRouteTooLong Warning if "weir:level_routes_too_long:increase10m" "> 0" for "0m"
         "A route through {{ $labels.instance }} port {{ $labels.port }} is longer than D links"
         "Beyond Level D, freedom from deadlock is not guaranteed.";

@@ -46,6 +46,7 @@ pub fn recordings() -> Vec<Recording> {
         recording("weir:suspicions:increase10m", increase(SUSPICIONS, QUEUE, "10m")),
         recording("weir:clcm_unanswered:increase10m", increase(UNANSWERED, SWITCH, "10m")),
         recording("weir:storm:max", format!("max by ({QUEUE}) ({STORM})")),
+        recording("weir:cable_exceeded:max", format!("max by ({PORT}) ({CABLE_EXCEEDED})")),
         recording("weir:lifetime_stalled:max", format!("max by ({QUEUE}) ({LIFETIME_STALLED})")),
         recording("weir:paused:ratio_rate5m", format!("rate({PAUSE_SECONDS}[5m])")),
         recording("weir:dataplane_busy:ratio_rate5m", format!("rate({BUSY_SECONDS}[5m])")),

@@ -53,6 +53,8 @@ pub struct Port {
     pub role: PortRole,
     /// Its link.
     pub link: Link,
+    /// The headroom of classes that have that of its cable.
+    pub cable_headroom: Option<Bytes>,
     /// T for budgets of a class of mode `level`.
     pub round_trip: Duration,
     /// How its Feedback is told.
@@ -133,6 +135,7 @@ pub fn scenario_charging(scenario: &Scenario) -> Charging {
 impl Network {
     /// One switch alone: each egress in turn gets frames from all other ports at line rate, in each class.
     pub fn from_configuration(config: &DaemonConfig, options: &LinkOptions) -> Self {
+        let charging = config.dataplane.frames().charging();
         let ports: Vec<Port> = config
             .ports
             .iter()
@@ -141,9 +144,13 @@ impl Network {
                 role: port.role,
                 link: Link {
                     rate: port.rate,
-                    feedback: options.feedback(Feedback::RoundTrip(port.round_trip.assumed())),
+                    feedback: options.feedback(match port.cable_line() {
+                        Some(line) => line.link().feedback,
+                        None => Feedback::RoundTrip(port.round_trip.assumed()),
+                    }),
                     overshoot: port.overshoot,
                 },
+                cable_headroom: port.cable_line().map(|line| line.room(charging).headroom),
                 round_trip: options.round_trip.unwrap_or(port.round_trip.assumed()),
                 coding: port.feedback,
             })
@@ -156,7 +163,7 @@ impl Network {
             let measured = config
                 .ports
                 .iter()
-                .filter(|port| port.round_trip == RoundTrip::Measured);
+                .filter(|port| port.round_trip == RoundTrip::Measured && port.cable.is_none());
             let names: Vec<&str> = measured.map(|port| port.name.as_str()).collect();
             if !names.is_empty() {
                 notes.push(format!(
@@ -366,12 +373,18 @@ fn scenario_port(scenario: &Scenario, port: &SwitchPort, options: &LinkOptions) 
         },
         link: Link {
             rate: properties.rate,
-            feedback: options.feedback(Feedback::Parts {
-                delay: properties.delay,
-                reaction: options.reaction,
+            feedback: options.feedback(match properties.cable_line() {
+                Some(line) => line.link().feedback,
+                None => Feedback::Parts {
+                    delay: properties.delay,
+                    reaction: options.reaction,
+                },
             }),
             overshoot: Bytes::ZERO,
         },
+        cable_headroom: properties
+            .cable_line()
+            .map(|line| line.room(scenario_charging(scenario)).headroom),
         round_trip: options.round_trip.unwrap_or(properties.round_trip),
         coding: match port.peer {
             PortPeer::Switch(_) => properties.feedback,

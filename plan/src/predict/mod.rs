@@ -364,7 +364,11 @@ fn headroom(charging: Charging, class: &Class, port: &Port, lengths: &[Bytes]) -
         needed.get()
     };
     Some(Headroom {
-        configured_bytes: thresholds.headroom().get(),
+        configured_bytes: port
+            .cable_headroom
+            .filter(|_| class.headroom_by_cable)
+            .unwrap_or(thresholds.headroom())
+            .get(),
         needed_bytes: needed(lengths),
         needed_any_frame_bytes: needed(&charging.worst_frames()),
     })

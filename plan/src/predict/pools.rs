@@ -29,8 +29,10 @@ pub fn pools(name: &str, switch: &Switch) -> Vec<PoolPlan> {
         let reserved: Bytes = shares.iter().map(|(_, share)| share.reserved).sum();
         let own = |(class, _): &(&ClassConfig, PoolShare)| -> u64 {
             // As many frames as have the same thresholds in buffers of each port's own.
-            let bound =
-                |port: &PortConfig| class.mode.memory_bound(port.role).round_up_to(core.cell);
+            let bound = |port: &PortConfig| {
+                let mode = class.mode_at(port);
+                mode.memory_bound(port.role).round_up_to(core.cell)
+            };
             core.ports.iter().map(|port| bound(port).get()).sum()
         };
         let lossless = shares

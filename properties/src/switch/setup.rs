@@ -38,6 +38,7 @@ pub fn address(number: u8) -> MacAddress {
 /// The configuration.
 pub fn config() -> SwitchConfig {
     let class = |mode, weight| ClassConfig {
+        headroom_by_cable: false,
         mode,
         weight,
         scheduler: Default::default(),

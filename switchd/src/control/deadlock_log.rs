@@ -144,6 +144,8 @@ impl DeadlockLog {
             | EventKind::ForwardingLoop { .. }
             | EventKind::ForwardingLoopEnded { .. }
             | EventKind::RoundTripExceeded { .. }
+            | EventKind::CableExceeded { .. }
+            | EventKind::CableFits { .. }
             | EventKind::WaysChanged
             | EventKind::PauseStalled { .. }
             | EventKind::PauseStallEnded { .. }

@@ -3,8 +3,13 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use weir_config::daemon::{Mirror, Station};
+use weir_config::switch::headroom::Charging;
+use weir_config::switch::CableLine;
 use weir_core::control::Policy;
-use weir_core::{BitRate, ClassMode, MacAddress, PfcThresholds, PortId, PortRole, Priority};
+use weir_core::{
+    BitRate, Bytes, CableRoom, ClassMode, Duration, MacAddress, PfcThresholds, PortId, PortRole,
+    Priority,
+};
 
 use crate::dataplane::link::AttachedPort;
 use crate::model::classify::Trusted;
@@ -50,10 +55,38 @@ pub struct PortInfo {
     pub role: PortRole,
     /// Its line's rate.
     pub rate: BitRate,
+    /// Its cable, where the file says how long it is.
+    pub cable: Option<PortCable>,
     /// Where it looks for the priority of its frames.
     pub trusted: Live<Trusted>,
     /// Its device as it is attached now.
     pub attached: Live<AttachedPort>,
+}
+
+/// A port's cable, and what follows from it.
+#[derive(Clone, Copy, Debug)]
+pub struct PortCable {
+    /// With its length, and how long the two ends take.
+    pub line: CableLine,
+    /// The headroom that it asks for, and the round trip time for which this is enough.
+    pub room: CableRoom,
+    charging: Charging,
+}
+
+impl PortCable {
+    /// For a switch that charges frames like this.
+    pub fn new(line: CableLine, charging: Charging) -> Self {
+        Self {
+            line,
+            room: line.room(charging),
+            charging,
+        }
+    }
+
+    /// The headroom that frames of any length need with this round trip time.
+    pub fn needed_for(&self, round_trip: Duration) -> Bytes {
+        self.line.needed_for(round_trip, self.charging)
+    }
 }
 
 impl PortInfo {
@@ -89,6 +122,8 @@ pub struct ClassInfo {
     pub name: String,
     /// What it does when buffers fill. Its thresholds may change, but not what kind of mode it is.
     pub mode: Live<ClassMode>,
+    /// Whether a port's cable says how much headroom it has there.
+    pub headroom_by_cable: bool,
     /// True when the configuration names this priority.
     pub configured: bool,
 }
@@ -170,9 +205,14 @@ impl SwitchInfo {
     /// The configured thresholds of a (port, priority) that pauses its neighbour by them; `None` for others: a lossy class,
     /// and a class with Levels at a fabric port.
     pub fn pfc_thresholds(&self, port: &PortInfo, priority: Priority) -> Option<PfcThresholds> {
-        match (self.class(priority).mode.get(), port.role) {
+        let class = self.class(priority);
+        let thresholds = match (class.mode.get(), port.role) {
             (ClassMode::Level { .. }, PortRole::Fabric) => None,
             (mode, _) => mode.thresholds(),
+        };
+        match port.cable.filter(|_| class.headroom_by_cable) {
+            Some(cable) => thresholds.map(|own| own.with_headroom(cable.room.headroom)),
+            None => thresholds,
         }
     }
 

@@ -8,7 +8,7 @@ use weir_core::Priority;
 
 use super::{announcement, Plan};
 use crate::control::flight_recorder::FlightSettings;
-use crate::control::info::{ClassInfo, PortInfo, Stations, SwitchInfo};
+use crate::control::info::{ClassInfo, PortCable, PortInfo, Stations, SwitchInfo};
 use crate::control::ControlSettings;
 use crate::dataplane::link::AttachedPort;
 use crate::logging;
@@ -61,6 +61,7 @@ pub fn log_format(config: &DaemonConfig) -> logging::LogFormat {
 
 fn info(config: &DaemonConfig) -> SwitchInfo {
     let core = config.core(&[]);
+    let charging = config.dataplane.frames().charging();
     SwitchInfo {
         pools: config.pools.iter().map(|pool| pool.name.clone()).collect(),
         name: config.name.clone(),
@@ -73,6 +74,7 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
                 device: port.device.clone(),
                 role: port.role,
                 rate: port.rate,
+                cable: port.cable_line().map(|line| PortCable::new(line, charging)),
                 trusted: Trusted::from(port).into(),
                 attached: AttachedPort::absent(port.address.unwrap_or_default()).into(),
             })
@@ -80,6 +82,7 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
         classes: Priority::ALL.map(|priority| ClassInfo {
             name: config.class_name(priority).to_owned(),
             mode: core.classes[priority.index()].mode.into(),
+            headroom_by_cable: core.classes[priority.index()].headroom_by_cable,
             configured: config.class_of(priority).is_some(),
         }),
         stations: stations(config).into(),

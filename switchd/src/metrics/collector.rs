@@ -87,6 +87,7 @@ impl Collector for SnapshotCollector {
             families.add(&define::HELD_MAX_FRAMES, &[shown.reader.name()], held);
         }
         self.collect_pools(&mut families, &watermarks);
+        self.collect_cables(&mut families);
         for row in &self.snapshot.vlans.traffic {
             let name = row.vlan.map_or("other".to_owned(), |vlan| vlan.to_string());
             families.add_counters(VLAN_COUNTERS, &[&name], &row.counters);

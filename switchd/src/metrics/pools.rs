@@ -1,4 +1,4 @@
-//! Metrics of pools.
+//! Metrics of pools, and of the headroom that follows from cables.
 
 use weir_core::Priority;
 use weir_monitoring::definitions as define;
@@ -9,6 +9,26 @@ use crate::api::views::buffers::threshold;
 use crate::control::shared::watermarks::Watermarks;
 
 impl SnapshotCollector {
+    /// What follows from cables, of the ports whose cables are known.
+    pub(super) fn collect_cables(&self, families: &mut Families) {
+        let ports = self.shared().info.ports.iter();
+        for (port, state) in ports.zip(&self.snapshot().ports) {
+            let Some(cable) = &port.cable else {
+                continue;
+            };
+            let place = [port.name.as_str()];
+            let gives = cable.room.headroom.get() as f64;
+            families.add(&define::CABLE_HEADROOM_BYTES, &place, gives);
+            let measured = state.cable.unwrap_or_default();
+            if let Some(round_trip) = measured.round_trip {
+                let needed = cable.needed_for(round_trip).get() as f64;
+                families.add(&define::CABLE_HEADROOM_NEEDED_BYTES, &place, needed);
+            }
+            let exceeded = f64::from(u8::from(measured.exceeded));
+            families.add(&define::CABLE_EXCEEDED, &place, exceeded);
+        }
+    }
+
     pub(super) fn collect_pools(&self, families: &mut Families, watermarks: &Watermarks) {
         let names = &self.shared().info.pools;
         let snapshot = self.snapshot();

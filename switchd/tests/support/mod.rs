@@ -68,6 +68,7 @@ pub fn info() -> SwitchInfo {
                 PortRole::Fabric
             },
             rate: BitRate::from_mbit(100),
+            cable: None,
             trusted: Trusted::default().into(),
             attached: attached(0).into(),
         })
@@ -87,6 +88,7 @@ pub fn info() -> SwitchInfo {
                 }
             }
             .into(),
+            headroom_by_cable: false,
             configured: lossless,
         }
     });

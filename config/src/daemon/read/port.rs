@@ -3,10 +3,13 @@
 use weir_core::{FeedbackCoding, Neighbour, PortRole};
 
 use crate::daemon::port::QUEUES_MAX;
-use crate::daemon::{PfcwdConfig, Port};
+use crate::daemon::{PfcwdConfig, Port, RoundTrip};
 use crate::names::{check_device, check_name};
 use crate::reader::{Names, Table};
 use crate::settings::valid;
+use crate::switch::headroom::Charging;
+use crate::switch::{Cables, PortCable};
+use crate::units::format_duration;
 
 pub(super) fn ports(root: &Table<'_>, watchdog: PfcwdConfig) -> Vec<Port> {
     let (names, devices) = (Names::default(), Names::default());
@@ -49,6 +52,7 @@ fn port(table: &Table<'_>, names: &Names, devices: &Names, watchdog: PfcwdConfig
         Err(message) => table.complain("queues", message),
     }
     check_feedback(table, &port);
+    check_cable(table, &port);
     port.check_vlans(table);
     if table.has("police") && port.role == PortRole::Fabric {
         table.complain(
@@ -57,6 +61,54 @@ fn port(table: &Table<'_>, names: &Names, devices: &Names, watchdog: PfcwdConfig
         );
     }
     Some(port)
+}
+
+fn check_cable(table: &Table<'_>, port: &Port) {
+    let Some(cable) = port.cable else {
+        if table.has("reaction") {
+            table.complain(
+                "reaction",
+                "says nothing without the cable's length: set cable, too",
+            );
+        }
+        return;
+    };
+    let there_and_back = cable.delay() + cable.delay();
+    if let RoundTrip::Fixed(span) = port.round_trip {
+        if span < there_and_back {
+            let [span, cable_time] = [span, there_and_back].map(format_duration);
+            table.complain(
+                "round-trip",
+                format!(
+                    "{span} contradicts cable = \"{cable}\", on which {cable_time} pass until an answer: correct one of the two"
+                ),
+            );
+        }
+    }
+}
+
+/// The cables of all ports, with the lines of the file that say so.
+pub(super) fn cables(root: &Table<'_>, ports: &[Port], charging: Charging) -> Cables {
+    let tables = root.tables(Port::TABLE, Port::KEYS);
+    let of_port = |port: &Port| {
+        let is_its = |table: &&Table<'_>| table.is_text("device", &port.device);
+        let its = tables
+            .iter()
+            .filter(is_its)
+            .find(|table| !table.has("name") || table.is_text("name", &port.name));
+        PortCable {
+            name: format!("port `{}`", port.name),
+            line_number: its
+                .filter(|table| table.has("cable"))
+                .and_then(|table| table.line_of("cable")),
+            is_edge: port.role == PortRole::Edge,
+            line: port.cable_line(),
+        }
+    };
+    Cables {
+        charging,
+        ports: ports.iter().map(of_port).collect(),
+    }
 }
 
 fn check_feedback(table: &Table<'_>, port: &Port) {

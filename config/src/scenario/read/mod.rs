@@ -6,6 +6,7 @@ mod expect;
 mod fault;
 mod flow;
 mod keys;
+mod line;
 mod multicast;
 mod nodes;
 mod routing;
@@ -100,9 +101,10 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     let frames = FrameConfig::DEFAULT.with_frames(traffic::longest_frame(root));
     let pools = pools(root);
     let sizing = LevelSizing::new(&frames, lines, Some(depth));
-    let classes = classes(root, &pools, &sizing);
+    let cables = line::cables(root, &frames, (&switches, &hosts), &links, link_defaults);
+    let classes = classes(root, &pools, &sizing, &cables);
     check_levels(root, &classes, &has_levels);
-    fit_release_buffer(root, &classes, &mut deadlock);
+    fit_release_buffer(root, &classes, &cables, &mut deadlock);
     let rates = links.iter().map(|link| link.properties.rate);
     let slowest = rates.chain([link_defaults.rate]).min();
     let lines = Lines {
@@ -189,6 +191,8 @@ fn link_defaults(root: &Table<'_>) -> LinkProperties {
     let default = LinkProperties {
         rate: BitRate::from_mbit(100),
         delay: Duration::from_micros(10),
+        cable: None,
+        reaction: None,
         // Many switches and hosts share few cores: how long it takes until one of them reacts.
         round_trip: Duration::from_millis(80),
         feedback: FeedbackCoding::Pfc,
@@ -196,11 +200,9 @@ fn link_defaults(root: &Table<'_>) -> LinkProperties {
     };
     root.table("link-defaults", keys("link-defaults"))
         .map_or(default, |table| LinkProperties {
-            rate: table.get_or("rate", default.rate),
-            delay: table.get_or("delay", default.delay),
-            round_trip: table.get_or("round-trip", default.round_trip),
             feedback: FeedbackCoding::read(&table, "feedback").unwrap_or(default.feedback),
             known: default.known,
+            ..line::line(&table, default)
         })
 }
 

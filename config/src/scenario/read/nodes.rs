@@ -2,6 +2,7 @@
 
 use weir_core::{ClassMode, FeedbackCoding, MacAddress, PauseRule, Police, PortRole};
 
+use super::line;
 use super::{find, keys, reference};
 use crate::reader::{Names, Table};
 use crate::scenario::generate::Plan;
@@ -163,11 +164,9 @@ fn links(
             ends,
             failed: table.get_or("failed", false),
             properties: LinkProperties {
-                rate: table.get_or("rate", defaults.rate),
-                delay: table.get_or("delay", defaults.delay),
-                round_trip: table.get_or("round-trip", defaults.round_trip),
                 feedback,
                 known,
+                ..line::line(&table, defaults)
             },
         });
     }

@@ -181,6 +181,8 @@ mod tests {
     const PROPERTIES: LinkProperties = LinkProperties {
         rate: BitRate::from_mbit(100),
         delay: Duration::ZERO,
+        cable: None,
+        reaction: None,
         round_trip: Duration::ZERO,
         feedback: FeedbackCoding::Pfc,
         known: true,

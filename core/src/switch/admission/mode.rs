@@ -1,6 +1,6 @@
 //! What an ingress buffer does when it fills, by the class and what the port faces.
 
-use crate::config::{ClassMode, PfcThresholds, Police, PortConfig, PortRole};
+use crate::config::{ClassConfig, ClassMode, PfcThresholds, Police, PortConfig, PortRole};
 use crate::units::Bytes;
 
 /// What an ingress buffer does when it fills.
@@ -22,7 +22,7 @@ pub(in crate::switch) enum BufferMode {
 
 impl BufferMode {
     /// Budgets and Feedback keep the buffer of a class with Levels from overflowing at fabric ports.
-    pub(in crate::switch) fn of(mode: ClassMode, port: &PortConfig) -> Self {
+    pub(in crate::switch) fn of(class: &ClassConfig, port: &PortConfig) -> Self {
         let police = match port.role {
             PortRole::Edge => port.police,
             PortRole::Fabric => Police::Off,
@@ -40,7 +40,7 @@ impl BufferMode {
                 limit: thresholds.limit(),
             },
         };
-        match (mode, port.role) {
+        match (class.mode_at(port), port.role) {
             (ClassMode::Lossy { buffer }, _) => Self::Bounded { buffer },
             (ClassMode::Level { budgets, .. }, PortRole::Fabric) => Self::Bounded {
                 buffer: budgets.total() + budgets.loan(),

@@ -22,11 +22,12 @@ impl Switch {
             return Err(CommandError::Draining);
         }
         let same_kind = old.mode.differs_by_thresholds(&class.mode);
+        let mut ports = self.config.ports.iter();
         let same_share = match (old.pool, class.pool) {
             (None, None) => true,
             (Some(old_share), Some(share)) => {
                 old_share.differs_by_threshold(&share)
-                    && old.pool_headroom() == class.pool_headroom()
+                    && ports.all(|port| old.pool_headroom(port) == class.pool_headroom(port))
             }
             _ => false,
         };
@@ -42,7 +43,10 @@ impl Switch {
         if rates.is_err() {
             return Err(CommandError::BadClass(priority));
         }
-        if class.mode == old.mode && class.pool == old.pool {
+        let same_buffers = class.mode == old.mode
+            && class.pool == old.pool
+            && class.headroom_by_cable == old.headroom_by_cable;
+        if same_buffers {
             self.config.classes[priority.index()] = class;
         } else {
             self.set_thresholds(priority, class)?;
@@ -86,7 +90,7 @@ impl Switch {
             let Some(port) = PortId::from_index(index) else {
                 break;
             };
-            let mode = BufferMode::of(class.mode, &self.config.ports[index]);
+            let mode = BufferMode::of(&class, &self.config.ports[index]);
             let change = self.ports[index].ingress[priority.index()].retune(
                 mode,
                 class.pool.as_ref(),

@@ -14,6 +14,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const INTERVAL_AT_FIRST: Duration = Duration::from_millis(10);
 /// A measured maximum falls by this part of itself with each shorter sample.
 const DECAY: u64 = 32;
+/// So many samples in a row for which the cable's room is enough end the report of one for which it was not.
+const SAMPLES_THAT_FIT: u32 = 10;
 
 /// Requests of one life that come out of turn are no further apart.
 const LATE_MAX: u32 = 8;
@@ -45,6 +47,10 @@ pub(in crate::switch) struct EchoState {
     sent_at: Option<Instant>,
     round_trip: Option<Duration>,
     exceeded: bool,
+    /// The same of the room that the cable gives.
+    exceeds_cable: bool,
+    /// Samples in a row for which the cable's room is enough.
+    fit_cable: u32,
 }
 
 impl EchoState {
@@ -59,6 +65,8 @@ impl EchoState {
             sent_at: None,
             round_trip: None,
             exceeded: false,
+            exceeds_cable: false,
+            fit_cable: 0,
         }
     }
 
@@ -165,6 +173,23 @@ impl EchoState {
         let before = core::mem::replace(&mut self.exceeded, exceeds);
         exceeds && !before
     }
+
+    /// Whether the last samples were longer than what the cable's room is for.
+    pub(in crate::switch) fn exceeds_cable(&self) -> bool {
+        self.exceeds_cable
+    }
+
+    /// Notes whether a sample is longer than what the cable's room is for: what to report where that is news.
+    fn note_cable(&mut self, exceeds: bool) -> Option<bool> {
+        let before = self.exceeds_cable;
+        if exceeds {
+            (self.exceeds_cable, self.fit_cable) = (true, 0);
+        } else {
+            self.fit_cable = self.fit_cable.saturating_add(1);
+            self.exceeds_cable &= self.fit_cable < SAMPLES_THAT_FIT;
+        }
+        (self.exceeds_cable != before).then_some(self.exceeds_cable)
+    }
 }
 
 impl Switch {
@@ -196,10 +221,38 @@ impl Switch {
                 if let Some(sample) = echo.note_reply(now, id) {
                     state.open_grants();
                     self.note_round_trip(now, port, sample);
+                    self.note_round_trip_of_cable(now, port, sample);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Reports a T for which the headroom that follows from the cable is not enough, and when it is again.
+    fn note_round_trip_of_cable(&mut self, now: Instant, port: PortId, measured: Duration) {
+        let Some(room) = self.config.ports[port.index()].cable else {
+            return;
+        };
+        let state = &mut self.ports[port.index()];
+        let exceeds = measured > room.round_trip_max;
+        state.counters.cable_exceeded += u64::from(exceeds);
+        let news = state
+            .echo
+            .as_mut()
+            .and_then(|echo| echo.note_cable(exceeds));
+        let round_trip_max = room.round_trip_max;
+        match news {
+            Some(true) => self.push_event(
+                now,
+                EventKind::CableExceeded {
+                    port,
+                    measured,
+                    round_trip_max,
+                },
+            ),
+            Some(false) => self.push_event(now, EventKind::CableFits { port, measured }),
+            None => {}
+        }
     }
 
     /// Adapts the reserve where T is measured, and reports a T that the buffers are too small for.
@@ -278,6 +331,25 @@ mod tests {
 
     fn at(micros: u64) -> Instant {
         Instant::ZERO + Duration::from_micros(micros)
+    }
+
+    #[test]
+    fn a_cable_is_reported_once_and_fits_again_after_ten_samples() {
+        let mut echo = EchoState::new();
+        assert_eq!(echo.note_cable(false), None);
+        assert_eq!(echo.note_cable(true), Some(true));
+        assert_eq!(echo.note_cable(true), None);
+        for _ in 1..SAMPLES_THAT_FIT {
+            assert_eq!(echo.note_cable(false), None);
+        }
+        // One that is too long begins the count anew.
+        assert_eq!(echo.note_cable(true), None);
+        let news: Vec<_> = (0..SAMPLES_THAT_FIT)
+            .map(|_| echo.note_cable(false))
+            .collect();
+        assert_eq!(news.last(), Some(&Some(false)));
+        assert_eq!(news.iter().flatten().count(), 1);
+        assert!(!echo.exceeds_cable());
     }
 
     fn no_frames() -> [u16; PRIORITY_COUNT] {

@@ -94,6 +94,15 @@ pub struct LevelGauges {
     pub held_frames: u64,
 }
 
+/// What echo messages say of the room that a port's [cable](crate::PortConfig::cable) gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CableGauges {
+    /// The longest round trip of late; `None` before the neighbour has answered.
+    pub round_trip: Option<Duration>,
+    /// True from a round trip for which the room is not enough until ten in a row fit.
+    pub exceeded: bool,
+}
+
 /// One line of the Level Table. With learning a destination has one for each ingress port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelEntry {
@@ -208,6 +217,16 @@ impl Switch {
     /// Destinations in the Level Table.
     pub fn level_table_len(&self) -> usize {
         self.levels.len()
+    }
+
+    /// What was measured beside what a port's cable gives; `None` where the cable is not known, or a host is behind it.
+    pub fn cable_gauges(&self, port: PortId) -> Option<CableGauges> {
+        self.config.ports.get(port.index())?.cable?;
+        let echo = self.ports.get(port.index())?.echo.as_ref()?;
+        Some(CableGauges {
+            round_trip: echo.round_trip(),
+            exceeded: echo.exceeds_cable(),
+        })
     }
 
     /// How `port` is watched for PFC storms; `None` also for a port that does not exist.

@@ -13,4 +13,4 @@ pub use events::EVENT_CAPACITY;
 pub use explain::{Explanation, Outlook};
 pub(in crate::switch) use flows::Flows;
 pub use flows::{FlowRecord, HALVINGS, WAYS};
-pub use gauges::{LevelEntry, LevelGauges, PoolGauges, PriorityGauges, StormGauges};
+pub use gauges::{CableGauges, LevelEntry, LevelGauges, PoolGauges, PriorityGauges, StormGauges};

@@ -72,6 +72,7 @@ fn address(number: u8) -> MacAddress {
 
 fn config(budgets: &[u64], round_trip: Duration) -> SwitchConfig {
     let lossy = ClassConfig {
+        headroom_by_cable: false,
         mode: ClassMode::Lossy {
             buffer: Bytes::new(GAMMA),
         },

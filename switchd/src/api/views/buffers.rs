@@ -1,11 +1,11 @@
 //! `/v1/buffers`.
 
-use weir_api::daemon::{Buffers, Pool, PooledBuffer};
+use weir_api::daemon::{Buffers, Cable, Pool, PooledBuffer};
 use weir_core::config::PoolShare;
-use weir_core::switch::PriorityGauges;
-use weir_core::{Bytes, Priority, Threshold};
+use weir_core::switch::{CableGauges, PriorityGauges};
+use weir_core::{Bytes, Duration, Priority, Threshold};
 
-use crate::control::info::SwitchInfo;
+use crate::control::info::{PortInfo, SwitchInfo};
 use crate::dataplane::messages::Snapshot;
 
 /// `GET /v1/buffers`.
@@ -67,4 +67,21 @@ pub fn threshold(snapshot: &Snapshot, share: &PoolShare) -> Bytes {
     let pool = snapshot.pools.get(usize::from(share.pool));
     let free = pool.map_or(Bytes::ZERO, |pool| pool.size.saturating_sub(pool.used));
     share.threshold.at(free)
+}
+
+/// A port's cable, and what was measured on it.
+pub(super) fn cable(info: &PortInfo, measured: Option<CableGauges>) -> Option<Cable> {
+    let cable = info.cable?;
+    let measured = measured.unwrap_or_default();
+    Some(Cable {
+        length: cable.line.cable.to_string(),
+        reaction_nanos: cable.line.reaction.as_nanos(),
+        headroom_bytes: cable.room.headroom.get(),
+        round_trip_max_nanos: cable.room.round_trip_max.as_nanos(),
+        round_trip_nanos: measured.round_trip.map(Duration::as_nanos),
+        headroom_needed_bytes: measured
+            .round_trip
+            .map(|round_trip| cable.needed_for(round_trip).get()),
+        exceeded: measured.exceeded,
+    })
 }

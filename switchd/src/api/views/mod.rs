@@ -132,6 +132,7 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
                     .collect(),
                 clcm_sent_total: state.counters.clcm_sent,
                 clcm_received_total: state.counters.clcm_received,
+                cable: buffers::cable(info, state.cable),
             }
         })
         .collect()

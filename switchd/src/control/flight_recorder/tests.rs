@@ -29,6 +29,7 @@ fn info() -> SwitchInfo {
         device: format!("dev{index}"),
         role: PortRole::Fabric,
         rate: BitRate::from_mbit(100),
+        cable: None,
         trusted: Trusted::default().into(),
         attached: AttachedPort::absent(MacAddress::default()).into(),
     });
@@ -45,6 +46,7 @@ fn info() -> SwitchInfo {
             }
         }
         .into(),
+        headroom_by_cable: false,
         configured: true,
     });
     SwitchInfo {

@@ -71,7 +71,8 @@ impl<'a> Step<'a> {
     async fn apply_classes(&mut self, shared: &Shared) {
         let ports = &self.running.core(&[]).ports;
         let memory = |class: &weir_core::ClassConfig| -> u64 {
-            let of_port = |port: &weir_core::PortConfig| class.mode.memory_bound(port.role).get();
+            let of_port =
+                |port: &weir_core::PortConfig| class.mode_at(port).memory_bound(port.role).get();
             ports.iter().map(of_port).sum()
         };
         let (before, after) = (self.running.core(&[]).classes, self.next.core(&[]).classes);

@@ -11,7 +11,7 @@ use weir_api::words::Express;
 use weir_config::daemon::MIRRORS_MAX;
 use weir_core::config::PoolShare;
 use weir_core::counters::PortCounters;
-use weir_core::switch::{Explanation, LevelEntry, PoolGauges, PriorityGauges};
+use weir_core::switch::{CableGauges, Explanation, LevelEntry, PoolGauges, PriorityGauges};
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{
     Command, CommandError, Duration, Instant, MacAddress, PortId, Priority, Switch, WatchdogConfig,
@@ -161,6 +161,8 @@ pub struct PortSnapshot {
     pub gauges: [PriorityGauges; PRIORITY_COUNT],
     /// How the port is watched for PFC storms.
     pub watchdog: Option<WatchdogConfig>,
+    /// What was measured beside what its cable gives.
+    pub cable: Option<CableGauges>,
     /// What the kernel lost on the way to or from the socket.
     pub kernel: KernelLosses,
     /// How full the socket's rings are.

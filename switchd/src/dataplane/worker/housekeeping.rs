@@ -102,6 +102,7 @@ impl<I: Io> Worker<I> {
                 state.gauges[priority.index()] = self.switch.gauges(now, port, priority);
             }
             state.watchdog = self.switch.watchdog(port);
+            state.cable = self.switch.cable_gauges(port);
             state.kernel = self.losses(index);
             state.rings = self.io.rings(index);
             state.express = self.express.state(now, index, self.looks_on());

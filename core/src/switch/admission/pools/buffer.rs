@@ -9,7 +9,7 @@
 //! here.
 
 use super::{Place, Pool, Pools};
-use crate::config::{ClassConfig, ClassMode, PoolShare, Threshold};
+use crate::config::{ClassConfig, ClassMode, PoolShare, PortConfig, Threshold};
 use crate::switch::admission::ingress::IngressBuffer;
 use crate::switch::admission::outcome::{Admission, PauseChange, Raise, Refusal};
 use crate::units::{Bytes, Instant, PortId, Priority};
@@ -36,10 +36,11 @@ impl Pooled {
     /// For the buffer of a (port, priority) whose class has a share of a pool.
     pub(in crate::switch) fn of(
         class: &ClassConfig,
+        config: &PortConfig,
         (port, priority): (usize, Priority),
     ) -> Option<Self> {
         let share = class.pool?;
-        let headroom = match class.mode {
+        let headroom = match class.mode_at(config) {
             ClassMode::Pfc(thresholds) => Some(thresholds.headroom()),
             ClassMode::Lossy { .. } | ClassMode::Level { .. } => None,
         };

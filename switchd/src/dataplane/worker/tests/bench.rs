@@ -232,6 +232,7 @@ pub(super) fn sent_by(sent: &[Sent], port: usize) -> Vec<Vec<u8>> {
 
 pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
     let lossy = ClassConfig {
+        headroom_by_cable: false,
         mode: ClassMode::Lossy {
             buffer: setup.buffer,
         },

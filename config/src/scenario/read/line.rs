@@ -1,0 +1,76 @@
+//! What `[link-defaults]` and `[[link]]` say of a line and its cable.
+
+use crate::reader::Table;
+use crate::scenario::{Host, Link, LinkProperties};
+use crate::switch::{Cables, FrameConfig, PortCable};
+use crate::units::format_duration;
+
+/// Rate, delay, cable and times of a link, where the table has none those of `defaults`.
+pub(super) fn line(table: &Table<'_>, defaults: LinkProperties) -> LinkProperties {
+    let cable = table.get("cable").or(defaults.cable);
+    let delay = match cable {
+        Some(cable) => {
+            let own = table.get("delay").filter(|own| *own != cable.delay());
+            if let Some(own) = own {
+                let [own, of_cable] = [own, cable.delay()].map(format_duration);
+                let message =
+                    format!("{own} contradicts cable = \"{cable}\", on which it is {of_cable}: leave one of the two out");
+                table.complain("delay", message);
+            }
+            cable.delay()
+        }
+        None => table.get_or("delay", defaults.delay),
+    };
+    let reaction = table.get("reaction").or(defaults.reaction);
+    if table.has("reaction") && cable.is_none() {
+        table.complain(
+            "reaction",
+            "says nothing without the cable's length: set cable, too",
+        );
+    }
+    LinkProperties {
+        rate: table.get_or("rate", defaults.rate),
+        delay,
+        cable,
+        reaction,
+        round_trip: table.get_or("round-trip", defaults.round_trip),
+        ..defaults
+    }
+}
+
+/// The cables of all links, and of hosts.
+pub(super) fn cables(
+    root: &Table<'_>,
+    frames: &FrameConfig,
+    (switches, hosts): (&[String], &[Host]),
+    links: &[Link],
+    host_links: LinkProperties,
+) -> Cables {
+    // A switch without Levels pauses by thresholds everywhere.
+    let is_edge = true;
+    let of_link = |link: &Link| {
+        let [a, b] = link.ends.map(|end| &switches[end]);
+        PortCable {
+            name: format!("link `{a}`-`{b}`"),
+            line_number: None,
+            is_edge,
+            line: link.properties.cable_line(),
+        }
+    };
+    let defaults = root.table("link-defaults", super::keys("link-defaults"));
+    let of_hosts = PortCable {
+        name: "the hosts' links".to_owned(),
+        line_number: defaults
+            .filter(|table| table.has("cable"))
+            .and_then(|table| table.line_of("cable")),
+        is_edge,
+        line: host_links.cable_line(),
+    };
+    let links = links.iter().filter(|link| !link.failed).map(of_link);
+    Cables {
+        charging: frames.charging(),
+        ports: links
+            .chain((!hosts.is_empty()).then_some(of_hosts))
+            .collect(),
+    }
+}
