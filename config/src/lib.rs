@@ -10,6 +10,7 @@ mod document;
 pub mod drivers;
 mod entries;
 pub mod fraction;
+pub mod frames;
 mod names;
 mod reader;
 pub mod scenario;

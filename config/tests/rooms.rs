@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 /// Sources below the first, a file or folder beside this crate's manifest, name none of the others.
-const STRANGERS: [(&str, &[&str]); 7] = [
+const STRANGERS: [(&str, &[&str]); 8] = [
     ("src/units.rs", &["crate::"]),
     (
         "src/reader.rs",
@@ -17,6 +17,10 @@ const STRANGERS: [(&str, &[&str]); 7] = [
     ),
     (
         "src/settings",
+        &["crate::switch", "crate::daemon", "crate::scenario"],
+    ),
+    (
+        "src/frames",
         &["crate::switch", "crate::daemon", "crate::scenario"],
     ),
     (

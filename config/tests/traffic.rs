@@ -5,8 +5,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use weir_config::scenario::{
-    Baseline, Fault, FaultTime, Flow, Pattern, Scenario, Traffic, TrafficKind, Transport,
-    FLOW_COUNT_MAX,
+    Baseline, Fault, FaultTime, Flow, ImpairedFrames, Impairing, Pattern, PortPeer, Scenario,
+    Traffic, TrafficKind, Transport, FLOW_COUNT_MAX,
 };
 use weir_config::{Fraction, Override};
 use weir_core::{BitRate, Bytes, Duration};
@@ -293,7 +293,8 @@ fn faults_are_read() {
             },
         ]
     );
-    assert_eq!(scenario.lab_gaps().len(), 5);
+    let lines: Vec<_> = scenario.fault_lines.iter().flatten().collect();
+    assert!(lines.len() == 5 && lines.is_sorted());
     for (fault, said) in [
         ("kind = \"link-up\"", "did you mean `link-down`?"),
         ("kind = \"link-down\"", "link: missing"),
@@ -325,12 +326,84 @@ fn faults_are_read() {
             "longer than `for`",
         ),
         (
+            "kind = \"drop\"\nswitch = \"s1\"\nport = \"s3\"",
+            "switch `s1` has no port to `s3`; it has: s2, s4, h1",
+        ),
+        (
+            "kind = \"drop\"\nswitch = \"s1\"\nport = \"h1\"\none-in = 0",
+            "0 is not between 1",
+        ),
+        (
+            "kind = \"mark\"\nswitch = \"s1\"\nport = \"h1\"\nfilter = \"udp prt 3\"",
+            "`prt` (word 2) is not valid here",
+        ),
+        (
+            "kind = \"drop\"\nswitch = \"s1\"\nport = \"h1\"\nfilter = \"dropped\"",
+            "before the switch has decided",
+        ),
+        (
+            "kind = \"drop\"\nswitch = \"s1\"\nport = \"h1\"\non = \"1ms\"",
+            "on: does not apply to this kind",
+        ),
+        (
+            "kind = \"delay\"\nswitch = \"s1\"\nport = \"h1\"",
+            "by: missing",
+        ),
+        (
+            "kind = \"pause\"\nswitch = \"s1\"\nport = \"h1\"\npriority = 0\non = \"1ms\"\nevery = \"2ms\"",
+            "a switch pauses nobody in priority 0; priorities of lossless classes: ",
+        ),
+        (
+            "kind = \"flap\"\nswitch = \"s1\"\nport = \"s2\"\non = \"2ms\"\nevery = \"2ms\"",
+            "must be longer than `on`",
+        ),
+        (
             "kind = \"round-trip\"\nround-trip = \"1us\"\nat = \"1ms\"",
             "at: does not apply",
         ),
     ] {
         refused(&format!("{FLOW}[[fault]]\n{fault}\n"), said);
     }
+}
+
+#[test]
+fn impairments_are_faults() {
+    let rest = "[[fault]]\nkind = \"delay\"\nswitch = \"s1\"\nport = \"h1\"\nby = \"1ms\"\nfilter = \"udp\"\none-in = 3\nat = \"1ms\"\nfor = \"2ms\"\nevery = \"3ms\"\n[[fault]]\nkind = \"flap\"\nswitch = \"s1\"\nport = \"s4\"\non = \"1ms\"\nevery = \"3ms\"\nfor = \"9ms\"\n";
+    let scenario = read(&format!("{FLOW}{rest}")).unwrap();
+    let ms = Duration::from_millis;
+    assert_eq!(
+        scenario.faults,
+        [
+            Fault::Impair {
+                switch: 0,
+                port: PortPeer::Host(0),
+                what: Impairing::Delay {
+                    frames: ImpairedFrames {
+                        filter: "udp".to_owned(),
+                        one_in: 3,
+                    },
+                    by: ms(1),
+                },
+                time: FaultTime::Every {
+                    at: ms(1),
+                    length: ms(2),
+                    period: ms(3),
+                },
+            },
+            Fault::Impair {
+                switch: 0,
+                port: PortPeer::Switch(3),
+                what: Impairing::Flap {
+                    on: ms(1),
+                    period: ms(3),
+                },
+                time: FaultTime::Once {
+                    at: Duration::ZERO,
+                    length: ms(9),
+                },
+            },
+        ]
+    );
 }
 
 /// Each host of the ring to the second next one, clockwise.

@@ -10,6 +10,9 @@ pub const DELAY_SECONDS_MAX: f64 = 10.0;
 /// The shortest part of a duty cycle, in seconds.
 pub const DUTY_SECONDS_MIN: f64 = 0.001;
 
+/// Impairments of a switch at a time.
+pub const IMPAIRMENTS_MAX: usize = 8;
+
 /// What is done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]

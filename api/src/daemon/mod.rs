@@ -32,7 +32,8 @@ pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, Fligh
 pub use flows::{Flow, Flows};
 pub use health::{Health, HealthReason};
 pub use impair::{
-    Impair, ImpairRequest, Impairment, DELAY_SECONDS_MAX, DUTY_SECONDS_MIN, IMPAIR_SECONDS_MAX,
+    Impair, ImpairRequest, Impairment, DELAY_SECONDS_MAX, DUTY_SECONDS_MIN, IMPAIRMENTS_MAX,
+    IMPAIR_SECONDS_MAX,
 };
 pub use levels::{LevelDestination, LevelLink, Levels};
 pub use mirrors::MirrorState;

@@ -1,7 +1,8 @@
 //! What goes wrong on purpose.
 
-use weir_core::Duration;
+use weir_core::{Duration, Priority};
 
+use super::PortPeer;
 use crate::switch::FrameConfig;
 use crate::Fraction;
 
@@ -65,6 +66,68 @@ impl FaultTime {
 fn is_within(time: Duration, at: Duration, length: Duration) -> bool {
     let since = time.as_nanos().checked_sub(at.as_nanos());
     since.is_some_and(|since| since < length.as_nanos())
+}
+
+/// Which frames that come in by a port are impaired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImpairedFrames {
+    /// As for `switchctl impair`: an expression that [`filter::parse`](crate::frames::filter::parse) reads. Empty for all.
+    pub filter: String,
+    /// Of those each one of this number; 1 for all.
+    pub one_in: u64,
+}
+
+/// What `switchctl impair` does, with the same names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Impairing {
+    /// Frames that come in are dropped.
+    Drop(ImpairedFrames),
+    /// The switch gets them later.
+    Delay {
+        /// Which.
+        frames: ImpairedFrames,
+        /// By so much.
+        by: Duration,
+    },
+    /// They are marked Congestion Experienced, if their transport knows ECN.
+    Mark(ImpairedFrames),
+    /// The neighbour is paused for a part of the time.
+    Pause {
+        /// In this priority.
+        priority: Priority,
+        /// For so long, each time.
+        on: Duration,
+        /// From one beginning to the next; above `on`.
+        period: Duration,
+    },
+    /// The switch takes the link for down for a part of the time.
+    Flap {
+        /// For so long, each time.
+        on: Duration,
+        /// From one beginning to the next; above `on`.
+        period: Duration,
+    },
+}
+
+impl Impairing {
+    /// Its `kind` in files, and its word for `switchctl impair`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Drop(_) => "drop",
+            Self::Delay { .. } => "delay",
+            Self::Mark(_) => "mark",
+            Self::Pause { .. } => "pause",
+            Self::Flap { .. } => "flap",
+        }
+    }
+
+    /// Which frames it is done to; `None` for what is done to a neighbour or a link.
+    pub const fn frames(&self) -> Option<&ImpairedFrames> {
+        match self {
+            Self::Drop(frames) | Self::Mark(frames) | Self::Delay { frames, .. } => Some(frames),
+            Self::Pause { .. } | Self::Flap { .. } => None,
+        }
+    }
 }
 
 /// One fault. Links, switches and hosts are indices of the scenario's lists; links are those that work.
@@ -170,6 +233,17 @@ pub enum Fault {
         /// While this holds.
         time: FaultTime,
     },
+    /// A switch does to frames, a neighbour or a link what `switchctl impair` asks for.
+    Impair {
+        /// The switch.
+        switch: usize,
+        /// What its port leads to.
+        port: PortPeer,
+        /// What it does there.
+        what: Impairing,
+        /// While this holds. Of a pause and of a flap: once.
+        time: FaultTime,
+    },
 }
 
 impl Fault {
@@ -188,6 +262,7 @@ impl Fault {
             Self::RouteChange { .. } => "route-change",
             Self::HostIgnoresPfc { .. } => "host-ignores-pfc",
             Self::HostStorm { .. } => "host-storm",
+            Self::Impair { what, .. } => what.name(),
         }
     }
 }

@@ -1,8 +1,24 @@
-//! What the lab cannot do, and what the simulator cannot.
+//! What the lab cannot do, and what the simulator cannot; and what both put into the frames of endpoints.
 
-use weir_core::Bytes;
+use std::net::Ipv4Addr;
+use std::ops::RangeInclusive;
+
+use weir_core::{Bytes, MacAddress};
 
 use super::{Baseline, HostKind, Pattern, Scenario, Transport};
+
+/// UDP destination port of the frames of endpoints: `discard`.
+pub const ENDPOINT_UDP_PORT: u16 = 9;
+/// UDP source ports of the frames of endpoints: the dynamic ones of RFC 6335. A flow has the one of its number, unless it
+/// needs another one to go its way.
+pub const ENDPOINT_SOURCE_PORTS: RangeInclusive<u16> = 49_152..=65_535;
+
+/// The address of an endpoint, in its frames: a private one that no two stations with different low 24 bits share,
+/// 10.x.y.z.
+pub fn endpoint_ip(mac: MacAddress) -> Ipv4Addr {
+    let MacAddress([_, _, _, x, y, z]) = mac;
+    Ipv4Addr::new(10, x, y, z)
+}
 
 impl Scenario {
     /// Why the simulator does not run this scenario, and who does; `None` for one that it runs.
@@ -13,7 +29,7 @@ impl Scenario {
     }
 
     /// What in this scenario the simulator runs and the lab does not, in words that name the keys. Empty for one that
-    /// both run.
+    /// both run. Of faults, the lab itself says which of them it can have.
     pub fn lab_gaps(&self) -> Vec<String> {
         /// What the lab's frames need for their headers, and what fits a payload of 1500 B behind a tag.
         const FRAME_MIN: Bytes = Bytes::new(80);
@@ -43,14 +59,6 @@ impl Scenario {
         flows(
             "`frame`: the lab's frames are 80 B to 1518 B long",
             &|flow| !(FRAME_MIN..=FRAME_MAX).contains(&flow.frame),
-        );
-        let mut kinds: Vec<&str> = self.faults.iter().map(super::Fault::kind).collect();
-        kinds.sort_unstable();
-        kinds.dedup();
-        gaps.extend(
-            kinds.into_iter().map(|kind| {
-                format!("[[fault]] `kind` = \"{kind}\": the lab does not inject faults")
-            }),
         );
         if self.baseline != Baseline::None {
             gaps.push(format!(

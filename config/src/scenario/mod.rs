@@ -29,8 +29,9 @@ use crate::Override;
 pub use application::{Application, HostKind, PLACEHOLDERS, PREFIX_LENGTH};
 pub use baseline::Baseline;
 pub use credit_loop::CreditLoop;
-pub use fault::{ControlConfig, Fault, FaultTime};
+pub use fault::{ControlConfig, Fault, FaultTime, ImpairedFrames, Impairing};
 pub use flow::{Flow, Pattern, Transport};
+pub use lab::{endpoint_ip, ENDPOINT_SOURCE_PORTS, ENDPOINT_UDP_PORT};
 pub use read::KEYS;
 pub use routes::multicast::Multicast;
 pub use routes::{NextHops, NextHopsOf};
@@ -86,6 +87,8 @@ pub struct Scenario {
     pub window: WindowConfig,
     /// `[[fault]]`.
     pub faults: Vec<Fault>,
+    /// By fault: its line in the file; `None` where all of it was said on the command line.
+    pub fault_lines: Vec<Option<usize>>,
     /// `[baseline]`.
     pub baseline: Baseline,
     /// `[expect]` with the tables for the policy in force on top.

@@ -20,6 +20,8 @@ pub enum Command {
     /// `pfc PRIORITY QUANTA` or `pause QUANTA`: send this MAC control frame to the neighbour.
     /// Quanta of 0 resume. Stands for a host that pauses its switch, and for a pause storm.
     Inject(MacControl),
+    /// `obey-pfc` or `ignore-pfc`: whether PFC holds this host from now on.
+    ObeyPfc(bool),
 }
 
 /// Parses one line.
@@ -32,6 +34,8 @@ pub fn parse(line: &str) -> Result<Command, String> {
         ["stop-sending"] => Ok(Command::StopSending),
         ["snapshot"] => Ok(Command::Snapshot),
         ["finish"] => Ok(Command::Finish),
+        ["obey-pfc"] => Ok(Command::ObeyPfc(true)),
+        ["ignore-pfc"] => Ok(Command::ObeyPfc(false)),
         ["pause", time] => Ok(Command::Inject(MacControl::Pause {
             quanta: quanta(time)?,
         })),
@@ -43,7 +47,7 @@ pub fn parse(line: &str) -> Result<Command, String> {
             Ok(Command::Inject(MacControl::Pfc { times }))
         }
         _ => Err(format!(
-            "unknown command `{line}`; valid: stop-sending, snapshot, finish, pause QUANTA, pfc PRIORITY QUANTA"
+            "unknown command `{line}`; valid: stop-sending, snapshot, finish, obey-pfc, ignore-pfc, pause QUANTA, pfc PRIORITY QUANTA"
         )),
     }
 }
@@ -113,6 +117,8 @@ mod tests {
     fn lines_mean_what_is_documented() {
         assert_eq!(parse("stop-sending"), Ok(Command::StopSending));
         assert_eq!(parse("finish"), Ok(Command::Finish));
+        assert_eq!(parse("obey-pfc"), Ok(Command::ObeyPfc(true)));
+        assert_eq!(parse("ignore-pfc"), Ok(Command::ObeyPfc(false)));
         assert_eq!(parse("snapshot"), Ok(Command::Snapshot));
         assert_eq!(
             parse("pause 7"),

@@ -1,6 +1,5 @@
 //! What one endpoint is told to do: the JSON file that the runner writes for it.
 
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -20,8 +19,7 @@ pub const SAMPLES_MAX: u64 = 100_000;
 /// Most frames that a flow may send back to back after a stall.
 pub const CATCH_UP_FRAMES_MAX: u32 = 64;
 
-/// UDP source ports of lab frames: the dynamic ones of RFC 6335.
-pub const SOURCE_PORTS: RangeInclusive<u16> = 49_152..=65_535;
+pub use weir_config::scenario::ENDPOINT_SOURCE_PORTS as SOURCE_PORTS;
 
 /// Everything that one endpoint needs to know. Unknown keys are refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -14,8 +14,6 @@
 //! The ECN field may change on the way (RFC 3168), and with it the IPv4 checksum, which is verified
 //! by itself, as is UDP's.
 
-use std::net::Ipv4Addr;
-
 use pnet_packet::ethernet::{EtherTypes, EthernetPacket, MutableEthernetPacket};
 use pnet_packet::ip::IpNextHeaderProtocols;
 use pnet_packet::ipv4::{self, Ipv4Packet, MutableIpv4Packet};
@@ -28,8 +26,7 @@ use super::config::{FRAME_BYTES_MAX, FRAME_BYTES_MIN};
 
 /// The first eight bytes behind the UDP header of every lab frame.
 pub const MAGIC: [u8; 8] = *b"WEIRLAB1";
-/// UDP destination port of lab frames: `discard`.
-pub const UDP_PORT: u16 = 9;
+pub use weir_config::scenario::{endpoint_ip as ip_address, ENDPOINT_UDP_PORT as UDP_PORT};
 
 const IP_AT: usize = 18;
 const TOS_AT: usize = IP_AT + 1;
@@ -186,12 +183,6 @@ pub fn verify(frame: &[u8]) -> Content {
     }
 }
 
-/// A private address that no two stations with different low 24 bits share: 10.x.y.z.
-pub fn ip_address(mac: MacAddress) -> Ipv4Addr {
-    let MacAddress([_, _, _, x, y, z]) = mac;
-    Ipv4Addr::new(10, x, y, z)
-}
-
 /// True with the magic in place or the headers of a lab frame: a frame that broke in one of them
 /// is still known by the other.
 fn looks_like_ours(frame: &[u8]) -> bool {
@@ -330,7 +321,7 @@ mod tests {
         );
         let ip = Ipv4Packet::new(tag.payload()).unwrap();
         assert_eq!(ip.get_total_length(), 982);
-        assert_eq!(ip.get_source(), Ipv4Addr::new(10, 0, 1, 1));
+        assert_eq!(ip.get_source(), std::net::Ipv4Addr::new(10, 0, 1, 1));
         let datagram = UdpPacket::new(ip.payload()).unwrap();
         assert_eq!(
             (datagram.get_destination(), datagram.get_length()),

@@ -52,6 +52,17 @@ impl PauseClock {
         }
     }
 
+    /// Which pauses of PFC hold from now on; those of other priorities are over.
+    pub fn obey_pfc(&mut self, now: Instant, pfc: [bool; PRIORITY_COUNT]) {
+        self.settle(now);
+        self.obey.pfc = pfc;
+        for (until, obeyed) in self.until.iter_mut().zip(pfc) {
+            if !obeyed {
+                *until = (*until).min(now);
+            }
+        }
+    }
+
     /// True while no frame of `priority` may be started.
     pub fn is_paused(&self, now: Instant, priority: Priority) -> bool {
         self.resumes_at(priority) > now
@@ -137,6 +148,25 @@ mod tests {
         assert_eq!(
             clock.paused_total(at(900), priority(0)),
             Duration::from_micros(200)
+        );
+    }
+
+    #[test]
+    fn who_ignores_pauses_goes_on_and_who_obeys_again_is_held_by_the_next_one() {
+        let mut clock = gigabit(ALL);
+        clock.receive_pfc(at(0), priority(3), Quanta::MAX);
+        assert!(clock.is_paused(at(10), priority(3)));
+        clock.obey_pfc(at(10), [false; PRIORITY_COUNT]);
+        assert!(!clock.is_paused(at(10), priority(3)));
+        clock.receive_pfc(at(11), priority(3), Quanta::MAX);
+        assert!(!clock.is_paused(at(12), priority(3)));
+        clock.obey_pfc(at(20), ALL.pfc);
+        assert!(!clock.is_paused(at(20), priority(3)));
+        clock.receive_pfc(at(30), priority(3), Quanta::MAX);
+        assert!(clock.is_paused(at(31), priority(3)));
+        assert_eq!(
+            clock.paused_total(at(40), priority(3)),
+            Duration::from_micros(20)
         );
     }
 

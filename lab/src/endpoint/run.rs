@@ -213,6 +213,7 @@ impl Endpoint {
             }
             Command::Snapshot => print(&OutputLine::Snapshot(self.station.snapshot(now)))?,
             Command::Finish => self.finished = true,
+            Command::ObeyPfc(obeys) => self.station.obey_pfc(now, obeys),
             Command::Inject(control) => {
                 if !self.station.inject(control) {
                     print(&OutputLine::Error(

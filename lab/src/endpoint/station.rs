@@ -33,6 +33,8 @@ pub struct Station {
     /// Index into `receivers` by flow number.
     by_flow: BTreeMap<u32, usize>,
     to_inject: VecDeque<MacControl>,
+    /// Priorities whose pauses it obeys while it obeys PFC.
+    pfc_priorities: [bool; PRIORITY_COUNT],
     control: ControlCounts,
     foreign: u64,
     corrupted_unattributed: u64,
@@ -42,14 +44,12 @@ pub struct Station {
 impl Station {
     /// A station that has done nothing yet; `config` has passed [`EndpointConfig::check`].
     pub fn new(config: EndpointConfig) -> Self {
-        let mut pfc = [false; PRIORITY_COUNT];
-        if config.obey_pfc {
-            for priority in &config.pfc_priorities {
-                pfc[Priority::from_low_bits(*priority).index()] = true;
-            }
+        let mut pfc_priorities = [false; PRIORITY_COUNT];
+        for priority in &config.pfc_priorities {
+            pfc_priorities[Priority::from_low_bits(*priority).index()] = true;
         }
         let obey = Obedience {
-            pfc,
+            pfc: pfc_priorities.map(|obeyed| obeyed && config.obey_pfc),
             pause: config.obey_pause,
         };
         let paced = config
@@ -77,6 +77,7 @@ impl Station {
                 .map(|(at, flow)| (flow.id, at))
                 .collect(),
             to_inject: VecDeque::with_capacity(INJECTED_MAX),
+            pfc_priorities,
             control: ControlCounts::default(),
             foreign: 0,
             corrupted_unattributed: 0,
@@ -137,6 +138,12 @@ impl Station {
             self.to_inject.push_back(control);
         }
         room
+    }
+
+    /// Whether PFC holds it from now on.
+    pub fn obey_pfc(&mut self, now: Instant, obeys: bool) {
+        let pfc = self.pfc_priorities.map(|obeyed| obeyed && obeys);
+        self.pauses.obey_pfc(now, pfc);
     }
 
     /// No further data frame leaves.

@@ -4,6 +4,7 @@
 pub mod applications;
 pub mod balance;
 pub mod configuration;
+pub mod faults;
 pub mod interrupt;
 pub mod kernel;
 pub mod measure;

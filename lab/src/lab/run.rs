@@ -11,6 +11,7 @@ use weir_core::Instant;
 use weir_results::table::credit_loops;
 
 use super::applications::Applications;
+use super::faults::Faults;
 use super::interrupt::{check, wait_for};
 use super::kernel;
 use super::measure::{result, Raw};
@@ -57,14 +58,7 @@ pub fn run_and<T>(
     options: Options,
     look: impl FnOnce(&Stage) -> Result<T>,
 ) -> Result<(RunResult, T)> {
-    let gaps = scenario.lab_gaps();
-    if !gaps.is_empty() {
-        bail!(
-            "the lab cannot run {}; use the simulator (weir-sim run):\n  {}",
-            scenario.name,
-            gaps.join("\n  ")
-        );
-    }
+    let mut faults = faults(scenario)?;
     let progress = Progress::new(options.quiet);
     progress.say(&format!(
         "{}: {} switches, {} hosts, deadlock policy {}: setting up",
@@ -77,14 +71,15 @@ pub fn run_and<T>(
     let began = clock()?;
     let mut stage = Stage::set_up_with(scenario, options.keep, |config| {
         config.dataplane.workers = options.workers;
+        faults.configure(config);
         if let Some(express) = options.express {
             config.dataplane.express = express;
         }
     })?;
     let margin = start_margin(scenario, clock()?.saturating_since(began));
     let outcome = match scenario.host_kind {
-        HostKind::Endpoint => run_on(scenario, &mut stage, margin, &progress),
-        HostKind::Kernel => run_applications(scenario, &mut stage, &progress),
+        HostKind::Endpoint => run_on(scenario, &mut stage, &mut faults, margin, &progress),
+        HostKind::Kernel => run_applications(scenario, &mut stage, &mut faults, &progress),
     };
     let outcome = outcome.and_then(|result| Ok((result, look(&stage)?)));
     if outcome.is_err() && check().is_ok() {
@@ -93,6 +88,21 @@ pub fn run_and<T>(
     let outcome = outcome?;
     stage.tear_down()?;
     Ok(outcome)
+}
+
+/// The faults of the scenario, if the lab can run it.
+fn faults(scenario: &Scenario) -> Result<Faults<'_>> {
+    let mut gaps = scenario.lab_gaps();
+    let faults = Faults::new(scenario);
+    let faults = faults.map_err(|more| gaps.extend(more));
+    match (faults, gaps.is_empty()) {
+        (Ok(faults), true) => Ok(faults),
+        _ => bail!(
+            "the lab cannot run {}; use the simulator (weir-sim run):\n  {}",
+            scenario.name,
+            gaps.join("\n  ")
+        ),
+    }
 }
 
 /// How long before the traffic the hosts are started. They know its first moment from the start: on a machine on which the
@@ -105,6 +115,7 @@ fn start_margin(scenario: &Scenario, set_up: weir_core::Duration) -> Duration {
 fn run_on(
     scenario: &Scenario,
     stage: &mut Stage,
+    faults: &mut Faults<'_>,
     margin: Duration,
     progress: &Progress,
 ) -> Result<RunResult> {
@@ -116,7 +127,8 @@ fn run_on(
             margin.as_millis()
         );
     }
-    watch(scenario, stage, start, progress)?;
+    watch(scenario, stage, faults, start, progress)?;
+    faults.undo(stage)?;
     for host in &mut stage.hosts {
         host.stop_sending()?;
     }
@@ -130,6 +142,7 @@ fn run_on(
 fn run_applications(
     scenario: &Scenario,
     stage: &mut Stage,
+    faults: &mut Faults<'_>,
     progress: &Progress,
 ) -> Result<RunResult> {
     const INTERVAL: Duration = Duration::from_millis(50);
@@ -143,6 +156,9 @@ fn run_applications(
     let mut said = 0;
     loop {
         let since = clock()?.saturating_since(start);
+        for line in faults.advance(stage, since)? {
+            progress.say(&line);
+        }
         let is_over =
             applications.poll(scenario, &names, Duration::from_nanos(since.as_nanos()))?;
         if is_over || since >= scenario.duration {
@@ -154,7 +170,7 @@ fn run_applications(
         let seconds = since.as_secs_f64() as u64;
         if seconds > said {
             said = seconds;
-            for switch in &mut stage.switches {
+            for switch in stage.answering() {
                 switch.collect_events()?;
             }
             progress.update(&format!(
@@ -165,6 +181,7 @@ fn run_applications(
             ));
         }
     }
+    faults.undo(stage)?;
     let ended = applications.finish(scenario)?;
     drain(stage, progress)?;
     let mut raw = collect(stage, start)?;
@@ -201,27 +218,40 @@ fn collect(stage: &mut Stage, start: Instant) -> Result<Raw> {
     Ok(raw)
 }
 
-/// Waits for the end of traffic, with a line of progress each second.
+/// Waits for the end of traffic, with faults when they are due and a line of progress each second.
 fn watch(
     scenario: &Scenario,
     stage: &mut Stage,
+    faults: &mut Faults<'_>,
     start: Instant,
     progress: &Progress,
 ) -> Result<()> {
     const INTERVAL: Duration = Duration::from_secs(1);
     let end = start + scenario.duration;
     let mut received_before = 0;
+    let mut next_line = clock()? + weir_core::Duration::from_nanos(INTERVAL.as_nanos() as u64);
     loop {
         let now = clock()?;
-        let left = Duration::from_nanos(end.saturating_since(now).as_nanos());
-        if left.is_zero() {
+        if now >= end {
             return Ok(());
         }
+        if now >= start {
+            for line in faults.advance(stage, now.saturating_since(start))? {
+                progress.say(&line);
+            }
+        }
+        let fault = faults.next_at().map(|at| start + at);
+        let until = end.min(next_line).min(fault.unwrap_or(end));
+        let left = until.saturating_since(clock()?);
         // The condition never holds: this is a sleep that ends on Ctrl-C.
-        wait_for::<()>(left.min(INTERVAL), || Ok(None))?;
+        wait_for::<()>(Duration::from_nanos(left.as_nanos()), || Ok(None))?;
         stage.check()?;
+        if clock()? < next_line.min(end) {
+            continue;
+        }
+        next_line = clock()? + weir_core::Duration::from_nanos(INTERVAL.as_nanos() as u64);
         let (mut suspected, mut held) = (0, 0);
-        for switch in &mut stage.switches {
+        for switch in stage.answering() {
             switch.collect_events()?;
             let status = switch.status()?;
             suspected += status.suspected_count;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 use weir_config::daemon::DaemonConfig;
-use weir_config::scenario::Scenario;
+use weir_config::scenario::{Fault, Impairing, Scenario};
 use weir_core::Instant;
 
 use super::configuration::{lab_config, HISTORY_INTERVAL};
@@ -173,17 +173,23 @@ impl Stage {
         Ok(())
     }
 
-    /// Frames that all switches hold.
+    /// Frames that all switches hold, but for those that a fault has silenced.
     ///
     /// # Errors
     ///
     /// When one does not answer.
     pub fn held_frames(&self) -> Result<u64> {
         let mut held = 0;
-        for switch in &self.switches {
+        for switch in self.switches.iter().filter(|switch| !switch.is_silent()) {
             held += switch.status()?.held_frames;
         }
         Ok(held)
+    }
+
+    /// The switches that no fault has silenced.
+    pub fn answering(&mut self) -> impl Iterator<Item = &mut SwitchProcess> {
+        let switches = self.switches.iter_mut();
+        switches.filter(|switch| !switch.is_silent())
     }
 
     /// Ends hosts, then daemons, in the ordinary way.
@@ -349,6 +355,16 @@ fn unmount_below(path: &std::path::Path) {
     }
 }
 
+fn is_mark(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::Impair {
+            what: Impairing::Mark(_),
+            ..
+        }
+    )
+}
+
 fn endpoint_config(
     scenario: &Scenario,
     index: usize,
@@ -372,7 +388,8 @@ fn endpoint_config(
                 bits_per_second: flow.rate.unwrap_or(line).get(),
                 start_nanos: flow.start.as_nanos(),
                 stop_nanos: flow.stop.as_nanos(),
-                ecn_capable: false,
+                // Whoever marks frames on purpose wants to see them marked.
+                ecn_capable: scenario.faults.iter().any(is_mark),
             })
         })
         .collect::<Result<_>>()?;

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use nix::sys::signal::Signal;
+use serde::de::DeserializeOwned;
+use serde::Serialize;
 use weir_api::client::{self, ClientError, Method};
 use weir_api::daemon::{Event, EventPage, History, Restart, Restarting, Sample, Status};
 use weir_api::words::Stage;
@@ -29,6 +32,7 @@ pub struct SwitchProcess {
     config_file: PathBuf,
     log: PathBuf,
     process: Option<Process>,
+    is_frozen: bool,
     has_keeper: bool,
     events: Vec<Event>,
     next_event: u64,
@@ -63,6 +67,7 @@ impl SwitchProcess {
             name,
             config,
             process: None,
+            is_frozen: false,
             has_keeper: false,
             events: Vec::new(),
             next_event: 0,
@@ -165,12 +170,57 @@ impl SwitchProcess {
         self.process.as_mut().map_or(Ok(()), Process::check)
     }
 
+    /// True while a fault has killed it, or has it stand still: it answers nothing.
+    pub fn is_silent(&self) -> bool {
+        self.is_frozen || self.process.is_none()
+    }
+
+    /// Kills the daemon, as a power failure would end it. [`start_process`](Self::start_process) starts it again.
+    ///
+    /// # Errors
+    ///
+    /// When it is still there after a while.
+    pub fn kill(&mut self) -> Result<()> {
+        if let Some(mut process) = self.process.take() {
+            process.signal(Signal::SIGKILL);
+            let gone = process.wait(END_LIMIT)?;
+            gone.with_context(|| format!("{} was killed and is still there", self.name))?;
+        }
+        self.is_frozen = false;
+        Ok(())
+    }
+
+    /// Has the daemon stand still, or go on where it stood.
+    pub fn freeze(&mut self, is_frozen: bool) {
+        if let Some(process) = &self.process {
+            process.signal(match is_frozen {
+                true => Signal::SIGSTOP,
+                false => Signal::SIGCONT,
+            });
+            self.is_frozen = is_frozen;
+        }
+    }
+
+    /// Has the API do something.
+    ///
+    /// # Errors
+    ///
+    /// See [`ClientError`].
+    pub fn send<B: Serialize, T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&B>,
+    ) -> Result<T, ClientError> {
+        client::send(&self.config.api_socket, method, path, body, ANSWER_LIMIT)
+    }
+
     /// Any path of the API.
     ///
     /// # Errors
     ///
     /// See [`ClientError`].
-    pub fn get<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
+    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
         client::get(&self.config.api_socket, path, ANSWER_LIMIT)
     }
 

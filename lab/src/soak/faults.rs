@@ -7,11 +7,9 @@ use anyhow::{bail, Context, Result};
 use nix::sys::signal::Signal;
 use weir_core::random::SplitMix64;
 
+use crate::lab::faults::set_link;
 use crate::lab::process::{program, Process};
 use crate::lab::stage::Stage;
-
-/// How long a killed process may take to be gone.
-const END_LIMIT: Duration = Duration::from_secs(30);
 
 /// One thing that goes wrong, or is asked of a switch under load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,9 +78,9 @@ impl Fault {
             Self::LinkFlap => {
                 let ports = &switch.config.ports;
                 let device = &ports[below(random, ports.len() as u64) as usize].device;
-                set_link(&namespace, device, "down")?;
+                set_link(&namespace, device, false)?;
                 pause(Duration::from_millis(20 + below(random, 400)));
-                set_link(&namespace, device, "up")?;
+                set_link(&namespace, device, true)?;
             }
             Self::Restart => {
                 switch.end_process().context(what)?;
@@ -90,11 +88,7 @@ impl Fault {
                 switch.ready()?;
             }
             Self::Kill => {
-                let process = switch.process().context("the switch runs")?;
-                process.signal(Signal::SIGKILL);
-                if process.wait(END_LIMIT)?.is_none() {
-                    bail!("{what}: it is still there");
-                }
+                switch.kill().context(what)?;
                 switch.start_process()?;
                 switch.ready()?;
             }
@@ -118,18 +112,4 @@ fn signal(process: Option<&mut Process>, signal: Signal) -> Result<()> {
 
 fn pause(span: Duration) {
     std::thread::sleep(span);
-}
-
-fn set_link(namespace: &str, device: &str, state: &str) -> Result<()> {
-    let output = Command::new("ip")
-        .args(["-n", namespace, "link", "set", device, state])
-        .output()
-        .context("starting ip")?;
-    if !output.status.success() {
-        bail!(
-            "ip link set {device} {state}: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
-    }
-    Ok(())
 }

@@ -21,6 +21,10 @@ pub(super) struct Line {
     pub(super) priority_map: PriorityMap,
     /// That of the other direction, where it is not the identity: pauses that arrive here were told behind it.
     pub(super) priority_map_back: Option<PriorityMap>,
+    /// Impairments at its end, by their place in the plan.
+    pub(super) impairments: Vec<u32>,
+    /// Reasons for which the switch at its beginning takes the link for down, though it is not.
+    pub(super) flaps: u16,
     /// Reasons for which the link carries nothing.
     pub(super) down_count: u16,
     /// What control frames meet.
@@ -46,6 +50,8 @@ impl Line {
             delay: Duration::ZERO,
             priority_map: PriorityMap::IDENTITY,
             priority_map_back: None,
+            impairments: Vec::new(),
+            flaps: 0,
             down_count: 0,
             disturbances: Vec::new(),
             is_busy: false,
@@ -56,6 +62,11 @@ impl Line {
 
     pub(super) const fn is_up(&self) -> bool {
         self.down_count == 0
+    }
+
+    /// What the switch at its beginning is told of it.
+    pub(super) const fn is_taken_for_up(&self) -> bool {
+        self.is_up() && self.flaps == 0
     }
 
     /// How long a frame occupies the line.

@@ -19,6 +19,7 @@ use weir_core::{Bytes, ConfigError, Duration, FrameHandle, Instant, PortId};
 
 use crate::random::Random;
 use crate::schedule::Schedule;
+use faults::impairment::Impairing;
 use line::Line;
 use nic::Nic;
 use node::{Node, Payload};
@@ -87,6 +88,10 @@ enum Event {
     FlowTimer { flow: u32 },
     /// Curves get their next point.
     Sample,
+    /// What an impairment has delayed may be due.
+    Late { node: u32 },
+    /// The next part of an impairment's duty cycle begins.
+    Duty { index: u32, generation: u16 },
     /// Something is done to the network.
     Action { index: u32 },
     /// A storming host asks for its pause again.
@@ -107,6 +112,10 @@ pub struct Network {
     frames: Pool<FrameRecord>,
     /// Control frames on lines.
     messages: Pool<Vec<u8>>,
+    /// By place in the plan.
+    impairing: Vec<Impairing>,
+    /// A frame as filters see it.
+    scratch: Vec<u8>,
     log: log::Log,
     samples: Option<Samples>,
     last_part_from: Instant,
@@ -178,6 +187,8 @@ impl Network {
             flows: Vec::with_capacity(plan.flows.len()),
             frames: Pool::new(),
             messages: Pool::new(),
+            impairing: vec![Impairing::default(); plan.impairments.len()],
+            scratch: Vec::new(),
             log: log::Log::new(plan.log_capacity),
             samples: None,
             last_part_from: plan.last_part_from,
@@ -360,6 +371,8 @@ impl Network {
             Event::Control { node } => self.control(node as usize),
             Event::FlowStart { flow } => self.start_flow(flow),
             Event::FlowTimer { flow } => self.flow_timer(flow),
+            Event::Late { node } => self.take_late(node as usize),
+            Event::Duty { index, generation } => self.duty(index, generation),
             Event::Sample => self.sample(),
             Event::Action { index } => self.act(self.plan.actions[index as usize].1),
             Event::Storm { host } => self.storm(host),
@@ -427,9 +440,6 @@ impl Network {
     }
 
     fn node_and_port(&self, line: u32) -> Option<(usize, PortId)> {
-        match self.lines[line as usize].from {
-            End::Port { switch, port } => Some((switch as usize, port)),
-            End::Host(_) => None,
-        }
+        self.lines[line as usize].from.node_and_port()
     }
 }

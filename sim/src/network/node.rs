@@ -23,6 +23,8 @@ pub(super) struct Node {
     pub(super) control: Option<ControlCpu>,
     /// What waits at the door of a switch that does nothing.
     pub(super) frozen: Option<Frozen>,
+    /// What impairments have delayed, in the order in which it is due; what is due at one moment in that in which it came.
+    pub(super) late: VecDeque<Late>,
     /// Rises with each restart: what was under way inside before it is void.
     pub(super) epoch: u16,
 }
@@ -35,6 +37,14 @@ pub(super) struct Frozen {
     pub(super) completions: Vec<(PortId, FrameHandle)>,
     /// It is not there at all, and what comes in is lost.
     pub(super) is_stopped: bool,
+}
+
+/// What an impairment has delayed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Late {
+    pub(super) due: Instant,
+    pub(super) line: u32,
+    pub(super) payload: Payload,
 }
 
 /// What a line delivers.
@@ -64,6 +74,7 @@ impl Node {
             timer_at: Instant::FAR_FUTURE,
             control: plan.control.as_ref().map(ControlCpu::new),
             frozen: None,
+            late: VecDeque::new(),
             epoch: 0,
         })
     }

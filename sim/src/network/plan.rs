@@ -1,6 +1,7 @@
 //! What a network is made of, before it runs.
 
 use super::faults::actions::Action;
+use super::faults::impairment::ImpairmentPlan;
 use weir_config::scenario::{DcqcnConfig, Transport, WindowConfig};
 use weir_core::control::{ControlConfig, StormNeighbour};
 use weir_core::units::PRIORITY_COUNT;
@@ -23,6 +24,8 @@ pub struct NetworkPlan {
     pub window: WindowConfig,
     /// What is done to the network, and when.
     pub actions: Vec<(Instant, Action)>,
+    /// Impairments, for actions that begin and end them.
+    pub impairments: Vec<ImpairmentPlan>,
     /// Of the randomness of faults.
     pub seed: u64,
     /// Interval of the curves; `None`: no curves.
@@ -76,6 +79,16 @@ pub enum End {
     },
     /// A host.
     Host(u32),
+}
+
+impl End {
+    /// The switch and its port; `None` for a host.
+    pub(super) const fn node_and_port(self) -> Option<(usize, PortId)> {
+        match self {
+            Self::Port { switch, port } => Some((switch as usize, port)),
+            Self::Host(_) => None,
+        }
+    }
 }
 
 /// One link. Its rate is that of the port or host that sends.

@@ -71,14 +71,37 @@ impl Network {
         line: u32,
         payload: Payload,
     ) {
+        if self.lines[line as usize].impairments.is_empty() {
+            self.take_at_switch(node, port, line, payload, false);
+        } else {
+            self.impair(node, port, line, payload);
+        }
+    }
+
+    /// The switch gets what has come in; a frame that `is_marked` is marked whatever it says.
+    pub(super) fn take_at_switch(
+        &mut self,
+        node: usize,
+        port: PortId,
+        line: u32,
+        payload: Payload,
+        is_marked: bool,
+    ) {
         match payload {
-            Payload::Frame(frame) => self.frame_at_switch(node, port, line, frame),
+            Payload::Frame(frame) => self.frame_at_switch(node, port, line, frame, is_marked),
             Payload::Control(message) => self.control_at_switch(node, port, line, message),
         }
         self.settle(node);
     }
 
-    fn frame_at_switch(&mut self, node: usize, port: PortId, line: u32, index: u32) {
+    fn frame_at_switch(
+        &mut self,
+        node: usize,
+        port: PortId,
+        line: u32,
+        index: u32,
+        is_marked: bool,
+    ) {
         let now = self.now;
         self.totals.last_movement = self.totals.last_movement.max(now);
         self.totals.frame_hops += 1;
@@ -105,7 +128,7 @@ impl Network {
         };
         match state.switch.receive(now, port, frame) {
             Ok(admitted) => {
-                if admitted.mark {
+                if admitted.mark | is_marked {
                     record.marked = true;
                     state.switch.count_mark(port, record.priority);
                 }

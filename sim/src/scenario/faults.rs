@@ -1,11 +1,15 @@
 //! `[[fault]]` as actions on the network.
 
-use weir_config::scenario::{Fault, FaultTime, PortPeer, Scenario, SwitchPort};
+use weir_config::frames::filter;
+use weir_config::scenario::{
+    Fault, FaultTime, ImpairedFrames, Impairing, PortPeer, Scenario, SwitchPort,
+};
 use weir_config::Fraction;
-use weir_core::{Duration, Instant, PortId, PortSet};
+use weir_core::{Duration, Instant, PortId, PortSet, SwitchConfig};
 
 use crate::network::faults::actions::Action;
 use crate::network::faults::disturbance::{Disturbance, DisturbanceKind};
+use crate::network::faults::impairment::{Doing, DutyAction, FrameAction, ImpairmentPlan};
 use crate::network::plan::{End, NetworkPlan};
 
 /// Adds what the faults do to `plan`. `link_of` has the place of each link of the scenario in the plan.
@@ -98,9 +102,54 @@ pub(super) fn apply(
                 };
                 spans.add(*time, begin, Action::StormEnd(host));
             }
+            Fault::Impair {
+                switch,
+                port,
+                what,
+                time,
+            } => {
+                let place = ports[*switch].iter().position(|to| to.peer == *port);
+                let Some(port) = place.and_then(PortId::from_index) else {
+                    continue;
+                };
+                let depths = depths(&spans.plan.switches[*switch].config);
+                let index = spans.plan.impairments.len() as u32;
+                spans.plan.impairments.push(ImpairmentPlan {
+                    switch: *switch as u32,
+                    port,
+                    doing: doing(what, depths),
+                });
+                spans.add(*time, Action::Impair(index), Action::Repair(index));
+            }
         }
     }
     plan.actions.sort_by_key(|(at, _)| *at);
+}
+
+/// D of each priority whose class has Levels, and 0 for others.
+fn depths(config: &SwitchConfig) -> [u8; 8] {
+    config.classes.map(|class| class.mode.depth().get())
+}
+
+fn doing(what: &Impairing, depths: [u8; 8]) -> Doing {
+    let frames = |frames: &ImpairedFrames, action| Doing::Frames {
+        // The reader has refused what cannot be read.
+        filter: filter::parse(&frames.filter, depths).unwrap_or_default(),
+        one_in: frames.one_in,
+        action,
+    };
+    let duty = |action, on: Duration, period: Duration| Doing::Duty { action, on, period };
+    match what {
+        Impairing::Drop(which) => frames(which, FrameAction::Drop),
+        Impairing::Mark(which) => frames(which, FrameAction::Mark),
+        Impairing::Delay { frames: which, by } => frames(which, FrameAction::Delay(*by)),
+        Impairing::Pause {
+            priority,
+            on,
+            period,
+        } => duty(DutyAction::Pause(*priority), *on, *period),
+        Impairing::Flap { on, period } => duty(DutyAction::Flap, *on, *period),
+    }
 }
 
 /// What control frames meet, on which links and when; `None` for other faults.

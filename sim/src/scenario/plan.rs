@@ -80,6 +80,7 @@ pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
         dcqcn: scenario.dcqcn,
         window: scenario.window,
         actions: Vec::new(),
+        impairments: Vec::new(),
         seed: scenario.seed,
         sample_interval: Some(interval),
         last_part_from: Instant::ZERO + third + third,

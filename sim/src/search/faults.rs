@@ -78,6 +78,8 @@ pub(super) fn may_lose(action: &Action) -> bool {
         | Action::Route { .. }
         | Action::StormBegin { .. }
         | Action::StormEnd(_)
-        | Action::Calm { .. } => false,
+        | Action::Calm { .. }
+        | Action::Impair(_)
+        | Action::Repair(_) => false,
     }
 }

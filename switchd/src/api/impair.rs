@@ -10,6 +10,7 @@ use axum::Json;
 use weir_api::daemon::{
     Impair, ImpairRequest, Impairment, DELAY_SECONDS_MAX, DUTY_SECONDS_MIN, IMPAIR_SECONDS_MAX,
 };
+use weir_config::frames::ONE_IN_MAX;
 use weir_core::{Duration, PortId, Priority};
 
 use super::ApiError;
@@ -19,9 +20,6 @@ use crate::control::Shared;
 use crate::dataplane::impair::{Action, ImpairPlan};
 use crate::model::clock;
 use crate::model::filter;
-
-/// One in so many frames, at most.
-const ONE_IN_MAX: u64 = 1_000_000_000;
 
 pub(super) async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<Impairment>> {
     let entries = shared.impairments.list();
@@ -130,7 +128,7 @@ fn frames(shared: &Shared, request: &ImpairRequest, port: PortId) -> Result<Doin
     let filter = filter::parse(&request.filter, depths(&shared.info));
     let filter = filter.map_err(|error| error.to_string())?;
     if filter.asks_what_became() {
-        return Err("filter: frames are impaired before the switch has decided what becomes of them; leave out admitted, sent, dropped, marked, held, pausing, read and out".to_owned());
+        return Err(format!("filter: {}", filter::TOO_EARLY));
     }
     let one_in = request.one_in.unwrap_or(1);
     if !(1..=ONE_IN_MAX).contains(&one_in) {

@@ -3,7 +3,6 @@
 
 pub mod classify;
 pub mod clock;
-pub mod filter;
-pub mod headers;
 pub mod histogram;
-pub mod sight;
+
+pub use weir_config::frames::{filter, headers, sight};

@@ -1,26 +1,34 @@
 //! `[[fault]]`.
 
-use weir_core::Duration;
+use weir_core::{Duration, Priority};
 
 use super::flow::above_zero;
 use super::{keys, reference, switch_list};
-use crate::reader::Table;
-use crate::scenario::{Fault, FaultTime, Link};
+use crate::frames::{filter, ONE_IN_MAX};
+use crate::reader::{within, Table};
+use crate::scenario::topology::Adjacency;
+use crate::scenario::{Fault, FaultTime, ImpairedFrames, Impairing, Link, PortPeer};
 use crate::Fraction;
+
+const NEVER: &str = "must be below duration: the fault would never happen";
 
 /// What faults refer to.
 pub(super) struct Places<'a> {
     pub(super) switches: &'a [String],
     pub(super) hosts: &'a [String],
     pub(super) links: &'a [Link],
+    pub(super) adjacency: &'a Adjacency,
+    pub(super) lossless: Vec<Priority>,
     pub(super) duration: Duration,
 }
 
-pub(super) fn faults(root: &Table<'_>, places: &Places<'_>) -> Vec<Fault> {
-    root.tables("fault", keys("fault"))
-        .iter()
-        .filter_map(|table| fault(table, places))
-        .collect()
+/// All faults, and the line of each.
+pub(super) fn faults(root: &Table<'_>, places: &Places<'_>) -> (Vec<Fault>, Vec<Option<usize>>) {
+    let tables = root.tables("fault", keys("fault"));
+    let faults = tables.iter();
+    faults
+        .filter_map(|table| Some((fault(table, places)?, table.line())))
+        .unzip()
 }
 
 #[derive(Clone, Copy)]
@@ -37,10 +45,15 @@ enum Kind {
     RouteChange,
     HostIgnoresPfc,
     HostStorm,
+    Drop,
+    Delay,
+    Mark,
+    Pause,
+    Flap,
 }
 
 impl Kind {
-    const NAMED: [(&'static str, Self); 12] = [
+    const NAMED: [(&'static str, Self); 17] = [
         ("control-loss", Self::ControlLoss),
         ("control-corruption", Self::ControlCorruption),
         ("control-duplication", Self::ControlDuplication),
@@ -53,6 +66,11 @@ impl Kind {
         ("route-change", Self::RouteChange),
         ("host-ignores-pfc", Self::HostIgnoresPfc),
         ("host-storm", Self::HostStorm),
+        ("drop", Self::Drop),
+        ("delay", Self::Delay),
+        ("mark", Self::Mark),
+        ("pause", Self::Pause),
+        ("flap", Self::Flap),
     ];
 
     /// The keys that mean something beside `kind`.
@@ -68,6 +86,14 @@ impl Kind {
             Self::RoundTrip => &["round-trip", "link"],
             Self::RouteChange => &["switch", "to", "ports", "at"],
             Self::HostIgnoresPfc | Self::HostStorm => &["host", "at", "for", "every"],
+            Self::Drop | Self::Mark => {
+                &["switch", "port", "filter", "one-in", "at", "for", "every"]
+            }
+            Self::Delay => &[
+                "switch", "port", "by", "filter", "one-in", "at", "for", "every",
+            ],
+            Self::Pause => &["switch", "port", "priority", "on", "every", "at", "for"],
+            Self::Flap => &["switch", "port", "on", "every", "at", "for"],
         }
     }
 }
@@ -145,7 +171,132 @@ fn fault(table: &Table<'_>, places: &Places<'_>) -> Option<Fault> {
             host: reference(table, "host", "host", places.hosts)?,
             time: time()?,
         },
+        Kind::Drop => impair(table, places, |table| {
+            Some((Impairing::Drop(frames(table)?), time()?))
+        })?,
+        Kind::Mark => impair(table, places, |table| {
+            Some((Impairing::Mark(frames(table)?), time()?))
+        })?,
+        Kind::Delay => impair(table, places, |table| {
+            let by = above_zero(table, "by", table.require("by"))?;
+            let frames = frames(table)?;
+            Some((Impairing::Delay { frames, by }, time()?))
+        })?,
+        Kind::Pause => impair(table, places, |table| {
+            let priority = lossless_priority(table, places)?;
+            let (on, period) = duty(table)?;
+            let what = Impairing::Pause {
+                priority,
+                on,
+                period,
+            };
+            Some((what, once(table, places.duration)?))
+        })?,
+        Kind::Flap => impair(table, places, |table| {
+            let (on, period) = duty(table)?;
+            Some((
+                Impairing::Flap { on, period },
+                once(table, places.duration)?,
+            ))
+        })?,
     })
+}
+
+/// A fault at a port, which has the name of what it leads to.
+fn impair(
+    table: &Table<'_>,
+    places: &Places<'_>,
+    what: impl FnOnce(&Table<'_>) -> Option<(Impairing, FaultTime)>,
+) -> Option<Fault> {
+    let switch = reference(table, "switch", "switch", places.switches)?;
+    let name: String = table.require("port")?;
+    let name_of = |peer| match peer {
+        PortPeer::Switch(index) => &places.switches[index],
+        PortPeer::Host(index) => &places.hosts[index],
+    };
+    let mut peers = places.adjacency.ports(switch).iter().map(|port| port.peer);
+    let Some(port) = peers.find(|peer| *name_of(*peer) == name) else {
+        let ports = places.adjacency.ports(switch).iter();
+        let names: Vec<&str> = ports.map(|port| name_of(port.peer).as_str()).collect();
+        let message = format!(
+            "switch `{}` has no port to `{name}`; it has: {}",
+            places.switches[switch],
+            names.join(", ")
+        );
+        table.complain("port", message);
+        return None;
+    };
+    let (what, time) = what(table)?;
+    Some(Fault::Impair {
+        switch,
+        port,
+        what,
+        time,
+    })
+}
+
+/// `filter` and `one-in`.
+fn frames(table: &Table<'_>) -> Option<ImpairedFrames> {
+    let filter: String = table.get_or("filter", String::new());
+    // What Levels make of a pause time does not decide whether the words are good.
+    match filter::parse(&filter, [0; 8]) {
+        Err(error) => {
+            table.complain("filter", error.to_string().trim_start_matches("filter: "));
+            return None;
+        }
+        Ok(parsed) if parsed.asks_what_became() => {
+            table.complain("filter", filter::TOO_EARLY);
+            return None;
+        }
+        Ok(_) => {}
+    }
+    let one_in = match table.has("one-in") {
+        true => within(table, "one-in", 1, ONE_IN_MAX)?,
+        false => 1,
+    };
+    Some(ImpairedFrames { filter, one_in })
+}
+
+fn lossless_priority(table: &Table<'_>, places: &Places<'_>) -> Option<Priority> {
+    table.require::<u64>("priority")?;
+    let priority = Priority::new(within(table, "priority", 0, 7)? as u8)?;
+    if !places.lossless.contains(&priority) {
+        let legal: Vec<String> = places.lossless.iter().map(Priority::to_string).collect();
+        let legal = match legal.is_empty() {
+            true => "no class is lossless".to_owned(),
+            false => format!("priorities of lossless classes: {}", legal.join(", ")),
+        };
+        let message = format!("a switch pauses nobody in priority {priority}; {legal}");
+        table.complain("priority", message);
+        return None;
+    }
+    Some(priority)
+}
+
+/// `on` of each `every`.
+fn duty(table: &Table<'_>) -> Option<(Duration, Duration)> {
+    let on = above_zero(table, "on", table.require("on"));
+    let period = above_zero(table, "every", table.require("every"));
+    let (on, period) = (on?, period?);
+    if period <= on {
+        table.complain("every", "must be longer than `on`");
+        return None;
+    }
+    Some((on, period))
+}
+
+/// `at` and `for` of a fault whose `every` is its own.
+fn once(table: &Table<'_>, duration: Duration) -> Option<FaultTime> {
+    let at = table.get_or("at", Duration::ZERO);
+    if at >= duration {
+        table.complain("at", NEVER);
+        return None;
+    }
+    if !table.has("for") {
+        return Some(FaultTime::From(at));
+    }
+    let length = above_zero(table, "for", table.get("for"))?;
+    Some(FaultTime::Once { at, length })
 }
 
 fn route_change(table: &Table<'_>, places: &Places<'_>) -> Option<Fault> {
@@ -218,7 +369,7 @@ fn link(table: &Table<'_>, places: &Places<'_>) -> Option<usize> {
 fn time(table: &Table<'_>, kind: Kind, duration: Duration) -> Option<FaultTime> {
     let at = table.get_or("at", Duration::ZERO);
     if at >= duration {
-        table.complain("at", "must be below duration: the fault would never happen");
+        table.complain("at", NEVER);
         return None;
     }
     // A restart may take no time; everything else has to last.

@@ -14,7 +14,7 @@ mod topology;
 mod traffic;
 mod transport;
 
-use weir_core::{BitRate, Duration, FeedbackCoding, SwitchConfig, PORT_COUNT_MAX};
+use weir_core::{BitRate, Duration, FeedbackCoding, Priority, SwitchConfig, PORT_COUNT_MAX};
 
 use super::topology::Adjacency;
 use super::{LinkProperties, Scenario};
@@ -23,8 +23,8 @@ use crate::names::check_name;
 use crate::reader::{unknown, Names, Problem, Problems, Table};
 use crate::settings::{valid, Value};
 use crate::switch::{
-    check_steps, classes, fit_release_buffer, pools, ClassTable, DeadlockConfig, FrameConfig,
-    LevelSizing, Lines, PfcwdConfig,
+    check_steps, classes, fit_release_buffer, pools, Class, ClassTable, DeadlockConfig,
+    FrameConfig, LevelSizing, Lines, PfcwdConfig,
 };
 use baseline::check_priorities;
 use expect::{check_credit_loop, expect, expected_case};
@@ -132,8 +132,11 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
         switches: &switches,
         hosts: &host_names,
         links: &links,
+        adjacency: &adjacency,
+        lossless: lossless_priorities(&classes),
         duration,
     };
+    let (faults, fault_lines) = fault::faults(root, &places);
     let scenario = Scenario {
         name: name?,
         description: root.get_or("description", String::new()),
@@ -147,7 +150,8 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
         control: transport::control(root),
         dcqcn: transport::dcqcn(root),
         window: transport::window(root),
-        faults: fault::faults(root, &places),
+        faults,
+        fault_lines,
         baseline: baseline::baseline(root, &switches, &adjacency),
         switches,
         has_levels,
@@ -166,6 +170,13 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
         check_credit_loop(root, &scenario, case);
     }
     Some(scenario)
+}
+
+fn lossless_priorities(classes: &[Class]) -> Vec<Priority> {
+    let lossless = classes.iter().filter(|class| class.mode.is_lossless());
+    lossless
+        .flat_map(|class| class.priorities.iter().copied())
+        .collect()
 }
 
 /// The classes' names, before anything else of them can be read.

@@ -74,6 +74,10 @@ pub enum Action {
         /// What they met.
         disturbance: Disturbance,
     },
+    /// The impairment of this place in the plan is in force. A switch that stands still or is stopped takes none.
+    Impair(u32),
+    /// It is no more.
+    Repair(u32),
 }
 
 impl Network {
@@ -107,6 +111,8 @@ impl Network {
                 self.nics[host as usize].storm = priorities;
                 self.storm(host);
             }
+            Action::Impair(index) => self.begin_impairment(index),
+            Action::Repair(index) => self.end_impairment(index),
             Action::StormEnd(host) => self.nics[host as usize].storm = 0,
             Action::Disturb { link, disturbance } => {
                 for line in self.lines_of(link) {
@@ -167,7 +173,7 @@ impl Network {
         for end in self.plan.links[link as usize].ends {
             let up = self
                 .line_of(end)
-                .is_some_and(|line| self.lines[line].is_up());
+                .is_some_and(|line| self.lines[line].is_taken_for_up());
             match end {
                 End::Port { switch, port } => {
                     let node = switch as usize;
@@ -209,6 +215,7 @@ impl Network {
         for (port, handle) in frozen.completions {
             self.complete(node, port, handle);
         }
+        self.take_late(node);
         for (line, payload) in frozen.door {
             if let Some(End::Port { port, .. }) = self.lines[line as usize].to {
                 self.arrive_at_switch(node, port, line, payload);
@@ -233,9 +240,11 @@ impl Network {
             is_stopped: true,
             ..Frozen::default()
         });
-        for (_, payload) in frozen.unwrap_or_default().door {
+        let frozen = frozen.unwrap_or_default();
+        for (_, payload) in frozen.door {
             self.lose(payload, |totals| &mut totals.lost_in_restarts);
         }
+        self.forget_impairments(node);
     }
 
     fn start(&mut self, node: usize) {

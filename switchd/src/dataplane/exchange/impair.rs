@@ -8,8 +8,8 @@ use crate::model::filter::Filter;
 use crate::model::headers::Headers;
 use crate::model::sight::Sight;
 
-/// Impairments of frames at a time.
-pub const IMPAIRMENTS_MAX: usize = 8;
+pub use weir_api::daemon::IMPAIRMENTS_MAX;
+
 /// What is done to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {

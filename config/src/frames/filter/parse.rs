@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use weir_core::{DropReason, MacAddress, Priority};
 
 use super::{End, Filter, Next, Question, Test, TESTS_MAX};
-use crate::model::sight::Direction;
+use crate::frames::sight::Direction;
 
 /// Parentheses and negations within each other at most.
 const DEPTH_MAX: usize = 16;

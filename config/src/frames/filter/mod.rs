@@ -11,12 +11,15 @@ use std::net::IpAddr;
 use weir_core::{DropReason, MacAddress, Priority, Quanta};
 
 use super::headers::{Headers, Kind};
-use crate::model::sight::{Direction, Sight, Verdict};
+use crate::frames::sight::{Direction, Sight, Verdict};
 
 pub use parse::{parse, FilterError};
 
 /// Tests that an expression has at most.
 pub const TESTS_MAX: usize = 64;
+
+/// What is wrong with a filter of impairments that [`asks_what_became`](Filter::asks_what_became).
+pub const TOO_EARLY: &str = "frames are impaired before the switch has decided what becomes of them; leave out admitted, sent, dropped, marked, held, pausing, read and out";
 
 /// Either end, or one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +200,7 @@ impl Question {
 
 /// What a pause time says as Transmit Feedback (protocol P) at a switch with these D, if it says any.
 /// A PAUSE speaks for all classes: the deepest counts.
-pub(crate) fn feedback(depths: &[u8; 8], priority: Option<Priority>, time: Quanta) -> Option<u16> {
+pub fn feedback(depths: &[u8; 8], priority: Option<Priority>, time: Quanta) -> Option<u16> {
     let depth = match priority {
         Some(priority) => depths[priority.index()],
         None => depths.iter().copied().max().unwrap_or(0),

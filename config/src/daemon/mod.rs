@@ -24,6 +24,7 @@ use weir_core::{
 use crate::reader::FileError;
 use crate::switch::{class_of, watchdog, Switch};
 
+pub use crate::frames::DELAYED_MAX;
 pub use access::{is_remote, read_socket, ApiConfig, ControlFramesConfig, MetricsConfig, TlsFiles};
 pub use changes::{route_key, Change, Reloaded, Takes};
 pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, ZeroCopy};
@@ -91,9 +92,6 @@ pub struct DaemonConfig {
 /// Chunks of packet memory that each port has for control frames: as many are made for them, and as many does the dataplane
 /// keep back when it gives chunks to the kernel.
 pub const CONTROL_RESERVE_PER_PORT: usize = 64;
-
-/// Frames that `switchctl impair` delays at a time at most, in a switch that [allows it](DataplaneConfig::impair).
-pub const DELAYED_MAX: usize = 1024;
 
 impl DaemonConfig {
     /// Reads and checks a file.
