@@ -2,6 +2,7 @@
 
 use weir_api::daemon::{Buffers, PooledBuffer, Watermarks};
 use weir_api::words::Reader;
+use weir_core::Alpha;
 use weir_tests::scapy::Scapy;
 use weir_tests::switches::switchctl;
 use weir_tests::{printed, run_as_expected, scenario, until, Bench, LOSSLESS};
@@ -117,6 +118,37 @@ fn two_hosts_find_what_the_pool_has_left_and_lose_nothing() {
         shown.contains("lossless") && shown.contains("120.0 KiB"),
         "{shown}"
     );
+}
+
+/// One port has a smaller share of the pool than its class gives the others.
+#[test]
+fn a_port_has_an_alpha_of_its_own() {
+    let bench = Bench::of(SCENARIO, &[RATE], |config| {
+        let mut ports = config.ports.iter_mut();
+        let h3 = ports.find(|port| port.name == "h3").unwrap();
+        h3.alpha
+            .insert("lossless".to_owned(), Alpha::new(-2).unwrap());
+    });
+    let mut h4 = Scapy::start(&bench, "h4");
+    until("h4 pauses", || {
+        h4.send(1, &pause(u16::MAX));
+        bench.pfc("h4").paused.then_some(())
+    });
+    let all = fill(&bench, &mut h4, 1, 100);
+    assert_eq!(all.pools[0].used_bytes, POOL / 2);
+    // α = 1/4: a fifth of what is left.
+    let all = fill(&bench, &mut h4, 3, 50);
+    let second = of(&all, "h3");
+    assert_eq!(second.alpha.as_deref(), Some("1/4"));
+    assert!(second.pausing);
+    assert_eq!(all.pools[0].used_bytes, POOL / 2 + POOL / 10);
+    assert_eq!(second.headroom_used_bytes, 50 * FRAME - POOL / 10);
+    assert_eq!(second.threshold_bytes, POOL / 10);
+    h4.send(1, &pause(0));
+    until("all have left", || {
+        let pool = &buffers(&bench).pools[0];
+        (pool.used_bytes + pool.headroom_used_bytes == 0).then_some(())
+    });
 }
 
 #[test]

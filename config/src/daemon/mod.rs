@@ -1,6 +1,7 @@
 //! The daemon's configuration.
 
 mod access;
+mod by_class;
 mod by_hand;
 mod changes;
 mod dataplane;
@@ -26,6 +27,7 @@ use crate::switch::{class_of, watchdog, Switch};
 
 pub use crate::frames::DELAYED_MAX;
 pub use access::{is_remote, read_socket, ApiConfig, ControlFramesConfig, MetricsConfig, TlsFiles};
+pub use by_class::PerClass;
 pub use changes::{route_key, Change, Reloaded, Takes};
 pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, ZeroCopy};
 pub use mirror::{Mirror, MIRRORS_MAX};
@@ -173,6 +175,10 @@ impl DaemonConfig {
             police: port.police,
             pause: port.pause.unwrap_or(PauseRule::of_role(port.role)),
             neighbour: port.neighbour,
+            pool_thresholds: Priority::ALL.map(|priority| {
+                let class = self.class_of(priority)?;
+                port.pool_threshold(class)
+            }),
             watchdog: self.watchdog(port),
         };
         Switch {

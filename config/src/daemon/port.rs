@@ -1,10 +1,11 @@
 //! `[[port]]`.
 
 use weir_core::{
-    BitRate, Bytes, Duration, FeedbackCoding, MacAddress, Neighbour, PauseRule, Police, PortRole,
-    Priority, VlanId, VlanMode, VlanSet,
+    Alpha, BitRate, Bytes, Duration, FeedbackCoding, MacAddress, Neighbour, PauseRule, Police,
+    PortRole, Priority, VlanId, VlanMode, VlanSet,
 };
 
+use super::by_class::{ByClass, PerClass};
 use super::vlan::VlanList;
 
 use crate::entries::entries;
@@ -47,6 +48,10 @@ entries! {
             "When the port obeys 802.3x PAUSE, which stops all priorities: `\"obey\"`: always. `\"ignore\"`: never. `\"no-lossless\"`: if no class is lossless. What is not obeyed is counted. [PFC](mac-control.md#what-weir-obeys) is obeyed for lossless priorities, and for no others."
         "overshoot" overshoot: Bytes = Bytes::ZERO, "", Live, valid::anything, if Self::is_edge;
             "Edge ports: bytes that the host still sends after XOFF, as [`weir-host measure`](../guide/host.md#headroom) has found on this link. `switchctl plan` and `config check` ask for a `headroom` that has room for them beside what comes within `round-trip`."
+        "alpha" alpha: PerClass<Alpha> as ByClass = PerClass::new() => "as the classes say", "", Restart, valid::anything;
+            "For [classes of a pool](../concepts/shared-buffers.md), by their names: α of their buffers at this port, `{ storage = \"1/4\" }`, in the place of their `alpha` or `static-threshold`."
+        "static-threshold" static_threshold: PerClass<Bytes> as ByClass = PerClass::new() => "as the classes say", "", Restart, valid::anything;
+            "The same with a threshold that stands still, `{ storage = \"40KiB\" }`."
         "pfcwd" pfcwd: Option<PfcwdConfig> as OwnPfcwd = None => "as `[pfcwd]`", "", Live, valid::anything;
             "A table with the keys of `[pfcwd]`, for this port: `{ action = \"alert\" }`."
         "express" express: Option<Express> = None => "as in `[dataplane]`", "", Restart, valid::anything;

@@ -28,7 +28,7 @@ use crate::switch::{
 };
 
 use dataplane::dataplane;
-use port::{cables, ports};
+use port::{cables, check_pool_thresholds, ports};
 use route::{flows, multicast, routes};
 
 /// Every key by table, for the reader and for the documentation's test.
@@ -140,6 +140,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let pools = pools(root);
     let cables = cables(root, &ports, dataplane.frames().charging());
     let classes = classes(root, &pools, &sizing, &cables);
+    check_pool_thresholds(root, &ports, &classes, &pools);
     fit_release_buffer(root, &classes, &cables, &mut deadlock);
     let slowest = ports.iter().min_by_key(|port| port.rate);
     let lines = Lines {

@@ -183,6 +183,8 @@ impl Scenario {
                 FeedbackCoding::Grants => Neighbour::Enhanced,
                 _ => Neighbour::Unknown,
             },
+            // A scenario's classes have the same share at all ports.
+            pool_thresholds: Default::default(),
             watchdog: watchdog(self.pfcwd, &self.deadlock),
         }
     }

@@ -396,12 +396,14 @@ fn each_policy_switches_on_what_it_needs() {
 fn every_key_of_a_port_is_written() {
     let text = parse(LEVELS).unwrap().to_toml();
     for key in KEYS.iter().find(|(table, _)| *table == "port").unwrap().1 {
-        // What is not said: the device's own address and queues, maps that are as usual, and VLANs.
+        // What is not said: the device's own address and queues, maps that are as usual, shares that are the classes', and VLANs.
         let written = text.contains(&format!("\n{key} = "));
         assert!(
             written
                 || [
                     "address",
+                    "alpha",
+                    "static-threshold",
                     "queues",
                     "dscp-map",
                     "pfcwd",

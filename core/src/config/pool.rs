@@ -159,6 +159,16 @@ impl core::fmt::Display for Alpha {
 const SIZE_MAX: Bytes = Bytes::new(1 << 48);
 
 impl ClassConfig {
+    /// The share of a pool that the class's buffer of `priority` has at `port`.
+    pub fn share_at(&self, port: &PortConfig, priority: Priority) -> Option<PoolShare> {
+        let share = self.pool?;
+        let own = port.pool_thresholds[priority.index()];
+        Some(PoolShare {
+            threshold: own.unwrap_or(share.threshold),
+            ..share
+        })
+    }
+
     /// The headroom that the ingress buffer of a class of a pool has in it at `port`; zero for one that is not lossless.
     pub fn pool_headroom(&self, port: &PortConfig) -> Bytes {
         match self.mode_at(port) {
@@ -233,7 +243,30 @@ impl SwitchConfig {
         Ok(())
     }
 
-    /// A class's share of a pool by itself.
+    fn validate_threshold(
+        &self,
+        priority: Priority,
+        pool: &PoolConfig,
+        share: &PoolShare,
+    ) -> Result<(), ConfigError> {
+        if matches!(share.threshold, Threshold::Static(threshold) if threshold > pool.size) {
+            return Err(ConfigError::ThresholdAbovePool {
+                priority,
+                size: pool.size,
+            });
+        }
+        let (alone, frame) = (pool.alone(share), self.gamma_max());
+        if alone < frame {
+            return Err(ConfigError::ShareBelowFrame {
+                priority,
+                alone,
+                frame,
+            });
+        }
+        Ok(())
+    }
+
+    /// A class's share of a pool by itself, and as its ports have it.
     pub(super) fn validate_share(
         &self,
         priority: Priority,
@@ -251,20 +284,12 @@ impl SwitchConfig {
                 pool: share.pool,
             });
         };
-        if matches!(share.threshold, Threshold::Static(threshold) if threshold > pool.size) {
-            return Err(ConfigError::ThresholdAbovePool {
-                priority,
-                size: pool.size,
-            });
-        }
-        let frame = self.gamma_max();
-        let alone = pool.alone(&share);
-        if alone < frame {
-            return Err(ConfigError::ShareBelowFrame {
-                priority,
-                alone,
-                frame,
-            });
+        let everywhere = self
+            .ports
+            .iter()
+            .filter_map(|port| class.share_at(port, priority));
+        for share in everywhere.chain([share]) {
+            self.validate_threshold(priority, pool, &share)?;
         }
         let polices = |port: &PortConfig| {
             port.role == super::PortRole::Edge && port.police != super::Police::Off

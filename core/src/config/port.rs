@@ -1,7 +1,7 @@
 //! Ports: what they face, and how they speak to it.
 
-use super::WatchdogConfig;
-use crate::units::{BitRate, Bytes, Duration, MacAddress};
+use super::{Threshold, WatchdogConfig};
+use crate::units::{BitRate, Bytes, Duration, MacAddress, PRIORITY_COUNT};
 
 crate::named! {
     /// What a port faces.
@@ -123,6 +123,8 @@ pub struct PortConfig {
     pub police: Police,
     /// When the port obeys 802.3x PAUSE.
     pub pause: PauseRule,
+    /// By priority: how much of its class's pool a buffer of this port may take, where that is not what the class says.
+    pub pool_thresholds: [Option<Threshold>; PRIORITY_COUNT],
     /// The PFC storm watchdog; `None` turns it off. It can be changed while the switch runs.
     pub watchdog: Option<WatchdogConfig>,
 }
@@ -141,6 +143,7 @@ impl PortConfig {
             feedback: FeedbackCoding::Pfc,
             police: Police::Off,
             pause: PauseRule::of_role(role),
+            pool_thresholds: [None; PRIORITY_COUNT],
             watchdog: None,
         }
     }

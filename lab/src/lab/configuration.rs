@@ -70,6 +70,8 @@ fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonC
         police: port.police,
         pause: Some(port.pause).filter(|rule| *rule != PauseRule::of_role(port.role)),
         overshoot: Bytes::ZERO,
+        alpha: Default::default(),
+        static_threshold: Default::default(),
         pfcwd: None,
         tag: None,
         trunks: None,

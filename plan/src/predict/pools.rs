@@ -2,7 +2,7 @@
 
 use weir_config::switch::Switch;
 use weir_core::config::PoolShare;
-use weir_core::{Bytes, ClassConfig, ClassMode, PortConfig};
+use weir_core::{Bytes, ClassConfig, ClassMode, PortConfig, Priority};
 
 use crate::result::PoolPlan;
 
@@ -21,10 +21,15 @@ pub fn pools(name: &str, switch: &Switch) -> Vec<PoolPlan> {
             .collect();
         let buffers = shares.len() * ports;
         let with = |count: usize| {
-            let each = |(_, share): &(&ClassConfig, PoolShare)| {
-                share.threshold.with_buffers(config.size, count)
+            let of_port = |port| {
+                let classes = Priority::ALL.into_iter().zip(&core.classes);
+                classes.filter_map(move |(priority, class)| class.share_at(port, priority))
             };
-            shares.iter().map(each).max().unwrap_or_default()
+            let all = core.ports.iter().flat_map(of_port);
+            all.filter(|share| usize::from(share.pool) == index)
+                .map(|share| share.threshold.with_buffers(config.size, count))
+                .max()
+                .unwrap_or_default()
         };
         let reserved: Bytes = shares.iter().map(|(_, share)| share.reserved).sum();
         let own = |(class, _): &(&ClassConfig, PoolShare)| -> u64 {

@@ -8,7 +8,7 @@ use crate::names::{check_device, check_name};
 use crate::reader::{Names, Table};
 use crate::settings::valid;
 use crate::switch::headroom::Charging;
-use crate::switch::{Cables, PortCable};
+use crate::switch::{Cables, Class, Pool, PortCable};
 use crate::units::format_duration;
 
 pub(super) fn ports(root: &Table<'_>, watchdog: PfcwdConfig) -> Vec<Port> {
@@ -83,6 +83,22 @@ fn check_cable(table: &Table<'_>, port: &Port) {
                     "{span} contradicts cable = \"{cable}\", on which {cable_time} pass until an answer: correct one of the two"
                 ),
             );
+        }
+    }
+}
+
+/// What ports have of their own for classes that have a share of a pool.
+pub(super) fn check_pool_thresholds(
+    root: &Table<'_>,
+    ports: &[Port],
+    classes: &[Class],
+    pools: &[Pool],
+) {
+    // As many as there are ports, unless one of them has been complained about.
+    let tables = root.tables(Port::TABLE, Port::KEYS);
+    if tables.len() == ports.len() {
+        for (table, port) in tables.iter().zip(ports) {
+            port.check_pool_thresholds(table, classes, pools);
         }
     }
 }

@@ -90,12 +90,11 @@ impl Switch {
             let Some(port) = PortId::from_index(index) else {
                 break;
             };
-            let mode = BufferMode::of(&class, &self.config.ports[index]);
-            let change = self.ports[index].ingress[priority.index()].retune(
-                mode,
-                class.pool.as_ref(),
-                &mut self.pools,
-            );
+            let config = &self.config.ports[index];
+            let mode = BufferMode::of(&class, config);
+            let share = class.share_at(config, priority);
+            let buffer = &mut self.ports[index].ingress[priority.index()];
+            let change = buffer.retune(mode, share.as_ref(), &mut self.pools);
             self.note_pause_change(port, priority, change);
         }
         Ok(())

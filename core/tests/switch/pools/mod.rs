@@ -31,6 +31,8 @@ pub fn address(port: u8) -> MacAddress {
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub exponent: i8,
+    /// Of the buffers with a dynamic threshold at a port, where that is not `exponent`.
+    pub own_exponents: [Option<i8>; PORTS as usize],
     pub size: u64,
     pub reserved: u64,
     pub xon_offset: u64,
@@ -75,8 +77,15 @@ pub fn config(setting: &Setting) -> SwitchConfig {
     classes[STATIC.index()] = of(Threshold::Static(Bytes::new(setting.size / 3)), true);
     classes[LOSSY.index()] = of(dynamic, false);
     let rate = BitRate::from_mbit(1000);
-    let ports =
-        (0..PORTS).map(|port| PortConfig::new(PortRole::Fabric, rate, address(0x80 + port)));
+    let port = |(port, own): (u8, Option<i8>)| {
+        let own = own.and_then(Alpha::new).map(Threshold::Dynamic);
+        let mut config = PortConfig::new(PortRole::Fabric, rate, address(0x80 + port));
+        for priority in [DYNAMIC, LOSSY] {
+            config.pool_thresholds[priority.index()] = own;
+        }
+        config
+    };
+    let ports = (0..PORTS).zip(setting.own_exponents).map(port);
     let routes = (0..PORTS).map(|port| RouteConfig::new(address(port), vec![PortId::new(port)]));
     let mut config = SwitchConfig {
         cell: Bytes::new(64),

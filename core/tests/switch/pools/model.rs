@@ -98,13 +98,11 @@ impl Model {
         self.all().map(beyond).sum()
     }
 
-    fn threshold(&self, priority: Priority) -> u64 {
+    fn threshold(&self, port: usize, priority: Priority) -> u64 {
         let free = self.config.pools[0].size.get() - self.used();
-        match self.config.classes[priority.index()]
-            .pool
-            .unwrap()
-            .threshold
-        {
+        let of_class = self.config.classes[priority.index()].pool.unwrap();
+        let of_port = self.config.ports[port].pool_thresholds[priority.index()];
+        match of_port.unwrap_or(of_class.threshold) {
             Threshold::Static(threshold) => threshold.get(),
             Threshold::Dynamic(alpha) => {
                 let exponent = i32::from(alpha.exponent());
@@ -121,7 +119,8 @@ impl Model {
     pub fn is_justified(&self, port: usize, priority: Priority) -> bool {
         let share = self.config.classes[priority.index()].pool.unwrap();
         let shared = self.shared(port, priority);
-        let below = shared == 0 || shared + share.xon_offset.get() <= self.threshold(priority);
+        let below =
+            shared == 0 || shared + share.xon_offset.get() <= self.threshold(port, priority);
         self.buffers[port][priority.index()].above > 0 || !below
     }
 
@@ -149,7 +148,8 @@ impl Model {
         }
         let of_pool = (occupancy + cells).saturating_sub(share.reserved.get().max(occupancy));
         if !class.mode.is_lossless() {
-            let below = of_pool == 0 || self.shared(port, priority) < self.threshold(priority);
+            let below =
+                of_pool == 0 || self.shared(port, priority) < self.threshold(port, priority);
             let fits = below && of_pool <= free;
             if fits {
                 self.inside.push(frame);
@@ -163,7 +163,7 @@ impl Model {
             self.inside.push(frame);
             let shared = self.shared(port, priority);
             self.buffers[port][priority.index()].over =
-                shared > 0 && of_pool > 0 && shared >= self.threshold(priority);
+                shared > 0 && of_pool > 0 && shared >= self.threshold(port, priority);
             true
         };
         self.look(port, priority);

@@ -9,6 +9,7 @@ use super::{address, config, share, Setting, DYNAMIC, HEADROOM, OUTSIDE, PORTS, 
 
 const SETTING: Setting = Setting {
     exponent: 0,
+    own_exponents: [None; 4],
     size: 8000,
     reserved: 128,
     xon_offset: 256,

@@ -26,14 +26,23 @@ enum Step {
 
 pub fn settings() -> impl Strategy<Value = Setting> {
     let sizes = (-4..=3i8, 1700..8000u64, 0..500u64, 0..900u64);
-    (sizes, prop_oneof![3 => Just(100), 1 => 10..100u64]).prop_map(
-        |((exponent, size, reserved, xon_offset), headroom)| Setting {
+    let own = prop_oneof![
+        2 => Just([None; PORTS as usize]),
+        1 => prop::array::uniform4(prop::option::of(-4..=3i8)),
+    ];
+    let headrooms = prop_oneof![3 => Just(100), 1 => 10..100u64];
+    (sizes, own, headrooms).prop_map(
+        |((exponent, size, reserved, xon_offset), own_exponents, headroom)| {
             // A buffer that is alone has at least one frame.
-            exponent: exponent.max(if size < 5500 { -2 } else { -4 }),
-            size,
-            reserved,
-            xon_offset,
-            headroom,
+            let least = if size < 5500 { -2 } else { -4 };
+            Setting {
+                exponent: exponent.max(least),
+                own_exponents: own_exponents.map(|own| own.map(|own| own.max(least))),
+                size,
+                reserved,
+                xon_offset,
+                headroom,
+            }
         },
     )
 }

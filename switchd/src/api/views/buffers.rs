@@ -23,7 +23,11 @@ pub fn buffers(info: &SwitchInfo, snapshot: &Snapshot) -> Buffers {
     let mut buffers = Vec::new();
     for (port, state) in info.ports.iter().zip(&snapshot.ports) {
         for priority in Priority::ALL {
-            let share = snapshot.shares[priority.index()];
+            let own = state.pool_thresholds[priority.index()];
+            let share = snapshot.shares[priority.index()].map(|share| PoolShare {
+                threshold: own.unwrap_or(share.threshold),
+                ..share
+            });
             let gauges = &state.gauges[priority.index()];
             buffers
                 .extend(share.and_then(|share| {

@@ -14,7 +14,8 @@ use weir_core::counters::PortCounters;
 use weir_core::switch::{CableGauges, Explanation, LevelEntry, PoolGauges, PriorityGauges};
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{
-    Command, CommandError, Duration, Instant, MacAddress, PortId, Priority, Switch, WatchdogConfig,
+    Command, CommandError, Duration, Instant, MacAddress, PortId, Priority, Switch, Threshold,
+    WatchdogConfig,
 };
 
 use super::accounts::AccountTable;
@@ -159,6 +160,8 @@ pub struct PortSnapshot {
     pub counters: PortCounters,
     /// The core's gauges, by priority.
     pub gauges: [PriorityGauges; PRIORITY_COUNT],
+    /// By priority: its buffers' own thresholds in pools.
+    pub pool_thresholds: [Option<Threshold>; PRIORITY_COUNT],
     /// How the port is watched for PFC storms.
     pub watchdog: Option<WatchdogConfig>,
     /// What was measured beside what its cable gives.

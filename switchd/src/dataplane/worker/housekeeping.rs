@@ -102,6 +102,8 @@ impl<I: Io> Worker<I> {
                 state.gauges[priority.index()] = self.switch.gauges(now, port, priority);
             }
             state.watchdog = self.switch.watchdog(port);
+            let config = self.switch.config().ports.get(index);
+            state.pool_thresholds = config.map_or_else(Default::default, |it| it.pool_thresholds);
             state.cable = self.switch.cable_gauges(port);
             state.kernel = self.losses(index);
             state.rings = self.io.rings(index);

@@ -39,7 +39,7 @@ impl Pooled {
         config: &PortConfig,
         (port, priority): (usize, Priority),
     ) -> Option<Self> {
-        let share = class.pool?;
+        let share = class.share_at(config, priority)?;
         let headroom = match class.mode_at(config) {
             ClassMode::Pfc(thresholds) => Some(thresholds.headroom()),
             ClassMode::Lossy { .. } | ClassMode::Level { .. } => None,
