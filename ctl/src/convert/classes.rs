@@ -1,5 +1,6 @@
 //! Classes of the whole switch from the buffers and queues of each port.
 
+use weir_config::switch::headroom::Charging;
 use weir_config::units::{format_duration, format_rate};
 use weir_core::{Bytes, Duration};
 
@@ -10,6 +11,9 @@ use super::pools::{self, Share};
 use super::ports::Port;
 use super::qos::PortQos;
 use super::queues::{Ecn, Queue, Queues, Served};
+
+/// The source of what the file does not say.
+const ASSUMED: &str = "assumed: one round trip at line rate";
 
 /// What a class does when buffers fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,8 @@ pub struct Class {
     pub priorities: Vec<u8>,
     /// Buffers, and where they are from.
     pub buffers: (Buffers, String),
+    /// Its headroom is that of each port's cable, the one in `buffers` the largest of them.
+    pub headroom_by_cable: bool,
     /// What it gets of the line, and where it is from.
     pub served: Option<(Served, String)>,
     /// Marking, and where it is from.
@@ -49,6 +55,8 @@ pub struct Source<'a> {
     pub queues: &'a Queues,
     /// γmax.
     pub frame: Bytes,
+    /// How frames are charged.
+    pub charging: Charging,
 }
 
 impl Source<'_> {
@@ -56,14 +64,14 @@ impl Source<'_> {
     pub fn classes(&self) -> Vec<Class> {
         let mut classes: Vec<Class> = Vec::new();
         for priority in 0..8u8 {
-            let buffers = if self
+            let (buffers, headroom_by_cable) = if self
                 .ports
                 .iter()
                 .any(|(_, qos)| qos.lossless.contains(&priority))
             {
-                self.lossless(priority)
+                self.by_cables(self.lossless(priority))
             } else {
-                self.lossy(priority)
+                (self.lossy(priority), false)
             };
             let Queue { served, ecn } = self.queue(priority);
             let served = served.filter(|(served, _)| !served.is_plain());
@@ -81,6 +89,7 @@ impl Source<'_> {
                     name: String::new(),
                     priorities: vec![priority],
                     buffers,
+                    headroom_by_cable,
                     served,
                     ecn,
                 }),
@@ -132,6 +141,49 @@ impl Source<'_> {
             });
         }
         all.map(|(share, from)| (Buffers::Pooled(share), from))
+    }
+
+    /// Leaves the headroom to the cables, where they ask for more than the file has; whether it does.
+    fn by_cables(&self, (buffers, source): (Buffers, String)) -> ((Buffers, String), bool) {
+        let ports = || self.ports.iter().map(|(port, _)| port);
+        let asked = ports().filter_map(|port| port.cable_headroom(self.charging));
+        let headroom = match buffers {
+            Buffers::Pfc(thresholds) => Some(thresholds.headroom),
+            Buffers::Pooled(share) => share.headroom,
+            Buffers::Lossy(_) => None,
+        };
+        let (Some(asked), Some(headroom)) = (asked.max(), headroom) else {
+            return ((buffers, source), false);
+        };
+        if headroom >= asked {
+            return ((buffers, source), false);
+        }
+        let with = |headroom: u64| match buffers {
+            Buffers::Pfc(thresholds) => Buffers::Pfc(Thresholds {
+                headroom,
+                ..thresholds
+            }),
+            Buffers::Pooled(share) => Buffers::Pooled(Share {
+                headroom: Some(headroom),
+                ..share
+            }),
+            Buffers::Lossy(buffer) => Buffers::Lossy(buffer),
+        };
+        let report = self.database.report();
+        let all = ports().all(|port| port.cable.is_some());
+        if source != ASSUMED {
+            let told = match all {
+                true => "the ports' cables give it here",
+                false => "that is written, since not all ports have a CABLE_LENGTH",
+            };
+            let message = format!("{headroom} B of headroom are enough between ASICs; with 1ms for this switch, which is software, cables ask for up to {asked} B: {told}; see `reaction`");
+            report.note(Kind::Changed, "BUFFER_PG", message);
+        }
+        const STEP: u64 = 1024;
+        match all {
+            true => ((with(asked), source), true),
+            false => ((with(asked.next_multiple_of(STEP)), source), false),
+        }
     }
 
     /// Notes ports on which a priority is not lossless.
@@ -209,20 +261,20 @@ impl Source<'_> {
             return (Buffers::Lossy(None), String::new());
         };
         let message = format!(
-            "no BUFFER_PG has thresholds for lossless priority {priority}; xoff = headroom = {} B are assumed, for a round trip at the port's rate: see switchctl plan",
+            "no BUFFER_PG has thresholds for lossless priority {priority}; xoff = {} B is assumed, for a round trip at the port's rate, and as much headroom where cables do not give it: see switchctl plan",
             thresholds.xoff
         );
         self.database
             .report()
             .note(Kind::Assumed, "BUFFER_PG", message);
-        (
-            Buffers::Pfc(thresholds),
-            "assumed: one round trip at line rate".to_owned(),
-        )
+        (Buffers::Pfc(thresholds), ASSUMED.to_owned())
     }
 
-    /// A chip answers sooner than a program.
+    /// A chip answers sooner than a program. Of a port whose cable is known, that is told of all of them.
     fn check_headroom(&self, port: &Port, source: &str, headroom: u64) {
+        if port.cable.is_some() {
+            return;
+        }
         let room = Bytes::new(headroom.saturating_sub(2 * self.frame.get()));
         let lasts = port.rate.time_for(room);
         let needed = assumed(port.rate, port.round_trip(), self.frame).headroom;

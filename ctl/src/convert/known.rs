@@ -120,6 +120,22 @@ const CARRIED: &[Carried] = &[
     },
     Carried { name: "BUFFER_PG", fields: Some(&["profile"]), dropped: &[] },
     Carried {
+        name: "VLAN",
+        fields: Some(&["vlanid"]),
+        dropped: &[
+            ("members", "VLAN_MEMBER says which ports are members, and how"),
+            ("admin_status", "a VLAN is there for as long as ports have it"),
+            ("mtu", "all VLANs share dataplane.mtu"),
+            ("mac", NO_ROUTER),
+            ("dhcp_servers", HOST),
+            ("dhcpv6_servers", HOST),
+            ("description", "VLANs have numbers only"),
+            ("alias", "VLANs have numbers only"),
+            ("host_ifname", IDENTITY),
+        ],
+    },
+    Carried { name: "VLAN_MEMBER", fields: Some(&["tagging_mode"]), dropped: &[] },
+    Carried {
         name: PFC_WD,
         fields: Some(&["action", "detection_time", "restoration_time"]),
         dropped: &[
@@ -142,7 +158,6 @@ const CARRIED: &[Carried] = &[
 const NO_ROUTER: &str = "frames are forwarded by MAC address; write [[route]]";
 const NO_EGRESS_LIMIT: &str =
     "buffers are charged at the ingress; an egress queue has no limit of its own";
-const NO_VLAN: &str = "VLANs are not carried over: write `tag`, `trunks` or `vlan-mode` of each [[port]], or frames keep their tags and VLANs are not separated";
 const HOST: &str = "belongs to the host";
 
 /// Whether what is not carried over says nothing of the switch.
@@ -159,8 +174,7 @@ const DROPPED: &[(&str, &str)] = &[
     ("PORTCHANNEL_INTERFACE", NO_ROUTER),
     ("VLAN_INTERFACE", NO_ROUTER),
     ("STATIC_ROUTE", NO_ROUTER),
-    ("VLAN", NO_VLAN),
-    ("VLAN_MEMBER", NO_VLAN),
+    ("VLAN_SUB_INTERFACE", NO_ROUTER),
     (
         "PORTCHANNEL",
         "there are no link aggregates; list the members in the ports of a [[route]]",
@@ -261,6 +275,7 @@ const NAMED: &[&str] = &[
     "SCHEDULER",
     "TC_TO_PRIORITY_GROUP_MAP",
     "TC_TO_QUEUE_MAP",
+    "VLAN",
     "WRED_PROFILE",
 ];
 

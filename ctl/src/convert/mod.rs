@@ -11,6 +11,7 @@ mod qos;
 mod queues;
 #[cfg(test)]
 mod tests;
+mod vlans;
 mod write;
 
 use std::fs::{File, OpenOptions};
@@ -183,9 +184,13 @@ fn converted(database: Database<'_>, file: &str) -> Converted {
         groups: &buffers::groups(database),
         queues: &queues::queues(database),
         frame: dataplane.gamma_max(),
+        charging: dataplane.frames().charging(),
     };
     let classes = source.classes();
-    let pools = pools::pools(database, &classes, ports.len());
+    let of_port = |(port, _): &(Port, _)| port.cable_headroom(dataplane.frames().charging());
+    let cables: Vec<u64> = ports.iter().filter_map(of_port).collect();
+    let pools = pools::pools(database, &classes, ports.len(), &cables);
+    let vlans = vlans::vlans(database);
     known::left_over(database);
     Converted {
         file: file.to_owned(),
@@ -195,6 +200,7 @@ fn converted(database: Database<'_>, file: &str) -> Converted {
         classes,
         pools,
         ports,
+        vlans,
     }
 }
 

@@ -105,14 +105,19 @@ pub fn size(database: Database<'_>, pool: usize) -> u64 {
         .unwrap_or(0)
 }
 
-/// The pools of these classes, each with its place among the rows.
-pub fn pools(database: Database<'_>, classes: &[Class], ports: usize) -> Vec<(usize, Pool)> {
+/// The pools of these classes, each with its place among the rows. `cables` has the headroom of each port's cable.
+pub fn pools(
+    database: Database<'_>,
+    classes: &[Class],
+    ports: usize,
+    cables: &[u64],
+) -> Vec<(usize, Pool)> {
     let shares = |index: usize| {
         classes
             .iter()
             .filter_map(move |class| match class.buffers.0 {
                 Buffers::Pooled(share) if share.pool == index => {
-                    Some((share, class.priorities.len()))
+                    Some((share, class.headroom_by_cable, class.priorities.len()))
                 }
                 _ => None,
             })
@@ -121,11 +126,25 @@ pub fn pools(database: Database<'_>, classes: &[Class], ports: usize) -> Vec<(us
     let used = (0..rows.len()).filter(|index| shares(*index).next().is_some());
     let pool = |index: usize| {
         let row = &rows[index];
-        let each =
-            |(share, priorities): (Share, usize)| share.headroom.unwrap_or(0) * priorities as u64;
-        let wanted = shares(index).map(each).sum::<u64>() * ports as u64;
+        let each = |(share, by_cable, priorities): (Share, bool, usize)| {
+            let of_ports = match by_cable {
+                true => cables.iter().sum(),
+                false => share.headroom.unwrap_or(0) * ports as u64,
+            };
+            of_ports * priorities as u64
+        };
+        let wanted = shares(index).map(each).sum::<u64>();
         let headroom = row.number("xoff").filter(|xoff| *xoff > 0);
-        let (headroom, oversubscription) = fit(row, headroom, wanted, ports);
+        let by_cables = shares(index).any(|(_, by_cable, _)| by_cable);
+        let (headroom, oversubscription) = match headroom.filter(|of_pool| *of_pool < wanted) {
+            Some(of_pool) if by_cables => {
+                let message = format!("{of_pool} B are for the headrooms of ASICs; those of the cables are {wanted} B at {ports} ports together, and the pool gets them");
+                row.report()
+                    .note(Kind::Changed, row.path_of("xoff"), message);
+                (None, 1)
+            }
+            _ => fit(row, headroom, wanted, ports),
+        };
         let pool = Pool {
             name: row.key.to_owned(),
             size: row.number("size").unwrap_or(0),

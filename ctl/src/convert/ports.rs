@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use weir_config::daemon::{PfcwdConfig, RoundTrip};
+use weir_config::switch::headroom::Charging;
+use weir_config::switch::{reaction_of_station, Cable, CableLine};
 use weir_config::units::format_duration;
 use weir_core::config::StormAction;
 use weir_core::units::PORT_COUNT_MAX;
-use weir_core::{BitRate, Duration, PortRole};
+use weir_core::{BitRate, Bytes, Duration, PortRole};
 
 use super::database::{Database, Row};
 use super::known::{PFC_WD, PFC_WD_OLD};
@@ -27,30 +29,35 @@ pub struct Port {
     pub role: PortRole,
     /// Where the role is from.
     pub role_source: String,
-    /// Length of its cable in metres, rounded up.
-    pub cable_metres: Option<u64>,
+    /// Its cable, to the metre, rounded up.
+    pub cable: Option<Cable>,
     /// How it is watched for storms.
     pub watchdog: Option<PfcwdConfig>,
 }
 
-/// Light in fibre takes 5 ns for a metre; there and back.
-const ROUND_TRIP_NANOS_PER_METRE: u64 = 10;
 /// 1 Mbit/s to 10 Tbit/s.
 const SPEED_MAX_MBIT: u64 = 10_000_000;
 /// A thousand kilometres.
 const CABLE_MAX_METRES: u64 = 1_000_000;
 
 impl Port {
-    /// What the cable adds to a round trip.
-    pub fn cable(&self) -> Duration {
-        Duration::from_nanos(self.cable_metres.unwrap_or(0) * ROUND_TRIP_NANOS_PER_METRE)
-    }
-
     /// T: what a software switch takes, and the cable, to the hundredth of a millisecond: the former is known no better.
     pub fn round_trip(&self) -> Duration {
         const STEP_NANOS: u64 = 10_000;
-        let nanos = RoundTrip::LEAST.as_nanos() + self.cable().as_nanos();
+        let there = self.cable.map_or(Duration::ZERO, Cable::delay);
+        let nanos = (RoundTrip::LEAST + there + there).as_nanos();
         Duration::from_nanos((nanos + STEP_NANOS / 2) / STEP_NANOS * STEP_NANOS)
+    }
+
+    /// The headroom that its cable asks for; `None` where nobody says how long it is.
+    pub fn cable_headroom(&self, charging: Charging) -> Option<u64> {
+        let line = CableLine {
+            rate: self.rate,
+            cable: self.cable?,
+            reaction: RoundTrip::LEAST + reaction_of_station(self.rate),
+            overshoot: Bytes::ZERO,
+        };
+        Some(line.room(charging).headroom.get())
     }
 }
 
@@ -96,7 +103,7 @@ pub fn ports(database: Database<'_>) -> Vec<Port> {
                 mtu: row.within("mtu", 68, 65_535),
                 role,
                 role_source,
-                cable_metres: cables.get(name).copied(),
+                cable: cables.get(name).copied(),
                 watchdog: watchdogs.get(name).copied(),
             })
         })
@@ -143,8 +150,8 @@ fn role(database: Database<'_>, port: &str) -> (PortRole, String) {
     }
 }
 
-/// Metres by port.
-fn cables(database: Database<'_>) -> BTreeMap<String, u64> {
+/// Cables by port.
+fn cables(database: Database<'_>) -> BTreeMap<String, Cable> {
     let report = database.report();
     let mut cables = BTreeMap::new();
     for row in database.rows("CABLE_LENGTH") {
@@ -153,13 +160,13 @@ fn cables(database: Database<'_>) -> BTreeMap<String, u64> {
                 report.refuse(row.path_of(port), format!("there is no PORT|{port}"));
             }
             let Some(text) = row.text(port) else { continue };
-            let Some(length) = metres(&text) else {
+            let Some(cable) = metres(&text).and_then(Cable::from_metres) else {
                 let message =
                     format!("`{text}` is not a length up to {CABLE_MAX_METRES}m, such as 300m");
                 report.refuse(row.path_of(port), message);
                 continue;
             };
-            cables.insert(port.to_owned(), length);
+            cables.insert(port.to_owned(), cable);
         }
     }
     cables

@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use weir_config::daemon::DaemonConfig;
-use weir_core::{Algorithm, Alpha, BitRate, Bytes, ClassMode, Priority, Threshold};
+use weir_core::{
+    Algorithm, Alpha, BitRate, Bytes, ClassMode, Priority, Threshold, VlanId, VlanMode,
+};
 
 use super::notes::Kind;
 use super::*;
@@ -236,6 +238,142 @@ fn every_problem_is_told_at_once_with_its_path() {
     }
 }
 
+/// The sample with these members of VLANs, each `Vlan10|Ethernet0` and its tagging mode.
+fn with_members(members: &[(&str, &str)]) -> Value {
+    let mut root = sample();
+    root["VLAN"] = json!({"Vlan10": {"vlanid": "10"}, "Vlan11": {}, "Vlan12": {"vlanid": "12"}});
+    let row = |(key, mode): &(&str, &str)| ((*key).to_owned(), json!({ "tagging_mode": mode }));
+    root["VLAN_MEMBER"] = Value::Object(members.iter().map(row).collect());
+    root
+}
+
+#[test]
+fn members_of_vlans_are_ports_with_tags_and_trunks() {
+    let (notes, outcome) = convert(
+        &with_members(&[
+            ("Vlan10|Ethernet0", "untagged"),
+            ("Vlan10|Ethernet4", "tagged"),
+            ("Vlan11|Ethernet4", "tagged"),
+            ("Vlan10|Ethernet8", "priority_tagged"),
+            ("Vlan11|Ethernet8", "tagged"),
+            ("Vlan12|Ethernet8", "tagged"),
+        ]),
+        "f",
+    );
+    let text = outcome.unwrap();
+    let config = DaemonConfig::parse(&text, Path::new("f")).unwrap();
+    let port = |name: &str| config.ports.iter().find(|port| port.name == name).unwrap();
+    let trunks = |name| {
+        let set = port(name).trunks.unwrap();
+        set.ranges()
+            .iter()
+            .map(|(a, b)| (a.get(), b.get()))
+            .collect::<Vec<_>>()
+    };
+    let tag = |name| port(name).tag.map(VlanId::get);
+    assert_eq!(
+        (tag("Ethernet0"), port("Ethernet0").trunks),
+        (Some(10), None)
+    );
+    assert_eq!(port("Ethernet0").vlan_mode(), VlanMode::Access);
+    assert_eq!(
+        (tag("Ethernet4"), trunks("Ethernet4")),
+        (None, vec![(10, 11)])
+    );
+    assert_eq!(
+        (tag("Ethernet8"), trunks("Ethernet8")),
+        (Some(10), vec![(11, 12)])
+    );
+    assert_eq!(port("Ethernet8").vlan_mode(), VlanMode::NativeUntagged);
+    // Those of no VLAN are not trunks for all.
+    assert_eq!(
+        (tag("Ethernet12"), trunks("Ethernet12")),
+        (None, vec![(0, 0)])
+    );
+    let about: Vec<&str> = notes.iter().map(|note| note.path.as_str()).collect();
+    assert!(about.contains(&"PORT|Ethernet12"));
+    assert!(about.contains(&"VLAN_MEMBER|Vlan10|Ethernet8.tagging_mode"));
+    assert!(!about.contains(&"VLAN|Vlan10"));
+}
+
+#[test]
+fn what_no_vlan_can_be_is_refused_and_aggregates_are_told() {
+    let mut root = with_members(&[
+        ("Vlan10|Ethernet0", "untagged"),
+        ("Vlan11|Ethernet0", "untagged"),
+        ("Vlan12|Ethernet99", "tagged"),
+        ("Vlan13|Ethernet4", "tagged"),
+        ("Vlan12|Ethernet8", "striped"),
+        ("Vlan12", "tagged"),
+        ("Office|Ethernet4", "tagged"),
+        ("Vlan5000|Ethernet4", "tagged"),
+    ]);
+    root["VLAN"]["Office"] = json!({});
+    root["VLAN"]["Vlan5000"] = json!({"vlanid": "5000"});
+    let (_, outcome) = convert(&root, "f");
+    let paths = paths(outcome.unwrap_err());
+    for path in [
+        "VLAN_MEMBER|Vlan11|Ethernet0.tagging_mode",
+        "VLAN_MEMBER|Vlan12|Ethernet99",
+        "VLAN_MEMBER|Vlan13|Ethernet4",
+        "VLAN_MEMBER|Vlan12|Ethernet8.tagging_mode",
+        "VLAN_MEMBER|Vlan12",
+        "VLAN|Office.vlanid",
+        "VLAN|Vlan5000.vlanid",
+    ] {
+        assert!(paths.contains(&path.to_owned()), "{path} in {paths:?}");
+    }
+    let mut root = with_members(&[
+        ("Vlan10|PortChannel1", "tagged"),
+        ("Vlan10|Ethernet0", "untagged"),
+    ]);
+    root["PORTCHANNEL"] = json!({"PortChannel1": {}});
+    let (notes, outcome) = convert(&root, "f");
+    assert!(outcome.is_ok());
+    let of_aggregate = notes
+        .iter()
+        .find(|note| note.path == "VLAN_MEMBER|Vlan10|PortChannel1");
+    assert_eq!(of_aggregate.unwrap().kind, Kind::NotCarried);
+}
+
+#[test]
+fn cables_give_the_headroom_where_that_of_an_asic_is_less() {
+    let of = |config: &DaemonConfig| {
+        let class = config.classes.iter().find(|class| class.name == "lossless");
+        class.unwrap().clone()
+    };
+    let (notes, config) = good(&sample());
+    assert!(of(&config).headroom_by_cable);
+    let length = |port: usize| config.ports[port].cable.unwrap().to_string();
+    assert_eq!((length(0), length(6)), ("5m".to_owned(), "300m".to_owned()));
+    let told = |notes: &[Note], part: &str| notes.iter().any(|note| note.message.contains(part));
+    assert!(told(&notes, "the ports' cables give it here"));
+
+    // A port without a length: what the longest needs, of all.
+    let mut root = sample();
+    root["CABLE_LENGTH"]["AZURE"]
+        .as_object_mut()
+        .unwrap()
+        .remove("Ethernet0");
+    let (notes, config) = good(&root);
+    assert!(!of(&config).headroom_by_cable && config.ports[0].cable.is_none());
+    assert!(told(&notes, "not all ports have a CABLE_LENGTH"));
+
+    // Enough for software.
+    let mut root = sample();
+    for profile in [
+        "pg_lossless_100000_300m_profile",
+        "pg_lossless_40000_5m_profile",
+    ] {
+        root["BUFFER_PROFILE"][profile]["xoff"] = json!("67108864");
+    }
+    let (notes, config) = good(&root);
+    assert!(!of(&config).headroom_by_cable);
+    assert!(!told(&notes, "cables ask for"));
+    let headroom = of(&config).mode.thresholds().unwrap().headroom();
+    assert_eq!(headroom, Bytes::new(64 << 20));
+}
+
 /// Names, values and hostile ones that a database may have.
 fn scalar() -> impl Strategy<Value = Value> {
     prop_oneof![
@@ -280,6 +418,8 @@ fn any_json() -> impl Strategy<Value = Value> {
             "QUEUE",
             "PFC_WD",
             "CABLE_LENGTH",
+            "VLAN",
+            "VLAN_MEMBER",
             "Ethernet0",
             "Ethernet0|3-4",
             "speed",

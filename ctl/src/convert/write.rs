@@ -1,9 +1,10 @@
 //! The daemon's configuration as text, with where each value came from.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use weir_config::daemon::{default_dscp_map, PfcwdConfig, Trust};
-use weir_config::units::{format_duration, format_probability, format_rate, format_size};
+use weir_config::units::{format_probability, format_rate, format_size};
 use weir_core::{Algorithm, Bytes, Threshold};
 
 use super::classes::{Buffers, Class};
@@ -11,6 +12,7 @@ use super::pools::{Pool, Share};
 use super::ports::Port;
 use super::qos::PortQos;
 use super::queues::Served;
+use super::vlans::PortVlans;
 
 /// All that is written.
 pub struct Converted {
@@ -28,6 +30,8 @@ pub struct Converted {
     pub pools: Vec<(usize, Pool)>,
     /// `[[port]]`.
     pub ports: Vec<(Port, PortQos)>,
+    /// By port that is in a VLAN; empty where tags mean nothing.
+    pub vlans: BTreeMap<String, PortVlans>,
 }
 
 impl Converted {
@@ -60,8 +64,20 @@ impl Converted {
         }
         for (each, qos) in &self.ports {
             port(&mut out, each, qos, common.is_none());
+            self.vlans_of(&mut out, each);
         }
         out
+    }
+
+    fn vlans_of(&self, out: &mut String, port: &Port) {
+        if self.vlans.is_empty() {
+            return;
+        }
+        let own = self.vlans.get(&port.name);
+        let source = own.map_or("in no VLAN", |_| "VLAN_MEMBER");
+        for (key, value) in own.cloned().unwrap_or_default().keys() {
+            line(out, key, &value, source);
+        }
     }
 
     /// What all ports have, if they have one.
@@ -87,7 +103,12 @@ fn pool(out: &mut String, pool: &Pool) {
     }
 }
 
-fn share(out: &mut String, share: &Share, source: &str, pools: &[(usize, Pool)]) {
+fn share(
+    out: &mut String,
+    share: &Share,
+    (source, by_cable): (&str, bool),
+    pools: &[(usize, Pool)],
+) {
     let pool = pools.iter().find(|(index, _)| *index == share.pool);
     let name = pool.map_or("", |(_, pool)| &pool.name);
     line(out, "pool", &text(name), source);
@@ -109,7 +130,9 @@ fn share(out: &mut String, share: &Share, source: &str, pools: &[(usize, Pool)])
                 "xon, xon_offset",
             );
         }
-        line(out, "headroom", &size(headroom), "xoff");
+        if !by_cable {
+            line(out, "headroom", &size(headroom), "xoff");
+        }
     }
 }
 
@@ -129,7 +152,9 @@ fn class(out: &mut String, class: &Class, pools: &[(usize, Pool)]) {
             line(out, "mode", "\"pfc\"", "PORT_QOS_MAP pfc_enable");
             line(out, "xoff", &size(thresholds.xoff), source);
             line(out, "xon", &size(thresholds.xon), "xon, xon_offset");
-            line(out, "headroom", &size(thresholds.headroom), "xoff");
+            if !class.headroom_by_cable {
+                line(out, "headroom", &size(thresholds.headroom), "xoff");
+            }
         }
         Buffers::Pooled(of_pool) => {
             let mode = match of_pool.headroom {
@@ -137,7 +162,7 @@ fn class(out: &mut String, class: &Class, pools: &[(usize, Pool)]) {
                 None => ("\"lossy\"", ""),
             };
             line(out, "mode", mode.0, mode.1);
-            share(out, &of_pool, source, pools);
+            share(out, &of_pool, (source, class.headroom_by_cable), pools);
         }
         Buffers::Lossy(buffer) => {
             line(out, "mode", "\"lossy\"", "");
@@ -181,14 +206,8 @@ fn port(out: &mut String, port: &Port, qos: &PortQos, own_watchdog: bool) {
     line(out, "device", &text(&port.name), &alias.unwrap_or_default());
     line(out, "role", &text(port.role.name()), &port.role_source);
     line(out, "rate", &text(&format_rate(port.rate)), "speed");
-    if let Some(metres) = port.cable_metres {
-        let source = format!("1 ms for the software at both ends, and CABLE_LENGTH {metres} m");
-        line(
-            out,
-            "round-trip",
-            &text(&format_duration(port.round_trip())),
-            &source,
-        );
+    if let Some(cable) = port.cable {
+        line(out, "cable", &text(&cable.to_string()), "CABLE_LENGTH");
     }
     let trust = match qos.trust() {
         Trust::Port => "\"port\"",
