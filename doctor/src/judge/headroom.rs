@@ -251,7 +251,7 @@ fn size(bytes: Bytes) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{driven_by, facts, of};
-    use super::super::{judge, Running, RunningPort, Wanted};
+    use super::super::{judge, Running, RunningCable, RunningPort, Wanted};
     use super::*;
     use crate::facts::Unread;
     use crate::finding::Grade;
@@ -381,6 +381,38 @@ mod tests {
         let mut wanted = running(file(measured, "1MiB"), 1 << 19, 0);
         wanted.file = None;
         assert_eq!(only(&wanted).0, Grade::Ok);
+    }
+
+    #[test]
+    fn a_round_trip_that_needs_more_than_the_cable_gives_is_noted_with_what_would_do() {
+        let told = |exceeded: bool, round_trip_nanos: Option<u64>| {
+            let mut wanted = running(file("cable = \"2km\"\nreaction = \"50us\"", "1MiB"), 0, 0);
+            let ports = wanted.running.iter_mut().flat_map(|it| &mut it.ports);
+            ports.for_each(|port| {
+                port.cable = Some(RunningCable {
+                    exceeded,
+                    round_trip_nanos,
+                });
+            });
+            let found = findings(&wanted).into_iter();
+            found
+                .filter(|it| it.found.contains("the cable of 2km"))
+                .map(|it| (it.grade, it.found, it.remedy.map(|it| it.to_string())))
+                .next()
+        };
+        assert_eq!(told(false, None), None, "nobody has measured it");
+        let (grade, found, remedy) = told(false, Some(60_000)).unwrap();
+        assert_eq!((grade, remedy), (Grade::Ok, None), "{found}");
+        assert!(found.contains("measured: up to 60us"), "{found}");
+        let (grade, found, remedy) = told(true, Some(300_000)).unwrap();
+        assert_eq!(grade, Grade::Note);
+        assert!(
+            found.contains("up to 300us were measured, which need"),
+            "{found}"
+        );
+        // 2 km are 20 µs there and back.
+        let expected = "in s1.toml: port.eth0.reaction = \"280us\"";
+        assert_eq!(remedy.as_deref(), Some(expected));
     }
 
     #[test]

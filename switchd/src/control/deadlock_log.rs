@@ -80,11 +80,8 @@ impl DeadlockLog {
                 idle,
                 ..
             } => {
-                self.end((egress, priority), event.at);
-                self.last_id += 1;
                 self.times.detection.observe(idle.as_nanos());
                 let deadlock = Deadlock {
-                    id: self.last_id,
                     port: info.port_name(egress),
                     priority: priority.get(),
                     reason: reason.into(),
@@ -93,7 +90,7 @@ impl DeadlockLog {
                     queued_bytes: queued.get(),
                     ..Deadlock::default()
                 };
-                self.current.insert((egress, priority), deadlock);
+                self.begin((egress, priority), event.at, deadlock);
             }
             EventKind::SuspicionEnded {
                 egress, priority, ..
@@ -153,6 +150,14 @@ impl DeadlockLog {
             | EventKind::StormRestored { .. }
             | EventKind::LifetimeStalled { .. } => {}
         }
+    }
+
+    /// Begins a suspicion with the next number, after the one that there may be.
+    fn begin(&mut self, place: Place, at: Instant, deadlock: Deadlock) {
+        self.end(place, at);
+        self.last_id += 1;
+        let id = self.last_id;
+        self.current.insert(place, Deadlock { id, ..deadlock });
     }
 
     /// Takes note of what the control plane did.
