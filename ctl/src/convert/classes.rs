@@ -1,8 +1,10 @@
 //! Classes of the whole switch from the buffers and queues of each port.
 
+use std::collections::BTreeMap;
+
 use weir_config::switch::headroom::Charging;
 use weir_config::units::{format_duration, format_rate};
-use weir_core::{Bytes, Duration};
+use weir_core::{Bytes, Duration, Threshold};
 
 use super::buffers::{assumed, Groups, Thresholds};
 use super::database::Database;
@@ -35,6 +37,8 @@ pub struct Class {
     pub priorities: Vec<u8>,
     /// Buffers, and where they are from.
     pub buffers: (Buffers, String),
+    /// By port: thresholds in the pool that are not the one in `buffers`.
+    pub own: BTreeMap<String, Threshold>,
     /// Its headroom is that of each port's cable, the one in `buffers` the largest of them.
     pub headroom_by_cable: bool,
     /// What it gets of the line, and where it is from.
@@ -78,8 +82,10 @@ impl Source<'_> {
             if buffers.0 == Buffers::Lossy(None) && served.is_none() && ecn.is_none() {
                 continue;
             }
+            let own = self.own_thresholds(priority, &buffers.0);
             let same = classes.iter_mut().find(|class| {
                 class.buffers.0 == buffers.0
+                    && class.own == own
                     && value(&class.served) == value(&served)
                     && value(&class.ecn) == value(&ecn)
             });
@@ -88,6 +94,7 @@ impl Source<'_> {
                 None => classes.push(Class {
                     name: String::new(),
                     priorities: vec![priority],
+                    own,
                     buffers,
                     headroom_by_cable,
                     served,
@@ -128,9 +135,9 @@ impl Source<'_> {
             let from = format!("{}: {}", group.source, group.how);
             all = Some(match all {
                 None => (share, from),
-                Some((known, _)) if known == share => continue,
+                Some((known, _)) if known.differs_by_threshold(share) => continue,
                 Some((known, source)) => {
-                    let message = format!("ports differ in priority {priority}, and a class applies to all ports: the threshold of the first and the largest reserve, headroom and xon_offset are used, from {source}; {from}");
+                    let message = format!("ports differ in priority {priority}, and a class applies to all ports: the largest reserve, headroom and xon_offset are used, from {source}; {from}");
                     report.note(Kind::Changed, "BUFFER_PG", message);
                     let source = match source.contains(&from) {
                         true => source,
@@ -184,6 +191,23 @@ impl Source<'_> {
             true => ((with(asked), source), true),
             false => ((with(asked.next_multiple_of(STEP)), source), false),
         }
+    }
+
+    /// The thresholds of ports that are not the one of `buffers`.
+    fn own_thresholds(&self, priority: u8, buffers: &Buffers) -> BTreeMap<String, Threshold> {
+        let Buffers::Pooled(of_class) = buffers else {
+            return BTreeMap::new();
+        };
+        let own = |(port, qos): &(Port, PortQos)| {
+            let number = qos.group_of[usize::from(priority)];
+            let is_lossless = qos.lossless.contains(&priority);
+            let group = self.groups.get(&(port.name.clone(), number))?;
+            let threshold = group.share?.threshold;
+            let differs = threshold != of_class.threshold;
+            (differs && is_lossless == of_class.headroom.is_some())
+                .then(|| (port.name.clone(), threshold))
+        };
+        self.ports.iter().filter_map(own).collect()
     }
 
     /// Notes ports on which a priority is not lossless.

@@ -84,6 +84,12 @@ impl Share {
         }
     }
 
+    /// Whether all else is the same: a port can have a threshold of its own.
+    pub fn differs_by_threshold(self, other: Self) -> bool {
+        let threshold = other.threshold;
+        Self { threshold, ..self } == other
+    }
+
     /// Whether a frame fits where all other buffers are empty.
     pub fn fits(&self, size: u64, frame: u64) -> bool {
         let share = PoolShare {

@@ -126,6 +126,37 @@ fn a_pool_and_its_dynamic_thresholds_are_carried_over_as_they_are() {
         .any(|n| n.path == path && n.kind == Kind::Changed));
 }
 
+/// A port's α is its own; what is memory is the class's, and the largest.
+#[test]
+fn thresholds_of_a_pool_are_those_of_each_port() {
+    let profile = |dynamic_th: &str, xoff: &str| json!({"pool": "pool", "size": "2000", "dynamic_th": dynamic_th, "xoff": xoff, "xon_offset": "2048"});
+    let mut root = with_profile(profile("-3", "40000"));
+    root["BUFFER_PROFILE"]["q"] = profile("1", "40000");
+    root["BUFFER_PG"] = json!({"Ethernet0|3": {"profile": "p"}, "Ethernet4|3": {"profile": "q"}});
+    let changed = |notes: &[Note]| {
+        let mut notes = notes.iter();
+        notes.any(|note| note.path == "BUFFER_PG" && note.kind == Kind::Changed)
+    };
+    let (notes, config) = good(&root);
+    assert!(!changed(&notes));
+    let of = |config: &DaemonConfig| {
+        let core = config.core(&[]);
+        let class = core.classes[3];
+        let ports = core.ports.iter();
+        ports
+            .map(|port| class.share_at(port, Priority::ALL[3]).unwrap().threshold)
+            .collect::<Vec<_>>()
+    };
+    let alphas = [-3, 1].map(|exponent| Threshold::Dynamic(Alpha::new(exponent).unwrap()));
+    assert_eq!(of(&config), alphas);
+
+    root["BUFFER_PROFILE"]["q"] = profile("1", "60000");
+    let (notes, config) = good(&root);
+    assert!(changed(&notes));
+    assert_eq!(of(&config), alphas);
+    assert_eq!(thresholds(&config, 3).2, 60_000);
+}
+
 #[test]
 fn the_largest_thresholds_count_where_ports_differ() {
     let mut root = with_profile(json!({"static_th": "90000", "xoff": "40000", "xon": "30000"}));

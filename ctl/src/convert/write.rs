@@ -64,9 +64,35 @@ impl Converted {
         }
         for (each, qos) in &self.ports {
             port(&mut out, each, qos, common.is_none());
+            self.thresholds_of(&mut out, each);
             self.vlans_of(&mut out, each);
         }
         out
+    }
+
+    /// What the port has of pools where that is not what the classes say.
+    fn thresholds_of(&self, out: &mut String, port: &Port) {
+        let own = self.classes.iter().filter_map(|class| {
+            let threshold = class.own.get(&port.name)?;
+            Some((&class.name, threshold))
+        });
+        let (mut alphas, mut fixed) = (Vec::new(), Vec::new());
+        for (class, threshold) in own {
+            match threshold {
+                Threshold::Dynamic(alpha) => {
+                    alphas.push(format!("{class} = {}", text(&alpha.to_string())));
+                }
+                Threshold::Static(bytes) => fixed.push(format!("{class} = {}", size(bytes.get()))),
+            }
+        }
+        for (key, values, source) in [
+            ("alpha", alphas, "BUFFER_PG, dynamic_th"),
+            ("static-threshold", fixed, "BUFFER_PG, static_th"),
+        ] {
+            if !values.is_empty() {
+                line(out, key, &format!("{{ {} }}", values.join(", ")), source);
+            }
+        }
     }
 
     fn vlans_of(&self, out: &mut String, port: &Port) {
