@@ -117,6 +117,49 @@ fn who_looks_sees_both_directions_whole_and_in_order() {
     bench.end();
 }
 
+/// h1 is in VLAN 10 without knowing it, h2 behind a trunk: whoever looks at VLAN 10 sees both and no other.
+#[test]
+fn who_looks_at_a_vlan_sees_nothing_of_others() {
+    let select = mirror("select-all = true\nselect-vlan = [10, \"30-39\"]");
+    let bench = Bench::of(THREE_HOSTS, &["link-defaults.rate=100Mbit"], |config| {
+        let h1 = config.ports.iter_mut().find(|port| port.name == "h1");
+        h1.unwrap().tag = weir_core::VlanId::new(10);
+        *config = with_mirrors(config, &select);
+    });
+    let tcpdump = record(&bench);
+    let mut h1 = Scapy::start(&bench, "h1");
+    let mut h2 = Scapy::start(&bench, "h2");
+    let mut expected = Vec::new();
+    let mut copies = 0;
+    for vlan in [10, 20, 30, 40] {
+        h1.send(3, THERE);
+        let tagged = format!(
+            "Ether(src='02:57:00:00:00:02', dst='02:57:00:00:00:01') / Dot1Q(vlan={vlan}, prio=3) / Raw(b'back' + bytes(96))"
+        );
+        expected.extend(["1018\t02:57:00:00:00:01\t3"; 3]);
+        copies += 3;
+        wait_for_copies(&bench, copies);
+        h2.send(3, &tagged);
+        if matches!(vlan, 10 | 30) {
+            expected.extend(["118\t02:57:00:00:00:02\t3"; 3]);
+            copies += 3;
+            wait_for_copies(&bench, copies);
+        }
+    }
+    let seen = until("the record has all", || {
+        let seen = recorded(&bench);
+        (seen.len() >= expected.len()).then_some(seen)
+    });
+    assert_eq!(seen, expected);
+    tcpdump.signal(nix::sys::signal::Signal::SIGINT);
+    let state = mirrors(&bench).remove(0);
+    assert_eq!((state.sent_frames_total, state.lost_frames_total), (18, 0));
+    assert_eq!(state.select_vlan, ["10", "30-39"]);
+    let shown = printed(switchctl(&bench.switch.config.api_socket).arg("mirrors"));
+    assert!(shown.contains("all vlan 10,30-39"), "{shown}");
+    bench.end();
+}
+
 #[test]
 fn a_monitor_that_is_too_slow_holds_nobody_up() {
     let select = mirror("select-all = true");

@@ -18,6 +18,9 @@ pub struct MirrorState {
     pub select_src_port: Vec<String>,
     /// What leaves by these ports is copied.
     pub select_dst_port: Vec<String>,
+    /// Of that only frames of these VLANs are copied, as ranges such as `10` and `20-29`, 0 for those in none; empty for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub select_vlan: Vec<String>,
     /// Bytes of a frame that are copied at most; `null` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snaplen: Option<u64>,

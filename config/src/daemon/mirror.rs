@@ -1,7 +1,8 @@
 //! `[[mirror]]`: copies of frames for somebody who looks at them.
 
-use weir_core::{PortId, PortSet, Priority};
+use weir_core::{PortId, PortSet, Priority, VlanSet};
 
+use super::vlan::VlanList;
 use super::{Port, Route};
 use crate::entries::entries;
 use crate::reader::{unknown, Names, Table};
@@ -27,10 +28,12 @@ entries! {
             "Copy data frames that come in by these ports, as they come in, those that are dropped included."
         "select-dst-port" destinations: Vec<String> = Vec::new() => "none", "", Live, valid::anything;
             "Copy data frames that leave by these ports, as they leave. One that a mirror has copied on its way in is not copied again."
+        "select-vlan" vlans: Option<VlanSet> as VlanList = None => "all", "", Live, valid::anything;
+            "Of what the other keys select, copy frames of these VLANs alone: numbers, and ranges such as `\"20-29\"`; 0 for frames in no VLAN. What may not come in for its tag is in none of them."
         "snaplen" snaplen: Option<u64> = None => "whole frames", "", Live, valid::given(valid::within(SNAPLEN.0, SNAPLEN.1));
             "Bytes of a frame that are copied at most, 14 to 65535."
         "priority" priority: Option<Priority> = None => "the lowest lossy one", "", Live, valid::anything;
-            "The priority of the copies at the output port, of a lossy class: its `buffer` is what waits there at most. Copies beyond it are lost, and counted."
+            "The priority of the copies at the output port, of a lossy class: its `buffer` is what waits there at most. Copies beyond it are lost, and counted. By default the lowest one in no pool, else the lowest one."
     }
 }
 
@@ -47,6 +50,8 @@ pub struct Mirror {
     pub sources: PortSet,
     /// What leaves by these is copied.
     pub destinations: PortSet,
+    /// Of that, only what is in these VLANs; `None` for all.
+    pub vlans: Option<VlanSet>,
     /// Bytes that are copied of a frame at most; `None` for all.
     pub snaplen: Option<u64>,
     /// Of the copies.
@@ -75,6 +80,7 @@ impl Mirror {
             all: self.all,
             sources: names(self.sources),
             destinations: names(self.destinations),
+            vlans: self.vlans,
             snaplen: self.snaplen,
             priority: self.priority_is_given.then_some(self.priority),
         }
@@ -123,7 +129,17 @@ pub(super) fn mirrors(
                 "the mirror selects nothing: write `select-all = true`, `select-src-port` or `select-dst-port`",
             );
         }
-        let first_lossy = Priority::ALL.into_iter().find(|it| lossless(it).is_none());
+        // What is in a pool takes from it what others would have.
+        let is_pooled = |priority: &Priority| {
+            let class = classes.iter().find(|it| it.priorities.contains(priority));
+            class.is_some_and(|class| class.pool.is_some())
+        };
+        let lossy = || {
+            Priority::ALL
+                .into_iter()
+                .filter(|it| lossless(it).is_none())
+        };
+        let first_lossy = lossy().find(|it| !is_pooled(it)).or(lossy().next());
         let Some(priority) = entry.priority.or(first_lossy) else {
             table.complain(
                 "priority",
@@ -150,6 +166,7 @@ pub(super) fn mirrors(
                 all: entry.all,
                 sources,
                 destinations,
+                vlans: entry.vlans,
                 snaplen: entry.snaplen,
                 priority,
                 priority_is_given: entry.priority.is_some(),
@@ -227,7 +244,7 @@ ports = ["a"]
 
     #[test]
     fn a_mirror_is_read_and_written() {
-        let text = "[[mirror]]\nname = \"m\"\noutput-port = \"mon\"\nselect-src-port = [\"a\"]\nselect-dst-port = [\"a\", \"b\"]\nsnaplen = 64\n[[mirror]]\nname = \"all\"\noutput-port = \"mon\"\nselect-all = true\npriority = 5\n";
+        let text = "[[mirror]]\nname = \"m\"\noutput-port = \"mon\"\nselect-src-port = [\"a\"]\nselect-dst-port = [\"a\", \"b\"]\nselect-vlan = [0, 10, \"20-29\"]\nsnaplen = 64\n[[mirror]]\nname = \"all\"\noutput-port = \"mon\"\nselect-all = true\npriority = 5\n";
         let config = parse(text).unwrap();
         let again = DaemonConfig::parse(&config.to_toml(), Path::new("g")).unwrap();
         assert_eq!(again, config);
@@ -238,9 +255,22 @@ ports = ["a"]
         assert_eq!((numbers(0), numbers(1)), (vec![0], vec![0, 1]));
         let priorities: Vec<u8> = config.mirrors.iter().map(|it| it.priority.get()).collect();
         assert_eq!(priorities, [1, 5], "0 is lossless");
+        let vlans = config.mirrors[0].vlans.map(|vlans| vlans.ranges().len());
+        assert_eq!((vlans, config.mirrors[1].vlans), (Some(3), None));
         let other =
             parse("[[mirror]]\nname = \"m\"\noutput-port = \"mon\"\nselect-all = true\n").unwrap();
         assert_eq!(config.with_live_settings_of(&other).mirrors, other.mirrors);
+    }
+
+    #[test]
+    fn copies_keep_out_of_pools_where_they_can() {
+        let pool = "[[pool]]\nname = \"p\"\nsize = \"1MiB\"\n[[class]]\nname = \"pooled\"\npriorities = [1, 2]\nmode = \"lossy\"\npool = \"p\"\nalpha = 1\n";
+        let mirror = "[[mirror]]\nname = \"m\"\noutput-port = \"mon\"\nselect-all = true\n";
+        let priority = |text: &str| parse(text).unwrap().mirrors[0].priority.get();
+        assert_eq!(priority(&format!("{pool}{mirror}")), 4);
+        assert_eq!(priority(&format!("{pool}{mirror}priority = 2\n")), 2);
+        let all = pool.replace("[1, 2]", "[1, 2, 4, 5, 6, 7]");
+        assert_eq!(priority(&format!("{all}{mirror}")), 1);
     }
 
     #[test]
@@ -263,6 +293,14 @@ ports = ["a"]
             (
                 mirror("output-port = \"mon\"\nselect-all = true\npriority = 3"),
                 "priority 3 is lossless (class `lossless`)",
+            ),
+            (
+                mirror("output-port = \"mon\"\nselect-all = true\nselect-vlan = [4095]"),
+                "4095 is not a VLAN",
+            ),
+            (
+                mirror("output-port = \"mon\"\nselect-vlan = [10]"),
+                "selects nothing",
             ),
             (
                 mirror("output-port = \"mon\"\nselect-all = true\nsnaplen = 13"),

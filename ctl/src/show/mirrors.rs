@@ -41,7 +41,8 @@ fn selects(mirror: &MirrorState) -> String {
     };
     let all = mirror.select_all.then(|| "all".to_owned());
     let sources = ports("in", &mirror.select_src_port).filter(|_| !mirror.select_all);
-    let parts = [all, sources, ports("out", &mirror.select_dst_port)];
+    let vlans = ports("vlan", &mirror.select_vlan);
+    let parts = [all, sources, ports("out", &mirror.select_dst_port), vlans];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     parts.join(" ")
 }
@@ -64,5 +65,7 @@ mod tests {
         assert!(mirrors(std::slice::from_ref(&mirror)).contains("in a,b out c"));
         mirror.select_all = true;
         assert_eq!(selects(&mirror), "all out c");
+        mirror.select_vlan = vec!["10".to_owned(), "20-29".to_owned()];
+        assert_eq!(selects(&mirror), "all out c vlan 10,20-29");
     }
 }

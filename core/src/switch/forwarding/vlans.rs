@@ -227,6 +227,12 @@ impl Switch {
         self.config.vlans.get(port.index())?.classify(tag)
     }
 
+    /// The VLAN of a frame that is in the switch under `handle`; `None` where tags mean nothing.
+    pub fn vlan_inside(&self, handle: FrameHandle) -> Option<VlanId> {
+        let held = self.vlans.as_ref()?.of_handle.get(handle.index())?;
+        Some(held.vlan)
+    }
+
     /// The form that the port `ingress` has to see, to find a frame in the VLAN in which it is here, under `handle`, in the form in
     /// which it leaves: for a caller that hands frames on which could not leave. `None` where tags mean nothing.
     pub fn form_to_come_in(&self, ingress: PortId, handle: FrameHandle) -> Option<Form> {

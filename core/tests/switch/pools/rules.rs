@@ -1,11 +1,13 @@
 //! What a configuration with pools promises, and which are refused.
 
 use weir_core::{
-    Alpha, Bytes, Command, CommandError, ConfigError, Frame, FrameHandle, Instant, PortId, Switch,
-    Threshold,
+    Alpha, Bytes, Command, CommandError, ConfigError, Frame, FrameHandle, Instant, PortId,
+    Priority, Switch, Threshold,
 };
 
-use super::{address, config, share, Setting, DYNAMIC, HEADROOM, OUTSIDE, PORTS, STATIC};
+use super::{
+    address, config, share, Setting, DYNAMIC, FRAME_MAX, HEADROOM, LOSSY, OUTSIDE, PORTS, STATIC,
+};
 
 const SETTING: Setting = Setting {
     exponent: 0,
@@ -229,4 +231,70 @@ fn what_another_switch_has_left_fits_in_any_order() {
         let left = (pool.used, pool.headroom_used, new.held_frames());
         assert_eq!(left, (Bytes::ZERO, Bytes::ZERO, 0));
     }
+}
+
+/// What copies have been taken in this priority until there is no room for more, and then, by port, the frames that are taken
+/// of a lossless class until their sender is paused. What it sends after that, as far as its headroom goes, is taken too.
+fn behind_copies(priority: Option<Priority>) -> (u64, Vec<u64>) {
+    const MONITOR: u8 = PORTS - 1;
+    let mut switch = Switch::new(config(&SETTING)).unwrap();
+    let monitor = PortId::new(MONITOR);
+    let destination = address(MONITOR);
+    let now = Instant::ZERO;
+    switch
+        .apply(now, Command::RemoveRoute { destination })
+        .unwrap();
+    let reserve = Command::Reserve {
+        port: monitor,
+        reserved: true,
+    };
+    switch.apply(now, reserve).unwrap();
+    let mut handle = 0;
+    let mut next = |from: u8, priority: Priority| {
+        handle += 1;
+        Frame {
+            priority,
+            ..frame(handle - 1, from, (from + 1) % MONITOR)
+        }
+    };
+    let mut copied = 0;
+    if let Some(priority) = priority {
+        while switch.send_copy(now, monitor, next(0, priority)).is_ok() {
+            copied += 1;
+        }
+    }
+    let taken = (0..MONITOR).map(|from| {
+        let port = PortId::new(from);
+        let mut taken = 0;
+        while !switch.gauges(now, port, DYNAMIC).pausing {
+            let _ = switch.receive(now, port, next(from, DYNAMIC)).unwrap();
+            taken += 1;
+        }
+        for _ in 0..HEADROOM.get() / FRAME_MAX {
+            let _ = switch.receive(now, port, next(from, DYNAMIC)).unwrap();
+        }
+        taken
+    });
+    let taken = taken.collect();
+    (copied, taken)
+}
+
+#[test]
+fn copies_in_a_pool_bring_pauses_forward_and_cost_no_lossless_frame() {
+    let (_, without) = behind_copies(None);
+    // In a class of its own they are in nobody's way.
+    let (copied, outside) = behind_copies(Some(OUTSIDE));
+    assert_eq!((copied, &outside), (2, &without));
+    // In the pool they are one lossy buffer of it: with α = 1 half of it, its reserve, and less than a frame above.
+    let (copied, inside) = behind_copies(Some(LOSSY));
+    let bytes = copied * FRAME_MAX;
+    assert!(
+        bytes > 0 && bytes < SETTING.size / 2 + SETTING.reserved + FRAME_MAX,
+        "{bytes}"
+    );
+    assert!(
+        inside.iter().sum::<u64>() < without.iter().sum(),
+        "{inside:?} {without:?}"
+    );
+    assert!(inside.iter().all(|taken| *taken > 0), "{inside:?}");
 }

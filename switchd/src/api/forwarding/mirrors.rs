@@ -7,7 +7,7 @@ use axum::Json;
 use weir_api::counters::MirrorCounters;
 use weir_api::daemon::MirrorState;
 use weir_config::daemon::Mirror;
-use weir_core::PortSet;
+use weir_core::{PortSet, VlanSet};
 
 use crate::control::info::SwitchInfo;
 use crate::control::Shared;
@@ -32,8 +32,19 @@ fn state(info: &SwitchInfo, mirror: &Mirror, counters: &MirrorCounters) -> Mirro
         select_all: mirror.all,
         select_src_port: names(mirror.sources),
         select_dst_port: names(mirror.destinations),
+        select_vlan: mirror.vlans.as_ref().map_or_else(Vec::new, ranges),
         snaplen: mirror.snaplen,
         sent_frames_total: counters.sent,
         lost_frames_total: counters.lost,
     }
+}
+
+fn ranges(vlans: &VlanSet) -> Vec<String> {
+    let ranges = vlans.ranges().into_iter();
+    ranges
+        .map(|(first, last)| match first == last {
+            true => first.to_string(),
+            false => format!("{first}-{last}"),
+        })
+        .collect()
 }

@@ -1,7 +1,7 @@
 //! Who gets copies of which frames, by the configuration.
 
 use weir_config::daemon::{DaemonConfig, Mirror, MIRRORS_MAX};
-use weir_core::{PortId, PortSet, Priority};
+use weir_core::{PortId, PortSet, Priority, VlanId, VlanSet};
 
 /// All mirrors, and where any of them looks.
 #[derive(Debug, Default)]
@@ -9,6 +9,8 @@ pub struct Mirrors {
     names: Vec<String>,
     /// In the order of the names.
     all: Vec<Copying>,
+    /// By mirror: the VLANs that it looks at; `None` for all.
+    vlans: Vec<Option<VlanSet>>,
     arriving: PortSet,
     leaving: PortSet,
 }
@@ -46,8 +48,9 @@ impl Mirrors {
             mirror.leaving.iter().for_each(|port| leaving.insert(port));
         }
         Self {
-            names: mirrors.map(|mirror| mirror.name.clone()).collect(),
+            names: mirrors.clone().map(|mirror| mirror.name.clone()).collect(),
             all,
+            vlans: mirrors.map(|mirror| mirror.vlans).collect(),
             arriving,
             leaving,
         }
@@ -66,6 +69,19 @@ impl Mirrors {
     /// Whether what leaves by `port` is copied.
     pub(in crate::dataplane) fn looks_at_departures(&self, port: PortId) -> bool {
         self.leaving.contains(port)
+    }
+
+    /// Whether any of them looks at VLANs.
+    pub(in crate::dataplane) fn looks_at_vlans(&self) -> bool {
+        self.vlans.iter().any(Option::is_some)
+    }
+
+    /// Whether the mirror at `place` copies frames of `vlan`; `None` for those that are in none.
+    pub(in crate::dataplane) fn selects(&self, place: usize, vlan: Option<VlanId>) -> bool {
+        match self.vlans.get(place) {
+            Some(Some(vlans)) => vlan.is_some_and(|vlan| vlans.contains(vlan)),
+            _ => true,
+        }
     }
 
     /// The mirror at a place below [`MIRRORS_MAX`].

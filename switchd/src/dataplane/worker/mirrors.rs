@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use weir_api::counters::MirrorCounters;
 use weir_config::daemon::MIRRORS_MAX;
-use weir_core::{Bytes, DropReason, Frame, FrameHandle, Instant, MacAddress, PortId};
+use weir_core::{
+    Bytes, DropReason, Frame, FrameHandle, Instant, MacAddress, PortId, VlanId, VlanTag,
+};
 use weir_ebpf::FrameClass;
 
+use super::vlans::tag_of;
 use super::Worker;
 use crate::dataplane::exchange::mirrors::{Copying, Mirrors};
 use crate::dataplane::memory::pool::Chunk;
@@ -89,13 +92,39 @@ impl<I: Io> Worker<I> {
         }
     }
 
+    /// The VLAN of a frame that has come in by `port`; `None` for one that is in none, and where nobody asks.
+    fn vlan_on_arrival(&mut self, port: PortId, chunk: Chunk) -> Option<VlanId> {
+        if !self.mirroring.mirrors.looks_at_vlans() {
+            return None;
+        }
+        let tag = tag_of(self.io.frame(chunk).1).ok()?;
+        match self.switch.is_vlan_aware() {
+            true => self.switch.vlan_of(port, tag),
+            false => tag.map_or(Some(VlanId::UNTAGGED), VlanTag::vlan),
+        }
+    }
+
+    /// The same of one that leaves: what its bytes have in front may have been payload.
+    fn vlan_on_departure(&mut self, chunk: Chunk) -> Option<VlanId> {
+        if !self.mirroring.mirrors.looks_at_vlans() {
+            return None;
+        }
+        if self.switch.is_vlan_aware() {
+            return self.switch.vlan_inside(FrameHandle(chunk));
+        }
+        let tag = tag_of(self.io.frame(chunk).1).ok()?;
+        tag.map_or(Some(VlanId::UNTAGGED), VlanTag::vlan)
+    }
+
     fn mirror_arrival(&mut self, now: Instant, port: PortId, chunk: Chunk) {
         let mut copied = 0;
+        let vlan = self.vlan_on_arrival(port, chunk);
         for place in 0..MIRRORS_MAX {
             let Some(mirror) = self.mirroring.mirrors.get(place) else {
                 break;
             };
-            if mirror.arriving.contains(port) {
+            let is_selected = self.mirroring.mirrors.selects(place, vlan);
+            if mirror.arriving.contains(port) && is_selected {
                 copied |= 1 << place;
                 self.copy(now, place, mirror, chunk);
             }
@@ -108,11 +137,13 @@ impl<I: Io> Worker<I> {
     pub(super) fn mirror_departure(&mut self, now: Instant, port: PortId, chunk: Chunk) {
         let copied = self.mirroring.copied.get(chunk as usize);
         let mut copied = copied.copied().unwrap_or(0);
+        let vlan = self.vlan_on_departure(chunk);
         for place in 0..MIRRORS_MAX {
             let Some(mirror) = self.mirroring.mirrors.get(place) else {
                 break;
             };
-            if mirror.leaving.contains(port) && copied & (1 << place) == 0 {
+            let is_selected = self.mirroring.mirrors.selects(place, vlan);
+            if mirror.leaving.contains(port) && is_selected && copied & (1 << place) == 0 {
                 copied |= 1 << place;
                 self.copy(now, place, mirror, chunk);
             }

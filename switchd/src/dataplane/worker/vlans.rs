@@ -39,7 +39,7 @@ impl Forms {
 ///
 /// The frame ends in its tag. It would be one without a tag here, and a device that fills it up would make it one with the tag
 /// that its sender wants.
-fn tag_of(bytes: &[u8]) -> Result<Option<VlanTag>, DropReason> {
+pub(super) fn tag_of(bytes: &[u8]) -> Result<Option<VlanTag>, DropReason> {
     match bytes.get(TAG_AT..).unwrap_or_default() {
         [0x81, 0x00, high, low, _, _, ..] => {
             Ok(Some(VlanTag::from_bits(u16::from_be_bytes([*high, *low]))))

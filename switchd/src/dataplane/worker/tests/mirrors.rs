@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use weir_config::daemon::DaemonConfig;
+use weir_config::daemon::{DaemonConfig, VLAN_COPIES};
+use weir_core::random::SplitMix64;
+use weir_core::{VlanId, VlanPort, VlanSet};
 
 use super::*;
 use crate::dataplane::exchange::mirrors::Mirrors;
@@ -130,4 +132,89 @@ fn a_monitor_that_is_too_slow_loses_copies_and_nothing_else() {
     assert_eq!(copies(&bench).len() as u64, sent);
     assert_eq!(bench.worker.switch.held_frames(), 0);
     bench.assert_conserved();
+}
+
+/// An access port of VLAN 7 and a trunk; copies leave by the third port.
+fn in_vlans() -> Bench {
+    let vlan = |number| VlanId::new(number).unwrap();
+    let mut bench = Bench::new(&Setup {
+        vlans: vec![
+            VlanPort::access(vlan(7)),
+            VlanPort::trunk(VlanSet::all()),
+            VlanPort::trunk(VlanSet::all()),
+        ],
+        spare: PORT_COUNT * (RING + RESERVE) + VLAN_COPIES,
+        ..Setup::default()
+    });
+    bench.request(Request::Command(Command::RemoveRoute {
+        destination: host(MONITOR),
+    }));
+    bench.round();
+    bench
+}
+
+/// The VLAN of a frame that comes in by port 0 or 1 with these tags, by 802.1Q alone; 0 for none.
+fn vlan_by_hand(port: usize, tags: &[u16]) -> Option<u16> {
+    let named = tags.first().map_or(0, |tag| tag & 0xfff);
+    match (port, named) {
+        (_, 4095) => None,
+        (0, 0) => Some(7),
+        (0, _) => None,
+        (_, named) => Some(named),
+    }
+}
+
+#[test]
+fn random_frames_are_copied_by_vlan_as_a_slow_model_says() {
+    const NUMBERS: [u16; 6] = [0, 7, 8, 20, 4094, 4095];
+    let mut random = SplitMix64::new(0x0188);
+    let mut below = move |limit: usize| (random.next_u64() % limit as u64) as usize;
+    for round in 0..40 {
+        let mut bench = in_vlans();
+        let chosen: Vec<u16> = NUMBERS[..5]
+            .iter()
+            .copied()
+            .filter(|_| below(2) == 0)
+            .collect();
+        // An empty list is no list, as with Open vSwitch.
+        let selects = |vlan: Option<u16>| {
+            chosen.is_empty() || vlan.is_some_and(|vlan| chosen.contains(&vlan))
+        };
+        let arrives = round % 2 == 0;
+        let key = if arrives {
+            "select-src-port"
+        } else {
+            "select-dst-port"
+        };
+        mirror(
+            &mut bench,
+            &format!("name = \"m\"\n{key} = [\"0\", \"1\"]\nselect-vlan = {chosen:?}"),
+        );
+        let mut expected = Vec::new();
+        for number in 0..60u8 {
+            let from = below(2);
+            let tags: Vec<u16> = (0..below(3)).map(|_| NUMBERS[below(6)]).collect();
+            let mut bytes = frame_between(host(from), host(1 - from));
+            let payload = bytes.split_off(12);
+            for tag in &tags {
+                bytes.extend([0x81, 0]);
+                bytes.extend(tag.to_be_bytes());
+            }
+            bytes.extend([payload, vec![number; 40]].concat());
+            let vlan = vlan_by_hand(from, &tags);
+            // Behind the trunk are all VLANs, behind the access port is its own.
+            let leaves = vlan.is_some_and(|vlan| from == 0 || vlan == 7);
+            if selects(vlan) && (arrives || leaves) {
+                expected.push(number);
+            }
+            bench.arrive(from, Some(meta(FrameClass::Data, LOSSY)), &bytes);
+            bench.settle();
+        }
+        let copied: Vec<u8> = copies(&bench)
+            .iter()
+            .map(|copy| copy[copy.len() - 1])
+            .collect();
+        assert_eq!(copied, expected, "{key} {chosen:?}");
+        bench.assert_conserved();
+    }
 }
