@@ -5,8 +5,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use weir_config::scenario::{
-    Baseline, Fault, FaultTime, Flow, ImpairedFrames, Impairing, Pattern, PortPeer, Scenario,
-    Traffic, TrafficKind, Transport, FLOW_COUNT_MAX,
+    Baseline, Fault, FaultTime, Flow, Pattern, Scenario, Traffic, TrafficKind, Transport,
+    FLOW_COUNT_MAX,
 };
 use weir_config::{Fraction, Override};
 use weir_core::{BitRate, Bytes, Duration};
@@ -364,46 +364,6 @@ fn faults_are_read() {
     ] {
         refused(&format!("{FLOW}[[fault]]\n{fault}\n"), said);
     }
-}
-
-#[test]
-fn impairments_are_faults() {
-    let rest = "[[fault]]\nkind = \"delay\"\nswitch = \"s1\"\nport = \"h1\"\nby = \"1ms\"\nfilter = \"udp\"\none-in = 3\nat = \"1ms\"\nfor = \"2ms\"\nevery = \"3ms\"\n[[fault]]\nkind = \"flap\"\nswitch = \"s1\"\nport = \"s4\"\non = \"1ms\"\nevery = \"3ms\"\nfor = \"9ms\"\n";
-    let scenario = read(&format!("{FLOW}{rest}")).unwrap();
-    let ms = Duration::from_millis;
-    assert_eq!(
-        scenario.faults,
-        [
-            Fault::Impair {
-                switch: 0,
-                port: PortPeer::Host(0),
-                what: Impairing::Delay {
-                    frames: ImpairedFrames {
-                        filter: "udp".to_owned(),
-                        one_in: 3,
-                    },
-                    by: ms(1),
-                },
-                time: FaultTime::Every {
-                    at: ms(1),
-                    length: ms(2),
-                    period: ms(3),
-                },
-            },
-            Fault::Impair {
-                switch: 0,
-                port: PortPeer::Switch(3),
-                what: Impairing::Flap {
-                    on: ms(1),
-                    period: ms(3),
-                },
-                time: FaultTime::Once {
-                    at: Duration::ZERO,
-                    length: ms(9),
-                },
-            },
-        ]
-    );
 }
 
 /// Each host of the ring to the second next one, clockwise.
