@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn a_round_trip_that_needs_more_than_the_cable_gives_is_noted_with_what_would_do() {
         let told = |exceeded: bool, round_trip_nanos: Option<u64>| {
-            let mut wanted = running(file("cable = \"2km\"\nreaction = \"50us\"", "1MiB"), 0, 0);
+            let mut wanted = running(file("cable = \"200m\"\nreaction = \"50us\"", "1MiB"), 0, 0);
             let ports = wanted.running.iter_mut().flat_map(|it| &mut it.ports);
             ports.for_each(|port| {
                 port.cable = Some(RunningCable {
@@ -396,7 +396,7 @@ mod tests {
             });
             let found = findings(&wanted).into_iter();
             found
-                .filter(|it| it.found.contains("the cable of 2km"))
+                .filter(|it| it.found.contains("the cable of 200m"))
                 .map(|it| (it.grade, it.found, it.remedy.map(|it| it.to_string())))
                 .next()
         };
@@ -410,8 +410,8 @@ mod tests {
             found.contains("up to 300us were measured, which need"),
             "{found}"
         );
-        // 2 km are 20 µs there and back.
-        let expected = "in s1.toml: port.eth0.reaction = \"280us\"";
+        // 200 m are 2 µs there and back.
+        let expected = "in s1.toml: port.eth0.reaction = \"298us\"";
         assert_eq!(remedy.as_deref(), Some(expected));
     }
 
