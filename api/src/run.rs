@@ -94,6 +94,13 @@ pub struct FlowResult {
     pub bits_per_second_last_third: f64,
     /// Longest time without an arrival, from the first arrival (or the start) to the end of the run.
     pub longest_stall_seconds: f64,
+    /// How much the flow has to send, of a flow that has an end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    /// Flow completion time: from the flow's start to the arrival of the last byte of `size_bytes`. Absent of a flow without an
+    /// end, of one of which not everything arrived, and in the lab.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_seconds: Option<f64>,
 }
 
 /// One program of a run.
@@ -141,6 +148,14 @@ pub struct BufferResult {
     /// XOFF and XON that were sent to a host of the lab and that it did not get: a lost XON holds it until the pause's time is over.
     #[serde(default)]
     pub pauses_lost: u64,
+    /// For how long the switch had held the neighbour with PFC altogether when traffic ended, as far as it was told: each pause
+    /// for as long as it says. In nanoseconds. Zero where Levels are, and in the lab.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pause_nanos: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// One event of a run.

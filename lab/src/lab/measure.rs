@@ -96,6 +96,7 @@ fn flows(scenario: &Scenario, raw: &Raw) -> Vec<FlowResult> {
                 bits_per_second: got.bits_per_second,
                 bits_per_second_last_third: got.bits_per_second_last_third,
                 longest_stall_seconds: seconds(got.longest_stall_nanos),
+                ..FlowResult::default()
             }
         })
         .collect()
@@ -127,6 +128,7 @@ fn buffers(scenario: &Scenario, raw: &Raw) -> Vec<BufferResult> {
                 pauses: pfc.map_or(0, |pfc| pfc.xon_sent_total + u64::from(pfc.pausing)),
                 xoff_sent: pfc.map_or(0, |pfc| pfc.xoff_sent_total),
                 pauses_lost: heard.map_or(0, |heard| sent.saturating_sub(heard)),
+                ..BufferResult::default()
             });
         }
     }

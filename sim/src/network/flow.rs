@@ -51,6 +51,8 @@ pub struct Flow {
     pub first_sent: Option<Instant>,
     /// Last arrival.
     pub last_arrival: Option<Instant>,
+    /// When all that it had to send had arrived.
+    completed: Option<Instant>,
     /// Longest time between two arrivals, or from the start to the first.
     pub longest_gap: Duration,
     /// The same, but that the first span begins when the flow does, and not with its first frame.
@@ -131,6 +133,7 @@ impl Flow {
             expected: 0,
             first_sent: None,
             last_arrival: None,
+            completed: None,
             longest_gap: Duration::ZERO,
             longest_wait: Duration::ZERO,
             delay_total: Duration::ZERO,
@@ -264,6 +267,11 @@ impl Flow {
         let reception = self.receive(now, arrival.number, arrival.marked);
         if reception.is_new {
             self.received_bytes += arrival.length.get();
+            // The last frame is made as long as the shortest one, which is less than any frame that could be missing.
+            let size = self.plan.size.map(Bytes::get);
+            if self.completed.is_none() && size.is_some_and(|size| self.received_bytes >= size) {
+                self.completed = Some(now);
+            }
             if arrival.last_part {
                 self.received_bytes_last_part += arrival.length.get();
             }
@@ -288,6 +296,13 @@ impl Flow {
         let since = self.last_arrival.unwrap_or(self.plan.start);
         let until = if is_over { since } else { end };
         self.longest_wait.max(until.saturating_since(since))
+    }
+
+    /// Flow completion time: from its start to the arrival of the last byte of its size. `None`: it has no size, or not all has
+    /// arrived.
+    pub fn completion(&self) -> Option<Duration> {
+        let completed = self.completed?;
+        Some(completed.saturating_since(self.plan.start))
     }
 
     /// The length of the next new frame, which is taken off what is left.

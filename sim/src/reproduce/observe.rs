@@ -117,7 +117,7 @@ pub fn observe(
         .first()
         .map(|standstill| moments(&network, &links, priority, *standstill))
         .unwrap_or_default();
-    let delivered = Delivered::of(&network);
+    let delivered = Delivered::of(scenario, &network);
     Ok(Observation {
         result: result_of(scenario, &network, &delivered),
         interval,

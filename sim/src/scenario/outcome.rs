@@ -7,25 +7,53 @@ use weir_api::run::{BufferResult, FlowResult, RunEvent, RunResult, Series};
 use weir_api::words::Runner;
 use weir_config::scenario::{PortPeer, Scenario, SwitchPort};
 use weir_core::counters::DropReason;
-use weir_core::{Duration, Instant, PortId};
+use weir_core::{Duration, Instant, PortId, Priority};
 use weir_results::assemble::{assemble, run_event, Parts};
 
 use crate::network::{Counters, LogKind, Network, Totals};
 
-/// What each flow had delivered when traffic ended: what the drain brings after it is no throughput of the run.
+/// What each flow had delivered when traffic ended, and how long neighbours had been held: what the drain brings after it is
+/// neither throughput nor pause of the run.
 pub(crate) struct Delivered {
     /// By flow: bytes, of the whole run and of its last part.
     bytes: Vec<[u64; 2]>,
+    /// By buffer, in the order of [`places`]: for how long the neighbour was held.
+    pauses: Vec<Duration>,
 }
 
 impl Delivered {
-    pub(crate) fn of(network: &Network) -> Self {
+    pub(crate) fn of(scenario: &Scenario, network: &Network) -> Self {
         let flows = network.flows().iter();
         let bytes = flows.map(|flow| [flow.received_bytes, flow.received_bytes_last_part]);
+        let total = |(switch, _, port, priority): Place| {
+            let gauges = network.switch(switch).gauges(network.now(), port, priority);
+            gauges.pauses_sent.total
+        };
         Self {
             bytes: bytes.collect(),
+            pauses: places(scenario, &scenario.all_ports()).map(total).collect(),
         }
     }
+}
+
+/// A buffer: the switch, the place of its port in the scenario's list, the port, and the priority.
+type Place = (usize, usize, PortId, Priority);
+
+/// All buffers, by switch, port and priority of a class.
+fn places<'a>(
+    scenario: &'a Scenario,
+    ports: &'a [Vec<SwitchPort>],
+) -> impl Iterator<Item = Place> + 'a {
+    let priorities = || {
+        let classes = scenario.classes.iter();
+        classes.flat_map(|class| class.priorities.iter().copied())
+    };
+    ports.iter().enumerate().flat_map(move |(switch, ports)| {
+        let ids = (0..ports.len()).filter_map(|place| Some((place, PortId::from_index(place)?)));
+        ids.flat_map(move |(place, port)| {
+            priorities().map(move |priority| (switch, place, port, priority))
+        })
+    })
 }
 
 /// The result of a run.
@@ -42,7 +70,7 @@ pub(crate) fn outcome(scenario: &Scenario, network: &Network, delivered: &Delive
             held_frames: held,
             flows: flows(scenario, network, delivered),
             applications: Vec::new(),
-            buffers: buffers(scenario, &ports, network),
+            buffers: buffers(scenario, &ports, network, delivered),
             drops: drops(&counters, network.totals()),
             events: events(scenario, &ports, network),
             series: series(scenario, &ports, network),
@@ -75,40 +103,40 @@ fn flows(scenario: &Scenario, network: &Network, delivered: &Delivered) -> Vec<F
                 bits_per_second: bytes as f64 * 8.0 / seconds,
                 bits_per_second_last_third: last_part as f64 * 8.0 / last_third,
                 longest_stall_seconds: state.longest_stall(end).as_secs_f64(),
+                size_bytes: state.plan().size.map(|size| size.get()),
+                completion_seconds: state.completion().map(|time| time.as_secs_f64()),
             }
         })
         .collect()
 }
 
-fn buffers(scenario: &Scenario, ports: &[Vec<SwitchPort>], network: &Network) -> Vec<BufferResult> {
-    let mut buffers = Vec::new();
-    for (index, ports) in ports.iter().enumerate() {
+fn buffers(
+    scenario: &Scenario,
+    ports: &[Vec<SwitchPort>],
+    network: &Network,
+    delivered: &Delivered,
+) -> Vec<BufferResult> {
+    let all = places(scenario, ports).zip(&delivered.pauses);
+    let buffer = |((index, place, id, priority), pause): (Place, &Duration)| {
         let switch = network.switch(index);
-        for (place, port) in ports.iter().enumerate() {
-            let Some(id) = PortId::from_index(place) else {
-                continue;
-            };
-            let classes = scenario.classes.iter();
-            for priority in classes.flat_map(|class| class.priorities.iter().copied()) {
-                let gauges = switch.gauges(network.now(), id, priority);
-                let counters = &switch.counters(id).priority[priority.index()];
-                // Those are told Feedback, some of which has the form of a pause.
-                let has_levels = gauges.levels.is_some();
-                let (ended, last) = (counters.xon_sent, u64::from(gauges.pausing));
-                buffers.push(BufferResult {
-                    switch: scenario.switches[index].clone(),
-                    port: scenario.peer_name(port.peer).to_owned(),
-                    priority: priority.get(),
-                    ingress_bytes_max: gauges.ingress_max.get(),
-                    egress_bytes_max: gauges.egress_max.get(),
-                    pauses: if has_levels { 0 } else { ended + last },
-                    xoff_sent: if has_levels { 0 } else { counters.xoff_sent },
-                    pauses_lost: 0,
-                });
-            }
+        let gauges = switch.gauges(network.now(), id, priority);
+        let counters = &switch.counters(id).priority[priority.index()];
+        // Those are told Feedback, some of which has the form of a pause.
+        let has_levels = gauges.levels.is_some();
+        let (ended, last) = (counters.xon_sent, u64::from(gauges.pausing));
+        BufferResult {
+            switch: scenario.switches[index].clone(),
+            port: scenario.peer_name(ports[index][place].peer).to_owned(),
+            priority: priority.get(),
+            ingress_bytes_max: gauges.ingress_max.get(),
+            egress_bytes_max: gauges.egress_max.get(),
+            pauses: if has_levels { 0 } else { ended + last },
+            xoff_sent: if has_levels { 0 } else { counters.xoff_sent },
+            pauses_lost: 0,
+            pause_nanos: if has_levels { 0 } else { pause.as_nanos() },
         }
-    }
-    buffers
+    };
+    all.map(buffer).collect()
 }
 
 fn drops(counters: &Counters, totals: &Totals) -> BTreeMap<String, u64> {

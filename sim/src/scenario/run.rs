@@ -77,7 +77,7 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunEr
             });
         }
     }
-    let delivered = Delivered::of(&network);
+    let delivered = Delivered::of(scenario, &network);
     let still = standstill(scenario);
     network.drain(still, still.saturating_mul(20) + scenario.duration);
     check(scenario, &network)?;
