@@ -78,6 +78,32 @@ impl std::str::FromStr for Override {
     }
 }
 
+impl Override {
+    /// Sets the key at `path`, with dots between its parts, to text that is no other kind of value: one that looks like a
+    /// number is put into quotes.
+    pub(crate) fn of_text(path: &str, text: &str) -> Result<Self, String> {
+        let is_text = matches!(bare_value(text), Value::Text(same) if same == text);
+        if text.is_empty() || is_text {
+            format!("{path}={text}").parse()
+        } else {
+            format!("{path}={}", toml::Value::from(text)).parse()
+        }
+    }
+
+    /// Sets the key at `path` to a whole number.
+    pub(crate) fn of_number(path: &str, number: u64) -> Self {
+        Self {
+            path: path.split('.').map(str::to_owned).collect(),
+            value: number.to_string(),
+        }
+    }
+
+    /// The key, with dots between its parts.
+    pub(crate) fn key(&self) -> String {
+        self.path.join(".")
+    }
+}
+
 impl fmt::Display for Override {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.path.join("."), self.value)

@@ -1,6 +1,6 @@
-//! Weir's files: the daemon's configuration and the scenarios of the lab and the simulator.
+//! Weir's files: the daemon's configuration, the scenarios of the lab and the simulator, and sweeps over these.
 //!
-//! Both are TOML with units written as people write them (`"100Mbit"`, `"64KiB"`, `"20ms"`). Nothing is
+//! All are TOML with units written as people write them (`"100Mbit"`, `"64KiB"`, `"20ms"`). Nothing is
 //! silently ignored: a file gives a checked structure, or all that is wrong with it, each complaint with
 //! file, line, key, and what would be legal.
 #![forbid(unsafe_code)]
@@ -15,7 +15,7 @@ mod names;
 mod reader;
 pub mod scenario;
 pub mod settings;
-mod suggest;
+pub mod sweep;
 pub mod switch;
 mod told;
 pub mod units;

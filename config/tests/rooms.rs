@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 /// Sources below the first, a file or folder beside this crate's manifest, name none of the others.
-const STRANGERS: [(&str, &[&str]); 8] = [
+const STRANGERS: [(&str, &[&str]); 9] = [
     ("src/units.rs", &["crate::"]),
     (
-        "src/reader.rs",
+        "src/reader",
         &[
             "crate::settings",
             "crate::switch",
@@ -27,7 +27,14 @@ const STRANGERS: [(&str, &[&str]); 8] = [
         "src/switch",
         &["crate::daemon", "crate::scenario", "crate::drivers"],
     ),
-    ("src/scenario", &["crate::daemon", "crate::drivers"]),
+    (
+        "src/scenario",
+        &["crate::daemon", "crate::drivers", "crate::sweep"],
+    ),
+    (
+        "src/sweep",
+        &["crate::daemon", "crate::drivers", "crate::switch"],
+    ),
     ("src/daemon", &["crate::scenario"]),
     (
         "../sim/src",

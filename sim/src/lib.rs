@@ -12,5 +12,6 @@ pub mod reproduce;
 pub mod scenario;
 pub mod schedule;
 pub mod search;
+pub mod sweep;
 pub mod transport;
 pub mod trial;

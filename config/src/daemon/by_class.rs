@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use weir_core::{Bytes, Threshold};
 
 use crate::daemon::Port;
-use crate::reader::{line_of, FromItem, Table};
+use crate::reader::{line_of, unknown, FromItem, Table};
 use crate::settings::{Form, Value};
-use crate::suggest::unknown;
 use crate::switch::{Class, Pool};
 
 /// By the name of a class.

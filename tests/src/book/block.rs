@@ -3,7 +3,9 @@
 use super::expected::Expected;
 
 /// Languages of blocks that are no commands.
-const OTHER: [&str; 8] = ["text", "usage", "toml", "json", "ini", "yaml", "hex", "lua"];
+const OTHER: [&str; 9] = [
+    "text", "usage", "toml", "json", "ini", "yaml", "hex", "lua", "python",
+];
 /// What a line of commands begins with. None hides in a block of text.
 const COMMANDS: [&str; 10] = [
     "$ ",
@@ -19,8 +21,9 @@ const COMMANDS: [&str; 10] = [
 ];
 
 /// Why commands do not run in the tests.
-const REASONS: [&str; 5] = [
+const REASONS: [&str; 6] = [
     "needs-a-NIC",
+    "needs-a-cluster",
     "needs-a-screen",
     "needs-another-machine",
     "needs-systemd",

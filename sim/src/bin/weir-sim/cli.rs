@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use weir_config::{Fraction, Override};
 use weir_core::{Duration, FeedbackCoding, MarkAt};
 use weir_sim::fairness::Topology;
+use weir_sim::sweep::Shard;
 
 /// Run scenario files in virtual time: with the switch core of weir-switchd, and simulated hosts and links.
 /// The same file and seed give the same result, byte for byte, on any machine.
@@ -27,6 +28,9 @@ pub enum Command {
     #[command(after_help = RUN_HELP)]
     Run(RunArguments),
     /// Run one scenario many times, on all cores, with different values and seeds.
+    ///
+    /// FILE is a sweep file, whose results become Parquet files; or a scenario file, whose runs `--over` and `--seeds` say and
+    /// whose results are printed.
     #[command(after_help = SWEEP_HELP)]
     Sweep(SweepArguments),
     /// Compare two results, such as one of the lab and one of the simulator.
@@ -51,13 +55,20 @@ Examples:
   weir-sim run scenarios/fat-tree.toml --seed 7 --until 2ms";
 
 const SWEEP_HELP: &str = "\
-Every combination of the values is run, each with every seed.
+A run that is finished is not run again: the same command goes on with what was
+interrupted. A run that fails is a row with its error. The same runs give the
+same files, byte for byte.
 
 Examples:
+  weir-sim sweep scenarios/sweeps/ring4.toml --list
+  weir-sim sweep scenarios/sweeps/ring4.toml --out sweep-ring4
+  weir-sim sweep scenarios/sweeps/ring4.toml --out sweep-ring4 --shard 0/10
   weir-sim sweep scenarios/ring4.toml --over deadlock.policy=off,breaker,auto \\
     --seeds 20
-  weir-sim sweep scenarios/ring4.toml --over class.lossless.xoff=30KiB,60KiB \\
-    --over deadlock.detect=20ms,100ms";
+
+Exit status: 0 all runs are in the files, whatever came out of them; 1 an
+expectation of a scenario file with --over failed; 2 invalid file or command
+line; 3 failed; 130 interrupted.";
 
 const COMPARE_HELP: &str = "\
 Example:
@@ -132,18 +143,30 @@ pub struct RunArguments {
 pub struct SweepArguments {
     #[command(flatten)]
     pub source: Source,
-    /// A key and its values: deadlock.policy=off,breaker. Repeatable.
+    /// Scenario file: a key and its values: deadlock.policy=off,breaker. Repeatable.
     #[arg(long = "over", value_name = "PATH=VALUE,VALUE")]
     pub over: Vec<String>,
-    /// Number of seeds, starting with the file's.
-    #[arg(long, default_value_t = 1)]
-    pub seeds: u64,
+    /// Scenario file: number of seeds, starting with the file's. Default: 1.
+    #[arg(long)]
+    pub seeds: Option<u64>,
+    /// Scenario file: write all results as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Sweep file: list the runs, and run none.
+    #[arg(long, visible_alias = "dry-run", conflicts_with_all = ["check", "out"])]
+    pub list: bool,
+    /// Sweep file: read the scenario of every run, and run none.
+    #[arg(long, conflicts_with = "out")]
+    pub check: bool,
+    /// Sweep file: only the I-th of N parts, counted from 0.
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
+    /// Sweep file: directory for results. Default: sweep- and the sweep's name.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub out: Option<PathBuf>,
     /// Parallel runs. Default: one for each core.
     #[arg(long)]
     pub jobs: Option<usize>,
-    /// Write all results as JSON.
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
     /// Print no progress.
     #[arg(long)]
     pub quiet: bool,

@@ -19,13 +19,29 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
 
 /// A bar over `length` steps on standard error; nothing is drawn where that is no terminal.
 pub fn bar(length: u64, quiet: bool) -> ProgressBar {
+    bar_of(
+        length,
+        quiet,
+        "{bar:30} {percent:>3} % {msg} {elapsed} of about {duration}",
+    )
+}
+
+/// The same over runs of a sweep.
+pub fn bar_of_runs(length: u64, quiet: bool) -> ProgressBar {
+    bar_of(
+        length,
+        quiet,
+        "{bar:30} {pos} of {len} runs{msg}, {elapsed}, about {eta} left",
+    )
+}
+
+fn bar_of(length: u64, quiet: bool, template: &str) -> ProgressBar {
     let target = if quiet {
         ProgressDrawTarget::hidden()
     } else {
         ProgressDrawTarget::stderr_with_hz(5)
     };
-    let style =
-        ProgressStyle::with_template("{bar:30} {percent:>3} % {msg} {elapsed} of about {duration}");
+    let style = ProgressStyle::with_template(template);
     ProgressBar::with_draw_target(Some(length), target)
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

@@ -1,7 +1,9 @@
 //! Reading a document key by key, collecting everything that is wrong.
 
+mod suggest;
+mod unique;
+
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -9,8 +11,9 @@ use weir_core::{BitRate, Bytes, Duration, MacAddress, PartsPerMillion};
 
 use crate::document::{Item, Origin, Value};
 use crate::fraction::{parse_fraction, Fraction};
-pub(crate) use crate::suggest::unknown;
 use crate::units;
+pub(crate) use suggest::unknown;
+pub(crate) use unique::Names;
 
 /// One thing that is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -310,7 +313,27 @@ impl<'a> Table<'a> {
         }
     }
 
-    fn item(&self, key: &str) -> Option<&'a Item> {
+    /// True where the key's value is an array.
+    pub(crate) fn is_array(&self, key: &str) -> bool {
+        self.item(key)
+            .is_some_and(|item| matches!(item.value, Value::Array(_)))
+    }
+
+    /// The elements of the array `key`; none where it is not there, or no array (which is then noted).
+    pub(crate) fn elements(&self, key: &str) -> &'a [Item] {
+        match self.item(key).map(|item| &item.value) {
+            Some(Value::Array(elements)) => elements,
+            Some(other) => {
+                let message = format!("expected an array [ … ], found {}", other.kind());
+                self.complain(key, message);
+                &[]
+            }
+            None => &[],
+        }
+    }
+
+    /// The value of `key` as it was written.
+    pub(crate) fn item(&self, key: &str) -> Option<&'a Item> {
         self.entries
             .iter()
             .find(|(name, _)| name == key)
@@ -450,34 +473,3 @@ with_unit!(
     "02:00:00:00:00:01",
     ""
 );
-
-/// Refuses a name that was given before. Bounded use: one for each kind of thing in a file.
-#[derive(Debug, Default)]
-pub(crate) struct Names {
-    seen: RefCell<BTreeMap<String, Option<usize>>>,
-}
-
-impl Names {
-    /// Notes `name`; complains when it was noted before.
-    pub(crate) fn note(&self, table: &Table<'_>, key: &str, name: &str) {
-        let mut seen = self.seen.borrow_mut();
-        if let Some(line) = seen.get(name) {
-            let place = line.map_or(String::new(), |line| format!(" in line {line}"));
-            table.complain(
-                key,
-                format!("`{name}` is already used{place}; names must be unique"),
-            );
-            return;
-        }
-        seen.insert(name.to_owned(), table.line_of(key));
-    }
-
-    /// Notes a name that no key gives: what the file asks to be generated has it.
-    pub(crate) fn take(&self, name: &str) {
-        self.seen.borrow_mut().insert(name.to_owned(), None);
-    }
-
-    pub(crate) fn is_taken(&self, name: &str) -> bool {
-        self.seen.borrow().contains_key(name)
-    }
-}

@@ -1,4 +1,4 @@
-//! `weir-sim sweep`.
+//! Sweeps of a scenario file whose runs the command line says, printed as a table.
 use std::sync::Mutex;
 
 use anyhow::{bail, Context, Result};
@@ -20,7 +20,7 @@ struct Point {
 }
 
 /// Whether all expectations of all runs held.
-pub fn sweep(arguments: &SweepArguments) -> Result<bool> {
+pub fn sweep_by_hand(arguments: &SweepArguments) -> Result<bool> {
     let axes = axes(&arguments.over)?;
     let points = points(arguments, &axes)?;
     let results = run_all(&points, arguments)?;
@@ -82,7 +82,8 @@ fn points(arguments: &SweepArguments, axes: &[(String, Vec<String>)]) -> Result<
             })
             .collect();
     }
-    let count = combinations.len().saturating_mul(arguments.seeds as usize);
+    let seeds = arguments.seeds.unwrap_or(1).max(1);
+    let count = combinations.len().saturating_mul(seeds as usize);
     if count > POINTS_MAX {
         bail!("{count} runs exceed the maximum of {POINTS_MAX}: use fewer values or seeds");
     }
@@ -94,7 +95,7 @@ fn points(arguments: &SweepArguments, axes: &[(String, Vec<String>)]) -> Result<
             .map(|((path, _), value)| parse_override(&format!("{path}={value}")))
             .collect::<Result<_>>()?;
         let first = load(&arguments.source, None, &overrides)?.seed;
-        for seed in first..first + arguments.seeds.max(1) {
+        for seed in first..first + seeds {
             points.push(Point {
                 values: values.clone(),
                 scenario: load(&arguments.source, Some(seed), &overrides)?,

@@ -1,0 +1,168 @@
+//! The files of one part of a sweep: a journal of what is finished while it runs, Parquet files at the end.
+// What is read here decides what need not be run again, never what comes out of a run.
+#![allow(clippy::disallowed_methods)]
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{bail, Context, Result};
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use weir_sim::sweep::{parquet, Finished, Shard};
+
+/// In the footer of a part's files: what they are made of.
+pub const KEY: &str = "weir.shard_sha256";
+
+/// Names of one part's files.
+pub struct Files {
+    directory: PathBuf,
+    shard: Shard,
+}
+
+impl Files {
+    /// Makes the directory. A sweep in other parts would be there twice for whoever reads all files.
+    pub fn new(directory: &Path, shard: Shard) -> Result<Self> {
+        std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+        let ending = format!("-of-{:05}", shard.count);
+        for entry in
+            std::fs::read_dir(directory).with_context(|| directory.display().to_string())?
+        {
+            let name = entry?.file_name();
+            let name = name.to_string_lossy();
+            let stem = name.split('.').next().unwrap_or_default();
+            let is_part = name.ends_with(".parquet") && name.starts_with("runs-");
+            if is_part && !stem.ends_with(&ending) {
+                bail!(
+                    "{} is of a sweep in another number of parts; remove the files there, or use another directory with --out",
+                    directory.join(&*name).display()
+                );
+            }
+        }
+        Ok(Self {
+            directory: directory.to_owned(),
+            shard,
+        })
+    }
+
+    /// A table: `runs`, `flows` or `ports`.
+    pub fn table(&self, table: &str) -> PathBuf {
+        let Shard { index, count } = self.shard;
+        let name = format!("{table}-{index:05}-of-{count:05}.parquet");
+        self.directory.join(name)
+    }
+
+    fn journal(&self) -> PathBuf {
+        let Shard { index, count } = self.shard;
+        let name = format!("unfinished-{index:05}-of-{count:05}.jsonl");
+        self.directory.join(name)
+    }
+
+    /// Whether the part is finished; an error where it is of another sweep.
+    pub fn is_finished(&self, key: &str) -> Result<bool> {
+        let path = self.table("runs");
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error).with_context(|| path.display().to_string()),
+        };
+        let of = parquet::note(file, KEY).with_context(|| path.display().to_string())?;
+        if of.as_deref() != Some(key) {
+            bail!(
+                "{} is of another sweep, scenario or version of weir-sim; remove it, or use another directory with --out",
+                path.display()
+            );
+        }
+        Ok(true)
+    }
+
+    /// Writes a file that is there whole or not at all.
+    pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let temporary = self.directory.join(format!(".{name}.tmp"));
+        let written = || -> std::io::Result<()> {
+            let mut file = File::create(&temporary)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            std::fs::rename(&temporary, path)?;
+            File::open(&self.directory)?.sync_all()
+        };
+        written().with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Opens the journal, for nobody else at the same time: with it what was finished before.
+    pub fn open_journal(&self) -> Result<(Journal, Vec<Finished>)> {
+        let path = self.journal();
+        let opened = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path);
+        let file = opened.with_context(|| format!("cannot open {}", path.display()))?;
+        let mut file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(file) => file,
+            Err((_, Errno::EWOULDBLOCK)) => {
+                bail!(
+                    "{} is in use: part {} is being run by another process; wait for it, or run another part with --shard",
+                    path.display(),
+                    self.shard
+                )
+            }
+            Err((_, error)) => {
+                return Err(error).with_context(|| format!("cannot lock {}", path.display()))
+            }
+        };
+        let (finished, length) = read(&mut file).with_context(|| path.display().to_string())?;
+        // Whatever stands behind the last whole line was being written when its writer was killed.
+        file.set_len(length)
+            .and_then(|()| file.seek(SeekFrom::Start(length)))
+            .with_context(|| path.display().to_string())?;
+        Ok((Journal { path, file }, finished))
+    }
+}
+
+/// The whole lines of a journal, and where they end.
+fn read(file: &mut File) -> std::io::Result<(Vec<Finished>, u64)> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let (mut finished, mut length) = (Vec::new(), 0);
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let Some(text) = line.strip_suffix(b"\n") else {
+            break;
+        };
+        let Ok(one) = serde_json::from_slice(text) else {
+            break;
+        };
+        finished.push(one);
+        length += line.len() as u64;
+    }
+    Ok((finished, length))
+}
+
+/// What is finished, a line for each run.
+pub struct Journal {
+    path: PathBuf,
+    file: Flock<File>,
+}
+
+impl Journal {
+    /// Keeps a run: once this returns, whatever ends this process does not take it away.
+    pub fn keep(&mut self, finished: &Finished) -> Result<()> {
+        let mut line = serde_json::to_vec(finished)?;
+        line.push(b'\n');
+        let written = self.file.write_all(&line);
+        written.with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    /// What is kept outlives the machine, too. Takes as long as a disk does, which can be longer than a short run.
+    pub fn sync(&mut self) -> Result<()> {
+        let synced = self.file.sync_data();
+        synced.with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    /// Removes it, once all of it is in other files.
+    pub fn remove(self) -> Result<()> {
+        std::fs::remove_file(&self.path).with_context(|| self.path.display().to_string())
+    }
+}
