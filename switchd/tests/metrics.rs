@@ -1,24 +1,29 @@
 //! The metrics' text: legal, complete, and documented.
 
+#[path = "support/readers.rs"]
+mod readers;
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read, Write};
-use std::process::{Command, Stdio};
+use std::io::Read;
 use std::sync::Arc;
 
 use flate2::read::GzDecoder;
+use readers::{promtool_is_content, read_by_the_official_parser};
 use support::{exchange, info, settings, until, FakeDataplane, FakeXdp, LOSSLESS};
+use weir_config::switch::headroom::Charging;
+use weir_config::switch::{Cable, CableLine};
 use weir_core::config::LevelRules;
 use weir_core::control::{IgnoreReason, Policy};
 use weir_core::counters::VlanCounters;
 use weir_core::level::LEVEL_MAX;
-use weir_core::switch::{LevelGauges, PoolGauges, VlanTraffic};
+use weir_core::switch::{CableGauges, LevelGauges, PoolGauges, VlanTraffic};
 use weir_core::{
-    Budgets, Bytes, ClassMode, Duration, Level, PfcThresholds, PoolShare, Threshold, VlanId,
+    BitRate, Budgets, Bytes, ClassMode, Duration, Level, PfcThresholds, PoolShare, Threshold,
+    VlanId,
 };
 use weir_monitoring::definitions::{all, find, Kind, PROCESS};
-use weir_switchd::control::info::ClassInfo;
+use weir_switchd::control::info::{ClassInfo, PortCable};
 use weir_switchd::control::{self, Shared};
 use weir_switchd::daemon::RunningDataplane;
 use weir_switchd::dataplane::messages::Ring;
@@ -69,6 +74,10 @@ async fn scrape() -> Scraped {
         state.rounds.round_times.observe(1_025);
         state.rounds.batches.observe(64);
         let state = &mut *state;
+        state.ports[0].cable = Some(CableGauges {
+            round_trip: Some(Duration::from_micros(250)),
+            exceeded: true,
+        });
         let port = &mut state.ports[1];
         port.gauges[usize::from(LOSSLESS)].levels = Some(LevelGauges {
             depth: Level::new(2).unwrap(),
@@ -98,6 +107,7 @@ async fn scrape() -> Scraped {
         configured: true,
     };
     named.name = "s\"1\\\n".to_owned();
+    named.ports[0].cable = Some(cable(named.ports[0].rate));
     let control =
         control::start(named, &settings(), fake.link().unwrap(), Box::new(FakeXdp)).unwrap();
     let shared = Arc::clone(&control.shared);
@@ -117,6 +127,20 @@ async fn scrape() -> Scraped {
         text,
         openmetrics,
     }
+}
+
+fn cable(rate: BitRate) -> PortCable {
+    let line = CableLine {
+        rate,
+        cable: Cable::from_metres(40).unwrap(),
+        reaction: Duration::from_micros(10),
+        overshoot: Bytes::ZERO,
+    };
+    let charging = Charging {
+        cell: Bytes::new(256),
+        frame_length_max: Bytes::new(1518),
+    };
+    PortCable::new(line, charging)
 }
 
 /// One sample of the exposition format 0.0.4.
@@ -330,40 +354,6 @@ fn unpacked(packed: &[u8]) -> String {
     text
 }
 
-/// Python's official client library reads the whole text, and is strict. What it finds, as samples of the older
-/// format and metadata, one a line.
-fn read_by_the_official_parser(openmetrics: &str) -> String {
-    const SCRIPT: &str = "\
-import sys
-from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
-for family in parse(sys.stdin.read()):
-    print('family', family.name, family.type, family.unit)
-    for sample in family.samples:
-        # Bounds are strings there and here.
-        labels = ','.join(f'{name}={value!r}' for name, value in sorted(sample.labels.items()))
-        print('sample', sample.name, labels, repr(float(sample.value)))
-";
-    // The system's Python is the one that has the package.
-    let child = Command::new("/usr/bin/python3")
-        .args(["-c", SCRIPT])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut child = child.expect("python3 is missing: `cargo xtask setup` installs it");
-    let mut input = child.stdin.take().unwrap();
-    let text = openmetrics.to_owned();
-    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "`cargo xtask setup` installs python3-prometheus-client: {errors}\n{openmetrics}"
-    );
-    String::from_utf8(output.stdout).unwrap()
-}
-
 #[tokio::test]
 async fn openmetrics_says_the_same_with_kinds_and_units() {
     let scraped = scrape().await;
@@ -410,27 +400,6 @@ async fn openmetrics_says_the_same_with_kinds_and_units() {
     };
     assert_eq!(samples(&scraped.openmetrics), samples(&scraped.text));
     scraped.control.stop();
-}
-
-/// Not even a warning.
-fn promtool_is_content(text: &str) {
-    let mut child = Command::new("promtool")
-        .args(["check", "metrics"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("promtool is missing: `cargo xtask setup` installs it");
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(text.as_bytes())
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    assert!(output.status.success() && said.trim().is_empty(), "{said}");
 }
 
 #[test]

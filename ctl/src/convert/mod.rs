@@ -5,6 +5,8 @@ mod classes;
 mod database;
 mod known;
 mod notes;
+#[cfg(test)]
+mod pool_tests;
 mod pools;
 mod ports;
 mod qos;

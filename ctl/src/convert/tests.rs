@@ -3,9 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use weir_config::daemon::DaemonConfig;
-use weir_core::{
-    Algorithm, Alpha, BitRate, Bytes, ClassMode, Priority, Threshold, VlanId, VlanMode,
-};
+use weir_core::{Algorithm, BitRate, Bytes, ClassMode, Priority, VlanId, VlanMode};
 
 use super::notes::Kind;
 use super::*;
@@ -17,7 +15,7 @@ fn sample() -> Value {
 }
 
 /// The configuration of what must be good.
-fn good(root: &Value) -> (Vec<Note>, DaemonConfig) {
+pub(super) fn good(root: &Value) -> (Vec<Note>, DaemonConfig) {
     let (notes, text) = convert(root, "f");
     let config = DaemonConfig::parse(&text.unwrap(), Path::new("f")).unwrap();
     (notes, config)
@@ -27,7 +25,7 @@ fn paths(problems: Vec<Problem>) -> Vec<String> {
     problems.into_iter().map(|problem| problem.path).collect()
 }
 
-fn thresholds(config: &DaemonConfig, priority: usize) -> (u64, u64, u64) {
+pub(super) fn thresholds(config: &DaemonConfig, priority: usize) -> (u64, u64, u64) {
     match config.class_of(Priority::ALL[priority]).unwrap().mode {
         ClassMode::Pfc(of) => (of.xoff().get(), of.xon().get(), of.headroom().get()),
         _ => panic!("priority {priority} is not lossless"),
@@ -35,7 +33,7 @@ fn thresholds(config: &DaemonConfig, priority: usize) -> (u64, u64, u64) {
 }
 
 /// Two ports, priority 3 lossless, with these fields of the profile.
-fn with_profile(profile: Value) -> Value {
+pub(super) fn with_profile(profile: Value) -> Value {
     json!({
         "DEVICE_METADATA": {"localhost": {"hostname": "s"}},
         "PORT": {"Ethernet0": {"speed": "10000"}, "Ethernet4": {"speed": "10000"}},
@@ -96,65 +94,6 @@ fn a_size_with_the_headroom_in_it_reserves_the_rest() {
         "pool": "pool", "size": "45000", "static_th": "50000", "xoff": "40000", "xon": "30000",
     })));
     assert_eq!(thresholds(&config, 3), (55_000, 30_000, 40_000));
-}
-
-#[test]
-fn a_pool_and_its_dynamic_thresholds_are_carried_over_as_they_are() {
-    let mut root = with_profile(json!({
-        "pool": "[BUFFER_POOL|pool]", "size": "2000", "dynamic_th": "-3", "xoff": "40000", "xon_offset": "2048",
-    }));
-    root["BUFFER_POOL"]["pool"]["xoff"] = json!("80000");
-    let (notes, config) = good(&root);
-    let class = config.class_of(Priority::ALL[3]).unwrap();
-    let share = class.pool.clone().unwrap().share;
-    assert_eq!(share.threshold, Threshold::Dynamic(Alpha::new(-3).unwrap()));
-    assert_eq!((share.reserved.get(), share.xon_offset.get()), (2000, 2048));
-    assert_eq!(thresholds(&config, 3).2, 40_000);
-    let pool = &config.pools[0];
-    assert_eq!((pool.name.as_str(), pool.size.get()), ("pool", 3_000_000));
-    assert_eq!(pool.headroom, Some(Bytes::new(80_000)));
-    let about = |path: &str| notes.iter().any(|note| note.path == path);
-    assert!(!about("BUFFER_PROFILE|p.dynamic_th") && !about("BUFFER_POOL|pool.xoff"));
-
-    // Half of what two ports need.
-    root["BUFFER_POOL"]["pool"]["xoff"] = json!("40000");
-    let (notes, config) = good(&root);
-    assert_eq!(config.pools[0].headroom_oversubscription, 2);
-    let path = "BUFFER_POOL|pool.xoff";
-    assert!(notes
-        .iter()
-        .any(|n| n.path == path && n.kind == Kind::Changed));
-}
-
-/// A port's α is its own; what is memory is the class's, and the largest.
-#[test]
-fn thresholds_of_a_pool_are_those_of_each_port() {
-    let profile = |dynamic_th: &str, xoff: &str| json!({"pool": "pool", "size": "2000", "dynamic_th": dynamic_th, "xoff": xoff, "xon_offset": "2048"});
-    let mut root = with_profile(profile("-3", "40000"));
-    root["BUFFER_PROFILE"]["q"] = profile("1", "40000");
-    root["BUFFER_PG"] = json!({"Ethernet0|3": {"profile": "p"}, "Ethernet4|3": {"profile": "q"}});
-    let changed = |notes: &[Note]| {
-        let mut notes = notes.iter();
-        notes.any(|note| note.path == "BUFFER_PG" && note.kind == Kind::Changed)
-    };
-    let (notes, config) = good(&root);
-    assert!(!changed(&notes));
-    let of = |config: &DaemonConfig| {
-        let core = config.core(&[]);
-        let class = core.classes[3];
-        let ports = core.ports.iter();
-        ports
-            .map(|port| class.share_at(port, Priority::ALL[3]).unwrap().threshold)
-            .collect::<Vec<_>>()
-    };
-    let alphas = [-3, 1].map(|exponent| Threshold::Dynamic(Alpha::new(exponent).unwrap()));
-    assert_eq!(of(&config), alphas);
-
-    root["BUFFER_PROFILE"]["q"] = profile("1", "60000");
-    let (notes, config) = good(&root);
-    assert!(changed(&notes));
-    assert_eq!(of(&config), alphas);
-    assert_eq!(thresholds(&config, 3).2, 60_000);
 }
 
 #[test]

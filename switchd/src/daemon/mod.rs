@@ -3,6 +3,7 @@
 mod announcement;
 pub mod checkup;
 mod doors;
+mod handover;
 mod plan;
 pub mod reload;
 pub mod setup;
@@ -23,12 +24,12 @@ use weir_core::PortId;
 
 use crate::control::{self, Control, Shared, Stage, SupervisorError};
 use crate::dataplane::link::XdpPrograms;
-use crate::dataplane::tables::Tables;
 use crate::keeper::frames;
-use crate::keeper::link::{held_links, resumed_links};
+use crate::keeper::link::held_links;
 use crate::os::run_dir::RunDir;
 use crate::os::service;
 use doors::Doors;
+use handover::{give_place, gone, leave, make_ready, meet};
 
 pub use crate::control::Signal;
 pub use crate::dataplane::link::{AttachedPort, Programs, RunningDataplane, Stopped};
@@ -83,15 +84,6 @@ pub async fn run<D: RunningDataplane>(
         }
     }
     outcome.map(|(ended, _)| ended)
-}
-
-/// The next switch need not wait for the end of this process.
-async fn give_place(keeping: Option<Keeping>) {
-    if let Some(mut keeping) = keeping {
-        if let Err(error) = keeping.link.give_place().await {
-            tracing::warn!(%error, "cannot tell the keeper that the place is free");
-        }
-    }
 }
 
 async fn run_in<D: RunningDataplane>(
@@ -214,54 +206,10 @@ async fn begin<D: RunningDataplane>(
     }
 }
 
-/// Lets neighbours go on that were held for this switch, and takes requests for the next one.
-async fn meet(keeping: &mut Keeping, shared: &Shared) {
-    // What the switch itself holds by now stays held.
-    let snapshot = shared.dataplane.inspect(Tables::NONE).await;
-    let resumed = snapshot.map(|snapshot| resumed_links(&shared.info, &snapshot.ports));
-    match keeping
-        .link
-        .ready(keeping.kept, resumed.unwrap_or_default())
-        .await
-    {
-        Ok(restarted) => shared
-            .life
-            .set_restartable(keeping.signals.clone(), restarted),
-        Err(error) => {
-            tracing::error!(%error, "the keeper does not answer: neighbours may still be paused")
-        }
-    }
-}
-
-/// Leaves frames that could not leave for the next switch, and tells the keeper which are lost.
-async fn leave(stopped: Stopped, keeping: &mut Keeping, run_dir: &Path, shared: &Shared) {
-    let count = stopped.left.len() as u64;
-    let names: Vec<&str> = shared.info.ports.iter().map(|port| &*port.name).collect();
-    let mut lost = stopped.lost_in_flight;
-    match frames::write(run_dir, &stopped.left, &names) {
-        Ok(()) => tracing::info!(frames = count, "frames saved for the restarted switch"),
-        Err(error) => {
-            tracing::error!(%error, frames = count, "cannot save frames for the restarted switch: they are lost");
-            lost += count;
-        }
-    }
-    if let Err(error) = keeping.link.left(lost, stopped.missed).await {
-        tracing::warn!(%error, "cannot report lost frames to the keeper");
-    }
-}
-
 fn log_stopped(stopped: &Stopped) {
     match stopped.held_frames() {
         0 => tracing::info!("all buffered frames sent"),
         frames => tracing::warn!(frames, "buffered frames lost: draining took too long"),
-    }
-}
-
-/// Waits until the keeper is gone; for ever without one.
-async fn gone(keeping: &mut Option<Keeping>) {
-    match keeping {
-        Some(keeping) => keeping.link.gone().await,
-        None => std::future::pending().await,
     }
 }
 
@@ -317,36 +265,6 @@ async fn until_end(
             }
         }
     }
-}
-
-/// Has the next switch made ready before anybody waits for it, with what was changed at run time until now. Why to stop, when that
-/// is asked for meanwhile.
-async fn make_ready(
-    keeping: &mut Keeping,
-    shared: &Shared,
-    run_dir: &Path,
-    signals: &mut mpsc::Receiver<Signal>,
-) -> Option<&'static str> {
-    if let Some(reloader) = shared.life.reloader() {
-        reloader.leave(shared, run_dir).await;
-    }
-    let prepared = tokio::select! {
-        prepared = keeping.link.prepare() => prepared,
-        reason = stop_signal(signals) => return Some(reason),
-    };
-    match prepared {
-        Ok(None) => {}
-        Ok(Some(refused)) => {
-            tracing::warn!(
-                refused,
-                "the next switch is not made ready beforehand: neighbours wait longer"
-            );
-        }
-        Err(error) => {
-            tracing::warn!(%error, "the keeper does not make the next switch ready: neighbours wait longer");
-        }
-    }
-    None
 }
 
 /// What a signal asks for that ends the switch.

@@ -399,7 +399,7 @@ impl RunningDataplane for Dataplane {
         // Whatever became of the threads and of the other programs, none stays attached that is to go and can be detached.
         // The program of a device that is gone went with it.
         let mut outcome = Ok(());
-        let (staying, going): (Vec<_>, Vec<_>) = self
+        let (mut staying, going): (Vec<_>, Vec<_>) = self
             .ports
             .into_iter()
             .zip(stays)
@@ -407,10 +407,13 @@ impl RunningDataplane for Dataplane {
         for (mut port, _) in going {
             outcome = outcome.and(port.detach());
         }
-        drop(self.lock);
-        // The kernel takes its time to close packet sockets and to give memory back, and neighbours are held. If there can be no
-        // thread, that is done here.
-        let rest = (staying, self.late, self.express);
+        // While a socket is open, the program has frames for it, and its queue can be nobody else's.
+        for (port, _) in &mut staying {
+            port.close_socket();
+        }
+        drop((self.late, self.lock));
+        // The kernel takes its time to close packet sockets, and neighbours are held. If there can be no thread, that is done here.
+        let rest = (staying, self.express);
         let _ = std::thread::Builder::new()
             .name("weir-close".to_owned())
             .spawn(move || drop(rest));

@@ -50,6 +50,13 @@ impl Slot {
         both(now, &self.verdicts_before)
     }
 
+    /// Closes what of the port's sockets is here.
+    pub(super) fn close_socket(&mut self) {
+        if let Some(attached) = &mut self.attached {
+            attached.socket = None;
+        }
+    }
+
     /// A socket of the port.
     pub(super) fn socket(&self) -> Option<BorrowedFd<'_>> {
         let socket = self.attached.as_ref()?.socket.as_ref()?;

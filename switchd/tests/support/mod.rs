@@ -62,10 +62,9 @@ pub fn info() -> SwitchInfo {
         .map(|index| PortInfo {
             name: format!("p{index}"),
             device: format!("dev{index}"),
-            role: if index == 2 {
-                PortRole::Edge
-            } else {
-                PortRole::Fabric
+            role: match index {
+                2 => PortRole::Edge,
+                _ => PortRole::Fabric,
             },
             rate: BitRate::from_mbit(100),
             cable: None,
@@ -360,10 +359,8 @@ impl RunningDataplane for FakeDataplane {
             at_stop();
         }
         let drain = Duration::from_nanos(drain.as_nanos() as u64);
-        self.requests.send(Request::Stop {
-            drain,
-            hands_on: false,
-        })?;
+        let hands_on = false;
+        self.requests.send(Request::Stop { drain, hands_on })?;
         self.thread.take().unwrap().join().unwrap();
         Ok(Stopped::default())
     }

@@ -1,0 +1,101 @@
+//! From one switch to the next, by way of their keeper.
+
+use std::path::Path;
+
+use tokio::sync::mpsc;
+
+use super::plan::Keeping;
+use super::stop_signal;
+use crate::control::{Shared, Signal};
+use crate::dataplane::link::Stopped;
+use crate::dataplane::tables::Tables;
+use crate::keeper::frames;
+use crate::keeper::link::resumed_links;
+
+/// The next switch need not wait for the end of this process.
+pub(super) async fn give_place(keeping: Option<Keeping>) {
+    if let Some(mut keeping) = keeping {
+        if let Err(error) = keeping.link.give_place().await {
+            tracing::warn!(%error, "cannot tell the keeper that the place is free");
+        }
+    }
+}
+
+/// Lets neighbours go on that were held for this switch, and takes requests for the next one.
+pub(super) async fn meet(keeping: &mut Keeping, shared: &Shared) {
+    // What the switch itself holds by now stays held.
+    let snapshot = shared.dataplane.inspect(Tables::NONE).await;
+    let resumed = snapshot.map(|snapshot| resumed_links(&shared.info, &snapshot.ports));
+    match keeping
+        .link
+        .ready(keeping.kept, resumed.unwrap_or_default())
+        .await
+    {
+        Ok(restarted) => shared
+            .life
+            .set_restartable(keeping.signals.clone(), restarted),
+        Err(error) => {
+            tracing::error!(%error, "the keeper does not answer: neighbours may still be paused")
+        }
+    }
+}
+
+/// Leaves frames that could not leave for the next switch, and tells the keeper which are lost.
+pub(super) async fn leave(
+    stopped: Stopped,
+    keeping: &mut Keeping,
+    run_dir: &Path,
+    shared: &Shared,
+) {
+    let count = stopped.left.len() as u64;
+    let names: Vec<&str> = shared.info.ports.iter().map(|port| &*port.name).collect();
+    let mut lost = stopped.lost_in_flight;
+    match frames::write(run_dir, &stopped.left, &names) {
+        Ok(()) => tracing::info!(frames = count, "frames saved for the restarted switch"),
+        Err(error) => {
+            tracing::error!(%error, frames = count, "cannot save frames for the restarted switch: they are lost");
+            lost += count;
+        }
+    }
+    if let Err(error) = keeping.link.left(lost, stopped.missed).await {
+        tracing::warn!(%error, "cannot report lost frames to the keeper");
+    }
+}
+
+/// Waits until the keeper is gone; for ever without one.
+pub(super) async fn gone(keeping: &mut Option<Keeping>) {
+    match keeping {
+        Some(keeping) => keeping.link.gone().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Has the next switch made ready before anybody waits for it, with what was changed at run time until now. Why to stop, when that
+/// is asked for meanwhile.
+pub(super) async fn make_ready(
+    keeping: &mut Keeping,
+    shared: &Shared,
+    run_dir: &Path,
+    signals: &mut mpsc::Receiver<Signal>,
+) -> Option<&'static str> {
+    if let Some(reloader) = shared.life.reloader() {
+        reloader.leave(shared, run_dir).await;
+    }
+    let prepared = tokio::select! {
+        prepared = keeping.link.prepare() => prepared,
+        reason = stop_signal(signals) => return Some(reason),
+    };
+    match prepared {
+        Ok(None) => {}
+        Ok(Some(refused)) => {
+            tracing::warn!(
+                refused,
+                "the next switch is not made ready beforehand: neighbours wait longer"
+            );
+        }
+        Err(error) => {
+            tracing::warn!(%error, "the keeper does not make the next switch ready: neighbours wait longer");
+        }
+    }
+    None
+}
