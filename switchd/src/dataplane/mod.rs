@@ -204,7 +204,6 @@ impl Dataplane {
             core.frame_count as u32,
             reserve.memory.take(),
         )?;
-        tracing::debug!("sockets bound");
         let frame_count = core.frame_count;
         let switch = reserve.switch(core)?;
         let wake = Wake::new().map_err(system("eventfd"))?;
