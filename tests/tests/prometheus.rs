@@ -23,6 +23,9 @@ const DURATION: &str = "duration=600s";
 /// Two rings share few cores.
 const RATE: &str = "link-defaults.rate=25Mbit";
 
+/// What is told of cables is told of ports that have one.
+const CABLE: &str = "link-defaults.cable=2km";
+
 /// The rules that are packaged.
 fn rules_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -33,7 +36,8 @@ fn rules_file() -> PathBuf {
 
 #[test]
 fn every_panel_and_every_rule_has_data() {
-    let breaker = Ring::start("ring4.toml", &["deadlock.policy=breaker", DURATION, RATE]);
+    let policy = "deadlock.policy=breaker";
+    let breaker = Ring::start("ring4.toml", &[policy, CABLE, DURATION, RATE]);
     let levels = Ring::start("ring3.toml", &["class.lossless.mode=level", DURATION, RATE]);
     let mut targets = breaker.targets("breaker");
     targets.extend(levels.targets("level"));
