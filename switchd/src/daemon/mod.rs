@@ -38,7 +38,7 @@ pub use plan::{DaemonError, Keeping, Plan};
 /// How long answers that are on their way may take once the daemon ends.
 const ANSWERS_WAIT: Duration = Duration::from_secs(1);
 /// The same while neighbours are held for the next switch: they wait, too.
-const ANSWERS_WAIT_HELD: Duration = Duration::from_millis(10);
+const ANSWERS_WAIT_HELD: Duration = Duration::from_millis(2);
 
 /// How the daemon ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
