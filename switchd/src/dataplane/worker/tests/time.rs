@@ -125,8 +125,8 @@ fn draining_admits_only_what_a_lossless_neighbour_had_under_way() {
     assert!(bench.worker.is_finished(bench.now));
 }
 
-#[test]
-fn draining_ends_at_its_deadline_and_says_what_is_left() {
+/// Three frames wait for a neighbour that pauses for longer than any test takes.
+fn with_three_that_wait() -> Bench {
     let mut bench = Bench::new(&Setup {
         rate: SLOW,
         ..Setup::default()
@@ -138,6 +138,12 @@ fn draining_ends_at_its_deadline_and_says_what_is_left() {
         bench.arrive_data(0, 1, LOSSLESS, number);
     }
     bench.round();
+    bench
+}
+
+#[test]
+fn draining_ends_at_its_deadline_and_says_what_is_left() {
+    let bench = with_three_that_wait();
     let drain = Duration::from_millis(300);
     bench.request(Request::Stop {
         drain,
@@ -153,17 +159,7 @@ fn draining_ends_at_its_deadline_and_says_what_is_left() {
 /// Neighbours wait for the next switch: what waits for one of them is not waited for.
 #[test]
 fn who_hands_on_waits_only_for_what_is_under_way() {
-    let mut bench = Bench::new(&Setup {
-        rate: SLOW,
-        ..Setup::default()
-    });
-    // 3.4 s at this rate.
-    bench.arrive_pfc(1, LOSSLESS, Quanta::MAX);
-    bench.round();
-    for number in 0..3 {
-        bench.arrive_data(0, 1, LOSSLESS, number);
-    }
-    bench.round();
+    let mut bench = with_three_that_wait();
     bench.request(Request::Stop {
         drain: Duration::from_secs(10),
         hands_on: true,
