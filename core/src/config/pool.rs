@@ -62,6 +62,15 @@ pub struct PoolShare {
 }
 
 impl PoolShare {
+    /// The same with the threshold that a port has of its own, if it has one.
+    #[must_use]
+    pub fn with_own_threshold(self, own: Option<Threshold>) -> Self {
+        Self {
+            threshold: own.unwrap_or(self.threshold),
+            ..self
+        }
+    }
+
     /// Whether a running switch may put `other` in the place of this: what is reserved, and of which pool, stays.
     pub fn differs_by_threshold(&self, other: &Self) -> bool {
         self.pool == other.pool && self.reserved == other.reserved
@@ -161,12 +170,8 @@ const SIZE_MAX: Bytes = Bytes::new(1 << 48);
 impl ClassConfig {
     /// The share of a pool that the class's buffer of `priority` has at `port`.
     pub fn share_at(&self, port: &PortConfig, priority: Priority) -> Option<PoolShare> {
-        let share = self.pool?;
         let own = port.pool_thresholds[priority.index()];
-        Some(PoolShare {
-            threshold: own.unwrap_or(share.threshold),
-            ..share
-        })
+        Some(self.pool?.with_own_threshold(own))
     }
 
     /// The headroom that the ingress buffer of a class of a pool has in it at `port`; zero for one that is not lossless.

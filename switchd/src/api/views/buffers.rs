@@ -24,10 +24,8 @@ pub fn buffers(info: &SwitchInfo, snapshot: &Snapshot) -> Buffers {
     for (port, state) in info.ports.iter().zip(&snapshot.ports) {
         for priority in Priority::ALL {
             let own = state.pool_thresholds[priority.index()];
-            let share = snapshot.shares[priority.index()].map(|share| PoolShare {
-                threshold: own.unwrap_or(share.threshold),
-                ..share
-            });
+            let share = snapshot.shares[priority.index()];
+            let share = share.map(|share| share.with_own_threshold(own));
             let gauges = &state.gauges[priority.index()];
             buffers
                 .extend(share.and_then(|share| {
