@@ -351,16 +351,16 @@ Example:
     Confirm,
     /// Restart the switch without loss: after an upgrade, or for settings that need a restart.
     #[command(after_help = "\
-The keeper pauses the lossless classes of all neighbours. The daemon sends its
-buffered frames, saves those it cannot send, and stops. The keeper then starts
-the installed program with the current configuration file. No frame of a
-lossless class is lost if neighbours obey PFC; frames of lossy classes that
-arrive meanwhile are. Run-time changes that are not in the file, such as flow
-pins, are lost.
+The keeper starts the installed program with the current configuration file
+beside the daemon that runs, and pauses the lossless classes of all neighbours
+when it is ready. The daemon sends what it can, saves the rest, and stops; the
+new one goes on. No frame of a lossless class is lost if neighbours obey PFC;
+frames of lossy classes that arrive meanwhile are, and learned addresses.
+Routes, pins and watchdogs that were changed at run time stay.
 
-Neighbours are paused for some tenths of a second. A PFC storm watchdog of
-theirs with a shorter detection time reports a storm. An invalid file is
-refused, and the daemon keeps running.
+Neighbours are paused for about a tenth of a second; the answer says how long.
+A PFC storm watchdog of theirs with a shorter detection time reports a storm.
+An invalid file is refused, and the daemon keeps running.
 
 Exit status: 0 when no frame was lost, 1 when frames were lost or the daemon
 refused.

@@ -31,9 +31,8 @@ pub(super) async fn meet(keeping: &mut Keeping, shared: &Shared) {
         .ready(keeping.kept, resumed.unwrap_or_default())
         .await
     {
-        Ok(restarted) => shared
-            .life
-            .set_restartable(keeping.signals.clone(), restarted),
+        Ok(None) => {}
+        Ok(Some(restarted)) => shared.life.set_restarted(restarted),
         Err(error) => {
             tracing::error!(%error, "the keeper does not answer: neighbours may still be paused")
         }

@@ -104,6 +104,10 @@ async fn run_in<D: RunningDataplane>(
         lldp,
     } = begin(&mut plan, dataplane).await?;
     let shared = Arc::clone(&control.shared);
+    if let Some(keeping) = &plan.keeping {
+        // Whoever asks from now on is heard once the keeper has been met.
+        shared.life.set_restartable(keeping.signals.clone());
+    }
     let tasks = doors.serve(&mut plan, &shared, lldp);
     let page = plan.page.as_ref().map(|settings| settings.listen);
     log_ready(&shared, &plan.api_socket, plan.metrics, page);

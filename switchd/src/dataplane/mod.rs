@@ -407,10 +407,12 @@ impl RunningDataplane for Dataplane {
             outcome = outcome.and(port.detach());
         }
         // While a socket is open, the program has frames for it, and its queue can be nobody else's.
-        for (port, _) in &mut staying {
-            port.close_socket();
-        }
+        let sockets: Vec<OwnedFd> = staying
+            .iter_mut()
+            .flat_map(|(port, _)| port.take_sockets())
+            .collect();
         drop((self.late, self.lock));
+        close_together(sockets);
         // The kernel takes its time to close packet sockets, and neighbours are held. If there can be no thread, that is done here.
         let rest = (staying, self.express);
         let _ = std::thread::Builder::new()
@@ -423,6 +425,24 @@ impl RunningDataplane for Dataplane {
             left: ended.left,
             missed,
         })
+    }
+}
+
+/// Sockets that are closed at the same time.
+const CLOSED_TOGETHER: usize = 64;
+
+/// Closes sockets, each by a thread of its own: the kernel waits for a grace period in each close, and those that begin together
+/// wait for the same one. Where there can be no thread, it is done here.
+fn close_together(mut sockets: Vec<OwnedFd>) {
+    while !sockets.is_empty() {
+        let some = sockets.split_off(sockets.len().saturating_sub(CLOSED_TOGETHER));
+        std::thread::scope(|scope| {
+            for socket in some {
+                let named = std::thread::Builder::new().name("weir-close".to_owned());
+                // A thread that cannot start drops its closure, and with it the socket.
+                let _ = named.spawn_scoped(scope, move || drop(socket));
+            }
+        });
     }
 }
 

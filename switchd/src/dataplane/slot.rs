@@ -1,6 +1,6 @@
 //! A port's place among all: its kernel side while it has a device, and what was counted at devices that went.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use weir_ebpf::{EbpfError, FrameClass, Verdict};
 
@@ -50,16 +50,15 @@ impl Slot {
         both(now, &self.verdicts_before)
     }
 
-    /// Closes what of the port's sockets is here.
-    pub(super) fn close_socket(&mut self) {
-        if let Some(attached) = &mut self.attached {
-            attached.socket = None;
-        }
+    /// The duplicates of the port's sockets, which are open for as long as these are.
+    pub(super) fn take_sockets(&mut self) -> Vec<OwnedFd> {
+        let attached = self.attached.as_mut();
+        attached.map_or_else(Vec::new, |it| std::mem::take(&mut it.sockets))
     }
 
     /// A socket of the port.
     pub(super) fn socket(&self) -> Option<BorrowedFd<'_>> {
-        let socket = self.attached.as_ref()?.socket.as_ref()?;
+        let socket = self.attached.as_ref()?.sockets.first()?;
         Some(socket.as_fd())
     }
 

@@ -42,19 +42,14 @@ pub struct Restarted {
     pub missed_frames: u64,
 }
 
-/// What a keeper makes possible.
-struct Restart {
-    signals: mpsc::Sender<Signal>,
-    restarted: Option<Restarted>,
-}
-
 /// The daemon's life.
 pub struct Life {
     /// When forwarding began.
     pub began: Instant,
     stage: watch::Sender<Stage>,
     reloader: OnceLock<Box<dyn Reloading>>,
-    restart: OnceLock<Restart>,
+    restart_signals: OnceLock<mpsc::Sender<Signal>>,
+    restarted: OnceLock<Restarted>,
 }
 
 impl Life {
@@ -63,7 +58,8 @@ impl Life {
             began,
             stage: watch::Sender::new(Stage::Running),
             reloader: OnceLock::new(),
-            restart: OnceLock::new(),
+            restart_signals: OnceLock::new(),
+            restarted: OnceLock::new(),
         }
     }
 
@@ -98,19 +94,25 @@ impl Life {
         let _ = self.reloader.set(Box::new(reloader));
     }
 
-    /// A keeper can start the daemon anew: where it is asked, and what the restart took that this one came of.
-    pub fn set_restartable(&self, signals: mpsc::Sender<Signal>, restarted: Option<Restarted>) {
+    /// A keeper can start the daemon anew: where it is asked.
+    pub fn set_restartable(&self, signals: mpsc::Sender<Signal>) {
         // Only the first counts.
-        let _ = self.restart.set(Restart { signals, restarted });
+        let _ = self.restart_signals.set(signals);
     }
 
     /// Where a restart is asked for; `None` without a keeper.
     pub fn restart_signals(&self) -> Option<&mpsc::Sender<Signal>> {
-        self.restart.get().map(|restart| &restart.signals)
+        self.restart_signals.get()
+    }
+
+    /// What the restart took that this daemon came of.
+    pub fn set_restarted(&self, restarted: Restarted) {
+        // Only the first counts.
+        let _ = self.restarted.set(restarted);
     }
 
     /// The restart that this daemon came of.
     pub fn restarted(&self) -> Option<Restarted> {
-        self.restart.get().and_then(|restart| restart.restarted)
+        self.restarted.get().copied()
     }
 }

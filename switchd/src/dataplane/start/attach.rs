@@ -43,8 +43,8 @@ pub(in crate::dataplane) struct AttachedProgram {
     pub(in crate::dataplane) mode: AttachedMode,
     /// See [`PortSettings::cut_length`](weir_ebpf::PortSettings::cut_length).
     pub(in crate::dataplane) cut_length: u16,
-    /// One of its sockets, by which others can have the packet memory, once they are open.
-    pub(in crate::dataplane) socket: Option<OwnedFd>,
+    /// Duplicates of its sockets, once they are open: by the first, others can have the packet memory.
+    pub(in crate::dataplane) sockets: Vec<OwnedFd>,
     /// `xdp-mode = "auto"`.
     may_fall_back: bool,
     offloads: Option<SwitchedOff>,
@@ -261,7 +261,7 @@ pub(in crate::dataplane) fn attach_one(
         },
         mode,
         cut_length: 0,
-        socket: None,
+        sockets: Vec::new(),
         may_fall_back: config.dataplane.xdp_mode == XdpMode::Auto,
         offloads: None,
         lro,
@@ -420,7 +420,7 @@ pub(in crate::dataplane) fn open_door(
     }
     let open = settings::program(port, attached.number, door.cut_length);
     program.update_settings(&open).map_err(failed)?;
-    attached.socket = door.sockets.into_iter().next();
+    attached.sockets = door.sockets;
     Ok(())
 }
 

@@ -12,7 +12,7 @@ pub(super) const SLEEP_MIN: Duration = Duration::from_micros(20);
 const BEAT: Duration = Duration::from_millis(10);
 /// The switch is taken for drained once nothing was admitted for this long: a neighbour that was just told to pause may still
 /// have frames on their way, and may be a program that has lost its CPU before it could send them.
-pub(super) const DRAIN_QUIET: Duration = Duration::from_millis(50);
+pub(super) const DRAIN_QUIET: Duration = Duration::from_millis(40);
 
 impl<I: Io> Worker<I> {
     /// Tops up every fill ring, a bounded number of chunks at a time, in turns. To be called once before
