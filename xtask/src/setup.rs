@@ -180,6 +180,11 @@ const NEEDS: &[Need] = &[
         "an independent LLDP agent, as a neighbour",
     ),
     test(
+        Sign::Program("ovs-vswitchd"),
+        "openvswitch-switch",
+        "a switch with the same VLANs, which forwards the same frames",
+    ),
+    test(
         Sign::Program("prometheus"),
         "prometheus",
         "scrapes a lab and evaluates every rule and every panel; promtool checks rules and metrics",
