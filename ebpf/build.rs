@@ -29,6 +29,7 @@ fn main() -> Result<()> {
         "-Werror".into(),
         // Atomic operations that give a value: since Linux 5.12.
         "-mcpu=v3".into(),
+        without_own_path()?,
     ];
     clang_args.extend(multiarch_include());
     for (program, skeleton) in PROGRAMS {
@@ -40,6 +41,12 @@ fn main() -> Result<()> {
             .with_context(|| format!("compiling {program}: {REMEDY}"))?;
     }
     Ok(())
+}
+
+/// So that the object is the same wherever it is compiled.
+fn without_own_path() -> Result<String> {
+    let here = env::var("CARGO_MANIFEST_DIR").context("cargo sets CARGO_MANIFEST_DIR")?;
+    Ok(format!("-ffile-prefix-map={here}/="))
 }
 
 /// `asm/types.h` is in a directory of its own on Debian and Ubuntu, which `clang -target bpf` does not

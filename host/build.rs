@@ -38,6 +38,7 @@ fn main() -> Result<()> {
         "-Wall".into(),
         "-Werror".into(),
         "-mcpu=v3".into(),
+        without_own_path()?,
     ];
     arguments.extend(multiarch_include());
     SkeletonBuilder::new()
@@ -47,6 +48,12 @@ fn main() -> Result<()> {
         .clang_args(arguments)
         .build()
         .with_context(|| format!("compiling {PROGRAM} with {clang}"))
+}
+
+/// So that the object is the same wherever it is compiled.
+fn without_own_path() -> Result<String> {
+    let here = env::var("CARGO_MANIFEST_DIR").context("cargo sets CARGO_MANIFEST_DIR")?;
+    Ok(format!("-ffile-prefix-map={here}/="))
 }
 
 /// The newest there is of those that can.

@@ -1,5 +1,6 @@
 //! The lab: experiments with real frames in network namespaces.
 
+pub mod containerlab;
 pub mod endpoint;
 pub mod lab;
 pub mod reflect;

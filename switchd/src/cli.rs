@@ -36,6 +36,12 @@ pub struct Cli {
     )]
     pub config: PathBuf,
 
+    /// Where there is no configuration file, make one (/run/weir/container.toml): ports eth1, eth2 and so on, which may
+    /// appear later, as many as WEIR_PORTS or CLAB_INTFS of the environment say; WEIR_RATE and WEIR_MTU. What the OCI image
+    /// starts with.
+    #[arg(long)]
+    pub container: bool,
+
     /// Check the configuration, report errors with file and line, and exit.
     #[arg(long)]
     pub check: bool,

@@ -12,7 +12,7 @@ use weir_config::told;
 use weir_switchd::cli::{self, Cli, Kept};
 use weir_switchd::daemon::reload::{by_hand, Reloader};
 use weir_switchd::daemon::{self, DaemonError, Ended, Keeping, RunningDataplane, Signal};
-use weir_switchd::daemon::{checkup, setup, trial};
+use weir_switchd::daemon::{checkup, container, setup, trial};
 use weir_switchd::dataplane::{Dataplane, Reserve};
 use weir_switchd::keeper::{self, frames, link::KeeperLink};
 use weir_switchd::logging::{self, LevelHandle, LogGuard};
@@ -25,9 +25,15 @@ const WORKERS: usize = 2;
 const SIGNALS_CAPACITY: usize = 4;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let mut cli = Cli::parse();
     if cli.manual {
         return print_manual();
+    }
+    if cli.container {
+        if let Err(error) = container::provide(&mut cli) {
+            eprintln!("weir-switchd: {error}");
+            return ExitCode::from(cli::EXIT_CONFIG);
+        }
     }
     let (config, text) = match DaemonConfig::load_with_text(&cli.config) {
         Ok(read) => read,

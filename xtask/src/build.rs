@@ -150,7 +150,7 @@ pub fn wire_bench() -> Result<PathBuf> {
 }
 
 /// It has the core's test harness built in, which no other program should have.
-const EXPLORER: &str = "weir-explore";
+pub const EXPLORER: &str = "weir-explore";
 
 /// Builds programs, optimised. All packages are selected, so that every build has the same features, and compiles no
 /// dependency again.

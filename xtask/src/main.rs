@@ -72,9 +72,12 @@ enum Command {
     Book,
     /// Generate the figures of the book's concepts, from runs of the simulator.
     Figures(FiguresArguments),
-    /// Build the Debian package.
-    #[command(after_help = DIST_HELP)]
+    /// Build the Debian package, or all that others install.
+    #[command(after_help = dist::HELP)]
     Dist(DistArguments),
+    /// Build the image of a container.
+    #[command(after_help = dist::image::HELP)]
+    Image(dist::image::Arguments),
     /// Remove network namespaces and run directories of labs that were killed.
     #[command(after_help = CLEAN_HELP)]
     CleanNet(CleanNetArguments),
@@ -185,14 +188,6 @@ Needs cargo-deny:
 const BOOK_HELP: &str = "\
 Writes target/book/index.html. Needs mdBook 0.4:
   cargo install mdbook --locked --version '^0.4'";
-
-const DIST_HELP: &str = "\
-Writes target/dist/weir_VERSION_ARCHITECTURE.deb and prints its path. Installs
-cargo-deb under target/tools if it is missing.
-
---check (needs root) installs the package in a clean Debian 12 made by
-debootstrap, runs the daemon from the installed files, kills and restarts it,
-upgrades, removes and purges the package, and prints the results.";
 
 const CLEAN_HELP: &str = "\
 A lab cleans up when it ends, is interrupted, or panics. Only a killed lab
@@ -377,8 +372,11 @@ struct DistArguments {
     #[command(flatten)]
     setup: SetupArguments,
     /// Test the package in a clean Debian.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "all")]
     check: bool,
+    /// Build the archive of static programs, the image, the bill of materials, and sums of all.
+    #[arg(long)]
+    all: bool,
 }
 
 #[derive(Debug, Args)]
@@ -470,6 +468,11 @@ fn run(command: Command) -> Result<ExitCode> {
             setup::run(dist.setup.no_install, setup::Purpose::All)?;
             dist::check(dist.setup.no_install)
         }
+        Command::Dist(dist) if dist.all => {
+            setup::run(dist.setup.no_install, setup::Purpose::Lab)?;
+            dist::all(dist.setup.no_install)
+        }
+        Command::Image(image) => dist::image::run(&image),
         Command::Dist(dist) => {
             setup::run(dist.setup.no_install, setup::Purpose::Lab)?;
             dist::package(dist.setup.no_install).map(drop)

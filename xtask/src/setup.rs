@@ -149,6 +149,16 @@ const NEEDS: &[Need] = &[
         "checks the systemd units, and has the journal that logs are written to",
     ),
     test(
+        Sign::Program("crun"),
+        "crun",
+        "runs the image of a container",
+    ),
+    test(
+        Sign::Program("skopeo"),
+        "skopeo",
+        "reads the image as other programs do",
+    ),
+    test(
         Sign::Program("tshark"),
         "tshark",
         "decodes our control frames and captures independently",

@@ -5,6 +5,7 @@ mod by_class;
 mod by_hand;
 mod changes;
 mod dataplane;
+mod first_thresholds;
 mod mirror;
 mod port;
 mod queues;
@@ -30,6 +31,7 @@ pub use access::{is_remote, read_socket, ApiConfig, ControlFramesConfig, Metrics
 pub use by_class::PerClass;
 pub use changes::{route_key, Change, Reloaded, Takes};
 pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, ZeroCopy};
+pub use first_thresholds::FirstThresholds;
 pub use mirror::{Mirror, MIRRORS_MAX};
 pub use port::{default_dscp_map, Fallback, Port, RoundTrip, Trust, QUEUES_MAX};
 pub use read::{settings, KEYS};

@@ -2,18 +2,12 @@
 
 use std::fmt::Write;
 
+use weir_config::daemon::FirstThresholds;
 use weir_config::units::{format_rate, format_size};
-use weir_core::{Bytes, PortRole};
+use weir_core::{BitRate, Bytes, PortRole};
 
 use super::devices::Device;
 
-/// Thresholds of the shipped configuration, which is for 10 Gbit/s, in bytes for each Gbit/s.
-const XOFF_PER_GBIT: u64 = 6 * 1024;
-const HEADROOM_PER_GBIT: u64 = 372 * 1024;
-/// The smallest xoff, whatever the rate: some frames have to fit.
-const XOFF_MIN: u64 = 60 * 1024;
-/// xon is so far below xoff.
-const XON_BELOW: u64 = 8 * 1024;
 const STEP: Bytes = Bytes::new(1024);
 
 /// What is asked for.
@@ -28,10 +22,8 @@ pub struct Wanted<'a> {
 
 /// TOML. Thresholds are what the fastest port needs by a rule of thumb; the planner has the last word.
 pub fn write(wanted: &Wanted<'_>) -> String {
-    let fastest = wanted.devices.iter().map(|device| device.rate.get()).max();
-    let gbit = fastest.unwrap_or(0).div_ceil(1_000_000_000);
-    let xoff = Bytes::new((gbit * XOFF_PER_GBIT).max(XOFF_MIN));
-    let headroom = Bytes::new(gbit * HEADROOM_PER_GBIT).round_up_to(STEP);
+    let fastest = wanted.devices.iter().map(|device| device.rate).max();
+    let thresholds = FirstThresholds::for_rate(fastest.unwrap_or(BitRate::from_mbit(1)));
     let mut out = format!(
         "# Check it by `switchctl config check`, `switchctl plan` and `switchctl doctor --config`, each with this file.\n\
          \nname = {}\n\
@@ -46,7 +38,7 @@ pub fn write(wanted: &Wanted<'_>) -> String {
         out += "\n[pfcwd]\n# A host that pauses its port for ever must not stop others.\nenabled = true\n\
                 \n[lldp]\n# Asks hosts to send RoCEv2 with priority 3.\nudp = { 4791 = 3 }\n";
     }
-    lossless(&mut out, wanted.roce, xoff, headroom);
+    lossless(&mut out, wanted.roce, thresholds);
     if wanted.roce {
         out +=
             "\n# Congestion notifications (CNP, DSCP 48): few and small, and they go before all else.\n\
@@ -64,9 +56,13 @@ fn quoted(text: &str) -> String {
     toml_edit::Value::from(text).to_string()
 }
 
-fn lossless(out: &mut String, roce: bool, xoff: Bytes, headroom: Bytes) {
+fn lossless(out: &mut String, roce: bool, thresholds: FirstThresholds) {
+    let FirstThresholds {
+        xoff,
+        xon,
+        headroom,
+    } = thresholds;
     let name = if roce { "roce" } else { "lossless" };
-    let xon = Bytes::new(xoff.get() - XON_BELOW);
     *out += "\n# Frames of priority 3 (PCP 3, or DSCP 24 to 31) are lossless: neighbours are paused in time, and must obey. Hosts with\n\
              # Linux do so with weir-host; `police` is for ports of those that do not. All other frames are lossy.\n";
     let _ = writeln!(

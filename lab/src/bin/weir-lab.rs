@@ -10,6 +10,7 @@ use weir_api::run::RunResult;
 use weir_config::daemon::{Express, Workers};
 use weir_config::scenario::Scenario;
 use weir_config::{FileError, Override};
+use weir_lab::containerlab::{self, Wanted};
 use weir_lab::lab::interrupt::{self, Interrupted};
 use weir_lab::lab::names::Names;
 use weir_lab::lab::run::{run, Options};
@@ -86,6 +87,29 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
     },
+    /// Write a scenario's topology for containerlab: each switch a container of Weir's image, each host one with the kernel's
+    /// network. What switches are given is written into a directory beside the file, of the same name.
+    ///
+    /// Example: weir-lab export scenarios/kernel/ring4-kernel.toml --containerlab ring4.clab.yml
+    Export {
+        /// The scenario file.
+        file: PathBuf,
+        /// Override a value of the file: deadlock.policy=breaker.
+        #[arg(long = "set", value_name = "PATH=VALUE")]
+        overrides: Vec<Override>,
+        /// The topology's file; its name ends in .clab.yml.
+        #[arg(long, value_name = "FILE")]
+        containerlab: PathBuf,
+        /// Image of the switches.
+        #[arg(long, default_value = containerlab::IMAGE)]
+        image: String,
+        /// Image of the hosts, with ip(8) and ethtool(8).
+        #[arg(long, default_value = containerlab::HOST_IMAGE)]
+        host_image: String,
+        /// Add Prometheus and Grafana, with the rules and dashboards of this directory: packaging, or /usr/share/weir.
+        #[arg(long, value_name = "DIRECTORY")]
+        monitoring: Option<PathBuf>,
+    },
     /// Print the plan of a scenario's topology for netns-scripts/lab-up.sh.
     Plan {
         /// The scenario file.
@@ -160,6 +184,23 @@ fn main() -> ExitCode {
                 },
                 json.as_deref(),
             ),
+            Command::Export {
+                file,
+                overrides,
+                containerlab: to,
+                image,
+                host_image,
+                monitoring,
+            } => {
+                let wanted = Wanted {
+                    image,
+                    host_image,
+                    monitoring: monitoring.as_deref(),
+                };
+                containerlab::export(&Scenario::load(file, overrides)?, &wanted, to)?;
+                println!("{}", to.display());
+                Ok(true)
+            }
             Command::Plan { file } => {
                 let scenario = Scenario::load(file, &[])?;
                 print!("{}", topology::plan(&scenario, &Names::new()));

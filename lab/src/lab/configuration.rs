@@ -51,7 +51,7 @@ pub fn lab_config(scenario: &Scenario, index: usize, names: &Names) -> DaemonCon
 }
 
 /// The daemon's configuration of switch `index`, with an API and no other listener.
-fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonConfig {
+pub fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> DaemonConfig {
     let peers = scenario.ports(index);
     let switch = scenario.switch(index, &peers);
     let ports = peers.iter().zip(&switch.ports);

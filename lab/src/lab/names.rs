@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Every namespace of every run begins with this.
 pub const PREFIX: &str = "weir-";
 
+/// Where run directories are, unless a configuration says otherwise.
+pub const RUN: &str = "/run/weir";
+
 /// Names of one run.
 #[derive(Clone, Debug)]
 pub struct Names {
@@ -22,7 +25,7 @@ impl Names {
         let tag = format!("{}-{count}", std::process::id());
         Self {
             prefix: format!("{PREFIX}{tag}-"),
-            directory: Path::new("/run/weir").join(format!("lab-{tag}")),
+            directory: Path::new(RUN).join(format!("lab-{tag}")),
         }
     }
 

@@ -23,8 +23,9 @@ pub fn program(name: &str) -> Result<PathBuf> {
         .map(PathBuf::from)
         .into_iter()
         .collect();
-    // A test runs in target/debug/deps.
+    // A test runs in target/debug/deps; installed, some are in bin and others in sbin.
     candidates.extend(here.ancestors().skip(1).take(2).map(Path::to_owned));
+    candidates.extend(here.ancestors().nth(2).map(|above| above.join("sbin")));
     candidates
         .iter()
         .map(|directory| directory.join(name))

@@ -213,7 +213,12 @@ impl Stage {
 }
 
 impl HostProcess {
-    fn start(scenario: &Scenario, index: usize, names: &Names, start: Instant) -> Result<Self> {
+    /// Starts the endpoint of host `index` in its namespace, to begin at `start`, and does not wait for it.
+    ///
+    /// # Errors
+    ///
+    /// When it is not built, or its configuration cannot be written.
+    pub fn start(scenario: &Scenario, index: usize, names: &Names, start: Instant) -> Result<Self> {
         let name = scenario.hosts[index].name.clone();
         let file = |suffix: &str| names.directory().join(format!("{name}{suffix}"));
         let config = endpoint_config(scenario, index, names, start, file("-report.json"))?;

@@ -100,18 +100,23 @@ fn run_script(name: &str, arguments: &[std::ffi::OsString]) -> Result<()> {
     Ok(())
 }
 
-/// The scripts stand in the source tree, or in `WEIR_SCRIPTS`.
+/// The scripts stand in `WEIR_SCRIPTS`, above the running program (of a source tree, or in its share/weir where that is
+/// installed), or beside the package that cargo runs a test of. No path of the machine that compiled this is asked: the program
+/// is the same wherever it is built.
 fn script(name: &str) -> Result<PathBuf> {
-    let directory = std::env::var_os("WEIR_SCRIPTS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../netns-scripts"),
-        PathBuf::from,
-    );
-    let path = directory.join(name);
-    if !path.exists() {
-        bail!(
-            "{} does not exist; set WEIR_SCRIPTS to the directory of netns-scripts",
-            path.display()
-        );
-    }
-    Ok(path)
+    const DIRECTORY: &str = "netns-scripts";
+    let here = std::env::current_exe().context("the running program has no path")?;
+    let named = std::env::var_os("WEIR_SCRIPTS").map(PathBuf::from);
+    let above = here
+        .ancestors()
+        .skip(1)
+        .flat_map(|above| ["share/weir", ""].map(|between| above.join(between).join(DIRECTORY)));
+    let tested = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map(|package| Path::new(&package).join("..").join(DIRECTORY));
+    let mut candidates = named.into_iter().chain(above).chain(tested);
+    candidates
+        .find_map(|directory| Some(directory.join(name)).filter(|path| path.is_file()))
+        .with_context(|| {
+            format!("{name} is not found; set WEIR_SCRIPTS to the directory of {DIRECTORY}")
+        })
 }

@@ -2,6 +2,7 @@
 
 mod announcement;
 pub mod checkup;
+pub mod container;
 mod doors;
 mod handover;
 mod plan;

@@ -21,11 +21,12 @@ const COMMANDS: [&str; 10] = [
 ];
 
 /// Why commands do not run in the tests.
-const REASONS: [&str; 6] = [
+const REASONS: [&str; 7] = [
     "needs-a-NIC",
     "needs-a-cluster",
     "needs-a-screen",
     "needs-another-machine",
+    "needs-containers",
     "needs-systemd",
     // `cargo xtask dist --check` does it in a Debian of its own.
     "installs-packages",

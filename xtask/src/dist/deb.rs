@@ -1,10 +1,11 @@
 //! Builds the Debian package, and tries it in a clean Debian.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{bail, Context, Result};
 
+use super::{directory, generate, output, run, source_time, VERSION};
 use crate::build;
 
 /// As the first release of this version for Debian.
@@ -16,12 +17,17 @@ const REVISION: &str = "1";
 ///
 /// When something does not compile, or there is no cargo-deb.
 pub fn package(no_install: bool) -> Result<PathBuf> {
+    package_at(no_install, source_time()?)
+}
+
+/// The same with files of `time`.
+pub(super) fn package_at(no_install: bool, time: u64) -> Result<PathBuf> {
     // Of the Debian package dpkg-dev; without it the package would depend on nothing.
     output(Command::new("dpkg-shlibdeps").arg("--version"))?;
     let cargo_deb = cargo_deb(no_install)?;
     let binaries = build::packaged()?;
     generate(&binaries, &directory())?;
-    let package = deb(&cargo_deb, &version(REVISION))?;
+    let package = deb(&cargo_deb, &version(REVISION), time)?;
     println!("{}", package.display());
     Ok(package)
 }
@@ -36,6 +42,7 @@ pub fn check(no_install: bool) -> Result<()> {
     let new = deb(
         &cargo_deb(no_install)?,
         &version(&format!("{REVISION}+upgrade")),
+        source_time()?,
     )?;
     // debootstrap wants an empty directory; what a killed check left has no mounts, they ended with it.
     let root = directory().join("root");
@@ -52,42 +59,19 @@ pub fn check(no_install: bool) -> Result<()> {
     std::fs::remove_dir_all(&root).with_context(|| root.display().to_string())
 }
 
-fn directory() -> PathBuf {
-    build::root().join("target/dist")
-}
-
 fn version(revision: &str) -> String {
-    format!("{}-{revision}", env!("CARGO_PKG_VERSION"))
+    format!("{}-{revision}", VERSION)
 }
 
-/// Manual pages and completions, from the programs themselves.
-fn generate(binaries: &Path, directory: &Path) -> Result<()> {
-    for section in ["man1", "man8"] {
-        std::fs::create_dir_all(directory.join(section))?;
-    }
-    let daemon = output(Command::new(binaries.join("weir-switchd")).arg("--manual"))?;
-    std::fs::write(directory.join("man8/weir-switchd.8"), daemon)?;
-    for name in ["switchctl", "weir-plan", "weir-host"] {
-        let program = binaries.join(name);
-        run(Command::new(&program)
-            .arg("man")
-            .arg(directory.join("man1")))?;
-        for shell in ["bash", "zsh", "fish"] {
-            let script = output(Command::new(&program).args(["completions", shell]))?;
-            std::fs::write(directory.join(format!("{name}.{shell}")), script)?;
-        }
-    }
-    Ok(())
-}
-
-fn deb(cargo_deb: &Path, version: &str) -> Result<PathBuf> {
+fn deb(cargo_deb: &Path, version: &str, time: u64) -> Result<PathBuf> {
     let mut command = Command::new(cargo_deb);
     command
         .arg("--manifest-path")
         .arg(build::root().join("switchd/Cargo.toml"))
         .args(["--no-build", "--locked", "--deb-version", version])
         .arg("--output")
-        .arg(directory());
+        .arg(directory())
+        .env("SOURCE_DATE_EPOCH", time.to_string());
     let told = String::from_utf8(output(&mut command)?)?;
     let package = told.lines().last().unwrap_or_default();
     if package.is_empty() {
@@ -113,25 +97,4 @@ fn cargo_deb(no_install: bool) -> Result<PathBuf> {
             .arg(&tools))?;
     }
     Ok(program)
-}
-
-fn run(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("starting {command:?}"))?;
-    if !status.success() {
-        bail!("{command:?} failed ({status})");
-    }
-    Ok(())
-}
-
-fn output(command: &mut Command) -> Result<Vec<u8>> {
-    let output = command
-        .stderr(Stdio::inherit())
-        .output()
-        .with_context(|| format!("starting {command:?}"))?;
-    if !output.status.success() {
-        bail!("{command:?} failed ({})", output.status);
-    }
-    Ok(output.stdout)
 }

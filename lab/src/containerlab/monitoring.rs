@@ -1,0 +1,155 @@
+//! Prometheus and Grafana as nodes of a topology, with Weir's rules and dashboards.
+
+use std::fmt::Write as _;
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context, Result};
+use weir_config::scenario::Scenario;
+
+use super::topology::Node;
+use super::METRICS_PORT;
+
+const PROMETHEUS: &str = "prometheus";
+const GRAFANA: &str = "grafana";
+const PROMETHEUS_IMAGE: &str = "docker.io/prom/prometheus:v3.5.0";
+const GRAFANA_IMAGE: &str = "docker.io/grafana/grafana:12.1.0";
+/// Where the machine that runs containerlab shows them.
+const PROMETHEUS_PORT: &str = "9090:9090";
+const GRAFANA_PORT: &str = "3000:3000";
+/// Whoever reaches the lab may look.
+const GRAFANA_SETTINGS: [(&str, &str); 2] = [
+    ("GF_AUTH_ANONYMOUS_ENABLED", "true"),
+    ("GF_AUTH_ANONYMOUS_ORG_ROLE", "Viewer"),
+];
+const RULES: &str = "prometheus/weir.rules.yml";
+const DASHBOARDS: &str = "grafana";
+
+const DATA_SOURCE: &str = "\
+apiVersion: 1
+datasources:
+  - name: Prometheus
+    type: prometheus
+    access: proxy
+    url: http://prometheus:9090
+    isDefault: true
+";
+const PROVIDER: &str = "\
+apiVersion: 1
+providers:
+  - name: weir
+    type: file
+    options:
+      path: /var/lib/grafana/dashboards
+";
+
+/// What they are given.
+pub struct Monitoring {
+    /// The scrape's configuration.
+    prometheus: String,
+    /// The directory beside the topology's file, and the one that rules and dashboards are in, both as seen from the file.
+    beside: String,
+    from: String,
+}
+
+impl Monitoring {
+    /// For all switches; rules and dashboards are in the directory `from`.
+    pub fn new(scenario: &Scenario, beside: &str, file: &Path, from: &Path) -> Result<Self> {
+        let mut prometheus =
+            "global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}\n\
+             rule_files: [/etc/prometheus/weir.rules.yml]\n\
+             scrape_configs:\n  - job_name: weir\n    static_configs:\n"
+                .to_owned();
+        for switch in &scenario.switches {
+            // What containerlab calls the node's container, which the management network knows.
+            let _ = writeln!(
+                prometheus,
+                "      - {{targets: ['clab-{}-{switch}:{METRICS_PORT}'], labels: {{instance: {switch}}}}}",
+                scenario.name
+            );
+        }
+        let at = file.parent().unwrap_or(Path::new("."));
+        Ok(Self {
+            prometheus,
+            beside: beside.to_owned(),
+            from: relative(from, at)?.display().to_string(),
+        })
+    }
+
+    /// Files of the directory beside the topology's.
+    pub fn files(&self) -> Vec<(&'static str, String)> {
+        let source = DATA_SOURCE.replace("//prometheus:", &format!("//{PROMETHEUS}:"));
+        vec![
+            ("prometheus.yml", self.prometheus.clone()),
+            ("grafana-data-source.yml", source),
+            ("grafana-dashboards.yml", PROVIDER.to_owned()),
+        ]
+    }
+
+    /// Its nodes.
+    pub fn nodes(&self) -> [(&'static str, Node); 2] {
+        let Self { beside, from, .. } = self;
+        let prometheus = vec![
+            format!("{beside}/prometheus.yml:/etc/prometheus/prometheus.yml:ro"),
+            format!("{from}/{RULES}:/etc/prometheus/weir.rules.yml:ro"),
+        ];
+        let provisioning = "/etc/grafana/provisioning";
+        let grafana = vec![
+            format!("{beside}/grafana-data-source.yml:{provisioning}/datasources/weir.yml:ro"),
+            format!("{beside}/grafana-dashboards.yml:{provisioning}/dashboards/weir.yml:ro"),
+            format!("{from}/{DASHBOARDS}:/var/lib/grafana/dashboards:ro"),
+        ];
+        [
+            (
+                PROMETHEUS,
+                Node::new(PROMETHEUS_IMAGE, prometheus, &[PROMETHEUS_PORT], &[]),
+            ),
+            (
+                GRAFANA,
+                Node::new(GRAFANA_IMAGE, grafana, &[GRAFANA_PORT], &GRAFANA_SETTINGS),
+            ),
+        ]
+    }
+}
+
+/// `path` as seen from the directory `at`.
+fn relative(path: &Path, at: &Path) -> Result<PathBuf> {
+    let path = path
+        .canonicalize()
+        .with_context(|| format!("rules and dashboards: {}", path.display()))?;
+    let at = std::path::absolute(at)?;
+    let at = plain(&at);
+    let (path, at): (Vec<_>, Vec<_>) = (path.components().collect(), at.components().collect());
+    let common = path.iter().zip(&at).take_while(|(a, b)| a == b).count();
+    let up = at[common..].iter().map(|_| Component::ParentDir);
+    Ok(up.chain(path[common..].iter().copied()).collect())
+}
+
+/// Without `..`, of directories that may not be there yet.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_seen_from_the_topologys_file() {
+        let from = |path: &str, at: &str| relative(Path::new(path), Path::new(at)).unwrap();
+        assert_eq!(from("/usr/share", "/usr/lib/x"), Path::new("../../share"));
+        assert_eq!(from("/usr/share", "/usr"), Path::new("share"));
+        assert_eq!(
+            from("/usr/share", "/nowhere/../usr/new"),
+            Path::new("../share")
+        );
+    }
+}

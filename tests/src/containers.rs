@@ -1,0 +1,258 @@
+//! Containers of the image, as a runtime runs them: crun, with the least privileges that there are.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::Signal;
+use serde::de::DeserializeOwned;
+use serde_json::{json, Value};
+use weir_api::daemon::{Port, Status};
+use weir_api::words::Stage;
+use weir_lab::lab::process::{program, Process};
+
+use super::{printed, until, PATIENCE};
+
+/// Where `cargo xtask image --check` says which image it is about. Without it, one is made of the programs of the tests.
+const IMAGE_VARIABLE: &str = "WEIR_IMAGE";
+/// What the daemon keeps of what it is given, and nothing else: `docker run --cap-drop ALL --cap-add …`.
+pub const CAPABILITIES: [&str; 6] = [
+    "CAP_NET_ADMIN",
+    "CAP_NET_RAW",
+    "CAP_BPF",
+    "CAP_PERFMON",
+    "CAP_SYS_ADMIN",
+    "CAP_IPC_LOCK",
+];
+/// The container's own file of this name, if it is given one.
+pub const CONFIGURATION: &str = "/etc/weir/switchd.toml";
+
+/// crun, which makes no control groups, and does not look whether the machine has them in a way that it knows.
+pub const CRUN: [&str; 7] = [
+    "unshare",
+    "--mount",
+    "--propagation=slave",
+    "sh",
+    "-c",
+    "mount -t tmpfs none /sys/fs/cgroup && exec crun --cgroup-manager=disabled \"$@\"",
+    "crun",
+];
+
+fn crun() -> Command {
+    let mut command = Command::new(CRUN[0]);
+    command.args(&CRUN[1..]);
+    command
+}
+
+/// An image, unpacked; gone with the value.
+pub struct Image {
+    directory: tempfile::TempDir,
+    config: Value,
+}
+
+impl Image {
+    /// Unpacks what is to be tested.
+    pub fn unpack() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let archive = match std::env::var_os(IMAGE_VARIABLE) {
+            Some(image) => PathBuf::from(image),
+            None => of_programs(directory.path()),
+        };
+        let layout = directory.path().join("layout");
+        unpack(&archive, &layout);
+        let read = |path: PathBuf| -> Value {
+            let text =
+                std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            serde_json::from_slice(&text).unwrap()
+        };
+        let blob = |descriptor: &Value| {
+            let digest = descriptor["digest"].as_str().unwrap();
+            layout.join("blobs").join(digest.replace(':', "/"))
+        };
+        let index = read(layout.join("index.json"));
+        let manifest = read(blob(&index["manifests"][0]));
+        let config = read(blob(&manifest["config"]));
+        unpack(
+            &blob(&manifest["layers"][0]),
+            &directory.path().join("root"),
+        );
+        Self { directory, config }
+    }
+
+    /// Its file system.
+    pub fn root(&self) -> PathBuf {
+        self.directory.path().join("root")
+    }
+
+    /// What the runtime is told of a container `name`: what the image says, read-only, with the capabilities that the daemon
+    /// needs. `variables` are added to its environment, `mounts` to its file system.
+    pub fn bundle(&self, name: &str, variables: &[&str], mounts: &[Value]) -> Value {
+        let image = &self.config["config"];
+        let list = |key: &str| image[key].as_array().cloned().unwrap_or_default();
+        let arguments: Vec<Value> = [list("Entrypoint"), list("Cmd")].concat();
+        let mut environment = list("Env");
+        environment.extend(variables.iter().map(|variable| json!(variable)));
+        let mut all = vec![
+            json!({"destination": "/proc", "type": "proc", "source": "proc"}),
+            json!({"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro", "nosuid", "noexec", "nodev"]}),
+            json!({"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755"]}),
+            json!({"destination": "/run", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", "mode=755"]}),
+            json!({"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev"]}),
+        ];
+        all.extend_from_slice(mounts);
+        let kinds = ["pid", "ipc", "uts", "mount"];
+        json!({
+            "ociVersion": "1.0.2",
+            "hostname": name,
+            "process": {
+                "user": {"uid": 0, "gid": 0},
+                "args": arguments,
+                "env": environment,
+                "cwd": "/",
+                "noNewPrivileges": true,
+                "capabilities": {
+                    "bounding": CAPABILITIES, "effective": CAPABILITIES, "permitted": CAPABILITIES,
+                },
+            },
+            "root": {"path": self.root(), "readonly": true},
+            "mounts": all,
+            "linux": {"namespaces": kinds.map(|kind| json!({"type": kind}))},
+        })
+    }
+}
+
+/// The image of the programs that were built with the tests.
+fn of_programs(directory: &Path) -> PathBuf {
+    let xtask = program("xtask").unwrap();
+    let programs = xtask.parent().unwrap();
+    let said = printed(
+        Command::new(&xtask)
+            .args(["image", "--programs"])
+            .arg(programs)
+            .arg("--out")
+            .arg(directory),
+    );
+    PathBuf::from(said.trim())
+}
+
+fn unpack(archive: &Path, into: &Path) {
+    std::fs::create_dir_all(into).unwrap();
+    let mut tar = Command::new("tar");
+    tar.arg("--extract")
+        .arg("--file")
+        .arg(archive)
+        .arg("--directory")
+        .arg(into);
+    printed(&mut tar);
+}
+
+/// A running container; killed with the value.
+pub struct Container {
+    name: String,
+    id: String,
+    process: Process,
+    directory: tempfile::TempDir,
+    pid: u32,
+}
+
+impl Container {
+    /// Runs one with a network of its own, in which there is nothing yet, as Docker and containerlab start it.
+    pub fn start(image: &Image, name: &str, variables: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut bundle = image.bundle(name, variables, &[]);
+        let namespaces = bundle["linux"]["namespaces"].as_array_mut().unwrap();
+        namespaces.push(json!({"type": "network"}));
+        std::fs::write(directory.path().join("config.json"), bundle.to_string()).unwrap();
+        let id = format!("weir-{}-{name}", std::process::id());
+        let mut command = crun();
+        command
+            .args(["run", "--bundle"])
+            .arg(directory.path())
+            .arg(&id)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        let log = directory.path().join("log");
+        let mut process = Process::start(name, command, &log)
+            .unwrap_or_else(|error| panic!("{error:#}: `cargo xtask setup` installs crun"));
+        let pid = until("the container runs", || {
+            process.check().unwrap_or_else(|error| panic!("{error:#}"));
+            let state = crun().args(["state", &id]).output().unwrap();
+            let state: Value = serde_json::from_slice(&state.stdout).ok()?;
+            let pid = state["pid"].as_u64().filter(|pid| *pid > 0)?;
+            (state["status"] == "running").then_some(pid as u32)
+        });
+        Self {
+            name: name.to_owned(),
+            id,
+            process,
+            directory,
+            pid,
+        }
+    }
+
+    /// Its first process, as it is called out here.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// What its switch answers.
+    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Option<T> {
+        let socket = format!("/proc/{}/root/run/weir/{}/api.sock", self.pid, self.name);
+        weir_api::client::get(Path::new(&socket), path, PATIENCE).ok()
+    }
+
+    /// Waits until its switch forwards.
+    pub fn ready(&mut self) -> Status {
+        until("the switch forwards", || {
+            self.process
+                .check()
+                .unwrap_or_else(|error| panic!("{error:#}"));
+            let status: Status = self.get("/v1/status")?;
+            (status.state == Stage::Running).then_some(status)
+        })
+    }
+
+    /// A port of its switch.
+    pub fn port(&self, name: &str) -> Port {
+        let ports: Vec<Port> = self.get("/v1/ports").expect("the switch answers");
+        ports.into_iter().find(|port| port.name == name).unwrap()
+    }
+
+    /// A program inside, with the container's own privileges: `docker exec`.
+    pub fn exec(&self, words: &str) -> std::process::Output {
+        let mut command = crun();
+        command.args(["exec", &self.id]);
+        command.args(words.split_whitespace()).output().unwrap()
+    }
+
+    /// ip(8) of this machine in its network.
+    pub fn ip(&self, words: &str) {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/proc/{}/ns/net", self.pid));
+        printed(command.arg("ip").args(words.split_whitespace()));
+    }
+
+    /// What it has logged.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
+    }
+
+    /// Stops it as `docker stop` does; its exit status.
+    pub fn stop(&mut self) -> i32 {
+        let mut kill = crun();
+        printed(kill.args(["kill", &self.id, Signal::SIGTERM.as_str()]));
+        let status = self.process.wait(PATIENCE).unwrap();
+        status.and_then(|status| status.code()).unwrap_or(-1)
+    }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("log of {}:\n{}", self.name, self.log());
+        }
+        let _ = crun()
+            .args(["delete", "--force", &self.id])
+            .stderr(Stdio::null())
+            .status();
+    }
+}

@@ -1,0 +1,130 @@
+//! `cargo xtask image`: the switch as an image of a container, as the OCI image specification has it, made of nothing but the
+//! programs.
+
+mod layout;
+mod root;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{bail, Context, Result};
+use clap::Args;
+use flate2::Compression;
+
+use super::tree::gzip;
+use super::{directory, programs, source_time, VERSION};
+use crate::{build, root as user, setup};
+
+/// Where the tests find the image that they are to run.
+const TESTS_VARIABLE: &str = "WEIR_IMAGE";
+
+/// For `--help`.
+pub const HELP: &str = "\
+Writes target/dist/weir-VERSION-x86_64-linux.oci.tar, which `podman load`, `docker
+load` and `skopeo copy oci-archive:FILE` read, and prints its path. Nothing runs
+for it but cargo: no daemon, no root. The same commit gives the same bytes.
+
+--check (needs root) has skopeo inspect the image, and crun run it as containerlab
+would: interfaces that appear after the start, a ring that locks and is released.
+
+Examples:
+  cargo xtask image
+  cargo xtask image --check
+  cargo xtask image --programs target/debug --out /tmp/image";
+
+/// The command line.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    setup: crate::SetupArguments,
+    /// Take the programs of this directory instead of static ones, and put the libraries in that they are linked with: for
+    /// tests.
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "check")]
+    programs: Option<PathBuf>,
+    /// Output directory [default: target/dist in the repository].
+    #[arg(long, value_name = "DIRECTORY")]
+    out: Option<PathBuf>,
+    /// Test the image.
+    #[arg(long)]
+    check: bool,
+}
+
+/// Does what the command line says.
+///
+/// # Errors
+///
+/// When something does not compile, or the image does not do what it should.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let out = arguments.out.clone().unwrap_or_else(directory);
+    let time = source_time()?;
+    if let Some(programs) = &arguments.programs {
+        return write_with(programs, &out, time, Compression::fast()).map(drop);
+    }
+    let purpose = if arguments.check {
+        user::require("cargo xtask image --check")?;
+        setup::Purpose::All
+    } else {
+        setup::Purpose::Lab
+    };
+    setup::run(arguments.setup.no_install, purpose)?;
+    let programs = programs::build(time)?;
+    programs::require_static(&programs)?;
+    let image = write(&programs, &out, time)?;
+    if arguments.check {
+        check(&image)?;
+    }
+    Ok(())
+}
+
+/// Makes the image of `programs` in `directory`, with files of `time`; returns where it is.
+///
+/// # Errors
+///
+/// When a program is missing.
+pub fn write(programs: &Path, directory: &Path, time: u64) -> Result<PathBuf> {
+    write_with(programs, directory, time, Compression::best())
+}
+
+fn write_with(
+    programs: &Path,
+    directory: &Path,
+    time: u64,
+    compression: Compression,
+) -> Result<PathBuf> {
+    let layer = root::tree(programs)?.tar("", time)?;
+    let packed = gzip(&layer, compression)?;
+    let archive = layout::archive(&layer, packed, time)?;
+    std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    let file = directory.join(format!("weir-{VERSION}-{}.oci.tar", programs::PLATFORM));
+    std::fs::write(&file, archive).with_context(|| file.display().to_string())?;
+    println!("{}", file.display());
+    Ok(file)
+}
+
+/// Has others read the image, and runs it.
+fn check(image: &Path) -> Result<()> {
+    let mut skopeo = Command::new("skopeo");
+    skopeo
+        .arg("inspect")
+        .arg(format!("oci-archive:{}", image.display()));
+    let told = super::output(&mut skopeo).context("skopeo of the Debian package skopeo")?;
+    print!("{}", String::from_utf8_lossy(&told));
+    let status = build::cargo()
+        .args([
+            "nextest",
+            "run",
+            "--package",
+            "weir-tests",
+            "--test",
+            "containers",
+        ])
+        .arg("--manifest-path")
+        .arg(build::root().join("Cargo.toml"))
+        .env(TESTS_VARIABLE, image)
+        .status()
+        .context("starting cargo nextest")?;
+    if !status.success() {
+        bail!("{} does not do what it should: see above", image.display());
+    }
+    Ok(())
+}

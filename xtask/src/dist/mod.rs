@@ -1,0 +1,135 @@
+//! What others install: the Debian package, the archive of static programs, the image of a container.
+
+mod archive;
+mod deb;
+pub mod image;
+mod programs;
+mod sbom;
+mod tree;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{bail, Context, Result};
+use sha2::{Digest, Sha256};
+
+use crate::build;
+
+pub use deb::{check, package};
+
+/// What artefacts are called by.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// For `--help`.
+pub const HELP: &str = "\
+Writes target/dist/weir_VERSION_ARCHITECTURE.deb and prints its path. Installs
+cargo-deb under target/tools if it is missing.
+
+--check (needs root) installs the package in a clean Debian 12 made by
+debootstrap, runs the daemon from the installed files, kills and restarts it,
+upgrades, removes and purges the package, and prints the results.
+
+--all also writes, for x86-64 and the same bytes for the same commit: an archive
+of static programs (.tar.gz), the image of a container (.oci.tar; `cargo xtask
+image` alone), the bill of materials (.cdx.json), and SHA256SUMS of all.";
+/// The sums of all artefacts, as sha256sum(1) reads them.
+const SUMS: &str = "SHA256SUMS";
+
+/// Builds everything: the archive, the image, the package, the bill of materials, and their sums.
+///
+/// # Errors
+///
+/// When something does not compile, or a tool is missing.
+pub fn all(no_install: bool) -> Result<()> {
+    let time = source_time()?;
+    let programs = programs::build(time)?;
+    let mut artefacts = vec![
+        archive::write(&programs, time)?,
+        image::write(&programs, &directory(), time)?,
+        sbom::write(&directory(), time)?,
+    ];
+    artefacts.push(deb::package_at(no_install, time)?);
+    println!("{}", sums(&artefacts)?.display());
+    Ok(())
+}
+
+/// Writes the sums of `artefacts` beside them.
+fn sums(artefacts: &[PathBuf]) -> Result<PathBuf> {
+    let mut lines = Vec::new();
+    for artefact in artefacts {
+        let bytes = std::fs::read(artefact).with_context(|| artefact.display().to_string())?;
+        let name = artefact.file_name().unwrap_or_default();
+        lines.push(format!("{}  {}\n", sha256(&bytes), name.display()));
+    }
+    lines.sort_by(|a, b| a[64..].cmp(&b[64..]));
+    let file = directory().join(SUMS);
+    std::fs::write(&file, lines.concat()).with_context(|| file.display().to_string())?;
+    Ok(file)
+}
+
+/// In hexadecimal digits.
+fn sha256(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The time of all files in artefacts, in seconds: of the commit, or what `SOURCE_DATE_EPOCH` says
+/// (<https://reproducible-builds.org/specs/source-date-epoch/>).
+fn source_time() -> Result<u64> {
+    let told = match std::env::var("SOURCE_DATE_EPOCH") {
+        Ok(told) => told,
+        Err(_) => {
+            let mut git = Command::new("git");
+            git.args(["log", "-1", "--format=%ct"])
+                .current_dir(build::root());
+            String::from_utf8(output(&mut git)?)?
+        }
+    };
+    told.trim().parse().with_context(|| {
+        format!("SOURCE_DATE_EPOCH, or the time of the last commit, is not a number of seconds: {told:?}")
+    })
+}
+
+fn directory() -> PathBuf {
+    build::root().join("target/dist")
+}
+
+/// Manual pages and completions, from the programs themselves.
+fn generate(binaries: &Path, directory: &Path) -> Result<()> {
+    for section in ["man1", "man8"] {
+        std::fs::create_dir_all(directory.join(section))?;
+    }
+    let daemon = output(Command::new(binaries.join("weir-switchd")).arg("--manual"))?;
+    std::fs::write(directory.join("man8/weir-switchd.8"), daemon)?;
+    for name in ["switchctl", "weir-plan", "weir-host"] {
+        let program = binaries.join(name);
+        run(Command::new(&program)
+            .arg("man")
+            .arg(directory.join("man1")))?;
+        for shell in ["bash", "zsh", "fish"] {
+            let script = output(Command::new(&program).args(["completions", shell]))?;
+            std::fs::write(directory.join(format!("{name}.{shell}")), script)?;
+        }
+    }
+    Ok(())
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("starting {command:?}"))?;
+    if !status.success() {
+        bail!("{command:?} failed ({status})");
+    }
+    Ok(())
+}
+
+fn output(command: &mut Command) -> Result<Vec<u8>> {
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("starting {command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?} failed ({})", output.status);
+    }
+    Ok(output.stdout)
+}
