@@ -1,6 +1,8 @@
 //! What the control plane asks of the dataplane.
 
-use crate::config::{ClassConfig, DetectorConfig, FeedbackCoding, Neighbour, WatchdogConfig};
+use crate::config::{
+    ClassConfig, DetectorConfig, FeedbackCoding, Neighbour, RedConfig, RedError, WatchdogConfig,
+};
 use crate::sets::vlans::VlanId;
 use crate::sets::PortSet;
 use crate::units::{Bytes, Duration, MacAddress, PortId, Priority};
@@ -212,14 +214,21 @@ pub enum Command {
         /// Times and action.
         watchdog: Option<WatchdogConfig>,
     },
-    /// Treat a priority in this way from now on: other thresholds, another weight, other rates, other marking. Its mode, its
-    /// Levels and its age limit stay; what older thresholds let in is lost by none. The same class again changes
-    /// nothing. O(ports × priorities).
+    /// Treat a priority in this way from now on: other thresholds, another weight, other rates. Its mode, Levels and age
+    /// limit stay; what older thresholds let in is lost by none. What `class` says of marking does not count, so that this
+    /// and [`SetMarking`](Self::SetMarking) do not undo each other. The same again changes nothing. O(ports × priorities).
     SetClass {
         /// The priority.
         priority: Priority,
         /// How it is treated.
         class: ClassConfig,
+    },
+    /// Mark frames of a priority in this way from now on; those that wait stay where they are. O(1).
+    SetMarking {
+        /// The priority.
+        priority: Priority,
+        /// When; `None` for never.
+        marking: Option<RedConfig>,
     },
     /// Look for deadlocks in this way from now on, and anew: every suspicion ends, and what stands still is
     /// suspected again. O(ports × lossless priorities).
@@ -450,8 +459,16 @@ pub enum CommandError {
     )]
     ClassFixed(Priority),
     /// What [`SwitchConfig::validate`](crate::SwitchConfig::validate) refuses.
-    #[error("priority {0}: invalid thresholds, weight, rates or marking")]
+    #[error("priority {0}: invalid thresholds, weight or rates")]
     BadClass(Priority),
+    /// Thresholds that no frame can be marked by.
+    #[error("priority {priority}: {error}")]
+    BadMarking {
+        /// The priority.
+        priority: Priority,
+        /// What is wrong with them.
+        error: RedError,
+    },
     /// Each admitted frame needs memory.
     #[error(
         "the thresholds need {needed} frames of packet memory, but there are only {frame_count}"

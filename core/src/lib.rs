@@ -78,7 +78,7 @@ pub use command::{Command, CommandError, RerouteBy, RerouteSelection};
 pub use config::{
     Algorithm, Alpha, CableRoom, ClassConfig, ClassMode, ConfigError, FeedbackCoding, LevelRules,
     LifetimeConfig, MarkAt, ModeKind, Neighbour, PartsPerMillion, PauseRule, PfcThresholds, Police,
-    PoolConfig, PoolShare, PortConfig, PortRole, RedConfig, SchedulerConfig, StormAction,
+    PoolConfig, PoolShare, PortConfig, PortRole, RedConfig, RedError, SchedulerConfig, StormAction,
     SwitchConfig, Threshold, VlanMode, VlanPort, WatchdogConfig, XonNotBelowXoff,
 };
 pub use counters::DropReason;

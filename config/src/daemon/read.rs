@@ -8,7 +8,7 @@ mod route;
 use std::path::PathBuf;
 
 use weir_core::config::ConfigError;
-use weir_core::{MacAddress, PortRole};
+use weir_core::{MacAddress, PortRole, RedError};
 
 use super::access::ApiTable;
 use super::mirror::{mirrors, MirrorTable};
@@ -193,8 +193,10 @@ fn place(error: &ConfigError, config: &DaemonConfig) -> Option<(usize, &'static 
         | ConfigError::RoundTripTooLong { priority, .. } => (priority, "budgets"),
         ConfigError::LevelMinTooHigh { priority, .. } => (priority, "min-level"),
         ConfigError::ZeroAge(priority) => (priority, "age-limit"),
-        ConfigError::RedThresholds { priority, .. } => (priority, "ecn-kmin"),
-        ConfigError::ZeroPmax(priority) => (priority, "ecn-pmax"),
+        ConfigError::Marking { priority, error } => match error {
+            RedError::KminAboveKmax { .. } => (priority, "ecn-kmin"),
+            RedError::ZeroPmax => (priority, "ecn-pmax"),
+        },
         ConfigError::ZeroWeight(priority) => (priority, "weight"),
         ConfigError::ThresholdAbovePool { priority, .. } => (priority, "static-threshold"),
         ConfigError::ShareBelowFrame { priority, .. }

@@ -1,6 +1,6 @@
 //! Why a configuration cannot work.
 
-use super::{PartsPerMillion, BUCKETS_MAX, POOLS_MAX};
+use super::{PartsPerMillion, RedError, BUCKETS_MAX, POOLS_MAX};
 use crate::level::Level;
 use crate::sets::vlans::VlanId;
 use crate::units::{BitRate, Bytes, Duration, MacAddress, PortId, Priority, PORT_COUNT_MAX};
@@ -44,14 +44,8 @@ pub enum ConfigError {
     },
     #[error("priority {0}: the age limit must be above zero")]
     ZeroAge(Priority),
-    #[error("priority {priority}: kmin ({kmin}) must not be above kmax ({kmax})")]
-    RedThresholds {
-        priority: Priority,
-        kmin: Bytes,
-        kmax: Bytes,
-    },
-    #[error("priority {0}: pmax must be above zero")]
-    ZeroPmax(Priority),
+    #[error("priority {priority}: {error}")]
+    Marking { priority: Priority, error: RedError },
     #[error("the Feedback refresh time must be above zero")]
     ZeroRefresh,
     #[error("priority {0}: weight must be at least 1")]

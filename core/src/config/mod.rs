@@ -27,7 +27,7 @@ pub use forwarding::{
 pub use pool::{Alpha, PoolConfig, PoolShare, Threshold, POOLS_MAX};
 pub use port::{CableRoom, FeedbackCoding, Neighbour, PauseRule, Police, PortConfig, PortRole};
 pub use recovery::{LifetimeConfig, StormAction, WatchdogConfig};
-pub use red::{MarkAt, PartsPerMillion, RedConfig};
+pub use red::{MarkAt, PartsPerMillion, RedConfig, RedError};
 pub use reserve::Reserve;
 pub use scheduler::{Algorithm, SchedulerConfig};
 pub use thresholds::{PfcThresholds, XonNotBelowXoff};

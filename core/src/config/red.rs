@@ -53,6 +53,8 @@ crate::named! {
         Arrival => "arrival" (default),
         /// When it leaves: what waits behind it. The receiver knows of congestion one queue earlier.
         Departure => "departure",
+        /// It meets none: nothing is marked, and the thresholds wait for another moment.
+        Never => "never",
     }
 }
 
@@ -67,7 +69,7 @@ crate::named! {
 /// without what the transmitter has already. With K_min = K_max every frame is marked from there on and none below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedConfig {
-    /// K_min: nothing is marked up to here.
+    /// K_min, at most K_max: nothing is marked up to here.
     pub kmin: Bytes,
     /// K_max, at least K_min: everything is marked from here on.
     pub kmax: Bytes,
@@ -77,7 +79,39 @@ pub struct RedConfig {
     pub at: MarkAt,
 }
 
+/// Why frames cannot be marked like this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RedError {
+    /// K_min is above K_max.
+    #[error("kmin ({kmin}) must not be above kmax ({kmax})")]
+    KminAboveKmax {
+        /// K_min.
+        kmin: Bytes,
+        /// K_max.
+        kmax: Bytes,
+    },
+    /// P_max is zero.
+    #[error("pmax must be above zero; for a single threshold set kmin and kmax to the same value")]
+    ZeroPmax,
+}
+
 impl RedConfig {
+    /// What a file, a command and a new switch have to say of thresholds, in one place.
+    ///
+    /// # Errors
+    ///
+    /// When K_min is above K_max, or P_max is zero.
+    pub fn check(&self) -> Result<(), RedError> {
+        let (kmin, kmax) = (self.kmin, self.kmax);
+        if kmin > kmax {
+            return Err(RedError::KminAboveKmax { kmin, kmax });
+        }
+        if self.pmax == PartsPerMillion::ZERO {
+            return Err(RedError::ZeroPmax);
+        }
+        Ok(())
+    }
+
     /// Whether a frame that finds `backlog` is marked. `draw` gives a number that is uniform over all of `u32`, and is
     /// asked only between the thresholds. Exact but for the 2^-32 that a draw is fine.
     pub(crate) fn marks(&self, backlog: Bytes, draw: impl FnOnce() -> u32) -> bool {

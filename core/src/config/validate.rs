@@ -197,21 +197,8 @@ impl SwitchConfig {
         if class.age_limit.is_some_and(Duration::is_zero) {
             return Err(ConfigError::ZeroAge(priority));
         }
-        if let Some(RedConfig {
-            kmin, kmax, pmax, ..
-        }) = class.ecn
-        {
-            if kmin > kmax {
-                return Err(ConfigError::RedThresholds {
-                    priority,
-                    kmin,
-                    kmax,
-                });
-            }
-            if pmax == PartsPerMillion::ZERO {
-                return Err(ConfigError::ZeroPmax(priority));
-            }
-        }
+        let marking = class.ecn.as_ref().map_or(Ok(()), RedConfig::check);
+        marking.map_err(|error| ConfigError::Marking { priority, error })?;
         if class.weight == 0 {
             return Err(ConfigError::ZeroWeight(priority));
         }

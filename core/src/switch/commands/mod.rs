@@ -94,6 +94,7 @@ impl Switch {
             Command::CallStorm { egress, priority } => self.call_storm(now, egress, priority),
             Command::SetWatchdog { port, watchdog } => self.set_watchdog(now, port, watchdog),
             Command::SetClass { priority, class } => self.set_class(priority, class),
+            Command::SetMarking { priority, marking } => self.set_marking(priority, marking),
             Command::SetDetector { detector } => self.set_detector(now, detector),
             Command::Drain => {
                 self.drain();

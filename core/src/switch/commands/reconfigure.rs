@@ -1,7 +1,7 @@
 //! Changing what a running switch was configured with.
 
 use crate::command::CommandError;
-use crate::config::{ClassConfig, MarkAt};
+use crate::config::{ClassConfig, MarkAt, RedConfig};
 use crate::switch::admission::{self, BufferMode};
 use crate::switch::schedule::Precedence;
 use crate::switch::Switch;
@@ -15,6 +15,10 @@ impl Switch {
         class: ClassConfig,
     ) -> Result<(), CommandError> {
         let old = self.config.classes[priority.index()];
+        let class = ClassConfig {
+            ecn: old.ecn,
+            ..class
+        };
         if class == old {
             return Ok(());
         }
@@ -51,12 +55,27 @@ impl Switch {
         } else {
             self.set_thresholds(priority, class)?;
         }
-        self.marks_arrivals = admission::classes_that_mark(&self.config, MarkAt::Arrival);
-        self.marks_departures = admission::classes_that_mark(&self.config, MarkAt::Departure);
-        self.settle_observation();
         if class.scheduler != old.scheduler {
             self.set_precedence();
         }
+        Ok(())
+    }
+
+    /// [`Command::SetMarking`](crate::Command::SetMarking). Nothing that waits is looked at, let alone moved.
+    pub(in crate::switch) fn set_marking(
+        &mut self,
+        priority: Priority,
+        marking: Option<RedConfig>,
+    ) -> Result<(), CommandError> {
+        if self.draining {
+            return Err(CommandError::Draining);
+        }
+        let checked = marking.as_ref().map_or(Ok(()), RedConfig::check);
+        checked.map_err(|error| CommandError::BadMarking { priority, error })?;
+        self.config.classes[priority.index()].ecn = marking;
+        self.marks_arrivals = admission::classes_that_mark(&self.config, MarkAt::Arrival);
+        self.marks_departures = admission::classes_that_mark(&self.config, MarkAt::Departure);
+        self.settle_observation();
         Ok(())
     }
 

@@ -1,13 +1,16 @@
 //! Congestion marks by the backlog of the egress (RED): whatever the class's mode, by that egress and priority alone, in
 //! the paper's proportions, and the same again from the same seed.
 
+mod changes;
+
 use weir_core::config::{LevelRules, RouteConfig};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, ConfigError, Duration, Frame,
-    FrameHandle, Instant, MacAddress, MarkAt, PartsPerMillion, PfcThresholds, Police, PortConfig,
-    PortId, PortRole, Priority, Quanta, RedConfig, Switch, SwitchConfig, Transmission,
+    BitRate, Budgets, Bytes, ClassConfig, ClassMode, Command, CommandError, ConfigError, Duration,
+    Frame, FrameHandle, Instant, MacAddress, MarkAt, PartsPerMillion, PfcThresholds, Police,
+    PortConfig, PortId, PortRole, Priority, Quanta, RedConfig, RedError, Switch, SwitchConfig,
+    Transmission,
 };
 
 const P3: Priority = Priority::ALL[3];
@@ -61,12 +64,17 @@ struct Node {
     switch: Switch,
     free: Vec<u32>,
     now: Instant,
+    /// By handle: the port that its frame came in by, and how many came there before it.
+    came: Vec<(u8, u64)>,
+    count: [u64; PORTS as usize],
 }
 
 impl Node {
     fn new(config: SwitchConfig) -> Self {
         Self {
             free: (0..config.frame_count as u32).rev().collect(),
+            came: vec![(0, 0); config.frame_count],
+            count: [0; PORTS as usize],
             switch: Switch::new(config).unwrap(),
             now: Instant::from_nanos(1),
         }
@@ -74,8 +82,12 @@ impl Node {
 
     /// Whether a frame that comes in by `ingress` is to be marked.
     fn receive(&mut self, ingress: u8, destination: MacAddress, priority: Priority) -> bool {
+        let handle = self.free.pop().unwrap();
+        let count = &mut self.count[usize::from(ingress)];
+        self.came[handle as usize] = (ingress, *count);
+        *count += 1;
         let frame = Frame {
-            handle: FrameHandle(self.free.pop().unwrap()),
+            handle: FrameHandle(handle),
             length: Bytes::new(LENGTH),
             priority,
             destination,
@@ -98,8 +110,33 @@ impl Node {
             .unwrap();
     }
 
+    fn set_marking(
+        &mut self,
+        priority: Priority,
+        marking: Option<RedConfig>,
+    ) -> Result<(), CommandError> {
+        let command = Command::SetMarking { priority, marking };
+        self.switch.apply(self.now, command)
+    }
+
     /// One data frame leaves by `port`: whether it is to be marked. Control frames before it leave too.
     fn send_one(&mut self, port: u8) -> bool {
+        self.send(port).1
+    }
+
+    /// The same: which frame it is, and when.
+    fn send_handle(&mut self, port: u8) -> (u32, Instant) {
+        (self.send(port).0, self.now)
+    }
+
+    /// The same: where it came in, as which of its port's frames, and whether it is to be marked.
+    fn send_numbered(&mut self, port: u8) -> (u8, u64, bool) {
+        let (handle, mark) = self.send(port);
+        let (ingress, number) = self.came[handle as usize];
+        (ingress, number, mark)
+    }
+
+    fn send(&mut self, port: u8) -> (u32, bool) {
         self.now = self.now + Duration::from_micros(20);
         loop {
             match self.switch.transmit(self.now, PortId::new(port)) {
@@ -107,40 +144,11 @@ impl Node {
                 Some(Transmission::Data { handle, mark, .. }) => {
                     let freed = self.switch.complete(self.now, PortId::new(port), handle);
                     self.free.extend(freed.map(|handle| handle.0));
-                    return mark;
+                    return (handle.0, mark);
                 }
                 None => panic!("nothing leaves by {port}"),
             }
         }
-    }
-}
-
-#[test]
-fn marking_begins_and_ends_with_a_change_of_the_class() {
-    for mode in modes() {
-        let mut node = Node::new(config(mode, None, 1));
-        let mut marks = |red: Option<RedConfig>| {
-            let class = ClassConfig {
-                ecn: red,
-                ..ClassConfig::new(mode)
-            };
-            let priority = P3;
-            let command = Command::SetClass { priority, class };
-            node.switch.apply(node.now, command).unwrap();
-            (node.receive(0, host(1), P3), node.send_one(1))
-        };
-        let always = |at| {
-            Some(RedConfig {
-                kmin: Bytes::ZERO,
-                kmax: Bytes::ZERO,
-                at,
-                ..RED
-            })
-        };
-        assert_eq!(marks(None), (false, false));
-        assert_eq!(marks(always(MarkAt::Arrival)), (true, false));
-        assert_eq!(marks(always(MarkAt::Departure)), (false, true));
-        assert_eq!(marks(None), (false, false));
     }
 }
 
@@ -310,17 +318,12 @@ fn thresholds_that_cannot_work_are_refused() {
     let (kmin, kmax) = (RED.kmax, RED.kmin);
     let turned = RedConfig { kmin, kmax, ..RED };
     let priority = P3;
-    assert_eq!(
-        refused(turned),
-        ConfigError::RedThresholds {
-            priority,
-            kmin,
-            kmax
-        }
-    );
+    let error = RedError::KminAboveKmax { kmin, kmax };
+    assert_eq!(refused(turned), ConfigError::Marking { priority, error });
     let never = RedConfig {
         pmax: PartsPerMillion::ZERO,
         ..RED
     };
-    assert_eq!(refused(never), ConfigError::ZeroPmax(P3));
+    let error = RedError::ZeroPmax;
+    assert_eq!(refused(never), ConfigError::Marking { priority, error });
 }
