@@ -116,6 +116,23 @@ fn what_frames_do_not_wait_by_is_taken() {
         ],
     );
     assert_live(
+        &[
+            ("mode = \"pfc\"", "mode = \"pfc\"\necn = \"AZURE\""),
+            (
+                "[deadlock]",
+                "[[ecn]]\nname = \"AZURE\"\nkmin = \"10KiB\"\nkmax = \"20KiB\"\n[deadlock]",
+            ),
+        ],
+        &[
+            "class.lossless.ecn",
+            "ecn.AZURE.kmax",
+            "ecn.AZURE.kmin",
+            "ecn.AZURE.mark-at",
+            "ecn.AZURE.name",
+            "ecn.AZURE.pmax",
+        ],
+    );
+    assert_live(
         &[("role = \"edge\"", "role = \"edge\"\ntrust = \"dscp\"\nfallback = \"pass\"\npfcwd = { enabled = true }\ndscp-map = { 46 = 3 }")],
         &[
             "port.down.dscp-map.46",
@@ -248,4 +265,44 @@ fn each_change_is_told_with_what_it_takes() {
     };
     assert!(why.starts_with("needs 40 KiB more packet memory"), "{why}");
     assert_eq!(short[1..], steps(file.buffer_chunks())[1..]);
+}
+
+/// Whatever a file does with a profile, each class with one marks as it says.
+#[test]
+fn classes_mark_as_their_profiles_say_after_any_reload() {
+    let profile = |name: &str, kmin: &str| {
+        format!("[[ecn]]\nname = \"{name}\"\nkmin = \"{kmin}\"\nkmax = \"1MiB\"\n")
+    };
+    let with = |ecn: &str, of_lossless: &str, of_fabric: &str| {
+        let text = FILE
+            .replacen("priority = 3", &format!("priority = 3\n{of_lossless}"), 1)
+            .replacen("priority = 4", &format!("priority = 4\n{of_fabric}"), 1);
+        parse(&format!("{text}{ecn}"))
+    };
+    let (a, b) = ("ecn = \"A\"", "ecn = \"B\"");
+    let running = with(&(profile("A", "1KiB") + &profile("B", "2KiB")), a, b);
+    let files = [
+        with(&profile("A", "3KiB"), a, a),
+        with(&(profile("B", "3KiB") + &profile("A", "4KiB")), b, a),
+        with("", "ecn-kmin = \"1KiB\"\necn-kmax = \"2KiB\"", ""),
+        // The class of the profile is another one by its priorities, which takes a restart.
+        parse(&FILE.replacen("priority = 4", "priority = 5", 1)),
+    ];
+    for file in files {
+        let next = running.with_live_settings_of(&file);
+        for class in &next.classes {
+            if let Some(name) = &class.ecn_profile {
+                let profile = next.profile(name).map(|profile| profile.marking());
+                assert_eq!(class.ecn, profile, "{}", class.name);
+            }
+        }
+        let again = DaemonConfig::parse(&next.to_toml(), Path::new("again.toml"));
+        assert_eq!(again, Ok(next.clone()));
+        let same_priorities = file.classes[1].priorities == running.classes[1].priorities;
+        if same_priorities {
+            assert_eq!(next.ecn, file.ecn);
+        } else {
+            assert_eq!(next.ecn, [running.ecn[1].clone()]);
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! What was changed at run time, and files that are to have it or to be started with.
 
-use weir_core::{MacAddress, PortId, VlanId};
+use weir_core::{MacAddress, PortId, RedConfig, VlanId};
 
-use super::{DaemonConfig, Route};
+use super::{DaemonConfig, EcnProfile, Route};
 use crate::switch::PfcwdConfig;
 
 /// A route with the names of its ports: numbers are those of one configuration.
@@ -15,7 +15,7 @@ struct Named<'a> {
 
 impl DaemonConfig {
     /// This configuration with what was changed by hand in a switch that had the configuration `before` and is as `now`
-    /// says: routes, pins and storm watchdogs that differ between the two, where this one still says what `before` did.
+    /// says: routes, pins, profiles of marking and storm watchdogs that differ between the two, where this one still says what `before` did.
     /// What has been changed here is kept, as a reload would; so are routes by ports that are not here.
     #[must_use]
     pub fn with_changes_by_hand(&self, before: &Self, now: &Self) -> Self {
@@ -39,6 +39,16 @@ impl DaemonConfig {
                 }
             }
         }
+        for (index, profile) in self.ecn.iter().enumerate() {
+            let marking = |config: &Self| Some(config.profile(&profile.name)?.marking());
+            let (before, now) = (marking(before), marking(now));
+            if let Some(now) = now.filter(|now| before != Some(*now)) {
+                if before == Some(profile.marking()) {
+                    with.ecn[index] = profile.with(now);
+                }
+            }
+        }
+        with.settle_marking();
         for (index, port) in self.ports.iter().enumerate() {
             let (before, now) = (before.own_pfcwd(&port.name), now.own_pfcwd(&port.name));
             if before != now && Some(port.pfcwd) == before {
@@ -46,6 +56,22 @@ impl DaemonConfig {
             }
         }
         with
+    }
+
+    /// The profile of this name.
+    pub fn profile(&self, name: &str) -> Option<&EcnProfile> {
+        self.ecn.iter().find(|profile| profile.name == name)
+    }
+
+    /// This configuration with other values in the profile of this name, and in its classes.
+    #[must_use]
+    pub fn with_profile(mut self, name: &str, marking: RedConfig) -> Self {
+        let mut profiles = self.ecn.iter_mut();
+        if let Some(profile) = profiles.find(|profile| profile.name == name) {
+            *profile = profile.with(marking);
+        }
+        self.settle_marking();
+        self
     }
 
     fn route(&self, key: (Option<VlanId>, MacAddress)) -> Option<&Route> {
@@ -177,6 +203,34 @@ mod tests {
         assert_eq!(with.routes.len(), 1);
         file.ports[1].pfcwd = Some(PfcwdConfig::default());
         assert_eq!(file.with_changes_by_hand(&before, &now), file);
+    }
+
+    #[test]
+    fn a_profile_has_the_values_set_by_hand_unless_the_file_has_others() {
+        let with = |ecn: &str| {
+            config(&format!(
+                "{ecn}\n[[class]]\nname = \"bulk\"\npriority = 1\nmode = \"lossy\"\necn = \"A\"\n"
+            ))
+        };
+        let profile = |name: &str, kmin: &str| {
+            format!("[[ecn]]\nname = \"{name}\"\nkmin = \"{kmin}\"\nkmax = \"1MiB\"\n")
+        };
+        let before = with(&profile("A", "10KiB"));
+        let wanted = with(&profile("A", "20KiB"));
+        let marking = wanted.ecn[0].marking();
+        let now = before.clone().with_profile("A", marking);
+        assert_eq!(now, wanted);
+        assert_eq!(now.classes[0].ecn, Some(marking));
+        assert_eq!(before.with_changes_by_hand(&before, &now), now);
+        // A new profile in the file is the file's, and the change stays.
+        let more = with(&(profile("B", "1KiB") + &profile("A", "10KiB")));
+        let expected = with(&(profile("B", "1KiB") + &profile("A", "20KiB")));
+        assert_eq!(more.with_changes_by_hand(&before, &now), expected);
+        // The file has other values meanwhile, or the profile no more.
+        let file = with(&profile("A", "30KiB"));
+        assert_eq!(file.with_changes_by_hand(&before, &now), file);
+        let without = config("");
+        assert_eq!(without.with_changes_by_hand(&before, &now), without);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_core::{Bytes, PfcThresholds};
 
-use super::{Class, DaemonConfig, Route};
+use super::{Class, DaemonConfig, EcnProfile, Route};
 
 /// One setting that is different.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +110,7 @@ impl DaemonConfig {
                 class.settle_alone(&self.pools);
             }
         }
+        next.take_profiles_of(file);
         for port in &mut next.ports {
             if let Some(wanted) = file.ports.iter().find(|other| other.name == port.name) {
                 let overshoot = port.overshoot;
@@ -128,6 +129,38 @@ impl DaemonConfig {
             next.mirrors.clone_from(&file.mirrors);
         }
         next
+    }
+
+    /// All profiles of `file` with their values, and those of its own that a class still has.
+    fn take_profiles_of(&mut self, file: &Self) {
+        let own = std::mem::replace(&mut self.ecn, file.ecn.clone());
+        let (classes, taken) = (&self.classes, &file.ecn);
+        let stays = |profile: &EcnProfile| {
+            let mut users = classes
+                .iter()
+                .filter_map(|class| class.ecn_profile.as_ref());
+            users.any(|name| *name == profile.name)
+                && !taken.iter().any(|other| other.name == profile.name)
+        };
+        self.ecn.extend(own.into_iter().filter(stays));
+        self.settle_marking();
+    }
+
+    /// Has classes with a profile mark as this says.
+    pub(super) fn settle_marking(&mut self) {
+        for class in &mut self.classes {
+            let mut profiles = self.ecn.iter();
+            let own = profiles.find(|profile| class.ecn_profile.as_ref() == Some(&profile.name));
+            if let Some(profile) = own {
+                class.ecn = Some(profile.marking());
+            }
+        }
+    }
+
+    /// The classes that have the profile of this name.
+    pub fn classes_with_profile<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Class> {
+        let classes = self.classes.iter();
+        classes.filter(move |class| class.ecn_profile.as_deref() == Some(name))
     }
 
     /// What a daemon has after a reload of `file`, that runs with this configuration and whose packet memory has `chunks`
@@ -241,4 +274,5 @@ fn retune(class: &mut Class, wanted: &Class, same_cables: bool) {
     class.weight = wanted.weight;
     class.scheduler = wanted.scheduler;
     class.ecn = wanted.ecn;
+    class.ecn_profile.clone_from(&wanted.ecn_profile);
 }

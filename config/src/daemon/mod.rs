@@ -40,8 +40,8 @@ pub use station::{Station, STATION_ADDRESSES_MAX};
 pub use vlan::VLAN_COPIES;
 
 pub use crate::switch::{
-    Class, DeadlockConfig, Express, FlowsConfig, ForwardingConfig, MulticastConfig, PfcwdConfig,
-    Pool, Route, DEFAULT_CLASS, STATIONS_MAX,
+    Class, DeadlockConfig, EcnProfile, Express, FlowsConfig, ForwardingConfig, MulticastConfig,
+    PfcwdConfig, Pool, Route, DEFAULT_CLASS, STATIONS_MAX,
 };
 
 /// A checked configuration of one daemon.
@@ -67,6 +67,8 @@ pub struct DaemonConfig {
     pub classes: Vec<Class>,
     /// `[[pool]]`.
     pub pools: Vec<Pool>,
+    /// `[[ecn]]`.
+    pub ecn: Vec<EcnProfile>,
     /// `[[port]]`; a [`PortId`] is an index into this list.
     pub ports: Vec<Port>,
     /// `[deadlock]`.
@@ -186,6 +188,7 @@ impl DaemonConfig {
         Switch {
             classes: self.classes.clone(),
             pools: self.pools.clone(),
+            ecn: self.ecn.clone(),
             ports: self.ports.iter().enumerate().map(port).collect(),
             frames: self.dataplane.frames(),
             deadlock: self.deadlock,

@@ -23,8 +23,8 @@ use crate::names::check_name;
 use crate::reader::{Problem, Problems, Table};
 use crate::settings::{valid, Setting};
 use crate::switch::{
-    check_steps, classes, fit_release_buffer, pools, ClassTable, LevelSizing, Lines, Pool,
-    RouteTable,
+    check_steps, classes, ecn_profiles, fit_release_buffer, pools, ClassTable, EcnProfile,
+    LevelSizing, Lines, Pool, RouteTable, Surroundings,
 };
 
 use dataplane::dataplane;
@@ -45,6 +45,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "dataplane",
             "class",
             "pool",
+            "ecn",
             "port",
             "deadlock",
             "pfcwd",
@@ -67,6 +68,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     (DataplaneConfig::TABLE, DataplaneConfig::KEYS),
     (ClassTable::TABLE, ClassTable::KEYS),
     (Pool::TABLE, Pool::KEYS),
+    (EcnProfile::TABLE, EcnProfile::KEYS),
     (Port::TABLE, Port::KEYS),
     (DeadlockConfig::TABLE, DeadlockConfig::KEYS),
     (PfcwdConfig::TABLE, PfcwdConfig::KEYS),
@@ -93,6 +95,7 @@ pub fn settings() -> Vec<(&'static str, Vec<Setting>)> {
         DataplaneConfig,
         ClassTable,
         Pool,
+        EcnProfile,
         Port,
         DeadlockConfig,
         PfcwdConfig,
@@ -139,7 +142,14 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let mut deadlock = DeadlockConfig::read(root, DeadlockConfig::default(), check_steps);
     let pools = pools(root);
     let cables = cables(root, &ports, dataplane.frames().charging());
-    let classes = classes(root, &pools, &sizing, &cables);
+    let ecn = ecn_profiles(root);
+    let around = Surroundings {
+        pools: &pools,
+        ecn: &ecn,
+        sizing: &sizing,
+        cables: &cables,
+    };
+    let classes = classes(root, &around);
     check_pool_thresholds(root, &ports, &classes, &pools);
     fit_release_buffer(root, &classes, &cables, &mut deadlock);
     let slowest = ports.iter().min_by_key(|port| port.rate);
@@ -166,6 +176,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         ),
         classes,
         pools,
+        ecn,
         dataplane,
         deadlock,
         pfcwd,

@@ -26,6 +26,9 @@ pub(super) fn daemon(config: &DaemonConfig) -> String {
     for pool in &config.pools {
         out.push_str(&pool.written());
     }
+    for profile in &config.ecn {
+        out.push_str(&profile.written());
+    }
     for port in &config.ports {
         out.push_str(&port.written());
     }

@@ -141,6 +141,7 @@ impl Scenario {
         Switch {
             classes: self.classes_of(switch),
             pools: self.pools.clone(),
+            ecn: self.ecn.clone(),
             ports: ports.iter().map(|port| self.port(switch, port)).collect(),
             frames: self.frames(),
             deadlock: self.deadlock,

@@ -22,7 +22,7 @@ use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, MacAddress, PauseRule,
 
 use crate::reader::FileError;
 use crate::switch::{
-    reaction_of_station, Cable, CableLine, Class, DeadlockConfig, PfcwdConfig, Pool,
+    reaction_of_station, Cable, CableLine, Class, DeadlockConfig, EcnProfile, PfcwdConfig, Pool,
 };
 use crate::Override;
 
@@ -54,6 +54,8 @@ pub struct Scenario {
     pub classes: Vec<Class>,
     /// `[[pool]]`, of every switch.
     pub pools: Vec<Pool>,
+    /// `[[ecn]]`, of every switch.
+    pub ecn: Vec<EcnProfile>,
     /// `[deadlock]`.
     pub deadlock: DeadlockConfig,
     /// `[pfcwd]`, of every switch.

@@ -31,6 +31,8 @@ pub struct Class {
     pub age_limit: Option<Duration>,
     /// When frames are marked Congestion Experienced; `None` for never.
     pub ecn: Option<RedConfig>,
+    /// The profile that this is; `None` for thresholds of its own, or none.
+    pub ecn_profile: Option<String>,
     /// Whether they may pass the switch core.
     pub express: Express,
     /// The pool that their buffers are part of; `None` for buffers of their own.
@@ -89,6 +91,8 @@ entries! {
             "`level` only: the class sends whatever the neighbours' Feedback is, and sends none. For a class with large enough buffers of its own; what does not fit is dropped as `headroom_exceeded`. Pauses are still obeyed."
         "age-limit" age_limit: Option<Duration> as OffOrTime = None => "`\"off\"`", "", Restart, valid::anything;
             "A frame that has waited in this switch for longer is dropped and counted as `aged`."
+        "ecn" ecn: Option<String> = None => "none", "", Live, valid::anything;
+            "The [`[[ecn]]`](#ecn) profile that says how frames are marked Congestion Experienced, in any mode. Instead of the next four keys."
         "ecn-kmin" ecn_kmin: Option<Bytes> = None => "none", "", Live, valid::anything;
             "Mark frames Congestion Experienced by the backlog of their egress: none while (egress port, priority) has this much or less. In any mode, with `ecn-kmax`."
         "ecn-kmax" ecn_kmax: Option<Bytes> = None => "none", "", Live, valid::anything;
@@ -96,7 +100,7 @@ entries! {
         "ecn-pmax" ecn_pmax: Option<PartsPerMillion> = None => "`\"1%\"`", "", Live, valid::anything;
             "The probability just below `ecn-kmax`; it rises linearly from `ecn-kmin`. Above 0."
         "ecn-mark-at" ecn_mark_at: Option<MarkAt> = None => "`\"arrival\"`", "", Live, valid::anything;
-            "`\"arrival\"`: by the backlog found when the frame is admitted. `\"departure\"`: by the backlog left behind when it is sent; receivers learn of congestion one queue earlier, as in many RoCE simulators."
+            "`\"arrival\"`: by the backlog found when the frame is admitted. `\"departure\"`: by the backlog left behind when it is sent; receivers learn of congestion one queue earlier, as in many RoCE simulators. `\"never\"`: not at all."
         "express" express: Express = Express::Auto, "", Restart, valid::anything;
             "Whether its frames may use the [express path](../internals/express.md) between ports that do: `\"auto\"`: if the class is lossy, marks no frames and limits neither age nor rate. `\"on\"`: the same, and refused where it is not so. `\"off\"`: no."
         "weight" weight: u64 = 1, "", Live, valid::within(1, 1000);
@@ -230,15 +234,17 @@ impl ClassTable {
 /// As a file that gives the same class; budgets are written out.
 impl From<&Class> for ClassTable {
     fn from(class: &Class) -> Self {
+        let own_marking = class.ecn.filter(|_| class.ecn_profile.is_none());
         let mut table = Self {
             name: class.name.clone(),
             priorities: Some(class.priorities.clone()),
             mode: class.mode.kind(),
             age_limit: class.age_limit,
-            ecn_kmin: class.ecn.map(|red| red.kmin),
-            ecn_kmax: class.ecn.map(|red| red.kmax),
-            ecn_pmax: class.ecn.map(|red| red.pmax),
-            ecn_mark_at: class.ecn.map(|red| red.at),
+            ecn: class.ecn_profile.clone(),
+            ecn_kmin: own_marking.map(|red| red.kmin),
+            ecn_kmax: own_marking.map(|red| red.kmax),
+            ecn_pmax: own_marking.map(|red| red.pmax),
+            ecn_mark_at: own_marking.map(|red| red.at),
             express: class.express,
             weight: class.weight.into(),
             scheduler: class.scheduler.algorithm,

@@ -4,6 +4,7 @@
 mod cable;
 mod class;
 mod deadlock;
+mod ecn;
 mod forwarding;
 mod frames;
 pub mod headroom;
@@ -28,13 +29,15 @@ pub(crate) use cable::{Cables, PortCable};
 pub(crate) use class::ClassTable;
 pub use class::{Class, Express};
 pub use deadlock::DeadlockConfig;
+pub(crate) use ecn::ecn_profiles;
+pub use ecn::EcnProfile;
 pub(crate) use forwarding::RouteTable;
 pub use forwarding::{FlowsConfig, ForwardingConfig, MulticastConfig, Route, STATIONS_MAX};
 pub use frames::FrameConfig;
 pub use pfcwd::PfcwdConfig;
 pub(crate) use pool::pools;
 pub use pool::{ClassPool, Pool};
-pub(crate) use read::{check_steps, classes, fit_release_buffer, LevelSizing};
+pub(crate) use read::{check_steps, classes, fit_release_buffer, LevelSizing, Surroundings};
 pub(crate) use scheduler::Lines;
 
 /// The implicit class of all priorities that no class names.
@@ -66,6 +69,8 @@ pub struct Switch {
     pub classes: Vec<Class>,
     /// What buffers of classes share.
     pub pools: Vec<Pool>,
+    /// How classes mark that name one of them.
+    pub ecn: Vec<EcnProfile>,
     /// A [`PortId`] is an index into this list.
     pub ports: Vec<PortConfig>,
     /// How frames are charged and pauses are told.

@@ -4,11 +4,12 @@ use weir_core::config::Reserve;
 use weir_core::level::LEVEL_MAX;
 use weir_core::{
     BitRate, Budgets, Bytes, ClassMode, Duration, FeedbackCoding, Level, LevelRules, ModeKind,
-    PartsPerMillion, PfcThresholds, Priority, RedConfig, SchedulerConfig,
+    PfcThresholds, Priority, SchedulerConfig,
 };
 
 use super::cable::Cables;
 use super::class::{keys_of, MODE_KEYS};
+use super::ecn::{self, EcnProfile};
 use super::pool::{self, ClassPool};
 use super::{
     Class, ClassTable, DeadlockConfig, Express, FrameConfig, Pool, DEFAULT_CLASS, LOSSY_BUFFER,
@@ -31,18 +32,25 @@ impl FromItem for Priority {
     }
 }
 
+/// What classes refer to, and what they depend on.
+pub(crate) struct Surroundings<'a> {
+    /// `[[pool]]`.
+    pub(crate) pools: &'a [Pool],
+    /// `[[ecn]]`.
+    pub(crate) ecn: &'a [EcnProfile],
+    /// What budgets depend on.
+    pub(crate) sizing: &'a LevelSizing,
+    /// What headroom depends on.
+    pub(crate) cables: &'a Cables,
+}
+
 /// Reads all classes.
-pub(crate) fn classes(
-    root: &Table<'_>,
-    pools: &[Pool],
-    sizing: &LevelSizing,
-    cables: &Cables,
-) -> Vec<Class> {
+pub(crate) fn classes(root: &Table<'_>, around: &Surroundings<'_>) -> Vec<Class> {
     let names = Names::default();
     let mut owners: [Option<String>; 8] = Default::default();
     root.tables(ClassTable::TABLE, ClassTable::KEYS)
         .iter()
-        .filter_map(|table| class(table, &names, &mut owners, pools, (sizing, cables)))
+        .filter_map(|table| class(table, &names, &mut owners, around))
         .collect()
 }
 
@@ -50,9 +58,9 @@ fn class(
     table: &Table<'_>,
     names: &Names,
     owners: &mut [Option<String>; 8],
-    pools: &[Pool],
-    (sizing, cables): (&LevelSizing, &Cables),
+    around: &Surroundings<'_>,
 ) -> Option<Class> {
+    let cables = around.cables;
     let entry = ClassTable::read(table);
     if !table.has("priorities") {
         table.miss("priority", Priority::EXAMPLE);
@@ -68,10 +76,10 @@ fn class(
     }
     let priorities = priorities(table, &entry, owners);
     let (mode, pool) = match table.has("pool") && entry.mode != ModeKind::Level {
-        true => pooled_mode(table, &entry, pools, cables).unzip(),
-        false => (class_mode(table, &entry, sizing, cables), None),
+        true => pooled_mode(table, &entry, around.pools, cables).unzip(),
+        false => (class_mode(table, &entry, around.sizing, cables), None),
     };
-    let ecn = ecn(table, &entry);
+    let (ecn, ecn_profile) = ecn::marking(table, &entry, around.ecn);
     let mode = mode?;
     let class = Class {
         priorities: priorities?,
@@ -85,6 +93,7 @@ fn class(
         },
         age_limit: entry.age_limit,
         ecn,
+        ecn_profile,
         express: entry.express,
         pool,
         name: entry.name,
@@ -264,40 +273,6 @@ fn budgets(
 fn level_min(entry: &ClassTable) -> Level {
     let level = entry.min_level.and_then(|level| Level::new(level as u8));
     level.unwrap_or_default()
-}
-
-/// P_max where the file does not say.
-const DEFAULT_PMAX: PartsPerMillion = PartsPerMillion::from_percent(1);
-
-/// Both thresholds, or nothing.
-fn ecn(table: &Table<'_>, entry: &ClassTable) -> Option<RedConfig> {
-    if !["ecn-kmin", "ecn-kmax", "ecn-pmax", "ecn-mark-at"]
-        .iter()
-        .any(|key| table.has(key))
-    {
-        return None;
-    }
-    for key in ["ecn-kmin", "ecn-kmax"] {
-        table.miss(key, Bytes::EXAMPLE);
-    }
-    let pmax = entry.ecn_pmax.unwrap_or(DEFAULT_PMAX);
-    if pmax == PartsPerMillion::ZERO {
-        table.complain(
-            "ecn-pmax",
-            "must be above zero; for a single threshold set ecn-kmin and ecn-kmax to the same value",
-        );
-    }
-    let (kmin, kmax) = (entry.ecn_kmin?, entry.ecn_kmax?);
-    if kmin > kmax {
-        let message = format!("ecn-kmin ({kmin}) must not be above ecn-kmax ({kmax})");
-        table.complain("ecn-kmin", message);
-    }
-    Some(RedConfig {
-        kmin,
-        kmax,
-        pmax,
-        at: entry.ecn_mark_at.unwrap_or_default(),
-    })
 }
 
 /// What budgets depend on beside the class itself.

@@ -132,7 +132,7 @@ fn budgets_that_break_the_inequalities_are_refused_with_the_numbers() {
         (
             "ecn-kmin = \"20kB\"",
             "ecn-kmin = \"81kB\"",
-            "s1.toml:15: class.lossless.ecn-kmin: ecn-kmin (81000 B) must not be above ecn-kmax (80000 B)",
+            "s1.toml:15: class.lossless.ecn-kmin: kmin (81000 B) must not be above kmax (80000 B)",
         ),
         (
             "ecn-kmax = \"80kB\"\n",
@@ -147,7 +147,7 @@ fn budgets_that_break_the_inequalities_are_refused_with_the_numbers() {
         (
             "ecn-pmax = \"2.5%\"",
             "ecn-pmax = \"0%\"",
-            "s1.toml:17: class.lossless.ecn-pmax: must be above zero",
+            "s1.toml:17: class.lossless.ecn-pmax: pmax must be above zero; for a single threshold set kmin and kmax to the same value",
         ),
         (
             "ecn-pmax = \"2.5%\"",

@@ -2,6 +2,7 @@
 
 mod access;
 mod cables;
+mod ecn;
 mod levels;
 mod lldp;
 mod names;
@@ -217,7 +218,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "xoff = \"60KiB\"",
             "xof = \"60KiB\"",
-            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (valid: name, priority, priorities, mode, xoff, xon, headroom, buffer, pool, reserved, alpha, static-threshold, xon-offset, max-hops, budgets, min-level, ignore-feedback, age-limit, ecn-kmin, ecn-kmax, ecn-pmax, ecn-mark-at, express, weight, scheduler, min-rate, max-rate)",
+            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (valid: name, priority, priorities, mode, xoff, xon, headroom, buffer, pool, reserved, alpha, static-threshold, xon-offset, max-hops, budgets, min-level, ignore-feedback, age-limit, ecn, ecn-kmin, ecn-kmax, ecn-pmax, ecn-mark-at, express, weight, scheduler, min-rate, max-rate)",
         ),
         (
             "rate = \"10Gbit\"",

@@ -107,6 +107,7 @@ pub fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> Dae
         ports: ports.collect(),
         classes: switch.classes,
         pools: switch.pools,
+        ecn: switch.ecn,
         deadlock: switch.deadlock,
         pfcwd: scenario.pfcwd,
         forwarding: switch.forwarding,

@@ -1,6 +1,6 @@
 //! Every key there is.
 
-/// Every key by table, for the reader and for the documentation's test. `class`, `deadlock` and `pfcwd` have
+/// Every key by table, for the reader and for the documentation's test. `class`, `pool`, `ecn`, `deadlock` and `pfcwd` have
 /// the keys of the daemon's configuration.
 pub const KEYS: &[(&str, &[&str])] = &[
     (
@@ -13,6 +13,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "link-defaults",
             "class",
             "pool",
+            "ecn",
             "deadlock",
             "pfcwd",
             "switch",

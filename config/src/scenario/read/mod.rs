@@ -23,8 +23,8 @@ use crate::names::check_name;
 use crate::reader::{unknown, Names, Problem, Problems, Table};
 use crate::settings::{valid, Value};
 use crate::switch::{
-    check_steps, classes, fit_release_buffer, pools, Class, ClassTable, DeadlockConfig,
-    FrameConfig, LevelSizing, Lines, PfcwdConfig,
+    check_steps, classes, ecn_profiles, fit_release_buffer, pools, Class, ClassTable,
+    DeadlockConfig, FrameConfig, LevelSizing, Lines, PfcwdConfig, Surroundings,
 };
 use baseline::check_priorities;
 use expect::{check_credit_loop, expect, expected_case};
@@ -102,7 +102,14 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
     let pools = pools(root);
     let sizing = LevelSizing::new(&frames, lines, Some(depth));
     let cables = line::cables(root, &frames, (&switches, &hosts), &links, link_defaults);
-    let classes = classes(root, &pools, &sizing, &cables);
+    let ecn = ecn_profiles(root);
+    let around = Surroundings {
+        pools: &pools,
+        ecn: &ecn,
+        sizing: &sizing,
+        cables: &cables,
+    };
+    let classes = classes(root, &around);
     check_levels(root, &classes, &has_levels);
     fit_release_buffer(root, &classes, &cables, &mut deadlock);
     let rates = links.iter().map(|link| link.properties.rate);
@@ -145,6 +152,7 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
         expect: expect(root, case),
         classes,
         pools,
+        ecn,
         deadlock,
         pfcwd: PfcwdConfig::read(root, PfcwdConfig::default(), valid::together),
         control: transport::control(root),
