@@ -7,7 +7,7 @@ use weir_core::control::neighbours::{NeighbourReport, NeighbourReportKind};
 use weir_core::control::{Report, ReportKind};
 use weir_core::event::EventKind;
 use weir_core::wire::clcm::{Clcm, Phase};
-use weir_core::{Duration, Event, Instant, PortId, Priority};
+use weir_core::{Duration, Event, Instant, PortId, Priority, VlanId};
 
 use crate::words::EventName;
 
@@ -46,6 +46,13 @@ impl Described {
     pub fn detail(mut self, name: &str, value: impl ToString) -> Self {
         self.details.insert(name.to_owned(), value.to_string());
         self
+    }
+
+    fn in_vlan(self, vlan: Option<VlanId>) -> Self {
+        match vlan {
+            Some(vlan) => self.detail("vlan", vlan),
+            None => self,
+        }
     }
 }
 
@@ -164,15 +171,29 @@ pub fn event(port_name: PortName<'_>, event: &Event) -> Described {
             priority,
             destination,
         } => about(EventName::RouteTooLong, ingress, priority).detail("destination", destination),
-        EventKind::ForwardingLoop { port, other } => Described {
+        EventKind::ForwardingLoop { port, other, vlan } => Described {
             port: Some(port_name(port)),
             ..Described::new(event.at, EventName::ForwardingLoop)
         }
-        .detail("other", port_name(other)),
-        EventKind::ForwardingLoopEnded { port } => Described {
+        .detail("other", port_name(other))
+        .in_vlan(vlan),
+        EventKind::ForwardingLoopEnded { port, vlan } => Described {
             port: Some(port_name(port)),
             ..Described::new(event.at, EventName::ForwardingLoopEnded)
-        },
+        }
+        .in_vlan(vlan),
+        EventKind::AddressMoves {
+            address,
+            vlan,
+            port,
+            other,
+        } => Described {
+            port: Some(port_name(port)),
+            ..Described::new(event.at, EventName::AddressMoves)
+        }
+        .detail("other", port_name(other))
+        .detail("address", address)
+        .in_vlan(vlan),
         EventKind::WaysChanged => Described::new(event.at, EventName::WaysChanged),
         EventKind::RoundTripExceeded { port, measured } => Described {
             port: Some(port_name(port)),

@@ -289,8 +289,11 @@ counters! {
         drops: [u64; DropReason::COUNT],
     } {
         FORWARDING_LOOPS "weir_forwarding_loops_total" ["port"] Always
-            "Times that the port was blocked for flooded frames because of a loop."
+            "Times that the port was blocked for flooded frames, in a VLAN or in all, because of a loop."
             { loops_found []; }
+        ADDRESS_MOVES "weir_address_moves_total" ["port"] Always
+            "Learned addresses that were seen at the port and had been behind another one. A station that moves counts once; many a second are the sign of a loop, or of a station that uses another one's address."
+            { address_moves []; }
         PAUSE_FRAMES "weir_pause_frames_total" ["port", "protocol", "direction"] Always
             "MAC control frames by protocol: pfc (802.1Qbb) or pause (802.3x)."
             {

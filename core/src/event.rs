@@ -2,6 +2,7 @@
 
 use crate::command::RerouteSelection;
 use crate::config::StormAction;
+use crate::sets::vlans::VlanId;
 use crate::sets::PortSet;
 use crate::units::{Bytes, Duration, Instant, MacAddress, PortId, Priority};
 use crate::wire::clcm::Clcm;
@@ -147,11 +148,27 @@ pub enum EventKind {
         port: PortId,
         /// The other port of the loop at this switch.
         other: PortId,
+        /// The VLAN in which it is; `None` for all, and in a switch to which tags mean nothing.
+        vlan: Option<VlanId>,
     },
     /// No probe came round for a while, or the link went down: the port floods again.
     ForwardingLoopEnded {
         /// The port.
         port: PortId,
+        /// The VLAN in which it was blocked; `None` for all.
+        vlan: Option<VlanId>,
+    },
+    /// An address moves between two ports as no station does: there may be a loop of devices that let no probe through, or a
+    /// station uses the address of another one. Reported once for a VLAN, for as long as it goes on.
+    AddressMoves {
+        /// The address.
+        address: MacAddress,
+        /// Its VLAN; `None` in a switch to which tags mean nothing.
+        vlan: Option<VlanId>,
+        /// Where it is now.
+        port: PortId,
+        /// Where it was before.
+        other: PortId,
     },
     /// A link's round trip takes longer than the buffers of the classes with Levels are made for: frames
     /// may be lost. Reported once for each span; the counter has every one.

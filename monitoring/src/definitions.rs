@@ -100,6 +100,8 @@ metrics! {
         "1 while the egress is suspected of a deadlock.";
     STORM Gauge "weir_storm" ["port", "priority"]
         "1 during a PFC storm: while the PFC storm watchdog acts on the egress.";
+    FORWARDING_BLOCKED Gauge "weir_forwarding_blocked" ["port"]
+        "1 while the port floods and learns nothing, in a VLAN or in all, because of a loop.";
     LIFETIME_STALLED Gauge "weir_lifetime_stalled" ["port", "priority"]
         "1 while the egress drops everything after too many drops by the lifetime limit in a row (VLStalled).";
     FEEDBACK Gauge "weir_level_feedback" ["port", "priority", "direction"]

@@ -42,7 +42,7 @@ pub use restart::Restarting;
 pub use routes::{
     Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, Station, ToPort,
 };
-pub use vlans::{LearntAddress, PortVlans, VlanTraffic, Vlans};
+pub use vlans::{LearntAddress, LoopBlocked, PortVlans, VlanTraffic, Vlans};
 pub use watermarks::{
     PoolWatermarks, QueueWatermarks, ReaderWatermarks, WatermarkClear, Watermarks,
 };
@@ -211,6 +211,9 @@ pub struct Port {
     /// What follows from the cable's length; absent where the configuration has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cable: Option<Cable>,
+    /// Where it floods and learns nothing because of a loop; absent where it does everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_blocked: Option<LoopBlocked>,
 }
 
 /// `PUT /v1/ports/{port}`; the answer is the port after it, or after some seconds if that takes longer.

@@ -67,3 +67,22 @@ pub struct LearntAddress {
     /// Seconds since the last frame from it.
     pub idle_seconds: f64,
 }
+
+/// What of a port floods and learns nothing because of a loop.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LoopBlocked {
+    /// True if it is so in all VLANs, or in a switch whose ports have none.
+    pub all: bool,
+    /// Otherwise the VLANs: numbers, and ranges such as `20-29`.
+    #[serde(default)]
+    pub vlans: Vec<String>,
+}
+
+impl std::fmt::Display for LoopBlocked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.all {
+            true => f.write_str("all"),
+            false => write!(f, "VLAN {}", self.vlans.join(",")),
+        }
+    }
+}

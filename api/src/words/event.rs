@@ -98,6 +98,8 @@ named! {
         ForwardingLoop => "forwarding_loop",
         /// The port floods again.
         ForwardingLoopEnded => "forwarding_loop_ended",
+        /// A learned address moves between two ports as no station does: a loop that no probe comes round, or a station that uses another one's address.
+        AddressMoves => "address_moves",
         /// The measured round trip is longer than the configured one.
         RoundTripExceeded => "round_trip_exceeded",
         /// A measured round trip needs more headroom than follows from the port's cable.

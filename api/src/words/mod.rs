@@ -179,6 +179,8 @@ named! {
         Suspected => "suspected",
         /// A neighbour pauses without end.
         Storm => "storm",
+        /// A port floods and learns nothing because of a loop.
+        ForwardingLoop => "forwarding_loop",
         /// The control plane has missed events.
         EventsLost => "events_lost",
         /// The dataplane does not answer.

@@ -1,13 +1,14 @@
 //! `[forwarding]`, `[multicast]`, `[[route]]` and `[flows]`.
 
 use weir_core::config::{
-    default_bucket_count, EcmpConfig, FloodConfig, FlowMonitorConfig, LoopConfig, RouteConfig,
+    default_bucket_count, EcmpConfig, FloodConfig, FlowMonitorConfig, LoopConfig, MoveConfig,
+    OnMoves, RouteConfig,
 };
 use weir_core::{Duration, MacAddress, PortId, VlanId};
 
 use crate::entries::entries;
 use crate::reader::{line_of, FromItem, Table};
-use crate::settings::{quoted, settings, valid, Form};
+use crate::settings::{quoted, settings, valid, words, Form};
 
 /// Entries of any of these tables at most.
 const ENTRIES_MAX: usize = 1 << 20;
@@ -26,7 +27,9 @@ settings! {
         "age" age: Duration = Duration::from_secs(300), "", Restart, valid::anything;
             "A learned address is forgotten after this long without a frame from it."
         "loop-detection" loop_detection: bool = true, "", Restart, valid::anything;
-            "With `learning`: each port sends a probe a second, which all bridges flood. One that comes back has gone round a [loop](../operations/operations.md#loops): a port on it floods and learns nothing until no probe has come round for 30 s, and that is reported."
+            "With `learning`: each port sends probes in its VLANs, at most 24 a second, which all bridges flood. One that comes back has gone round a [loop](../operations/operations.md#loops): the port that it comes back by floods and learns nothing in that VLAN until no probe has come round for 30 s, and that is reported."
+        "mac-moves" on_moves: OnMoves = OnMoves::Block, "", Restart, valid::anything;
+            "With `loop-detection`: what is done when one address moves between ports 16 times within a second, as round a [loop](../operations/operations.md#loops) of devices that let no probe through. `off`: nothing. `report`: an event. `block`: beside that the two ports send probes as broadcasts for some seconds, and a port by which one comes back is blocked. Moves alone block nothing: a station that uses another one's address makes them, too."
         "spare-routes" spare_routes: usize = 1024, "", Restart, valid::count(0, ENTRIES_MAX);
             "Destinations that may be added at run time (`switchctl route set`) to those of the file, 0 to 1048576."
         "spare-buckets" spare_buckets: usize = 1 << 16, "", Restart, valid::count(0, ENTRIES_MAX);
@@ -36,10 +39,19 @@ settings! {
     }
 }
 
+words! {
+    OnMoves: OnMoves::NAMED;
+}
+
 /// From one probe for loops to the next: a storm of flooded frames lasts as long.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// A port floods again when no probe has come round for so long.
 const LOOP_HOLD: Duration = Duration::from_secs(30);
+
+/// No station moves so often …
+const MOVES: u16 = 16;
+/// … in so long a time.
+const MOVES_WITHIN: Duration = Duration::from_secs(1);
 
 /// A second has no more frames, on any line.
 const RATE_MAX: u64 = 1_000_000_000;
@@ -142,6 +154,11 @@ impl ForwardingConfig {
         self.loop_detection.then_some(LoopConfig {
             interval: PROBE_INTERVAL,
             hold: LOOP_HOLD,
+            moves: (self.on_moves != OnMoves::Off).then_some(MoveConfig {
+                count: MOVES,
+                within: MOVES_WITHIN,
+                proves: self.on_moves == OnMoves::Block,
+            }),
         })
     }
 

@@ -109,6 +109,34 @@ pub struct LoopConfig {
     pub interval: Duration,
     /// A port floods again when no probe has come round for this long.
     pub hold: Duration,
+    /// What is made of addresses that move; `None` for nothing.
+    pub moves: Option<MoveConfig>,
+}
+
+crate::named! {
+    /// What is done about addresses that move between ports as no station does.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum OnMoves {
+        /// Nothing.
+        Off => "off",
+        /// It is reported.
+        Report => "report",
+        /// It is reported, and probes are sent as broadcasts; a port by which one comes back is blocked.
+        Block => "block" (default),
+    }
+}
+
+/// When an address that moves between ports is taken for the sign of a loop: round a loop of devices that let no probe
+/// through, a flooded frame comes back by the one port and by the other in turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MoveConfig {
+    /// So many moves of one address …
+    pub count: u16,
+    /// … in so long a time, of whole milliseconds.
+    pub within: Duration,
+    /// Whether probes to the broadcast address are sent for it by the two ports. One that comes back blocks like any other.
+    /// Otherwise the sign is only reported.
+    pub proves: bool,
 }
 
 /// Where frames go that have no way of their own: those to group addresses and, with learning, those to addresses that

@@ -22,7 +22,7 @@ pub(crate) use error::of_vlans;
 pub use error::ConfigError;
 pub use forwarding::{
     default_bucket_count, default_member, EcmpConfig, FloodConfig, FlowMonitorConfig, LoopConfig,
-    RouteConfig, BUCKETS_DEFAULT, BUCKETS_MAX,
+    MoveConfig, OnMoves, RouteConfig, BUCKETS_DEFAULT, BUCKETS_MAX,
 };
 pub use pool::{Alpha, PoolConfig, PoolShare, Threshold, POOLS_MAX};
 pub use port::{CableRoom, FeedbackCoding, Neighbour, PauseRule, Police, PortConfig, PortRole};

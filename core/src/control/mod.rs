@@ -179,6 +179,7 @@ impl ControlPlane {
             | EventKind::RouteTooLong { .. }
             | EventKind::ForwardingLoop { .. }
             | EventKind::ForwardingLoopEnded { .. }
+            | EventKind::AddressMoves { .. }
             | EventKind::RoundTripExceeded { .. }
             | EventKind::CableExceeded { .. }
             | EventKind::CableFits { .. }

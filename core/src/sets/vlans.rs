@@ -113,6 +113,32 @@ impl VlanSet {
         all.filter(|vlan| self.contains(*vlan))
     }
 
+    /// Those that `others` has, too.
+    #[must_use]
+    pub fn and(&self, others: &Self) -> Self {
+        let mut both = *self;
+        for (word, other) in both.0.iter_mut().zip(others.0) {
+            *word &= other;
+        }
+        both
+    }
+
+    /// The first one behind `last`, and after the highest the lowest. O(1).
+    pub fn next_after(&self, last: VlanId) -> Option<VlanId> {
+        let begin = usize::from(last.0) + 1;
+        let first_in = |index: usize, from: usize| {
+            let word = self.0.get(index)? >> from << from;
+            let at = index * 64 + word.trailing_zeros() as usize;
+            (word != 0).then(|| VlanId::new(at as u16)).flatten()
+        };
+        let words = self.0.len();
+        let own = (begin / 64).min(words - 1);
+        let behind = first_in(own, begin % 64);
+        behind
+            .or_else(|| (own + 1..words).find_map(|index| first_in(index, 0)))
+            .or_else(|| (0..=own).find_map(|index| first_in(index, 0)))
+    }
+
     /// As few ranges as there can be, first and last of each, in order.
     pub fn ranges(&self) -> Vec<(VlanId, VlanId)> {
         let mut ranges: Vec<(VlanId, VlanId)> = Vec::new();
@@ -146,6 +172,27 @@ impl core::fmt::Debug for VlanSet {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn goes_round_in_order() {
+        let set: VlanSet = [0, 63, 64, 4094]
+            .into_iter()
+            .filter_map(VlanId::new)
+            .collect();
+        let mut at = VlanId::UNTAGGED;
+        let seen: Vec<u16> = std::iter::repeat_with(|| {
+            at = set.next_after(at).unwrap();
+            at.get()
+        })
+        .take(6)
+        .collect();
+        assert_eq!(seen, [63, 64, 4094, 0, 63, 64]);
+        assert_eq!(VlanSet::EMPTY.next_after(at), None);
+        let last = VlanId::new(4094).unwrap();
+        let only: VlanSet = [last].into_iter().collect();
+        assert_eq!(only.next_after(last), Some(last));
+        assert_eq!(set.and(&only), only);
+    }
+
     use super::*;
 
     fn vlan(number: u16) -> VlanId {

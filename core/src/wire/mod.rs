@@ -52,7 +52,7 @@ pub enum ControlFrame {
     /// CLCM, echo or greeting, with proof of who sent it and when.
     Sealed(seal::Sealed),
     /// For who floods; it has a source address of its own.
-    Probe(loop_probe::LoopProbe),
+    Probe(loop_probe::LoopProbe, loop_probe::ProbeForm),
 }
 
 impl ControlFrame {
@@ -64,7 +64,7 @@ impl ControlFrame {
             Self::Clcm(message) => message.emit(source, buffer),
             Self::Echo(message) => message.emit(source, buffer),
             Self::Sealed(sealed) => sealed.emit(source, buffer),
-            Self::Probe(probe) => probe.emit(buffer),
+            Self::Probe(probe, form) => probe.emit(*form, buffer),
         }
     }
 }

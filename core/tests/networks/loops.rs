@@ -47,6 +47,7 @@ impl Network {
                 loops: Some(LoopConfig {
                     interval: INTERVAL,
                     hold: HOLD,
+                    moves: None,
                 }),
                 seed: seed + 1,
                 ..config(ports, FloodConfig::default(), Vec::new())
@@ -73,7 +74,7 @@ impl Network {
                         let _ = self.switches[at].complete(self.now, id, handle);
                         (frame.source, frame.destination, frame.hops + 1)
                     }
-                    (Transmission::Control(ControlFrame::Probe(probe)), _) => {
+                    (Transmission::Control(ControlFrame::Probe(probe, _)), _) => {
                         (probe.source(), LOOP_PROBE_ADDRESS, 0)
                     }
                     (sent, _) => panic!("{sent:?}"),
@@ -290,7 +291,7 @@ fn nobody_learns_where_probes_are_from_and_a_forged_one_blocks_its_own_port() {
     let mut network = Network::new(&shape);
     network.switches[0].handle_timeout(network.now);
     let link = PortId::new(0);
-    let Some(Transmission::Control(ControlFrame::Probe(own))) =
+    let Some(Transmission::Control(ControlFrame::Probe(own, _))) =
         network.switches[0].transmit(network.now, link)
     else {
         panic!("a probe");

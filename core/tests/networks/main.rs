@@ -2,6 +2,7 @@
 
 mod flooding;
 mod loops;
+mod loops_in_vlans;
 mod microloop;
 mod release_buffer;
 mod rerouting;

@@ -157,6 +157,7 @@ fn running(target: &Target) -> Option<Running> {
                 exceeded: cable.exceeded,
                 round_trip_nanos: cable.round_trip_nanos,
             }),
+            loop_blocked: port.loop_blocked.is_some(),
             without_socket: dropped("dropped"),
             without_metadata: dropped("no_meta"),
             mode: port.xdp_mode.to_string(),

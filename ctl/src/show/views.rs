@@ -117,9 +117,11 @@ fn link_state(port: &Port) -> String {
 pub fn ports(ports: &[Port]) -> String {
     let is_wanted = ports.iter().any(|port| port.express != Express::Off);
     let has_cables = ports.iter().any(|port| port.cable.is_some());
+    let is_blocked = ports.iter().any(|port| port.loop_blocked.is_some());
     let column = |text| is_wanted.then_some(text);
     let headings = [Some("port"), Some("device"), Some("role"), Some("link")]
         .into_iter()
+        .chain([is_blocked.then_some("loop")])
         .chain([Some(">rate"), has_cables.then_some("cable")])
         .chain([Some("XDP"), column("express")])
         .chain([Some(">frames in"), Some(">frames out")])
@@ -133,6 +135,7 @@ pub fn ports(ports: &[Port]) -> String {
             Some(port.device.clone()),
             Some(port.role.to_string()),
             Some(link_state(port)),
+            is_blocked.then(|| loop_blocked(port)),
             Some(rate(port.rate_bits_per_second)),
             has_cables.then(|| cable(port)),
             Some(format!("{}, {mode}", port.xdp_mode)),
@@ -149,6 +152,12 @@ pub fn ports(ports: &[Port]) -> String {
         cells.into_iter().flatten().collect()
     });
     table(&headings, rows)
+}
+
+/// Where it floods nothing because of a loop.
+fn loop_blocked(port: &Port) -> String {
+    let blocked = port.loop_blocked.as_ref();
+    blocked.map_or_else(|| NONE.to_owned(), |it| format!("BLOCKED ({it})"))
 }
 
 /// Its length and the headroom that follows from it; what is needed where that is not enough.

@@ -59,6 +59,13 @@ pub(super) fn link(case: &Case<'_>) -> Finding {
             Check::Link,
             "up, but without a link: the other end is down, or no cable is plugged in",
         ),
+        (true, _) if case.running.is_some_and(|port| port.loop_blocked) => Finding::note(
+            Check::Link,
+            "up, but it floods nothing because of a loop",
+        )
+        .mended_by(Remedy::Other(
+            "take out the cable that closes it: `switchctl events` has the loop's other port, `switchctl ports` the VLANs".into(),
+        )),
         (true, _) => Finding::ok(Check::Link, "up"),
     }
 }

@@ -57,6 +57,8 @@ pub struct RunningPort {
     pub queues: Vec<RunningQueue>,
     /// What was measured on its cable; `None` where the configuration that it runs with has none.
     pub cable: Option<RunningCable>,
+    /// It floods and learns nothing, in a VLAN or in all, because of a loop.
+    pub loop_blocked: bool,
 }
 
 /// The cable of a port of a switch that runs.

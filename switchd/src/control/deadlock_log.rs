@@ -140,6 +140,7 @@ impl DeadlockLog {
             | EventKind::RouteTooLong { .. }
             | EventKind::ForwardingLoop { .. }
             | EventKind::ForwardingLoopEnded { .. }
+            | EventKind::AddressMoves { .. }
             | EventKind::RoundTripExceeded { .. }
             | EventKind::CableExceeded { .. }
             | EventKind::CableFits { .. }

@@ -88,6 +88,7 @@ impl Collector for SnapshotCollector {
         }
         self.collect_pools(&mut families, &watermarks);
         self.collect_cables(&mut families);
+        self.collect_loops(&mut families);
         for row in &self.snapshot.vlans.traffic {
             let name = row.vlan.map_or("other".to_owned(), |vlan| vlan.to_string());
             families.add_counters(VLAN_COUNTERS, &[&name], &row.counters);

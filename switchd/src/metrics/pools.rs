@@ -9,6 +9,15 @@ use crate::api::views::buffers::threshold;
 use crate::control::shared::watermarks::Watermarks;
 
 impl SnapshotCollector {
+    /// Which ports flood nothing because of a loop.
+    pub(super) fn collect_loops(&self, families: &mut Families) {
+        let ports = self.shared().info.ports.iter();
+        for (port, state) in ports.zip(&self.snapshot().ports) {
+            let blocked = f64::from(u8::from(state.blocked.is_any()));
+            families.add(&define::FORWARDING_BLOCKED, &[port.name.as_str()], blocked);
+        }
+    }
+
     /// What follows from cables, of the ports whose cables are known.
     pub(super) fn collect_cables(&self, families: &mut Families) {
         let ports = self.shared().info.ports.iter();

@@ -80,6 +80,8 @@ pub struct ObservedPort {
     pub device_overruns: u64,
     /// Frames that arrived damaged, by the device's counters.
     pub device_errors: u64,
+    /// It floods and learns nothing, in a VLAN or in all, because of a loop.
+    pub loop_blocked: bool,
     /// Priorities at which something was seen.
     pub queues: Vec<ObservedQueue>,
 }
@@ -183,6 +185,15 @@ fn reason(kind: Trouble, verdict: Verdict, count: u64, text: String) -> HealthRe
 
 fn judge_port(port: &ObservedPort, reasons: &mut Vec<HealthReason>) {
     let name = &port.name;
+    if port.loop_blocked {
+        let text = format!(
+            "{name}: floods nothing because of a loop: take out the cable that closes it; `switchctl ports` has the VLANs, `switchctl events` the loop's other port"
+        );
+        reasons.push(HealthReason {
+            port: Some(name.clone()),
+            ..reason(Trouble::ForwardingLoop, Verdict::Degraded, 0, text)
+        });
+    }
     for (kind, count, what) in [
         (
             Trouble::KernelLosses,

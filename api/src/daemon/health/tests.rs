@@ -12,6 +12,7 @@ fn seen(role: PortRole, queue: ObservedQueue) -> Observed {
             xdp_drops: 0,
             device_overruns: 0,
             device_errors: 0,
+            loop_blocked: false,
             queues: vec![queue],
         }],
         ..Observed::default()
@@ -113,6 +114,7 @@ fn the_worst_reason_comes_first_and_there_are_not_too_many() {
             xdp_drops: 0,
             device_overruns: 0,
             device_errors: 0,
+            loop_blocked: false,
             queues: Vec::new(),
         });
     }
@@ -152,4 +154,12 @@ fn numbers_are_grouped_by_three() {
     ] {
         assert_eq!(grouped(count), text);
     }
+}
+
+#[test]
+fn a_port_that_floods_nothing_degrades_for_as_long_as_that_is_so() {
+    let mut observed = seen(PortRole::Edge, ObservedQueue::default());
+    observed.ports[0].loop_blocked = true;
+    let why = "h1: floods nothing because of a loop: take out the cable that closes it; `switchctl ports` has the VLANs, `switchctl events` the loop's other port";
+    check(&observed, Verdict::Degraded, why);
 }

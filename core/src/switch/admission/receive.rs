@@ -13,7 +13,7 @@ use crate::switch::forwarding::{Decision, Egresses};
 use crate::switch::levels::{Assignment, ShareId};
 use crate::switch::virtual_queues::Place;
 use crate::switch::Switch;
-use crate::units::{Bytes, Instant, PortId, Priority};
+use crate::units::{Bytes, Instant, MacAddress, PortId, Priority};
 use crate::wire::loop_probe::LOOP_PROBE_ADDRESS;
 
 impl Switch {
@@ -91,8 +91,12 @@ impl Switch {
             return Err(DropReason::Vlan);
         }
         if self.forwarding.learns() {
-            self.forwarding
+            let moved = self
+                .forwarding
                 .learn(now, frame.source, frame.destination, port);
+            if let Some(moved) = moved {
+                self.note_move(now, None, frame.source, port, moved);
+            }
         }
         let egress = match self.forwarding.single_port(frame.destination) {
             Some(egress) => egress,
@@ -101,7 +105,7 @@ impl Switch {
                 .decide(now, frame.destination, frame.flow_hash)
             {
                 Decision::Port(egress) => egress,
-                Decision::Learnt(_) if !self.forwarding.is_on_tree(port) => {
+                Decision::Learnt(_) if !self.forwarding.is_on_tree(port, VlanId::UNTAGGED) => {
                     return Err(DropReason::OffTree)
                 }
                 Decision::Learnt(egress) if self.ports[egress.index()].reserved => {
@@ -150,11 +154,16 @@ impl Switch {
         frame: &Frame,
         vlan: Option<VlanId>,
     ) -> Result<PortSet, DropReason> {
+        let is_loud = frame.destination == MacAddress::BROADCAST;
+        let may_be_probe = is_loud || frame.destination == LOOP_PROBE_ADDRESS;
         // This switch's own: whatever else is wrong, there is a loop.
-        if frame.destination == LOOP_PROBE_ADDRESS && self.hear_probe(now, ingress, frame.source) {
+        if may_be_probe && self.hear_probe(now, ingress, vlan, frame.source, is_loud) {
             return Err(DropReason::LoopProbe);
         }
-        self.check_flood(now, ingress, frame)?;
+        if let (Some(loops), Some(vlan)) = (&mut self.loops, vlan) {
+            loops.note_flooded(vlan);
+        }
+        self.check_flood(now, ingress, frame, vlan)?;
         let mut ports = PortSet::EMPTY;
         let mut refusal = DropReason::NoRoute;
         for egress in self.flood_ways(ingress, vlan).iter() {
@@ -171,8 +180,9 @@ impl Switch {
 
     /// Ports that a frame from `ingress` is flooded to.
     pub(in crate::switch) fn flood_ways(&self, ingress: PortId, vlan: Option<VlanId>) -> PortSet {
+        let tree = vlan.unwrap_or_default();
         let is_way = |egress: &PortId| {
-            let is_on_tree = *egress != ingress && self.forwarding.is_on_tree(*egress);
+            let is_on_tree = *egress != ingress && self.forwarding.is_on_tree(*egress, tree);
             let is_member = vlan.is_none_or(|vlan| self.carries(*egress, vlan));
             is_on_tree && is_member && self.ports[egress.index()].takes_frames
         };
@@ -185,8 +195,9 @@ impl Switch {
         now: Instant,
         ingress: PortId,
         frame: &Frame,
+        vlan: Option<VlanId>,
     ) -> Result<(), DropReason> {
-        self.may_flood(ingress, frame)?;
+        self.may_flood(ingress, frame, vlan)?;
         match self.ports[ingress.index()].flood_limit.take(now) {
             true => Ok(()),
             false => Err(DropReason::FloodRate),
@@ -200,8 +211,10 @@ impl Switch {
         &self,
         ingress: PortId,
         frame: &Frame,
+        vlan: Option<VlanId>,
     ) -> Result<(), DropReason> {
-        if !self.forwarding.is_on_tree(ingress) {
+        let vlan = vlan.unwrap_or_default();
+        if !self.forwarding.is_on_tree(ingress, vlan) {
             return Err(DropReason::OffTree);
         }
         let is_lossless = self.lossless.contains(frame.priority);

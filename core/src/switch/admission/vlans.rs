@@ -97,15 +97,19 @@ impl Switch {
         self.check_arrival(port, takes, frame)?;
         let vlan = self.vlan_of(port, tag).ok_or(DropReason::Vlan)?;
         if self.forwarding.learns() {
-            self.forwarding
+            let moved = self
+                .forwarding
                 .learn_in(now, vlan, frame.source, frame.destination, port);
+            if let Some(moved) = moved {
+                self.note_move(now, Some(vlan), frame.source, port, moved);
+            }
         }
         let decision = self
             .forwarding
             .decide_in(now, vlan, frame.destination, frame.flow_hash);
         let ports = match decision {
             Decision::NoRoute => return Err(DropReason::NoRoute),
-            Decision::Learnt(_) if !self.forwarding.is_on_tree(port) => {
+            Decision::Learnt(_) if !self.forwarding.is_on_tree(port, vlan) => {
                 return Err(DropReason::OffTree)
             }
             Decision::Port(egress) | Decision::Learnt(egress) => {

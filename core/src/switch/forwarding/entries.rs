@@ -107,9 +107,9 @@ impl Forwarding {
         match self.static_way(vlan, destination) {
             Some(Way::Port(port)) => Some(port),
             Some(Way::Group(group)) => Some(self.way_in(group, flow_hash)?.port),
-            None if self.is_on_tree(ingress) => {
+            None if self.is_on_tree(ingress, vlan) => {
                 let learnt = self.learnt.find(now, key(Some(vlan), destination));
-                learnt.filter(|port| !self.blocked.contains(*port))
+                learnt.filter(|port| !self.is_blocked(*port, vlan))
             }
             None => None,
         }

@@ -1,5 +1,6 @@
 //! Where addresses without a static entry are: learnt from the frames that they send.
 
+use crate::config::{MoveConfig, SwitchConfig};
 use crate::units::{Duration, Instant, PortId};
 
 /// Ways of one set in [`LearntTable`]: how many addresses with one hash can be known at a time.
@@ -8,8 +9,24 @@ const WAYS: usize = 4;
 #[derive(Clone, Copy, Debug)]
 struct Learnt {
     address: u64,
-    port: PortId,
     seen_at: Instant,
+    port: PortId,
+    /// How often it has moved since `moves_since`.
+    moves: u16,
+    /// In milliseconds, modulo 2³²: what is so old is over in any case, as long as it is asked once in 49 days.
+    moves_since: u32,
+}
+
+/// An address is behind another port than before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::switch) struct Moved {
+    pub(in crate::switch) from: PortId,
+    /// It has moved as often as a station does not: said once in each span of [`MoveConfig::within`].
+    pub(in crate::switch) is_too_often: bool,
+}
+
+fn milliseconds(now: Instant) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32
 }
 
 /// A set-associative table: bounded memory, O(1), and an address nobody hears of makes room for a
@@ -19,10 +36,16 @@ struct Learnt {
 pub(super) struct LearntTable {
     sets: Vec<[Option<Learnt>; WAYS]>,
     age: Duration,
+    moves: Option<MoveConfig>,
 }
 
 impl LearntTable {
-    pub(super) fn new(capacity: usize, age: Duration) -> Self {
+    pub(super) fn new(config: &SwitchConfig) -> Self {
+        let moves = config.loops.and_then(|loops| loops.moves);
+        Self::with(config.learning_capacity, config.learning_age, moves)
+    }
+
+    pub(super) fn with(capacity: usize, age: Duration, moves: Option<MoveConfig>) -> Self {
         let set_count = if capacity == 0 {
             0
         } else {
@@ -31,6 +54,7 @@ impl LearntTable {
         Self {
             sets: vec![[None; WAYS]; set_count],
             age,
+            moves,
         }
     }
 
@@ -63,25 +87,50 @@ impl LearntTable {
             .map(|entry| (entry.address, entry.port, entry.seen_at))
     }
 
-    pub(super) fn note(&mut self, now: Instant, address: u64, port: PortId) {
+    /// The address is behind `port` now. O(1).
+    pub(super) fn note(&mut self, now: Instant, address: u64, port: PortId) -> Option<Moved> {
         let index = self.set_index(address);
-        let Some(set) = self.sets.get_mut(index) else {
-            return;
-        };
-        let place = set
-            .iter()
-            .position(|way| way.is_some_and(|entry| entry.address == address))
-            .or_else(|| set.iter().position(Option::is_none))
-            .or_else(|| {
-                (0..WAYS).min_by_key(|way| set[*way].map_or(Instant::ZERO, |entry| entry.seen_at))
+        let set = self.sets.get_mut(index)?;
+        let known = set
+            .iter_mut()
+            .flatten()
+            .find(|entry| entry.address == address);
+        if let Some(entry) = known {
+            entry.seen_at = now;
+            let from = core::mem::replace(&mut entry.port, port);
+            return (from != port).then(|| Moved {
+                from,
+                is_too_often: Self::count_move(self.moves.as_ref(), now, entry),
             });
+        }
+        let place = set.iter().position(Option::is_none).or_else(|| {
+            (0..WAYS).min_by_key(|way| set[*way].map_or(Instant::ZERO, |entry| entry.seen_at))
+        });
         if let Some(way) = place {
             set[way] = Some(Learnt {
                 address,
-                port,
                 seen_at: now,
+                port,
+                moves: 0,
+                moves_since: milliseconds(now),
             });
         }
+        None
+    }
+
+    #[cold]
+    fn count_move(config: Option<&MoveConfig>, now: Instant, entry: &mut Learnt) -> bool {
+        let Some(config) = config else {
+            return false;
+        };
+        let now = milliseconds(now);
+        let within = config.within.as_nanos() / 1_000_000;
+        if u64::from(now.wrapping_sub(entry.moves_since)) >= within {
+            entry.moves_since = now;
+            entry.moves = 0;
+        }
+        entry.moves = entry.moves.saturating_add(1);
+        entry.moves == config.count
     }
 }
 
@@ -90,7 +139,44 @@ mod tests {
     use super::*;
 
     fn table() -> LearntTable {
-        LearntTable::new(8, Duration::from_secs(300))
+        LearntTable::with(8, Duration::from_secs(300), None)
+    }
+
+    #[test]
+    fn an_address_that_moves_too_often_is_told_once_in_each_span() {
+        let moves = MoveConfig {
+            count: 4,
+            within: Duration::from_secs(1),
+            proves: true,
+        };
+        let mut table = LearntTable::with(8, Duration::from_secs(300), Some(moves));
+        let mut told = |at: Duration, step: Duration, count: u32| {
+            let mut now = Instant::ZERO + at;
+            let mut times = 0;
+            for number in 0..count {
+                let moved = table.note(now, 42, PortId::new((number % 2) as u8));
+                times += u32::from(moved.is_some_and(|moved| moved.is_too_often));
+                now = now + step;
+            }
+            times
+        };
+        // A move in each 300 ms: three in any second.
+        assert_eq!(
+            told(Duration::from_secs(1), Duration::from_millis(300), 40),
+            0
+        );
+        assert_eq!(
+            told(Duration::from_secs(60), Duration::from_millis(1), 5),
+            1
+        );
+        // Whatever comes in, once a second.
+        assert_eq!(
+            told(Duration::from_secs(90), Duration::from_micros(10), 100_000),
+            1
+        );
+        // Milliseconds begin again.
+        let turn = Duration::from_millis(u64::from(u32::MAX) - 500);
+        assert_eq!(told(turn, Duration::from_millis(200), 10), 1);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! hash and the buckets over its members; a pin takes one flow out of its bucket. Buckets and pins are
 //! what rerouting moves: the members of a group are equally good ways by construction of the routes.
 
+mod blocked;
 mod egresses;
 mod entries;
 mod explain;
@@ -20,6 +21,7 @@ use crate::sets::vlans::VlanId;
 use crate::sets::PortSet;
 use crate::units::{Instant, MacAddress, PortId};
 use crate::wire::loop_probe::LOOP_PROBE_ADDRESS;
+use blocked::Blocked;
 use groups::Groups;
 use index::RouteIndex;
 use learnt::LearntTable;
@@ -28,6 +30,7 @@ use pins::{Pin, Pins};
 pub(super) use egresses::Egresses;
 pub use entries::{LearntEntry, PinEntry, RouteEntry};
 pub use explain::How;
+pub(super) use learnt::Moved;
 pub use pins::PinnedBy;
 pub(crate) use vlans::check_route;
 pub(super) use vlans::{OtherCopies, Vlans};
@@ -90,8 +93,7 @@ pub(super) struct Forwarding {
     learnt: LearntTable,
     /// Ports that flooded frames use, where not all do.
     tree: Option<PortSet>,
-    /// Ports that flood and learn nothing, because of a loop.
-    blocked: PortSet,
+    blocked: Blocked,
     /// Changes of static entries so far.
     version: u64,
 }
@@ -109,9 +111,9 @@ impl Forwarding {
             route_capacity,
             groups: Groups::new(route_capacity, buckets + config.ecmp.spare_buckets),
             pins: Pins::new(config.ecmp.pin_capacity),
-            learnt: LearntTable::new(config.learning_capacity, config.learning_age),
+            learnt: LearntTable::new(config),
             tree: config.flood.tree,
-            blocked: PortSet::EMPTY,
+            blocked: Blocked::new(config),
             version: 0,
         };
         let mut routes: Vec<&RouteConfig> = config.routes.iter().collect();
@@ -204,27 +206,13 @@ impl Forwarding {
         }
         self.learnt
             .find(now, key(Some(vlan), destination))
-            .filter(|port| !self.blocked.contains(*port))
+            .filter(|port| !self.is_blocked(*port, vlan))
             .map_or(Decision::Flood, Decision::Learnt)
     }
 
-    /// Whether flooded frames use some ports only.
-    pub(super) fn has_tree(&self) -> bool {
-        self.tree.is_some()
-    }
-
-    /// Whether frames without a way of their own may come in and leave by `port`.
-    pub(super) fn is_on_tree(&self, port: PortId) -> bool {
-        self.tree.is_none_or(|tree| tree.contains(port)) && !self.blocked.contains(port)
-    }
-
-    /// These ports flood and learn nothing from now on.
-    pub(super) fn set_blocked(&mut self, blocked: PortSet) {
-        self.blocked = blocked;
-    }
-
     /// Notes that the source of a frame is behind `port`, unless it is a probe for loops. Addresses with a static entry are not learnt, and none is from a port that
-    /// is not on the tree: a frame that came by a static entry there says nothing of where the tree leads.
+    /// is not on the tree: a frame that came by a static entry there says nothing of where the tree leads. Says so if it was
+    /// behind another port before.
     #[inline(never)]
     pub(super) fn learn(
         &mut self,
@@ -232,8 +220,8 @@ impl Forwarding {
         source: MacAddress,
         destination: MacAddress,
         port: PortId,
-    ) {
-        self.learn_in(now, VlanId::UNTAGGED, source, destination, port);
+    ) -> Option<Moved> {
+        self.learn_in(now, VlanId::UNTAGGED, source, destination, port)
     }
 
     /// The same of a frame of `vlan`.
@@ -244,13 +232,14 @@ impl Forwarding {
         source: MacAddress,
         destination: MacAddress,
         port: PortId,
-    ) {
+    ) -> Option<Moved> {
         let is_probe = destination == LOOP_PROBE_ADDRESS;
-        if !self.learns() || source.is_group() || is_probe || !self.is_on_tree(port) {
-            return;
+        if !self.learns() || source.is_group() || is_probe || !self.is_on_tree(port, vlan) {
+            return None;
         }
-        if self.static_way(vlan, source).is_none() {
-            self.learnt.note(now, key(Some(vlan), source), port);
+        match self.static_way(vlan, source) {
+            None => self.learnt.note(now, key(Some(vlan), source), port),
+            Some(_) => None,
         }
     }
 

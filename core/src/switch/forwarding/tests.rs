@@ -16,8 +16,8 @@ fn forwarding(spare_routes: usize, spare_buckets: usize, pins: usize) -> Forward
         route_capacity: spare_routes,
         groups: Groups::new(spare_routes, spare_buckets),
         pins: Pins::new(pins),
-        learnt: LearntTable::new(0, Duration::ZERO),
-        blocked: PortSet::EMPTY,
+        learnt: LearntTable::with(0, Duration::ZERO, None),
+        blocked: Blocked::default(),
         tree: None,
         version: 0,
     }

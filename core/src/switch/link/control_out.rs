@@ -46,7 +46,7 @@ impl Switch {
             return Some(ControlFrame::Mac(frame));
         }
         if let Some(probe) = self.next_probe(port) {
-            return Some(ControlFrame::Probe(probe));
+            return Some(probe);
         }
         let state = &mut self.ports[port.index()];
         if let Some(authentication) = &mut state.authentication {

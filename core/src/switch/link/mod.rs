@@ -24,6 +24,7 @@ pub(in crate::switch) use due::Due;
 pub(in crate::switch) use echo::EchoState;
 pub(in crate::switch) use limiter::Limiter;
 pub(in crate::switch) use loops::Loops;
+pub use loops::BLOCKED_VLANS_MAX;
 pub(in crate::switch) use pause_received::PauseReceived;
 pub use pause_spans::PauseGauges;
 pub(in crate::switch) use pause_spans::PauseSpans;

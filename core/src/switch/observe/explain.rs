@@ -111,7 +111,7 @@ impl Switch {
         let dropped = |reason| Explanation::dropped(how, reason);
         let egresses = match decision {
             Decision::NoRoute => return dropped(DropReason::NoRoute),
-            Decision::Learnt(_) if !self.forwarding.is_on_tree(port) => {
+            Decision::Learnt(_) if !self.forwarding.is_on_tree(port, vlan.unwrap_or_default()) => {
                 return dropped(DropReason::OffTree)
             }
             Decision::Learnt(egress) if self.ports[egress.index()].reserved => {
@@ -156,7 +156,7 @@ impl Switch {
         vlan: Option<VlanId>,
     ) -> Result<PortSet, DropReason> {
         let mut limit = self.ports[ingress.index()].flood_limit;
-        self.may_flood(ingress, frame)?;
+        self.may_flood(ingress, frame, vlan)?;
         if !limit.take(now) {
             return Err(DropReason::FloodRate);
         }

@@ -7,8 +7,9 @@ use axum::Json;
 use weir_api::counters::MirrorCounters;
 use weir_api::daemon::MirrorState;
 use weir_config::daemon::Mirror;
-use weir_core::{PortSet, VlanSet};
+use weir_core::PortSet;
 
+use super::vlans::ranges;
 use crate::control::info::SwitchInfo;
 use crate::control::Shared;
 
@@ -37,14 +38,4 @@ fn state(info: &SwitchInfo, mirror: &Mirror, counters: &MirrorCounters) -> Mirro
         sent_frames_total: counters.sent,
         lost_frames_total: counters.lost,
     }
-}
-
-fn ranges(vlans: &VlanSet) -> Vec<String> {
-    let ranges = vlans.ranges().into_iter();
-    ranges
-        .map(|(first, last)| match first == last {
-            true => first.to_string(),
-            false => format!("{first}-{last}"),
-        })
-        .collect()
 }

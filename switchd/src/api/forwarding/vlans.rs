@@ -90,7 +90,8 @@ fn address(info: &SwitchInfo, now: Instant, entry: &LearntEntry) -> LearntAddres
     }
 }
 
-fn ranges(vlans: &VlanSet) -> Vec<String> {
+/// Numbers, and ranges such as `20-29`.
+pub fn ranges(vlans: &VlanSet) -> Vec<String> {
     let ranges = vlans.ranges().into_iter();
     ranges
         .map(|(first, last)| match first == last {

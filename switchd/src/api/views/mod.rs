@@ -7,12 +7,13 @@ pub mod watermarks;
 use std::collections::BTreeMap;
 
 use weir_api::counters::{Counters, DATAPLANE_COUNTERS, DEVICE_LOSSES, KERNEL_LOSSES};
-use weir_api::daemon::{Clcm, Dataplane, Pfc, Port, Queue, Restart, Status};
+use weir_api::daemon::{Clcm, Dataplane, LoopBlocked, Pfc, Port, Queue, Restart, Status};
 use weir_api::words::{Reason, Stage};
 use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
 use weir_core::counters::{Counter, PriorityCounters, Shown, PORT_COUNTERS, PRIORITY_COUNTERS};
 use weir_core::{DropReason, Priority};
 
+use crate::api::forwarding::vlans::ranges;
 use crate::control::info::SwitchInfo;
 use crate::control::{self, Shared};
 use crate::dataplane::messages::{PortSnapshot, Snapshot};
@@ -133,6 +134,10 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
                 clcm_sent_total: state.counters.clcm_sent,
                 clcm_received_total: state.counters.clcm_received,
                 cable: buffers::cable(info, state.cable),
+                loop_blocked: state.blocked.is_any().then(|| LoopBlocked {
+                    all: state.blocked.is_whole,
+                    vlans: ranges(&state.blocked.vlans()),
+                }),
             }
         })
         .collect()

@@ -87,6 +87,7 @@ fn port_sample(
         xdp_drops: lost.map(|(_, count)| count).sum(),
         device_overruns: device.overruns(),
         device_errors: device.errors(),
+        loop_blocked: state.blocked.is_any(),
         queues: Priority::ALL.map(|priority| {
             let counters = &state.counters.priority[priority.index()];
             let gauges = &state.gauges[priority.index()];

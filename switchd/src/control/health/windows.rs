@@ -29,6 +29,7 @@ pub(super) struct PortSample {
     pub xdp_drops: u64,
     pub device_overruns: u64,
     pub device_errors: u64,
+    pub loop_blocked: bool,
     pub queues: [QueueSample; PRIORITY_COUNT],
 }
 
@@ -147,6 +148,7 @@ fn observed_ports(
                 xdp_drops: more(|it| it.xdp_drops),
                 device_overruns: more(|it| it.device_overruns),
                 device_errors: more(|it| it.device_errors),
+                loop_blocked: port.loop_blocked,
                 queues: queues.collect(),
             }
         })
@@ -157,7 +159,7 @@ fn observed_ports(
                 port.device_overruns,
                 port.device_errors,
             ];
-            lost.iter().any(|count| *count > 0) || !port.queues.is_empty()
+            lost.iter().any(|count| *count > 0) || port.loop_blocked || !port.queues.is_empty()
         })
         .collect()
 }

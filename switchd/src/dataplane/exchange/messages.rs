@@ -25,7 +25,7 @@ use super::mirrors::Mirrors;
 use super::stations::Stations;
 use super::tables::{FlowTable, RouteTables, Tables};
 use super::tap::Tap;
-use super::vlan_tables::VlanTables;
+use super::vlan_tables::{BlockedIn, VlanTables};
 use crate::model::histogram::Histogram;
 
 pub use weir_api::counters::KernelLosses;
@@ -166,6 +166,8 @@ pub struct PortSnapshot {
     pub watchdog: Option<WatchdogConfig>,
     /// What was measured beside what its cable gives.
     pub cable: Option<CableGauges>,
+    /// Where it floods nothing because of a loop.
+    pub blocked: BlockedIn,
     /// What the kernel lost on the way to or from the socket.
     pub kernel: KernelLosses,
     /// How full the socket's rings are.

@@ -1,7 +1,7 @@
 //! VLANs in a [`Snapshot`](super::messages::Snapshot).
 
-use weir_core::switch::{LearntEntry, VlanTraffic};
-use weir_core::{Instant, Switch, VlanPort};
+use weir_core::switch::{LearntEntry, VlanTraffic, BLOCKED_VLANS_MAX};
+use weir_core::{Instant, PortId, Switch, VlanId, VlanPort, VlanSet};
 
 /// Learnt addresses that a snapshot has at most.
 pub const LEARNT_MAX: usize = 4096;
@@ -18,6 +18,37 @@ pub struct VlanTables {
     pub learnt: Vec<LearntEntry>,
     /// There was no room for more.
     pub learnt_left_out: bool,
+}
+
+/// Where a port floods and learns nothing because of a loop. Its own memory, since it is filled where nothing is allocated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockedIn {
+    /// In all VLANs, or in a switch to which tags mean nothing.
+    pub is_whole: bool,
+    vlans: [Option<VlanId>; BLOCKED_VLANS_MAX],
+}
+
+impl BlockedIn {
+    pub(in crate::dataplane) fn of(switch: &Switch, port: PortId) -> Self {
+        let mut blocked = Self::default();
+        for (at, vlan) in switch.blocked_in(port).enumerate() {
+            match (vlan, blocked.vlans.get_mut(at)) {
+                (Some(_), Some(place)) => *place = vlan,
+                _ => blocked.is_whole = true,
+            }
+        }
+        blocked
+    }
+
+    /// True while it is so anywhere.
+    pub fn is_any(&self) -> bool {
+        self.is_whole || self.vlans.iter().any(Option::is_some)
+    }
+
+    /// In these VLANs alone.
+    pub fn vlans(&self) -> VlanSet {
+        self.vlans.iter().flatten().copied().collect()
+    }
 }
 
 impl VlanTables {

@@ -3,6 +3,7 @@
 use weir_core::{Duration, Instant, PortId, Priority};
 
 use super::Worker;
+use crate::dataplane::exchange::vlan_tables::BlockedIn;
 use crate::dataplane::messages::{PortSnapshot, Snapshot};
 use crate::dataplane::rings::io::{Io, BATCH, COMPLETION_WAIT};
 
@@ -105,6 +106,7 @@ impl<I: Io> Worker<I> {
             let config = self.switch.config().ports.get(index);
             state.pool_thresholds = config.map_or_else(Default::default, |it| it.pool_thresholds);
             state.cable = self.switch.cable_gauges(port);
+            state.blocked = BlockedIn::of(&self.switch, port);
             state.kernel = self.losses(index);
             state.rings = self.io.rings(index);
             state.express = self.express.state(now, index, self.looks_on());

@@ -1,0 +1,84 @@
+//! Ports by which probes have come back of late, before it is said that they are on a loop.
+
+use crate::sets::vlans::VlanId;
+use crate::units::PortId;
+
+/// Places in all, and those that one port has at most: whoever sends probes back by one port leaves room for others.
+const SUSPECTS_MAX: usize = 16;
+const OF_PORT_MAX: usize = 8;
+/// One whose probes stay away for so many rounds is none any more.
+const FORGET_ROUNDS: u64 = 4;
+
+/// A port by which probes come back, in one VLAN.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Suspect {
+    pub(super) port: PortId,
+    pub(super) vlan: VlanId,
+    /// The port that the last one left by.
+    pub(super) origin: PortId,
+    /// The last one was a broadcast.
+    pub(super) is_loud: bool,
+    /// The last round in which one came back.
+    returned_in: u64,
+    /// Rounds in a row in which one did.
+    returns: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Suspects([Option<Suspect>; SUSPECTS_MAX]);
+
+impl Suspects {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Suspect> {
+        self.0.iter().flatten()
+    }
+
+    /// A probe has come back in this round: rounds in a row in which one did. `None` if it is not the first one of the round,
+    /// or there is no place.
+    pub(super) fn note(
+        &mut self,
+        round: u64,
+        seen: (PortId, VlanId),
+        origin: PortId,
+        is_loud: bool,
+    ) -> Option<u32> {
+        let (port, vlan) = seen;
+        let is_it = |it: &Suspect| (it.port, it.vlan) == seen;
+        let known = self.0.iter().position(|it| it.as_ref().is_some_and(is_it));
+        let of_port = self.iter().filter(|it| it.port == port).count();
+        let free = || self.0.iter().position(Option::is_none);
+        let at = known.or_else(|| free().filter(|_| of_port < OF_PORT_MAX))?;
+        let place = self.0.get_mut(at)?;
+        let before = place.map_or((0, 0), |it| (it.returned_in, it.returns));
+        if before.0 == round {
+            return None;
+        }
+        let in_a_row = before.0 + 1 == round;
+        let returns = if in_a_row { before.1 + 1 } else { 1 };
+        *place = Some(Suspect {
+            port,
+            vlan,
+            origin,
+            is_loud,
+            returned_in: round,
+            returns,
+        });
+        Some(returns)
+    }
+
+    pub(super) fn remove(&mut self, port: PortId, vlan: Option<VlanId>) {
+        let is_it = |it: &Suspect| it.port == port && vlan.is_none_or(|vlan| it.vlan == vlan);
+        for place in &mut self.0 {
+            if place.as_ref().is_some_and(is_it) {
+                *place = None;
+            }
+        }
+    }
+
+    pub(super) fn forget_old(&mut self, round: u64) {
+        for place in &mut self.0 {
+            if place.is_some_and(|it| it.returned_in + FORGET_ROUNDS < round) {
+                *place = None;
+            }
+        }
+    }
+}
