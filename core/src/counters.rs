@@ -230,7 +230,7 @@ counters! {
         FLOWS_MOVED "weir_flows_moved_total" ["port", "priority"] Lossless
             "Flows that were moved from the port to another member of their destination's group."
             { flows_moved []; }
-        MARKED_FRAMES "weir_ecn_marked_frames_total" ["port", "priority"] Lossless
+        MARKED_FRAMES "weir_ecn_marked_frames_total" ["port", "priority"] Always
             "Frames from the port that were marked Congestion Experienced."
             { marks []; }
         FEEDBACK_FRAMES "weir_level_feedback_frames_total" ["port", "priority", "direction"] Levels

@@ -4,6 +4,7 @@
 //! an [`Error`].
 
 mod buffers;
+mod ecn;
 mod flight;
 mod flows;
 pub mod health;
@@ -28,6 +29,7 @@ use crate::words::{
 };
 
 pub use buffers::{Buffers, Cable, Pool, PooledBuffer};
+pub use ecn::{EcnChange, EcnProfile};
 pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, FlightSample, Master};
 pub use flows::{Flow, Flows};
 pub use health::{Health, HealthReason};

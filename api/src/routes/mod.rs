@@ -55,6 +55,8 @@ pub enum Endpoint {
     UnpinFlow,
     Pfcwd,
     SetPfcwd,
+    Ecn,
+    SetEcn,
     Captures,
     BeginCapture,
     EndCapture,

@@ -75,6 +75,14 @@ pub(super) const SUSPICION: Parameter = path(
 /// A port.
 pub(super) const PORT: Parameter = path("port", Kind::Text, "h1", "The port's name.");
 
+/// A profile of marking.
+pub(super) const PROFILE: Parameter = path(
+    "profile",
+    Kind::Text,
+    "AZURE_LOSSLESS",
+    "The profile's name.",
+);
+
 /// A configuration that was in force.
 pub(super) const PAST_CONFIGURATION: Parameter = path(
     "number",

@@ -2,7 +2,7 @@
 
 use super::parameters::{
     Parameter, AFTER, BUCKET, CAPTURE, CONFIRM_SECONDS, DESTINATION, DRY_RUN, FLOW_HASH,
-    IMPAIRMENT, PAST_CONFIGURATION, PORT, SUSPICION, WAIT_SECONDS,
+    IMPAIRMENT, PAST_CONFIGURATION, PORT, PROFILE, SUSPICION, WAIT_SECONDS,
 };
 use super::{Answer, Content, Endpoint, Method, Route};
 use crate::audit::Audit;
@@ -11,9 +11,9 @@ use crate::counters::Counters;
 use crate::daemon::trace::{Trace, TraceRequest};
 use crate::daemon::Restarting;
 use crate::daemon::{
-    Buffers, Changed, Deadlocks, EventPage, FlightRecord, Flows, History, ImpairRequest,
-    Impairment, Levels, MirrorState, PauseCounters, Pfc, Port, PortChange, Queue, RouteDetail,
-    Routes, SetRoute, Status, ToPort, Vlans, WatermarkClear, Watermarks,
+    Buffers, Changed, Deadlocks, EcnChange, EcnProfile, EventPage, FlightRecord, Flows, History,
+    ImpairRequest, Impairment, Levels, MirrorState, PauseCounters, Pfc, Port, PortChange, Queue,
+    RouteDetail, Routes, SetRoute, Status, ToPort, Vlans, WatermarkClear, Watermarks,
 };
 use crate::neighbors::Neighbor;
 use crate::overview::Overview;
@@ -349,6 +349,26 @@ pub const ROUTES: &[Route] = &[
         refusals: &[400, 503],
         commands: &["pfcwd start", "pfcwd start_default", "pfcwd stop"],
         ..BARE
+    },
+    Route {
+        endpoint: Endpoint::Ecn,
+        method: Method::Get,
+        path: "/v1/ecn",
+        summary: "How frames are marked Congestion Experienced, by profile.",
+        answer: Answer::Json(Content::list_of::<EcnProfile>()),
+        commands: &["ecn"],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::SetEcn,
+        method: Method::Put,
+        path: "/v1/ecn/{profile}",
+        summary: "Has the classes of a profile mark by other values.",
+        parameters: &[PROFILE],
+        body: Some(Content::of::<EcnChange>()),
+        answer: Answer::Json(Content::of::<EcnProfile>()),
+        refusals: &[400, 404, 409, 503],
+        commands: &["ecn set"],
     },
     Route {
         endpoint: Endpoint::Captures,

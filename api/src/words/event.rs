@@ -22,6 +22,8 @@ named! {
         ImpairmentEnded => "impairment_ended",
         /// A request changed a route, a bucket or a pin.
         RouteChanged => "route_changed",
+        /// A request changed how the classes of a profile mark frames.
+        EcnChanged => "ecn_changed",
         /// Events of the dataplane were lost because the queue to the control plane was full.
         EventsLost => "events_lost",
         /// A port's link came up.

@@ -13,7 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weir_core::control::Policy;
 use weir_core::switch::PinnedBy;
 use weir_core::{
-    named, DropReason, FeedbackCoding, ModeKind, Neighbour, PortRole, StormAction, SuspicionReason,
+    named, DropReason, FeedbackCoding, MarkAt, ModeKind, Neighbour, PortRole, StormAction,
+    SuspicionReason,
 };
 
 pub use event::EventName;
@@ -409,6 +410,8 @@ vocabularies! {
     Action of StormAction;
     /// Whether there is a PFC storm.
     QueueStatus of Watched;
+    /// When a frame meets the backlog that marks it Congestion Experienced.
+    MarkMoment of MarkAt;
     /// For whom peaks are kept.
     WatermarkReader of Reader;
     /// What is known of a neighbour.

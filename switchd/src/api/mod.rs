@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod capture;
+mod ecn;
 pub mod flights;
 pub mod forwarding;
 mod impair;
@@ -107,6 +108,8 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
         Endpoint::UnpinFlow => on(method, routes::unpin),
         Endpoint::Pfcwd => on(method, watchdog),
         Endpoint::SetPfcwd => on(method, set_watchdog),
+        Endpoint::Ecn => on(method, ecn::list),
+        Endpoint::SetEcn => on(method, ecn::set),
         Endpoint::Captures => on(method, capture::list),
         Endpoint::BeginCapture => on(method, capture::begin),
         Endpoint::EndCapture => on(method, capture::end),

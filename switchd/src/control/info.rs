@@ -8,7 +8,7 @@ use weir_config::switch::CableLine;
 use weir_core::control::Policy;
 use weir_core::{
     BitRate, Bytes, CableRoom, ClassMode, Duration, MacAddress, PfcThresholds, PortId, PortRole,
-    Priority,
+    Priority, RedConfig,
 };
 
 use crate::dataplane::link::AttachedPort;
@@ -33,6 +33,27 @@ pub struct SwitchInfo {
     pub impair: bool,
     /// Who gets copies of frames.
     pub mirrors: Live<Vec<Mirror>>,
+    /// How classes mark: profiles in the order of the file, and classes with thresholds of their own.
+    pub marking: Live<Vec<MarkingInfo>>,
+}
+
+/// One way to mark frames, as the configuration has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarkingInfo {
+    /// The profile's name; `None` for a class's own thresholds.
+    pub profile: Option<String>,
+    /// The classes that have it, with their priorities.
+    pub classes: Vec<(String, Vec<Priority>)>,
+    /// What the file says, which the switch need not do any more.
+    pub configured: RedConfig,
+}
+
+impl MarkingInfo {
+    /// All priorities of its classes.
+    pub fn priorities(&self) -> impl Iterator<Item = Priority> + '_ {
+        let classes = self.classes.iter();
+        classes.flat_map(|(_, priorities)| priorities.iter().copied())
+    }
 }
 
 /// Who has which network addresses, by the configuration.

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use weir_config::daemon::{DaemonConfig, LogFormat};
+use weir_config::daemon::{Class, DaemonConfig, LogFormat};
 use weir_core::control::neighbours::AnnouncedPort;
 use weir_core::Priority;
 
 use super::{announcement, Plan};
 use crate::control::flight_recorder::FlightSettings;
-use crate::control::info::{ClassInfo, PortCable, PortInfo, Stations, SwitchInfo};
+use crate::control::info::{ClassInfo, MarkingInfo, PortCable, PortInfo, Stations, SwitchInfo};
 use crate::control::ControlSettings;
 use crate::dataplane::link::AttachedPort;
 use crate::logging;
@@ -88,7 +88,31 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
         stations: stations(config).into(),
         impair: config.dataplane.impair,
         mirrors: config.mirrors.clone().into(),
+        marking: marking(config).into(),
     }
+}
+
+/// How classes mark.
+pub(super) fn marking(config: &DaemonConfig) -> Vec<MarkingInfo> {
+    let named = |class: &Class| (class.name.clone(), class.priorities.clone());
+    let profiles = config.ecn.iter().map(|profile| MarkingInfo {
+        profile: Some(profile.name.clone()),
+        classes: config
+            .classes_with_profile(&profile.name)
+            .map(named)
+            .collect(),
+        configured: profile.marking(),
+    });
+    let classes = config.classes.iter();
+    let own = classes.filter(|class| class.ecn_profile.is_none());
+    let own = own.filter_map(|class| {
+        Some(MarkingInfo {
+            profile: None,
+            classes: vec![named(class)],
+            configured: class.ecn?,
+        })
+    });
+    profiles.chain(own).collect()
 }
 
 /// The stations as readers see them.

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test file uses its own part
 
 pub mod certificate;
+pub mod configured;
 pub mod contract;
 pub mod running;
 
@@ -98,22 +99,10 @@ pub fn info() -> SwitchInfo {
         ports,
         classes,
         stations: Stations::default().into(),
-        mirrors: mirrors().into(),
+        mirrors: configured::mirrors().into(),
+        marking: configured::marking().into(),
         impair: true,
     }
-}
-
-/// One, by a file: port 2 has what comes in by port 0.
-fn mirrors() -> Vec<weir_config::daemon::Mirror> {
-    let mut text = "name = \"s1\"\n".to_owned();
-    for port in 0..3 {
-        text += &format!(
-            "[[port]]\nname = \"p{port}\"\ndevice = \"d{port}\"\nrole = \"edge\"\nrate = \"1Gbit\"\n"
-        );
-    }
-    text += "[[mirror]]\nname = \"m\"\noutput-port = \"p2\"\nselect-src-port = [\"p0\"]\n";
-    let config = weir_config::daemon::DaemonConfig::parse(&text, std::path::Path::new("s1.toml"));
-    config.unwrap().mirrors
 }
 
 pub fn settings() -> ControlSettings {
@@ -165,13 +154,6 @@ pub struct FakeDataplane {
     thread: Option<JoinHandle<()>>,
 }
 
-/// A change of what is watched shows in the snapshots to come.
-fn watch(template: &Mutex<Snapshot>, command: Command) {
-    if let Command::SetWatchdog { port, watchdog } = command {
-        template.lock().unwrap().ports[port.index()].watchdog = watchdog;
-    }
-}
-
 impl FakeDataplane {
     pub fn start() -> Self {
         let (requests, request_queue) = bounded(64);
@@ -214,11 +196,11 @@ impl FakeDataplane {
             for request in requests {
                 match request {
                     Request::Command(command) => {
-                        watch(&template, command);
+                        configured::keep(&template, command);
                         commands.lock().unwrap().push(command);
                     }
                     Request::Ask { id, command } => {
-                        watch(&template, command);
+                        configured::keep(&template, command);
                         commands.lock().unwrap().push(command);
                         let outcome = *outcome.lock().unwrap();
                         answers.send(CommandAnswer { id, outcome }).unwrap();

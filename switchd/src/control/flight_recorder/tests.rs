@@ -57,6 +57,7 @@ fn info() -> SwitchInfo {
         classes,
         stations: Stations::default().into(),
         mirrors: Vec::new().into(),
+        marking: Vec::new().into(),
         impair: true,
     }
 }

@@ -231,6 +231,7 @@ mod tests {
             }),
             stations: Stations::default().into(),
             mirrors: Vec::new().into(),
+            marking: Vec::new().into(),
             impair: true,
         }
     }

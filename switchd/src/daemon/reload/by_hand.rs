@@ -23,11 +23,11 @@ pub const TABLES: Tables = Tables {
 /// The run directory's file for the next switch.
 const NAME: &str = "by-hand.json";
 
-/// `config` with the routes, the operator's pins and the storm watchdogs that a switch has which began with it. Buckets that
+/// `config` with the routes, the operator's pins, the profiles of marking and the storm watchdogs that a switch has which began with it. Buckets that
 /// were moved are not among them, nor are pins of reroutes. A table that does not fit into a snapshot is taken for unchanged
 /// where it ends.
 pub fn now(config: &DaemonConfig, snapshot: &Snapshot) -> DaemonConfig {
-    let mut now = config.clone();
+    let mut now = with_marking(config, snapshot);
     let tables = &snapshot.routes;
     let is_whole = tables.rows.len() >= tables.route_total && tables.pins.len() >= tables.pin_total;
     if is_whole {
@@ -51,6 +51,20 @@ pub fn now(config: &DaemonConfig, snapshot: &Snapshot) -> DaemonConfig {
         };
         if config.watchdog(port) != state.watchdog {
             now.ports[index].pfcwd = Some(watched(state.watchdog.as_ref(), config, index));
+        }
+    }
+    now
+}
+
+/// The same with the profiles of marking alone. One that no class has is nowhere but in the file.
+pub fn with_marking(config: &DaemonConfig, snapshot: &Snapshot) -> DaemonConfig {
+    let mut now = config.clone();
+    for profile in &config.ecn {
+        let mut classes = config.classes_with_profile(&profile.name);
+        let priority = classes.find_map(|class| class.priorities.first());
+        let marking = priority.and_then(|priority| snapshot.markings[priority.index()]);
+        if let Some(marking) = marking {
+            now = now.with_profile(&profile.name, marking);
         }
     }
     now

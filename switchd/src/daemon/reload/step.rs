@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_api::reload::{AppliedSetting, KeptSetting};
-use weir_config::daemon::{route_key, Change, DaemonConfig, Reloaded, Route};
+use weir_config::daemon::{route_key, Change, Class, DaemonConfig, Reloaded, Route};
 use weir_core::config::DetectorConfig;
-use weir_core::{Command, CommandError, PortId, PortSet, Priority};
+use weir_core::{ClassConfig, Command, CommandError, PortId, PortSet, Priority};
 
+use super::by_hand;
 use crate::control::Shared;
 use crate::daemon::setup;
 use crate::dataplane::mirrors::Mirrors;
@@ -49,6 +50,7 @@ impl<'a> Step<'a> {
     }
 
     pub(super) async fn apply(&mut self, shared: &Shared, log: Option<&LevelHandle>) {
+        self.apply_marking(shared).await;
         self.apply_classes(shared).await;
         self.apply_deadlock(shared).await;
         self.apply_ports(shared).await;
@@ -67,10 +69,41 @@ impl<'a> Step<'a> {
         shared.links.announce(setup::announced_ports(&self.next));
     }
 
+    /// Where a profile is in the file as it was, what was set at run time stays, also for a class that is new to it. All changes,
+    /// or none: only a switch that stops refuses.
+    async fn apply_marking(&mut self, shared: &Shared) {
+        let snapshot = shared.dataplane.fresh_snapshot().await;
+        let now = by_hand::with_marking(self.running, &snapshot);
+        let wanted = self.next.with_changes_by_hand(self.running, &now);
+        for priority in Priority::ALL {
+            let marking = |config: &DaemonConfig| config.class_of(priority)?.ecn;
+            let (before, marking) = (marking(&now), marking(&wanted));
+            if before == marking {
+                continue;
+            }
+            if let Err(why) = ask(shared, Command::SetMarking { priority, marking }).await {
+                return self.take_marking_back(&why);
+            }
+        }
+        shared.info.marking.set(setup::marking(&self.next));
+    }
+
+    fn take_marking_back(&mut self, why: &str) {
+        self.next.ecn.clone_from(&self.running.ecn);
+        self.reasons.insert("ecn.".to_owned(), why.to_owned());
+        let classes = self.next.classes.iter_mut().zip(&self.running.classes);
+        for (class, before) in classes {
+            class.ecn = before.ecn;
+            class.ecn_profile.clone_from(&before.ecn_profile);
+            let key = format!("class.{}.ecn", class.name);
+            self.reasons.insert(key, why.to_owned());
+        }
+    }
+
     /// Classes that need less memory go first, so that the others find it.
     async fn apply_classes(&mut self, shared: &Shared) {
         let ports = &self.running.core(&[]).ports;
-        let memory = |class: &weir_core::ClassConfig| -> u64 {
+        let memory = |class: &ClassConfig| -> u64 {
             let of_port =
                 |port: &weir_core::PortConfig| class.mode_at(port).memory_bound(port.role).get();
             ports.iter().map(of_port).sum()
@@ -78,7 +111,15 @@ impl<'a> Step<'a> {
         let (before, after) = (self.running.core(&[]).classes, self.next.core(&[]).classes);
         let mut changed: Vec<Priority> = Priority::ALL
             .into_iter()
-            .filter(|priority| before[priority.index()] != after[priority.index()])
+            .filter(|priority| {
+                let index = priority.index();
+                let ecn = before[index].ecn;
+                before[index]
+                    != ClassConfig {
+                        ecn,
+                        ..after[index]
+                    }
+            })
             .collect();
         changed.sort_by_key(|priority| {
             let index = priority.index();
@@ -98,7 +139,13 @@ impl<'a> Step<'a> {
         let classes = self.next.classes.iter_mut().zip(&self.running.classes);
         for (class, before) in classes {
             if class.priorities.contains(&priority) {
-                class.clone_from(before);
+                // How it marks is in force already.
+                let ecn_profile = class.ecn_profile.take();
+                *class = Class {
+                    ecn: class.ecn,
+                    ecn_profile,
+                    ..before.clone()
+                };
                 self.reasons
                     .insert(format!("class.{}.", class.name), why.clone());
             }

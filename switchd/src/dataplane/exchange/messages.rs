@@ -14,8 +14,8 @@ use weir_core::counters::PortCounters;
 use weir_core::switch::{CableGauges, Explanation, LevelEntry, PoolGauges, PriorityGauges};
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{
-    Command, CommandError, Duration, Instant, MacAddress, PortId, Priority, Switch, Threshold,
-    WatchdogConfig,
+    Command, CommandError, Duration, Instant, MacAddress, PortId, Priority, RedConfig, Switch,
+    Threshold, WatchdogConfig,
 };
 
 use super::accounts::AccountTable;
@@ -124,6 +124,8 @@ pub struct Snapshot {
     pub pools: Vec<PoolGauges>,
     /// What the classes have of them, by priority.
     pub shares: [Option<PoolShare>; PRIORITY_COUNT],
+    /// How the classes mark, by priority.
+    pub markings: [Option<RedConfig>; PRIORITY_COUNT],
     /// The Level Table, bounded.
     pub level_table: LevelTableSnapshot,
     /// Which of the tables below are filled: whoever asks for a snapshot says so.

@@ -115,6 +115,7 @@ impl<I: Io> Worker<I> {
         let pools = (0..).map_while(|pool| self.switch.pool_gauges(pool));
         snapshot.pools.clear();
         snapshot.pools.extend(pools);
+        snapshot.markings = self.switch.config().classes.map(|class| class.ecn);
         snapshot.shares = self.switch.config().classes.map(|class| class.pool);
         // They have been taken.
         self.switch.restart_peaks();

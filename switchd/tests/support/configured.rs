@@ -1,0 +1,56 @@
+//! What a file would say, and what a dataplane shows of settings that were changed.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use weir_config::daemon::{DaemonConfig, Mirror};
+use weir_core::Command;
+use weir_switchd::control::info::MarkingInfo;
+use weir_switchd::dataplane::messages::Snapshot;
+
+use super::{priority, LOSSLESS};
+
+/// The profile that [`marking`] has.
+pub const PROFILE: &str =
+    "[[ecn]]\nname = \"AZURE_LOSSLESS\"\nkmin = \"10KiB\"\nkmax = \"40KiB\"\npmax = \"5%\"\n";
+
+/// Three ports, a mirror and a profile.
+fn config() -> DaemonConfig {
+    let mut text = "name = \"s1\"\n".to_owned();
+    for port in 0..3 {
+        text += &format!(
+            "[[port]]\nname = \"p{port}\"\ndevice = \"d{port}\"\nrole = \"edge\"\nrate = \"1Gbit\"\n"
+        );
+    }
+    text += "[[mirror]]\nname = \"m\"\noutput-port = \"p2\"\nselect-src-port = [\"p0\"]\n";
+    text += PROFILE;
+    DaemonConfig::parse(&text, Path::new("s1.toml")).unwrap()
+}
+
+/// One: port 2 has what comes in by port 0.
+pub fn mirrors() -> Vec<Mirror> {
+    config().mirrors
+}
+
+/// One profile, of the lossless class.
+pub fn marking() -> Vec<MarkingInfo> {
+    let profile = &config().ecn[0];
+    vec![MarkingInfo {
+        profile: Some(profile.name.clone()),
+        classes: vec![("lossless".to_owned(), vec![priority(LOSSLESS)])],
+        configured: profile.marking(),
+    }]
+}
+
+/// Some changes show in the snapshots to come.
+pub fn keep(template: &Mutex<Snapshot>, command: Command) {
+    match command {
+        Command::SetWatchdog { port, watchdog } => {
+            template.lock().unwrap().ports[port.index()].watchdog = watchdog;
+        }
+        Command::SetMarking { priority, marking } => {
+            template.lock().unwrap().markings[priority.index()] = marking;
+        }
+        _ => {}
+    }
+}
