@@ -24,7 +24,13 @@ pub fn advice(classes: &[Class], ingress: &[IngressPlan], egress: &[EgressPlan])
         all.extend(budgets(class, &ingress));
         all.extend(xon(class, &egress));
         for one in ecn(class, &egress) {
-            let is_known = |known: &Advice| known.class == one.class && known.key == one.key;
+            let is_known = |known: &Advice| {
+                let same_place = match &one.ecn_profile {
+                    None => known.class == one.class,
+                    profile => known.ecn_profile == *profile,
+                };
+                same_place && known.key == one.key
+            };
             if !all.iter().any(is_known) {
                 all.push(one);
             }
@@ -41,6 +47,7 @@ fn headroom(class: &Class, ingress: &[&IngressPlan]) -> Option<Advice> {
     (worst.needed_bytes > worst.configured_bytes).then(|| Advice {
         about: "loss",
         class: class.name.clone(),
+        ecn_profile: None,
         key: "headroom",
         value: format_size(rounded_up(worst.needed_bytes)),
         why: format!(
@@ -67,6 +74,7 @@ fn budgets(class: &Class, ingress: &[&IngressPlan]) -> Option<Advice> {
         Advice {
             about: "deadlock",
             class: class.name.clone(),
+            ecn_profile: None,
             key: "budgets",
             value: format!("[{}]", list.join(", ")),
             why: format!(
@@ -96,6 +104,7 @@ fn xon(class: &Class, egress: &[&EgressPlan]) -> Vec<Advice> {
     let one = |key, value: Bytes, why: String| Advice {
         about: "throughput",
         class: class.name.clone(),
+        ecn_profile: None,
         key,
         value: format_size(value),
         why,
@@ -129,9 +138,15 @@ fn ecn(class: &Class, egress: &[&EgressPlan]) -> Vec<Advice> {
     else {
         return Vec::new();
     };
-    let one = |key, value: Bytes, why: String| Advice {
+    // Thresholds of a profile are in its table, and for all classes that have it.
+    let [kmin_key, kmax_key] = match &class.ecn_profile {
+        None => ["ecn-kmin", "ecn-kmax"],
+        Some(_) => ["kmin", "kmax"],
+    };
+    let one = |key: &'static str, value: Bytes, why: String| Advice {
         about: "ecn",
         class: class.name.clone(),
+        ecn_profile: class.ecn_profile.clone().filter(|_| key != "xoff"),
         key,
         value: format_size(value),
         why,
@@ -140,13 +155,13 @@ fn ecn(class: &Class, egress: &[&EgressPlan]) -> Vec<Advice> {
     match plan.kmax_advised_bytes.map(Bytes::new) {
         Some(kmax) => {
             let mut advice = vec![one(
-                "ecn-kmax",
+                kmax_key,
                 kmax,
                 format!("at {place} senders are to know of congestion before PFC pauses them"),
             )];
             if red.kmin > kmax {
                 let kmin = rounded_up(kmax.get() / 4);
-                advice.push(one("ecn-kmin", kmin, "not above ecn-kmax".to_owned()));
+                advice.push(one(kmin_key, kmin, format!("not above {kmax_key}")));
             }
             advice
         }

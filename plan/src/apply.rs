@@ -37,33 +37,33 @@ pub fn apply(text: &str, plan: impl Fn(&str) -> Result<Plan>, out: &Path) -> Res
 }
 
 fn set(document: &mut DocumentMut, advice: &Advice) -> Result<()> {
-    let mut classes = classes(document).into_iter();
-    let is_named = |class: &&mut dyn TableLike| {
-        class.get("name").and_then(Item::as_str) == Some(&advice.class)
-    };
-    let class = classes
+    let (kind, name) = advice.place();
+    let mut entries = entries(document, kind).into_iter();
+    let is_named =
+        |entry: &&mut dyn TableLike| entry.get("name").and_then(Item::as_str) == Some(name);
+    let entry = entries
         .find(is_named)
-        .with_context(|| format!("no [[class]] with the name `{}`", advice.class))?;
+        .with_context(|| format!("no [[{kind}]] with the name `{name}`"))?;
     let mut value: Value = match advice.value.starts_with('[') {
         true => advice.value.parse()?,
         false => advice.value.as_str().into(),
     };
-    match class.get_mut(advice.key).and_then(Item::as_value_mut) {
+    match entry.get_mut(advice.key).and_then(Item::as_value_mut) {
         Some(old) => {
             // With the comment behind it.
             *value.decor_mut() = old.decor().clone();
             *old = value;
         }
         None => {
-            class.insert(advice.key, Item::Value(value));
+            entry.insert(advice.key, Item::Value(value));
         }
     }
     Ok(())
 }
 
-/// `[[class]]`, or an array of inline tables.
-fn classes(document: &mut DocumentMut) -> Vec<&mut dyn TableLike> {
-    match document.get_mut("class") {
+/// `[[KIND]]`, or an array of inline tables.
+fn entries<'a>(document: &'a mut DocumentMut, kind: &str) -> Vec<&'a mut dyn TableLike> {
+    match document.get_mut(kind) {
         Some(Item::ArrayOfTables(tables)) => {
             let each = tables.iter_mut();
             each.map(|table| table as &mut dyn TableLike).collect()

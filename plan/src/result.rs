@@ -176,7 +176,9 @@ pub struct Advice {
     pub about: &'static str,
     /// The class.
     pub class: String,
-    /// The key of `[[class]]`.
+    /// The profile of the class that has the key; `null` for the class itself.
+    pub ecn_profile: Option<String>,
+    /// The key of `[[class]]`, or of `[[ecn]]`.
     pub key: &'static str,
     /// The value in the file's units.
     pub value: String,
@@ -185,16 +187,25 @@ pub struct Advice {
 }
 
 impl Advice {
+    /// The array of tables that has the key, and the name of its entry.
+    pub fn place(&self) -> (&'static str, &str) {
+        match &self.ecn_profile {
+            Some(profile) => ("ecn", profile),
+            None => ("class", &self.class),
+        }
+    }
+
     /// As an option of runs of scenarios, for a shell.
     pub fn as_override(&self) -> String {
-        let set = format!("class.{}.{}={}", self.class, self.key, self.value);
+        let (table, name) = self.place();
+        let set = format!("{table}.{name}.{}={}", self.key, self.value);
         match set.contains(['[', ' ']) {
             true => format!("--set '{set}'"),
             false => format!("--set {set}"),
         }
     }
 
-    /// As a line of `[[class]]`.
+    /// As a line of its table.
     pub fn as_line(&self) -> String {
         match self.value.starts_with('[') {
             true => format!("{} = {}", self.key, self.value),

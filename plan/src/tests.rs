@@ -232,6 +232,28 @@ fn an_applied_plan_has_nothing_to_advise() {
         "{:?}",
         after.advice
     );
+    // A profile is changed where it stands, once for all its classes.
+    let profile = "[[ecn]]\nname = \"A\" # of the vendor\nkmin = \"300kB\"\nkmax = \"400kB\"\n";
+    let own = "ecn-kmin = \"300kB\"\necn-kmax = \"400kB\"";
+    assert!(text.contains(own));
+    let named = text.replace(own, "ecn = \"A\"") + profile;
+    let plan = plan_of(&named).unwrap();
+    let in_profile = plan.advice.iter().filter(|one| one.ecn_profile.is_some());
+    let keys: Vec<&str> = in_profile.map(|one| one.key).collect();
+    assert_eq!(keys, ["kmax", "kmin"]);
+    let out_of_profile = folder.path().join("profile.toml");
+    apply::apply(&named, plan_of, &out_of_profile).unwrap();
+    let applied = std::fs::read_to_string(&out_of_profile).unwrap();
+    assert!(
+        applied.contains("name = \"A\" # of the vendor"),
+        "{applied}"
+    );
+    assert!(!applied.contains("ecn-k"), "{applied}");
+    assert!(configuration(&applied).advice.is_empty());
+    // What is switched off needs no thresholds.
+    let off = named + "mark-at = \"never\"\n";
+    let plan = plan_of(&off).unwrap();
+    assert!(plan.advice.iter().all(|one| one.about != "ecn"));
     // And it stays what it is.
     assert!(apply::apply(&text, plan_of, &out).is_err());
 }

@@ -23,7 +23,7 @@ pub fn plan(one: &Computed, red: RedConfig, xoff_at: Option<f64>) -> Result<EcnP
     let told = |kmax: u64, reached: f64| {
         let wait = match red.at {
             MarkAt::Arrival => on_line(kmax) / one.queue.rate,
-            MarkAt::Departure => 0.0,
+            MarkAt::Departure | MarkAt::Never => 0.0,
         };
         reached + wait + back
     };

@@ -15,7 +15,7 @@ use weir_config::daemon::Class;
 use weir_config::switch::headroom::Charging;
 use weir_core::config::Reserve;
 use weir_core::units::LINE_OVERHEAD;
-use weir_core::{Bytes, ClassMode, Duration, FeedbackCoding, PfcThresholds, PortRole};
+use weir_core::{Bytes, ClassMode, Duration, FeedbackCoding, MarkAt, PfcThresholds, PortRole};
 
 use crate::network::{gigabits, kilobits, micros, Network, Port, Stream, Switch};
 use crate::result::{BudgetPlan, EgressPlan, Headroom, IngressPlan, Pauses};
@@ -450,6 +450,7 @@ fn egress_plan(switch: &Switch, one: &Computed, xoff_at: Option<f64>) -> Result<
         delay_us: delay(switch, one)?.unwrap_or(peak / queue.rate),
         ecn: class
             .ecn
+            .filter(|red| red.at != MarkAt::Never)
             .map(|red| ecn::plan(one, red, xoff_at))
             .transpose()?,
         xon_needed_bytes: runs_dry.then(|| charged(drained, one.factor)),

@@ -117,7 +117,8 @@ fn advice_text(plan: &Plan) -> String {
         let line = if plan.kind == "scenario" {
             advice.as_override()
         } else {
-            format!("{}    # class {}", advice.as_line(), advice.class)
+            let (table, name) = advice.place();
+            format!("{}    # {table} {name}", advice.as_line())
         };
         out += &format!("  {line}\n      {}: {}\n", advice.about, advice.why);
     }
