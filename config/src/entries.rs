@@ -77,20 +77,25 @@ macro_rules! entries {
                 Some(Self { $($field: $field?,)* })
             }
 
-            /// The entry as a file has it.
-            pub(crate) fn written(&self) -> String {
+            /// Keys and values as a file has them.
+            pub fn pairs(&self) -> Vec<(&'static str, String)> {
                 use $crate::settings::{form, Form};
-                let mut out = format!("\n[[{}]]\n", Self::TABLE);
+                let mut pairs = Vec::new();
                 $({
                     #[allow(unused_mut, unused_assignments)]
                     let mut applies = true;
                     $(applies = ($condition)(self);)?
                     let value = <form!($($form)?) as Form<$type>>::written(&self.$field);
-                    if let Some(value) = value.filter(|_| applies) {
-                        out.push_str(&format!("{} = {value}\n", $key));
-                    }
+                    pairs.extend(value.filter(|_| applies).map(|value| ($key, value)));
                 })*
-                out
+                pairs
+            }
+
+            /// The entry as a file has it.
+            pub(crate) fn written(&self) -> String {
+                let lines = self.pairs().into_iter();
+                let lines = lines.map(|(key, value)| format!("{key} = {value}\n"));
+                format!("\n[[{}]]\n{}", Self::TABLE, lines.collect::<String>())
             }
 
             /// Takes from `wanted` what a running daemon can take.

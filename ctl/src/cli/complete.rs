@@ -11,7 +11,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
 use serde::de::DeserializeOwned;
-use weir_api::daemon::{Deadlocks, Flows, Port, Routes};
+use weir_api::daemon::{Deadlocks, EcnProfile, Flows, Port, Routes};
 
 use super::Cli;
 use crate::target::{self, Target};
@@ -86,6 +86,14 @@ fn the_ports() -> Vec<CompletionCandidate> {
         CompletionCandidate::new(port.name).help(Some(help.into()))
     };
     ports.into_iter().map(candidate).collect()
+}
+
+/// Profiles of marking that have a name.
+pub fn ecn_profiles() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let profiles: Vec<EcnProfile> = ask("/v1/ecn").unwrap_or_default();
+        named(profiles.into_iter().filter_map(|it| it.profile).collect())
+    })
 }
 
 /// Ports with pins, whether a daemon runs or not.

@@ -2,12 +2,11 @@
 
 pub mod complete;
 mod config;
+mod congestion;
 mod deadlock;
 mod doctor;
 mod exit;
 mod impair;
-mod pfc;
-mod pfcwd;
 mod port;
 mod route;
 mod trace;
@@ -25,12 +24,11 @@ use crate::capture::cli::{CaptureArguments, CAPTURE_HELP};
 use crate::target::{Target, GLOBAL};
 
 pub use config::{ConfigCommand, ConvertArguments, DiffArguments, InitArguments};
+pub use congestion::{EcnCommand, EcnValues, PfcCommand, PfcwdCommand, PfcwdShow, StatsArguments};
 pub use deadlock::DeadlockCommand;
 pub use doctor::DoctorArguments;
 pub use exit::*;
 pub use impair::{Duty, Frames, ImpairCommand};
-pub use pfc::PfcCommand;
-pub use pfcwd::{PfcwdCommand, PfcwdShow, StatsArguments};
 pub use port::PortCommand;
 pub use route::{FlowHash, RouteCommand};
 pub use trace::TraceArguments;
@@ -123,11 +121,18 @@ Examples:
         all: bool,
     },
     /// Priority flow control: thresholds, pauses in both directions, time paused.
-    #[command(after_help = pfc::HELP)]
+    #[command(after_help = congestion::PFC_HELP)]
     Pfc {
         /// Default: thresholds, and what is paused.
         #[command(subcommand)]
         command: Option<PfcCommand>,
+    },
+    /// ECN marking by profile, as SONiC's `ecnconfig`.
+    #[command(after_help = congestion::ECN_HELP)]
+    Ecn {
+        /// Default: list all.
+        #[command(subcommand)]
+        command: Option<EcnCommand>,
     },
     /// Buffers that share a pool: pools, thresholds in force, headroom.
     #[command(after_help = watermark::BUFFERS_HELP)]
@@ -152,29 +157,7 @@ Example: what has the Deadlock Breaker done?
         all: bool,
     },
     /// Selective backpressure: budgets and Feedback of each link, and the Level Table.
-    #[command(after_help = "\
-First, one line for each fabric port and priority of a class of mode `level`:
-  D                   the highest Level
-  f sent, f received  Feedback in each direction: the neighbour may send us
-                      frames of Level `f sent` and above, and we may send it
-                      those of Level `f received` and above; with f = D none
-                      may be sent
-  paused by it        the neighbour pauses all frames with an ordinary pause
-  eligible, held      backlog that `f received` lets out, and holds back
-  T, measured, rT     the link's round trip time as configured and as measured,
-                      and the room reserved for frames that may arrive meanwhile
-  m, b                b lists the budgets b_1 to b_D of the ingress port; m_i is
-                      what the frames up to Level i leave free of
-                      b_1 + ... + b_i. f sent is the largest i whose m_i has no
-                      room for rT and one more frame
-
-Then the Level Table: each destination with buffered frames, its Level, and
-their size over all ports, in whole cells.
-
-Examples:
-  switchctl levels
-  switchctl --watch levels
-  switchctl --json levels | jq -r '.links[] | select(.held_frames > 0).port'")]
+    #[command(after_help = congestion::LEVELS_HELP)]
     Levels,
     /// Mirrors: which frames are copied to which port.
     #[command(after_help = "\
@@ -470,6 +453,7 @@ impl Command {
             | Self::Ports
             | Self::Queues { .. }
             | Self::Pfc { .. }
+            | Self::Ecn { command: None }
             | Self::Buffers { .. }
             | Self::Counters { .. }
             | Self::Levels

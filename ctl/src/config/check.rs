@@ -38,6 +38,9 @@ struct Verdict {
     /// What is valid, but may lose lossless frames.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     advice: Vec<Advice>,
+    /// Profiles of marking that no class has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unused_ecn_profiles: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -65,9 +68,15 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
                 umem_bytes: Some(config.umem_size().get()),
                 umem_frames: Some(config.umem_frames()),
                 advice,
+                unused_ecn_profiles: unused(config),
             };
             output.print(&verdict, |verdict| {
-                summary(file, config) + &warnings(&source, &verdict.advice)
+                let notes = verdict.unused_ecn_profiles.iter().map(|name| {
+                    format!("\nnote: no class has the ecn profile {name}: `ecn = \"{name}\"` in a [[class]] has it mark so\n")
+                });
+                summary(file, config)
+                    + &notes.collect::<String>()
+                    + &warnings(&source, &verdict.advice)
             })?;
             Ok(true)
         }
@@ -88,6 +97,7 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
                 umem_bytes: None,
                 umem_frames: None,
                 advice: Vec::new(),
+                unused_ecn_profiles: Vec::new(),
             };
             output.print(&verdict, |_| String::new())?;
             Ok(false)
@@ -97,6 +107,12 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
             Ok(false)
         }
     }
+}
+
+fn unused(config: &DaemonConfig) -> Vec<String> {
+    let names = config.ecn.iter().map(|profile| &profile.name);
+    let unused = names.filter(|name| config.classes_with_profile(name).next().is_none());
+    unused.cloned().collect()
 }
 
 /// What `switchctl plan` says of losses.

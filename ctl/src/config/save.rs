@@ -7,7 +7,7 @@ use serde::Serialize;
 use toml_edit::{value, Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table};
 use weir_api::client::Method;
 use weir_api::reload::{AppliedSetting, Configuration, Reload};
-use weir_config::daemon::{Change, DaemonConfig, PfcwdConfig, Port, Route};
+use weir_config::daemon::{Change, DaemonConfig, EcnProfile, PfcwdConfig, Port, Route};
 
 use super::file;
 use crate::target::Target;
@@ -128,6 +128,11 @@ fn edit(text: &str, config: &DaemonConfig, wanted: &DaemonConfig) -> Result<Stri
             set_route(tables(&mut document, "route")?, wanted, route);
         }
     }
+    for (profile, before) in wanted.ecn.iter().zip(&config.ecn) {
+        if profile != before {
+            set_ecn(&mut document, profile, before)?;
+        }
+    }
     for (port, before) in wanted.ports.iter().zip(&config.ports) {
         if port.pfcwd != before.pfcwd {
             set_pfcwd(&mut document, port)?;
@@ -201,6 +206,23 @@ fn put(table: &mut Table, key: &str, mut new: toml_edit::Value) {
             table.insert(key, Item::Value(new));
         }
     }
+}
+
+/// Only what is different: what the file leaves to its default stays unsaid.
+fn set_ecn(document: &mut DocumentMut, profile: &EcnProfile, before: &EcnProfile) -> Result<()> {
+    let mut tables = tables(document, EcnProfile::TABLE)?.iter_mut();
+    let is_it = |table: &&mut Table| {
+        table.get("name").and_then(Item::as_str) == Some(profile.name.as_str())
+    };
+    let table = tables.find(is_it);
+    let table = table.with_context(|| format!("no [[ecn]] with the name `{}`", profile.name))?;
+    let before = before.pairs();
+    for pair in profile.pairs() {
+        if !before.contains(&pair) {
+            put(table, pair.0, pair.1.parse()?);
+        }
+    }
+    Ok(())
 }
 
 fn set_pfcwd(document: &mut DocumentMut, port: &Port) -> Result<()> {
@@ -313,6 +335,16 @@ policy = "breaker"
         );
         let text = edited(&by_device);
         assert!(text.contains("alert"), "{text}");
+    }
+
+    #[test]
+    fn a_profile_gets_other_values_where_it_stands() {
+        let profile =
+            "[[ecn]] # of the vendor\nname = \"A\"\nkmin = \"10KiB\" # low\nkmax = \"20KiB\"\n";
+        let file = format!("{FILE}\n{profile}");
+        let wanted = file.replace("\"10KiB\"", "\"12KiB\"") + "mark-at = \"never\"\n";
+        let text = edit(&file, &parse(&file), &parse(&wanted)).unwrap();
+        assert_eq!(text, wanted);
     }
 
     #[test]

@@ -371,8 +371,8 @@ impl Source<'_> {
     }
 }
 
-fn value<T: Copy>(sourced: &Option<(T, String)>) -> Option<T> {
-    sourced.as_ref().map(|(value, _)| *value)
+fn value<T>(sourced: &Option<(T, String)>) -> Option<&T> {
+    sourced.as_ref().map(|(value, _)| value)
 }
 
 /// `lossless` and `lossy`, with the priorities where there are several.

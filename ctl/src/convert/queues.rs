@@ -8,9 +8,11 @@ use weir_core::{BitRate, Bytes, PartsPerMillion};
 use super::database::{Database, Row};
 use super::notes::Kind;
 
-/// Marking thresholds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A profile of marking.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ecn {
+    /// As in SONiC.
+    pub name: String,
     /// No frame is marked up to here.
     pub kmin: Bytes,
     /// All are from here on.
@@ -164,6 +166,7 @@ fn ecn(row: &Row<'_>) -> Option<(Ecn, String)> {
     }
     let pmax = PartsPerMillion::new(percent.max(1) as u32 * 10_000)?;
     let ecn = Ecn {
+        name: row.key.to_owned(),
         kmin: Bytes::new(kmin),
         kmax: Bytes::new(kmax),
         pmax,

@@ -11,7 +11,7 @@ use super::classes::{Buffers, Class};
 use super::pools::{Pool, Share};
 use super::ports::Port;
 use super::qos::PortQos;
-use super::queues::Served;
+use super::queues::{Ecn, Served};
 use super::vlans::PortVlans;
 
 /// All that is written.
@@ -58,6 +58,16 @@ impl Converted {
         }
         for (_, each) in &self.pools {
             pool(&mut out, each);
+        }
+        // In the order of the classes, each once.
+        let mut profiles: Vec<&(Ecn, String)> = Vec::new();
+        for profile in self.classes.iter().filter_map(|class| class.ecn.as_ref()) {
+            if !profiles.contains(&profile) {
+                profiles.push(profile);
+            }
+        }
+        for (profile, source) in profiles {
+            ecn(&mut out, profile, source);
         }
         for each in &self.classes {
             class(&mut out, each, &self.pools);
@@ -129,6 +139,25 @@ fn pool(out: &mut String, pool: &Pool) {
     }
 }
 
+fn ecn(out: &mut String, profile: &Ecn, source: &str) {
+    *out += "\n[[ecn]]\n";
+    line(out, "name", &text(&profile.name), source);
+    line(
+        out,
+        "kmin",
+        &size(profile.kmin.get()),
+        "green_min_threshold",
+    );
+    line(
+        out,
+        "kmax",
+        &size(profile.kmax.get()),
+        "green_max_threshold",
+    );
+    let pmax = text(&format_probability(profile.pmax));
+    line(out, "pmax", &pmax, "green_drop_probability");
+}
+
 fn share(
     out: &mut String,
     share: &Share,
@@ -197,15 +226,8 @@ fn class(out: &mut String, class: &Class, pools: &[(usize, Pool)]) {
             }
         }
     }
-    if let Some((ecn, source)) = &class.ecn {
-        line(out, "ecn-kmin", &text(&format_size(ecn.kmin)), source);
-        line(out, "ecn-kmax", &text(&format_size(ecn.kmax)), source);
-        line(
-            out,
-            "ecn-pmax",
-            &text(&format_probability(ecn.pmax)),
-            source,
-        );
+    if let Some((ecn, _)) = &class.ecn {
+        line(out, "ecn", &text(&ecn.name), "QUEUE, wred_profile");
     }
     if let Some((served, source)) = &class.served {
         let Served { weight, scheduler } = served;

@@ -2,9 +2,9 @@
 
 use clap::Subcommand;
 
-use super::complete;
+use crate::cli::complete;
 
-pub(super) const HELP: &str = "\
+pub(in crate::cli) const HELP: &str = "\
 `we pause`: our buffer passed xoff, and we pause the neighbour. `paused by it`:
 the neighbour pauses us; `for` is the total time. If the headroom is used up,
 the neighbour does not obey PFC. `headroom used` is the peak since the start

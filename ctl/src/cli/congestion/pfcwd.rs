@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use weir_core::StormAction;
 
-use super::complete;
+use crate::cli::complete;
 
 /// `switchctl pfcwd …`.
 #[derive(Debug, Subcommand)]

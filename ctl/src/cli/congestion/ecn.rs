@@ -1,0 +1,74 @@
+//! `switchctl ecn` as it is written.
+
+use clap::builder::PossibleValuesParser;
+use clap::{ArgGroup, Args, Subcommand};
+use weir_config::units::{parse_probability, parse_size};
+use weir_core::{Bytes, MarkAt, PartsPerMillion};
+
+use crate::cli::complete;
+
+pub(in crate::cli) const HELP: &str = "\
+One line for each [[ecn]] of the configuration, and for each class that has
+thresholds of its own, which have no name.
+
+Columns:
+  kmin, kmax  no frame is marked while its queue has kmin or less, every one
+              from kmax on; between them the probability rises to pmax
+  mark at     which backlog counts: on arrival or on departure; `never` is off
+  classes     who marks so
+  marked      frames of their priorities that were marked, at all ports
+
+Examples:
+  switchctl ecn
+  switchctl ecn set AZURE_LOSSLESS --kmin 250kB --kmax 1MB --pmax 5%
+  switchctl --json ecn | jq -r '.[] | select(.mark_at == \"never\").profile'";
+
+/// `switchctl ecn …`.
+#[derive(Debug, Subcommand)]
+pub enum EcnCommand {
+    /// Have the classes of a profile mark by other values, at once and without loss.
+    #[command(after_help = "\
+As SONiC's `ecnconfig -p PROFILE -gmin … -gmax … -gdrop …`, whose names of the
+options are understood, too; and instead of `-q QUEUE off`, `--mark-at never`.
+What is not named stays as it is. Frames that wait keep their place.
+
+The change is kept by a restart and by reloads of a file that has the profile as
+it was. `switchctl config save` writes it into the file.
+
+Examples:
+  switchctl ecn set AZURE_LOSSLESS --kmin 250kB --kmax 1MB --pmax 5%
+  switchctl ecn set AZURE_LOSSLESS --mark-at never")]
+    Set(EcnValues),
+}
+
+/// A profile and its new values, one at least.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("values").required(true).multiple(true))]
+pub struct EcnValues {
+    /// The profile's name.
+    #[arg(value_name = "PROFILE", add = complete::ecn_profiles())]
+    pub profile: String,
+    /// Mark nothing up to this backlog.
+    #[arg(long, alias = "gmin", value_name = "SIZE", group = "values", value_parser = size)]
+    pub kmin: Option<Bytes>,
+    /// Mark everything from this backlog on.
+    #[arg(long, alias = "gmax", value_name = "SIZE", group = "values", value_parser = size)]
+    pub kmax: Option<Bytes>,
+    /// The probability just below it, such as 5%.
+    #[arg(long, alias = "gdrop", value_name = "PROBABILITY", group = "values", value_parser = probability)]
+    pub pmax: Option<PartsPerMillion>,
+    /// Which backlog counts, or none.
+    #[arg(long, value_name = "WHEN", group = "values",
+          value_parser = PossibleValuesParser::new(MarkAt::ALL.map(MarkAt::name)))]
+    pub mark_at: Option<String>,
+}
+
+/// A size with its unit.
+fn size(text: &str) -> Result<Bytes, String> {
+    parse_size(text).map_err(|error| error.to_string())
+}
+
+/// A probability with its unit.
+fn probability(text: &str) -> Result<PartsPerMillion, String> {
+    parse_probability(text).map_err(|error| error.to_string())
+}
