@@ -127,7 +127,7 @@ async fn a_profile_is_shown_and_changed_while_the_switch_runs() {
         classes: vec!["lossless".to_owned()],
         marked_frames_total: 11,
     };
-    assert_eq!(daemon.profiles().await, [before.clone()]);
+    assert_eq!(daemon.profiles().await, std::slice::from_ref(&before));
 
     let body = r#"{"kmax_bytes": 20480, "mark_at": "departure"}"#;
     let answer = put(&daemon.running.socket, PATH, body).await;
@@ -138,7 +138,7 @@ async fn a_profile_is_shown_and_changed_while_the_switch_runs() {
         ..before
     };
     assert_eq!(answer.json::<EcnProfile>(), after);
-    assert_eq!(daemon.profiles().await, [after.clone()]);
+    assert_eq!(daemon.profiles().await, std::slice::from_ref(&after));
     let marking = RedConfig {
         kmax: Bytes::new(20_480),
         at: MarkAt::Departure,
