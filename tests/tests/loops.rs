@@ -13,7 +13,7 @@ use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::switches::switchctl;
 use weir_tests::{printed, until, Bench};
 
-const TWO_CABLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/two-cables.toml");
+const TWO_CABLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/two-cables.toml");
 const SIX_HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/six-hosts.toml");
 
 fn events(switch: &SwitchProcess, kind: &str) -> Vec<Event> {

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
+use weir_config::daemon::DaemonConfig;
+use weir_core::VlanMode;
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::faults::Scene;
 use weir_tests::switches::switchctl;
@@ -13,10 +15,14 @@ const NOBODY: &str = "02:00:00:00:00:99";
 
 /// A line with traffic whose switches have keepers.
 fn kept() -> Scene {
+    kept_with(|_| ())
+}
+
+fn kept_with(change: impl FnMut(&mut DaemonConfig)) -> Scene {
     let mut scene = Scene::new(
         "gateway.toml",
         &["class.lossless.mode=pfc", PATIENT_DETECTION],
-        |_| (),
+        change,
     );
     let _ = scene.reports();
     for switch in &mut scene.stage.switches {
@@ -127,6 +133,82 @@ fn a_restart_keeps_what_was_changed_and_save_writes_it_down() {
     assert!(is_watched(switch));
     let route: Value = switch.get(&format!("/v1/routes/{NOBODY}")).unwrap();
     assert_eq!(route["flow_pins"][0]["flow_hash"], "1234abcd", "{route}");
+    scene.end();
+}
+
+/// Routes are told apart by VLAN and address: the one for VLAN 20 and the one for all are two, wherever they go.
+#[test]
+fn a_route_of_one_vlan_is_kept_by_restart_and_reload_and_saved_with_its_vlan() {
+    let mut scene = kept_with(|config| {
+        for port in &mut config.ports {
+            port.vlan_mode = Some(VlanMode::Trunk);
+        }
+    });
+    let switch = scene.switch(0);
+    let ports = ports(switch);
+    let (first, second) = (&*ports[0], &*ports[1]);
+    good(switch, &["route", "set", NOBODY, first]);
+    good(switch, &["route", "set", NOBODY, second, "--vlan", "20"]);
+    let expected = [
+        "NOBODY.buckets",
+        "NOBODY.destination",
+        "NOBODY.ports",
+        "NOBODY@20.buckets",
+        "NOBODY@20.destination",
+        "NOBODY@20.ports",
+        "NOBODY@20.vlan",
+    ]
+    .map(|key| format!("route.{}", key.replace("NOBODY", NOBODY)));
+    let members = |switch: &SwitchProcess| {
+        let of = |path: String| {
+            let route: Value = switch.get(&path).unwrap();
+            let members = route["members"].as_array().unwrap();
+            assert_eq!(members.len(), 1, "{route}");
+            members[0]["port"].as_str().unwrap().to_owned()
+        };
+        [
+            of(format!("/v1/routes/{NOBODY}")),
+            of(format!("/v1/routes/{NOBODY}@20")),
+        ]
+    };
+    let set = [first, second].map(str::to_owned);
+    assert_eq!(members(switch), set);
+    assert_eq!(keys(&configuration(switch)["by_hand"]), expected);
+    // A reload, for a file that says something else of another setting.
+    let file: PathBuf = switch.config_file().to_owned();
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(
+        &file,
+        format!("{text}\n[[station]]\nmac = \"02:00:00:00:00:98\"\naddresses = [\"10.1.1.1\"]\n"),
+    )
+    .unwrap();
+    good(switch, &["reload"]);
+    assert_eq!(members(switch), set);
+    assert_eq!(keys(&configuration(switch)["by_hand"]), expected);
+    let restart = switch.restart().unwrap_or_else(|error| panic!("{error:#}"));
+    assert_eq!(restart.lost_frames, 0);
+    assert_eq!(members(switch), set);
+    assert_eq!(keys(&configuration(switch)["by_hand"]), expected);
+
+    let saved = good(switch, &["config", "save"]);
+    assert_eq!(keys(&saved["saved"]), expected);
+    assert_eq!(configuration(switch)["by_hand"], Value::Array(Vec::new()));
+    // The file alone is enough now, and one of the two can go without the other.
+    switch.end_process().unwrap();
+    switch
+        .start_with_keeper()
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    assert_eq!(members(switch), set);
+    good(switch, &["route", "remove", NOBODY, "--vlan", "20"]);
+    good(switch, &["config", "save"]);
+    let read = DaemonConfig::load(&file).unwrap();
+    let left: Vec<_> = read
+        .routes
+        .iter()
+        .filter(|route| route.destination.to_string() == NOBODY)
+        .map(|route| route.vlan)
+        .collect();
+    assert_eq!(left, [None]);
     scene.end();
 }
 

@@ -175,6 +175,30 @@ mod tests {
     }
 
     #[test]
+    fn a_route_of_one_vlan_is_another_one_than_that_for_all() {
+        let aware = |more: &str| config(&format!("tag = 20\n{more}"));
+        let in_vlan = |ports: &str| route(1, &format!("vlan = 20\nports = [\"{ports}\"]"));
+        let all = route(1, "ports = [\"c\"]");
+        let before = aware(&format!("{all}{}", in_vlan("b")));
+        for (now, file) in [
+            // Moved, removed, and added beside the one for all that the file has changed itself.
+            (aware(&format!("{all}{}", in_vlan("a"))), before.clone()),
+            (aware(&all), before.clone()),
+        ] {
+            assert_eq!(file.with_changes_by_hand(&before, &now), now);
+            assert_eq!(file.with_changes_by_hand(&now, &now), file);
+        }
+        let before = aware(&all);
+        let now = aware(&format!("{all}{}", in_vlan("b")));
+        let with = aware("").with_changes_by_hand(&before, &now);
+        assert_eq!(with, aware(&in_vlan("b")));
+        let keys = before.changes_to(&now).into_iter().map(|change| change.key);
+        let expected =
+            ["destination", "ports", "vlan"].map(|key| format!("route.02:00:00:00:00:01@20.{key}"));
+        assert_eq!(keys.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
     fn ports_go_by_their_names() {
         let before = config("");
         let now = config(&route(1, "ports = [\"c\", \"a\"]\npins = { ff = \"c\" }"));

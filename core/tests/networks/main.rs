@@ -3,6 +3,7 @@
 mod flooding;
 mod loops;
 mod loops_in_vlans;
+mod loops_joined;
 mod microloop;
 mod release_buffer;
 mod rerouting;

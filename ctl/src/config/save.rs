@@ -8,6 +8,7 @@ use toml_edit::{value, Array, ArrayOfTables, DocumentMut, InlineTable, Item, Tab
 use weir_api::client::Method;
 use weir_api::reload::{AppliedSetting, Configuration, Reload};
 use weir_config::daemon::{Change, DaemonConfig, EcnProfile, PfcwdConfig, Port, Route};
+use weir_core::config::default_bucket_count;
 
 use super::file;
 use crate::target::Target;
@@ -177,7 +178,8 @@ fn set_route(routes: &mut ArrayOfTables, config: &DaemonConfig, route: &Route) {
     let name = |port: &weir_core::PortId| Some(config.ports.get(port.index())?.name.as_str());
     let ports: Array = route.ports.iter().filter_map(name).collect();
     put(table, "ports", ports.into());
-    if route.ports.len() > 1 && *route != Route::new(route.destination, route.ports.clone()) {
+    let usual = default_bucket_count(route.ports.len());
+    if route.ports.len() > 1 && route.buckets != usual {
         put(table, "buckets", i64::from(route.buckets).into());
     } else {
         table.remove("buckets");
@@ -320,6 +322,41 @@ policy = "breaker"
             format!("{none}[[route]]\ndestination = \"02:00:00:00:00:0c\"\nports = [\"b\"]\n");
         let text = edit(none, &parse(none), &parse(&one)).unwrap();
         assert_eq!(parse(&text), parse(&one));
+    }
+
+    #[test]
+    fn a_route_of_one_vlan_is_another_one_than_that_for_all() {
+        let aware = FILE.replace("[deadlock]", "[[route]]\ndestination = \"02:00:00:00:00:0a\"\nvlan = 20 # the lab's\nports = [\"a\", \"b\"]\n\n[deadlock]").replace(
+            "device = \"b\"\n",
+            "device = \"b\"\nvlan-mode = \"trunk\"\n",
+        );
+        let change = |from: &str, to: &str| {
+            let wanted = parse(&aware.replacen(from, to, 1));
+            let text = edit(&aware, &parse(&aware), &wanted).unwrap();
+            assert_eq!(parse(&text), wanted, "{text}");
+            text
+        };
+        // It alone goes elsewhere, or away.
+        let own = "vlan = 20 # the lab's\nports = [\"a\", \"b\"]\n";
+        let moved = change(own, "vlan = 20 # the lab's\nports = [\"b\"]\n");
+        assert!(
+            moved.contains("vlan = 20 # the lab's\nports = [\"b\"]\n"),
+            "{moved}"
+        );
+        assert!(
+            moved.contains("ports = [\"a\", \"b\"] # both\nbuckets = 8\n"),
+            "{moved}"
+        );
+        let whole = format!("[[route]]\ndestination = \"02:00:00:00:00:0a\"\n{own}\n");
+        assert!(!change(&whole, "").contains("vlan = 20"));
+        // One more, of another VLAN.
+        let more = whole.replace("vlan = 20 # the lab's", "vlan = 30");
+        let text = change("[deadlock]", &format!("{more}[deadlock]"));
+        assert!(
+            text.contains("vlan = 30\nports = [\"a\", \"b\"]\n"),
+            "{text}"
+        );
+        assert_eq!(text.matches("buckets").count(), 1, "{text}");
     }
 
     #[test]
