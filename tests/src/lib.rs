@@ -2,7 +2,6 @@
 
 pub mod book;
 pub mod browser;
-pub mod containers;
 pub mod cpu;
 pub mod faults;
 pub mod iperf;

@@ -5,7 +5,6 @@ mod by_class;
 mod by_hand;
 mod changes;
 mod dataplane;
-mod first_thresholds;
 mod mirror;
 mod port;
 mod queues;
@@ -31,7 +30,6 @@ pub use access::{is_remote, read_socket, ApiConfig, ControlFramesConfig, Metrics
 pub use by_class::PerClass;
 pub use changes::{route_key, Change, Reloaded, Takes};
 pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, ZeroCopy};
-pub use first_thresholds::FirstThresholds;
 pub use mirror::{Mirror, MIRRORS_MAX};
 pub use port::{default_dscp_map, Fallback, Port, RoundTrip, Trust, QUEUES_MAX};
 pub use read::{settings, KEYS};
@@ -40,8 +38,8 @@ pub use station::{Station, STATION_ADDRESSES_MAX};
 pub use vlan::VLAN_COPIES;
 
 pub use crate::switch::{
-    Class, DeadlockConfig, EcnProfile, Express, FlowsConfig, ForwardingConfig, MulticastConfig,
-    PfcwdConfig, Pool, Route, DEFAULT_CLASS, STATIONS_MAX,
+    Class, DeadlockConfig, EcnProfile, Express, FirstThresholds, FlowsConfig, ForwardingConfig,
+    MulticastConfig, PfcwdConfig, Pool, Route, DEFAULT_CLASS, STATIONS_MAX,
 };
 
 /// A checked configuration of one daemon.

@@ -222,7 +222,12 @@ mod tests {
 
     #[test]
     fn ports_are_what_the_environment_says_or_what_is_there() {
-        let cases: [(&[&str], &[(&str, &str)], usize); 7] = [
+        type Case = (
+            &'static [&'static str],
+            &'static [(&'static str, &'static str)],
+            usize,
+        );
+        let cases: [Case; 7] = [
             (&["lo", "eth0"], &[], PORTS),
             (&["lo", "eth0", "eth1", "eth4", "ethernet9"], &[], 4),
             (&["eth0", "eth2"], &[(CLAB_VARIABLE, "3")], 3),

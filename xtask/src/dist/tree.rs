@@ -56,7 +56,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Copies the files that `pattern` names, whose last part may have one `*`, into the directory `into`.
+    /// Copies the files that `pattern` names, whose last part may have one `*`, into the directory `into`, which ends in a slash
+    /// or is empty; or the one file there to the path `into`, as cargo-deb reads its list.
     ///
     /// # Errors
     ///
@@ -64,11 +65,9 @@ impl Tree {
     pub fn copy_all(&mut self, into: &str, mode: u32, pattern: &Path) -> Result<()> {
         let name = pattern.file_name().and_then(|name| name.to_str());
         let Some((before, after)) = name.and_then(|name| name.split_once('*')) else {
-            return self.copy(
-                &format!("{into}{}", name.unwrap_or_default()),
-                mode,
-                pattern,
-            );
+            let is_directory = into.is_empty() || into.ends_with('/');
+            let name = name.filter(|_| is_directory).unwrap_or_default();
+            return self.copy(&format!("{into}{name}"), mode, pattern);
         };
         let directory = pattern.parent().unwrap_or(pattern);
         let listed =

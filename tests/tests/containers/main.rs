@@ -2,6 +2,8 @@
 //! containers are a ring that locks and is released. On the image of these tests' programs; `cargo xtask image --check` runs the
 //! same on the one that is shipped.
 
+mod run;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
@@ -9,13 +11,13 @@ use std::path::Path;
 use std::process::Command;
 
 use nix::sched::{unshare, CloneFlags};
+use run::{Container, Image, CONFIGURATION, CRUN};
 use serde_json::json;
 use weir_api::daemon::{EventPage, Pfc, Port};
 use weir_config::scenario::Scenario;
 use weir_lab::endpoint::run::clock;
 use weir_lab::lab::names::Names;
 use weir_lab::lab::stage::HostProcess;
-use weir_tests::containers::{Container, Image, CONFIGURATION, CRUN};
 use weir_tests::metrics::relay;
 use weir_tests::prometheus::Prometheus;
 use weir_tests::{inline_scenario, printed, run_as_expected_and, scenario, until, LOSSLESS};
@@ -206,6 +208,8 @@ fn a_container_takes_the_interfaces_that_it_is_given() {
     assert_scraped_by_eth0(&lab.container);
     assert_pauses_work(&mut lab);
     lab.assert_lossless();
+    let health = lab.container.exec("/usr/bin/switchctl status");
+    assert!(health.status.success(), "the health check: {health:?}");
 
     lab.unlink(2);
     lab.link(2);
@@ -224,8 +228,6 @@ fn a_container_takes_the_interfaces_that_it_is_given() {
     });
     lab.wait_for_more(100);
 
-    let health = lab.container.exec("/usr/bin/switchctl status");
-    assert!(health.status.success(), "the health check: {health:?}");
     assert_eq!(lab.container.stop(), 0, "{}", lab.container.log());
 }
 

@@ -10,7 +10,7 @@ use weir_api::daemon::{Port, Status};
 use weir_api::words::Stage;
 use weir_lab::lab::process::{program, Process};
 
-use super::{printed, until, PATIENCE};
+use weir_tests::{printed, until, PATIENCE};
 
 /// Where `cargo xtask image --check` says which image it is about. Without it, one is made of the programs of the tests.
 const IMAGE_VARIABLE: &str = "WEIR_IMAGE";
