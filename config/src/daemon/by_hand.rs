@@ -193,8 +193,8 @@ mod tests {
         let with = aware("").with_changes_by_hand(&before, &now);
         assert_eq!(with, aware(&in_vlan("b")));
         let keys = before.changes_to(&now).into_iter().map(|change| change.key);
-        let expected =
-            ["destination", "ports", "vlan"].map(|key| format!("route.02:00:00:00:00:01@20.{key}"));
+        let expected = ["buckets", "destination", "ports", "vlan"]
+            .map(|key| format!("route.02:00:00:00:00:01@20.{key}"));
         assert_eq!(keys.collect::<Vec<_>>(), expected);
     }
 

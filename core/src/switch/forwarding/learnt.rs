@@ -160,9 +160,9 @@ mod tests {
             }
             times
         };
-        // A move in each 300 ms: three in any second.
+        // A move in each 400 ms: three in any second.
         assert_eq!(
-            told(Duration::from_secs(1), Duration::from_millis(300), 40),
+            told(Duration::from_secs(1), Duration::from_millis(400), 40),
             0
         );
         assert_eq!(
@@ -174,9 +174,9 @@ mod tests {
             told(Duration::from_secs(90), Duration::from_micros(10), 100_000),
             1
         );
-        // Milliseconds begin again.
+        // Milliseconds begin again: five moves in each of two seconds.
         let turn = Duration::from_millis(u64::from(u32::MAX) - 500);
-        assert_eq!(told(turn, Duration::from_millis(200), 10), 1);
+        assert_eq!(told(turn, Duration::from_millis(200), 10), 2);
     }
 
     #[test]
