@@ -46,7 +46,10 @@ fn main() -> Result<()> {
 /// So that the object is the same wherever it is compiled.
 fn without_own_path() -> Result<String> {
     let here = env::var("CARGO_MANIFEST_DIR").context("cargo sets CARGO_MANIFEST_DIR")?;
-    Ok(format!("-ffile-prefix-map={here}/="))
+    Ok(format!(
+        "-ffile-prefix-map={here}=/weir/{}",
+        env!("CARGO_PKG_NAME")
+    ))
 }
 
 /// `asm/types.h` is in a directory of its own on Debian and Ubuntu, which `clang -target bpf` does not

@@ -28,7 +28,7 @@ cargo-deb under target/tools if it is missing.
 debootstrap, runs the daemon from the installed files, kills and restarts it,
 upgrades, removes and purges the package, and prints the results.
 
---all also writes, for x86-64 and the same bytes for the same commit: an archive
+--all also writes, for x86-64, without paths and times of this machine: an archive
 of static programs (.tar.gz), the image of a container (.oci.tar; `cargo xtask
 image` alone), the bill of materials (.cdx.json), and SHA256SUMS of all.";
 /// The sums of all artefacts, as sha256sum(1) reads them.

@@ -22,7 +22,7 @@ const TESTS_VARIABLE: &str = "WEIR_IMAGE";
 pub const HELP: &str = "\
 Writes target/dist/weir-VERSION-x86_64-linux.oci.tar, which `podman load`, `docker
 load` and `skopeo copy oci-archive:FILE` read, and prints its path. Nothing runs
-for it but cargo: no daemon, no root. The same commit gives the same bytes.
+for it but cargo: no daemon, no root.
 
 --check (needs root) has skopeo inspect the image, and crun run it as containerlab
 would: interfaces that appear after the start, a ring that locks and is released.
