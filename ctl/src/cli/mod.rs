@@ -339,7 +339,7 @@ beside the daemon that runs, and pauses the lossless classes of all neighbours
 when it is ready. The daemon sends what it can, saves the rest, and stops; the
 new one goes on. No frame of a lossless class is lost if neighbours obey PFC;
 frames of lossy classes that arrive meanwhile are, and learned addresses.
-Routes, pins and watchdogs that were changed at run time stay.
+Routes, pins, watchdogs and ECN profiles changed at run time stay.
 
 Neighbours are paused for about a tenth of a second; the answer says how long.
 A PFC storm watchdog of theirs with a shorter detection time reports a storm.

@@ -30,8 +30,8 @@ Examples:
     #[command(after_help = "\
 List only ports of equal cost: the switch does not know where they lead. Buckets
 are distributed over the ports again; pins are kept if their port is among them.
-Waiting frames leave by the port where they wait. The change is lost when the
-daemon stops: add it to the configuration file too.
+Waiting frames leave by the port where they wait. A restart by the
+keeper takes the change along; `switchctl config save` writes it into the file.
 
 Examples:
   switchctl route set 02:00:00:00:00:01 s2,s4

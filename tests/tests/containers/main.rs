@@ -82,18 +82,18 @@ impl Lab {
         // The host's network of a containerlab: of this test alone.
         unshare(CloneFlags::CLONE_NEWNET).unwrap();
         ip("link set lo up");
-        let names = Names::new();
-        std::fs::create_dir_all(names.directory()).unwrap();
-        for host in ["h1", "h2"] {
-            ip(&format!("netns add {}", names.namespace(host)));
-        }
         let container = Container::start(image, "leaf1", &["CLAB_INTFS=3", "WEIR_RATE=25Mbit"]);
-        Self {
+        let lab = Self {
             hosts: Vec::new(),
             container,
-            names,
+            names: Names::new(),
             scenario,
+        };
+        std::fs::create_dir_all(lab.names.directory()).unwrap();
+        for host in ["h1", "h2"] {
+            ip(&format!("netns add {}", lab.names.namespace(host)));
         }
+        lab
     }
 
     /// Makes a link as containerlab does: under a name of its own, which it loses in the container.
