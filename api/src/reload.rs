@@ -93,7 +93,7 @@ pub struct Configuration {
     pub file: String,
     /// The configuration as TOML that a daemon reads back, defaults written out.
     pub text: String,
-    /// The same with what was changed at run time since then: routes, pins of flows and storm watchdogs. What
+    /// The same with what was changed at run time since then: routes, pins of flows, profiles of ECN marking and storm watchdogs. What
     /// `switchctl config save` writes into the file.
     #[serde(default)]
     pub now: String,

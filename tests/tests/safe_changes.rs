@@ -112,6 +112,15 @@ fn a_restart_keeps_what_was_changed_and_save_writes_it_down() {
     assert_eq!(route["flow_pins"][0]["flow_hash"], "1234abcd", "{route}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
 
+    let compared = good(
+        switch,
+        &["config", "diff", "--running", file.to_str().unwrap()],
+    );
+    assert_eq!(compared["changes"], Value::Array(Vec::new()));
+    let named = compared["by_hand"].as_array().unwrap();
+    assert!(expected()
+        .iter()
+        .all(|key| named.contains(&key.as_str().into())));
     let shown = good(switch, &["config", "save", "--dry-run"]);
     assert_eq!(keys(&shown["saved"]), expected());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before);

@@ -28,8 +28,8 @@ setting is listed with its old and its new value, under what it takes:
 `switchctl reload`, which puts it in force at once and without loss, or
 `switchctl restart`.
 
---running compares with what is in force, reloads included; flow pins and other
-run-time changes are not part of it.
+--running compares with what is in force, reloads included. What was changed at
+run time, such as flow pins, is no part of it: `config save --dry-run` shows it.
 
 Exit status: 0 without a difference, 1 with differences, 2 for trouble.
 
@@ -41,11 +41,11 @@ Examples:
     Diff(DiffArguments),
     /// Write what was changed at run time into the configuration file.
     #[command(after_help = "\
-Routes (`route set`, `route remove`), pinned flows (`route pin`) and storm
-watchdogs (`pfcwd`) that were changed since the file was read. Comments and
-order of the file stay; its old text is kept as FILE.bak. What the file itself
-has changed meanwhile is kept, and listed. Buckets that were moved and pins of
-reroutes are not saved.
+Routes (`route set`, `route remove`), pinned flows (`route pin`), profiles of
+ECN marking (`ecn set`) and storm watchdogs (`pfcwd`) that were changed since
+the file was read. Comments and order of the file stay; its old text is kept as
+FILE.bak. What the file itself has changed meanwhile is kept, and listed.
+Buckets that were moved and pins of reroutes are not saved.
 
 Without `config save` such changes last until the service is stopped; a
 `switchctl restart` keeps them.

@@ -27,6 +27,9 @@ struct Difference {
     before: String,
     after: String,
     changes: Vec<Step>,
+    /// Keys of what was changed at run time, which is not compared.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    by_hand: Vec<String>,
 }
 
 /// One setting.
@@ -49,6 +52,7 @@ struct Side {
     /// Packet memory for buffers, in chunks.
     chunks: usize,
     log_level_fixed: bool,
+    by_hand: Vec<String>,
 }
 
 /// False when there is a difference.
@@ -94,6 +98,7 @@ pub fn from_running(
         chunks: config.buffer_chunks(),
         config,
         log_level_fixed: false,
+        by_hand: Vec::new(),
     };
     compare(output, of_running(running)?, after)
 }
@@ -107,6 +112,7 @@ fn compare(output: &Output, before: Side, after: Side) -> Result<bool> {
             .collect(),
         before: before.name,
         after: after.name,
+        by_hand: before.by_hand,
     };
     output.print(&difference, text)?;
     Ok(difference.changes.is_empty())
@@ -120,6 +126,7 @@ fn side(file: &Path) -> Result<Side> {
         chunks: config.buffer_chunks(),
         config,
         log_level_fixed: false,
+        by_hand: Vec::new(),
     })
 }
 
@@ -136,6 +143,7 @@ fn of_running(running: &Configuration) -> Result<Side> {
         chunks: usize::try_from(running.buffer_chunks)?,
         config,
         log_level_fixed: running.log_level_fixed,
+        by_hand: running.by_hand.iter().map(|it| it.key.clone()).collect(),
     })
 }
 
@@ -163,11 +171,12 @@ fn text(difference: &Difference) -> String {
         before,
         after,
         changes,
+        by_hand,
     } = difference;
-    if changes.is_empty() {
-        return format!("no difference between {before} and {after}\n");
-    }
-    let mut text = format!("--- {before}\n+++ {after}\n");
+    let mut text = match changes.is_empty() {
+        true => format!("no difference between {before} and {after}\n"),
+        false => format!("--- {before}\n+++ {after}\n"),
+    };
     for (takes, heading) in [
         ("reload", "by `switchctl reload`, at once and without loss"),
         ("restart", "by `switchctl restart`"),
@@ -176,6 +185,10 @@ fn text(difference: &Difference) -> String {
         if !steps.is_empty() {
             text += &format!("\n{heading}:\n{}", rows(&steps));
         }
+    }
+    if !by_hand.is_empty() {
+        let count = by_hand.len();
+        text += &format!("\nnot compared: {count} settings changed at run time; `switchctl config save --dry-run` shows them\n");
     }
     text
 }
