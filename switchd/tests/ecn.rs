@@ -4,7 +4,7 @@ mod support;
 
 use std::path::PathBuf;
 
-use support::configured::PROFILE;
+use support::configured::{FILE, PROFILE};
 use support::running::Running;
 use support::{get, priority, put, request, settings, FakeDataplane, LOSSLESS};
 use weir_api::daemon::{EcnProfile, Error, EventPage};
@@ -13,37 +13,20 @@ use weir_config::daemon::DaemonConfig;
 use weir_core::{Bytes, Command, CommandError, MarkAt, PartsPerMillion, RedConfig};
 use weir_switchd::daemon::reload::{by_hand, Reloader};
 
-/// What [`support::info`] describes.
-const FILE: &str = r#"
-name = "s1"
-[[class]]
-name = "lossless"
-priority = 3
-mode = "pfc"
-xoff = "60KiB"
-xon = "52KiB"
-headroom = "64KiB"
-ecn = "AZURE_LOSSLESS"
+/// What follows [`FILE`].
+const OTHER: &str = r#"
 [[class]]
 name = "other"
 priority = 4
 mode = "lossy"
-[[port]]
-name = "p0"
-device = "dev0"
-role = "fabric"
-rate = "100Mbit"
-[[port]]
-name = "p1"
-device = "dev1"
-role = "fabric"
-rate = "100Mbit"
-[[port]]
-name = "p2"
-device = "dev2"
-role = "edge"
-rate = "100Mbit"
 "#;
+
+/// The lossless class has the profile.
+fn file() -> String {
+    let mode = "mode = \"pfc\"\n";
+    let marked = FILE.replacen(mode, &format!("{mode}ecn = \"AZURE_LOSSLESS\"\n"), 1);
+    format!("{marked}{OTHER}{PROFILE}")
+}
 
 const PATH: &str = "/v1/ecn/AZURE_LOSSLESS";
 
@@ -57,7 +40,7 @@ impl Daemon {
     async fn start(fake: FakeDataplane) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("s1.toml");
-        let text = format!("{FILE}{PROFILE}");
+        let text = file();
         std::fs::write(&path, &text).unwrap();
         let config = DaemonConfig::load(&path).unwrap();
         let reloader = Reloader::new(path.clone(), (config, text), None);
@@ -74,8 +57,7 @@ impl Daemon {
 
     /// Reads the file again, with these replacements.
     async fn reload(&self, changes: &[(&str, &str)]) -> Reload {
-        let text = format!("{FILE}{PROFILE}");
-        let text = changes.iter().fold(text, |text, (from, to)| {
+        let text = changes.iter().fold(file(), |text, (from, to)| {
             assert!(text.contains(from), "{from}");
             text.replacen(from, to, 1)
         });

@@ -5,6 +5,7 @@ mod support;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use support::configured::FILE;
 use support::running::Running;
 use support::{get, port, priority, request, settings, until, FakeDataplane, LOSSLESS};
 use weir_api::daemon::{Error, EventPage, Routes, Station, Status, Watermarks};
@@ -14,37 +15,17 @@ use weir_core::{ClassMode, Command, CommandError, PortId};
 use weir_switchd::daemon::reload::Reloader;
 use weir_switchd::daemon::Signal;
 
-/// What [`support::info`] describes.
-const FILE: &str = r#"
-name = "s1"
-[[class]]
-name = "lossless"
-priority = 3
-mode = "pfc"
-xoff = "60KiB"
-xon = "52KiB"
-headroom = "64KiB"
-[[port]]
-name = "p0"
-device = "dev0"
-role = "fabric"
-rate = "100Mbit"
-[[port]]
-name = "p1"
-device = "dev1"
-role = "fabric"
-rate = "100Mbit"
-[[port]]
-name = "p2"
-device = "dev2"
-role = "edge"
-rate = "100Mbit"
-[[route]]
+/// What follows [`FILE`].
+const ROUTED: &str = r#"[[route]]
 destination = "02:00:00:00:00:01"
 ports = ["p0"]
 [deadlock]
 policy = "breaker"
 "#;
+
+fn file() -> String {
+    format!("{FILE}{ROUTED}")
+}
 
 struct Daemon {
     running: Running,
@@ -58,11 +39,11 @@ impl Daemon {
     async fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("s1.toml");
-        std::fs::write(&path, FILE).unwrap();
+        std::fs::write(&path, file()).unwrap();
         let config = DaemonConfig::load(&path).unwrap();
         let fake = FakeDataplane::start();
         let (outcome, classified) = (Arc::clone(&fake.outcome), Arc::clone(&fake.classified));
-        let reloader = Reloader::new(path.clone(), (config, FILE.to_owned()), None);
+        let reloader = Reloader::new(path.clone(), (config, file()), None);
         Self {
             running: Running::start_from(fake, settings(), Some(reloader)).await,
             _directory: directory,
@@ -74,7 +55,7 @@ impl Daemon {
 
     /// Writes the file with these replacements.
     fn write(&self, changes: &[(&str, &str)]) {
-        let text = changes.iter().fold(FILE.to_owned(), |text, (from, to)| {
+        let text = changes.iter().fold(file(), |text, (from, to)| {
             assert!(text.contains(from), "{from}");
             text.replacen(from, to, 1)
         });

@@ -10,6 +10,33 @@ use weir_switchd::dataplane::messages::Snapshot;
 
 use super::{priority, LOSSLESS};
 
+/// What [`info`](super::info) describes.
+pub const FILE: &str = r#"
+name = "s1"
+[[class]]
+name = "lossless"
+priority = 3
+mode = "pfc"
+xoff = "60KiB"
+xon = "52KiB"
+headroom = "64KiB"
+[[port]]
+name = "p0"
+device = "dev0"
+role = "fabric"
+rate = "100Mbit"
+[[port]]
+name = "p1"
+device = "dev1"
+role = "fabric"
+rate = "100Mbit"
+[[port]]
+name = "p2"
+device = "dev2"
+role = "edge"
+rate = "100Mbit"
+"#;
+
 /// The profile that [`marking`] has.
 pub const PROFILE: &str =
     "[[ecn]]\nname = \"AZURE_LOSSLESS\"\nkmin = \"10KiB\"\nkmax = \"40KiB\"\npmax = \"5%\"\n";
