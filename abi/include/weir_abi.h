@@ -9,7 +9,7 @@
 #include <linux/types.h>
 
 #define WEIR_ABI_MAGIC 0x5752 /* "WR" */
-#define WEIR_ABI_VERSION 2
+#define WEIR_ABI_VERSION 3
 
 #define WEIR_PRIORITIES 8
 #define WEIR_PORTS_MAX 256
@@ -56,8 +56,12 @@ struct weir_meta {
 	__u32 ifindex; /* the device that received the frame */
 	__u64 arrival_nanos; /* CLOCK_MONOTONIC */
 	__u16 l3_offset; /* from the frame's first byte */
-	__u16 reserved0;
-	__u32 reserved1;
+	/*
+	 * When the device received it, by the device's own clock: the lowest 48 bits of its nanoseconds, and the record is as short as old kernels
+	 * want it. Both zero: the device has not said.
+	 */
+	__u16 hardware_nanos_high;
+	__u32 hardware_nanos_low;
 };
 
 /* Where a frame's priority is looked for. */

@@ -9,6 +9,9 @@ pub enum EbpfError {
     /// The kernel refused the program or a map.
     #[error("loading the XDP program: {0}; it needs CAP_BPF and CAP_NET_ADMIN (or root) and a kernel from 5.9 on")]
     Load(#[source] libbpf_rs::Error),
+    /// The kernel refused a program that asks its device when it received a frame.
+    #[error("loading the XDP program: {0}; with hardware-time it needs a kernel from 6.3 on and a driver that tells XDP programs when frames came in: take hardware-time away from this port")]
+    HardwareTime(#[source] libbpf_rs::Error),
     /// A map could not be read or written.
     #[error("BPF map {map}: {source}")]
     Map {

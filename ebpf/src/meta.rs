@@ -28,6 +28,26 @@ pub struct Meta {
     pub is_ipv4: bool,
     /// True when an IPv6 header is at `l3_offset`.
     pub is_ipv6: bool,
+    /// When the device received it.
+    pub hardware: HardwareTime,
+}
+
+/// When a device received a frame, by the device's own clock, as far as there is room for it in the record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HardwareTime {
+    high: u16,
+    low: u32,
+}
+
+impl HardwareTime {
+    /// So many of the lowest bits of the clock's nanoseconds are there: it begins anew after 78 hours.
+    pub const BITS: u32 = 48;
+
+    /// Nanoseconds; `None` where the device has not said, or the program does not ask it.
+    pub fn nanos(self) -> Option<u64> {
+        let nanos = u64::from(self.high) << 32 | u64::from(self.low);
+        (nanos != 0).then_some(nanos)
+    }
 }
 
 impl Meta {
@@ -64,6 +84,10 @@ impl Meta {
             l3_offset: u16_at(offset_of!(weir_meta, l3_offset)),
             is_ipv4: flags & abi::WEIR_META_IPV4 != 0,
             is_ipv6: flags & abi::WEIR_META_IPV6 != 0,
+            hardware: HardwareTime {
+                high: u16_at(offset_of!(weir_meta, hardware_nanos_high)),
+                low: u32_at(offset_of!(weir_meta, hardware_nanos_low)),
+            },
         })
     }
 }
@@ -80,6 +104,18 @@ mod tests {
                 prop_assert!(meta.priority < 8);
             }
         }
+    }
+
+    #[test]
+    fn a_device_says_48_bits_or_nothing() {
+        let mut record = [0u8; META_LENGTH];
+        record[..2].copy_from_slice(&(abi::WEIR_ABI_MAGIC as u16).to_ne_bytes());
+        record[2] = abi::WEIR_ABI_VERSION as u8;
+        assert_eq!(Meta::read(&record).unwrap().hardware.nanos(), None);
+        record[26..28].copy_from_slice(&0x1234u16.to_ne_bytes());
+        record[28..].copy_from_slice(&0x5678_9abcu32.to_ne_bytes());
+        let nanos = Meta::read(&record).unwrap().hardware.nanos();
+        assert_eq!(nanos, Some(0x1234_5678_9abc));
     }
 
     #[test]

@@ -66,6 +66,16 @@ impl AttachedMode {
     }
 }
 
+/// What not every port's program has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extras<'a> {
+    /// The express path, over maps that it shares with the programs of other ports.
+    pub express: Option<&'a ExpressMaps>,
+    /// It asks this device when it received each frame ([`HardwareTime`](crate::HardwareTime)). The program is good for no other device then,
+    /// and not in generic mode.
+    pub hardware_time_of: Option<u32>,
+}
+
 /// A loaded program with its maps. It stays attached for as long as this lives or its link is pinned.
 #[derive(Debug)]
 pub struct PortProgram {
@@ -85,19 +95,16 @@ impl PortProgram {
     ///
     /// [`EbpfError::Load`] when the kernel refuses.
     pub fn load(settings: &PortSettings) -> Result<Self, EbpfError> {
-        Self::load_with(settings, None)
+        Self::load_with(settings, &Extras::default())
     }
 
-    /// As [`load`](Self::load), with the express path over maps that it shares with the programs of other ports.
+    /// As [`load`](Self::load), with what not every port has.
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load).
-    pub fn load_express(settings: &PortSettings, shared: &ExpressMaps) -> Result<Self, EbpfError> {
-        Self::load_with(settings, Some(shared))
-    }
-
-    fn load_with(settings: &PortSettings, shared: Option<&ExpressMaps>) -> Result<Self, EbpfError> {
+    /// As [`load`](Self::load); [`EbpfError::HardwareTime`] when the kernel or the device's driver has none.
+    pub fn load_with(settings: &PortSettings, extras: &Extras<'_>) -> Result<Self, EbpfError> {
+        let shared = extras.express;
         let mut storage = MaybeUninit::<OpenObject>::uninit();
         let mut open = skeleton::WeirXdpSkelBuilder::default()
             .open(&mut storage)
@@ -118,12 +125,26 @@ impl PortProgram {
             ],
         )
         .map_err(EbpfError::Load)?;
-        let loaded = open.load().map_err(EbpfError::Load)?;
+        let bound = extras.hardware_time_of;
+        open.progs.weir_xdp.set_autoload(bound.is_none());
+        open.progs.weir_xdp_bound.set_autoload(bound.is_some());
+        if let Some(ifindex) = bound {
+            open.progs.weir_xdp_bound.set_ifindex(ifindex);
+            open.progs
+                .weir_xdp_bound
+                .set_flags(libbpf_sys::BPF_F_XDP_DEV_BOUND_ONLY | libbpf_sys::BPF_F_XDP_HAS_FRAGS);
+        }
+        let loaded = open.load().map_err(match bound {
+            Some(_) => EbpfError::HardwareTime,
+            None => EbpfError::Load,
+        })?;
         let duplicate =
             |map: &libbpf_rs::Map<'_>| MapHandle::try_from(map).map_err(EbpfError::Load);
-        let program = loaded
-            .progs
-            .weir_xdp
+        let program = match bound {
+            Some(_) => &loaded.progs.weir_xdp_bound,
+            None => &loaded.progs.weir_xdp,
+        };
+        let program = program
             .as_fd()
             .try_clone_to_owned()
             .map_err(|error| EbpfError::Load(error.into()))?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use weir_ebpf::{
     ensure_bpffs, is_bpffs, remove_stale, unmount_bpffs, AttachMode, AttachedMode, EbpfError,
-    PortProgram, PortSettings,
+    Extras, PortProgram, PortSettings,
 };
 
 /// A veth pair and a bpffs of the test's own, removed again also when the test fails.
@@ -111,6 +111,52 @@ fn generic_mode_can_be_asked_for() {
         );
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// A program that asks its device when frames came in.
+fn load_for(ifindex: u32) -> Result<PortProgram, EbpfError> {
+    let extras = Extras {
+        hardware_time_of: Some(ifindex),
+        ..Extras::default()
+    };
+    PortProgram::load_with(&PortSettings::default(), &extras)
+}
+
+#[test]
+#[ignore = "needs root"]
+fn a_program_that_asks_its_device_is_good_for_no_other() {
+    let (bench, other) = (Bench::new("e"), Bench::new("f"));
+    let mut program = load_for(bench.ifindex()).expect("a veth has what is asked for");
+    for (ifindex, mode) in [
+        (other.ifindex(), AttachMode::Native),
+        (bench.ifindex(), AttachMode::Generic),
+    ] {
+        let refused = program.attach(ifindex, mode, None);
+        assert!(
+            matches!(refused, Err(EbpfError::Attach { .. })),
+            "{refused:?}"
+        );
+    }
+    let mode = program.attach(bench.ifindex(), AttachMode::Auto, Some(&bench.pins()));
+    assert_eq!(mode.unwrap(), AttachedMode::Native);
+
+    // One that asks nobody takes its place without a moment between the two, and back.
+    let mut plain = PortProgram::load(&PortSettings::default()).unwrap();
+    plain
+        .attach(bench.ifindex(), AttachMode::Auto, Some(&bench.pins()))
+        .unwrap();
+    let mut again = load_for(bench.ifindex()).unwrap();
+    again
+        .attach(bench.ifindex(), AttachMode::Auto, Some(&bench.pins()))
+        .unwrap();
+    again.detach().unwrap();
+    assert!(!bench.has_program());
+
+    let loopback = load_for(1);
+    let said = loopback
+        .expect_err("a loopback device has no clock")
+        .to_string();
+    assert!(said.contains("take hardware-time away"), "{said}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use nix::net::if_::if_nametoindex;
 use nix::sched::{unshare, CloneFlags};
 use nix::time::{clock_gettime, ClockId};
 use weir_ebpf::{
-    grace_period, takes_redirected, AttachMode, ExpressMaps, ExpressWords, Fallback, Line,
+    grace_period, takes_redirected, AttachMode, ExpressMaps, ExpressWords, Extras, Fallback, Line,
     PortProgram, PortSettings, RedirectLosses, Verdict,
 };
 
@@ -137,7 +137,13 @@ impl Bench {
                     fallback: Fallback::Drop,
                     ..PortSettings::default()
                 };
-                let mut program = PortProgram::load_express(&settings, &maps).unwrap();
+                let mut program = {
+                    let extras = Extras {
+                        express: Some(&maps),
+                        ..Extras::default()
+                    };
+                    PortProgram::load_with(&settings, &extras).unwrap()
+                };
                 program.set_socket(0, socket.as_fd()).unwrap();
                 let device = if_nametoindex(format!("p{port}").as_str()).unwrap();
                 program.attach(device, AttachMode::Native, None).unwrap();

@@ -3,13 +3,16 @@
 mod support;
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use support::running::Running;
 use support::{get, port, request, request_with, settings, until, FakeDataplane, LIMIT};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use weir_api::capture::Capture;
+use weir_ebpf::HardwareTime;
 use weir_switchd::dataplane::tap::Taps;
 use weir_switchd::model::clock;
 use weir_switchd::model::sight::{Direction, Sight, Verdict};
@@ -90,7 +93,13 @@ impl Reader {
         while let Some(block) = reader.next_block() {
             match block.unwrap() {
                 Block::InterfaceDescription(_) => captured.statistics.push([0; 4]),
-                Block::EnhancedPacket(_) => captured.frames += 1,
+                Block::EnhancedPacket(block) => {
+                    captured.frames += 1;
+                    captured.comment = block.options.into_iter().find_map(|option| match option {
+                        EnhancedPacketOption::Comment(text) => Some(text.into_owned()),
+                        _ => None,
+                    });
+                }
                 Block::InterfaceStatistics(block) => {
                     let figures = &mut captured.statistics[block.interface_id as usize];
                     for option in block.options {
@@ -116,6 +125,8 @@ impl Reader {
 #[derive(Debug, Default)]
 struct Captured {
     frames: u64,
+    /// Of the last one.
+    comment: Option<String>,
     /// By interface: seen, matched, copied, lost.
     statistics: Vec<[u64; 4]>,
 }
@@ -152,6 +163,11 @@ async fn figures(daemon: &Running) -> [u64; 4] {
 
 /// Shows frames to whoever captures, as the dataplane does.
 fn offer(taps: &Mutex<Taps>, count: u64, bytes: &[u8]) {
+    offer_of(taps, count, bytes, None);
+}
+
+/// The same by a device whose clock has these lowest bits.
+fn offer_of(taps: &Mutex<Taps>, count: u64, bytes: &[u8], hardware_nanos: Option<u64>) {
     for _ in 0..count {
         taps.lock().unwrap().offer(&Sight {
             at: clock::now(),
@@ -159,6 +175,7 @@ fn offer(taps: &Mutex<Taps>, count: u64, bytes: &[u8]) {
             direction: Direction::In,
             verdict: Verdict::Read,
             priority: None,
+            hardware_nanos,
             bytes,
         });
     }
@@ -185,6 +202,29 @@ async fn what_overflows_is_counted_and_told_in_the_file() {
     let captured = reading.await.unwrap();
     assert_eq!(captured.frames, 16);
     assert_eq!(captured.statistics, [[100, 100, 16, 84]]);
+}
+
+#[tokio::test]
+async fn a_capture_says_when_the_device_received_a_frame() {
+    const BITS: u64 = 1 << HardwareTime::BITS;
+    let fake = FakeDataplane::start();
+    let taps = Arc::clone(&fake.taps);
+    let daemon = Running::start(fake, settings()).await;
+    let reader = Reader::start(&daemon, r#"{"ports": ["p1"], "count": 1}"#).await;
+    until_tapped(&taps).await;
+    // An hour behind the wall clock.
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let device = since_1970 - Duration::from_secs(3_600);
+    let low = device.as_nanos() as u64 % BITS;
+    offer_of(&taps, 1, &[7; 60], Some(low));
+    let captured = reader.read().await;
+    daemon.end().await.unwrap();
+    let (seconds, nanos) = (device.as_secs(), device.subsec_nanos());
+    let comment = captured.comment.unwrap();
+    assert!(
+        comment.ends_with(&format!(", hardware time {seconds}.{nanos:09}")),
+        "{comment}"
+    );
 }
 
 #[tokio::test]

@@ -116,6 +116,39 @@ fn count(file: &Path, port: &str, words: &str) -> u64 {
     tshark(file, &filter, &["frame.number"]).len() as u64
 }
 
+/// A veth's driver can be asked, and has no clock: such a port does all that any does, and its captures say nothing of hardware.
+#[test]
+fn a_port_asks_its_device_when_frames_came_in() {
+    let bench = Bench::new(&[], |config| {
+        for port in &mut config.ports {
+            port.hardware_time = true;
+        }
+    });
+    let file = bench.file("asked.pcapng");
+    let socket = bench.switch.config.api_socket.clone();
+    let frames = FRAMES.to_string();
+    let words = [
+        "h1",
+        "--filter",
+        "in and admitted",
+        "-w",
+        file.to_str().unwrap(),
+    ];
+    let words = [&words[..], &["--count", &frames]].concat();
+    let capturing = Capturing::start(&socket, &words, Stdio::null());
+    until_begun(&file);
+    Scapy::start(&bench, "h1").send(FRAMES, DATA);
+    capturing.end();
+    assert_eq!(
+        count(&file, "h1", "admitted, priority 3"),
+        u64::from(FRAMES)
+    );
+    assert_eq!(count(&file, "h1", "hardware time"), 0);
+    until("all has left", || {
+        (bench.port("h2").tx_frames_total == u64::from(FRAMES)).then_some(())
+    });
+}
+
 #[test]
 fn what_a_switch_does_with_frames_stands_in_the_capture() {
     let bench = Bench::new(&[SLOW], |config| {

@@ -56,6 +56,8 @@ entries! {
             "A table with the keys of `[pfcwd]`, for this port: `{ action = \"alert\" }`."
         "express" express: Option<Express> = None => "as in `[dataplane]`", "", Restart, valid::anything;
             "Whether frames leave and come in by the port on the [express path](../internals/express.md): `\"off\"`, `\"auto\"`, `\"on\"`."
+        "hardware-time" hardware_time: bool = false, "", Restart, valid::anything;
+            "Whether the XDP program asks the device when it received each frame, so that [captures](../operations/capture.md#hardware-time) say so. For devices whose driver tells XDP programs, in native mode; the switch does not start with it on others."
         "wait" wait: bool = false, "", Live, valid::anything;
             "Whether the switch starts without the device. The port is down until the [device appears](../guide/deploy.md#devices-that-come-and-go)."
         "address" address: Option<MacAddress> = None => "the device's own", "", Restart, valid::anything;

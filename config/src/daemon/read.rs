@@ -28,7 +28,7 @@ use crate::switch::{
 };
 
 use dataplane::dataplane;
-use port::{cables, check_pool_thresholds, ports};
+use port::{cables, check_hardware_time, check_pool_thresholds, ports};
 use route::{flows, multicast, routes};
 
 /// Every key by table, for the reader and for the documentation's test.
@@ -136,6 +136,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     let ports = ports(root, pfcwd);
     let fastest = ports.iter().map(|port| port.rate).max();
     let dataplane = dataplane(root);
+    check_hardware_time(root, &dataplane);
     let fabric = ports.iter().filter(|port| port.role == PortRole::Fabric);
     let links = fabric.map(|port| (port.rate, port.round_trip.assumed(), port.feedback));
     let sizing = LevelSizing::new(&dataplane.frames(), links, None);

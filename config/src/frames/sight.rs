@@ -49,6 +49,8 @@ pub struct Sight<'a> {
     pub verdict: Verdict,
     /// The priority that a data frame was given; `None` for control frames.
     pub priority: Option<Priority>,
+    /// When the device received it, by the device's own clock: the lowest 48 bits of its nanoseconds. `None` where it does not say.
+    pub hardware_nanos: Option<u64>,
     /// The whole frame, without FCS.
     pub bytes: &'a [u8],
 }

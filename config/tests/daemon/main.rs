@@ -447,6 +447,28 @@ proptest! {
 }
 
 #[test]
+fn hardware_time_is_for_native_programs() {
+    let asked = GOOD.replace(
+        "device = \"veth0\"",
+        "device = \"veth0\"\nhardware-time = true",
+    );
+    let ports = parse(&asked).unwrap().ports;
+    assert_eq!(
+        ports
+            .iter()
+            .map(|port| port.hardware_time)
+            .collect::<Vec<_>>(),
+        [true, false]
+    );
+    let generic = format!("{asked}\n[dataplane]\nxdp-mode = \"generic\"\n");
+    let complaint = parse(&generic).unwrap_err();
+    assert_eq!(
+        complaint,
+        "s1.toml:21: port.0.hardware-time: contradicts xdp-mode = \"generic\" of [dataplane], in which no driver is asked: remove one of the two"
+    );
+}
+
+#[test]
 fn a_policy_that_moves_flows_needs_the_monitor() {
     let text = GOOD
         .replace("policy = \"breaker\"", "policy = \"auto\"")

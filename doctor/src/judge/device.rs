@@ -8,7 +8,7 @@ use crate::facts::{Device, Facts, Program};
 use crate::finding::{Check, Finding, Remedy};
 
 /// The name of Weir's program.
-const OURS: &str = "weir_xdp";
+const OURS: [&str; 2] = ["weir_xdp", "weir_xdp_bound"];
 /// How like another name a name is that may be meant for it.
 const LIKENESS: f64 = 0.8;
 
@@ -96,7 +96,7 @@ pub(super) fn driver(case: &Case<'_>) -> Finding {
 
 pub(super) fn xdp(case: &Case<'_>) -> Finding {
     let is_ours = |program: &Program| match &program.name {
-        Some(name) => name == OURS,
+        Some(name) => OURS.contains(&name.as_str()),
         None => case.running.is_some(),
     };
     let programs = &case.found.programs;

@@ -273,9 +273,10 @@ static __always_inline int is_cut(const struct weir_settings *settings, __u32 qu
 
 #include "express.bpf.h"
 
-/* A frame may be longer than the first buffer: the headers are in that. */
-SEC("xdp.frags")
-int weir_xdp(struct xdp_md *ctx)
+/* The kernel asks the driver. Only a program that is bound to its device may. */
+extern int bpf_xdp_metadata_rx_timestamp(const struct xdp_md *ctx, __u64 *timestamp) __ksym __weak;
+
+static __always_inline int forward(struct xdp_md *ctx, int is_bound)
 {
 	const void *data = (void *)(long)ctx->data;
 	const void *data_end = (void *)(long)ctx->data_end;
@@ -284,6 +285,7 @@ int weir_xdp(struct xdp_md *ctx)
 	struct parsed parsed = {};
 	const struct weir_settings *settings;
 	struct weir_meta *meta;
+	__u64 hardware = 0;
 	__u8 priority;
 
 	settings = bpf_map_lookup_elem(&weir_settings, &zero);
@@ -320,6 +322,8 @@ int weir_xdp(struct xdp_md *ctx)
 		if (action >= 0)
 			return action;
 	}
+	if (is_bound && bpf_xdp_metadata_rx_timestamp(ctx, &hardware))
+		hardware = 0;
 	if (bpf_xdp_adjust_meta(ctx, -(int)sizeof(*meta))) {
 		count_verdict(WEIR_VERDICT_NO_META);
 		return XDP_DROP;
@@ -341,6 +345,8 @@ int weir_xdp(struct xdp_md *ctx)
 		.ifindex = ctx->ingress_ifindex,
 		.arrival_nanos = bpf_ktime_get_ns(),
 		.l3_offset = parsed.l3_offset,
+		.hardware_nanos_high = hardware >> 32,
+		.hardware_nanos_low = hardware,
 	};
 	count_verdict(WEIR_VERDICT_REDIRECTED);
 	if (weir_has_express && parsed.class == WEIR_CLASS_DATA)
@@ -348,6 +354,20 @@ int weir_xdp(struct xdp_md *ctx)
 	/* The socket may go between the look-up and here: the flag's action is the port's fallback. */
 	return bpf_redirect_map(&weir_xsks, queue,
 				settings->fallback == WEIR_FALLBACK_PASS ? XDP_PASS : XDP_DROP);
+}
+
+/* A frame may be longer than the first buffer: the headers are in that. */
+SEC("xdp.frags")
+int weir_xdp(struct xdp_md *ctx)
+{
+	return forward(ctx, 0);
+}
+
+/* The same for a port with hardware-time: it is loaded for its device alone, and asks when the device received each frame. */
+SEC("xdp.frags")
+int weir_xdp_bound(struct xdp_md *ctx)
+{
+	return forward(ctx, 1);
 }
 
 /* Helpers that are GPL-only are not used; the kernel wants to know the licence all the same. */

@@ -77,6 +77,7 @@ pub fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> Dae
         trunks: None,
         vlan_mode: None,
         express: None,
+        hardware_time: false,
         wait: false,
         address: None,
         default_priority: Priority::ALL[0],

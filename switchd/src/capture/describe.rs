@@ -5,6 +5,7 @@ use std::fmt::Write;
 use weir_core::wire::clcm::Phase;
 use weir_core::wire::echo::Echo;
 use weir_core::Quanta;
+use weir_ebpf::HardwareTime;
 
 use crate::control::info::SwitchInfo;
 use crate::dataplane::tap::Record;
@@ -17,8 +18,8 @@ pub fn depths(info: &SwitchInfo) -> [u8; 8] {
     std::array::from_fn(|priority| info.classes[priority].mode.get().depth().get())
 }
 
-/// One line about a frame. `depths` as [`depths`] has it.
-pub fn comment(record: &Record, depths: &[u8; 8]) -> String {
+/// One line about a frame. `depths` as [`depths`] has it; `at` is the frame's time on the wall clock, in nanoseconds since 1970.
+pub fn comment(record: &Record, depths: &[u8; 8], at: u64) -> String {
     let mut text = match record.verdict {
         Verdict::Admitted { .. } => "admitted".to_owned(),
         Verdict::Dropped(reason) => format!("dropped: {}", reason.name()),
@@ -61,7 +62,24 @@ pub fn comment(record: &Record, depths: &[u8; 8]) -> String {
         }
         Verdict::Dropped(_) | Verdict::Read => {}
     }
+    if let Some(low) = record.hardware_nanos {
+        let nanos = nearest(low, at);
+        let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+        add(&format!("hardware time {seconds}.{rest:09}"));
+    }
     text
+}
+
+/// The time nearest to `at` that has these lowest bits: what a device's clock said that is less than 39 hours from the wall clock.
+fn nearest(low: u64, at: u64) -> u64 {
+    const SPAN: u64 = 1 << HardwareTime::BITS;
+    let ahead = low.wrapping_sub(at) % SPAN;
+    if ahead < SPAN / 2 {
+        return at.saturating_add(ahead);
+    }
+    // Before 1970 there is none: then the one behind it.
+    at.checked_sub(SPAN - ahead)
+        .unwrap_or(at.saturating_add(ahead))
 }
 
 fn control(record: &Record, depths: &[u8; 8]) -> String {
@@ -103,4 +121,26 @@ fn times(headers: &Headers, depths: &[u8; 8]) -> String {
         };
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// What a device's clock says comes back whole, be it ahead of the wall clock or behind.
+        #[test]
+        fn a_time_near_the_wall_clock_is_whole(at in 1u64 << 50..1 << 62, offset in -(1i64 << 46)..1 << 46) {
+            let said = at.checked_add_signed(offset).unwrap();
+            let low = said % (1 << HardwareTime::BITS);
+            prop_assert_eq!(nearest(low, at), said);
+        }
+
+        #[test]
+        fn any_time_keeps_its_lowest_bits(low in 0u64..1 << 48, at: u64) {
+            prop_assume!(at < 1 << 63);
+            prop_assert_eq!(nearest(low, at) % (1 << HardwareTime::BITS), low);
+        }
+    }
 }

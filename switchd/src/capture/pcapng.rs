@@ -112,14 +112,15 @@ impl Encoder {
     /// See [`EncodeError`].
     pub fn frame(&mut self, record: &Record) -> Result<(), EncodeError> {
         let interface = self.interfaces.iter().position(|port| *port == record.port);
-        let comment = describe::comment(record, &self.depths);
+        let at = self.wall(record.at);
+        let comment = describe::comment(record, &self.depths, at);
         let flags = match record.direction {
             Direction::In => INBOUND,
             Direction::Out => OUTBOUND,
         };
         let block = EnhancedPacketBlock {
             interface_id: interface.unwrap_or(0) as u32,
-            timestamp: std::time::Duration::from_nanos(self.wall(record.at)),
+            timestamp: std::time::Duration::from_nanos(at),
             original_len: record.length as u32,
             data: Cow::Borrowed(record.bytes()),
             options: vec![

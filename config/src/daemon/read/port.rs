@@ -3,7 +3,7 @@
 use weir_core::{FeedbackCoding, Neighbour, PortRole};
 
 use crate::daemon::port::QUEUES_MAX;
-use crate::daemon::{PfcwdConfig, Port, RoundTrip};
+use crate::daemon::{DataplaneConfig, PfcwdConfig, Port, RoundTrip, XdpMode};
 use crate::names::{check_device, check_name};
 use crate::reader::{Names, Table};
 use crate::settings::valid;
@@ -82,6 +82,21 @@ fn check_cable(table: &Table<'_>, port: &Port) {
                 format!(
                     "{span} contradicts cable = \"{cable}\", on which {cable_time} pass until an answer: correct one of the two"
                 ),
+            );
+        }
+    }
+}
+
+/// What asks the driver works where the driver calls it.
+pub(super) fn check_hardware_time(root: &Table<'_>, dataplane: &DataplaneConfig) {
+    if dataplane.xdp_mode != XdpMode::Generic {
+        return;
+    }
+    for table in root.tables(Port::TABLE, Port::KEYS) {
+        if table.get::<bool>("hardware-time") == Some(true) {
+            table.complain(
+                "hardware-time",
+                "contradicts xdp-mode = \"generic\" of [dataplane], in which no driver is asked: remove one of the two",
             );
         }
     }

@@ -53,6 +53,7 @@ fn sight(bytes: &[u8], verdict: Verdict, priority: Option<u8>) -> Sight<'_> {
         direction: Direction::In,
         verdict,
         priority: priority.map(Priority::from_low_bits),
+        hardware_nanos: None,
         bytes,
     }
 }

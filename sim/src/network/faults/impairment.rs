@@ -268,6 +268,7 @@ impl Network {
             direction: Direction::In,
             verdict: Verdict::Read,
             priority,
+            hardware_nanos: None,
             bytes: &bytes,
         };
         let headers = Headers::of(&bytes);

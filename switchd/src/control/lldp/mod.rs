@@ -237,6 +237,7 @@ impl LldpAgent {
             direction,
             verdict,
             priority: None,
+            hardware_nanos: None,
             bytes: frame,
         });
     }

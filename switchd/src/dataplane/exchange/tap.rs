@@ -31,6 +31,8 @@ pub struct Record {
     pub verdict: Verdict,
     /// See [`Sight::priority`].
     pub priority: Option<Priority>,
+    /// See [`Sight::hardware_nanos`].
+    pub hardware_nanos: Option<u64>,
     /// Length of the whole frame in bytes.
     pub length: usize,
     kept: usize,
@@ -49,6 +51,7 @@ impl Record {
         self.direction = sight.direction;
         self.verdict = sight.verdict;
         self.priority = sight.priority;
+        self.hardware_nanos = sight.hardware_nanos;
         self.length = sight.bytes.len();
         self.kept = sight.bytes.len().min(self.bytes.len());
         let (from, to) = (
@@ -114,7 +117,7 @@ pub struct Tap {
 
 impl Tap {
     /// A tap for a switch with `port_count` ports. Allocates all that it will ever need: about
-    /// `ring_frames` × (`snap_bytes` + 120) bytes.
+    /// `ring_frames` × (`snap_bytes` + 136) bytes.
     pub fn new(plan: TapPlan, port_count: usize) -> Self {
         let ring_frames = plan.ring_frames.max(1);
         let free = ArrayQueue::new(ring_frames);
@@ -125,6 +128,7 @@ impl Tap {
                 direction: Direction::In,
                 verdict: Verdict::Read,
                 priority: None,
+                hardware_nanos: None,
                 length: 0,
                 kept: 0,
                 bytes: vec![0; plan.snap_bytes].into_boxed_slice(),
@@ -279,6 +283,7 @@ mod tests {
             direction: Direction::Out,
             verdict: Verdict::Read,
             priority: None,
+            hardware_nanos: None,
             bytes,
         };
         tap.offer(&sight, &Headers::of(bytes));

@@ -229,7 +229,7 @@ pub(in crate::dataplane) fn attach_one(
     let mode = program
         .attach(
             device.index,
-            attach_mode(config.dataplane.xdp_mode, device),
+            attach_mode(config.dataplane.xdp_mode, port, device),
             pins.as_deref(),
         )
         .map_err(failed)?;
@@ -282,8 +282,10 @@ fn check_metadata(mode: XdpMode, port: &Port, device: &Device) -> Result<(), Dat
 }
 
 /// With `auto`, native XDP is of no use where the program cannot write metadata.
-fn attach_mode(mode: XdpMode, device: &Device) -> AttachMode {
+fn attach_mode(mode: XdpMode, port: &Port, device: &Device) -> AttachMode {
     match mode {
+        // In generic mode nobody asks the driver.
+        XdpMode::Auto if port.hardware_time => AttachMode::Native,
         XdpMode::Auto if !device.driver.metadata => AttachMode::Generic,
         XdpMode::Auto => AttachMode::Auto,
         XdpMode::Native => AttachMode::Native,

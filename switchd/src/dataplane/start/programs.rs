@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_config::daemon::{DaemonConfig, Port};
 use weir_core::PortId;
-use weir_ebpf::{PortProgram, PortSettings};
+use weir_ebpf::{Extras, PortProgram, PortSettings};
 
 use crate::dataplane::error::DataplaneError;
 use crate::dataplane::kernel::devices::Device;
@@ -51,11 +51,11 @@ pub(super) fn load(
 ) -> Result<PortProgram, DataplaneError> {
     let port = &config.ports[number.index()];
     let closed = closed(port, number, 0);
-    let loaded = match express.and_then(|path| path.maps_for(number, device)) {
-        Some(maps) => PortProgram::load_express(&closed, maps),
-        None => PortProgram::load(&closed),
+    let extras = Extras {
+        express: express.and_then(|path| path.maps_for(number, device)),
+        hardware_time_of: port.hardware_time.then_some(device.index),
     };
-    loaded.map_err(|source| DataplaneError::Program {
+    PortProgram::load_with(&closed, &extras).map_err(|source| DataplaneError::Program {
         port: port.name.clone(),
         source,
     })

@@ -120,6 +120,7 @@ impl<I: Io> Worker<I> {
             priority: meta
                 .filter(|_| is_data)
                 .map(|meta| Priority::from_low_bits(meta.priority)),
+            hardware_nanos: meta.and_then(|meta| meta.hardware.nanos()),
             bytes,
         };
         let headers = Headers::of(bytes);

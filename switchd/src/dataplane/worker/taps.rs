@@ -40,6 +40,7 @@ impl<I: Io> Worker<I> {
             direction: Direction::In,
             verdict,
             priority,
+            hardware_nanos: meta.and_then(|meta| meta.hardware.nanos()),
             bytes,
         });
     }
@@ -47,13 +48,15 @@ impl<I: Io> Worker<I> {
     /// A frame that was admitted is dropped after all.
     #[cold]
     pub(super) fn show_discarded(&mut self, now: Instant, discarded: &Discarded) {
+        let (meta, bytes) = self.io.whole(discarded.handle.0, &mut self.whole);
         self.taps.offer(&Sight {
             at: now,
             port: discarded.ingress,
             direction: Direction::In,
             verdict: Verdict::Dropped(discarded.reason),
             priority: Some(discarded.priority),
-            bytes: self.io.whole(discarded.handle.0, &mut self.whole).1,
+            hardware_nanos: meta.and_then(|meta| meta.hardware.nanos()),
+            bytes,
         });
     }
 
@@ -83,6 +86,7 @@ impl<I: Io> Worker<I> {
                 inside: inside.filter(|inside| *inside < Duration::from_secs(3_600)),
             },
             priority: data.map(|(priority, _)| priority),
+            hardware_nanos: None,
             bytes,
         });
     }

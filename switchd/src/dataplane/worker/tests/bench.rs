@@ -14,7 +14,7 @@ use weir_core::{
     BitRate, Budgets, Bytes, ClassConfig, ClassMode, PfcThresholds, PortConfig, PortRole, Quanta,
     RedConfig, Spuid, SwitchConfig, VlanPort,
 };
-use weir_ebpf::{FrameClass, Meta};
+use weir_ebpf::{FrameClass, HardwareTime, Meta};
 
 use weir_api::audit::Audit;
 
@@ -313,6 +313,7 @@ pub(super) fn meta(class: FrameClass, priority: u8) -> Meta {
         l3_offset: 14,
         is_ipv4: false,
         is_ipv6: false,
+        hardware: HardwareTime::default(),
     }
 }
 
