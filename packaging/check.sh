@@ -112,7 +112,7 @@ in_root switchctl --help >/dev/null
 in_root switchctl plan --help >/dev/null
 in_root weir-host --version
 in_root weir-endpoint reflect --help >/dev/null
-for file in man/man8/weir-switchd.8.gz man/man1/switchctl.1.gz man/man1/switchctl-pfc.1.gz \
+for file in man/man8/weir-switchd.8.gz man/man5/weir-switchd.toml.5.gz man/man1/switchctl.1.gz man/man1/switchctl-pfc.1.gz \
     man/man1/weir-plan.1.gz man/man1/weir-plan-compare.1.gz man/man1/weir-host.1.gz man/man1/weir-host-attach.1.gz \
     man/man1/weir-host-plug.1.gz man/man1/weir-host-push-back.1.gz; do
     gzip -t "$root/usr/share/$file" || fail "$file"

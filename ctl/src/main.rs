@@ -103,7 +103,7 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Top { interval, once } => top::top(target, output, *interval, *once)?,
         Command::Openapi => output.line(weir_api::routes::openapi::json().trim_end())?,
         Command::Generated(generated) => {
-            generated.run(Cli::command(), *output, cli::complete::script)?;
+            generated.run(Cli::command(), &cli::MANUAL, *output, cli::complete::script)?;
         }
         Command::Config(ConfigCommand::Check { file }) => {
             return config::check::config(file, output)

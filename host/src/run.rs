@@ -77,7 +77,9 @@ pub fn run(cli: &Cli, output: Output) -> Result<bool> {
             return Ok(report(&failed));
         }
         Command::Measure(arguments) => measure_or_load(arguments, output)?,
-        Command::Generated(generated) => generated.run(Cli::command(), output, |_| None)?,
+        Command::Generated(generated) => {
+            generated.run(Cli::command(), &crate::cli::MANUAL, output, |_| None)?
+        }
     }
     Ok(true)
 }

@@ -1,11 +1,12 @@
 //! Completions and manual pages, made from the command line's definition.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
 use clap_complete::Shell;
 
+use crate::manual::Manual;
 use crate::Output;
 
 /// What every command can write about itself; to be flattened into its own commands.
@@ -37,7 +38,7 @@ Example, for COMMAND:
 
 impl Generated {
     /// Writes what is asked for about `command`. `script` has a shell's completions of a program that completes names
-    /// itself; without one they follow from the command line's definition.
+    /// itself; without one they follow from the command line's definition. `pages` is what its manual says beside that.
     ///
     /// # Errors
     ///
@@ -45,6 +46,7 @@ impl Generated {
     pub fn run(
         &self,
         command: clap::Command,
+        pages: &Manual,
         output: Output,
         script: impl Fn(Shell) -> Option<String>,
     ) -> Result<()> {
@@ -53,7 +55,9 @@ impl Generated {
                 Some(script) => output.line(script.trim()),
                 None => completions(command, *shell, output),
             },
-            Self::Man { directory } => manual(command, directory),
+            Self::Man { directory } => std::fs::create_dir_all(directory)
+                .and_then(|()| pages.write_all(command, directory))
+                .with_context(|| directory.display().to_string()),
         }
     }
 }
@@ -64,12 +68,4 @@ fn completions(mut command: clap::Command, shell: Shell, output: Output) -> Resu
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut script);
     output.line(String::from_utf8(script)?.trim_end())
-}
-
-/// Writes a page for a command, such as `switchctl.1`, and one for each command below it, such as `switchctl-pfc.1`.
-fn manual(command: clap::Command, directory: &Path) -> Result<()> {
-    std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
-    // `help` would have a page for each command once more.
-    let command = command.disable_help_subcommand(true);
-    clap_mangen::generate_to(command, directory).with_context(|| directory.display().to_string())
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod generated;
+pub mod manual;
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};

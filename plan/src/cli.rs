@@ -8,8 +8,17 @@ use weir_config::units::parse_duration;
 use weir_config::Override;
 use weir_core::Duration;
 use weir_output::generated::Generated;
+use weir_output::manual::Manual;
 
 use crate::network::LinkOptions;
+
+/// What the manual pages say beside the command line.
+pub const MANUAL: Manual = Manual {
+    section: "1",
+    files: &[],
+    environment: &[],
+    see_also: &["switchctl(1)", "weir-switchd.toml(5)"],
+};
 
 /// Predict buffers and pauses for given thresholds. Works without a daemon.
 #[derive(Debug, Parser)]

@@ -45,7 +45,7 @@ pub fn run(cli: &Cli, output: &Output) -> Result<bool> {
             return Ok(true);
         }
         Some(PlanCommand::Generated(generated)) => {
-            generated.run(Cli::command(), *output, |_| None)?;
+            generated.run(Cli::command(), &cli::MANUAL, *output, |_| None)?;
             return Ok(true);
         }
         None => {}

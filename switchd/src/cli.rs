@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use weir_output::manual::Manual;
 
 /// Exit status when all went well.
 pub const EXIT_OK: u8 = 0;
@@ -18,6 +19,32 @@ pub const EXIT_CUT_SHORT: u8 = 4;
 
 /// Exit status with which the switch asks its keeper to start it anew.
 pub const EXIT_AGAIN: u8 = 5;
+
+/// What the manual page says beside the command line.
+pub const MANUAL: Manual = Manual {
+    section: "8",
+    files: &[
+        (
+            "/etc/weir/switchd.toml",
+            "The configuration: weir-switchd.toml(5).",
+        ),
+        (
+            "/run/weir/NAME/",
+            "Of the switch NAME: the socket of its API, its lock and the pins of its XDP programs.",
+        ),
+    ],
+    environment: &[
+        (
+            "WEIR_PORTS, WEIR_RATE, WEIR_MTU, CLAB_INTFS",
+            "With --container: how many ports there are, their rate, their MTU; and what containerlab says of the first.",
+        ),
+        (
+            "NOTIFY_SOCKET, WATCHDOG_USEC",
+            "Set by systemd: sd_notify(3) tells it that the switch has started, and that it is alive.",
+        ),
+    ],
+    see_also: &["weir-switchd.toml(5)", "switchctl(1)", "weir-host(1)"],
+};
 
 /// Run one lossless Ethernet switch over network devices of this network namespace.
 ///

@@ -1,6 +1,7 @@
 //! The daemon's process: command line, configuration, log, signals, exit status.
 #![forbid(unsafe_code)]
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -159,8 +160,10 @@ fn try_device(cli: &Cli, config: &DaemonConfig, device: &str) -> ExitCode {
 }
 
 fn print_manual() -> ExitCode {
-    let manual = clap_mangen::Man::new(Cli::command()).section("8");
-    match manual.render(&mut std::io::stdout()) {
+    let mut command = Cli::command();
+    command.build();
+    let page = cli::MANUAL.page(&command, &command);
+    match page.and_then(|page| std::io::stdout().write_all(&page)) {
         Ok(()) => ExitCode::from(cli::EXIT_OK),
         Err(error) => {
             eprintln!("weir-switchd: {error}");

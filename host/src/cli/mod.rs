@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use weir_config::units::{parse_duration, parse_rate};
 use weir_core::{BitRate, Priority};
 use weir_output::generated::Generated;
+use weir_output::manual::Manual;
 
 use crate::attach::Drain;
 use crate::device::Device;
@@ -17,6 +18,14 @@ use crate::error::Error;
 
 pub use obey::{AttachArguments, ObeyArguments, PlugArguments};
 pub use push_back::PushBackArguments;
+
+/// What the manual pages say beside the command line.
+pub const MANUAL: Manual = Manual {
+    section: "1",
+    files: &[],
+    environment: &[],
+    see_also: &["switchctl(1)", "weir-switchd(8)", "tc(8)", "lldpad(8)"],
+};
 
 /// Make Linux network devices obey PFC and PAUSE.
 ///

@@ -3,6 +3,7 @@
 mod archive;
 mod deb;
 pub mod image;
+mod manual;
 mod programs;
 mod sbom;
 mod tree;
@@ -95,11 +96,18 @@ fn directory() -> PathBuf {
 
 /// Manual pages and completions, from the programs themselves.
 fn generate(binaries: &Path, directory: &Path) -> Result<()> {
-    for section in ["man1", "man8"] {
+    for section in ["man1", "man5", "man8"] {
         std::fs::create_dir_all(directory.join(section))?;
     }
     let daemon = output(Command::new(binaries.join("weir-switchd")).arg("--manual"))?;
     std::fs::write(directory.join("man8/weir-switchd.8"), daemon)?;
+    let reference = build::root().join("docs/src/reference/configuration.md");
+    let reference =
+        std::fs::read_to_string(&reference).with_context(|| reference.display().to_string())?;
+    std::fs::write(
+        directory.join("man5/weir-switchd.toml.5"),
+        manual::page(&reference),
+    )?;
     for name in ["switchctl", "weir-plan", "weir-host"] {
         let program = binaries.join(name);
         run(Command::new(&program)

@@ -1,0 +1,302 @@
+//! Manual pages as man-pages(7) wants them: a command's definition, and what its help says after the options in sections of their names.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::Command;
+use clap_mangen::Man;
+use roff::{bold, roman, Roff};
+
+/// What a program's definition does not say, for the pages of all its commands.
+#[derive(Clone, Copy, Debug)]
+pub struct Manual {
+    /// Of the manual: `"1"` for commands, `"8"` for daemons.
+    pub section: &'static str,
+    /// Paths, and what they are.
+    pub files: &'static [(&'static str, &'static str)],
+    /// Variables, and what they do.
+    pub environment: &'static [(&'static str, &'static str)],
+    /// Other pages, such as `switchctl(1)`.
+    pub see_also: &'static [&'static str],
+}
+
+const EXAMPLES: &str = "EXAMPLES";
+const EXIT_STATUS: &str = "EXIT STATUS";
+const NOTES: &str = "NOTES";
+/// A heading has so many words at most: a longer line with a colon is a sentence.
+const HEADING_WORDS_MAX: usize = 3;
+
+/// A part of a help text that stands under one heading.
+#[derive(Debug, PartialEq, Eq)]
+struct Part {
+    heading: String,
+    /// Paragraphs, each of its lines.
+    paragraphs: Vec<Vec<String>>,
+}
+
+impl Manual {
+    /// Writes a page for a command, such as `switchctl.1`, and one for each below it, such as `switchctl-pfc.1`.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be written.
+    pub fn write_all(&self, command: Command, directory: &Path) -> io::Result<()> {
+        // `help` would have a page for each command once more.
+        let mut command = command.disable_help_subcommand(true);
+        command.build();
+        self.write_below(&command, &command, directory)
+    }
+
+    fn write_below(&self, command: &Command, whole: &Command, directory: &Path) -> io::Result<()> {
+        for below in command
+            .get_subcommands()
+            .filter(|below| !below.is_hide_set())
+        {
+            self.write_below(below, whole, directory)?;
+        }
+        let name = command.get_display_name().unwrap_or(command.get_name());
+        let path = directory.join(format!("{name}.{}", self.section));
+        std::fs::write(path, self.page(command, whole)?)
+    }
+
+    /// The page of one command of the program `whole`, whose exit status is that of all its commands.
+    ///
+    /// # Errors
+    ///
+    /// None: memory takes everything.
+    pub fn page(&self, command: &Command, whole: &Command) -> io::Result<Vec<u8>> {
+        let version = whole.get_version().unwrap_or_default();
+        let man = Man::new(command.clone())
+            .section(self.section)
+            .source(format!("Weir {version}"))
+            .manual("Weir");
+        let mut page = Vec::new();
+        man.render_title(&mut page)?;
+        man.render_name_section(&mut page)?;
+        man.render_synopsis_section(&mut page)?;
+        man.render_description_section(&mut page)?;
+        man.render_options_section(&mut page)?;
+        if command.get_subcommands().any(|below| !below.is_hide_set()) {
+            man.render_subcommands_section(&mut page)?;
+        }
+        let mut parts = parts(&help_after(command));
+        if !parts.iter().any(|part| part.heading == EXIT_STATUS) {
+            let of_all = self::parts(&help_after(whole)).into_iter();
+            parts.extend(of_all.filter(|part| part.heading == EXIT_STATUS));
+        }
+        let (examples, mut others): (Vec<Part>, _) =
+            parts.into_iter().partition(|part| part.heading == EXAMPLES);
+        others.sort_by_key(|part| match part.heading.as_str() {
+            EXIT_STATUS => 1,
+            NOTES => 2,
+            _ => 0,
+        });
+        let notes = others.iter().position(|part| part.heading == NOTES);
+        let notes = others.split_off(notes.unwrap_or(others.len()));
+        let mut roff = Roff::default();
+        others.iter().for_each(|part| part.render(&mut roff));
+        named(&mut roff, "ENVIRONMENT", self.environment);
+        named(&mut roff, "FILES", self.files);
+        notes
+            .iter()
+            .chain(&examples)
+            .for_each(|part| part.render(&mut roff));
+        self.render_see_also(&mut roff, command, whole);
+        roff.to_writer(&mut page)?;
+        page.flush()?;
+        Ok(page)
+    }
+
+    fn render_see_also(&self, roff: &mut Roff, command: &Command, whole: &Command) {
+        let is_below = command.get_name() != whole.get_name();
+        let whole = is_below.then(|| format!("{}({})", whole.get_name(), self.section));
+        let pages: Vec<String> = whole
+            .into_iter()
+            .chain(self.see_also.iter().map(ToString::to_string))
+            .collect();
+        if pages.is_empty() {
+            return;
+        }
+        roff.control("SH", ["SEE ALSO"]);
+        roff.text([roman(pages.join(", "))]);
+    }
+}
+
+fn help_after(command: &Command) -> String {
+    let help = command.get_after_long_help().or(command.get_after_help());
+    help.map(ToString::to_string).unwrap_or_default()
+}
+
+/// A section of names, each with what it is.
+fn named(roff: &mut Roff, heading: &str, names: &[(&str, &str)]) {
+    if names.is_empty() {
+        return;
+    }
+    roff.control("SH", [heading]);
+    for (name, text) in names {
+        roff.control("TP", []);
+        roff.text([bold(*name)]);
+        roff.text([roman(*text)]);
+    }
+}
+
+/// A help text by its headings; what has none are notes.
+fn parts(help: &str) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for paragraph in help.split("\n\n").filter(|text| !text.trim().is_empty()) {
+        let lines: Vec<String> = paragraph
+            .trim_matches('\n')
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        let (heading, lines) = headed(lines);
+        match parts.iter_mut().find(|part| part.heading == heading) {
+            Some(part) => part.paragraphs.push(lines),
+            None => parts.push(Part {
+                heading,
+                paragraphs: vec![lines],
+            }),
+        }
+    }
+    parts
+}
+
+/// Takes the heading off a paragraph: `Examples:` above lines that are set in, or `Exit status: …`, or `Exit status 1: …`.
+fn headed(mut lines: Vec<String>) -> (String, Vec<String>) {
+    let first = lines[0].clone();
+    let is_list = lines.len() > 1 && lines[1..].iter().all(|line| line.starts_with(' '));
+    let heading = first
+        .strip_suffix(':')
+        .filter(|heading| is_list && heading.split_whitespace().count() <= HEADING_WORDS_MAX);
+    if let Some(heading) = heading {
+        lines.remove(0);
+        let heading = match heading {
+            "Example" => EXAMPLES.to_owned(),
+            other => other.to_uppercase(),
+        };
+        return (heading, lines);
+    }
+    for begin in ["Exit status: ", "Exit status "] {
+        if let Some(rest) = first.strip_prefix(begin) {
+            lines[0] = rest.to_owned();
+            return (EXIT_STATUS.to_owned(), lines);
+        }
+    }
+    (NOTES.to_owned(), lines)
+}
+
+impl Part {
+    fn render(&self, roff: &mut Roff) {
+        roff.control("SH", [self.heading.as_str()]);
+        for (number, lines) in self.paragraphs.iter().enumerate() {
+            if number > 0 {
+                roff.control("PP", []);
+            }
+            render_lines(roff, lines);
+        }
+    }
+}
+
+/// Lines that are set in stand as they are, others are filled.
+fn render_lines(roff: &mut Roff, lines: &[String]) {
+    for lines in lines.chunk_by(|a, b| a.starts_with(' ') == b.starts_with(' ')) {
+        if !lines[0].starts_with(' ') {
+            lines
+                .iter()
+                .for_each(|line| _ = roff.text([roman(line.as_str())]));
+            continue;
+        }
+        let indent = |line: &String| line.len() - line.trim_start().len();
+        let least = lines.iter().map(indent).min().unwrap_or(0);
+        roff.control("nf", []);
+        lines
+            .iter()
+            .for_each(|line| _ = roff.text([roman(&line[least..])]));
+        roff.control("fi", []);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HELP: &str = "\
+What the columns say is said here,
+on two lines.
+
+Exit status:
+  0  well
+  1  not well
+
+Examples:
+  tool one
+    what it shows
+
+And more to know.";
+
+    const MANUAL: Manual = Manual {
+        section: "1",
+        files: &[("/run/tool", "its directory")],
+        environment: &[],
+        see_also: &["other(8)"],
+    };
+
+    fn tool() -> Command {
+        let below = Command::new("below")
+            .about("Does a part")
+            .after_help("Example:\n  tool below .hidden");
+        Command::new("tool")
+            .about("Does it")
+            .version("1.2")
+            .after_help(HELP)
+            .subcommand(below)
+    }
+
+    fn headings(page: &str) -> Vec<&str> {
+        page.lines()
+            .filter_map(|line| line.strip_prefix(".SH "))
+            .collect()
+    }
+
+    #[test]
+    fn what_help_says_has_a_section_of_its_own() {
+        let mut tool = tool();
+        tool.build();
+        let page = String::from_utf8(MANUAL.page(&tool, &tool).unwrap()).unwrap();
+        assert_eq!(
+            headings(&page),
+            [
+                "NAME",
+                "SYNOPSIS",
+                "DESCRIPTION",
+                "OPTIONS",
+                "SUBCOMMANDS",
+                "\"EXIT STATUS\"",
+                "FILES",
+                "NOTES",
+                "EXAMPLES",
+                "\"SEE ALSO\"",
+            ]
+        );
+        assert!(
+            page.contains(".nf\ntool one\n  what it shows\n.fi"),
+            "{page}"
+        );
+        assert!(
+            page.contains("on two lines.\n.PP\nAnd more to know."),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn commands_below_have_the_exit_status_of_the_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        MANUAL.write_all(tool(), directory.path()).unwrap();
+        let page = std::fs::read_to_string(directory.path().join("tool-below.1")).unwrap();
+        assert!(page.contains(".SH \"EXIT STATUS\"\n.nf\n0  well"), "{page}");
+        // A line that begins with a dot is text, and no request.
+        assert!(page.contains("tool below .hidden"), "{page}");
+        assert!(page.contains("tool(1), other(8)"), "{page}");
+        assert!(directory.path().join("tool.1").exists());
+    }
+}
