@@ -121,6 +121,14 @@ for file in bash-completion/completions/{switchctl,weir-plan,weir-host} zsh/vend
     weir/grafana/weir-fabric.json weir/wireshark/weir.lua; do
     [ -s "$root/usr/share/$file" ] || fail "$file is missing"
 done
+# Debian's minimal images leave documentation out; this one does not, so that what alerts point to is there.
+links=0
+while read -r page anchor; do
+    grep -q "id=\"$anchor\"" "$root/$page" || fail "$page has no $anchor, to which an alert points"
+    links=$((links + 1))
+done < <(sed -n 's|.*runbook_url: "file://\(.*\)#\(.*\)"|\1 \2|p' "$root/usr/share/weir/prometheus/weir.rules.yml")
+[ "$links" -gt 0 ] || fail "no alert points to the book"
+say "the book: $links alerts point to sections that are there, $(find "$root/usr/share/doc/weir/book" -name '*.html' | wc -l) pages"
 for unit in weir-host@ weir-host-plug@; do
     in_root sh -c "cp /lib/systemd/system/$unit.service /tmp/${unit}lo.service && systemd-analyze verify --man=no /tmp/${unit}lo.service" || fail "$unit.service"
 done

@@ -71,6 +71,65 @@ pub struct Panel {
     pub width: u32,
     /// Its expressions with the legends of their series.
     pub queries: Vec<(String, &'static str)>,
+    /// From where a value is no longer well; `None` where no value is better than another.
+    pub limits: Option<Limits>,
+    /// Alerts about what it shows, whose sections of the book it links to.
+    pub alerts: Vec<&'static str>,
+}
+
+/// The least values that are orange and red; what is less is green.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Somebody should look.
+    pub orange: Option<f64>,
+    /// Something is wrong.
+    pub red: f64,
+}
+
+/// What is drawn across all panels of a dashboard at the times when it happened.
+#[derive(Clone, Debug)]
+pub struct Annotation {
+    /// Its name, with which the reader switches it off.
+    pub name: &'static str,
+    /// Its color.
+    pub color: &'static str,
+    /// Its series.
+    pub expression: String,
+    /// What a mark says, with labels of the series.
+    pub text: &'static str,
+    /// When it happened: while the value is above zero, or at the time in milliseconds that the value is.
+    pub at: At,
+}
+
+/// See [`Annotation::at`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// From its first value above zero to its last.
+    WhileAboveZero,
+    /// The value is the time.
+    Value,
+}
+
+/// What happens to a switch as a whole, on every dashboard.
+fn annotations() -> Vec<Annotation> {
+    use crate::definitions::{PROCESS_START_TIME, SUSPECTED};
+    let switch = select::SWITCH;
+    vec![
+        Annotation {
+            name: "Suspected deadlocks",
+            color: "red",
+            expression: format!("max by (instance, port, priority) ({SUSPECTED}{{{switch}}})"),
+            text: "{{instance}}: {{port}} priority {{priority}} suspected",
+            at: At::WhileAboveZero,
+        },
+        Annotation {
+            name: "Restarts",
+            color: "blue",
+            expression: format!("{PROCESS_START_TIME}{{job=\"weir\",{switch}}} * 1000"),
+            text: "{{instance}} started",
+            at: At::Value,
+        },
+    ]
 }
 
 /// All dashboards.
@@ -97,9 +156,14 @@ impl Dashboard {
             .collect()
     }
 
-    /// What Grafana imports.
-    pub fn to_json(&self) -> String {
-        let value: Value = json::dashboard(self);
+    /// What is drawn across its panels.
+    pub fn annotations(&self) -> Vec<Annotation> {
+        annotations()
+    }
+
+    /// What Grafana imports. `book` is the address of the book's pages.
+    pub fn to_json(&self, book: &str) -> String {
+        let value: Value = json::dashboard(self, book);
         let mut text = serde_json::to_string_pretty(&value).unwrap_or_default();
         text.push('\n');
         text
@@ -128,6 +192,8 @@ fn panel(
         style: Style::Curves,
         width: 12,
         queries: vec![(expression, legend)],
+        limits: None,
+        alerts: Vec::new(),
     }
 }
 
@@ -140,6 +206,26 @@ impl Panel {
     fn number(mut self) -> Self {
         self.style = Style::Number;
         self.width = 4;
+        self
+    }
+
+    /// Green below this, and red from it on.
+    fn red_from(mut self, red: f64) -> Self {
+        self.limits = Some(Limits { orange: None, red });
+        self
+    }
+
+    /// Orange between this and [`red_from`](Self::red_from), which comes before.
+    fn orange_from(mut self, orange: f64) -> Self {
+        if let Some(limits) = &mut self.limits {
+            limits.orange = Some(orange);
+        }
+        self
+    }
+
+    /// What to do about it stands where the book explains this alert.
+    fn see(mut self, alert: &'static str) -> Self {
+        self.alerts.push(alert);
         self
     }
 
@@ -206,10 +292,35 @@ mod tests {
         }
     }
 
+    /// A number is read at a glance: it has a color, or no value of it is better than another.
+    #[test]
+    fn limits_are_in_order_and_alerts_exist() {
+        let alerts = crate::rules::alerts();
+        let all = all();
+        let mut judged = 0;
+        for panel in all.iter().flat_map(Dashboard::panels) {
+            if let Some(limits) = panel.limits {
+                assert!(limits.orange.is_none_or(|orange| orange < limits.red));
+                assert_eq!(panel.style, Style::Number, "{}", panel.title);
+                judged += 1;
+            }
+            for name in &panel.alerts {
+                assert!(alerts.iter().any(|alert| alert.name == *name), "{name}");
+            }
+        }
+        let wrong = &all[0].rows[0];
+        assert_eq!(wrong.title, "Is anything wrong?");
+        assert!(wrong
+            .panels
+            .iter()
+            .all(|panel| panel.limits.is_some() && !panel.alerts.is_empty()));
+        assert!(judged > wrong.panels.len());
+    }
+
     #[test]
     fn nothing_overlaps_and_nothing_has_the_same_number() {
         for dashboard in all() {
-            let value: Value = serde_json::from_str(&dashboard.to_json()).unwrap();
+            let value: Value = serde_json::from_str(&dashboard.to_json("book")).unwrap();
             let panels = value["panels"].as_array().unwrap();
             let mut taken = std::collections::BTreeSet::new();
             let mut numbers = std::collections::BTreeSet::new();

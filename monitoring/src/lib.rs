@@ -24,7 +24,7 @@ pub fn files(book: &str) -> Vec<(String, String)> {
     );
     let dashboards = dashboards::all().into_iter().map(|dashboard| {
         let path = format!("packaging/grafana/{}.json", dashboard.uid);
-        (path, dashboard.to_json())
+        (path, dashboard.to_json(book))
     });
     std::iter::once(rules).chain(dashboards).collect()
 }

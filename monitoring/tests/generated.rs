@@ -49,7 +49,10 @@ fn every_name_in_every_expression_is_defined() {
     for dashboard in dashboards::all() {
         let variables = dashboard.variables.iter().map(|variable| &variable.series);
         let queries = dashboard.panels().flat_map(|panel| &panel.queries);
-        for expression in queries.map(|(expression, _)| expression).chain(variables) {
+        let annotations = dashboard.annotations();
+        let marks = annotations.iter().map(|mark| &mark.expression);
+        let panels = queries.map(|(expression, _)| expression);
+        for expression in panels.chain(variables).chain(marks) {
             let names = series(expression);
             assert!(!names.is_empty(), "{expression}");
             for name in names {

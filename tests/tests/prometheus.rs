@@ -57,6 +57,10 @@ fn every_panel_and_every_rule_has_data() {
                 missing.insert(substituted(expression, &names), place);
             }
         }
+        for mark in dashboard.annotations() {
+            let place = format!("{}, annotation {}", dashboard.uid, mark.name);
+            missing.insert(substituted(&mark.expression, &names), place);
+        }
         for variable in &dashboard.variables {
             let place = format!("{}, variable {}", dashboard.uid, variable.name);
             missing.insert(substituted(&variable.series, &names), place);

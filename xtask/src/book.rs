@@ -25,24 +25,32 @@ pub fn figures(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Renders the book, and returns its first page.
+/// The mdBook that the book is rendered with: a higher one may lay it out in another way.
+const MDBOOK: [&str; 5] = [
+    "--version",
+    "0.5.4",
+    "--no-default-features",
+    "--features",
+    "search",
+];
+
+/// Renders the book into `directory`, and returns its first page.
 ///
 /// # Errors
 ///
-/// When mdBook is not there, with how to get it, or does not render the book.
-pub fn render() -> Result<PathBuf> {
-    if let Some(remedy) = tool::remedy(
-        Command::new("mdbook").arg("--version"),
-        "cargo install mdbook --locked --version '^0.4'",
-    ) {
-        bail!("mdbook is not in PATH. Install it (takes some minutes):\n  {remedy}");
-    }
-    let directory = build::target_directory().join("book");
-    let status = Command::new("mdbook")
+/// When there is no mdBook and it cannot be installed, or it does not render the book.
+pub fn render(directory: &Path, no_install: bool) -> Result<PathBuf> {
+    let mdbook = tool::of_registry("mdbook", &MDBOOK, no_install)?;
+    let status = Command::new(mdbook)
         .arg("build")
         .arg(build::root().join("docs"))
         .arg("--dest-dir")
-        .arg(std::path::absolute(&directory)?)
+        .arg(std::path::absolute(directory)?)
+        // Which version's book it is stands on every page.
+        .env(
+            "MDBOOK_BOOK__TITLE",
+            concat!("Weir ", env!("CARGO_PKG_VERSION")),
+        )
         .status()
         .context("starting mdbook")?;
     if !status.success() {

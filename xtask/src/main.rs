@@ -186,8 +186,8 @@ Needs cargo-deny:
   cargo install cargo-deny --locked";
 
 const BOOK_HELP: &str = "\
-Writes target/book/index.html. Needs mdBook 0.4:
-  cargo install mdbook --locked --version '^0.4'";
+Writes target/book/index.html, with a search over all pages. Installs mdBook
+under target/tools if it is missing, which takes some minutes.";
 
 const CLEAN_HELP: &str = "\
 A lab cleans up when it ends, is interrupted, or panics. Only a killed lab
@@ -454,7 +454,8 @@ fn run(command: Command) -> Result<ExitCode> {
             dashboards::write(&directory, dashboards.book.trim_end_matches('/'))
         }
         Command::Book => {
-            println!("{}", book::render()?.display());
+            let directory = build::target_directory().join("book");
+            println!("{}", book::render(&directory, false)?.display());
             Ok(())
         }
         Command::Figures(figures) => {

@@ -1,6 +1,11 @@
 //! Tools that come from elsewhere and may not be there.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+use anyhow::{bail, Context, Result};
+
+use crate::build;
 
 /// Whether a tool is there: `command` asks it for its version. Nothing of the answer is shown.
 pub fn answers(command: &mut Command) -> bool {
@@ -14,6 +19,36 @@ pub fn answers(command: &mut Command) -> bool {
 /// How to get a tool that does not [answer](answers); `None` for one that is there.
 pub fn remedy<'a>(command: &mut Command, remedy: &'a str) -> Option<&'a str> {
     (!answers(command)).then_some(remedy)
+}
+
+/// A program of cargo's registry that this repository has of its own, below `target/tools`; `options` are those of `cargo install` with
+/// which it is installed when it is missing, unless `no_install`.
+///
+/// # Errors
+///
+/// When it is missing and cannot be installed, or is not to be.
+pub fn of_registry(name: &str, options: &[&str], no_install: bool) -> Result<PathBuf> {
+    let tools = build::root().join("target/tools");
+    let program = tools.join("bin").join(name);
+    if program.is_file() {
+        return Ok(program);
+    }
+    let mut install = build::cargo();
+    install.args(["install", name, "--locked"]);
+    install.args(options).arg("--root").arg(&tools);
+    if no_install {
+        bail!(
+            "{} is missing and not installed because of --no-install: {install:?}",
+            program.display()
+        );
+    }
+    let status = install
+        .status()
+        .with_context(|| format!("starting {install:?}"))?;
+    if !status.success() {
+        bail!("{install:?} failed ({status})");
+    }
+    Ok(program)
 }
 
 #[cfg(test)]

@@ -12,21 +12,27 @@ pub(super) fn dashboard() -> Dashboard {
         variables: vec![variable("instance", "Switch", BUILD_INFO.to_string())],
         rows: vec![
             row("Is anything wrong?", [
-                panel("Switches that answer", unit::COUNT, "Switches whose last scrape succeeded.",
-                    format!("sum(up{{job=\"weir\",{SWITCH}}})"), "up").number(),
+                panel("Silent switches", unit::COUNT, "Switches whose last scrape failed.",
+                    format!("sum(1 - up{{job=\"weir\",{SWITCH}}})"), "silent").number()
+                    .red_from(1.0).see("WeirSwitchDown"),
                 panel("Suspected egress queues", unit::COUNT,
                     "Egress queues currently suspected of a deadlock; one that stays is a deadlock.",
-                    format!("sum({SUSPECTED}{{{SWITCH}}})"), "suspected").number(),
+                    format!("sum({SUSPECTED}{{{SWITCH}}})"), "suspected").number()
+                    .red_from(1.0).see("WeirDeadlockSuspected").see("WeirDeadlocksRecur"),
                 panel("PFC storms", unit::COUNT, "Egress queues whose neighbour pauses without end.",
-                    format!("sum({STORM}{{{SWITCH}}})"), "storms").number(),
+                    format!("sum({STORM}{{{SWITCH}}})"), "storms").number()
+                    .red_from(1.0).see("WeirPfcStorm"),
                 panel("Lossless drops", unit::COUNT,
                     "Frames lost because headroom was used up, over five minutes. Should always be zero.",
-                    format!("sum(increase({DROPS}{{reason=\"headroom_exceeded\",{SWITCH}}}[5m]))"), "frames").number(),
+                    format!("sum(increase({DROPS}{{reason=\"headroom_exceeded\",{SWITCH}}}[5m]))"), "frames").number()
+                    .red_from(1.0).see("WeirLosslessDrops"),
                 panel("Links down", unit::COUNT, "Ports whose device is down or without carrier.",
-                    format!("count({LINK_UP}{{{SWITCH}}}) - sum({LINK_UP}{{{SWITCH}}})"), "down").number(),
+                    format!("count({LINK_UP}{{{SWITCH}}}) - sum({LINK_UP}{{{SWITCH}}})"), "down").number()
+                    .red_from(1.0).see("WeirLinkDown"),
                 panel("Peak headroom use", unit::SHARE,
                     "Largest share of its headroom that any ingress buffer used in the last whole interval of its peaks.",
-                    format!("max({HEADROOM_USED_MAX_BYTES}{{reader=\"telemetry\",{SWITCH}}} / ignoring (reader) ({HEADROOM_BYTES}{{{SWITCH}}} > 0))"), "share").number(),
+                    format!("max({HEADROOM_USED_MAX_BYTES}{{reader=\"telemetry\",{SWITCH}}} / ignoring (reader) ({HEADROOM_BYTES}{{{SWITCH}}} > 0))"), "share").number()
+                    .red_from(1.0).orange_from(0.8).see("WeirHeadroomNearlyUsed"),
             ]),
             row("Traffic and pauses", [
                 panel("Sent", unit::BITS_PER_SECOND, "Bits of data frames that each switch sends.",

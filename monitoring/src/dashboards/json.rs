@@ -2,14 +2,15 @@
 
 use serde_json::{json, Value};
 
-use super::{Dashboard, Panel, Style, Variable};
+use super::{Annotation, At, Dashboard, Limits, Panel, Style, Variable};
+use crate::rules;
 
 const COLUMNS: u32 = 24;
 const ROW_HEIGHT: u32 = 1;
 /// The version of the dashboards' schema: Grafana migrates older ones by itself.
 const SCHEMA: u32 = 37;
 
-pub(super) fn dashboard(dashboard: &Dashboard) -> Value {
+pub(super) fn dashboard(dashboard: &Dashboard, book: &str) -> Value {
     let source = json!({
         "name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus",
         "hide": 0, "includeAll": false, "multi": false,
@@ -28,11 +29,12 @@ pub(super) fn dashboard(dashboard: &Dashboard) -> Value {
         "refresh": "10s",
         "time": {"from": "now-30m", "to": "now"},
         "templating": {"list": variables},
+        "annotations": {"list": dashboard.annotations().iter().map(annotation).collect::<Vec<_>>()},
         "links": [{
             "type": "dashboards", "title": "Weir", "tags": ["weir"], "asDropdown": true,
-            "includeVars": true, "keepTime": true,
+            "includeVars": true, "keepTime": true, "icon": "", "targetBlank": false, "tooltip": "",
         }],
-        "panels": panels(dashboard),
+        "panels": panels(dashboard, book),
     })
 }
 
@@ -52,7 +54,7 @@ fn variable(variable: &Variable) -> Value {
 }
 
 /// Rows and panels with their places: from the left, and below when there is no room.
-fn panels(dashboard: &Dashboard) -> Vec<Value> {
+fn panels(dashboard: &Dashboard, book: &str) -> Vec<Value> {
     let mut out = Vec::new();
     let mut top = 0;
     for row in &dashboard.rows {
@@ -68,7 +70,7 @@ fn panels(dashboard: &Dashboard) -> Vec<Value> {
                 (left, height) = (0, 0);
             }
             let tall = entry.height();
-            let mut value = panel(entry);
+            let mut value = panel(entry, book);
             value["id"] = (out.len() + 1).into();
             value["gridPos"] = json!({"x": left, "y": top, "w": entry.width, "h": tall});
             out.push(value);
@@ -90,7 +92,32 @@ impl Panel {
     }
 }
 
-fn panel(panel: &Panel) -> Value {
+fn annotation(annotation: &Annotation) -> Value {
+    json!({
+        "name": annotation.name, "enable": true, "iconColor": annotation.color, "datasource": source(),
+        "expr": annotation.expression, "titleFormat": annotation.text, "tagKeys": "instance,port,priority",
+        "useValueForTime": annotation.at == At::Value,
+    })
+}
+
+/// To the sections of the book that say what to do.
+fn links(panel: &Panel, book: &str) -> Vec<Value> {
+    let named = |name: &&str| {
+        rules::alerts()
+            .into_iter()
+            .find(|alert| alert.name == *name)
+    };
+    let link = |alert: rules::Alert| {
+        json!({
+            "title": format!("What to do: {}", alert.name), "url": format!("{book}/{}", alert.runbook()),
+            "type": "link", "tags": [], "icon": "", "tooltip": "", "targetBlank": true, "asDropdown": false,
+            "includeVars": false, "keepTime": false,
+        })
+    };
+    panel.alerts.iter().filter_map(named).map(link).collect()
+}
+
+fn panel(panel: &Panel, book: &str) -> Value {
     let heatmap = panel.style == Style::Heatmap;
     let number = panel.style == Style::Number;
     let targets: Vec<Value> = panel
@@ -116,6 +143,7 @@ fn panel(panel: &Panel) -> Value {
         "targets": targets,
         "fieldConfig": {"defaults": defaults(panel), "overrides": []},
         "options": options(panel),
+        "links": links(panel, book),
     })
 }
 
@@ -129,12 +157,25 @@ fn defaults(panel: &Panel) -> Value {
             "unit": panel.unit,
             "custom": {"fillOpacity": 80, "lineWidth": 0},
             "color": {"mode": "thresholds"},
-            "thresholds": {"mode": "absolute", "steps": [
-                {"color": "green", "value": null}, {"color": "red", "value": 1},
-            ]},
+            "thresholds": thresholds(Limits { orange: None, red: 1.0 }),
         }),
-        Style::Number | Style::Heatmap => json!({"unit": panel.unit}),
+        Style::Number | Style::Heatmap => match panel.limits {
+            Some(limits) => json!({
+                "unit": panel.unit, "color": {"mode": "thresholds"}, "thresholds": thresholds(limits),
+            }),
+            None => json!({"unit": panel.unit}),
+        },
     }
+}
+
+fn thresholds(limits: Limits) -> Value {
+    let mut steps = vec![json!({"color": "green", "value": null})];
+    let above = [("orange", limits.orange), ("red", Some(limits.red))];
+    let above = above
+        .into_iter()
+        .filter_map(|(color, from)| Some((color, from?)));
+    steps.extend(above.map(|(color, from)| json!({"color": color, "value": from})));
+    json!({"mode": "absolute", "steps": steps})
 }
 
 fn options(panel: &Panel) -> Value {
@@ -145,7 +186,7 @@ fn options(panel: &Panel) -> Value {
         }),
         Style::Number => json!({
             "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": false},
-            "colorMode": "none", "graphMode": "none",
+            "colorMode": if panel.limits.is_some() { "background" } else { "none" }, "graphMode": "none",
             "textMode": if panel.unit == super::unit::TEXT { "name" } else { "auto" },
         }),
         Style::States => json!({"showValue": "never", "mergeValues": true, "rowHeight": 0.9}),

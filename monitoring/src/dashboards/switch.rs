@@ -17,7 +17,8 @@ pub(super) fn dashboard() -> Dashboard {
                 panel("Uptime", unit::SECONDS, "Time since forwarding started.",
                     format!("{UPTIME}{{{SWITCH}}}"), "{{instance}}").number(),
                 panel("Age of the figures", unit::SECONDS, "Age of the dataplane's figures at the last scrape. Large if it does not answer.",
-                    format!("{SNAPSHOT_AGE}{{{SWITCH}}}"), "{{instance}}").number(),
+                    format!("{SNAPSHOT_AGE}{{{SWITCH}}}"), "{{instance}}").number()
+                    .red_from(5.0).orange_from(2.0).see("WeirDataplaneSilent"),
                 panel("Resident memory", unit::BYTES, "Memory of the daemon, including packet memory.",
                     format!("{PROCESS_RESIDENT_MEMORY}{{{SWITCH}}}"), "{{instance}}").number(),
                 panel("Frames inside", unit::COUNT, "Frames admitted and not yet sent.",

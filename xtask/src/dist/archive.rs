@@ -31,11 +31,11 @@ const MORE_PROGRAMS: [&str; 2] = ["weir-sim", "weir-lab"];
 /// # Errors
 ///
 /// When a program needs libraries, or a file is missing.
-pub fn write(programs: &Path, time: u64) -> Result<PathBuf> {
+pub fn write(programs: &Path, time: u64, no_install: bool) -> Result<PathBuf> {
     require_static(programs)?;
     // Beside those of the Debian package's programs, which are not the same files.
     let generated = directory().join("static");
-    generate(programs, &generated)?;
+    generate(programs, &generated, no_install)?;
     let tree = tree(programs, &generated)?;
     let name = format!("weir-{VERSION}");
     let packed = gzip(&tree.tar(&format!("{name}/"), time)?, Compression::best())?;
@@ -140,6 +140,7 @@ mod tests {
                 "usr/bin/weir-lab",
                 "usr/share/bash-completion/completions/switchctl",
                 "usr/share/doc/weir/LICENSE-MIT",
+                "usr/share/doc/weir/book/x.1x.1/x.1",
                 "usr/share/weir/netns-scripts/lab-up.sh",
                 "usr/share/weir/scenarios/ring4.toml",
             ]

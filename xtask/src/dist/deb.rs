@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{bail, Context, Result};
 
 use super::{directory, generate, output, run, source_time, VERSION};
-use crate::build;
+use crate::{build, tool};
 
 /// As the first release of this version for Debian.
 const REVISION: &str = "1";
@@ -26,7 +26,7 @@ pub(super) fn package_at(no_install: bool, time: u64) -> Result<PathBuf> {
     output(Command::new("dpkg-shlibdeps").arg("--version"))?;
     let cargo_deb = cargo_deb(no_install)?;
     let binaries = build::packaged()?;
-    generate(&binaries, &directory())?;
+    generate(&binaries, &directory(), no_install)?;
     let package = deb(&cargo_deb, &version(REVISION), time)?;
     println!("{}", package.display());
     Ok(package)
@@ -80,21 +80,6 @@ fn deb(cargo_deb: &Path, version: &str, time: u64) -> Result<PathBuf> {
     Ok(package.into())
 }
 
-/// cargo-deb of this repository's own, installed when it is missing.
 fn cargo_deb(no_install: bool) -> Result<PathBuf> {
-    let tools = build::root().join("target/tools");
-    let program = tools.join("bin/cargo-deb");
-    if !program.is_file() {
-        if no_install {
-            bail!(
-                "{} is missing and not installed because of --no-install: cargo install cargo-deb --locked --root {}",
-                program.display(),
-                tools.display()
-            );
-        }
-        run(build::cargo()
-            .args(["install", "cargo-deb", "--locked", "--root"])
-            .arg(&tools))?;
-    }
-    Ok(program)
+    tool::of_registry("cargo-deb", &[], no_install)
 }

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use anyhow::{bail, Context, Result};
 use sha2::{Digest, Sha256};
 
-use crate::build;
+use crate::{book, build};
 
 pub use deb::{check, package};
 
@@ -23,7 +23,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// For `--help`.
 pub const HELP: &str = "\
 Writes target/dist/weir_VERSION_ARCHITECTURE.deb and prints its path. Installs
-cargo-deb under target/tools if it is missing.
+cargo-deb and mdBook under target/tools if they are missing.
 
 --check (needs root) installs the package in a clean Debian 12 made by
 debootstrap, runs the daemon from the installed files, kills and restarts it,
@@ -44,7 +44,7 @@ pub fn all(no_install: bool) -> Result<()> {
     let time = source_time()?;
     let programs = programs::build(time)?;
     let mut artefacts = vec![
-        archive::write(&programs, time)?,
+        archive::write(&programs, time, no_install)?,
         image::write(&programs, &directory(), time)?,
         sbom::write(&directory(), time)?,
     ];
@@ -94,8 +94,9 @@ fn directory() -> PathBuf {
     build::root().join("target/dist")
 }
 
-/// Manual pages and completions, from the programs themselves.
-fn generate(binaries: &Path, directory: &Path) -> Result<()> {
+/// The book, and manual pages and completions from the programs themselves.
+fn generate(binaries: &Path, directory: &Path, no_install: bool) -> Result<()> {
+    book::render(&directory.join("book"), no_install)?;
     for section in ["man1", "man5", "man8"] {
         std::fs::create_dir_all(directory.join(section))?;
     }

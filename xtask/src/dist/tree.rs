@@ -57,12 +57,17 @@ impl Tree {
     }
 
     /// Copies the files that `pattern` names, whose last part may have one `*`, into the directory `into`, which ends in a slash
-    /// or is empty; or the one file there to the path `into`, as cargo-deb reads its list.
+    /// or is empty; or the one file there to the path `into`; or, where the pattern ends in `**/*`, all files below. So cargo-deb
+    /// reads its list.
     ///
     /// # Errors
     ///
     /// When there is none, or one cannot be read.
     pub fn copy_all(&mut self, into: &str, mode: u32, pattern: &Path) -> Result<()> {
+        if pattern.ends_with("**/*") {
+            let below = pattern.parent().and_then(Path::parent);
+            return self.copy_below(into, mode, below.unwrap_or(pattern));
+        }
         let name = pattern.file_name().and_then(|name| name.to_str());
         let Some((before, after)) = name.and_then(|name| name.split_once('*')) else {
             let is_directory = into.is_empty() || into.ends_with('/');
@@ -83,6 +88,21 @@ impl Tree {
         }
         if is_empty {
             bail!("{}: no such file", pattern.display());
+        }
+        Ok(())
+    }
+
+    fn copy_below(&mut self, into: &str, mode: u32, directory: &Path) -> Result<()> {
+        let listed =
+            std::fs::read_dir(directory).with_context(|| directory.display().to_string())?;
+        for entry in listed {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if entry.file_type()?.is_dir() {
+                self.copy_below(&format!("{into}{name}/"), mode, &entry.path())?;
+            } else {
+                self.copy(&format!("{into}{name}"), mode, &entry.path())?;
+            }
         }
         Ok(())
     }
