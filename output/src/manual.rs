@@ -73,7 +73,7 @@ impl Manual {
         let mut page = Vec::new();
         man.render_title(&mut page)?;
         man.render_name_section(&mut page)?;
-        man.render_synopsis_section(&mut page)?;
+        synopsis(&mut page, command)?;
         man.render_description_section(&mut page)?;
         man.render_options_section(&mut page)?;
         if command.get_subcommands().any(|below| !below.is_hide_set()) {
@@ -120,6 +120,19 @@ impl Manual {
         roff.control("SH", ["SEE ALSO"]);
         roff.text([roman(pages.join(", "))]);
     }
+}
+
+/// As `--help` has it: options with their values, or that there are some.
+fn synopsis(page: &mut Vec<u8>, command: &Command) -> io::Result<()> {
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage:").trim();
+    let mut roff = Roff::default();
+    roff.control("SH", ["SYNOPSIS"]).control("nf", []);
+    for line in usage.lines() {
+        roff.text([roman(line.trim())]);
+    }
+    roff.control("fi", []);
+    roff.to_writer(page)
 }
 
 fn help_after(command: &Command) -> String {
@@ -249,6 +262,7 @@ And more to know.";
             .about("Does it")
             .version("1.2")
             .after_help(HELP)
+            .arg(clap::Arg::new("socket").long("socket").required(true))
             .subcommand(below)
     }
 
@@ -278,6 +292,7 @@ And more to know.";
                 "\"SEE ALSO\"",
             ]
         );
+        assert!(page.contains("tool \\-\\-socket <socket>"), "{page}");
         assert!(
             page.contains(".nf\ntool one\n  what it shows\n.fi"),
             "{page}"
