@@ -10,7 +10,7 @@ use weir_core::control::Policy;
 use weir_core::{Bytes, ClassMode, PfcThresholds};
 use weir_lab::lab::stage::Stage;
 use weir_lab::lab::switches::SwitchProcess;
-use weir_tests::{scenario, tear_down, until, with_traffic, PATIENT_DETECTION};
+use weir_tests::{scenario, tear_down, until, with_traffic};
 
 /// Of each of the four switches.
 const RELOADS: u64 = 250;
@@ -100,56 +100,6 @@ fn a_thousand_reloads_of_a_loaded_ring_lose_no_frame() {
         (reloaded(switch) > before).then_some(())
     });
 
-    assert_all_arrive(stage);
-}
-
-/// Pairs of configurations: each is put in force beside traffic, and goes back by itself, or stays if it is confirmed.
-const PAIRS: u64 = 25;
-
-#[test]
-fn a_hundred_changes_that_wait_for_a_word_lose_no_frame() {
-    let overrides = [
-        "duration=600s",
-        "link-defaults.rate=25Mbit",
-        PATIENT_DETECTION,
-    ];
-    let stage = with_traffic(&scenario("ring4-symmetric.toml", &overrides));
-    let thresholds = |switch: &SwitchProcess| -> Vec<u64> {
-        let pfc: Vec<Pfc> = switch.get("/v1/pfc").unwrap();
-        pfc.iter().map(|port| port.xoff_bytes).collect()
-    };
-    let count = |switch: &SwitchProcess, kind: &str| {
-        let page: EventPage = switch.get("/v1/events?after=0").unwrap();
-        page.events
-            .iter()
-            .filter(|event| event.kind == kind)
-            .count()
-    };
-    let post = |switch: &SwitchProcess, path: &str| -> serde_json::Value {
-        let socket = &switch.config.api_socket;
-        let answer = client::send(socket, Method::POST, path, None::<&()>, ANSWER_LIMIT);
-        answer.unwrap_or_else(|error| panic!("{path}: {error}"))
-    };
-    for round in 0..PAIRS {
-        for (index, switch) in (0..).zip(&stage.switches) {
-            let before = thresholds(switch);
-            let (xoff, _) = write(switch, round + index);
-            let is_confirmed = (round + index) % 3 == 0;
-            let seconds = if is_confirmed { 3600.0 } else { 0.05 };
-            let reverted = count(switch, "reload_reverted");
-            let report = post(switch, &format!("/v1/reload?confirm_seconds={seconds}"));
-            assert_eq!(report["kept"], serde_json::json!([]), "{report}");
-            if is_confirmed {
-                post(switch, "/v1/reload/confirm");
-                assert!(thresholds(switch).iter().all(|now| *now == xoff * 1024));
-            } else {
-                until("what was before is back", || {
-                    (count(switch, "reload_reverted") > reverted).then_some(())
-                });
-                assert_eq!(thresholds(switch), before);
-            }
-        }
-    }
     assert_all_arrive(stage);
 }
 

@@ -93,6 +93,10 @@ impl Doors {
         shared: &Arc<Shared>,
         lldp: Option<Vec<io::Result<OwnedFd>>>,
     ) -> Vec<JoinHandle<()>> {
+        // Before anybody can ask for the file.
+        if let Some(reloader) = plan.reloader.take() {
+            shared.life.set_reloader(reloader);
+        }
         let mut tasks = vec![
             watched("API", api::serve(self.api, Arc::clone(shared))),
             watched("link monitor", self.monitor.run(Arc::clone(shared))),
@@ -109,9 +113,6 @@ impl Doors {
         if let Some(listener) = self.metrics {
             let serve = metrics::serve(listener, Arc::clone(shared), self.protection);
             tasks.push(watched("metrics", serve));
-        }
-        if let Some(reloader) = plan.reloader.take() {
-            shared.life.set_reloader(reloader);
         }
         if let Some((listener, names)) = self.page {
             let serve = page::serve(listener, Arc::clone(shared), names);
