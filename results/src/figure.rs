@@ -34,7 +34,7 @@ pub fn svg(title: &str, seconds: f64, panels: &[Curves]) -> String {
     let row = PANEL_HEIGHT + GAP - 20.0;
     let bottom = TOP + row * panels.len() as f64;
     let (width, height) = (COLUMN_WIDTH, bottom + 16.0);
-    let mut out = Svg::on_white([width, height], 12);
+    let mut out = Svg::on_paper([width, height], 12);
     out.title([width / 2.0, 28.0], 14, title);
     for (index, curves) in panels.iter().enumerate() {
         let most = curves.curves.iter().flat_map(|curve| &curve.values);

@@ -32,7 +32,7 @@ pub fn xoff(scenario: &Scenario) -> Option<u64> {
 pub fn svg(columns: &[(&str, &RunResult)], xoff_bytes: Option<u64>) -> String {
     let width = COLUMN_WIDTH * columns.len() as f64;
     let height = TOP + 2.0 * PANEL_HEIGHT + GAP + 2.0 * LEGEND + 20.0;
-    let mut out = Svg::on_white([width, height], 12);
+    let mut out = Svg::on_paper([width, height], 12);
     let most = |curves: &dyn Fn(&RunResult) -> Vec<Curve>| {
         columns
             .iter()

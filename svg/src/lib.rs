@@ -23,6 +23,27 @@ pub const THEMED: [[&str; 2]; 8] = [
     ["#7a7a00", "#cccc4a"],
 ];
 
+/// The colours of pictures on [paper](Svg::on_paper), and what each is where the reader's theme is dark.
+const ON_DARK: [[&str; 2]; 14] = [
+    [PAPER, "#181a1b"],
+    ["#f4f4f4", "#26292c"],
+    ["#dddddd", "#3a3e42"],
+    ["#444444", "#b8bcc0"],
+    ["#b00000", "#ff6b6b"],
+    ["#00704a", "#2fd0a0"],
+    [PALETTE[0], "#56b4e9"],
+    [PALETTE[1], "#ff8c42"],
+    [PALETTE[2], "#2fd0a0"],
+    [PALETTE[3], "#e8a2cb"],
+    [PALETTE[4], "#f0b429"],
+    [PALETTE[5], "#9ad4f5"],
+    [PALETTE[6], "#e6e6e6"],
+    [PALETTE[7], "#cccc4a"],
+];
+const PAPER: &str = "#ffffff";
+/// Of text that has no colour of its own.
+const INK_ON_DARK: &str = "#e6e6e6";
+
 /// The colour of a curve, by its place among the others.
 pub const fn colour(index: usize) -> &'static str {
     PALETTE[index % PALETTE.len()]
@@ -69,11 +90,25 @@ impl Svg {
         }
     }
 
-    /// On white paper, whatever is behind the picture.
-    pub fn on_white(size: [f64; 2], font_size: u32) -> Self {
+    /// On paper of its own, whatever is behind the picture: white, or dark where the reader's theme is. Viewers that know no style sheets show it
+    /// white.
+    pub fn on_paper(size: [f64; 2], font_size: u32) -> Self {
         let mut svg = Self::new(size, font_size);
-        svg.out
-            .push_str("<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
+        // Style sheets win over attributes.
+        let _ = write!(
+            svg,
+            "<style>@media (prefers-color-scheme: dark) {{ text {{ fill: {INK_ON_DARK} }}"
+        );
+        for [light, dark] in ON_DARK {
+            let _ = write!(
+                svg,
+                " [fill=\"{light}\"] {{ fill: {dark} }} [stroke=\"{light}\"] {{ stroke: {dark} }}"
+            );
+        }
+        let _ = writeln!(
+            svg,
+            " }}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"{PAPER}\"/>"
+        );
         svg
     }
 
@@ -121,23 +156,59 @@ impl fmt::Write for Svg {
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
     use super::*;
 
     #[test]
     fn a_document_has_its_elements_in_order_and_its_text_escaped() {
-        let mut svg = Svg::on_white([20.0, 10.5], 12);
+        let mut svg = Svg::on_paper([20.0, 10.5], 12);
         svg.title([10.0, 5.0], 14, "a < b & c");
         svg.polyline(colour(9), 1.3, "", &[(0.01, 1.04), (2.0, 3.0)].map(point));
         svg.legend([1.0, 9.0], "#123456", "x>y");
+        let document = svg.finish();
+        let style = document.lines().nth(1).unwrap().to_owned();
+        assert!(style.contains(r##"[stroke="#d55e00"] { stroke: #ff8c42 }"##));
         let lines = [
             r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 10.5" width="20" height="10.5" font-family="sans-serif" font-size="12">"#,
+            &style,
             r##"<rect width="100%" height="100%" fill="#ffffff"/>"##,
             r#"<text x="10" y="5" font-size="14" text-anchor="middle">a &lt; b &amp; c</text>"#,
             r##"<polyline fill="none" stroke="#d55e00" stroke-width="1.3" points="0.0,1.0 2.0,3.0"/>"##,
             r##"<line x1="1" x2="15" y1="5" y2="5" stroke="#123456" stroke-width="3"/><text x="19" y="9">x&gt;y</text>"##,
             "</svg>",
         ];
-        assert_eq!(svg.finish(), lines.join("\n") + "\n");
+        assert_eq!(document, lines.join("\n") + "\n");
+    }
+
+    /// All files below a directory whose names end so.
+    fn below(directory: &Path, end: &str) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(directory).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths
+            .flat_map(|path| match path.is_dir() {
+                true => below(&path, end),
+                false => vec![path],
+            })
+            .filter(|path| path.to_string_lossy().ends_with(end))
+            .collect()
+    }
+
+    #[test]
+    fn every_colour_of_the_book_has_one_for_dark_readers() {
+        let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src");
+        let pictures = below(&book, ".svg");
+        assert!(pictures.len() > 10, "{pictures:?}");
+        for path in pictures {
+            let text = std::fs::read_to_string(&path).unwrap();
+            for attribute in ["fill=\"#", "stroke=\"#"] {
+                for after in text.split(attribute).skip(1) {
+                    let colour = format!("#{}", after.split('"').next().unwrap());
+                    let is_known = ON_DARK.iter().any(|[light, _]| *light == colour);
+                    assert!(is_known, "{}: {colour}", path.display());
+                }
+            }
+        }
     }
 
     #[test]

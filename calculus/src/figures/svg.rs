@@ -26,7 +26,7 @@ impl Curves {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = columns as f64 * (LEFT + PANEL_WIDTH + RIGHT);
         let height = TOP + self.rows.len() as f64 * (ABOVE + PANEL_HEIGHT + BELOW);
-        let mut out = Svg::on_white([width, height], 12);
+        let mut out = Svg::on_paper([width, height], 12);
         out.title([width / 2.0, 28.0], 16, &self.title);
         for (row, panels) in self.rows.iter().enumerate() {
             for (column, panel) in panels.iter().enumerate() {

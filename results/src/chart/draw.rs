@@ -32,7 +32,7 @@ pub fn svg(chart: &Chart) -> String {
     let width = (LEFT + PLOT_WIDTH + RIGHT) * chart.columns.len() as f64;
     let top = if key > 0.0 { TOP_WITH_MOMENTS } else { TOP };
     let height = top + rows as f64 * (PLOT_HEIGHT + BELOW) + key + 8.0;
-    let mut out = Svg::on_white([width, height], 12);
+    let mut out = Svg::on_paper([width, height], 12);
     out.title([width / 2.0, 22.0], 16, &chart.title);
     for (index, column) in chart.columns.iter().enumerate() {
         let left = (LEFT + PLOT_WIDTH + RIGHT) * index as f64 + LEFT;

@@ -27,7 +27,7 @@ const ASIDE: f64 = 12.0;
 
 /// The ring at the end of the run. The buffers of a run are named `TO from FROM`.
 pub(super) fn svg(seen: &Observation, xoff: Bytes) -> String {
-    let mut out = Svg::on_white([WIDTH, HEIGHT], 13);
+    let mut out = Svg::on_paper([WIDTH, HEIGHT], 13);
     let heads = head("traffic", TRAFFIC) + &head("pause", PAUSE);
     let _ = writeln!(out, "<defs>{heads}</defs>");
     out.title(
