@@ -41,6 +41,16 @@ impl ClassCounters {
         }
         debug_assert!(index < self.by_class.len() * priorities);
     }
+
+    /// What came on top of an earlier count.
+    pub(crate) fn since(mut self, before: &Self) -> Self {
+        let earlier = before.by_class.as_flattened();
+        for (count, before) in self.by_class.as_flattened_mut().iter_mut().zip(earlier) {
+            count.frames = count.frames.saturating_sub(before.frames);
+            count.bytes = count.bytes.saturating_sub(before.bytes);
+        }
+        self
+    }
 }
 
 /// Frames by verdict.
@@ -53,5 +63,13 @@ impl VerdictCounters {
     /// Frames with this verdict.
     pub fn get(&self, verdict: Verdict) -> u64 {
         self.frames[verdict as usize]
+    }
+
+    /// What came on top of an earlier count.
+    pub(crate) fn since(mut self, before: &Self) -> Self {
+        for (count, before) in self.frames.iter_mut().zip(before.frames) {
+            *count = count.saturating_sub(before);
+        }
+        self
     }
 }

@@ -11,11 +11,13 @@ mod counters;
 mod error;
 mod express;
 mod flow_hash;
+mod maps;
 mod meta;
 mod program;
 mod promiscuous;
 mod settings;
 mod test_run;
+mod twin;
 
 pub use bpffs::{ensure_bpffs, is_bpffs, remove_stale, unmount_bpffs};
 pub use counters::{ClassCounters, Traffic, VerdictCounters};

@@ -13,11 +13,12 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject};
 use nix::errno::Errno;
 
 use crate::bpffs::remove_stale;
-use crate::counters::{ClassCounters, Traffic, VerdictCounters};
+use crate::counters::{ClassCounters, VerdictCounters};
 use crate::error::{map_error, EbpfError};
 use crate::express::ExpressMaps;
+use crate::maps::{Counted, PortMaps};
 use crate::settings::PortSettings;
-use weir_abi as abi;
+use crate::twin::{self, Identity};
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 mod skeleton {
@@ -80,10 +81,11 @@ pub struct Extras<'a> {
 #[derive(Debug)]
 pub struct PortProgram {
     pub(crate) program: OwnedFd,
-    xsks: MapHandle,
-    settings: MapHandle,
-    traffic: MapHandle,
-    verdicts: MapHandle,
+    maps: PortMaps,
+    /// In the maps before this had them, or before it began to count anew: programs count on meanwhile, so that nothing is set to zero.
+    before: Counted,
+    /// Other ports' programs have some of its maps.
+    shares_maps: bool,
     link: Option<OwnedFd>,
     pin_dir: Option<PathBuf>,
 }
@@ -150,10 +152,14 @@ impl PortProgram {
             .map_err(|error| EbpfError::Load(error.into()))?;
         let port = Self {
             program,
-            xsks: duplicate(&loaded.maps.weir_xsks)?,
-            settings: duplicate(&loaded.maps.weir_settings)?,
-            traffic: duplicate(&loaded.maps.weir_traffic)?,
-            verdicts: duplicate(&loaded.maps.weir_verdicts)?,
+            maps: PortMaps {
+                xsks: duplicate(&loaded.maps.weir_xsks)?,
+                settings: duplicate(&loaded.maps.weir_settings)?,
+                traffic: duplicate(&loaded.maps.weir_traffic)?,
+                verdicts: duplicate(&loaded.maps.weir_verdicts)?,
+            },
+            before: Counted::default(),
+            shares_maps: shared.is_some(),
             link: None,
             pin_dir: None,
         };
@@ -167,9 +173,7 @@ impl PortProgram {
     ///
     /// [`EbpfError::Map`].
     pub fn update_settings(&self, settings: &PortSettings) -> Result<(), EbpfError> {
-        self.settings
-            .update(&0u32.to_ne_bytes(), &settings.to_map_value(), MapFlags::ANY)
-            .map_err(map_error("weir_settings"))
+        self.maps.set_settings(&settings.to_map_value())
     }
 
     /// Frames of receive queue `queue` go to this AF_XDP socket. The kernel forgets it by itself when
@@ -179,7 +183,8 @@ impl PortProgram {
     ///
     /// [`EbpfError::Map`], also for a queue from [`QUEUES_MAX`](crate::QUEUES_MAX) on.
     pub fn set_socket(&self, queue: u32, socket: BorrowedFd<'_>) -> Result<(), EbpfError> {
-        self.xsks
+        self.maps
+            .xsks
             .update(
                 &queue.to_ne_bytes(),
                 &socket.as_raw_fd().to_ne_bytes(),
@@ -201,8 +206,12 @@ impl PortProgram {
         mode: AttachMode,
         pin_dir: Option<&Path>,
     ) -> Result<AttachedMode, EbpfError> {
-        // A switch that was killed left its program attached: taking its link over spares the device two resets.
-        let taken = pin_dir.and_then(|dir| self.take_over(&dir.join("link"), ifindex, mode));
+        // The switch before may have left its program attached. If it is this one, it stays; taking its link over spares the device two
+        // resets.
+        if let Some(attached) = pin_dir.and_then(|dir| self.stay(dir, ifindex, mode)) {
+            return Ok(attached);
+        }
+        let taken = pin_dir.and_then(|dir| self.take_over(dir, ifindex, mode));
         if let Some(dir) = pin_dir {
             remove_stale(dir)?;
         }
@@ -270,19 +279,7 @@ impl PortProgram {
     ///
     /// [`EbpfError::Map`].
     pub fn class_counters(&self) -> Result<ClassCounters, EbpfError> {
-        let mut counters = ClassCounters::default();
-        for index in 0..abi::WEIR_TRAFFIC_ENTRIES {
-            for value in self.per_cpu(&self.traffic, "weir_traffic", index)? {
-                counters.add(
-                    index as usize,
-                    Traffic {
-                        frames: word(&value, 0),
-                        bytes: word(&value, 1),
-                    },
-                );
-            }
-        }
-        Ok(counters)
+        Ok(self.maps.class_counters()?.since(&self.before.traffic))
     }
 
     /// Frames by what became of them.
@@ -291,12 +288,7 @@ impl PortProgram {
     ///
     /// [`EbpfError::Map`].
     pub fn verdict_counters(&self) -> Result<VerdictCounters, EbpfError> {
-        let mut counters = VerdictCounters::default();
-        for (index, frames) in counters.frames.iter_mut().enumerate() {
-            let values = self.per_cpu(&self.verdicts, "weir_verdicts", index as u32)?;
-            *frames = values.iter().map(|value| word(value, 0)).sum();
-        }
-        Ok(counters)
+        Ok(self.maps.verdict_counters()?.since(&self.before.verdicts))
     }
 
     /// Begins to count verdicts anew.
@@ -304,14 +296,8 @@ impl PortProgram {
     /// # Errors
     ///
     /// [`EbpfError::Map`].
-    pub fn forget_counters(&self) -> Result<(), EbpfError> {
-        let cpus = libbpf_rs::num_possible_cpus().map_err(map_error("weir_verdicts"))?;
-        let none = vec![vec![0; size_of::<u64>()]; cpus];
-        for index in 0..abi::WEIR_VERDICTS {
-            self.verdicts
-                .update_percpu(&index.to_ne_bytes(), &none, MapFlags::ANY)
-                .map_err(map_error("weir_verdicts"))?;
-        }
+    pub fn forget_counters(&mut self) -> Result<(), EbpfError> {
+        self.before.verdicts = self.maps.verdict_counters()?;
         Ok(())
     }
 
@@ -328,23 +314,35 @@ impl PortProgram {
         }
     }
 
+    /// Takes the attached program and its maps for this one's, if a pinned link has attached the same to this device as `mode` asks:
+    /// nothing of the device changes then. Only where maps are a port's own, and all are pinned.
+    fn stay(&mut self, dir: &Path, ifindex: u32, mode: AttachMode) -> Option<AttachedMode> {
+        let (link, attached) = pinned_link(dir, ifindex, mode)?;
+        let program = twin::by_number(link_info(link.as_fd())?.prog_id)?;
+        let (there, ours) = (
+            Identity::of(program.as_fd())?,
+            Identity::of(self.program.as_fd())?,
+        );
+        let maps = PortMaps::pinned(dir)?;
+        if self.shares_maps || !there.has(&maps.ids()?) || !there.is_twin_of(&ours) {
+            return None;
+        }
+        let before = maps.counted().ok()?;
+        maps.set_settings(&self.maps.get_settings()?).ok()?;
+        (self.program, self.maps, self.before) = (program, maps, before);
+        (self.link, self.pin_dir) = (Some(link), Some(dir.to_owned()));
+        Some(attached)
+    }
+
     /// Puts the program in the place of the one that a pinned link has attached to this device, if it is attached as `mode`
     /// asks. `None` where it is not, or the kernel will not: then it is attached as usual.
     fn take_over(
         &self,
-        pin: &Path,
+        dir: &Path,
         ifindex: u32,
         mode: AttachMode,
     ) -> Option<(OwnedFd, AttachedMode)> {
-        let link = pinned(pin)?;
-        let attached = attached_mode(ifindex)?;
-        let is_wanted = match mode {
-            AttachMode::Auto | AttachMode::Native => attached == AttachedMode::Native,
-            AttachMode::Generic => attached == AttachedMode::Generic,
-        };
-        if !is_wanted || link_device(link.as_fd())? != ifindex {
-            return None;
-        }
+        let (link, attached) = pinned_link(dir, ifindex, mode)?;
         let (link_fd, program) = (link.as_raw_fd(), self.program.as_raw_fd());
         // SAFETY: both descriptors live through the call, and there are no options.
         let result = unsafe { libbpf_sys::bpf_link_update(link_fd, program, std::ptr::null()) };
@@ -390,28 +388,11 @@ impl PortProgram {
             path: dir.to_owned(),
             source,
         })?;
-        for (name, fd) in [
-            ("link", link.as_fd()),
-            ("xsks", self.xsks.as_fd()),
-            ("settings", self.settings.as_fd()),
-            ("traffic", self.traffic.as_fd()),
-            ("verdicts", self.verdicts.as_fd()),
-        ] {
-            pin_one(&dir.join(name), fd)?;
+        pin_one(&dir.join("link"), link.as_fd())?;
+        for (name, map) in self.maps.by_pin() {
+            pin_one(&dir.join(name), map)?;
         }
         Ok(())
-    }
-
-    pub(crate) fn per_cpu(
-        &self,
-        map: &MapHandle,
-        name: &'static str,
-        index: u32,
-    ) -> Result<Vec<Vec<u8>>, EbpfError> {
-        let values = map
-            .lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY)
-            .map_err(map_error(name))?;
-        Ok(values.unwrap_or_default())
     }
 }
 
@@ -444,8 +425,25 @@ pub fn pinned_device(pin_dir: &Path) -> Option<u32> {
     link_device(pinned(&pin_dir.join("link"))?.as_fd())
 }
 
+/// The link pinned in `pin_dir`, if it has a program attached to this device as `mode` asks.
+fn pinned_link(pin_dir: &Path, ifindex: u32, mode: AttachMode) -> Option<(OwnedFd, AttachedMode)> {
+    let link = pinned(&pin_dir.join("link"))?;
+    let attached = attached_mode(ifindex)?;
+    let is_wanted = match mode {
+        AttachMode::Auto | AttachMode::Native => attached == AttachedMode::Native,
+        AttachMode::Generic => attached == AttachedMode::Generic,
+    };
+    (is_wanted && link_device(link.as_fd())? == ifindex).then_some((link, attached))
+}
+
 /// The device that an XDP link is attached to; zero when it is gone.
 fn link_device(link: BorrowedFd<'_>) -> Option<u32> {
+    // SAFETY: the kernel has filled in what belongs to this type; any bytes are an integer.
+    Some(unsafe { link_info(link)?.__bindgen_anon_1.xdp.ifindex })
+}
+
+/// What the kernel says of an XDP link.
+fn link_info(link: BorrowedFd<'_>) -> Option<libbpf_sys::bpf_link_info> {
     let mut info = libbpf_sys::bpf_link_info::default();
     let mut length = size_of_val(&info) as u32;
     // SAFETY: the descriptor is open, and there is room for as much as `length` says.
@@ -453,8 +451,7 @@ fn link_device(link: BorrowedFd<'_>) -> Option<u32> {
         libbpf_sys::bpf_link_get_info_by_fd(link.as_raw_fd(), &raw mut info, &raw mut length)
     };
     let is_xdp = result == 0 && info.type_ == libbpf_sys::BPF_LINK_TYPE_XDP;
-    // SAFETY: the kernel has filled in what belongs to this type; any bytes are an integer.
-    is_xdp.then_some(unsafe { info.__bindgen_anon_1.xdp.ifindex })
+    is_xdp.then_some(info)
 }
 
 /// Whether a device takes frames that programs redirect to it, now: a veth does while its other end has NAPI. False where the kernel
@@ -483,12 +480,4 @@ fn query(ifindex: u32) -> Option<libbpf_sys::bpf_xdp_query_opts> {
     // SAFETY: the options live through the call and say their own size.
     let result = unsafe { libbpf_sys::bpf_xdp_query(ifindex as i32, 0, &raw mut options) };
     (result == 0).then_some(options)
-}
-
-/// The `index`th 64-bit word of a map value, zero beyond its end.
-pub(crate) fn word(value: &[u8], index: usize) -> u64 {
-    value
-        .get(8 * index..)
-        .and_then(|rest| rest.first_chunk())
-        .map_or(0, |bytes| u64::from_ne_bytes(*bytes))
 }

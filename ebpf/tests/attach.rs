@@ -1,12 +1,12 @@
 //! Attaching to a real device, pinning, and cleaning up after a process that died. Needs root.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use weir_ebpf::{
     ensure_bpffs, is_bpffs, remove_stale, unmount_bpffs, AttachMode, AttachedMode, EbpfError,
-    Extras, PortProgram, PortSettings,
+    ExpressMaps, Extras, Fallback, FrameClass, PortProgram, PortSettings, Verdict,
 };
 
 /// A veth pair and a bpffs of the test's own, removed again also when the test fails.
@@ -125,7 +125,7 @@ fn load_for(ifindex: u32) -> Result<PortProgram, EbpfError> {
 #[test]
 #[ignore = "needs root"]
 fn a_program_that_asks_its_device_is_good_for_no_other() {
-    let (bench, other) = (Bench::new("e"), Bench::new("f"));
+    let (bench, other) = (Bench::new("i"), Bench::new("j"));
     let mut program = load_for(bench.ifindex()).expect("a veth has what is asked for");
     for (ifindex, mode) in [
         (other.ifindex(), AttachMode::Native),
@@ -195,6 +195,143 @@ fn link_number(ifindex: u32) -> Option<String> {
         line.map(str::to_owned)
     };
     texts.filter(has).find_map(number)
+}
+
+/// The number of the program that is attached, as ip(8) prints it.
+fn program_number(bench: &Bench) -> String {
+    let output = Command::new("ip")
+        .args(["-details", "link", "show", &bench.device])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let at = words.iter().position(|word| word.starts_with("prog/xdp"));
+    let at = at.unwrap_or_else(|| panic!("no program: {text}"));
+    format!("{} {}", words[at + 1], words[at + 2])
+}
+
+/// A frame whose fate is the fallback's to say.
+const FRAME: [u8; 60] = [2; 60];
+
+/// To replace it would take a grace period, while neighbours wait. Its settings are the new owner's, and what the old one has seen is not.
+#[test]
+#[ignore = "needs root"]
+fn the_same_program_stays_with_its_maps() {
+    let bench = Bench::new("e");
+    let attach = |fallback| {
+        let mut program = PortProgram::load(&PortSettings {
+            fallback,
+            ..PortSettings::default()
+        })
+        .unwrap();
+        let pins = bench.pins();
+        program
+            .attach(bench.ifindex(), AttachMode::Auto, Some(&pins))
+            .unwrap();
+        program
+    };
+    let first = attach(Fallback::Drop);
+    let number = program_number(&bench);
+    first.test_run(&FRAME).unwrap();
+    assert_eq!(first.verdict_counters().unwrap().get(Verdict::Dropped), 1);
+
+    let mut second = attach(Fallback::Pass);
+    assert_eq!(program_number(&bench), number);
+    assert_eq!(second.verdict_counters().unwrap(), Default::default());
+    assert_eq!(second.class_counters().unwrap(), Default::default());
+    second.test_run(&FRAME).unwrap();
+    // Whose program runs and whose settings it follows: both are the same by now.
+    first.test_run(&FRAME).unwrap();
+    let passed = |program: &PortProgram| program.verdict_counters().unwrap().get(Verdict::Passed);
+    assert_eq!((passed(&first), passed(&second)), (2, 2));
+    let data = second.class_counters().unwrap().of_class(FrameClass::Data);
+    assert_eq!((data.frames, data.bytes), (2, 120));
+    second.forget_counters().unwrap();
+    assert_eq!(passed(&second), 0);
+
+    drop(first);
+    second.detach().unwrap();
+    assert!(!bench.has_program());
+    assert!(!bench.pins().exists());
+}
+
+/// Its maps are shared with others, which the next owner has not.
+#[test]
+#[ignore = "needs root"]
+fn another_program_is_replaced() {
+    let bench = Bench::new("f");
+    let attach = |mut program: PortProgram| {
+        let pins = bench.pins();
+        program
+            .attach(bench.ifindex(), AttachMode::Auto, Some(&pins))
+            .unwrap();
+        let link = link_number(bench.ifindex()).unwrap();
+        (program_number(&bench), link, program)
+    };
+    let plain = || PortProgram::load(&PortSettings::default()).unwrap();
+    let express = || {
+        let maps = ExpressMaps::new().unwrap();
+        let extras = Extras {
+            express: Some(&maps),
+            ..Extras::default()
+        };
+        PortProgram::load_with(&PortSettings::default(), &extras).unwrap()
+    };
+    let mut numbers = Vec::new();
+    let mut links = Vec::new();
+    let mut last = None;
+    let bound = load_for(bench.ifindex()).unwrap();
+    for program in [plain(), express(), express(), bound, plain()] {
+        let (number, link, program) = attach(program);
+        links.push(link);
+        assert!(!numbers.contains(&number), "{number} of {numbers:?}");
+        numbers.push(number);
+        last = Some(program);
+    }
+    links.dedup();
+    assert_eq!(links.len(), 1, "replaced at its link");
+    let last = last.unwrap();
+    last.test_run(&FRAME).unwrap();
+    assert_eq!(last.verdict_counters().unwrap().get(Verdict::Passed), 1);
+    last.detach().unwrap();
+    assert!(!bench.has_program());
+}
+
+/// A process was killed after it had attached its program, and before it had pinned the maps of that.
+#[test]
+#[ignore = "needs root"]
+fn a_program_whose_maps_are_not_pinned_is_replaced() {
+    let bench = Bench::new("g");
+    let other = Bench::new("h");
+    let attach = |bench: &Bench, pins: &Path| {
+        let mut program = PortProgram::load(&PortSettings::default()).unwrap();
+        program
+            .attach(bench.ifindex(), AttachMode::Auto, Some(pins))
+            .unwrap();
+        program
+    };
+    let pins = bench.pins();
+    let elsewhere = bench.root.join("other");
+    for pin in ["xsks", "settings", "traffic", "verdicts"] {
+        let first = attach(&bench, &pins);
+        let number = program_number(&bench);
+        drop(first);
+        let strange = attach(&other, &elsewhere);
+        std::fs::remove_file(pins.join(pin)).unwrap();
+        std::fs::rename(elsewhere.join(pin), pins.join(pin)).unwrap();
+        strange.detach().unwrap();
+
+        let second = attach(&bench, &pins);
+        assert_ne!(program_number(&bench), number, "{pin} is another's");
+        let number = program_number(&bench);
+        drop(second);
+        std::fs::remove_file(pins.join(pin)).unwrap();
+        let third = attach(&bench, &pins);
+        assert_ne!(program_number(&bench), number, "{pin} is missing");
+        third.test_run(&FRAME).unwrap();
+        assert_eq!(third.verdict_counters().unwrap().get(Verdict::Passed), 1);
+        third.detach().unwrap();
+    }
 }
 
 /// Detaching and attaching would reset the link of many devices twice.

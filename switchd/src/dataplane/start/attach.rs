@@ -412,7 +412,7 @@ pub(in crate::dataplane) fn open_door(
     };
     attached.facts.zero_copy = door.zero_copy;
     attached.cut_length = door.cut_length;
-    let program = &attached.program;
+    let program = &mut attached.program;
     // Nothing is redirected that could be a part of a frame.
     let closed = programs::closed(port, attached.number, door.cut_length);
     program.update_settings(&closed).map_err(failed)?;

@@ -1,0 +1,118 @@
+//! The maps that a port's program has for itself, and what of them is pinned.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapInfo};
+use weir_abi as abi;
+
+use crate::counters::{ClassCounters, Traffic, VerdictCounters};
+use crate::error::{map_error, EbpfError};
+
+/// Those that userspace uses.
+#[derive(Debug)]
+pub(crate) struct PortMaps {
+    pub(crate) xsks: MapHandle,
+    pub(crate) settings: MapHandle,
+    pub(crate) traffic: MapHandle,
+    pub(crate) verdicts: MapHandle,
+}
+
+impl PortMaps {
+    /// Those that are pinned in this directory; `None` unless all are.
+    pub(crate) fn pinned(dir: &Path) -> Option<Self> {
+        let map = |name| MapHandle::from_pinned_path(dir.join(name)).ok();
+        Some(Self {
+            xsks: map("xsks")?,
+            settings: map("settings")?,
+            traffic: map("traffic")?,
+            verdicts: map("verdicts")?,
+        })
+    }
+
+    /// With the names of their pins.
+    pub(crate) fn by_pin(&self) -> [(&'static str, BorrowedFd<'_>); 4] {
+        [
+            ("xsks", self.xsks.as_fd()),
+            ("settings", self.settings.as_fd()),
+            ("traffic", self.traffic.as_fd()),
+            ("verdicts", self.verdicts.as_fd()),
+        ]
+    }
+
+    /// The numbers that the kernel has given them.
+    pub(crate) fn ids(&self) -> Option<[u32; 4]> {
+        let mut ids = [0; 4];
+        for (id, (_, map)) in ids.iter_mut().zip(self.by_pin()) {
+            *id = MapInfo::new(map).ok()?.info.id;
+        }
+        Some(ids)
+    }
+
+    pub(crate) fn set_settings(&self, value: &[u8]) -> Result<(), EbpfError> {
+        self.settings
+            .update(&0u32.to_ne_bytes(), value, MapFlags::ANY)
+            .map_err(map_error("weir_settings"))
+    }
+
+    pub(crate) fn get_settings(&self) -> Option<Vec<u8>> {
+        self.settings
+            .lookup(&0u32.to_ne_bytes(), MapFlags::ANY)
+            .ok()?
+    }
+
+    /// All that is counted in them, whoever had the program then.
+    pub(crate) fn counted(&self) -> Result<Counted, EbpfError> {
+        Ok(Counted {
+            traffic: self.class_counters()?,
+            verdicts: self.verdict_counters()?,
+        })
+    }
+
+    pub(crate) fn class_counters(&self) -> Result<ClassCounters, EbpfError> {
+        let mut counters = ClassCounters::default();
+        for index in 0..abi::WEIR_TRAFFIC_ENTRIES {
+            for value in per_cpu(&self.traffic, "weir_traffic", index)? {
+                counters.add(
+                    index as usize,
+                    Traffic {
+                        frames: word(&value, 0),
+                        bytes: word(&value, 1),
+                    },
+                );
+            }
+        }
+        Ok(counters)
+    }
+
+    pub(crate) fn verdict_counters(&self) -> Result<VerdictCounters, EbpfError> {
+        let mut counters = VerdictCounters::default();
+        for (index, frames) in counters.frames.iter_mut().enumerate() {
+            let values = per_cpu(&self.verdicts, "weir_verdicts", index as u32)?;
+            *frames = values.iter().map(|value| word(value, 0)).sum();
+        }
+        Ok(counters)
+    }
+}
+
+/// What a program has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub(crate) traffic: ClassCounters,
+    pub(crate) verdicts: VerdictCounters,
+}
+
+fn per_cpu(map: &MapHandle, name: &'static str, index: u32) -> Result<Vec<Vec<u8>>, EbpfError> {
+    let values = map
+        .lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY)
+        .map_err(map_error(name))?;
+    Ok(values.unwrap_or_default())
+}
+
+/// The `index`th 64-bit word of a map value, zero beyond its end.
+fn word(value: &[u8], index: usize) -> u64 {
+    value
+        .get(8 * index..)
+        .and_then(|rest| rest.first_chunk())
+        .map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+}
