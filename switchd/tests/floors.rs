@@ -16,7 +16,7 @@ const FLOORS: [&[&str]; 8] = [
 ];
 /// The same inside the dataplane.
 const DATAPLANE_FLOORS: [&[&str]; 10] = [
-    &["error"],
+    &["closing", "error"],
     &["memory"],
     &["exchange"],
     &["rings"],

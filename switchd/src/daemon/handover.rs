@@ -3,22 +3,33 @@
 use std::path::Path;
 
 use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
 
 use super::plan::Keeping;
 use super::stop_signal;
 use crate::control::{Shared, Signal};
 use crate::dataplane::link::Stopped;
 use crate::dataplane::tables::Tables;
+use crate::dataplane::Closing;
 use crate::keeper::frames;
 use crate::keeper::link::resumed_links;
 
-/// The next switch need not wait for the end of this process.
-pub(super) async fn give_place(keeping: Option<Keeping>) {
+/// What a switch has still when it has stopped.
+#[derive(Debug)]
+pub(super) struct Parting {
+    pub(super) keeping: Option<Keeping>,
+    pub(super) closing: Closing,
+}
+
+/// The next switch need not wait for the end of this process, nor until all is closed.
+pub(super) async fn give_place(Parting { keeping, closing }: Parting) {
     if let Some(mut keeping) = keeping {
         if let Err(error) = keeping.link.give_place().await {
             tracing::warn!(%error, "cannot tell the keeper that the place is free");
         }
     }
+    // It has nothing else to do, and a thread's end must not be awaited on the runtime.
+    let _ = spawn_blocking(move || closing.wait()).await;
 }
 
 /// Lets neighbours go on that were held for this switch, and takes requests for the next one.

@@ -25,12 +25,13 @@ use weir_core::PortId;
 
 use crate::control::{self, Control, Shared, Stage, SupervisorError};
 use crate::dataplane::link::XdpPrograms;
+use crate::dataplane::Closing;
 use crate::keeper::frames;
 use crate::keeper::link::held_links;
 use crate::os::run_dir::RunDir;
 use crate::os::service;
 use doors::Doors;
-use handover::{give_place, gone, leave, make_ready, meet};
+use handover::{give_place, gone, leave, make_ready, meet, Parting};
 
 pub use crate::control::Signal;
 pub use crate::dataplane::link::{AttachedPort, Programs, RunningDataplane, Stopped};
@@ -70,9 +71,9 @@ pub async fn run<D: RunningDataplane>(
     // A start that was cut short may hold the directory still: then the process's end releases it.
     if let Some(run_dir) = Arc::into_inner(run_dir) {
         match outcome {
-            Ok((Ended::ToRestart, keeping)) => {
+            Ok((Ended::ToRestart, parting)) => {
                 run_dir.leave();
-                give_place(keeping).await;
+                give_place(parting).await;
                 return Ok(Ended::ToRestart);
             }
             _ => {
@@ -92,7 +93,7 @@ async fn run_in<D: RunningDataplane>(
     run_dir: Arc<RunDir>,
     start: impl FnOnce(&RunDir) -> anyhow::Result<D> + Send + 'static,
     mut signals: mpsc::Receiver<Signal>,
-) -> Result<(Ended, Option<Keeping>), DaemonError> {
+) -> Result<(Ended, Parting), DaemonError> {
     let doors = Doors::open(&plan).await?;
     let run_path = run_dir.path().to_owned();
     let dataplane = spawn_blocking(move || start(&run_dir))
@@ -146,9 +147,11 @@ async fn run_in<D: RunningDataplane>(
     } else {
         service::notify("STOPPING=1");
     }
+    let mut closing = Closing::default();
     let ended = tokio::select! {
-        stopped = stop_shared(&dataplane, drain, programs) => match (again, &mut keeping) {
+        mut stopped = stop_shared(&dataplane, drain, programs) => match (again, &mut keeping) {
             (true, Some(keeping)) => {
+                closing = std::mem::take(&mut stopped.closing);
                 leave(stopped, keeping, &run_path, &shared).await;
                 Ended::ToRestart
             }
@@ -169,7 +172,7 @@ async fn run_in<D: RunningDataplane>(
     stop_control(control, tasks, answers_wait).await;
     match reason {
         Reason::Failed(error) => Err(error.into()),
-        Reason::Stop | Reason::Restart => Ok((ended, keeping)),
+        Reason::Stop | Reason::Restart => Ok((ended, Parting { keeping, closing })),
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`Dataplane::start`] opens everything and starts the threads; from then on they and the control plane speak through
 //! the bounded queues of [`messages`].
 
+mod closing;
 mod error;
 mod exchange;
 mod kernel;
@@ -32,6 +33,8 @@ use weir_core::{
 use weir_ebpf::Verdict;
 
 use crate::model::clock;
+use closing::close_together;
+pub use closing::Closing;
 pub use error::DataplaneError;
 pub use exchange::{accounts, impair, link, messages, mirrors, stations, tables, tap};
 use kernel::devices::{self, Device};
@@ -406,43 +409,33 @@ impl RunningDataplane for Dataplane {
         for (mut port, _) in going {
             outcome = outcome.and(port.detach());
         }
-        // While a socket is open, the program has frames for it, and its queue can be nobody else's.
         let sockets: Vec<OwnedFd> = staying
             .iter_mut()
             .flat_map(|(port, _)| port.take_sockets())
             .collect();
-        drop((self.late, self.lock));
-        close_together(sockets);
-        // The kernel takes its time to close packet sockets, and neighbours are held. If there can be no thread, that is done here.
-        let rest = (staying, self.express);
-        let _ = std::thread::Builder::new()
-            .name("weir-close".to_owned())
-            .spawn(move || drop(rest));
+        drop(self.lock);
+        let mut late = self.late;
+        if let Err(error) = late.shares.raise_anchor() {
+            tracing::debug!(%error, "a queue stays in use until the packet memory is unmapped");
+        }
+        // The next switch waits for the queues alone. Unmapping would keep threads that close sockets from being started.
+        let rest = (late, staying, self.express);
+        let mut closing = Closing::default();
+        closing.begin(move || {
+            close_together(sockets);
+            drop(rest);
+        });
+        if programs == Programs::Detach {
+            std::mem::take(&mut closing).wait();
+        }
         let ended = ended.map_err(|_| anyhow::anyhow!("a dataplane thread panicked"))?;
         outcome?;
         Ok(Stopped {
             lost_in_flight: ended.held_frames,
             left: ended.left,
             missed,
+            closing,
         })
-    }
-}
-
-/// Sockets that are closed at the same time.
-const CLOSED_TOGETHER: usize = 64;
-
-/// Closes sockets, each by a thread of its own: the kernel waits for a grace period in each close, and those that begin together
-/// wait for the same one. Where there can be no thread, it is done here.
-fn close_together(mut sockets: Vec<OwnedFd>) {
-    while !sockets.is_empty() {
-        let some = sockets.split_off(sockets.len().saturating_sub(CLOSED_TOGETHER));
-        std::thread::scope(|scope| {
-            for socket in some {
-                let named = std::thread::Builder::new().name("weir-close".to_owned());
-                // A thread that cannot start drops its closure, and with it the socket.
-                let _ = named.spawn_scoped(scope, move || drop(socket));
-            }
-        });
     }
 }
 

@@ -10,6 +10,7 @@ use weir_config::daemon::Port;
 use weir_core::{Event, MacAddress, PortId};
 
 use super::messages::{Answer, LeftFrame, Request, Snapshot};
+use crate::dataplane::closing::Closing;
 
 /// Both directions between control plane and dataplane.
 pub struct DataplaneLink {
@@ -217,7 +218,7 @@ impl AttachedPort {
 }
 
 /// How the dataplane ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Stopped {
     /// Frames that a transmitter still had.
     pub lost_in_flight: u64,
@@ -225,6 +226,8 @@ pub struct Stopped {
     pub left: Vec<LeftFrame>,
     /// Frames that found no socket any more at the end, and got the fallback.
     pub missed: u64,
+    /// What of it is not closed yet.
+    pub closing: Closing,
 }
 
 impl Stopped {

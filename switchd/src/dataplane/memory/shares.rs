@@ -4,6 +4,7 @@
 //! first socket that it ever opened, and keeps that descriptor for as long as there is the UMEM: it is the *anchor*. When
 //! the anchor's own port goes, something else has to stand under its number, or no socket could be opened any more.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
@@ -113,6 +114,19 @@ impl Shares {
 }
 
 impl Shares {
+    /// No further socket will be opened: something else stands under the anchor's number, so that its queue is free as soon as its port's
+    /// own descriptors are closed, and the memory may be unmapped later.
+    ///
+    /// # Errors
+    ///
+    /// When nothing else can be had. The queue is then free with the memory.
+    pub(in crate::dataplane) fn raise_anchor(&mut self) -> io::Result<()> {
+        match self.anchor.take() {
+            Some(anchor) => replace(anchor.descriptor, File::open("/dev/null")?.as_raw_fd()),
+            None => Ok(()),
+        }
+    }
+
     /// Waits until the driver of a device that is there has no memory of a queue any more whose sockets are closed: the kernel
     /// takes it back some time later, and until then the driver may write into it. False when that takes too long.
     pub(in crate::dataplane) fn wait_until_free(&self, ifindex: u32, queue: u32) -> bool {
