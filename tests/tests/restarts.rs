@@ -1,12 +1,18 @@
 //! Switches that their keepers start anew under traffic: no frame of a lossless class is lost, overtaken or changed.
 
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
+use serde_json::Value;
+use weir_api::audit::Audit;
+use weir_api::daemon::Port;
+use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::faults::Scene;
+use weir_tests::switches::switchctl;
 use weir_tests::{until, PATIENT_DETECTION};
 
 /// Restarts in one test.
@@ -212,6 +218,170 @@ fn a_switch_that_has_no_keeper_refuses() {
     let refused = format!("{:#}", scene.switch(0).restart().unwrap_err());
     assert!(refused.contains("--keeper"), "{refused}");
     scene.wait_for_all(50);
+    scene.assert_lossless();
+    scene.end();
+}
+
+/// What is pinned for each port.
+fn pins(switch: &SwitchProcess) -> BTreeMap<String, Value> {
+    let output = switchctl(&switch.config.api_socket)
+        .args(["--json", "xdp", "status"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let ports: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let name = |port: &Value| port["name"].as_str().unwrap().to_owned();
+    ports.into_iter().map(|port| (name(&port), port)).collect()
+}
+
+/// The program at each port, by its number.
+fn programs(switch: &SwitchProcess) -> BTreeMap<String, u64> {
+    let ports = pins(switch).into_iter();
+    ports
+        .map(|(name, port)| (name, port["program"]["id"].as_u64().unwrap()))
+        .collect()
+}
+
+/// Every frame that the program has counted for this switch has come to it.
+fn expect_balanced(switch: &SwitchProcess) {
+    let audit: Audit = switch.get("/v1/audit").unwrap();
+    assert_eq!(audit.differences(), [], "{audit:#?}");
+}
+
+/// Restarts it with another file, and gives the programs from then on.
+fn restart_with(scene: &mut Scene, text: &str) -> BTreeMap<String, u64> {
+    let switch = scene.switch(1);
+    std::fs::write(switch.config_file(), text).unwrap();
+    let restart = switch.restart();
+    let restart = restart.unwrap_or_else(|error| panic!("{error:#}"));
+    assert_eq!(restart.lost_frames, 0);
+    scene.wait_for_all(50);
+    expect_balanced(scene.switch(1));
+    programs(scene.switch(1))
+}
+
+/// To replace it would take the kernel a grace period for each port. It follows the file as it is now, and what it has counted before is
+/// not this switch's.
+#[test]
+fn a_program_that_is_the_same_stays() {
+    let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
+    scene.wait_for_all(50);
+    let switch = scene.switch(1);
+    let before = programs(switch);
+    assert!(!before.is_empty());
+    let good = std::fs::read_to_string(switch.config_file()).unwrap();
+    assert_eq!(restart_with(&mut scene, &good), before);
+    let switch = scene.switch(1);
+    let since_attached = pins(switch).into_values();
+    let since_attached = since_attached.map(|port| port["verdicts"]["redirected"].as_u64());
+    let ports: Vec<Port> = switch.get("/v1/ports").unwrap();
+    let own = ports
+        .iter()
+        .map(|port| port.xdp_verdicts_total["redirected"]);
+    let (own, since_attached): (u64, u64) = (own.sum(), since_attached.flatten().sum());
+    assert!(own < since_attached, "{own} of {since_attached}");
+
+    let passing = good.replace("fallback = \"drop\"", "fallback = \"pass\"");
+    assert_ne!(passing, good, "{good}");
+    assert_eq!(restart_with(&mut scene, &passing), before);
+    for (name, port) in pins(scene.switch(1)) {
+        assert_eq!(port["fallback"], "pass", "{name}");
+    }
+    scene.assert_lossless();
+    scene.end();
+}
+
+/// The express path has another program, whose maps belong to one switch.
+#[test]
+fn a_program_that_differs_is_replaced() {
+    let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
+    scene.wait_for_all(50);
+    let switch = scene.switch(1);
+    let mut before = vec![programs(switch)];
+    let plain = std::fs::read_to_string(switch.config_file()).unwrap();
+    let express = plain.replace("express = \"off\"", "express = \"on\"");
+    assert_ne!(express, plain, "{plain}");
+    for text in [&express, &express, &plain] {
+        let now = restart_with(&mut scene, text);
+        let same = |other: &BTreeMap<String, u64>| now.iter().any(|(port, id)| other[port] == *id);
+        assert!(!before.iter().any(same), "{now:?} after {before:?}");
+        before.push(now);
+    }
+    scene.assert_lossless();
+    scene.end();
+}
+
+/// Whether a process has a link to a device open: it has attached a program, or taken an attached one for its own.
+fn has_link(pid: Pid) -> bool {
+    let Ok(files) = std::fs::read_dir(format!("/proc/{pid}/fdinfo")) else {
+        return false;
+    };
+    files.flatten().any(|file| {
+        let text = std::fs::read_to_string(file.path());
+        text.is_ok_and(|text| text.contains("link_type:\txdp"))
+    })
+}
+
+/// Kills a process as soon as the next switch has a program: the next one itself, or another.
+fn kill_once_attached(file: &Path, whom: Option<Pid>, is_over: &AtomicBool) -> bool {
+    while !is_over.load(Ordering::Relaxed) {
+        let next = next_switches(file).into_iter().find(|next| has_link(*next));
+        if let Some(next) = next {
+            return kill(whom.unwrap_or(next), Signal::SIGKILL).is_ok();
+        }
+    }
+    false
+}
+
+/// Its keeper ends with it, and what is attached stays: whoever is started then has the same program.
+#[test]
+fn a_next_switch_that_is_killed_with_its_program_leaves_it_to_another() {
+    let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
+    scene.wait_for_all(50);
+    let switch = scene.switch(1);
+    let before = programs(switch);
+    let file = switch.config_file().to_owned();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let killer = scope.spawn(|| kill_once_attached(&file, None, &is_over));
+        let restart = switch.restart();
+        is_over.store(true, Ordering::Relaxed);
+        assert!(killer.join().unwrap(), "{restart:?}");
+        let ended = format!("{:#}", restart.unwrap_err());
+        assert!(ended.contains("the switch was killed"), "{ended}");
+    });
+    let _ = switch.end_process();
+    assert_eq!(programs(switch), before);
+    switch.start_process().unwrap();
+    switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
+    scene.wait_for_all(50);
+    let switch = scene.switch(1);
+    assert_eq!(programs(switch), before);
+    expect_balanced(switch);
+    scene.end();
+}
+
+/// It has given its place, and closes what the kernel takes its time to close.
+#[test]
+fn a_switch_that_is_killed_when_it_has_given_its_place_is_not_missed() {
+    let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
+    scene.wait_for_all(50);
+    let switch = scene.switch(1);
+    let before = programs(switch);
+    let old = Pid::from_raw(switch.status().unwrap().pid as i32);
+    let file = switch.config_file().to_owned();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let killer = scope.spawn(|| kill_once_attached(&file, Some(old), &is_over));
+        let restart = switch.restart();
+        is_over.store(true, Ordering::Relaxed);
+        let restart = restart.unwrap_or_else(|error| panic!("{error:#}"));
+        assert_eq!(restart.lost_frames, 0);
+        assert!(killer.join().unwrap(), "the old one had ended already");
+    });
+    scene.wait_for_all(50);
+    assert_eq!(programs(scene.switch(1)), before);
+    expect_balanced(scene.switch(1));
     scene.assert_lossless();
     scene.end();
 }
