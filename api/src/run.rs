@@ -53,6 +53,10 @@ pub struct RunResult {
     pub control_frames: u64,
     /// Each flow.
     pub flows: Vec<FlowResult>,
+    /// Of the flows that have a size and of which everything arrived: how much longer they took than in an empty network, by
+    /// size. Bins of no flow are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slowdown: Vec<SlowdownBin>,
     /// Each program that ran on a host with an ordinary kernel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub applications: Vec<ApplicationResult>,
@@ -101,6 +105,36 @@ pub struct FlowResult {
     /// end, of one of which not everything arrived, and in the lab.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_seconds: Option<f64>,
+    /// The flow completion time on the same path in an empty network: every frame at the rate of the lines, or at the flow's own
+    /// if that is lower, with store and forward at each switch and the lines' delays. Absent where `completion_seconds` is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ideal_seconds: Option<f64>,
+    /// The quotient of the two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowdown: Option<f64>,
+    /// When a flow with a size began, since traffic began. Absent of one that waits for others and never did, and in the lab.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_seconds: Option<f64>,
+}
+
+/// Slowdown of flows of similar size. Percentiles are of the nearest rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SlowdownBin {
+    /// Flows of this bin are larger. In bytes.
+    pub above_bytes: u64,
+    /// And no larger than this. Absent of the last bin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_bytes: Option<u64>,
+    /// Flows.
+    pub flows: u64,
+    /// Half of them are no slower.
+    pub p50: f64,
+    /// 95 % are no slower.
+    pub p95: f64,
+    /// 99 % are no slower.
+    pub p99: f64,
+    /// The slowest.
+    pub max: f64,
 }
 
 /// One program of a run.
@@ -183,10 +217,20 @@ pub struct RunEvent {
 pub struct Series {
     /// Interval between two values.
     pub interval_seconds: f64,
-    /// By flow: bits per second received in the interval.
+    /// By flow: bits per second received in the interval. Of more than [`FLOW_CURVES_MAX`](Self::FLOW_CURVES_MAX) flows sums
+    /// alone: [`BETWEEN_SWITCHES`](Self::BETWEEN_SWITCHES) and [`AT_ONE_SWITCH`](Self::AT_ONE_SWITCH).
     pub throughput: BTreeMap<String, Vec<f64>>,
     /// By `switch:ingress-port:priority`: bytes charged to the ingress buffer.
     pub occupancy: BTreeMap<String, Vec<u64>>,
+}
+
+impl Series {
+    /// Flows of a run at most that have a curve each: a thousand curves are some megabytes, and nobody can tell them apart.
+    pub const FLOW_CURVES_MAX: usize = 1000;
+    /// The sum of all flows between hosts of different switches. No flow has a name with spaces.
+    pub const BETWEEN_SWITCHES: &'static str = "between switches";
+    /// The sum of all others.
+    pub const AT_ONE_SWITCH: &'static str = "at one switch";
 }
 
 /// One expectation of the scenario.

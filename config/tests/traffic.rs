@@ -5,8 +5,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use weir_config::scenario::{
-    Baseline, Fault, FaultTime, Flow, Pattern, Scenario, Traffic, TrafficKind, Transport,
-    FLOW_COUNT_MAX,
+    Baseline, Fault, FaultTime, Flow, Ground, Pairs, Pattern, Scenario, Sizes, Traffic,
+    TrafficKind, Transport,
 };
 use weir_config::{Fraction, Override};
 use weir_core::{BitRate, Bytes, Duration};
@@ -45,10 +45,13 @@ fn traffic(kind: TrafficKind) -> Traffic {
 }
 
 fn expand(traffic: &Traffic, hosts: usize, seed: u64) -> Vec<Flow> {
-    let line = BitRate::from_mbit(10_000);
-    traffic
-        .expand(0, hosts, line, seed, FLOW_COUNT_MAX)
-        .unwrap()
+    let ground = Ground {
+        switch_of: &vec![0; hosts],
+        line: BitRate::from_mbit(10_000),
+        seed,
+        taken: 0,
+    };
+    traffic.expand(0, &ground).unwrap()
 }
 
 fn ends(flows: &[Flow]) -> Vec<(usize, usize)> {
@@ -104,9 +107,10 @@ fn poisson_bursts_offer_the_load() {
     let sizes = vec![(Bytes::new(10_000), half), (Bytes::new(100_000), half)];
     for percent in [10, 50, 100] {
         let load = Fraction::from_parts(percent * (Fraction::ONE_IN_PARTS / 100)).unwrap();
-        let sizes = sizes.clone();
+        let sizes = Sizes::Listed(sizes.clone());
+        let pairs = Pairs::Any;
         let flows = expand(
-            &traffic(TrafficKind::Poisson { load, sizes }),
+            &traffic(TrafficKind::Poisson { load, sizes, pairs }),
             20,
             u64::from(percent),
         );

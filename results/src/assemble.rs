@@ -11,7 +11,7 @@ use weir_config::scenario::Scenario;
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::{Instant, ModeKind};
 
-use crate::verdict;
+use crate::{slowdown, verdict};
 
 /// What only the runner knows.
 #[derive(Clone, Debug)]
@@ -75,6 +75,7 @@ pub fn assemble(scenario: &Scenario, parts: Parts) -> RunResult {
         masters: masters(&events),
         flows_moved: count(EventName::FlowMoved),
         control_frames: parts.control_frames,
+        slowdown: slowdown::bins(&parts.flows),
         flows: parts.flows,
         applications: parts.applications,
         buffers,

@@ -23,6 +23,7 @@ pub fn empty_result() -> RunResult {
         flows_moved: 0,
         control_frames: 0,
         flows: Vec::new(),
+        slowdown: Vec::new(),
         applications: Vec::new(),
         buffers: Vec::new(),
         drops: Default::default(),

@@ -11,6 +11,7 @@ pub mod compare;
 pub mod figure;
 pub mod plot;
 pub mod quantity;
+pub mod slowdown;
 pub mod table;
 pub mod verdict;
 

@@ -6,7 +6,7 @@ use weir_core::control::Policy;
 use weir_core::ModeKind;
 
 use crate::quantity::{rate, setting, time, Unit};
-use crate::verdict;
+use crate::{slowdown, verdict};
 
 const HEADINGS: [&str; 11] = [
     "mode",
@@ -65,7 +65,12 @@ pub fn title(result: &RunResult) -> String {
     }
 }
 
-/// One line for each flow, then what the switches did, then the expectations.
+/// Flows at most that have a line each.
+const FLOW_LINES_MAX: usize = 100;
+/// Of more flows so many have.
+const FLOW_LINES_OF_MANY: usize = 10;
+
+/// One line for each flow, of more than a hundred for the first ten, then what the switches did, then the expectations.
 pub fn run(result: &RunResult) -> String {
     let mut out = format!(
         "{}: mode {}, policy {}, {}\n",
@@ -80,7 +85,11 @@ pub fn run(result: &RunResult) -> String {
         .map(|flow| flow.bits_per_second.max(flow.bits_per_second_last_third))
         .fold(0.0, f64::max);
     let unit = Unit::of_rate(fastest);
-    for flow in &result.flows {
+    let shown = match result.flows.len() {
+        few @ 0..=FLOW_LINES_MAX => few,
+        _ => FLOW_LINES_OF_MANY,
+    };
+    for flow in &result.flows[..shown] {
         out.push_str(&format!(
             "  flow {:<8} {:>9} sent {:>9} received {:>6} in flight {:>4} lost {:>4} reordered {:>4} corrupted  {:>7.2} {}, last third {:>7.2}, longest stall {}\n",
             flow.name,
@@ -96,6 +105,11 @@ pub fn run(result: &RunResult) -> String {
             time(Some(flow.longest_stall_seconds)),
         ));
     }
+    let more = result.flows.len() - shown;
+    if more > 0 {
+        out.push_str(&format!("  and {more} more flows: --json has them all\n"));
+    }
+    out.push_str(&slowdown::text(result));
     for one in &result.applications {
         out.push_str(&application(one));
     }

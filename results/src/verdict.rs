@@ -78,12 +78,21 @@ pub fn timing(scenario: &Scenario, events: &[RunEvent], series: &Series) -> Timi
     timing
 }
 
+/// The throughput of flows between switches, of each or of all.
+fn fabric_curves<'a>(
+    scenario: &'a Scenario,
+    series: &'a Series,
+) -> impl Iterator<Item = &'a Vec<f64>> {
+    let of_each =
+        fabric_flows(scenario).filter_map(|flow| series.throughput.get(&scenario.flows[flow].name));
+    of_each.chain(series.throughput.get(Series::BETWEEN_SWITCHES))
+}
+
 /// The end of the first interval that begins after `from` in which a flow between switches arrived.
 fn next_progress(scenario: &Scenario, series: &Series, from: f64) -> Option<f64> {
     let interval = series.interval_seconds;
     let first = (from / interval).ceil() as usize;
-    fabric_flows(scenario)
-        .filter_map(|flow| series.throughput.get(&scenario.flows[flow].name))
+    fabric_curves(scenario, series)
         .filter_map(|rates| rates.iter().skip(first).position(|rate| *rate > 0.0))
         .map(|bin| (first + bin + 1) as f64 * interval)
         .min_by(f64::total_cmp)
@@ -93,8 +102,7 @@ fn next_progress(scenario: &Scenario, series: &Series, from: f64) -> Option<f64>
 fn last_progress(scenario: &Scenario, series: &Series, until: f64) -> f64 {
     let interval = series.interval_seconds;
     let bins = (until / interval) as usize;
-    fabric_flows(scenario)
-        .filter_map(|flow| series.throughput.get(&scenario.flows[flow].name))
+    fabric_curves(scenario, series)
         .filter_map(|rates| rates.iter().take(bins).rposition(|rate| *rate > 0.0))
         .map(|bin| (bin + 1) as f64 * interval)
         .fold(0.0, f64::max)

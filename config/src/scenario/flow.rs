@@ -29,6 +29,9 @@ pub struct Flow {
     pub transport: Transport,
     /// The class of what its receiver answers, which uses the class's first priority.
     pub answer_class: usize,
+    /// Flows to its sender that must have arrived before it begins; each has a size. It begins when the last one has, and not
+    /// before `start`.
+    pub after: Vec<usize>,
 }
 
 /// When a flow has something to send.

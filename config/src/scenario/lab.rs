@@ -53,6 +53,10 @@ impl Scenario {
             matches!(flow.pattern, Pattern::Burst { .. })
         });
         flows(
+            "`kind` of a collective: hosts of the lab do not wait for other flows; run it with weir-sim run",
+            &|flow| !flow.after.is_empty(),
+        );
+        flows(
             "`on` and `off`: hosts of the lab send continuously",
             &|flow| matches!(flow.pattern, Pattern::OnOff { .. }),
         );

@@ -16,7 +16,7 @@ mod topology;
 mod traffic;
 mod transport;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, MacAddress, PauseRule, Police};
 
@@ -36,7 +36,10 @@ pub use read::KEYS;
 pub use routes::multicast::Multicast;
 pub use routes::{NextHops, NextHopsOf};
 pub use topology::{PortPeer, SwitchPort};
-pub use traffic::{Traffic, TrafficError, TrafficKind, FLOW_COUNT_MAX};
+pub use traffic::{
+    Collective, Distribution, DistributionError, Ground, Pairs, Sizes, Traffic, TrafficError,
+    TrafficKind, FLOW_COUNT_MAX,
+};
 pub use transport::{DcqcnConfig, WindowConfig};
 
 /// A checked scenario. Switches, hosts, links and flows are named by their index in these lists.
@@ -198,19 +201,26 @@ impl Scenario {
         Self::parse(&text, path, overrides)
     }
 
-    /// Reads and checks `text`, which stands in the file `path`.
+    /// Reads and checks `text`, which stands in the file `path`: files that it names are looked for beside that.
     ///
     /// # Errors
     ///
     /// All that is wrong with it.
     pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Self, FileError> {
-        read::scenario(text, overrides).map_err(|problems| {
+        let directory = path.parent().unwrap_or(Path::new(""));
+        read::scenario(text, directory, overrides).map_err(|problems| {
             let mut error = FileError::of(path, problems);
             // The file is not to blame where it is valid as it stands.
-            if !overrides.is_empty() && read::scenario(text, &[]).is_ok() {
+            if !overrides.is_empty() && read::scenario(text, directory, &[]).is_ok() {
                 error.set = overrides.iter().map(Override::to_string).collect();
             }
             error
         })
+    }
+
+    /// The files that `text`, which stands in the file `path`, names with these overrides, whether they are there or not.
+    pub fn files(text: &str, path: &Path, overrides: &[Override]) -> Vec<PathBuf> {
+        let directory = path.parent().unwrap_or(Path::new(""));
+        read::files(text, directory, overrides)
     }
 }

@@ -335,6 +335,7 @@ fn as_flow(scenario: &Scenario, arrivals: &RecordedFlow) -> Flow {
         pattern: Pattern::Steady,
         transport: Transport::Open,
         answer_class: arrivals.class,
+        after: Vec::new(),
     }
 }
 

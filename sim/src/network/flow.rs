@@ -8,9 +8,6 @@ use crate::transport::dcqcn::{NotificationPoint, ReactionPoint};
 use crate::transport::window::{Algorithm, WindowSender};
 use crate::transport::Reassembly;
 
-/// The shortest frame that Ethernet carries, without its FCS.
-const LENGTH_MIN: u64 = 60;
-
 /// A flow at its sender and at its receiver.
 #[derive(Debug)]
 pub struct Flow {
@@ -105,6 +102,8 @@ pub(super) struct Arrival {
 pub(super) struct Reception {
     /// False for a repetition of what was there.
     pub(super) is_new: bool,
+    /// With it all has arrived that the flow had to send.
+    pub(super) completes: bool,
     /// The answer's number, if there is one.
     pub(super) answer: Option<u32>,
 }
@@ -167,6 +166,13 @@ impl Flow {
     /// True when it sends nothing from `now` on, unless an answer comes.
     pub(super) fn is_silent(&self, now: Instant) -> bool {
         self.next_at.max(now) >= self.plan.stop
+    }
+
+    /// It begins at `now`: what it waited for has arrived.
+    pub(super) fn begin(&mut self, now: Instant) {
+        self.plan.start = now;
+        self.next_at = now;
+        self.paced_at = now;
     }
 
     /// No frame from `now` on.
@@ -264,13 +270,14 @@ impl Flow {
         let delay = now.saturating_since(arrival.sent);
         self.delay_total += delay;
         self.delay_max = self.delay_max.max(delay);
-        let reception = self.receive(now, arrival.number, arrival.marked);
+        let mut reception = self.receive(now, arrival.number, arrival.marked);
         if reception.is_new {
             self.received_bytes += arrival.length.get();
             // The last frame is made as long as the shortest one, which is less than any frame that could be missing.
             let size = self.plan.size.map(Bytes::get);
             if self.completed.is_none() && size.is_some_and(|size| self.received_bytes >= size) {
                 self.completed = Some(now);
+                reception.completes = true;
             }
             if arrival.last_part {
                 self.received_bytes_last_part += arrival.length.get();
@@ -307,7 +314,11 @@ impl Flow {
 
     /// The length of the next new frame, which is taken off what is left.
     fn take_length(&mut self) -> Bytes {
-        let length = self.plan.frame.get().min(self.left.max(LENGTH_MIN));
+        let length = self
+            .plan
+            .frame
+            .get()
+            .min(self.left.max(FlowPlan::LENGTH_MIN));
         if self.left != u64::MAX {
             self.left = self.left.saturating_sub(length);
         }
@@ -319,7 +330,7 @@ impl Flow {
         let frame = self.plan.frame.get();
         let length = self.plan.size.map_or(frame, |size| {
             let before = u64::from(number) * frame;
-            frame.min(size.get().saturating_sub(before).max(LENGTH_MIN))
+            frame.min(size.get().saturating_sub(before).max(FlowPlan::LENGTH_MIN))
         });
         Bytes::new(length)
     }
@@ -357,16 +368,19 @@ impl Flow {
         match &mut self.receiver {
             Receiver::Open => Reception {
                 is_new: true,
+                completes: false,
                 answer: None,
             },
             Receiver::Dcqcn(point) => Reception {
                 is_new: true,
+                completes: false,
                 answer: (marked && point.marked(now)).then_some(0),
             },
             Receiver::Window(reassembly) => {
                 let receipt = reassembly.arrive(number);
                 Reception {
                     is_new: receipt.is_new,
+                    completes: false,
                     answer: Some(receipt.acknowledgement),
                 }
             }

@@ -111,11 +111,43 @@ impl Network {
             last_part: now >= self.last_part_from,
         };
         let reception = flow.arrive(now, arrival);
-        if let Some(samples) = self.samples.as_ref().filter(|_| reception.is_new) {
-            samples.note_arrival(flow, now, record.length());
+        if let Some(samples) = self.samples.as_mut().filter(|_| reception.is_new) {
+            let [from, to] = [record.from, record.to].map(|host| {
+                let line = self.nics[host as usize].line;
+                self.lines[line as usize].to_place
+            });
+            samples.note_arrival(flow, now, record.length(), from != to);
         }
         if let Some(number) = reception.answer {
             self.answer(host, &record, number);
+        }
+        if reception.completes && !self.waiting.is_empty() {
+            self.release_waiting(record.flow);
+        }
+    }
+
+    /// All of `flow` has arrived: what waited for nothing else begins, all of it at this host.
+    fn release_waiting(&mut self, flow: u32) {
+        let first = self
+            .plan
+            .dependencies
+            .partition_point(|[done, _]| *done < flow);
+        for index in first..self.plan.dependencies.len() {
+            let [done, next] = self.plan.dependencies[index];
+            if done != flow {
+                break;
+            }
+            let left = &mut self.waiting[next as usize];
+            *left = left.saturating_sub(1);
+            if *left > 0 {
+                continue;
+            }
+            let state = &mut self.flows[next as usize];
+            let start = state.plan.start.max(self.now);
+            state.begin(start);
+            let place = self.nics[state.plan.from as usize].place;
+            self.queue
+                .push(place, start, Event::FlowStart { flow: next });
         }
     }
 

@@ -53,6 +53,9 @@ pub enum PlanError {
     /// A flow's host is not there.
     #[error("flow {0} has a host that does not exist")]
     Flow(usize),
+    /// A flow waits for one that is not there, has no end, or goes to another host than its sender.
+    #[error("flow {1} cannot wait for flow {0}: that must have a size, and go to its sender")]
+    Dependency(u32, u32),
 }
 
 /// What happens at a moment.
@@ -109,6 +112,8 @@ pub struct Network {
     lines: Vec<Line>,
     nics: Vec<Nic>,
     flows: Vec<Flow>,
+    /// By flow: how many others it waits for. Empty where none does.
+    waiting: Vec<u32>,
     frames: Pool<FrameRecord>,
     /// Control frames on lines.
     messages: Pool<Vec<u8>>,
@@ -185,6 +190,7 @@ impl Network {
             lines,
             nics,
             flows: Vec::with_capacity(plan.flows.len()),
+            waiting: Vec::new(),
             frames: Pool::new(),
             messages: Pool::new(),
             impairing: vec![Impairing::default(); plan.impairments.len()],
@@ -199,6 +205,7 @@ impl Network {
         network.connect()?;
         let places = network.nodes.len() + network.nics.len();
         network.queue = Schedule::new(places, network.lookahead());
+        network.add_dependencies()?;
         network.add_flows()?;
         for (index, (at, _)) in network.plan.actions.iter().enumerate() {
             let index = index as u32;
@@ -432,9 +439,32 @@ impl Network {
             }
             let line = self.plan.hosts[flow.from as usize].rate;
             self.flows.push(Flow::new(*flow, line, &self.plan));
+            if self.waiting.get(index).is_some_and(|count| *count > 0) {
+                continue;
+            }
             let flow_start = Event::FlowStart { flow: index as u32 };
             let place = self.nics[flow.from as usize].place;
             self.queue.push(place, flow.start, flow_start);
+        }
+        Ok(())
+    }
+
+    fn add_dependencies(&mut self) -> Result<(), PlanError> {
+        let plan = &mut self.plan;
+        if plan.dependencies.is_empty() {
+            return Ok(());
+        }
+        plan.dependencies.sort_unstable();
+        self.waiting = vec![0; plan.flows.len()];
+        for [done, next] in &plan.dependencies {
+            let [first, second] = [done, next].map(|flow| plan.flows.get(*flow as usize));
+            let (Some(first), Some(second)) = (first, second) else {
+                return Err(PlanError::Dependency(*done, *next));
+            };
+            if first.size.is_none() || first.to != second.from {
+                return Err(PlanError::Dependency(*done, *next));
+            }
+            self.waiting[*next as usize] += 1;
         }
         Ok(())
     }

@@ -18,6 +18,9 @@ pub struct NetworkPlan {
     pub links: Vec<LinkPlan>,
     /// Who sends what to whom.
     pub flows: Vec<FlowPlan>,
+    /// Flows that wait: the second of each pair begins when all of the first ones have arrived whole, and not before its start.
+    /// The first goes to the second's sender.
+    pub dependencies: Vec<[u32; 2]>,
     /// Of flows with DCQCN.
     pub dcqcn: DcqcnConfig,
     /// Of flows with a window.
@@ -167,6 +170,11 @@ pub struct FlowPlan {
     pub transport: Transport,
     /// Priority of what its receiver answers.
     pub answer_priority: Priority,
+}
+
+impl FlowPlan {
+    /// The shortest frame that Ethernet carries, without its FCS: the last one of a flow is no shorter.
+    pub const LENGTH_MIN: u64 = 60;
 }
 
 /// The address of host `index`, as scenario files have it.

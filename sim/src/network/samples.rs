@@ -1,5 +1,6 @@
 //! Curves over time.
 
+use weir_api::run::Series;
 use weir_core::{Bytes, Duration, Instant, PortId, Priority};
 
 use super::{Event, Flow, Network};
@@ -14,6 +15,16 @@ pub struct Samples {
     /// Points so far.
     count: usize,
     curves: Vec<Curve>,
+    sums: Option<Sums>,
+}
+
+/// By interval: bytes received without repetitions, of all flows together.
+#[derive(Clone, Debug, Default)]
+pub struct Sums {
+    /// Of flows between hosts of different switches.
+    pub between_switches: Vec<u64>,
+    /// Of the others.
+    pub at_one_switch: Vec<u64>,
 }
 
 /// What one lossless buffer has held.
@@ -54,6 +65,7 @@ impl Samples {
             interval,
             count: 0,
             curves,
+            sums: (network.plan.flows.len() > Series::FLOW_CURVES_MAX).then(Sums::default),
         }
     }
 
@@ -67,15 +79,32 @@ impl Samples {
         &self.curves
     }
 
-    pub(super) fn note_arrival(&self, flow: &mut Flow, now: Instant, length: Bytes) {
+    /// What all flows have received together, where there are too many for a curve of each.
+    pub const fn sums(&self) -> Option<&Sums> {
+        self.sums.as_ref()
+    }
+
+    /// A flow receives `length`; `is_between` tells whether it comes from another switch.
+    pub(super) fn note_arrival(
+        &mut self,
+        flow: &mut Flow,
+        now: Instant,
+        length: Bytes,
+        is_between: bool,
+    ) {
         let bin = (now.as_nanos() / self.interval.as_nanos().max(1)) as usize;
         if bin >= POINTS_MAX {
             return;
         }
-        if flow.series.len() <= bin {
-            flow.series.resize(bin + 1, 0);
+        let series = match &mut self.sums {
+            None => &mut flow.series,
+            Some(sums) if is_between => &mut sums.between_switches,
+            Some(sums) => &mut sums.at_one_switch,
+        };
+        if series.len() <= bin {
+            series.resize(bin + 1, 0);
         }
-        flow.series[bin] += length.get();
+        series[bin] += length.get();
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod faults;
 mod hashes;
+mod ideal;
 mod outcome;
 mod plan;
 mod run;

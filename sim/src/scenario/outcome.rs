@@ -10,6 +10,7 @@ use weir_core::counters::DropReason;
 use weir_core::{Duration, Instant, PortId, Priority};
 use weir_results::assemble::{assemble, run_event, Parts};
 
+use super::ideal;
 use crate::network::{Counters, LogKind, Network, Totals};
 
 /// What each flow had delivered when traffic ended, and how long neighbours had been held: what the drain brings after it is
@@ -68,7 +69,7 @@ pub(crate) fn outcome(scenario: &Scenario, network: &Network, delivered: &Delive
         Parts {
             runner: Runner::Sim,
             held_frames: held,
-            flows: flows(scenario, network, delivered),
+            flows: flows(scenario, &ports, network, delivered),
             applications: Vec::new(),
             buffers: buffers(scenario, &ports, network, delivered),
             drops: drops(&counters, network.totals()),
@@ -79,7 +80,12 @@ pub(crate) fn outcome(scenario: &Scenario, network: &Network, delivered: &Delive
     )
 }
 
-fn flows(scenario: &Scenario, network: &Network, delivered: &Delivered) -> Vec<FlowResult> {
+fn flows(
+    scenario: &Scenario,
+    ports: &[Vec<SwitchPort>],
+    network: &Network,
+    delivered: &Delivered,
+) -> Vec<FlowResult> {
     let end = Instant::ZERO + scenario.duration;
     let seconds = scenario.duration.as_secs_f64();
     let third = scenario.duration.divided_by(3);
@@ -91,6 +97,14 @@ fn flows(scenario: &Scenario, network: &Network, delivered: &Delivered) -> Vec<F
         .map(|(index, (flow, state))| {
             let missing = state.sent - state.received;
             let [bytes, last_part] = delivered.bytes[index];
+            let took = state.completion();
+            let ideal = took.and_then(|_| {
+                let way = ideal::way(scenario, ports, state.plan())?;
+                ideal::completion(state.plan(), &way)
+            });
+            let has_begun = flow.after.is_empty() || state.first_sent.is_some();
+            let began = state.plan().start.saturating_since(Instant::ZERO);
+            let began = state.plan().size.filter(|_| has_begun).map(|_| began);
             FlowResult {
                 name: flow.name.clone(),
                 sent: state.sent,
@@ -104,10 +118,18 @@ fn flows(scenario: &Scenario, network: &Network, delivered: &Delivered) -> Vec<F
                 bits_per_second_last_third: last_part as f64 * 8.0 / last_third,
                 longest_stall_seconds: state.longest_stall(end).as_secs_f64(),
                 size_bytes: state.plan().size.map(|size| size.get()),
-                completion_seconds: state.completion().map(|time| time.as_secs_f64()),
+                completion_seconds: took.map(Duration::as_secs_f64),
+                ideal_seconds: ideal.map(Duration::as_secs_f64),
+                slowdown: took.zip(ideal).map(|(took, ideal)| quotient(took, ideal)),
+                began_seconds: began.map(Duration::as_secs_f64),
             }
         })
         .collect()
+}
+
+/// Exactly one for equal times.
+fn quotient(took: Duration, ideal: Duration) -> f64 {
+    took.as_nanos() as f64 / ideal.as_nanos().max(1) as f64
 }
 
 fn buffers(
@@ -183,16 +205,26 @@ fn series(scenario: &Scenario, ports: &[Vec<SwitchPort>], network: &Network) -> 
         .as_nanos()
         .div_ceil(samples.interval().as_nanos().max(1)) as usize;
     let rate = |bytes: &u64| *bytes as f64 * 8.0 / interval_seconds;
-    let throughput = scenario
-        .flows
-        .iter()
-        .zip(network.flows())
-        .map(|(flow, state)| {
-            let mut rates: Vec<f64> = state.series.iter().take(bins).map(rate).collect();
-            rates.resize(bins, 0.0);
-            (flow.name.clone(), rates)
-        })
-        .collect();
+    let rates = |bytes: &[u64]| {
+        let mut rates: Vec<f64> = bytes.iter().take(bins).map(rate).collect();
+        rates.resize(bins, 0.0);
+        rates
+    };
+    let throughput = match samples.sums() {
+        None => {
+            let flows = scenario.flows.iter().zip(network.flows());
+            flows
+                .map(|(flow, state)| (flow.name.clone(), rates(&state.series)))
+                .collect()
+        }
+        Some(sums) => BTreeMap::from([
+            (
+                Series::BETWEEN_SWITCHES.to_owned(),
+                rates(&sums.between_switches),
+            ),
+            (Series::AT_ONE_SWITCH.to_owned(), rates(&sums.at_one_switch)),
+        ]),
+    };
     let mut occupancy = BTreeMap::new();
     for curve in samples.curves() {
         let switch = curve.switch as usize;

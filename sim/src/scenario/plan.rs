@@ -77,6 +77,7 @@ pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
         hosts: hosts(scenario),
         links,
         flows: flows(scenario, &ports)?,
+        dependencies: dependencies(scenario),
         dcqcn: scenario.dcqcn,
         window: scenario.window,
         actions: Vec::new(),
@@ -238,4 +239,14 @@ fn flows(scenario: &Scenario, ports: &[Vec<SwitchPort>]) -> Result<Vec<FlowPlan>
         })
     };
     scenario.flows.iter().enumerate().map(flow).collect()
+}
+
+/// By the flows that wait: what each one waits for.
+fn dependencies(scenario: &Scenario) -> Vec<[u32; 2]> {
+    let flows = scenario.flows.iter().enumerate();
+    let pairs = flows.flat_map(|(next, flow)| {
+        let before = flow.after.iter();
+        before.map(move |done| [*done as u32, next as u32])
+    });
+    pairs.collect()
 }

@@ -179,13 +179,20 @@ impl Campaign {
         Scenario::parse(&self.text, &self.sweep.scenario, &self.overrides(index))
     }
 
-    /// A hash of all that the run's results depend on: scenario, what is put over it, and this program's version.
+    /// A hash of all that the run's results depend on: scenario, files that it names, what is put over it, and this program's
+    /// version.
     pub fn key(&self, index: u64) -> String {
         let mut hash = Sha256::new();
         hash.update(format!("{SWEEP_FORMAT}\n{}\n", env!("CARGO_PKG_VERSION")));
         hash.update(&self.scenario_sha256);
-        for change in self.overrides(index) {
+        let overrides = self.overrides(index);
+        for change in &overrides {
             hash.update(format!("\n{change}"));
+        }
+        for file in Scenario::files(&self.text, &self.sweep.scenario, &overrides) {
+            let text = std::fs::read(&file).unwrap_or_default();
+            hash.update(format!("\n{}\n", file.display()));
+            hash.update(Sha256::digest(text));
         }
         hex(&hash.finalize())
     }

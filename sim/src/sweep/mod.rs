@@ -6,14 +6,13 @@
 mod campaign;
 mod outcome;
 pub mod parquet;
-mod percentile;
 
 use serde::{Deserialize, Serialize};
 
 pub use campaign::{Campaign, Finished, Shard};
 
 /// The version of the tables' columns.
-pub const SWEEP_FORMAT: u32 = 1;
+pub const SWEEP_FORMAT: u32 = 2;
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use weir_api::run::{BufferResult, FlowResult, RunResult};
 use weir_config::scenario::Scenario;
+use weir_results::slowdown::{self, percentile};
 
-use super::percentile::percentile;
 use super::{Cell, CellKind, Column};
 
 use CellKind::{Count, Flag, Number, Text};
@@ -44,6 +44,10 @@ const RUN: &[(&str, CellKind)] = &[
     ("fct_seconds_p99", Number),
     ("fct_seconds_p999", Number),
     ("fct_seconds_max", Number),
+    ("slowdown_p50", Number),
+    ("slowdown_p95", Number),
+    ("slowdown_p99", Number),
+    ("slowdown_max", Number),
     ("pauses", Count),
     ("xoff_sent", Count),
     ("pause_seconds", Number),
@@ -60,6 +64,8 @@ const FLOW: &[(&str, CellKind)] = &[
     ("start_seconds", Number),
     ("size_bytes", Count),
     ("fct_seconds", Number),
+    ("ideal_fct_seconds", Number),
+    ("slowdown", Number),
     ("frames_sent", Count),
     ("frames_received", Count),
     ("frames_in_flight", Count),
@@ -189,6 +195,9 @@ fn completions(flows: &[FlowResult]) -> Vec<Cell> {
     ];
     let percentiles = [500, 950, 990, 999, 1000];
     row.extend(percentiles.map(|per_mille| Cell::number(percentile(&times, per_mille))));
+    let slower = slowdown::sorted(flows);
+    let percentiles = [500, 950, 990, 1000];
+    row.extend(percentiles.map(|per_mille| Cell::number(percentile(&slower, per_mille))));
     row
 }
 
@@ -215,9 +224,11 @@ pub(super) fn flows(scenario: &Scenario, result: &RunResult) -> Vec<Vec<Cell>> {
                 Cell::text(&scenario.hosts[flow.from].name),
                 Cell::text(&scenario.hosts[flow.to].name),
                 Cell::text(&scenario.classes[flow.class].name),
-                Cell::Number(flow.start.as_secs_f64()),
+                Cell::Number(got.began_seconds.unwrap_or(flow.start.as_secs_f64())),
                 got.size_bytes.map_or(Cell::Null, Cell::count),
                 Cell::number(got.completion_seconds),
+                Cell::number(got.ideal_seconds),
+                Cell::number(got.slowdown),
                 Cell::count(got.sent),
                 Cell::count(got.received),
                 Cell::count(got.in_flight),

@@ -1,5 +1,7 @@
 //! `[[flow]]`, and what flows and traffic have in common.
 
+use std::path::Path;
+
 use weir_core::{BitRate, Bytes, Duration};
 
 use super::{keys, reference, switch_list};
@@ -17,6 +19,8 @@ pub(super) struct Nodes<'a> {
     pub(super) hosts: &'a [String],
     pub(super) classes: &'a [String],
     pub(super) duration: Duration,
+    /// Where files are that the scenario names.
+    pub(super) directory: &'a Path,
 }
 
 /// What `[[flow]]` and `[[traffic]]` say in the same way.
@@ -168,6 +172,7 @@ pub(super) fn flows(root: &Table<'_>, nodes: &Nodes<'_>, names: &Names) -> Vec<F
                 pattern: common.pattern,
                 transport: common.transport,
                 answer_class: common.answer_class?,
+                after: Vec::new(),
             })
         })
         .collect()

@@ -57,6 +57,8 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "to",
             "load",
             "sizes",
+            "pairs",
+            "group",
             "transport",
             "answer-class",
             "start",

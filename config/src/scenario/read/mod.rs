@@ -14,6 +14,8 @@ mod topology;
 mod traffic;
 mod transport;
 
+use std::path::{Path, PathBuf};
+
 use weir_core::{BitRate, Duration, FeedbackCoding, Priority, SwitchConfig, PORT_COUNT_MAX};
 
 use super::topology::Adjacency;
@@ -35,7 +37,12 @@ pub use keys::KEYS;
 use nodes::{check_levels, Network};
 use routing::{check_ways, longest_way, next_hops, targets};
 
-pub(super) fn scenario(text: &str, overrides: &[Override]) -> Result<Scenario, Vec<Problem>> {
+/// `directory` is where files are that the text names.
+pub(super) fn scenario(
+    text: &str,
+    directory: &Path,
+    overrides: &[Override],
+) -> Result<Scenario, Vec<Problem>> {
     let mut root = document::parse(text)?;
     let problems = Problems::default();
     for change in overrides {
@@ -43,14 +50,37 @@ pub(super) fn scenario(text: &str, overrides: &[Override]) -> Result<Scenario, V
             problems.push(problem);
         }
     }
-    let scenario = Table::open(&root, "", keys(""), &problems).and_then(|table| read(&table));
+    let scenario =
+        Table::open(&root, "", keys(""), &problems).and_then(|table| read(&table, directory));
     match scenario {
         Some(scenario) if !problems.any() => Ok(scenario),
         _ => Err(problems.into_sorted()),
     }
 }
 
-fn read(root: &Table<'_>) -> Option<Scenario> {
+/// Files that the text names.
+pub(super) fn files(text: &str, directory: &Path, overrides: &[Override]) -> Vec<PathBuf> {
+    // Most name none, and are read for each run of a sweep.
+    let is_named = |text: &str| text.contains(traffic::SIZES_SUFFIX);
+    if !is_named(text) && !overrides.iter().any(|change| is_named(&change.to_string())) {
+        return Vec::new();
+    }
+    let Ok(mut root) = document::parse(text) else {
+        return Vec::new();
+    };
+    for change in overrides {
+        // What is wrong is told when the scenario is read.
+        let _ = document::apply(&mut root, change);
+    }
+    let problems = Problems::default();
+    let Some(table) = Table::open(&root, "", keys(""), &problems) else {
+        return Vec::new();
+    };
+    let names = traffic::files(&table).into_iter();
+    names.map(|name| directory.join(name)).collect()
+}
+
+fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
     let name: Option<String> = root.require("name");
     if let Some(name) = &name {
         check_name(root, "name", name);
@@ -81,10 +111,12 @@ fn read(root: &Table<'_>) -> Option<Scenario> {
         hosts: &host_names,
         classes: &class_names,
         duration,
+        directory,
     };
     let names = Names::default();
     let mut flows = flow::flows(root, &nodes, &names);
-    traffic::extend_flows(&mut flows, root, &nodes, &names, link_defaults.rate, seed);
+    let around = (&nodes, hosts.as_slice());
+    traffic::extend_flows(&mut flows, root, around, &names, link_defaults.rate, seed);
     let applications = application::applications(root, &nodes, &names);
     let is_target = targets(&flows, hosts.len());
     let next_hops = next_hops(root, &switches, &hosts, &host_names, &adjacency, is_target);

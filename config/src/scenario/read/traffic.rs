@@ -1,29 +1,43 @@
 //! `[[traffic]]`.
 
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+
 use weir_core::{BitRate, Bytes};
 
 use super::flow::{Common, Nodes};
-use super::{keys, reference};
+use super::{find, keys, reference};
 use crate::document::{Item, Value};
-use crate::reader::{within, FromItem, Names, Table};
-use crate::scenario::{Flow, Traffic, TrafficKind, FLOW_COUNT_MAX};
+use crate::reader::{unknown, within, FromItem, Names, Table};
+use crate::scenario::{
+    Collective, Distribution, Flow, Ground, Host, Pairs, Pattern, Sizes, Traffic, TrafficKind,
+    FLOW_COUNT_MAX,
+};
 use crate::Fraction;
 
 /// The flows of every `[[traffic]]`, by the scenario's seed. `flows` are those written out, with their `names`.
 pub(super) fn extend_flows(
     flows: &mut Vec<Flow>,
     root: &Table<'_>,
-    nodes: &Nodes<'_>,
+    (nodes, hosts): (&Nodes<'_>, &[Host]),
     names: &Names,
     line: BitRate,
     seed: u64,
 ) {
+    let switch_of: Vec<usize> = hosts.iter().map(|host| host.switch).collect();
     for (index, table) in root.tables("traffic", keys("traffic")).iter().enumerate() {
         let Some(traffic) = traffic(table, nodes) else {
             continue;
         };
-        let room = FLOW_COUNT_MAX.saturating_sub(flows.len());
-        match traffic.expand(index, nodes.hosts.len(), line, seed, room) {
+        let ground = Ground {
+            switch_of: &switch_of,
+            line,
+            seed,
+            taken: flows.len(),
+        };
+        match traffic.expand(index, &ground) {
             Ok(more) => {
                 if let Some(flow) = more.iter().find(|flow| names.is_taken(&flow.name)) {
                     table.complain(
@@ -48,15 +62,28 @@ enum Kind {
     Incast,
     AllToAll,
     Poisson,
+    Collective(Collective),
 }
 
 impl Kind {
-    const NAMED: [(&'static str, Self); 5] = [
+    const NAMED: [(&'static str, Self); 8] = [
         ("permutation", Self::Permutation),
         ("random", Self::Random),
         ("incast", Self::Incast),
         ("all-to-all", Self::AllToAll),
         ("poisson", Self::Poisson),
+        (
+            "ring-all-reduce",
+            Self::Collective(Collective::RingAllReduce),
+        ),
+        (
+            "tree-all-reduce",
+            Self::Collective(Collective::TreeAllReduce),
+        ),
+        (
+            "all-to-all-steps",
+            Self::Collective(Collective::AllToAllSteps),
+        ),
     ];
 
     /// The keys that mean something for this kind alone.
@@ -65,7 +92,8 @@ impl Kind {
             Self::Permutation | Self::AllToAll => &["size", "on", "off"],
             Self::Random => &["flows", "size", "on", "off"],
             Self::Incast => &["fan-in", "to", "size", "on", "off"],
-            Self::Poisson => &["load", "sizes"],
+            Self::Poisson => &["load", "sizes", "pairs"],
+            Self::Collective(_) => &["size", "group"],
         }
     }
 }
@@ -113,7 +141,19 @@ fn traffic(table: &Table<'_>, nodes: &Nodes<'_>) -> Option<Traffic> {
         },
         Kind::Poisson => TrafficKind::Poisson {
             load: load(table)?,
-            sizes: sizes(table)?,
+            sizes: sizes(table, nodes.directory)?,
+            pairs: table.choice("pairs", &Pairs::NAMED).unwrap_or_default(),
+        },
+        Kind::Collective(collective) => TrafficKind::Collective {
+            collective,
+            group: group(table, nodes)?,
+            size: match common.pattern {
+                Pattern::Burst { size } => size,
+                _ => {
+                    table.miss("size", Bytes::EXAMPLE);
+                    return None;
+                }
+            },
         },
     };
     Some(Traffic {
@@ -164,10 +204,40 @@ impl FromItem for Share {
     }
 }
 
-fn sizes(table: &Table<'_>) -> Option<Vec<(Bytes, Fraction)>> {
+/// `sizes`: pairs, the name of a distribution that is known, or the file of one.
+enum Written {
+    Shares(Vec<Share>),
+    Named(String),
+}
+
+impl FromItem for Written {
+    const EXAMPLE: &'static str =
+        "pairs such as [[\"10kB\", 0.5], [\"1MB\", 0.5]], \"web-search\", \"fb-hadoop\", or a CSV file such as \"sizes.csv\"";
+    fn from_item(item: &Item) -> Result<Self, String> {
+        match &item.value {
+            Value::Text(name) => Ok(Self::Named(name.clone())),
+            _ => Vec::from_item(item).map(Self::Shares),
+        }
+    }
+}
+
+/// `directory` is where files are looked for.
+fn sizes(table: &Table<'_>, directory: &Path) -> Option<Sizes> {
+    match table.require("sizes")? {
+        Written::Shares(shares) => listed(table, shares),
+        Written::Named(name) => match distribution(&name, directory) {
+            Ok(distribution) => Some(Sizes::Distribution(Arc::new(distribution))),
+            Err(message) => {
+                table.complain("sizes", message);
+                None
+            }
+        },
+    }
+}
+
+fn listed(table: &Table<'_>, shares: Vec<Share>) -> Option<Sizes> {
     /// What three thirds may miss.
     const ROUNDING_IN_PARTS: u64 = 1000;
-    let shares: Vec<Share> = table.require("sizes")?;
     let sum: u64 = shares.iter().map(|share| u64::from(share.1.parts())).sum();
     if sum.abs_diff(u64::from(Fraction::ONE_IN_PARTS)) > ROUNDING_IN_PARTS {
         let sum = sum as f64 / f64::from(Fraction::ONE_IN_PARTS);
@@ -177,12 +247,77 @@ fn sizes(table: &Table<'_>) -> Option<Vec<(Bytes, Fraction)>> {
         );
         return None;
     }
-    Some(
-        shares
-            .into_iter()
-            .map(|Share(size, share)| (size, share))
-            .collect(),
-    )
+    let shares = shares.into_iter();
+    Some(Sizes::Listed(
+        shares.map(|Share(size, share)| (size, share)).collect(),
+    ))
+}
+
+/// What the names of files of sizes end in.
+pub(super) const SIZES_SUFFIX: &str = ".csv";
+
+fn distribution(name: &str, directory: &Path) -> Result<Distribution, String> {
+    if let Some(known) = Distribution::known(name) {
+        return Ok(known);
+    }
+    if !name.ends_with(SIZES_SUFFIX) {
+        let known = Distribution::KNOWN.map(|(name, _)| name);
+        let message = unknown("value", name, &known);
+        return Err(format!(
+            "{message}, or a file with a name that ends in {SIZES_SUFFIX}"
+        ));
+    }
+    let path = directory.join(name);
+    let text = short_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Distribution::from_csv(&text).map_err(|error| format!("{}:{error}", path.display()))
+}
+
+/// The files that any `[[traffic]]` names.
+pub(super) fn files(root: &Table<'_>) -> Vec<String> {
+    let tables = root.tables("traffic", keys("traffic"));
+    let named = tables.iter().filter_map(|table| match table.get("sizes") {
+        Some(Written::Named(name)) if name.ends_with(SIZES_SUFFIX) => Some(name),
+        _ => None,
+    });
+    named.collect()
+}
+
+/// An ordinary file of moderate length.
+fn short_file(path: &Path) -> Result<String, String> {
+    const LENGTH_MAX: u64 = 4 << 20;
+    let refused = |error: std::io::Error| error.to_string();
+    if !std::fs::metadata(path).map_err(refused)?.is_file() {
+        return Err("is no ordinary file".into());
+    }
+    let mut text = String::new();
+    let file = File::open(path).map_err(refused)?;
+    file.take(LENGTH_MAX + 1)
+        .read_to_string(&mut text)
+        .map_err(refused)?;
+    if text.len() as u64 > LENGTH_MAX {
+        return Err(format!("is longer than {LENGTH_MAX} bytes"));
+    }
+    Ok(text)
+}
+
+/// The hosts of a collective, in their order: all where the file does not say.
+fn group(table: &Table<'_>, nodes: &Nodes<'_>) -> Option<Vec<usize>> {
+    const KEY: &str = "group";
+    if !table.has(KEY) {
+        return Some((0..nodes.hosts.len()).collect());
+    }
+    let names: Vec<String> = table.get(KEY)?;
+    let mut group = Vec::with_capacity(names.len());
+    let mut is_in = vec![false; nodes.hosts.len()];
+    for name in &names {
+        let host = find(table, KEY, "host", name, nodes.hosts)?;
+        if std::mem::replace(&mut is_in[host], true) {
+            table.complain(KEY, format!("`{name}` is there twice"));
+            return None;
+        }
+        group.push(host);
+    }
+    Some(group)
 }
 
 /// What frames of flows and traffic need, before anything else of them is known. A wrong value counts for nothing here:

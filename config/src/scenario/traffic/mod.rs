@@ -1,11 +1,21 @@
 //! Many flows from one rule.
 
+mod arrivals;
+mod collective;
+mod sizes;
+
 use thiserror::Error;
 use weir_core::{BitRate, Bytes, Duration};
 
 use super::random::Random;
 use super::{Flow, Pattern, Transport};
 use crate::Fraction;
+
+use arrivals::Arrivals;
+
+pub use arrivals::Pairs;
+pub use collective::Collective;
+pub use sizes::{Distribution, DistributionError, Sizes};
 
 /// Flows of a scenario at most.
 pub const FLOW_COUNT_MAX: usize = 1_000_000;
@@ -33,8 +43,19 @@ pub enum TrafficKind {
     Poisson {
         /// Of all hosts' lines together, on the mean of a long run.
         load: Fraction,
-        /// Sizes of bursts and how likely each is. The probabilities make one.
-        sizes: Vec<(Bytes, Fraction)>,
+        /// Of bursts.
+        sizes: Sizes,
+        /// Who sends to whom.
+        pairs: Pairs,
+    },
+    /// Flows that wait for each other.
+    Collective {
+        /// Who does what in which step.
+        collective: Collective,
+        /// The hosts that take part, in their order.
+        group: Vec<usize>,
+        /// What each host has: all of it is reduced, or goes to the others in equal parts.
+        size: Bytes,
     },
 }
 
@@ -49,7 +70,7 @@ pub struct Traffic {
     pub rate: Option<BitRate>,
     /// Of every flow.
     pub frame: Bytes,
-    /// Of every flow; in Poisson traffic each has a size of its own.
+    /// Of every flow; in Poisson traffic and collectives each has a size of its own.
     pub pattern: Pattern,
     /// Of every flow.
     pub transport: Transport,
@@ -71,38 +92,52 @@ pub struct TrafficError {
     pub message: String,
 }
 
+/// What traffic is made in.
+#[derive(Clone, Copy, Debug)]
+pub struct Ground<'a> {
+    /// By host: its switch.
+    pub switch_of: &'a [usize],
+    /// The rate of a host's line.
+    pub line: BitRate,
+    /// The scenario's.
+    pub seed: u64,
+    /// Flows that there are already.
+    pub taken: usize,
+}
+
+impl Ground<'_> {
+    /// How many more flows there may be.
+    const fn room(&self) -> usize {
+        FLOW_COUNT_MAX.saturating_sub(self.taken)
+    }
+}
+
 impl Traffic {
-    /// The flows, named `t1-1`, `t1-2` and so on for the traffic with index 0. `line` is the rate of a host's link; `room`
-    /// is how many flows there may be. The same flows for the same seed, on every machine.
+    /// The flows, named `t1-1`, `t1-2` and so on for the traffic with index 0. The same flows for the same seed, on every
+    /// machine.
     ///
     /// # Errors
     ///
     /// When there are fewer than two hosts, or it makes more flows than there is room for.
-    pub fn expand(
-        &self,
-        index: usize,
-        host_count: usize,
-        line: BitRate,
-        seed: u64,
-        room: usize,
-    ) -> Result<Vec<Flow>, TrafficError> {
+    pub fn expand(&self, index: usize, ground: &Ground<'_>) -> Result<Vec<Flow>, TrafficError> {
         /// Networks are drawn from the streams before this one.
         const STREAM: u64 = 1 << 32;
+        let host_count = ground.switch_of.len();
         if host_count < 2 {
             return Err(TrafficError {
                 key: "kind",
                 message: "traffic needs at least two hosts".into(),
             });
         }
-        let mut random = Random::new(seed, STREAM + index as u64);
+        let mut random = Random::new(ground.seed, STREAM + index as u64);
         let count = match &self.kind {
             TrafficKind::Permutation => host_count,
             TrafficKind::Random { flows } => *flows,
             TrafficKind::Incast { fan_in, .. } => *fan_in,
             TrafficKind::AllToAll => host_count.saturating_mul(host_count - 1),
-            TrafficKind::Poisson { .. } => 0,
+            TrafficKind::Poisson { .. } | TrafficKind::Collective { .. } => 0,
         };
-        if count > room {
+        if count > ground.room() {
             return Err(too_many());
         }
         let mut flows = Vec::with_capacity(count);
@@ -139,52 +174,21 @@ impl Traffic {
                     }
                 }
             }
-            TrafficKind::Poisson { load, sizes } => {
+            TrafficKind::Poisson { load, sizes, pairs } => {
                 let arrivals = Arrivals {
-                    host_count,
-                    mean_gap_nanos: mean_gap_nanos(*load, line, host_count, sizes),
+                    load: *load,
                     sizes,
-                    room,
+                    pairs: *pairs,
                 };
-                return self.arrivals(index, &arrivals, random);
+                return self.arrivals(index, &arrivals, ground, random);
             }
+            TrafficKind::Collective {
+                collective,
+                group,
+                size,
+            } => return self.collective(index, *collective, group, *size, ground),
         }
         Ok(flows)
-    }
-
-    /// Bursts from `start` to `stop`.
-    fn arrivals(
-        &self,
-        index: usize,
-        arrivals: &Arrivals<'_>,
-        mut random: Random,
-    ) -> Result<Vec<Flow>, TrafficError> {
-        let Arrivals {
-            host_count,
-            mean_gap_nanos,
-            sizes,
-            room,
-        } = *arrivals;
-        let shares = shares_in_parts(sizes);
-        let mut flows = Vec::new();
-        let mut now = self.start.as_nanos() as f64;
-        loop {
-            now += random.exponential() * mean_gap_nanos;
-            let start = Duration::from_nanos(now as u64);
-            if start >= self.stop {
-                return Ok(flows);
-            }
-            if flows.len() == room {
-                return Err(too_many());
-            }
-            let (from, to) = two(host_count, &mut random);
-            let size = drawn(sizes, random.below(shares));
-            flows.push(Flow {
-                start,
-                pattern: Pattern::Burst { size },
-                ..self.flow(index, flows.len(), from, to)
-            });
-        }
     }
 
     fn flow(&self, index: usize, number: usize, from: usize, to: usize) -> Flow {
@@ -201,42 +205,9 @@ impl Traffic {
             pattern: self.pattern,
             transport: self.transport,
             answer_class: self.answer_class,
+            after: Vec::new(),
         }
     }
-}
-
-/// A Poisson process over the whole network.
-struct Arrivals<'a> {
-    host_count: usize,
-    mean_gap_nanos: f64,
-    sizes: &'a [(Bytes, Fraction)],
-    /// Flows at most.
-    room: usize,
-}
-
-/// About one; rounded thirds miss a little.
-fn shares_in_parts(sizes: &[(Bytes, Fraction)]) -> u64 {
-    sizes
-        .iter()
-        .map(|(_, share)| u64::from(share.parts()))
-        .sum()
-}
-
-/// From one burst of any host to the next.
-fn mean_gap_nanos(
-    load: Fraction,
-    line: BitRate,
-    host_count: usize,
-    sizes: &[(Bytes, Fraction)],
-) -> f64 {
-    const BITS_PER_BYTE: f64 = 8.0;
-    const NANOS_PER_SECOND: f64 = 1e9;
-    let shares = shares_in_parts(sizes) as f64;
-    let weighted = sizes
-        .iter()
-        .map(|(size, share)| size.get() as f64 * (f64::from(share.parts()) / shares));
-    let bits_per_second = load.as_f64() * line.get() as f64 * host_count as f64;
-    BITS_PER_BYTE * weighted.sum::<f64>() / bits_per_second * NANOS_PER_SECOND
 }
 
 fn too_many() -> TrafficError {
@@ -244,19 +215,6 @@ fn too_many() -> TrafficError {
         key: "kind",
         message: format!("generates too many flows; the maximum is {FLOW_COUNT_MAX}"),
     }
-}
-
-/// The size that `ticket`, below the sum of all shares, falls on.
-fn drawn(sizes: &[(Bytes, Fraction)], ticket: u64) -> Bytes {
-    let mut above = 0;
-    let mut shares = sizes.iter();
-    shares
-        .find(|(_, share)| {
-            above += u64::from(share.parts());
-            ticket < above
-        })
-        .or(sizes.last())
-        .map_or(Bytes::ZERO, |(size, _)| *size)
 }
 
 /// A random permutation that leaves nothing in its place; each equally likely. For two elements at least.
