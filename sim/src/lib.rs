@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod fairness;
+pub mod import;
 pub mod network;
 pub mod random;
 pub mod reproduce;

@@ -39,7 +39,7 @@ pub struct FileError {
 
 impl FileError {
     /// A file that cannot be read.
-    pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Self {
+    pub fn unreadable(path: &Path, error: &std::io::Error) -> Self {
         let message = error.to_string();
         Self::of(
             path,

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use weir_config::scenario::Transport;
 use weir_config::{Fraction, Override};
-use weir_core::{Duration, FeedbackCoding, MarkAt};
+use weir_core::{Bytes, Duration, FeedbackCoding, MarkAt};
 use weir_sim::fairness::Topology;
 use weir_sim::sweep::Shard;
 
@@ -33,6 +34,9 @@ pub enum Command {
     /// whose results are printed.
     #[command(after_help = SWEEP_HELP)]
     Sweep(SweepArguments),
+    /// Print the scenario file that does what files of another simulator say.
+    #[command(after_help = IMPORT_HELP)]
+    Import(ImportArguments),
     /// Compare two results, such as one of the lab and one of the simulator.
     #[command(after_help = COMPARE_HELP)]
     Compare(CompareArguments),
@@ -69,6 +73,24 @@ Examples:
 Exit status: 0 all runs are in the files, whatever came out of them; 1 an
 expectation of a scenario file with --over failed; 2 invalid file or command
 line; 3 failed; 130 interrupted.";
+
+const IMPORT_HELP: &str = "\
+Example:
+  weir-sim import hpcc --topology fat.txt --flow flow.txt > fat.toml
+  weir-sim run fat.toml";
+
+const HPCC_HELP: &str = "\
+Read are HPCC's own formats: the numbers of nodes, switches and links, the
+switches, and `src dst rate delay error_rate` of each link; the number of flows,
+and `src dst pg dport size start_time` of each. Priority group N becomes a class
+pgN with PFC and marking for DCQCN. Flows begin as long after each other as
+there, the first one at once. What a scenario cannot say is refused, with the
+line and what to do.
+
+Examples:
+  weir-sim import hpcc --topology fat.txt --flow flow.txt > fat.toml
+  weir-sim import hpcc --topology fat.txt --flow flow.txt --trace trace.txt \\
+    --payload 4000B --duration 50ms > fat.toml";
 
 const COMPARE_HELP: &str = "\
 Example:
@@ -170,6 +192,55 @@ pub struct SweepArguments {
     /// Print no progress.
     #[arg(long)]
     pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ImportArguments {
+    #[command(subcommand)]
+    pub format: ImportFormat,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ImportFormat {
+    /// Topology, flow and trace files of HPCC's simulator.
+    #[command(after_help = HPCC_HELP)]
+    Hpcc(HpccArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct HpccArguments {
+    /// HPCC's TOPOLOGY_FILE.
+    #[arg(long, value_name = "FILE")]
+    pub topology: PathBuf,
+    /// HPCC's FLOW_FILE.
+    #[arg(long, value_name = "FILE")]
+    pub flow: PathBuf,
+    /// HPCC's TRACE_FILE: its nodes are checked, and named in a comment.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// The scenario's name.
+    #[arg(long, default_value = "hpcc")]
+    pub name: String,
+    /// HPCC's PACKET_PAYLOAD_SIZE: bytes of a flow in a frame.
+    #[arg(long, default_value = "1000B", value_name = "SIZE", value_parser = weir_config::units::parse_size)]
+    pub payload: Bytes,
+    /// Bytes of headers in a frame: HPCC's without telemetry, which add no FCS.
+    #[arg(long, default_value = "48B", value_name = "SIZE", value_parser = weir_config::units::parse_size)]
+    pub header: Bytes,
+    /// How flows answer to congestion: open, dcqcn, tahoe, reno, vegas.
+    #[arg(long, default_value = "dcqcn", value_parser = parse_transport)]
+    pub transport: Transport,
+    /// How long traffic is offered. Default: the last start, and twice as long as the
+    /// busiest host's line needs for all flows.
+    #[arg(long, value_name = "TIME", value_parser = weir_config::units::parse_duration)]
+    pub duration: Option<Duration>,
+}
+
+fn parse_transport(name: &str) -> Result<Transport, String> {
+    let mut named = Transport::NAMED.into_iter();
+    let found = named.find(|(known, _)| *known == name);
+    let found = found.map(|(_, transport)| transport);
+    found.ok_or_else(|| "write open, dcqcn, tahoe, reno or vegas".to_owned())
 }
 
 #[derive(Debug, Args)]

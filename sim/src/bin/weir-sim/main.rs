@@ -4,6 +4,7 @@
 mod cli;
 mod compare;
 mod fairness;
+mod import;
 mod output;
 mod parallel;
 mod reproduce;
@@ -16,6 +17,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use weir_config::FileError;
+use weir_sim::import::ImportError;
 
 use cli::{Cli, Command};
 
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Sweep(arguments) => sweep::sweep(&arguments),
+        Command::Import(arguments) => import::import(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Search(arguments) if arguments.wide => wide::search(&arguments),
         Command::Search(arguments) => search::search(&arguments),
@@ -38,7 +41,7 @@ fn main() -> ExitCode {
         Ok(false) => EXIT_EXPECTATION,
         Err(error) => {
             eprintln!("error: {}", weir_config::told(error.as_ref()));
-            if error.is::<FileError>() {
+            if error.is::<FileError>() || error.is::<ImportError>() {
                 EXIT_USAGE
             } else {
                 EXIT_FAILURE

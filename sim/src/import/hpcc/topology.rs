@@ -1,0 +1,182 @@
+//! `topology.txt`: how many nodes, switches and links; which nodes are switches; the links.
+
+use std::collections::BTreeMap;
+
+use weir_config::units::{format_duration, format_rate};
+use weir_core::{BitRate, Duration};
+
+use super::super::units;
+use super::super::words::{ImportError, Word, Words};
+use super::Text;
+
+/// Nodes and links at most.
+const NODES_MAX: u64 = 220_000;
+const LINKS_MAX: u64 = 1_200_000;
+
+/// A network as HPCC has it: nodes are numbers from 0.
+#[derive(Debug)]
+pub(super) struct Topology {
+    /// By node.
+    is_switch: Vec<bool>,
+    /// Between switches.
+    pub(super) links: Vec<Link>,
+    /// By host that has a link: the switch.
+    pub(super) hosts: BTreeMap<u64, u64>,
+    /// Of the hosts' lines; there is one host at least.
+    pub(super) host_line: (BitRate, Duration),
+}
+
+/// A link between two switches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link {
+    pub(super) ends: [u64; 2],
+    pub(super) rate: BitRate,
+    pub(super) delay: Duration,
+}
+
+impl Topology {
+    pub(super) fn read(file: Text<'_>) -> Result<Self, ImportError> {
+        let mut words = Words::new(file.name, file.text);
+        let nodes = words.number("how many nodes there are", NODES_MAX)?;
+        let switches = words.number("how many of the nodes are switches", nodes)?;
+        let links = words.number("how many links there are", LINKS_MAX)?;
+        let mut topology = Self {
+            is_switch: vec![false; nodes as usize],
+            links: Vec::new(),
+            hosts: BTreeMap::new(),
+            host_line: (BitRate::from_mbit(1), Duration::ZERO),
+        };
+        for _ in 0..switches {
+            let word = words.next("the number of a switch")?;
+            let node = topology.node(&word)?;
+            if std::mem::replace(&mut topology.is_switch[node as usize], true) {
+                return Err(word.wrong(format!("switch {node} is there twice; remove one")));
+            }
+        }
+        let mut seen = Seen::default();
+        for _ in 0..links {
+            topology.add_link(&mut words, &mut seen)?;
+        }
+        if seen.host_line.is_none() {
+            let word = words.next("a link to a host: nodes that are no switches are hosts");
+            return Err(word.map_or_else(
+                |error| error,
+                |word| word.wrong("no link leads to a host; is the number of links too small?"),
+            ));
+        }
+        Ok(topology)
+    }
+
+    /// How many nodes there are.
+    pub(super) fn node_count(&self) -> u64 {
+        self.is_switch.len() as u64
+    }
+
+    pub(super) fn is_switch(&self, node: u64) -> bool {
+        self.is_switch.get(node as usize) == Some(&true)
+    }
+
+    /// What a node is called in the scenario.
+    pub(super) fn name(&self, node: u64) -> String {
+        match self.is_switch(node) {
+            true => format!("s{node}"),
+            false => format!("h{node}"),
+        }
+    }
+
+    /// The numbers of switches, in order.
+    pub(super) fn switches(&self) -> impl Iterator<Item = u64> + '_ {
+        (0..self.node_count()).filter(|node| self.is_switch(*node))
+    }
+
+    fn node(&self, word: &Word<'_>) -> Result<u64, ImportError> {
+        let nodes = self.node_count();
+        let most = nodes.saturating_sub(1);
+        word.number(&format!("a node; there are {nodes}, from 0"), most)
+    }
+
+    /// `src dst rate delay error_rate`.
+    fn add_link(&mut self, words: &mut Words<'_>, seen: &mut Seen) -> Result<(), ImportError> {
+        let first = words.next("the first end of a link")?;
+        let from = self.node(&first)?;
+        let second = words.next("the second end of a link")?;
+        let to = self.node(&second)?;
+        let word = words.next("the link's rate")?;
+        let rate = units::rate(word.text).ok_or_else(|| {
+            let message = "is no rate in whole bits a second; write one such as 100Gbps";
+            word.wrong(format!("`{}` {message}", word.text))
+        })?;
+        let word = words.next("the link's delay")?;
+        let delay = units::time(word.text).ok_or_else(|| {
+            let message = "is no time in whole nanoseconds; write one such as 1000ns";
+            word.wrong(format!("`{}` {message}", word.text))
+        })?;
+        let word = words.next("the link's error rate")?;
+        match units::scaled(word.text, 0) {
+            Some(0) => {}
+            _ => {
+                return Err(word.wrong(format!(
+                    "error rate `{}`: a scenario's links lose nothing by chance; write 0, and lose frames by a [[fault]] of kind \"drop\"",
+                    word.text
+                )))
+            }
+        }
+        if from == to {
+            return Err(second.wrong(format!("a link from {from} to itself")));
+        }
+        let ends = [from.min(to), from.max(to)];
+        if let Some(line) = seen.links.insert(ends, first.line) {
+            return Err(first.wrong(format!(
+                "{from} and {to} have a link already, in line {line}; a scenario has one between two nodes: make it as fast as both"
+            )));
+        }
+        match (self.is_switch(from), self.is_switch(to)) {
+            (true, true) => {
+                self.links.push(Link {
+                    ends: [from, to],
+                    rate,
+                    delay,
+                });
+                Ok(())
+            }
+            (false, false) => Err(first.wrong(format!(
+                "{from} and {to} are both hosts; put a switch between them"
+            ))),
+            (false, true) => self.add_host([from, to], (rate, delay), &first, seen),
+            (true, false) => self.add_host([to, from], (rate, delay), &first, seen),
+        }
+    }
+
+    fn add_host(
+        &mut self,
+        [host, switch]: [u64; 2],
+        line: (BitRate, Duration),
+        word: &Word<'_>,
+        seen: &mut Seen,
+    ) -> Result<(), ImportError> {
+        if let Some(other) = self.hosts.insert(host, switch) {
+            return Err(word.wrong(format!(
+                "host {host} has a link to {other} already; a scenario's host has one: make a host of its own for each link"
+            )));
+        }
+        let (first, line_of_first) = *seen.host_line.get_or_insert((line, word.line));
+        if first != line {
+            let text =
+                |(rate, delay)| format!("{} and {}", format_rate(rate), format_duration(delay));
+            return Err(word.wrong(format!(
+                "the host's line has {}, and that of line {line_of_first} {}; a scenario's hosts have lines of one kind: put the difference behind the switch",
+                text(line),
+                text(first)
+            )));
+        }
+        self.host_line = line;
+        Ok(())
+    }
+}
+
+/// What has been read so far, with its lines.
+#[derive(Default)]
+struct Seen {
+    links: BTreeMap<[u64; 2], usize>,
+    host_line: Option<((BitRate, Duration), usize)>,
+}

@@ -1,0 +1,153 @@
+//! The scenario file.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use weir_config::units::{format_duration, format_rate, format_size};
+use weir_core::{BitRate, Bytes, Duration};
+
+use super::flows::Flow;
+use super::topology::Topology;
+use super::Hpcc;
+
+/// Of xoff for each Gbit/s of the fastest line, in bytes, as `scenarios/incast.toml` has it; and of xon.
+const XOFF: u64 = 9500;
+const XON: u64 = 9250;
+/// Where marking begins and ends for each Gbit/s of a host's line, in bytes: what HPCC's run.py sets for DCQCN.
+const ECN_KMIN: u64 = 4000;
+const ECN_KMAX: u64 = 16_000;
+
+pub(super) fn scenario(
+    files: &Hpcc<'_>,
+    topology: &Topology,
+    flows: &[Flow],
+    traced: &[String],
+) -> String {
+    let mut out = String::new();
+    let first = flows.iter().map(|flow| flow.start).min();
+    let first = first.unwrap_or(Duration::ZERO);
+    let duration = files
+        .duration
+        .unwrap_or_else(|| duration(topology, flows, first));
+    head(&mut out, files, (flows.len(), first), traced);
+    let (rate, delay) = topology.host_line;
+    let (rate, delay) = (format_rate(rate), format_duration(delay));
+    let _ = write!(
+        out,
+        "name = \"{}\"\ndescription = \"{} hosts, {} switches and {} flows of HPCC's files\"\nduration = \"{}\"\nseed = 1\n\n[link-defaults]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n\n[routing]\nmode = \"ecmp\"\n",
+        files.name,
+        topology.hosts.len(),
+        topology.switches().count(),
+        flows.len(),
+        format_duration(duration),
+    );
+    classes(&mut out, topology, flows);
+    for switch in topology.switches() {
+        let _ = write!(out, "\n[[switch]]\nname = \"s{switch}\"\n");
+    }
+    for (host, switch) in &topology.hosts {
+        let _ = write!(
+            out,
+            "\n[[host]]\nname = \"h{host}\"\nswitch = \"s{switch}\"\n"
+        );
+    }
+    for link in &topology.links {
+        let [a, b] = link.ends;
+        let (rate, delay) = (format_rate(link.rate), format_duration(link.delay));
+        let _ = write!(
+            out,
+            "\n[[link]]\nends = [\"s{a}\", \"s{b}\"]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n"
+        );
+    }
+    let frame = format_size(files.payload + files.header);
+    for (index, flow) in flows.iter().enumerate() {
+        let number = index + 1;
+        let start = since(flow.start, first);
+        let _ = write!(
+            out,
+            "\n[[flow]]\nname = \"p{}-{number}\"\nfrom = \"h{}\"\nto = \"h{}\"\nclass = \"pg{}\"\nsize = \"{}B\"\nframe = \"{frame}\"\nstart = \"{}\"\ntransport = \"{}\"\n",
+            flow.port,
+            flow.from,
+            flow.to,
+            flow.priority,
+            flow.size.get(),
+            format_duration(start),
+            files.transport.name(),
+        );
+    }
+    out
+}
+
+/// Where it comes from, and what the files do not say.
+fn head(out: &mut String, files: &Hpcc<'_>, (flows, first): (usize, Duration), traced: &[String]) {
+    let _ = write!(
+        out,
+        "# Made by weir-sim import hpcc of {} and {}.\n#\n# A node is s or h and its number there. A flow is p, its port, and its place among the {flows}; they begin {} earlier than\n# there. Sizes are of frames: {} B of a flow and {} B of headers in each. Routes, thresholds, marking and duration are not in\n# those files: change them to what is to be tried.\n",
+        files.topology.name,
+        files.flows.name,
+        format_duration(first),
+        files.payload.get(),
+        files.header.get(),
+    );
+    if let Some(trace) = files.trace {
+        let _ = write!(
+            out,
+            "# {} traces {}; weir-sim run --json has the curves of all switches and flows.\n",
+            trace.name,
+            match traced.is_empty() {
+                true => "nothing".to_owned(),
+                false => traced.join(", "),
+            }
+        );
+    }
+    out.push('\n');
+}
+
+/// A class for each priority group.
+fn classes(out: &mut String, topology: &Topology, flows: &[Flow]) {
+    let lines = topology.links.iter().map(|link| (link.rate, link.delay));
+    let lines = || lines.clone().chain([topology.host_line]);
+    let fastest = lines().map(|(rate, _)| rate).max();
+    let fastest = fastest.unwrap_or(topology.host_line.0);
+    // There and back, the frame that has just begun at each end, and a quarter for what cells round up; as three delays in HPCC.
+    let headroom = lines().map(|(rate, delay)| rate.bytes_in(delay.saturating_mul(3)).get());
+    let headroom = headroom.max().unwrap_or(0) + 4 * 9216;
+    let gbit = |rate: BitRate, bytes: u64| (rate.get() / 1_000_000 * bytes / 1000).max(10_000);
+    let mut groups: Vec<u64> = flows.iter().map(|flow| flow.priority).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    for group in groups {
+        let _ = write!(
+            out,
+            "\n[[class]]\nname = \"pg{group}\"\npriority = {group}\nmode = \"pfc\"\nxoff = \"{}B\"\nxon = \"{}B\"\nheadroom = \"{headroom}B\"\necn-kmin = \"{}B\"\necn-kmax = \"{}B\"\necn-pmax = \"20%\"\n",
+            gbit(fastest, XOFF),
+            gbit(fastest, XON).min(gbit(fastest, XOFF)),
+            gbit(topology.host_line.0, ECN_KMIN),
+            gbit(topology.host_line.0, ECN_KMAX),
+        );
+    }
+}
+
+/// The last start, and twice as long as the busiest host's line takes for all that it sends or receives; whole milliseconds.
+fn duration(topology: &Topology, flows: &[Flow], first: Duration) -> Duration {
+    const MILLISECOND: u64 = 1_000_000;
+    let mut by_host: BTreeMap<u64, [u64; 2]> = BTreeMap::new();
+    for flow in flows {
+        let bytes = flow.size.get();
+        by_host.entry(flow.from).or_default()[0] += bytes;
+        by_host.entry(flow.to).or_default()[1] += bytes;
+    }
+    let busiest = by_host.values().flatten().max();
+    let busy = topology
+        .host_line
+        .0
+        .time_for(Bytes::new(*busiest.unwrap_or(&0)));
+    let last = flows.iter().map(|flow| since(flow.start, first));
+    let last = last.max().unwrap_or(Duration::ZERO);
+    let wanted = (last + busy.saturating_mul(2)).as_nanos();
+    Duration::from_nanos((wanted / MILLISECOND + 1).saturating_mul(MILLISECOND))
+}
+
+fn since(start: Duration, first: Duration) -> Duration {
+    Duration::from_nanos(start.as_nanos().saturating_sub(first.as_nanos()))
+}
