@@ -2,7 +2,8 @@
 
 use weir_api::run::{FlowResult, RunResult, SlowdownBin};
 
-use crate::quantity::{amount, time};
+use crate::chart::{Axis, Chart, Column, Curve, Panel, Style};
+use crate::quantity::{amount, time, Unit};
 use crate::table::grid;
 
 /// Where bins end, in bytes; the last bin has no end. The same for all runs, so that two runs can be laid side by side.
@@ -92,6 +93,46 @@ pub fn text(result: &RunResult) -> String {
     out
 }
 
+/// Slowdown over flow size, a curve for each percentile. `None` where no flow with a size has arrived.
+pub fn chart(result: &RunResult) -> Option<Chart> {
+    const SIZES: Unit = Unit {
+        name: "kB",
+        size: 1e3,
+    };
+    const TIMES: Unit = Unit {
+        name: "times",
+        size: 1.0,
+    };
+    // A bin stands at its end, the last one as far behind its beginning as that is behind zero.
+    let end = |bin: &SlowdownBin| bin.to_bytes.unwrap_or(bin.above_bytes * 2) as f64;
+    let bins = &result.slowdown;
+    let (first, last) = (end(bins.first()?), end(bins.last()?));
+    let slowest = bins.iter().map(|bin| bin.p99).fold(1.0, f64::max);
+    type Percentile = fn(&SlowdownBin) -> f64;
+    let curve = |(name, of): (&str, Percentile)| Curve {
+        name: name.to_owned(),
+        points: bins.iter().map(|bin| (end(bin), of(bin))).collect(),
+        style: Style::Line,
+    };
+    let curves: [(&str, Percentile); 3] = [
+        ("99 % of flows", |bin| bin.p99),
+        ("95 % of flows", |bin| bin.p95),
+        ("half of the flows", |bin| bin.p50),
+    ];
+    Some(Chart {
+        title: format!("{}: how much longer flows took than alone", result.scenario),
+        columns: vec![Column {
+            panels: vec![Panel {
+                across: Axis::logarithmic("flow size up to", SIZES, first, last.max(first * 1.01)),
+                up: Axis::logarithmic("slowdown", TIMES, 1.0, slowest.max(1.01)),
+                curves: curves.map(curve).to_vec(),
+                levels: Vec::new(),
+            }],
+            ..Column::default()
+        }],
+    })
+}
+
 /// For how long neighbours were paused, and how full buffers were.
 fn pressure(result: &RunResult) -> String {
     let buffers = || result.buffers.iter();
@@ -130,6 +171,7 @@ pub fn decimal(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chart;
     use crate::fixtures::{buffer, empty_result};
     use proptest::prelude::*;
 
@@ -169,6 +211,11 @@ mod tests {
         result.buffers = vec![buffer("s1", 2048), buffer("s2", 1024)];
         result.buffers[0].pause_nanos = 1_500_000;
         result.buffers[1].pause_nanos = 500_000;
+        let picture = chart::svg(&super::chart(&result).expect("a chart"));
+        for said in ["99 % of flows", "flow size up to, kB", "slowdown, times"] {
+            assert!(picture.contains(said), "{said}: {picture}");
+        }
+        assert!(super::chart(&empty_result()).is_none());
         let text = text(&result);
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         assert_eq!(lines.len(), 8, "{text}");

@@ -5,11 +5,13 @@ use std::path::Path;
 use proptest::prelude::*;
 use weir_api::run::{FlowResult, RunResult, Series};
 use weir_config::scenario::{Pattern, Scenario};
+use weir_config::sweep::Sweep;
 use weir_config::Override;
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::Bytes;
 use weir_results::{slowdown, table};
 use weir_sim::scenario::{run, Options};
+use weir_sim::sweep::Campaign;
 
 fn parse(text: &str, changes: &[&str]) -> Scenario {
     let changes: Vec<Override> = changes.iter().map(|text| text.parse().unwrap()).collect();
@@ -274,4 +276,26 @@ fn what_waits_for_something_that_never_arrives_never_begins() {
         );
         assert_eq!(flow.completion_seconds, None);
     }
+}
+
+#[test]
+fn a_sweep_makes_a_run_again_when_a_file_that_its_scenario_names_has_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let of_files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/workload.toml");
+    let text = std::fs::read_to_string(of_files).unwrap();
+    let own = text.replace("\"fb-hadoop\"", "\"own.csv\"");
+    let sweep = "name = \"x\"\nscenario = \"own.toml\"\n[[parameter]]\nkey = \"traffic.0.load\"\nvalues = [0.2, 0.4]\n";
+    std::fs::write(path("own.toml"), &own).unwrap();
+    std::fs::write(path("sweep.toml"), sweep).unwrap();
+    let keys = |sizes: &str| {
+        std::fs::write(path("own.csv"), sizes).unwrap();
+        let sweep = Sweep::load(&path("sweep.toml")).unwrap();
+        let campaign = Campaign::new(sweep, own.clone()).unwrap();
+        [0, 1].map(|run| campaign.key(run))
+    };
+    let first = keys("size_bytes,cdf\n1000,1\n");
+    assert_eq!(keys("size_bytes,cdf\n1000,1\n"), first);
+    let other = keys("size_bytes,cdf\n1001,1\n");
+    assert!(other[0] != first[0] && other[1] != first[1]);
 }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use weir_core::{Bytes, MacAddress};
 
-use super::{Baseline, HostKind, Pattern, Scenario, Transport};
+use super::{Balancing, Baseline, HostKind, Pattern, Scenario, Transport};
 
 /// UDP destination port of the frames of endpoints: `discard`.
 pub const ENDPOINT_UDP_PORT: u16 = 9;
@@ -64,6 +64,9 @@ impl Scenario {
             "`frame`: the lab's frames are 80 B to 1518 B long",
             &|flow| !(FRAME_MIN..=FRAME_MAX).contains(&flow.frame),
         );
+        if self.balancing != Balancing::default() {
+            gaps.push("[routing] `hash`, `spread`: the lab's switches hash alike, by flow; run it with weir-sim run".into());
+        }
         if self.baseline != Baseline::None {
             gaps.push(format!(
                 "[baseline] `kind` = \"{}\": the lab's switches do not have it",

@@ -16,7 +16,7 @@ mod topology;
 mod traffic;
 mod transport;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, MacAddress, PauseRule, Police};
 
@@ -34,7 +34,7 @@ pub use flow::{Flow, Pattern, Transport};
 pub use lab::{endpoint_ip, ENDPOINT_SOURCE_PORTS, ENDPOINT_UDP_PORT};
 pub use read::KEYS;
 pub use routes::multicast::Multicast;
-pub use routes::{NextHops, NextHopsOf};
+pub use routes::{Balancing, NextHops, NextHopsOf, Spread};
 pub use topology::{PortPeer, SwitchPort};
 pub use traffic::{
     Collective, Distribution, DistributionError, Ground, Pairs, Sizes, Traffic, TrafficError,
@@ -80,6 +80,8 @@ pub struct Scenario {
     pub multicast: Option<Multicast>,
     /// Where switches send frames.
     pub next_hops: NextHops,
+    /// Which of several next hops a frame takes.
+    pub balancing: Balancing,
     /// `[[flow]]`, then the flows of every `[[traffic]]`.
     pub flows: Vec<Flow>,
     /// `[[application]]`.
@@ -218,8 +220,9 @@ impl Scenario {
         })
     }
 
-    /// The files that `text`, which stands in the file `path`, names with these overrides, whether they are there or not.
-    pub fn files(text: &str, path: &Path, overrides: &[Override]) -> Vec<PathBuf> {
+    /// The files that `text`, which stands in the file `path`, names with these overrides, and what stands in them; nothing
+    /// where that cannot be read.
+    pub fn files(text: &str, path: &Path, overrides: &[Override]) -> Vec<(String, String)> {
         let directory = path.parent().unwrap_or(Path::new(""));
         read::files(text, directory, overrides)
     }

@@ -27,7 +27,7 @@ pub(super) fn scaled(number: &str, decimals: i32) -> Option<u64> {
     match shift {
         0.. => value.checked_mul(power?),
         _ => power
-            .filter(|power| value % power == 0)
+            .filter(|power| value.is_multiple_of(*power))
             .map(|power| value / power),
     }
 }

@@ -1,9 +1,9 @@
 //! One flow: when its next frame may leave, and what has arrived of it.
 
-use weir_config::scenario::Transport;
+use weir_config::scenario::{Spread, Transport};
 use weir_core::{BitRate, Bytes, Duration, Instant};
 
-use super::plan::{FlowPlan, NetworkPlan};
+use super::plan::{mixed_hash, FlowPlan, NetworkPlan};
 use crate::transport::dcqcn::{NotificationPoint, ReactionPoint};
 use crate::transport::window::{Algorithm, WindowSender};
 use crate::transport::Reassembly;
@@ -44,6 +44,10 @@ pub struct Flow {
     pub answers_received: u64,
     /// The number after the highest one seen.
     expected: u64,
+    /// The last frame sent.
+    last_sent: Instant,
+    /// Pauses that were long enough for another way.
+    flowlets: u32,
     /// First frame sent.
     pub first_sent: Option<Instant>,
     /// Last arrival.
@@ -84,6 +88,7 @@ pub(super) struct Departure {
     pub(super) sequence: u32,
     pub(super) number: u32,
     pub(super) length: Bytes,
+    pub(super) flow_hash: u32,
 }
 
 /// A frame that has arrived.
@@ -130,6 +135,8 @@ impl Flow {
             answers_sent: 0,
             answers_received: 0,
             expected: 0,
+            last_sent: Instant::ZERO,
+            flowlets: 0,
             first_sent: None,
             last_arrival: None,
             completed: None,
@@ -181,7 +188,7 @@ impl Flow {
     }
 
     /// A frame begins to leave at `now`.
-    pub(super) fn send(&mut self, now: Instant) -> Departure {
+    pub(super) fn send(&mut self, now: Instant, spread: Spread) -> Departure {
         let sequence = self.sent as u32;
         self.sent += 1;
         self.first_sent.get_or_insert(now);
@@ -202,11 +209,28 @@ impl Flow {
             self.pace(now, length);
         }
         self.resume(now);
+        let flow_hash = self.hash(now, sequence, spread);
+        self.last_sent = now;
         Departure {
             sequence,
             number,
             length,
+            flow_hash,
         }
+    }
+
+    /// What ECMP goes by for the frame with this `sequence`, which leaves at `now`.
+    fn hash(&mut self, now: Instant, sequence: u32, spread: Spread) -> u32 {
+        let turn = match spread {
+            Spread::Flow => return self.plan.flow_hash,
+            Spread::Frame => sequence,
+            Spread::Flowlet { gap } => {
+                let has_paused = now.saturating_since(self.last_sent) > gap;
+                self.flowlets += u32::from(has_paused && sequence > 0);
+                self.flowlets
+            }
+        };
+        mixed_hash(self.plan.flow_hash.wrapping_add(turn), 0)
     }
 
     /// Finds out when the next frame may leave, after something has changed at the sender.

@@ -71,14 +71,14 @@ impl Network {
     fn data_frame(&mut self, host: u32, flow: u32) -> FrameRecord {
         let now = self.now;
         let state = &mut self.flows[flow as usize];
-        let departure = state.send(now);
+        let departure = state.send(now, self.plan.spread);
         let record = FrameRecord {
             flow,
             sequence: departure.sequence,
             number: departure.number,
             from: host,
             to: state.plan.to,
-            flow_hash: state.plan.flow_hash,
+            flow_hash: departure.flow_hash,
             length_bytes: departure.length.get() as u32,
             priority: state.plan.priority,
             marked: false,

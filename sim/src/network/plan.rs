@@ -2,7 +2,7 @@
 
 use super::faults::actions::Action;
 use super::faults::impairment::ImpairmentPlan;
-use weir_config::scenario::{DcqcnConfig, Transport, WindowConfig};
+use weir_config::scenario::{DcqcnConfig, Spread, Transport, WindowConfig};
 use weir_core::control::{ControlConfig, StormNeighbour};
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{BitRate, Bytes, Duration, Instant, MacAddress, PortId, Priority, SwitchConfig};
@@ -25,6 +25,10 @@ pub struct NetworkPlan {
     pub dcqcn: DcqcnConfig,
     /// Of flows with a window.
     pub window: WindowConfig,
+    /// By switch: what it mixes into flow hashes. Empty: all hash alike.
+    pub hash_seeds: Vec<u32>,
+    /// What keeps to one hash.
+    pub spread: Spread,
     /// What is done to the network, and when.
     pub actions: Vec<(Instant, Action)>,
     /// Impairments, for actions that begin and end them.
@@ -175,6 +179,22 @@ pub struct FlowPlan {
 impl FlowPlan {
     /// The shortest frame that Ethernet carries, without its FCS: the last one of a flow is no shorter.
     pub const LENGTH_MIN: u64 = 60;
+}
+
+/// Another hash of the same flow, by `seed`: a permutation of all hashes (the finalizer of MurmurHash3).
+pub const fn mixed_hash(flow_hash: u32, seed: u32) -> u32 {
+    let mut hash = flow_hash ^ seed;
+    hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
+    hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
+    hash ^ (hash >> 16)
+}
+
+impl NetworkPlan {
+    /// What `switch` makes of a frame's flow hash.
+    pub fn hash_at(&self, switch: usize, flow_hash: u32) -> u32 {
+        let seed = self.hash_seeds.get(switch);
+        seed.map_or(flow_hash, |seed| mixed_hash(flow_hash, *seed))
+    }
 }
 
 /// The address of host `index`, as scenario files have it.

@@ -124,7 +124,7 @@ impl Network {
             priority: record.priority,
             destination: host_address(record.to),
             source: host_address(record.from),
-            flow_hash: record.flow_hash,
+            flow_hash: self.plan.hash_at(node, record.flow_hash),
         };
         match state.switch.receive(now, port, frame) {
             Ok(admitted) => {

@@ -3,6 +3,7 @@
 use weir_config::scenario::{Flow, PortPeer, Scenario, SwitchPort};
 use weir_core::config::default_member;
 
+use crate::network::plan::mixed_hash;
 use crate::random::Random;
 
 /// Hashes that are tried for one flow at most: a way of ten switches with four members each needs a million.
@@ -11,14 +12,14 @@ const TRIES_MAX: usize = 4_000_000;
 /// A random flow hash; for a flow with `via` one that picks all members on its way. `None`: there is none.
 pub(super) fn flow_hash(
     scenario: &Scenario,
-    ports: &[Vec<SwitchPort>],
+    (ports, hash_seeds): (&[Vec<SwitchPort>], &[u32]),
     flow: &Flow,
     random: &mut Random,
 ) -> Option<u32> {
     let Some(via) = &flow.via else {
         return Some(random.next_u64() as u32);
     };
-    // By switch of the way: how many members its group has, and which of them leads on.
+    // By switch of the way: its seed if it has one, how many members its group has, and which of them leads on.
     let mut picks = Vec::new();
     for (place, switch) in via.iter().enumerate() {
         let peer = via
@@ -28,13 +29,14 @@ pub(super) fn flow_hash(
         let port = ports[*switch].iter().position(|port| port.peer == peer)?;
         let member = members.iter().position(|member| *member == port)?;
         if members.len() > 1 {
-            picks.push((members.len(), member));
+            picks.push((hash_seeds.get(*switch), members.len(), member));
         }
     }
     let leads = |hash: u32| {
-        picks
-            .iter()
-            .all(|(members, member)| default_member(hash, *members) == Some(*member))
+        picks.iter().all(|(seed, members, member)| {
+            let hash = seed.map_or(hash, |seed| mixed_hash(hash, *seed));
+            default_member(hash, *members) == Some(*member)
+        })
     };
     (0..TRIES_MAX)
         .map(|_| random.next_u64() as u32)

@@ -5,7 +5,7 @@ use weir_core::config::default_member;
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration};
 
-use crate::network::plan::FlowPlan;
+use crate::network::plan::{FlowPlan, NetworkPlan};
 
 /// A line on a flow's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,10 +15,11 @@ pub(super) struct Hop {
 }
 
 /// The lines from a flow's sender to its receiver, by the routes that the scenario begins with and the members that its hash
-/// picks. `None` where they do not lead there.
+/// picks; where frames spread, that of the flow itself. `None` where they do not lead there.
 pub(super) fn way(
     scenario: &Scenario,
     ports: &[Vec<SwitchPort>],
+    plan: &NetworkPlan,
     flow: &FlowPlan,
 ) -> Option<Vec<Hop>> {
     let (from, to) = (flow.from as usize, flow.to as usize);
@@ -31,7 +32,7 @@ pub(super) fn way(
     // A way that is longer than this comes by some switch twice.
     for _ in 0..scenario.switches.len() {
         let members = &scenario.next_hops[switch][to];
-        let member = default_member(flow.flow_hash, members.len())?;
+        let member = default_member(plan.hash_at(switch, flow.flow_hash), members.len())?;
         let port = ports[switch].get(*members.get(member)?)?;
         hops.push(Hop {
             rate: port.properties.rate,

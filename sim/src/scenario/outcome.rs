@@ -99,7 +99,7 @@ fn flows(
             let [bytes, last_part] = delivered.bytes[index];
             let took = state.completion();
             let ideal = took.and_then(|_| {
-                let way = ideal::way(scenario, ports, state.plan())?;
+                let way = ideal::way(scenario, ports, network.plan(), state.plan())?;
                 ideal::completion(state.plan(), &way)
             });
             let has_begun = flow.after.is_empty() || state.first_sent.is_some();

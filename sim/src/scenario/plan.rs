@@ -21,6 +21,7 @@ const LOG_CAPACITY: usize = 500_000;
 /// Streams of randomness of one seed.
 const IDENTIFIERS: u64 = 2;
 const HASHES: u64 = 3;
+const HASH_SEEDS: u64 = 4;
 
 /// Why a scenario cannot be simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,6 +70,7 @@ pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
     let switches = (0..scenario.switches.len())
         .map(|switch| switch_plan(scenario, switch, &ports[switch], identifiers.next_u64()))
         .collect();
+    let hash_seeds = hash_seeds(scenario);
     let (links, link_of) = links(scenario, &ports);
     let interval = sample_interval(scenario.duration);
     let third = scenario.duration.divided_by(3);
@@ -76,10 +78,12 @@ pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
         switches,
         hosts: hosts(scenario),
         links,
-        flows: flows(scenario, &ports)?,
+        flows: flows(scenario, &ports, &hash_seeds)?,
         dependencies: dependencies(scenario),
         dcqcn: scenario.dcqcn,
         window: scenario.window,
+        hash_seeds,
+        spread: scenario.balancing.spread,
         actions: Vec::new(),
         impairments: Vec::new(),
         seed: scenario.seed,
@@ -212,10 +216,24 @@ fn priority_map(scenario: &Scenario, from: usize, to: usize) -> PriorityMap {
     map
 }
 
-fn flows(scenario: &Scenario, ports: &[Vec<SwitchPort>]) -> Result<Vec<FlowPlan>, PrepareError> {
+/// By switch; none where all hash alike.
+fn hash_seeds(scenario: &Scenario) -> Vec<u32> {
+    let mut random = Random::for_purpose(scenario.seed, HASH_SEEDS);
+    let switches = match scenario.balancing.has_seeds {
+        true => scenario.switches.len(),
+        false => 0,
+    };
+    (0..switches).map(|_| random.next_u64() as u32).collect()
+}
+
+fn flows(
+    scenario: &Scenario,
+    ports: &[Vec<SwitchPort>],
+    hash_seeds: &[u32],
+) -> Result<Vec<FlowPlan>, PrepareError> {
     let mut random = Random::for_purpose(scenario.seed, HASHES);
     let flow = |(index, flow): (usize, &weir_config::scenario::Flow)| {
-        let flow_hash = hashes::flow_hash(scenario, ports, flow, &mut random)
+        let flow_hash = hashes::flow_hash(scenario, (ports, hash_seeds), flow, &mut random)
             .ok_or_else(|| PrepareError::Via(flow.name.clone()))?;
         Ok(FlowPlan {
             from: flow.from as u32,

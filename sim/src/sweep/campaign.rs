@@ -189,9 +189,8 @@ impl Campaign {
         for change in &overrides {
             hash.update(format!("\n{change}"));
         }
-        for file in Scenario::files(&self.text, &self.sweep.scenario, &overrides) {
-            let text = std::fs::read(&file).unwrap_or_default();
-            hash.update(format!("\n{}\n", file.display()));
+        for (file, text) in Scenario::files(&self.text, &self.sweep.scenario, &overrides) {
+            hash.update(format!("\n{file}\n"));
             hash.update(Sha256::digest(text));
         }
         hex(&hash.finalize())

@@ -148,7 +148,10 @@ pub const KEYS: &[(&str, &[&str])] = &[
         "multicast",
         &["root", "links", "edge-rate", "fabric-rate", "suppress"],
     ),
-    ("routing", &["mode", "root"]),
+    (
+        "routing",
+        &["mode", "root", "hash", "spread", "flowlet-gap"],
+    ),
     ("route", &["to", "via", "at", "ports"]),
     (
         "flow",

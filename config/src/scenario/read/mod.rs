@@ -14,7 +14,7 @@ mod topology;
 mod traffic;
 mod transport;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use weir_core::{BitRate, Duration, FeedbackCoding, Priority, SwitchConfig, PORT_COUNT_MAX};
 
@@ -58,8 +58,8 @@ pub(super) fn scenario(
     }
 }
 
-/// Files that the text names.
-pub(super) fn files(text: &str, directory: &Path, overrides: &[Override]) -> Vec<PathBuf> {
+/// Files that the text names, and what stands in them.
+pub(super) fn files(text: &str, directory: &Path, overrides: &[Override]) -> Vec<(String, String)> {
     // Most name none, and are read for each run of a sweep.
     let is_named = |text: &str| text.contains(traffic::SIZES_SUFFIX);
     if !is_named(text) && !overrides.iter().any(|change| is_named(&change.to_string())) {
@@ -77,7 +77,11 @@ pub(super) fn files(text: &str, directory: &Path, overrides: &[Override]) -> Vec
         return Vec::new();
     };
     let names = traffic::files(&table).into_iter();
-    names.map(|name| directory.join(name)).collect()
+    let read = |name: String| {
+        let text = traffic::short_file(&directory.join(&name));
+        (name, text.unwrap_or_default())
+    };
+    names.map(read).collect()
 }
 
 fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
@@ -201,6 +205,7 @@ fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
         link_defaults,
         multicast,
         next_hops,
+        balancing: routing::balancing(root, &flows),
         flows,
         applications,
     };

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use weir_core::level::LEVEL_MAX;
 
+use super::flow::above_zero;
 use super::{find, keys, reference, switch_list};
 use crate::reader::Table;
 use crate::scenario::routes::compute::{local, minimal, up_down, Members};
 use crate::scenario::routes::{Builder, NextHops, Stuck, Walk};
 use crate::scenario::topology::Adjacency;
-use crate::scenario::{Flow, Host, Scenario};
+use crate::scenario::{Balancing, Flow, Host, Scenario, Spread};
 
 /// Next hops of the mode, with those that are written out in their place, for hosts that `is_target` says and those that
 /// a route is written for.
@@ -161,6 +162,41 @@ fn mode(root: &Table<'_>, switches: &[String]) -> Mode {
             table.complain("root", "only mode = \"up-down\" has a root");
             other
         }
+    }
+}
+
+/// What `[routing]` says of members, where `flows` may have ways of their own.
+pub(super) fn balancing(root: &Table<'_>, flows: &[Flow]) -> Balancing {
+    const GAP: &str = "flowlet-gap";
+    let Some(table) = root.table("routing", keys("routing")) else {
+        return Balancing::default();
+    };
+    let hash = table.choice("hash", &[("alike", false), ("per-switch", true)]);
+    let spread = table.choice("spread", &[("flow", 0), ("frame", 1), ("flowlet", 2)]);
+    let spread = match spread.unwrap_or(0) {
+        1 => Spread::Frame,
+        2 => match above_zero(&table, GAP, table.require(GAP)) {
+            Some(gap) => Spread::Flowlet { gap },
+            None => Spread::Flow,
+        },
+        _ => Spread::Flow,
+    };
+    if table.has(GAP) && !table.is_text("spread", "flowlet") {
+        table.complain(GAP, "only spread = \"flowlet\" has a gap");
+    }
+    if let (true, Some(flow)) = (
+        spread != Spread::Flow,
+        flows.iter().find(|flow| flow.via.is_some()),
+    ) {
+        let message = format!(
+            "flow `{}` has a `via`, which it would leave; take out one of the two",
+            flow.name
+        );
+        table.complain("spread", message);
+    }
+    Balancing {
+        has_seeds: hash.unwrap_or(false),
+        spread,
     }
 }
 

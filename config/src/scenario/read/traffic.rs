@@ -283,7 +283,7 @@ pub(super) fn files(root: &Table<'_>) -> Vec<String> {
 }
 
 /// An ordinary file of moderate length.
-fn short_file(path: &Path) -> Result<String, String> {
+pub(super) fn short_file(path: &Path) -> Result<String, String> {
     const LENGTH_MAX: u64 = 4 << 20;
     let refused = |error: std::io::Error| error.to_string();
     if !std::fs::metadata(path).map_err(refused)?.is_file() {

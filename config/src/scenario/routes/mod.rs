@@ -1,10 +1,12 @@
 //! Next hops of a whole network, and where they lead; the tree of frames without a next hop.
 
+mod balancing;
 pub(super) mod compute;
 pub(super) mod multicast;
 mod next_hops;
 mod walk;
 
+pub use balancing::{Balancing, Spread};
 pub(super) use next_hops::Builder;
 pub use next_hops::{NextHops, NextHopsOf};
 pub(super) use walk::{Stuck, Walk};

@@ -56,7 +56,9 @@ const RUN_HELP: &str = "\
 Examples:
   weir-sim run scenarios/ring4.toml
   weir-sim run scenarios/ring4.toml --set deadlock.policy=breaker --svg ring4.svg
-  weir-sim run scenarios/fat-tree.toml --seed 7 --until 2ms";
+  weir-sim run scenarios/fat-tree.toml --seed 7 --until 2ms
+  weir-sim run scenarios/workload.toml --set traffic.0.sizes=web-search \\
+    --slowdown slowdown.svg";
 
 const SWEEP_HELP: &str = "\
 A run that is finished is not run again: the same command goes on with what was
@@ -156,6 +158,9 @@ pub struct RunArguments {
     /// Draw throughput and buffers over time.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+    /// Draw slowdown over flow size: p50, p95 and p99.
+    #[arg(long, value_name = "FILE")]
+    pub slowdown: Option<PathBuf>,
     /// Print no progress.
     #[arg(long)]
     pub quiet: bool,

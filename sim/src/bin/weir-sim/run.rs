@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use weir_config::scenario::Scenario;
 use weir_config::Override;
-use weir_results::{plot, table};
+use weir_results::{chart, plot, slowdown, table};
 use weir_sim::scenario::{run as simulate, Options, Progress};
 
 use crate::cli::{RunArguments, Source};
@@ -39,6 +39,12 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
     if let Some(path) = &arguments.svg {
         let columns = [(scenario.name.as_str(), &result)];
         write(path, &plot::svg(&columns, plot::xoff(&scenario)))?;
+    }
+    if let Some(path) = &arguments.slowdown {
+        let chart = slowdown::chart(&result).context(
+            "--slowdown: no flow with a size arrived, so there is nothing to draw; give flows a `size`, or traffic of kind \"poisson\"",
+        )?;
+        write(path, &chart::svg(&chart))?;
     }
     let held = result
         .expectations

@@ -34,7 +34,7 @@ pub(super) fn scenario(
     let (rate, delay) = (format_rate(rate), format_duration(delay));
     let _ = write!(
         out,
-        "name = \"{}\"\ndescription = \"{} hosts, {} switches and {} flows of HPCC's files\"\nduration = \"{}\"\nseed = 1\n\n[link-defaults]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n\n[routing]\nmode = \"ecmp\"\n",
+        "name = \"{}\"\ndescription = \"{} hosts, {} switches and {} flows of HPCC's files\"\nduration = \"{}\"\nseed = 1\n\n[link-defaults]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n\n[routing]\nmode = \"ecmp\"\nhash = \"per-switch\"\n",
         files.name,
         topology.hosts.len(),
         topology.switches().count(),
@@ -90,9 +90,9 @@ fn head(out: &mut String, files: &Hpcc<'_>, (flows, first): (usize, Duration), t
         files.header.get(),
     );
     if let Some(trace) = files.trace {
-        let _ = write!(
+        let _ = writeln!(
             out,
-            "# {} traces {}; weir-sim run --json has the curves of all switches and flows.\n",
+            "# {} traces {}; weir-sim run --json has the curves of all switches and flows.",
             trace.name,
             match traced.is_empty() {
                 true => "nothing".to_owned(),
