@@ -87,6 +87,34 @@ weir_core::counters! {
             }
     }
 
+    /// What gNMI was asked, and what it has told.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    GnmiCounters, GNMI_COUNTERS "gnmi_" {} {
+        GNMI_CALLS "weir_gnmi_calls_total" ["method"] Always
+            "Calls of gNMI, those that were refused included."
+            {
+                capabilities ["Capabilities"] "Calls of Capabilities.";
+                gets ["Get"] "Calls of Get.";
+                subscribes ["Subscribe"] "Calls of Subscribe.";
+                sets ["Set"] "Calls of Set, all of which are refused.";
+            }
+        GNMI_REFUSED "weir_gnmi_refused_total" ["reason"] Always
+            "Calls of gNMI that were refused or ended by the switch."
+            {
+                unauthenticated ["unauthenticated"] "Without the token.";
+                bad_requests ["bad_request"] "What was asked makes no sense, or is more than is taken.";
+                not_found ["not_found"] "No node has the path of a Get.";
+                unimplemented ["unimplemented"] "Changes, and encodings and modules that the switch does not have.";
+                streams ["streams"] "As many subscribers as the switch takes were there.";
+                too_large ["too_large"] "The answer to a Get would have been longer than clients take.";
+                slow_readers ["slow_reader"] "The subscriber did not read what it was told.";
+                silent ["silent"] "The subscriber did not say what it subscribes to.";
+            }
+        GNMI_UPDATES "weir_gnmi_updates_total" [] Always
+            "Values and deletions told to subscribers of gNMI."
+            { updates []; }
+    }
+
     /// What the dataplane's polling loop has counted since the start.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     DataplaneCounters, DATAPLANE_COUNTERS "dataplane_" {} {

@@ -1,0 +1,135 @@
+//! The YANG modules that are served, and which nodes belong to which.
+
+use crate::path::Elem;
+use crate::refusal::Refusal;
+use crate::wire;
+
+/// A YANG module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// Its name.
+    pub name: &'static str,
+    /// Whose it is.
+    pub organization: &'static str,
+    /// The version whose nodes are meant.
+    pub version: &'static str,
+    /// The node at the root below which its nodes are.
+    pub root: &'static str,
+}
+
+/// Interfaces.
+pub const INTERFACES: Module = Module {
+    name: "openconfig-interfaces",
+    organization: "OpenConfig working group",
+    version: "3.5.0",
+    root: "interfaces",
+};
+
+/// What Ethernet adds to interfaces.
+pub const ETHERNET: Module = Module {
+    name: "openconfig-if-ethernet",
+    organization: "OpenConfig working group",
+    version: "1.1.0",
+    root: "interfaces",
+};
+
+/// Queues.
+pub const QOS: Module = Module {
+    name: "openconfig-qos",
+    organization: "OpenConfig working group",
+    version: "0.7.0",
+    root: "qos",
+};
+
+/// What OpenConfig has no leaf for: pauses, Levels, suspicions. It is in `packaging/yang`.
+pub const WEIR: Module = Module {
+    name: "weir-switch",
+    organization: "Weir",
+    version: "1.0.0",
+    root: "weir",
+};
+
+/// All of them.
+pub const MODULES: [Module; 4] = [INTERFACES, ETHERNET, QOS, WEIR];
+
+/// The origin of OpenConfig's modules together.
+pub const ORIGIN_OPENCONFIG: &str = "openconfig";
+/// The origin of [`WEIR`].
+pub const ORIGIN_WEIR: &str = "weir";
+
+/// As Capabilities says it.
+pub fn to_wire() -> Vec<wire::ModelData> {
+    let model = |module: &Module| wire::ModelData {
+        name: module.name.to_owned(),
+        organization: module.organization.to_owned(),
+        version: module.version.to_owned(),
+    };
+    MODULES.iter().map(model).collect()
+}
+
+/// The module that a node belongs to, the one behind the last of `elems` included.
+pub fn module_at(elems: &[Elem], depth: usize) -> &'static str {
+    let name = |depth: usize| elems.get(depth).map_or("", |elem| elem.name);
+    let module = match name(0) {
+        root if root == INTERFACES.root && depth >= 2 && name(2) == "ethernet" => ETHERNET,
+        root if root == INTERFACES.root => INTERFACES,
+        root if root == QOS.root => QOS,
+        _ => WEIR,
+    };
+    module.name
+}
+
+/// The nodes at the root that an origin names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roots(Vec<&'static str>);
+
+impl Roots {
+    /// Whether this one is among them.
+    pub fn has(&self, root: &str) -> bool {
+        self.0.contains(&root)
+    }
+}
+
+/// What `origin` names; all for none. Clients also give a module's name as the origin.
+///
+/// # Errors
+///
+/// When there is no such tree.
+pub fn roots(origin: &str) -> Result<Roots, Refusal> {
+    let is_meant = |module: &&Module| match origin {
+        "" => true,
+        ORIGIN_OPENCONFIG => **module != WEIR,
+        ORIGIN_WEIR => **module == WEIR,
+        name => module.name == name,
+    };
+    let modules = MODULES.iter().filter(is_meant);
+    let roots: Vec<_> = modules.map(|module| module.root).collect();
+    if roots.is_empty() {
+        return Err(Refusal::bad_request(format!(
+            "no origin `{}` here: leave it out, or use `{ORIGIN_OPENCONFIG}`, `{ORIGIN_WEIR}` or the name of a module that \
+             Capabilities lists",
+            origin.escape_debug()
+        )));
+    }
+    Ok(Roots(roots))
+}
+
+/// Refuses modules that are not served.
+///
+/// # Errors
+///
+/// With the first of them.
+pub fn check_used(models: &[wire::ModelData]) -> Result<(), Refusal> {
+    let is_served =
+        |model: &&wire::ModelData| MODULES.iter().any(|module| module.name == model.name);
+    match models.iter().find(|model| !is_served(model)) {
+        None => Ok(()),
+        Some(model) => {
+            let name: String = model.name.chars().take(64).collect();
+            Err(Refusal::unimplemented(format!(
+                "no module `{}` here; Capabilities lists those that there are",
+                name.escape_debug()
+            )))
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Paths: what a client asks for, held against the nodes that there are.
+
+use std::fmt;
+
+use crate::limits::{ELEMENTS_MAX, KEYS_MAX, TEXT_MAX};
+use crate::models::{self, Roots};
+use crate::refusal::Refusal;
+use crate::tree::schema;
+use crate::wire;
+
+/// One node of the tree on the way from the root.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Elem {
+    /// Its name in the YANG module.
+    pub name: &'static str,
+    /// Which entry of a list, by the names of the list's keys; empty for what is no list.
+    pub keys: Vec<(&'static str, String)>,
+}
+
+impl Elem {
+    /// A node that is no list.
+    pub fn container(name: &'static str) -> Self {
+        let keys = Vec::new();
+        Self { name, keys }
+    }
+
+    fn to_wire(&self) -> wire::PathElem {
+        let key = |(name, value): &(&str, String)| (name.to_string(), value.clone());
+        wire::PathElem {
+            name: self.name.to_owned(),
+            key: self.keys.iter().map(key).collect(),
+        }
+    }
+}
+
+/// The path of a node, and of a leaf in it, as it is sent.
+pub fn to_wire(elems: &[Elem], leaf: Option<&str>) -> wire::Path {
+    let leaf = leaf.map(|name| wire::PathElem {
+        name: name.to_owned(),
+        ..wire::PathElem::default()
+    });
+    wire::Path {
+        elem: elems.iter().map(Elem::to_wire).chain(leaf).collect(),
+        ..wire::Path::default()
+    }
+}
+
+/// What a client asks for: a node with all below it, or many by wildcards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    parts: Vec<Part>,
+    roots: Roots,
+}
+
+/// One element of a [`Pattern`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    /// `...`: any number of nodes, none included.
+    Deep,
+    /// One node.
+    One {
+        /// `None` for `*`, any.
+        name: Option<Name>,
+        /// What the client says of keys; `None` for `*`, any value. Keys it does not name may have any.
+        keys: Vec<(String, Option<String>)>,
+    },
+}
+
+/// A node's name, with its module where the client says that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Name {
+    module: Option<String>,
+    node: String,
+}
+
+impl Pattern {
+    /// `path` behind `prefix`.
+    ///
+    /// # Errors
+    ///
+    /// When they contradict each other, name a tree that is not here, or are longer than [limits](crate::limits).
+    pub fn new(prefix: Option<&wire::Path>, path: &wire::Path) -> Result<Self, Refusal> {
+        let none = wire::Path::default();
+        let prefix = prefix.unwrap_or(&none);
+        for path in [prefix, path] {
+            check_text("origin", &path.origin)?;
+            check_text("target", &path.target)?;
+        }
+        if !path.target.is_empty() && path.target != prefix.target {
+            return Err(Refusal::bad_request(
+                "a target belongs into the prefix, not into a path",
+            ));
+        }
+        let origin = match (prefix.origin.as_str(), path.origin.as_str()) {
+            (one, "") | ("", one) => one,
+            (one, other) if one == other => one,
+            (one, other) => {
+                return Err(Refusal::bad_request(format!(
+                    "the prefix has origin `{one}` and the path origin `{other}`; set one of them"
+                )))
+            }
+        };
+        let roots = models::roots(origin)?;
+        let elems = prefix.elem.iter().chain(&path.elem);
+        let length = elems.clone().count();
+        if length > ELEMENTS_MAX {
+            return Err(Refusal::bad_request(format!(
+                "a path of {length} elements; at most {ELEMENTS_MAX} are taken"
+            )));
+        }
+        let parts = elems.map(part).collect::<Result<_, _>>()?;
+        Ok(Self { parts, roots })
+    }
+
+    /// How many elements of the way to `leaf` in the node `elems` the pattern takes: the node that is so deep is what was
+    /// asked for, and the leaf is that node or below it. `None` when it was not asked for.
+    pub fn matches(&self, elems: &[Elem], leaf: &str) -> Option<usize> {
+        if !elems.first().is_some_and(|root| self.roots.has(root.name)) {
+            return None;
+        }
+        let count = elems.len() + 1;
+        // The parts that may come next, a bit for each; the last one is the end.
+        let end = 1 << self.parts.len();
+        let mut next = self.without_deep(1);
+        for depth in 0..=count {
+            if next & end != 0 {
+                return Some(depth);
+            }
+            if depth == count || next == 0 {
+                return None;
+            }
+            let mut taken = 0;
+            for (index, part) in self.parts.iter().enumerate() {
+                if next & (1 << index) == 0 {
+                    continue;
+                }
+                match part {
+                    Part::Deep => taken |= 1 << index,
+                    Part::One { name, keys } if takes(name.as_ref(), keys, elems, depth, leaf) => {
+                        taken |= 1 << (index + 1);
+                    }
+                    Part::One { .. } => {}
+                }
+            }
+            next = self.without_deep(taken);
+        }
+        None
+    }
+
+    /// Whether the modules have such a node, whatever entries their lists have.
+    pub fn is_known(&self) -> bool {
+        let mut ways = schema::WAYS.iter();
+        ways.any(|(elems, leaf)| self.matches(elems, leaf).is_some())
+    }
+
+    /// Whether it names an entry of a list by a key.
+    pub fn names_an_entry(&self) -> bool {
+        let mut keys = self.parts.iter().flat_map(|part| match part {
+            Part::Deep => &[][..],
+            Part::One { keys, .. } => keys,
+        });
+        keys.any(|(_, value)| value.is_some())
+    }
+
+    /// With the parts behind each `...` that may come next: it may stand for nothing.
+    fn without_deep(&self, mut next: u64) -> u64 {
+        for (index, part) in self.parts.iter().enumerate() {
+            if *part == Part::Deep && next & (1 << index) != 0 {
+                next |= 1 << (index + 1);
+            }
+        }
+        next
+    }
+}
+
+/// Bits for all parts and the end.
+const _: () = assert!(ELEMENTS_MAX < u64::BITS as usize);
+
+/// Whether one node, the leaf behind the last of `elems`, is what a part names.
+fn takes(
+    name: Option<&Name>,
+    keys: &[(String, Option<String>)],
+    elems: &[Elem],
+    depth: usize,
+    leaf: &str,
+) -> bool {
+    let elem = elems.get(depth);
+    let node = elem.map_or(leaf, |elem| elem.name);
+    let is_named = name.is_none_or(|name| {
+        let module = || models::module_at(elems, depth);
+        name.node == node && name.module.as_ref().is_none_or(|asked| asked == module())
+    });
+    let of_node: &[_] = elem.map_or(&[], |elem| &elem.keys);
+    is_named
+        && keys.iter().all(|(asked, value)| {
+            let found = of_node.iter().find(|(key, _)| key == asked);
+            found.is_some_and(|(_, is)| {
+                value
+                    .as_ref()
+                    .is_none_or(|value| value == is || is == schema::ANY)
+            })
+        })
+}
+
+fn part(elem: &wire::PathElem) -> Result<Part, Refusal> {
+    check_text("name", &elem.name)?;
+    if elem.name.is_empty() {
+        return Err(Refusal::bad_request("an element of a path has no name"));
+    }
+    if elem.key.len() > KEYS_MAX {
+        return Err(Refusal::bad_request(format!(
+            "`{}` has {} keys; at most {KEYS_MAX} are taken",
+            elem.name,
+            elem.key.len()
+        )));
+    }
+    let mut keys = Vec::new();
+    for (key, value) in &elem.key {
+        check_text("key", key)?;
+        check_text("value of a key", value)?;
+        keys.push((key.clone(), (value != "*").then(|| value.clone())));
+    }
+    let name = match elem.name.as_str() {
+        "..." if keys.is_empty() => return Ok(Part::Deep),
+        "..." => return Err(Refusal::bad_request("`...` has no keys; use `*`")),
+        "*" => None,
+        name => Some(match name.split_once(':') {
+            Some((module, node)) => Name {
+                module: Some(module.to_owned()),
+                node: node.to_owned(),
+            },
+            None => Name {
+                module: None,
+                node: name.to_owned(),
+            },
+        }),
+    };
+    Ok(Part::One { name, keys })
+}
+
+fn check_text(what: &str, text: &str) -> Result<(), Refusal> {
+    if text.len() > TEXT_MAX {
+        return Err(Refusal::bad_request(format!(
+            "a {what} of {} bytes; at most {TEXT_MAX} are taken",
+            text.len()
+        )));
+    }
+    Ok(())
+}
+
+/// As `switchctl` and clients write paths, for what the log and errors say. What is not printable is escaped.
+pub fn written(path: &wire::Path) -> impl fmt::Display + '_ {
+    struct Written<'a>(&'a wire::Path);
+    impl fmt::Display for Written<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            if !self.0.origin.is_empty() {
+                write!(f, "{}:", self.0.origin.escape_debug())?;
+            }
+            for elem in &self.0.elem {
+                write!(f, "/{}", elem.name.escape_debug())?;
+                for (key, value) in &elem.key {
+                    write!(f, "[{}={}]", key.escape_debug(), value.escape_debug())?;
+                }
+            }
+            if self.0.elem.is_empty() {
+                f.write_str("/")?;
+            }
+            Ok(())
+        }
+    }
+    Written(path)
+}

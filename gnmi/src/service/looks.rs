@@ -1,0 +1,54 @@
+//! Looks at the switch, which all calls share.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::tree::{State, Tree};
+
+/// Where the values come from.
+pub trait Source: Send + Sync + 'static {
+    /// The switch as it is now.
+    fn state(&self) -> impl Future<Output = State> + Send;
+
+    /// Waits until the switch ends.
+    fn ending(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// The last look: at any time one is made at most, and whoever waits for it shares it.
+pub struct Looks<S> {
+    source: S,
+    last: Mutex<Option<(Instant, Arc<Tree>)>>,
+}
+
+impl<S: Source> Looks<S> {
+    /// Looks at `source`.
+    pub fn new(source: S) -> Self {
+        let last = Mutex::default();
+        Self { source, last }
+    }
+
+    /// Waits until the switch ends.
+    pub async fn ending(&self) {
+        self.source.ending().await;
+    }
+
+    /// The switch as it was within `age` before now.
+    pub async fn within(&self, age: Duration) -> Arc<Tree> {
+        let asked = Instant::now();
+        let mut last = self.last.lock().await;
+        if let Some((at, tree)) = &*last {
+            // One that began while this one waited is young enough, too.
+            if *at + age >= asked {
+                return Arc::clone(tree);
+            }
+        }
+        let at = Instant::now();
+        let tree = Arc::new(Tree::new(&self.source.state().await));
+        *last = Some((at, Arc::clone(&tree)));
+        tree
+    }
+}

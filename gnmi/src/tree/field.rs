@@ -1,0 +1,197 @@
+//! Leaves as they are declared: name, kind, type, meaning and where the value comes from, each in one line.
+
+use super::Leaf;
+
+/// A value, by its YANG type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// `string`, or a word of an enumeration or of identities.
+    Text(String),
+    /// `uint64`, `counter64`.
+    Long(u64),
+    /// `uint8` to `uint32`.
+    Short(u32),
+    /// `boolean`.
+    Bool(bool),
+}
+
+/// The YANG type of a leaf of Weir's own module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// Text.
+    Text,
+    /// A number of 64 bits.
+    Long,
+    /// A number of at most 32 bits.
+    Short,
+    /// True or false.
+    Bool,
+}
+
+impl Type {
+    /// Of this value.
+    pub fn of(value: &Value) -> Self {
+        match value {
+            Value::Text(_) => Self::Text,
+            Value::Long(_) => Self::Long,
+            Value::Short(_) => Self::Short,
+            Value::Bool(_) => Self::Bool,
+        }
+    }
+}
+
+/// What kind of data a leaf is, and how it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A list's key, of both.
+    Key,
+    /// What is wanted: in a `config` container.
+    Config,
+    /// What was wanted, as it is in force: in a `state` container.
+    Applied,
+    /// What is observed and changes by events.
+    Event,
+    /// What is observed and changes all the time.
+    Counter,
+}
+
+/// What a container is made of, which may borrow from the state.
+pub(super) trait Family {
+    /// It.
+    type Of<'a>;
+}
+
+/// A leaf of a container.
+pub(super) struct Field<F: Family> {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub ty: Type,
+    pub help: &'static str,
+    pub value: for<'a, 'b> fn(&'b F::Of<'a>) -> Option<Value>,
+}
+
+impl<F: Family> Field<F> {
+    /// With its value; `None` where it means nothing.
+    pub(super) fn leaf(&self, of: &F::Of<'_>) -> Option<Leaf> {
+        let value = (self.value)(of)?;
+        debug_assert_eq!(Type::of(&value), self.ty, "{}", self.name);
+        Some(Leaf {
+            name: self.name,
+            value,
+            kind: self.kind,
+        })
+    }
+}
+
+/// One leaf as the book and the YANG module have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The way to its container, keys in brackets.
+    pub container: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// Of which kind.
+    pub kind: Kind,
+    /// Of which type.
+    pub ty: Type,
+    /// Where its value comes from.
+    pub help: &'static str,
+}
+
+/// The rows of a container.
+pub(super) fn rows<F: Family>(container: &'static str, fields: &[Field<F>]) -> Vec<Row> {
+    let row = |field: &Field<F>| Row {
+        container,
+        name: field.name,
+        kind: field.kind,
+        ty: field.ty,
+        help: field.help,
+    };
+    fields.iter().map(row).collect()
+}
+
+/// What a value is made of. `None`, where there is none, is left out.
+pub(super) trait Shown {
+    const TYPE: Type;
+    fn shown(self) -> Value;
+}
+
+impl Shown for String {
+    const TYPE: Type = Type::Text;
+    fn shown(self) -> Value {
+        Value::Text(self)
+    }
+}
+
+impl Shown for &str {
+    const TYPE: Type = Type::Text;
+    fn shown(self) -> Value {
+        Value::Text(self.to_owned())
+    }
+}
+
+impl Shown for u64 {
+    const TYPE: Type = Type::Long;
+    fn shown(self) -> Value {
+        Value::Long(self)
+    }
+}
+
+impl Shown for u32 {
+    const TYPE: Type = Type::Short;
+    fn shown(self) -> Value {
+        Value::Short(self)
+    }
+}
+
+impl Shown for bool {
+    const TYPE: Type = Type::Bool;
+    fn shown(self) -> Value {
+        Value::Bool(self)
+    }
+}
+
+/// Seconds, shown as nanoseconds: a number without a fraction is one in every encoding, and for every client.
+pub(super) struct Nanos(pub f64);
+
+impl Shown for Nanos {
+    const TYPE: Type = Type::Long;
+    fn shown(self) -> Value {
+        Value::Long((self.0 * 1e9).round() as u64)
+    }
+}
+
+/// Declares the fields of a container: `LIST of Family`, and for each leaf `"name" Kind: Type = |of| option; "meaning"`; the
+/// type is that of Rust.
+macro_rules! fields {
+    ($list:ident of $family:ty { $($name:literal $kind:ident: $ty:ty = $value:expr; $help:literal)* }) => {
+        const $list: &[$crate::tree::field::Field<$family>] = &[$(
+            $crate::tree::field::Field {
+                name: $name,
+                kind: $crate::tree::field::Kind::$kind,
+                ty: <$ty as $crate::tree::field::Shown>::TYPE,
+                help: $help,
+                value: |of| {
+                    let value: for<'a, 'b> fn(
+                        &'b <$family as $crate::tree::field::Family>::Of<'a>,
+                    ) -> Option<$ty> = $value;
+                    value(of).map($crate::tree::field::Shown::shown)
+                },
+            },
+        )*];
+    };
+}
+
+/// Declares that a type is a family of its own: it borrows nothing, or from the state.
+macro_rules! families {
+    ($($family:ident: $of:ty;)*) => {$(
+        /// What containers are made of.
+        struct $family;
+
+        impl $crate::tree::field::Family for $family {
+            type Of<'a> = $of;
+        }
+    )*};
+}
+
+pub(super) use {families, fields};

@@ -1,0 +1,180 @@
+//! The tree of nodes: containers with their leaves, made of what the switch's API shows. Depth first: what is below a node
+//! stands together.
+
+mod field;
+mod interfaces;
+mod qos;
+pub mod schema;
+mod weir;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use weir_api::counters::Counters;
+use weir_api::daemon::{Deadlocks, Levels, PauseCounters, Pfc, Port, Queue, Status};
+
+use crate::path::Elem;
+
+use field::{Family, Field};
+pub use field::{Kind, Row, Type, Value};
+
+/// All that the tree is made of, taken at one time: bodies of the API, and what it does not show.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// When it was taken: nanoseconds since 1970.
+    pub taken_unix_nanos: i64,
+    /// `GET /v1/status`.
+    pub status: Status,
+    /// `GET /v1/ports`.
+    pub ports: Vec<Port>,
+    /// What else is known of them, in the same order.
+    pub devices: Vec<Device>,
+    /// `GET /v1/queues`.
+    pub queues: Vec<Queue>,
+    /// `GET /v1/pfc`.
+    pub pfc: Vec<Pfc>,
+    /// `GET /v1/pfc/counters`.
+    pub pauses: Vec<PauseCounters>,
+    /// `GET /v1/levels`.
+    pub levels: Levels,
+    /// `GET /v1/deadlocks`.
+    pub deadlocks: Deadlocks,
+    /// `GET /v1/counters`.
+    pub counters: Vec<Counters>,
+    /// The longest frame that is forwarded, without its checksum.
+    pub frame_bytes_max: u64,
+}
+
+impl State {
+    /// A counter of a port, or of one of its priorities; `None` where it means nothing.
+    fn counter(&self, port: &str, priority: Option<u8>, key: &str) -> Option<u64> {
+        let is_meant =
+            |row: &&Counters| row.port.as_deref() == Some(port) && row.priority == priority;
+        let row = self.counters.iter().find(is_meant)?;
+        row.counters.get(key).copied()
+    }
+}
+
+/// A port's device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Device {
+    /// Its index in the daemon's network namespace; `None` where there is none.
+    pub index: Option<u32>,
+    /// An operator wants the port to have none.
+    pub removed: bool,
+}
+
+/// One leaf.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leaf {
+    /// Its name in the YANG module.
+    pub name: &'static str,
+    /// What it says.
+    pub value: Value,
+    /// Wanted or observed, and how it changes.
+    pub kind: Kind,
+}
+
+/// A container, or an entry of a list, that has leaves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// The way to it.
+    pub path: Arc<[Elem]>,
+    /// In the order of the module.
+    pub leaves: Vec<Leaf>,
+}
+
+/// All nodes at one time.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    taken_unix_nanos: i64,
+    nodes: Vec<Node>,
+    places: HashMap<Arc<[Elem]>, usize>,
+}
+
+impl Tree {
+    /// Everything in `state`.
+    pub fn new(state: &State) -> Self {
+        let mut grower = Grower::default();
+        interfaces::grow(&mut grower, state);
+        qos::grow(&mut grower, state);
+        weir::grow(&mut grower, state);
+        let nodes = grower.nodes;
+        let place = |(place, node): (usize, &Node)| (Arc::clone(&node.path), place);
+        Self {
+            taken_unix_nanos: state.taken_unix_nanos,
+            places: nodes.iter().enumerate().map(place).collect(),
+            nodes,
+        }
+    }
+
+    /// When it was so: nanoseconds since 1970.
+    pub fn taken_unix_nanos(&self) -> i64 {
+        self.taken_unix_nanos
+    }
+
+    /// Depth first.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The node that this is the way to.
+    pub fn node(&self, path: &[Elem]) -> Option<&Node> {
+        self.places.get(path).map(|place| &self.nodes[*place])
+    }
+}
+
+/// Puts nodes behind each other.
+#[derive(Default)]
+struct Grower {
+    nodes: Vec<Node>,
+    path: Vec<Elem>,
+}
+
+impl Grower {
+    /// What `inside` adds is below the container `name`.
+    fn container(&mut self, name: &'static str, inside: impl FnOnce(&mut Self)) {
+        self.path.push(Elem::container(name));
+        inside(self);
+        self.path.pop();
+    }
+
+    /// What `inside` adds is below an entry of the list `name`, which has its keys as leaves.
+    fn entry(
+        &mut self,
+        name: &'static str,
+        keys: &[(&'static str, &str)],
+        inside: impl FnOnce(&mut Self),
+    ) {
+        let owned = keys.iter().map(|(key, value)| (*key, value.to_string()));
+        let keys = owned.collect::<Vec<_>>();
+        let leaves = keys.iter().map(|(name, value)| Leaf {
+            name,
+            value: Value::Text(value.clone()),
+            kind: Kind::Key,
+        });
+        let leaves = leaves.collect();
+        self.path.push(Elem { name, keys });
+        self.add(leaves);
+        inside(self);
+        self.path.pop();
+    }
+
+    /// The container `name` with the fields of `of` that mean something there.
+    fn leaves<F: Family>(&mut self, name: &'static str, fields: &[Field<F>], of: &F::Of<'_>) {
+        self.container(name, |grower| grower.own_leaves(fields, of));
+    }
+
+    /// The same for the container that is open.
+    fn own_leaves<F: Family>(&mut self, fields: &[Field<F>], of: &F::Of<'_>) {
+        let leaves = fields.iter().filter_map(|field| field.leaf(of));
+        self.add(leaves.collect());
+    }
+
+    fn add(&mut self, leaves: Vec<Leaf>) {
+        if !leaves.is_empty() {
+            let path = self.path.as_slice().into();
+            self.nodes.push(Node { path, leaves });
+        }
+    }
+}

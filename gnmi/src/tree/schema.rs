@@ -1,0 +1,47 @@
+//! All leaves that there may be, whatever the switch has.
+
+use std::sync::LazyLock;
+
+use super::{interfaces, qos, weir, Row};
+use crate::path::Elem;
+
+/// The value of keys in [`WAYS`]: any.
+pub(crate) const ANY: &str = "*";
+
+/// The way to the node of each leaf, and the leaf.
+pub(crate) static WAYS: LazyLock<Vec<(Vec<Elem>, &'static str)>> = LazyLock::new(|| {
+    let mut ways = Vec::new();
+    for row in rows() {
+        let elems = elems(row.container);
+        // Entries of lists have their keys as leaves.
+        for depth in 1..=elems.len() {
+            for (key, _) in &elems[depth - 1].keys {
+                let way = (elems[..depth].to_vec(), *key);
+                if !ways.contains(&way) {
+                    ways.push(way);
+                }
+            }
+        }
+        ways.push((elems, row.name));
+    }
+    ways
+});
+
+/// Every leaf but keys of lists, in the order of the tree.
+pub fn rows() -> Vec<Row> {
+    [interfaces::rows(), qos::rows(), weir::rows()].concat()
+}
+
+fn elems(container: &'static str) -> Vec<Elem> {
+    let parts = container.split('/').filter(|part| !part.is_empty());
+    let elem = |part: &'static str| {
+        let mut pieces = part.split('[');
+        let name = pieces.next().unwrap_or(part);
+        let key = |piece: &'static str| (piece.trim_end_matches(']'), ANY.to_owned());
+        Elem {
+            name,
+            keys: pieces.map(key).collect(),
+        }
+    };
+    parts.map(elem).collect()
+}
