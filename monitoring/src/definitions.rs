@@ -132,6 +132,8 @@ metrics! {
         "Commands of the control plane that the dataplane could not accept in time.";
     IMPAIRMENTS Gauge "weir_impairments" []
         "Impairments in force: what an operator has done to frames or links on purpose (switchctl impair).";
+    GNMI_STREAMS Gauge "weir_gnmi_streams" []
+        "Subscribers of gNMI that are told values now.";
     HELD_FRAMES Gauge "weir_held_frames" []
         "Frames inside the switch: admitted and not yet sent.";
     HELD_MAX_FRAMES Gauge "weir_held_max_frames" ["reader"]

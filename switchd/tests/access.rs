@@ -13,7 +13,7 @@ use std::time::Duration;
 use support::{certificate, info, settings, FakeDataplane, LIMIT};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use weir_config::daemon::{read_socket, ApiConfig, MetricsConfig, TlsFiles};
+use weir_config::daemon::{read_socket, ApiConfig, Protection, TlsFiles};
 use weir_switchd::daemon::{run, DaemonError, Ended, Plan, Signal};
 
 /// Groups that every Debian has: whose members may change something, and who may look.
@@ -45,7 +45,8 @@ fn plan(directory: &Path) -> Plan {
         api_socket: directory.join("run/api.sock"),
         api: ApiConfig::default(),
         metrics: None,
-        metrics_protection: MetricsConfig::default(),
+        metrics_protection: Protection::default(),
+        gnmi: None,
         page: None,
         info: info(),
         control: settings(),
@@ -227,11 +228,9 @@ async fn protected() -> (Daemon, SocketAddr, TlsFiles) {
     let address = free_address();
     let plan = Plan {
         metrics: Some(address),
-        metrics_protection: MetricsConfig {
-            tls_certificate: Some(files.certificate.clone()),
-            tls_key: Some(files.key.clone()),
+        metrics_protection: Protection {
+            tls: Some(files.clone()),
             token_file: Some(token_file(directory.path(), TOKEN, 0o600)),
-            ..MetricsConfig::default()
         },
         ..plan(directory.path())
     };
@@ -334,24 +333,21 @@ async fn secrets_that_others_can_read_are_refused_before_anything_is_touched() {
         ("no token", directory.path().join("missing")),
     ];
     for (what, token_file) in cases {
-        let protection = MetricsConfig {
-            tls_certificate: Some(files.certificate.clone()),
-            tls_key: Some(files.key.clone()),
+        let protection = Protection {
+            tls: Some(files.clone()),
             token_file: Some(token_file),
-            ..MetricsConfig::default()
         };
         refused(what, directory.path(), protection).await;
     }
     std::fs::set_permissions(&files.key, Permissions::from_mode(0o644)).unwrap();
-    let protection = MetricsConfig {
-        tls_certificate: Some(files.certificate.clone()),
-        tls_key: Some(files.key.clone()),
-        ..MetricsConfig::default()
+    let protection = Protection {
+        tls: Some(files.clone()),
+        token_file: None,
     };
     refused("key of all", directory.path(), protection).await;
 }
 
-async fn refused(what: &str, directory: &Path, metrics_protection: MetricsConfig) {
+async fn refused(what: &str, directory: &Path, metrics_protection: Protection) {
     let plan = Plan {
         metrics: Some(free_address()),
         metrics_protection,
@@ -361,7 +357,7 @@ async fn refused(what: &str, directory: &Path, metrics_protection: MetricsConfig
     let start = |_: &_| -> anyhow::Result<FakeDataplane> { panic!("the dataplane is started") };
     let error = run(plan, start, stops).await.expect_err(what);
     assert!(
-        matches!(error, DaemonError::Protection(_)),
+        matches!(error, DaemonError::Protection { .. }),
         "{what}: {error}"
     );
     assert!(!directory.join("run").exists(), "{what}");

@@ -66,14 +66,57 @@ settings! {
     }
 }
 
-impl MetricsConfig {
-    /// Metrics are served over TLS with these; `None` for plain HTTP.
-    pub fn tls(&self) -> Option<TlsFiles> {
-        Some(TlsFiles {
-            certificate: self.tls_certificate.clone()?,
-            key: self.tls_key.clone()?,
-        })
+settings! {
+    /// `[gnmi]`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    GnmiConfig in "gnmi" {
+        "listen" listen: Option<SocketAddr> as Listen = None, "", Restart, valid::anything;
+            "Address and port of [gNMI](../fleet/gnmi.md), such as `\"127.0.0.1:9339\"`, or `\"off\"`. An address that other hosts can reach is refused without `tls-certificate`, `tls-key` and `token-file`, unless `unprotected` is set."
+        "tls-certificate" tls_certificate: Option<PathBuf> = None => "none", "", Restart, valid::anything;
+            "PEM file with the certificate and its chain. gNMI is then served over TLS 1.2 or 1.3. Read again when it changes, with the key."
+        "tls-key" tls_key: Option<PathBuf> = None => "none", "", Restart, valid::anything;
+            "PEM file with its private key."
+        "token-file" token_file: Option<PathBuf> = None => "none", "", Restart, valid::anything;
+            "File with the token, of at least 16 characters, that a client must present: as bearer token, or as the password of any user. Read again when it changes."
+        "unprotected" unprotected: bool = false, "", Restart, valid::anything;
+            "Serves other hosts without TLS, or without a token."
     }
+}
+
+impl MetricsConfig {
+    /// What stands before the metrics.
+    pub fn protection(&self) -> Protection {
+        Protection {
+            tls: tls(&self.tls_certificate, &self.tls_key),
+            token_file: self.token_file.clone(),
+        }
+    }
+}
+
+impl GnmiConfig {
+    /// What stands before gNMI.
+    pub fn protection(&self) -> Protection {
+        Protection {
+            tls: tls(&self.tls_certificate, &self.tls_key),
+            token_file: self.token_file.clone(),
+        }
+    }
+}
+
+fn tls(certificate: &Option<PathBuf>, key: &Option<PathBuf>) -> Option<TlsFiles> {
+    Some(TlsFiles {
+        certificate: certificate.clone()?,
+        key: key.clone()?,
+    })
+}
+
+/// What stands before a listener that other hosts can reach.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Protection {
+    /// TLS with these; `None` for none.
+    pub tls: Option<TlsFiles>,
+    /// The file with the token that must be shown; `None` for anybody.
+    pub token_file: Option<PathBuf>,
 }
 
 /// PEM files of a TLS server.

@@ -96,6 +96,7 @@ impl DaemonConfig {
         next.dataplane.take_live(&file.dataplane);
         next.log.take_live(&file.log);
         next.metrics.take_live(&file.metrics);
+        next.gnmi.take_live(&file.gnmi);
         next.page.take_live(&file.page);
         next.forwarding.take_live(&file.forwarding);
         next.multicast.take_live(&file.multicast);

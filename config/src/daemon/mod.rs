@@ -26,7 +26,10 @@ use crate::reader::FileError;
 use crate::switch::{class_of, watchdog, Switch};
 
 pub use crate::frames::DELAYED_MAX;
-pub use access::{is_remote, read_socket, ApiConfig, ControlFramesConfig, MetricsConfig, TlsFiles};
+pub use access::{
+    is_remote, read_socket, ApiConfig, ControlFramesConfig, GnmiConfig, MetricsConfig, Protection,
+    TlsFiles,
+};
 pub use by_class::PerClass;
 pub use changes::{route_key, Change, Reloaded, Takes};
 pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, ZeroCopy};
@@ -57,6 +60,8 @@ pub struct DaemonConfig {
     pub api: ApiConfig,
     /// `[metrics]`.
     pub metrics: MetricsConfig,
+    /// `[gnmi]`.
+    pub gnmi: GnmiConfig,
     /// `[page]`.
     pub page: PageConfig,
     /// `[dataplane]`.

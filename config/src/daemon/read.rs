@@ -15,8 +15,8 @@ use super::mirror::{mirrors, MirrorTable};
 use super::station::stations;
 use super::{
     ControlFramesConfig, DaemonConfig, DataplaneConfig, DeadlockConfig, FlowsConfig,
-    ForwardingConfig, LldpConfig, LogConfig, MetricsConfig, MulticastConfig, PageConfig,
-    PfcwdConfig, Port, Station, WatermarkConfig,
+    ForwardingConfig, GnmiConfig, LldpConfig, LogConfig, MetricsConfig, MulticastConfig,
+    PageConfig, PfcwdConfig, Port, Station, WatermarkConfig,
 };
 use crate::document;
 use crate::names::check_name;
@@ -41,6 +41,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "log",
             "api",
             "metrics",
+            "gnmi",
             "page",
             "dataplane",
             "class",
@@ -63,6 +64,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     (LogConfig::TABLE, LogConfig::KEYS),
     (ApiTable::TABLE, ApiTable::KEYS),
     (MetricsConfig::TABLE, MetricsConfig::KEYS),
+    (GnmiConfig::TABLE, GnmiConfig::KEYS),
     (PageConfig::TABLE, PageConfig::KEYS),
     (ControlFramesConfig::TABLE, ControlFramesConfig::KEYS),
     (DataplaneConfig::TABLE, DataplaneConfig::KEYS),
@@ -91,6 +93,7 @@ pub fn settings() -> Vec<(&'static str, Vec<Setting>)> {
         LogConfig,
         ApiTable,
         MetricsConfig,
+        GnmiConfig,
         PageConfig,
         DataplaneConfig,
         ClassTable,
@@ -169,6 +172,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     DaemonConfig {
         log: LogConfig::read(root, LogConfig::default(), valid::together),
         metrics: access::metrics(root),
+        gnmi: access::gnmi(root),
         page: access::page(root),
         control_frames: ControlFramesConfig::read(
             root,

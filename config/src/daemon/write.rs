@@ -3,7 +3,7 @@
 use weir_core::PortId;
 
 use super::access::ApiTable;
-use super::{DaemonConfig, MulticastConfig};
+use super::{DaemonConfig, GnmiConfig, MulticastConfig};
 use crate::settings::quoted;
 use crate::switch::{ClassTable, RouteTable};
 
@@ -18,6 +18,9 @@ pub(super) fn daemon(config: &DaemonConfig) -> String {
     };
     out.push_str(&api.written());
     out.push_str(&config.metrics.written());
+    if config.gnmi != GnmiConfig::default() {
+        out.push_str(&config.gnmi.written());
+    }
     out.push_str(&config.page.written());
     out.push_str(&config.dataplane.written());
     for class in &config.classes {

@@ -11,7 +11,14 @@ fn with_table(table: &str) -> Result<DaemonConfig, String> {
 
 #[test]
 fn other_hosts_are_served_only_with_protection_or_the_operators_word() {
-    let read = |table: &str| with_table(&format!("[metrics]\n{table}"));
+    for table in ["metrics", "gnmi"] {
+        check_protection(table);
+    }
+    assert_eq!(parse(GOOD).unwrap().gnmi.listen, None, "off by default");
+}
+
+fn check_protection(name: &str) {
+    let read = |table: &str| with_table(&format!("[{name}]\n{table}"));
     let tls = "tls-certificate = \"/c\"\ntls-key = \"/k\"";
     let token = "token-file = \"/t\"";
     for (listen, extra, good) in [
@@ -25,7 +32,11 @@ fn other_hosts_are_served_only_with_protection_or_the_operators_word() {
         ("0.0.0.0:9464", "unprotected = true".to_owned(), true),
     ] {
         let outcome = read(&format!("listen = \"{listen}\"\n{extra}"));
-        assert_eq!(outcome.is_ok(), good, "{listen} {extra}: {outcome:?}");
+        assert_eq!(
+            outcome.is_ok(),
+            good,
+            "{name} {listen} {extra}: {outcome:?}"
+        );
         match outcome {
             Ok(config) => assert_eq!(parse(&config.to_toml()), Ok(config)),
             Err(error) => assert!(error.contains("unprotected = true"), "{error}"),

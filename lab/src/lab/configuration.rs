@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use weir_config::daemon::{
     default_dscp_map, ApiConfig, ControlFramesConfig, DaemonConfig, DataplaneConfig, Fallback,
-    LldpConfig, LogConfig, MetricsConfig, PageConfig, Port, RoundTrip, Station, Trust,
+    GnmiConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig, Port, RoundTrip, Station, Trust,
     WatermarkConfig,
 };
 use weir_config::scenario::{HostKind, Scenario};
@@ -99,6 +99,7 @@ pub fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> Dae
             listen: None,
             ..MetricsConfig::default()
         },
+        gnmi: GnmiConfig::default(),
         page: PageConfig::OFF,
         dataplane: DataplaneConfig {
             // To try transports is what a lab is for.

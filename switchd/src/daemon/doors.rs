@@ -20,6 +20,7 @@ use crate::control::devices::{tender, xdp_watch};
 use crate::control::health;
 use crate::control::lldp::LldpAgent;
 use crate::control::Shared;
+use crate::metrics::gnmi::{self, GnmiSettings};
 use crate::metrics::protection::Protection;
 use crate::page::{self, Names};
 use crate::{api, metrics};
@@ -34,6 +35,7 @@ pub(super) struct Doors {
     readers: Option<UnixListener>,
     protection: Protection,
     metrics: Option<TcpListener>,
+    gnmi: Option<Gnmi>,
     page: Option<(TcpListener, Names)>,
     monitor: LinkMonitor,
 }
@@ -57,13 +59,17 @@ impl Doors {
             Some(keeping) if keeping.kept != Kept::First => PARTING_WAIT,
             _ => Duration::ZERO,
         };
-        let protection = Protection::load(&plan.metrics_protection)?;
+        let protection = protection("the metrics", &plan.metrics_protection, None)?;
         let metrics = match plan.metrics {
             Some(address) => Some(
                 listen_at(address, patience)
                     .await
                     .map_err(|source| DaemonError::Metrics { address, source })?,
             ),
+            None => None,
+        };
+        let gnmi = match &plan.gnmi {
+            Some(settings) => Some(Gnmi::open(settings, patience).await?),
             None => None,
         };
         let page = match &plan.page {
@@ -81,6 +87,7 @@ impl Doors {
             readers,
             protection,
             metrics,
+            gnmi,
             page,
             monitor: LinkMonitor::new().map_err(DaemonError::LinkMonitor)?,
         })
@@ -114,6 +121,9 @@ impl Doors {
             let serve = metrics::serve(listener, Arc::clone(shared), self.protection);
             tasks.push(watched("metrics", serve));
         }
+        if let Some(gnmi) = self.gnmi {
+            tasks.push(watched("gNMI", gnmi.serve(Arc::clone(shared))));
+        }
         if let Some((listener, names)) = self.page {
             let serve = page::serve(listener, Arc::clone(shared), names);
             tasks.push(watched("live page", serve));
@@ -126,6 +136,38 @@ impl Doors {
         }
         tasks
     }
+}
+
+/// gNMI's part of them.
+struct Gnmi {
+    listener: TcpListener,
+    protection: Protection,
+    frame_bytes_max: u64,
+}
+
+impl Gnmi {
+    async fn open(settings: &GnmiSettings, patience: Duration) -> Result<Self, DaemonError> {
+        let address = settings.listen;
+        Ok(Self {
+            protection: protection("gNMI", &settings.protection, Some(gnmi::PROTOCOL))?,
+            listener: listen_at(address, patience)
+                .await
+                .map_err(|source| DaemonError::Gnmi { address, source })?,
+            frame_bytes_max: settings.frame_bytes_max,
+        })
+    }
+
+    async fn serve(self, shared: Arc<Shared>) -> io::Result<()> {
+        gnmi::serve(self.listener, shared, self.protection, self.frame_bytes_max).await
+    }
+}
+
+fn protection(
+    what: &'static str,
+    files: &weir_config::daemon::Protection,
+    protocol: Option<&'static str>,
+) -> Result<Protection, DaemonError> {
+    Protection::load(files, protocol).map_err(|source| DaemonError::Protection { what, source })
 }
 
 /// Listens, and if somebody else does so still, tries again for as long as `patience`.

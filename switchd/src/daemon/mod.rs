@@ -112,7 +112,8 @@ async fn run_in<D: RunningDataplane>(
     }
     let tasks = doors.serve(&mut plan, &shared, lldp);
     let page = plan.page.as_ref().map(|settings| settings.listen);
-    log_ready(&shared, &plan.api_socket, plan.metrics, page);
+    let gnmi = plan.gnmi.as_ref().map(|settings| settings.listen);
+    log_ready(&shared, &plan.api_socket, [plan.metrics, gnmi, page]);
 
     if let Some(reloader) = shared.life.reloader() {
         reloader.begun().await;
@@ -310,12 +311,7 @@ async fn stop_signal(signals: &mut mpsc::Receiver<Signal>) -> &'static str {
     }
 }
 
-fn log_ready(
-    shared: &Shared,
-    api_socket: &Path,
-    metrics: Option<SocketAddr>,
-    page: Option<SocketAddr>,
-) {
+fn log_ready(shared: &Shared, api_socket: &Path, [metrics, gnmi, page]: [Option<SocketAddr>; 3]) {
     let or_off = |address: Option<SocketAddr>| {
         address.map_or_else(|| "off".to_owned(), |address| address.to_string())
     };
@@ -336,6 +332,7 @@ fn log_ready(
         deadlock_policy = shared.info.deadlock_policy.get().name(),
         api = %api_socket.display(),
         metrics = or_off(metrics),
+        gnmi = or_off(gnmi),
         page = or_off(page),
         "ready"
     );

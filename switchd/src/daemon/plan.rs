@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use weir_config::daemon::{ApiConfig, MetricsConfig};
+use weir_config::daemon::{ApiConfig, Protection};
 use weir_core::Quanta;
 
 use super::reload::Reloader;
@@ -14,6 +14,7 @@ use crate::cli::Kept;
 use crate::control::info::SwitchInfo;
 use crate::control::{ControlSettings, Signal, SupervisorError};
 use crate::keeper::link::KeeperLink;
+use crate::metrics::gnmi::GnmiSettings;
 use crate::os::run_dir::RunDirError;
 use crate::os::secret::SecretError;
 use crate::page::PageSettings;
@@ -30,7 +31,9 @@ pub struct Plan {
     /// Where the metrics are served; `None` for nowhere.
     pub metrics: Option<SocketAddr>,
     /// How they are protected there.
-    pub metrics_protection: MetricsConfig,
+    pub metrics_protection: Protection,
+    /// Where gNMI is served; `None` for nowhere.
+    pub gnmi: Option<GnmiSettings>,
     /// Where the live page is served; `None` for nowhere.
     pub page: Option<PageSettings>,
     /// Names and settings; what is known only once the ports are attached is filled in then.
@@ -82,9 +85,22 @@ pub enum DaemonError {
         /// Why not.
         source: io::Error,
     },
-    /// The files that protect the metrics cannot be used.
-    #[error("cannot protect the metrics: {0}")]
-    Protection(#[from] SecretError),
+    /// The files that protect a listener cannot be used.
+    #[error("cannot protect {what}: {source}")]
+    Protection {
+        /// Which listener.
+        what: &'static str,
+        /// Why not.
+        source: SecretError,
+    },
+    /// gNMI's address cannot be taken.
+    #[error("cannot serve gNMI at {address}: {source}; set gnmi.listen to another address or to \"off\"")]
+    Gnmi {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
     /// The page's address cannot be taken.
     #[error("cannot serve the live page at {address}: {source}; set page.listen to another address or to \"off\"")]
     Page {

@@ -12,6 +12,7 @@ use crate::control::info::{ClassInfo, MarkingInfo, PortCable, PortInfo, Stations
 use crate::control::ControlSettings;
 use crate::dataplane::link::AttachedPort;
 use crate::logging;
+use crate::metrics::gnmi::GnmiSettings;
 use crate::model::classify::Trusted;
 use crate::page::PageSettings;
 
@@ -22,7 +23,12 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
         api_socket: config.api_socket.clone(),
         api: config.api.clone(),
         metrics: config.metrics.listen,
-        metrics_protection: config.metrics.clone(),
+        metrics_protection: config.metrics.protection(),
+        gnmi: config.gnmi.listen.map(|listen| GnmiSettings {
+            listen,
+            protection: config.gnmi.protection(),
+            frame_bytes_max: config.frame_length_max().get(),
+        }),
         page: config.page.listen.map(|listen| PageSettings {
             listen,
             names: config.page.names.clone(),

@@ -4,8 +4,10 @@
 //! seconds to send its first one, and loses its place at once when a new connection needs it: however many are silent, a
 //! scrape gets through. A connection whose request is being answered keeps its place.
 
+mod http2;
 mod places;
 mod serving;
 
+pub use http2::serve as serve_http2;
 pub use places::{Bounded, Connection, Limits, Peer};
 pub use serving::serve;

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::connect_info::Connected;
 use axum::extract::{ConnectInfo, Request};
 use axum::middleware::{self, Next};
@@ -62,28 +62,33 @@ async fn answer(
 ) -> Response {
     let answering = place.begin();
     let response = next.run(request).await;
-    response.map(|body| {
-        Body::new(Answer {
-            body,
-            _answering: answering,
-        })
-    })
+    response.map(|body| Body::new(Answer::new(body, answering)))
 }
 
 /// A body during which a request is being answered.
-struct Answer {
-    body: Body,
+pub(super) struct Answer<B> {
+    body: B,
     _answering: Answering,
 }
 
-impl HttpBody for Answer {
-    type Data = Bytes;
-    type Error = axum::Error;
+impl<B> Answer<B> {
+    /// The place is free again once this is dropped.
+    pub(super) fn new(body: B, answering: Answering) -> Self {
+        Self {
+            body,
+            _answering: answering,
+        }
+    }
+}
+
+impl<B: HttpBody + Unpin> HttpBody for Answer<B> {
+    type Data = B::Data;
+    type Error = B::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         Pin::new(&mut self.body).poll_frame(context)
     }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
-use weir_api::counters::{DATAPLANE_COUNTERS, DEVICE_LOSSES, KERNEL_LOSSES, MIRROR_COUNTERS};
+use weir_api::counters::{
+    DATAPLANE_COUNTERS, DEVICE_LOSSES, GNMI_COUNTERS, KERNEL_LOSSES, MIRROR_COUNTERS,
+};
 use weir_core::control::counters::{CONTROL_COUNTERS, LLDP_COUNTERS};
 use weir_core::control::IgnoreReason;
 use weir_core::counters::{PORT_COUNTERS, VLAN_COUNTERS};
@@ -130,6 +132,7 @@ impl SnapshotCollector {
                 snapshot.level_table.total as f64,
             ),
             (&define::IMPAIRMENTS, shared.impairments.list().len() as f64),
+            (&define::GNMI_STREAMS, shared.gnmi.streams() as f64),
             (&define::HELD_FRAMES, snapshot.held_frames as f64),
             (&define::UMEM_FRAMES, snapshot.umem_frames as f64),
             (&define::UMEM_FRAMES_FREE, snapshot.umem_frames_free as f64),
@@ -141,6 +144,7 @@ impl SnapshotCollector {
             families.add(metric, &[], value);
         }
         families.add_counters(CONTROL_COUNTERS, &[], &figures.clcm);
+        families.add_counters(GNMI_COUNTERS, &[], &shared.gnmi.counters());
         for (reason, count) in IgnoreReason::ALL.iter().zip(figures.clcm.clcm_ignored) {
             families.add(&define::CLCM_IGNORED, &[reason.name()], count as f64);
         }

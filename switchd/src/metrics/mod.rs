@@ -3,6 +3,7 @@
 
 mod collector;
 mod families;
+pub mod gnmi;
 mod negotiation;
 mod openmetrics;
 mod pools;

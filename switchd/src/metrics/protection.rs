@@ -1,4 +1,4 @@
-//! TLS and a bearer token, for metrics that other hosts can reach.
+//! TLS and a token, for metrics and gNMI that other hosts can reach.
 
 use std::future::Future;
 use std::io;
@@ -21,32 +21,35 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::{Accept, TlsAcceptor};
-use weir_config::daemon::{MetricsConfig, TlsFiles};
+use weir_config::daemon::{self, TlsFiles};
 
 use crate::os::secret::{self, Renewed, SecretError};
 
 /// A token that is shorter could be guessed.
 const TOKEN_LENGTH_MIN: usize = 16;
 
-/// What stands before the metrics. Files that change are read again.
+/// What stands before a listener. Files that change are read again.
 #[derive(Default)]
 pub struct Protection {
-    /// `None` for plain HTTP.
+    /// `None` for none.
     pub tls: Option<Renewed<TlsAcceptor>>,
     /// `None` for anybody.
     pub token: Option<Token>,
 }
 
 impl Protection {
-    /// Reads all files.
+    /// Reads all files. `protocol` is what is spoken over TLS, where peers have to agree on it (ALPN).
     ///
     /// # Errors
     ///
     /// When one is missing, open to others, or says something else than it should.
-    pub fn load(config: &MetricsConfig) -> Result<Self, SecretError> {
-        let tls = config.tls().map(|files| {
+    pub fn load(
+        config: &daemon::Protection,
+        protocol: Option<&'static str>,
+    ) -> Result<Self, SecretError> {
+        let tls = config.tls.clone().map(|files| {
             let paths = vec![files.certificate.clone(), files.key.clone()];
-            Renewed::new(paths, move || acceptor(&files))
+            Renewed::new(paths, move || acceptor(&files, protocol))
         });
         let token = config.token_file.clone().map(|path| {
             Renewed::new(vec![path.clone()], move || token(&path)).map(|token| Token(token.into()))
@@ -58,7 +61,7 @@ impl Protection {
     }
 }
 
-fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, SecretError> {
+fn acceptor(files: &TlsFiles, protocol: Option<&str>) -> Result<TlsAcceptor, SecretError> {
     let malformed = |path: &Path, reason: String| SecretError::Malformed {
         path: path.to_owned(),
         reason,
@@ -69,7 +72,7 @@ fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, SecretError> {
             .map_err(|error| malformed(&files.certificate, error.to_string()))?;
     let key = PrivateKeyDer::from_pem_slice(&secret::read(&files.key)?)
         .map_err(|error| malformed(&files.key, error.to_string()))?;
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| {
             builder
@@ -77,6 +80,10 @@ fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, SecretError> {
                 .with_single_cert(certificates, key)
         })
         .map_err(|error| malformed(&files.certificate, error.to_string()))?;
+    config.alpn_protocols = protocol
+        .map(|name| name.as_bytes().to_vec())
+        .into_iter()
+        .collect();
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
@@ -100,13 +107,18 @@ fn token(path: &Path) -> Result<Vec<u8>, SecretError> {
 #[derive(Clone)]
 pub struct Token(Arc<Renewed<Vec<u8>>>);
 
+impl Token {
+    /// Whether this is it. Takes as long for one that is nearly right as for one that is not.
+    pub fn is(&self, shown: &[u8]) -> bool {
+        shown.ct_eq(&self.0.get()).into()
+    }
+}
+
 /// Lets through who shows the token.
 pub async fn guard(State(token): State<Token>, request: Request, next: Next) -> Response {
     let mut shown = request.headers().get_all(AUTHORIZATION).iter();
     let bearer = shown.next().and_then(|value| bearer(value.as_bytes()));
-    let wanted = token.0.get();
-    // Takes as long for a token that is nearly right as for one that is not.
-    let knows = bearer.is_some_and(|bearer| bool::from(bearer.ct_eq(&wanted)));
+    let knows = bearer.is_some_and(|bearer| token.is(bearer));
     if knows && shown.next().is_none() {
         return next.run(request).await;
     }
@@ -116,7 +128,7 @@ pub async fn guard(State(token): State<Token>, request: Request, next: Next) -> 
 }
 
 /// What stands behind the scheme, whose case does not matter (RFC 9110, section 11.1).
-fn bearer(value: &[u8]) -> Option<&[u8]> {
+pub(super) fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(7)?;
     scheme
         .eq_ignore_ascii_case(b"bearer ")

@@ -28,6 +28,16 @@ pub fn wall_time(at: Instant) -> String {
     rfc3339(since_epoch.saturating_sub(u128::from(age)))
 }
 
+/// The same as nanoseconds since 1970, which last until 2262.
+pub fn unix_nanos(at: Instant) -> i64 {
+    let since_epoch = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_nanos();
+    let age = now().saturating_since(at).as_nanos();
+    i64::try_from(since_epoch.saturating_sub(u128::from(age))).unwrap_or(i64::MAX)
+}
+
 fn rfc3339(nanos_since_epoch: u128) -> String {
     let micros = nanos_since_epoch / 1_000;
     let seconds = (micros / 1_000_000) as i64;

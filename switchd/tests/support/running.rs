@@ -39,6 +39,7 @@ impl Running {
             api_socket: socket.clone(),
             api: Default::default(),
             metrics_protection: Default::default(),
+            gnmi: None,
             metrics: None,
             page: None,
             info: info(),

@@ -1,8 +1,11 @@
-//! `[api]`, `[metrics]` and `[page]`.
+//! `[api]`, `[metrics]`, `[gnmi]` and `[page]`.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use crate::daemon::access::{is_remote, ApiConfig, ApiTable, MetricsConfig};
+use crate::daemon::access::{
+    is_remote, ApiConfig, ApiTable, GnmiConfig, MetricsConfig, Protection,
+};
 use crate::daemon::PageConfig;
 use crate::reader::Table;
 use crate::settings::valid;
@@ -23,17 +26,40 @@ pub(super) fn metrics(root: &Table<'_>) -> MetricsConfig {
 }
 
 fn check_metrics(table: &Table<'_>, config: &MetricsConfig) {
-    match (&config.tls_certificate, &config.tls_key) {
-        (Some(_), None) => {
+    let tls = [&config.tls_certificate, &config.tls_key];
+    let protected = config.protection();
+    check_protection(table, config.listen, tls, &protected, config.unprotected);
+}
+
+pub(super) fn gnmi(root: &Table<'_>) -> GnmiConfig {
+    GnmiConfig::read(root, GnmiConfig::default(), check_gnmi)
+}
+
+fn check_gnmi(table: &Table<'_>, config: &GnmiConfig) {
+    let tls = [&config.tls_certificate, &config.tls_key];
+    let protected = config.protection();
+    check_protection(table, config.listen, tls, &protected, config.unprotected);
+}
+
+/// TLS has both of its files, and what other hosts can reach has all.
+fn check_protection(
+    table: &Table<'_>,
+    listen: Option<SocketAddr>,
+    tls: [&Option<PathBuf>; 2],
+    protection: &Protection,
+    unprotected: bool,
+) {
+    match tls {
+        [Some(_), None] => {
             table.complain("tls-certificate", "has no effect without tls-key; set both")
         }
-        (None, Some(_)) => {
+        [None, Some(_)] => {
             table.complain("tls-key", "has no effect without tls-certificate; set both")
         }
         _ => {}
     }
-    let protected = config.tls().is_some() && config.token_file.is_some();
-    if config.listen.is_some_and(is_remote) && !protected && !config.unprotected {
+    let protected = protection.tls.is_some() && protection.token_file.is_some();
+    if listen.is_some_and(is_remote) && !protected && !unprotected {
         table.complain(
             "listen",
             "other hosts can reach this address: set tls-certificate, tls-key and token-file, or \

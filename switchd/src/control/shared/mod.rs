@@ -6,7 +6,7 @@ mod links;
 mod records;
 pub mod watermarks;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
 use weir_api::describe::Described;
@@ -40,6 +40,8 @@ pub struct Shared {
     pub life: Life,
     /// What is done on purpose to frames and links.
     pub impairments: Impairments,
+    /// What gNMI has counted.
+    pub gnmi: Arc<weir_gnmi::Figures>,
 }
 
 impl Shared {
@@ -57,6 +59,7 @@ impl Shared {
             info,
             life: Life::new(clock::now()),
             impairments: Impairments::default(),
+            gnmi: Arc::default(),
         }
     }
 

@@ -1,0 +1,111 @@
+//! gNMI: what `switchctl` shows, for collectors of telemetry, on a TCP address of its own. It can be looked at and nothing
+//! else; the service itself is in [`weir_gnmi`].
+
+mod source;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::header::{HeaderMap, AUTHORIZATION};
+use axum::serve::Listener;
+use tokio::net::TcpListener;
+use weir_config::daemon;
+use weir_gnmi::{Gnmi, Refusal};
+
+use super::protection::{bearer, Protection, TlsListener, Token};
+use crate::control::Shared;
+use crate::http::{self, Limits, Peer};
+use source::Switch;
+
+/// A client's library may connect long before its user asks for something.
+pub const LIMITS: Limits = Limits {
+    connections: 32,
+    connections_of_a_peer: 24,
+    first_request: Duration::from_secs(20),
+    ..Limits::DEFAULT
+};
+
+/// What gRPC speaks.
+pub const PROTOCOL: &str = "h2";
+
+/// Where gNMI is served, and what it shows beside the switch's state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GnmiSettings {
+    /// The address.
+    pub listen: SocketAddr,
+    /// What stands before it.
+    pub protection: daemon::Protection,
+    /// The longest frame that is forwarded, in bytes without its checksum.
+    pub frame_bytes_max: u64,
+}
+
+/// Serves until the daemon ends and the last answer is out.
+///
+/// # Errors
+///
+/// When the listener fails for good.
+pub async fn serve(
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    protection: Protection,
+    frame_bytes_max: u64,
+) -> io::Result<()> {
+    let token = protection.token;
+    match protection.tls {
+        Some(acceptor) => {
+            let listener = TlsListener::new(listener, acceptor);
+            serve_on(listener, shared, token, frame_bytes_max).await
+        }
+        None => serve_on(listener, shared, token, frame_bytes_max).await,
+    }
+}
+
+async fn serve_on<L>(
+    listener: L,
+    shared: Arc<Shared>,
+    token: Option<Token>,
+    frame_bytes_max: u64,
+) -> io::Result<()>
+where
+    L: Listener,
+    L::Addr: Peer,
+{
+    let figures = Arc::clone(&shared.gnmi);
+    let ending = Arc::clone(&shared);
+    let gnmi = Gnmi::new(Switch::new(shared, frame_bytes_max), figures);
+    let answer = move |request: axum::http::Request<_>| {
+        let (gnmi, token) = (gnmi.clone(), token.clone());
+        async move {
+            match admit(token.as_ref(), request.headers()) {
+                Ok(()) => gnmi.answer(request).await,
+                Err(refusal) => gnmi.refuse(&refusal),
+            }
+        }
+    };
+    http::serve_http2(listener, LIMITS, answer, ending.life.ending()).await
+}
+
+/// Lets through who shows the token: as bearer token, or as password. Clients of gNMI have a user's name as well, which is
+/// nobody's here.
+fn admit(token: Option<&Token>, headers: &HeaderMap) -> Result<(), Refusal> {
+    let Some(token) = token else {
+        return Ok(());
+    };
+    let only = |name: &str| {
+        let mut values = headers.get_all(name).iter();
+        let value = values.next()?;
+        values.next().is_none().then_some(value.as_bytes())
+    };
+    let shown = [
+        only(AUTHORIZATION.as_str()).and_then(bearer),
+        only("password"),
+    ];
+    if shown.into_iter().flatten().any(|shown| token.is(shown)) {
+        return Ok(());
+    }
+    Err(Refusal::unauthenticated(
+        "gNMI needs the token of gnmi.token-file: send it as `authorization: Bearer TOKEN`, or as the password of any user",
+    ))
+}
