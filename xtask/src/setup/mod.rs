@@ -1,5 +1,7 @@
 //! What building, running and testing need from the system, and its installation.
 
+mod python;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -235,6 +237,11 @@ const NEEDS: &[Need] = &[
         "python3-scapy",
         "builds PAUSE, PFC and broken frames independently",
     ),
+    test(
+        Sign::PythonModule("ensurepip"),
+        "python3-venv",
+        "an environment for pygnmi, which no package has",
+    ),
 ];
 
 /// Says what is missing and why it is needed, and installs it unless told not to.
@@ -243,11 +250,17 @@ const NEEDS: &[Need] = &[
 ///
 /// When something is missing and is not to be, or cannot be, installed.
 pub fn run(no_install: bool, purpose: Purpose) -> Result<()> {
+    install_missing(no_install, purpose)?;
+    if purpose == Purpose::All {
+        python::set_up(no_install)?;
+        println!("everything needed for building and testing is installed");
+    }
+    Ok(())
+}
+
+fn install_missing(no_install: bool, purpose: Purpose) -> Result<()> {
     let missing = missing(purpose);
     if missing.is_empty() {
-        if purpose == Purpose::All {
-            println!("everything needed for building and testing is installed");
-        }
         return Ok(());
     }
     println!("missing on this machine:");

@@ -1,0 +1,57 @@
+//! What tests need of the Python Package Index, in an environment of its own below `target`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{bail, Context, Result};
+
+/// Versions and digests.
+const REQUIREMENTS: &str = include_str!("../../../tests/python/requirements.txt");
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Makes the environment, or makes it anew when other versions are wanted.
+///
+/// # Errors
+///
+/// When it is not as it should be and is not to be, or cannot be, made.
+pub fn set_up(no_install: bool) -> Result<()> {
+    let environment = repository().join("target/python");
+    let installed = environment.join("requirements.txt");
+    if std::fs::read_to_string(&installed).is_ok_and(|text| text == REQUIREMENTS) {
+        return Ok(());
+    }
+    let requirements = "tests/python/requirements.txt";
+    if no_install {
+        bail!("not installed because of --no-install: target/python, with {requirements}");
+    }
+    println!("installing with pip into target/python: {requirements}");
+    // The system's, so that it lasts as long as the system does.
+    run(Command::new("/usr/bin/python3")
+        .args(["-m", "venv", "--clear"])
+        .arg(&environment))?;
+    run(Command::new(environment.join("bin/pip"))
+        .current_dir(repository())
+        .args(["install", "--quiet", "--disable-pip-version-check"])
+        .args([
+            "--require-hashes",
+            "--only-binary",
+            ":all:",
+            "--requirement",
+        ])
+        .arg(requirements))
+    .with_context(|| format!("{requirements} has digests for Python 3.11 to 3.13"))?;
+    std::fs::write(&installed, REQUIREMENTS).context("target/python/requirements.txt")
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("starting {command:?}"))?;
+    if !status.success() {
+        bail!("{command:?} failed ({status})");
+    }
+    Ok(())
+}
