@@ -18,6 +18,17 @@ pub struct Client {
     output: BufReader<ChildStdout>,
 }
 
+/// Whether there is one. `cargo xtask setup` says so where the Python Package Index was not reached; a tree that was not set up is an
+/// error.
+pub fn is_there() -> bool {
+    let environment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/python");
+    let is_missing = environment.join("not-reached").exists();
+    if is_missing {
+        eprintln!("NOT DONE: pygnmi could not be installed, see `cargo xtask setup`");
+    }
+    !is_missing
+}
+
 impl Client {
     /// Connects; `Err` with what pygnmi says when it cannot.
     pub fn connect(namespace: &str, options: &Value) -> Result<Self, String> {

@@ -252,8 +252,13 @@ const NEEDS: &[Need] = &[
 pub fn run(no_install: bool, purpose: Purpose) -> Result<()> {
     install_missing(no_install, purpose)?;
     if purpose == Purpose::All {
-        python::set_up(no_install)?;
-        println!("everything needed for building and testing is installed");
+        let is_all = python::set_up(no_install)?;
+        let but = if is_all {
+            ""
+        } else {
+            ", but for what is said above"
+        };
+        println!("everything needed for building and testing is installed{but}");
     }
     Ok(())
 }
