@@ -193,6 +193,15 @@ impl PortProgram {
             .map_err(map_error("weir_xsks"))
     }
 
+    /// No frame goes to a socket any more: each gets the fallback, and is counted so. The kernel would forget a socket only once it is closed,
+    /// which takes its time.
+    pub fn forget_sockets(&self) {
+        for queue in 0..crate::QUEUES_MAX {
+            // Most queues have none.
+            let _ = self.maps.xsks.delete(&queue.to_ne_bytes());
+        }
+    }
+
     /// Attaches the program to a device by a link. With `pin_dir` (in a bpffs; what stands there is
     /// removed) the link and the maps are pinned as `link`, `xsks`, `settings`, `traffic` and `verdicts`.
     ///

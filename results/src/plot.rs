@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(count("xoff 60 KiB"), 1);
         assert_eq!(count("<path"), 2, "the release in both panels");
         assert_eq!(
-            count(r##"stroke="#b00000""##),
+            count(r##"stroke="#b00000" stroke-dasharray"##),
             2,
             "the first suspicion in both panels"
         );

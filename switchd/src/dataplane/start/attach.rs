@@ -53,12 +53,14 @@ pub(in crate::dataplane) struct AttachedProgram {
 }
 
 impl AttachedProgram {
-    /// All frames go to the kernel from now on, unless a socket is there for them.
+    /// All frames go to the kernel from now on: nobody reads the sockets any more, which are closed some time later.
     pub(in crate::dataplane) fn close(&self) -> Result<(), EbpfError> {
         self.program.update_settings(&PortSettings {
             fallback: weir_ebpf::Fallback::Pass,
             ..PortSettings::default()
-        })
+        })?;
+        self.program.forget_sockets();
+        Ok(())
     }
 
     /// Attaches the program in generic mode, where the configuration leaves the choice and nothing is in the driver's queues.
