@@ -139,15 +139,7 @@ async fn run_in<D: RunningDataplane>(
         Reason::Restart => (plan.drain, true),
         Reason::Failed(_) => (Duration::ZERO, false),
     };
-    let programs = match again {
-        true => Programs::Leave,
-        false => Programs::Detach,
-    };
-    if again {
-        service::notify_reloading();
-    } else {
-        service::notify("STOPPING=1");
-    }
+    let programs = announce_end(again);
     let mut closing = Closing::default();
     let ended = tokio::select! {
         mut stopped = stop_shared(&dataplane, drain, programs) => match (again, &mut keeping) {
@@ -175,6 +167,16 @@ async fn run_in<D: RunningDataplane>(
         Reason::Failed(error) => Err(error.into()),
         Reason::Stop | Reason::Restart => Ok((ended, Parting { keeping, closing })),
     }
+}
+
+/// Tells the service manager that the switch ends, or that it is restarted; returns what its programs are to do then.
+fn announce_end(again: bool) -> Programs {
+    if again {
+        service::notify_reloading();
+        return Programs::Leave;
+    }
+    service::notify("STOPPING=1");
+    Programs::Detach
 }
 
 /// What runs once frames are forwarded.
