@@ -41,7 +41,8 @@ const MDBOOK: [&str; 5] = [
 /// When there is no mdBook and it cannot be installed, or it does not render the book.
 pub fn render(directory: &Path, no_install: bool) -> Result<PathBuf> {
     let mdbook = tool::of_registry("mdbook", &MDBOOK, no_install)?;
-    let status = Command::new(mdbook)
+    let mut render = Command::new(mdbook);
+    render
         .arg("build")
         .arg(build::root().join("docs"))
         .arg("--dest-dir")
@@ -50,11 +51,7 @@ pub fn render(directory: &Path, no_install: bool) -> Result<PathBuf> {
         .env(
             "MDBOOK_BOOK__TITLE",
             concat!("Weir ", env!("CARGO_PKG_VERSION")),
-        )
-        .status()
-        .context("starting mdbook")?;
-    if !status.success() {
-        bail!("mdbook failed ({status})");
-    }
+        );
+    tool::run(&mut render)?;
     Ok(directory.join("index.html"))
 }

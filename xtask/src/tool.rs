@@ -42,13 +42,23 @@ pub fn of_registry(name: &str, options: &[&str], no_install: bool) -> Result<Pat
             program.display()
         );
     }
-    let status = install
-        .status()
-        .with_context(|| format!("starting {install:?}"))?;
-    if !status.success() {
-        bail!("{install:?} failed ({status})");
-    }
+    run(&mut install)?;
     Ok(program)
+}
+
+/// Runs a command, which shows what it says, to its end.
+///
+/// # Errors
+///
+/// When it does not start, or fails.
+pub fn run(command: &mut Command) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("starting {command:?}"))?;
+    if !status.success() {
+        bail!("{command:?} failed ({status})");
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 use anyhow::{bail, Context, Result};
 use sha2::{Digest, Sha256};
 
+use crate::tool::run;
 use crate::{book, build};
 
 pub use deb::{check, package};
@@ -118,16 +119,6 @@ fn generate(binaries: &Path, directory: &Path, no_install: bool) -> Result<()> {
             let script = output(Command::new(&program).args(["completions", shell]))?;
             std::fs::write(directory.join(format!("{name}.{shell}")), script)?;
         }
-    }
-    Ok(())
-}
-
-fn run(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("starting {command:?}"))?;
-    if !status.success() {
-        bail!("{command:?} failed ({status})");
     }
     Ok(())
 }

@@ -5,6 +5,8 @@ use std::process::Command;
 
 use anyhow::{bail, Context, Result};
 
+use crate::tool::run;
+
 /// In the environment, where the index was not reached: tests that need it say so and pass, and the continuous integration prints it at its end.
 const NOT_REACHED: &str = "not-reached";
 /// Versions and digests.
@@ -54,14 +56,4 @@ pub fn set_up(no_install: bool) -> Result<bool> {
     }
     std::fs::write(&installed, REQUIREMENTS).context("target/python/requirements.txt")?;
     Ok(true)
-}
-
-fn run(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("starting {command:?}"))?;
-    if !status.success() {
-        bail!("{command:?} failed ({status})");
-    }
-    Ok(())
 }
