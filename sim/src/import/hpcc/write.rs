@@ -112,7 +112,10 @@ fn classes(out: &mut String, topology: &Topology, flows: &[Flow]) {
     // There and back, the frame that has just begun at each end, and a quarter for what cells round up; as three delays in HPCC.
     let headroom = lines().map(|(rate, delay)| rate.bytes_in(delay.saturating_mul(3)).get());
     let headroom = headroom.max().unwrap_or(0) + 4 * 9216;
+    // The least is a large frame, so that slow lines have thresholds at all; there xon and kmin stay below.
     let gbit = |rate: BitRate, bytes: u64| (rate.get() / 1_000_000 * bytes / 1000).max(10_000);
+    let (xoff, kmax) = (gbit(fastest, XOFF), gbit(topology.host_line.0, ECN_KMAX));
+    let below = |bytes: u64, above: u64| bytes.min(above - above / 40);
     let mut groups: Vec<u64> = flows.iter().map(|flow| flow.priority).collect();
     groups.sort_unstable();
     groups.dedup();
@@ -120,10 +123,10 @@ fn classes(out: &mut String, topology: &Topology, flows: &[Flow]) {
         let _ = write!(
             out,
             "\n[[class]]\nname = \"pg{group}\"\npriority = {group}\nmode = \"pfc\"\nxoff = \"{}B\"\nxon = \"{}B\"\nheadroom = \"{headroom}B\"\necn-kmin = \"{}B\"\necn-kmax = \"{}B\"\necn-pmax = \"20%\"\n",
-            gbit(fastest, XOFF),
-            gbit(fastest, XON).min(gbit(fastest, XOFF)),
-            gbit(topology.host_line.0, ECN_KMIN),
-            gbit(topology.host_line.0, ECN_KMAX),
+            xoff,
+            below(gbit(fastest, XON), xoff),
+            below(gbit(topology.host_line.0, ECN_KMIN), kmax),
+            kmax,
         );
     }
 }
