@@ -74,7 +74,7 @@ enum Command {
     Figures(FiguresArguments),
     /// Build the Debian package, or all that others install.
     #[command(after_help = dist::HELP)]
-    Dist(DistArguments),
+    Dist(dist::Arguments),
     /// Build the image of a container.
     #[command(after_help = dist::image::HELP)]
     Image(dist::image::Arguments),
@@ -368,18 +368,6 @@ struct FiguresArguments {
 }
 
 #[derive(Debug, Args)]
-struct DistArguments {
-    #[command(flatten)]
-    setup: SetupArguments,
-    /// Test the package in a clean Debian.
-    #[arg(long, conflicts_with = "all")]
-    check: bool,
-    /// Build the archive of static programs, the image, the bill of materials, and sums of all.
-    #[arg(long)]
-    all: bool,
-}
-
-#[derive(Debug, Args)]
 struct DenyArguments {
     /// Check RustSec advisories too; fetches their database.
     #[arg(long)]
@@ -464,20 +452,8 @@ fn run(command: Command) -> Result<ExitCode> {
                 .unwrap_or_else(|| build::root().join("docs/src/concepts"));
             book::figures(&directory)
         }
-        Command::Dist(dist) if dist.check => {
-            root::require("cargo xtask dist --check")?;
-            setup::run(dist.setup.no_install, setup::Purpose::All)?;
-            dist::check(dist.setup.no_install)
-        }
-        Command::Dist(dist) if dist.all => {
-            setup::run(dist.setup.no_install, setup::Purpose::Lab)?;
-            dist::all(dist.setup.no_install)
-        }
+        Command::Dist(arguments) => dist::run(&arguments),
         Command::Image(image) => dist::image::run(&image),
-        Command::Dist(dist) => {
-            setup::run(dist.setup.no_install, setup::Purpose::Lab)?;
-            dist::package(dist.setup.no_install).map(drop)
-        }
         Command::Deny(arguments) => deny::run(arguments.advisories),
         Command::CleanNet(clean) => {
             root::require("cargo xtask clean-net")?;

@@ -6,9 +6,9 @@ use anyhow::{Context, Result};
 use cargo_metadata::MetadataCommand;
 use flate2::Compression;
 
-use super::programs::{require_static, PLATFORM};
+use super::programs::{require_static, Platform};
 use super::tree::{gzip, Tree, DATA, PROGRAM};
-use super::{directory, generate, VERSION};
+use super::{directory, VERSION};
 use crate::build;
 
 /// The package whose manifest lists what the Debian package has. The archive has the same, and what labs need.
@@ -26,20 +26,17 @@ const MORE: [(&str, &str, u32); 4] = [
 ];
 const MORE_PROGRAMS: [&str; 2] = ["weir-sim", "weir-lab"];
 
-/// Packs `programs` and files of `time`; returns where the archive is.
+/// Packs `programs`, what was `generated` by them, and files of `time`; returns where the archive is.
 ///
 /// # Errors
 ///
 /// When a program needs libraries, or a file is missing.
-pub fn write(programs: &Path, time: u64, no_install: bool) -> Result<PathBuf> {
+pub fn write(platform: Platform, programs: &Path, generated: &Path, time: u64) -> Result<PathBuf> {
     require_static(programs)?;
-    // Beside those of the Debian package's programs, which are not the same files.
-    let generated = directory().join("static");
-    generate(programs, &generated, no_install)?;
-    let tree = tree(programs, &generated)?;
+    let tree = tree(programs, generated)?;
     let name = format!("weir-{VERSION}");
     let packed = gzip(&tree.tar(&format!("{name}/"), time)?, Compression::best())?;
-    let file = directory().join(format!("{name}-{PLATFORM}.tar.gz"));
+    let file = directory().join(format!("{name}-{}.tar.gz", platform.name()));
     std::fs::write(&file, packed).with_context(|| file.display().to_string())?;
     println!("{}", file.display());
     Ok(file)

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{bail, Context, Result};
 
-use super::{directory, generate, output, run, source_time, VERSION};
+use super::{directory, generate, output, source_time, VERSION};
 use crate::{build, tool};
 
 /// As the first release of this version for Debian.
@@ -54,7 +54,7 @@ pub fn check(no_install: bool) -> Result<()> {
         .args(["--mount", "--propagation", "private"])
         .arg(build::root().join("packaging/check.sh"))
         .args([&root, &old, &new]);
-    run(&mut command)?;
+    tool::run(&mut command)?;
     std::fs::remove_file(new)?;
     std::fs::remove_dir_all(&root).with_context(|| root.display().to_string())
 }

@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{bail, Context, Result};
+use clap::Args;
 use sha2::{Digest, Sha256};
 
-use crate::tool::run;
-use crate::{book, build};
+use crate::tool;
+use crate::{book, build, root as user, setup};
 
-pub use deb::{check, package};
+use programs::Platform;
 
 /// What artefacts are called by.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -30,25 +31,81 @@ cargo-deb and mdBook under target/tools if they are missing.
 debootstrap, runs the daemon from the installed files, kills and restarts it,
 upgrades, removes and purges the package, and prints the results.
 
---all also writes, for x86-64, without paths and times of this machine: an archive
-of static programs (.tar.gz), the image of a container (.oci.tar; `cargo xtask
-image` alone), the bill of materials (.cdx.json), and SHA256SUMS of all.";
+--all also writes, for x86-64 and arm64, without paths and times of this machine:
+an archive of static programs (.tar.gz), the image of a container (.oci.tar;
+`cargo xtask image` alone), the bill of materials (.cdx.json), and SHA256SUMS of
+all. --platform leaves one of the two out; the package is always this machine's.
+
+Examples:
+  cargo xtask dist
+  cargo xtask dist --all
+  cargo xtask dist --all --platform x86_64
+  cargo xtask dist --check";
 /// The sums of all artefacts, as sha256sum(1) reads them.
 const SUMS: &str = "SHA256SUMS";
 
-/// Builds everything: the archive, the image, the package, the bill of materials, and their sums.
+/// The command line.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    setup: crate::SetupArguments,
+    /// Test the package in a clean Debian.
+    #[arg(long, conflicts_with = "all")]
+    check: bool,
+    /// Build the archives of static programs, images, bills of materials, and sums of all.
+    #[arg(long)]
+    all: bool,
+    /// With --all: only for this processor, x86_64 or aarch64 [default: both].
+    #[arg(long, value_name = "PLATFORM", requires = "all")]
+    platform: Vec<Platform>,
+}
+
+/// Does what the command line says.
+///
+/// # Errors
+///
+/// When something does not compile, or a package does not do what it should.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let no_install = arguments.setup.no_install;
+    if arguments.check {
+        user::require("cargo xtask dist --check")?;
+        setup::run(no_install, setup::Purpose::All)?;
+        return deb::check(no_install);
+    }
+    setup::run(no_install, setup::Purpose::Lab)?;
+    match (arguments.all, &arguments.platform[..]) {
+        (true, []) => all(&programs::PLATFORMS, no_install),
+        (true, chosen) => all(chosen, no_install),
+        (false, _) => deb::package(no_install).map(drop),
+    }
+}
+
+/// Builds everything: for each of `platforms` the archive, the image and the bill of materials; the package, and all sums.
 ///
 /// # Errors
 ///
 /// When something does not compile, or a tool is missing.
-pub fn all(no_install: bool) -> Result<()> {
+fn all(platforms: &[Platform], no_install: bool) -> Result<()> {
     let time = source_time()?;
-    let programs = programs::build(time)?;
-    let mut artefacts = vec![
-        archive::write(&programs, time, no_install)?,
-        image::write(&programs, &directory(), time)?,
-        sbom::write(&directory(), time)?,
-    ];
+    // Before half an hour of compiling.
+    for platform in platforms {
+        platform.require()?;
+    }
+    // What the programs write of themselves is the same on all, and this machine runs its own. Beside that of the Debian
+    // package's programs, which are other files.
+    let generated = directory().join("static");
+    generate(
+        &programs::build(Platform::native()?, time)?,
+        &generated,
+        no_install,
+    )?;
+    let mut artefacts = Vec::new();
+    for &platform in platforms {
+        let programs = programs::build(platform, time)?;
+        artefacts.push(archive::write(platform, &programs, &generated, time)?);
+        artefacts.push(image::write(platform, &programs, &directory(), time)?);
+        artefacts.push(sbom::write(platform, &directory(), time)?);
+    }
     artefacts.push(deb::package_at(no_install, time)?);
     println!("{}", sums(&artefacts)?.display());
     Ok(())
@@ -112,9 +169,11 @@ fn generate(binaries: &Path, directory: &Path, no_install: bool) -> Result<()> {
     )?;
     for name in ["switchctl", "weir-plan", "weir-host"] {
         let program = binaries.join(name);
-        run(Command::new(&program)
-            .arg("man")
-            .arg(directory.join("man1")))?;
+        tool::run(
+            Command::new(&program)
+                .arg("man")
+                .arg(directory.join("man1")),
+        )?;
         for shell in ["bash", "zsh", "fish"] {
             let script = output(Command::new(&program).args(["completions", shell]))?;
             std::fs::write(directory.join(format!("{name}.{shell}")), script)?;

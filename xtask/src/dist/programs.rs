@@ -1,8 +1,10 @@
-//! The programs, linked so that they run on any Linux of this architecture, and the same bytes wherever they are built.
+//! The programs, linked so that they run on any Linux of their architecture, and the same bytes wherever they are built.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{bail, Context, Result};
+use oci_spec::image::Arch;
 
 use crate::build;
 
@@ -16,49 +18,189 @@ pub const PROGRAMS: [&str; 7] = [
     "weir-sim",
     "weir-lab",
 ];
-/// glibc, linked statically: libelf and zlib are there for it, and what a program asks of NSS is in two files.
-pub const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// What it is called in the names of artefacts.
-pub const PLATFORM: &str = "x86_64-linux";
+
+/// What programs are built for, with glibc, linked statically: libelf and zlib are there for it, and what a program asks of
+/// NSS is in two files.
+#[derive(Debug, Clone, Copy)]
+pub struct Platform {
+    /// As Rust calls the processor: `std::env::consts::ARCH`.
+    processor: &'static str,
+    /// As Debian and the OCI image specification call it.
+    architecture: &'static str,
+}
+
+/// All of them.
+pub const PLATFORMS: [Platform; 2] = [
+    Platform {
+        processor: "x86_64",
+        architecture: "amd64",
+    },
+    Platform {
+        processor: "aarch64",
+        architecture: "arm64",
+    },
+];
+
+/// With this libxdp is compiled below the target directory, for another processor too, and not in cargo's home.
+const LIBXDP_APART: &str = "weir-switchd/libxdp-apart";
+
+impl Platform {
+    /// Of this machine.
+    ///
+    /// # Errors
+    ///
+    /// When programs are not built for such a one.
+    pub fn native() -> Result<Self> {
+        let mut all = PLATFORMS.into_iter();
+        let native = all.find(|platform| platform.is_native());
+        native.with_context(|| {
+            format!("programs for others to install are built on x86_64 and aarch64; this machine is {}", std::env::consts::ARCH)
+        })
+    }
+
+    /// Whether this machine runs them.
+    pub fn is_native(self) -> bool {
+        self.processor == std::env::consts::ARCH
+    }
+
+    /// As compilers call it.
+    pub fn target(self) -> String {
+        format!("{}-unknown-linux-gnu", self.processor)
+    }
+
+    /// As the names of artefacts have it.
+    pub fn name(self) -> String {
+        format!("{}-linux", self.processor)
+    }
+
+    /// As an image names its architecture.
+    pub fn oci(self) -> Arch {
+        Arch::from(self.architecture)
+    }
+
+    /// Where its libraries say their versions, on Debian.
+    pub fn pkg_config(self) -> String {
+        format!("/usr/lib/{}-linux-gnu/pkgconfig", self.processor)
+    }
+
+    /// A program of binutils or gcc that makes files for it.
+    pub fn tool(self, name: &str) -> String {
+        match self.is_native() {
+            true => name.to_owned(),
+            false => format!("{}-linux-gnu-{name}", self.processor),
+        }
+    }
+
+    /// Fails unless what another machine's programs are built with is here.
+    ///
+    /// # Errors
+    ///
+    /// Says what to install.
+    pub fn require(self) -> Result<()> {
+        if self.is_native() {
+            return Ok(());
+        }
+        let (target, debian) = (self.target(), self.architecture);
+        let compiler = self.tool("gcc");
+        let runs = |program: &str, arguments: &[&str]| {
+            let output = Command::new(program)
+                .args(arguments)
+                .stderr(Stdio::null())
+                .output();
+            output.is_ok_and(|output| output.status.success() && !output.stdout.is_empty())
+        };
+        let library = |name: &str| {
+            let asked = format!("-print-file-name={name}");
+            let output = Command::new(&compiler).arg(asked).output();
+            output.is_ok_and(|output| {
+                Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_absolute()
+            })
+        };
+        if !runs(&compiler, &["--version"]) || !library("libelf.a") || !library("libz.a") {
+            bail!(
+                "programs for {target} need {compiler} and its libelf.a and libz.a; on Debian: `dpkg --add-architecture {debian} && \
+                 apt-get update && apt-get install gcc-{}-linux-gnu libelf-dev:{debian} zlib1g-dev:{debian}`; or leave them out \
+                 with `--platform {}`",
+                self.processor.replace('_', "-"),
+                std::env::consts::ARCH
+            );
+        }
+        let installed = Command::new("rustc")
+            .args(["--print", "target-libdir", "--target", &target])
+            .output();
+        let there = installed
+            .is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir());
+        if !there {
+            bail!("Rust's library for {target} is missing: `rustup target add {target}`");
+        }
+        Ok(())
+    }
+}
+
+impl std::str::FromStr for Platform {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut all = PLATFORMS.into_iter();
+        let found =
+            all.find(|platform| platform.processor == text || platform.architecture == text);
+        found.ok_or_else(|| format!("write x86_64 or aarch64, not {text:?}"))
+    }
+}
 
 /// Builds them; returns where they are.
 ///
 /// # Errors
 ///
 /// When they do not compile.
-pub fn build(time: u64) -> Result<PathBuf> {
+pub fn build(platform: Platform, time: u64) -> Result<PathBuf> {
+    platform.require()?;
+    let target = platform.target();
     let mut cargo = build::cargo();
-    cargo.args(["build", "--release", "--locked", "--target", TARGET]);
+    cargo.args(["build", "--release", "--locked", "--target", &target]);
     cargo.args(["--workspace", "--exclude", build::EXPLORER]);
+    cargo.args(["--features", LIBXDP_APART]);
     for program in PROGRAMS {
         cargo.args(["--bin", program]);
     }
-    let status = cargo
+    let variable = target.replace('-', "_");
+    let flags = format!(
+        "-C target-feature=+crt-static {}",
+        remapped("--remap-path-prefix=")?.join(" ")
+    );
+    cargo
         .arg("--manifest-path")
         .arg(build::root().join("Cargo.toml"))
+        .env("RUSTFLAGS", flags)
         .env(
-            "RUSTFLAGS",
-            format!(
-                "-C target-feature=+crt-static {}",
-                remapped("--remap-path-prefix=")?
-            ),
+            format!("CFLAGS_{variable}"),
+            remapped("-ffile-prefix-map=")?.join(" "),
         )
+        // What crates compile for the kernel with clang: `#` keeps it from telling of each option, `+` appends one.
         .env(
-            format!("CFLAGS_{}", TARGET.replace('-', "_")),
-            remapped("-ffile-prefix-map=")?,
+            "CCC_OVERRIDE_OPTIONS",
+            format!("# {}", remapped("+-ffile-prefix-map=")?.join(" ")),
         )
         .env("SOURCE_DATE_EPOCH", time.to_string())
-        .env("CARGO_INCREMENTAL", "0")
-        .status()
-        .context("starting cargo")?;
+        .env("CARGO_INCREMENTAL", "0");
+    if !platform.is_native() {
+        let upper = variable.to_uppercase();
+        cargo
+            .env(format!("CARGO_TARGET_{upper}_LINKER"), platform.tool("gcc"))
+            .env(format!("CC_{variable}"), platform.tool("gcc"))
+            .env(format!("AR_{variable}"), platform.tool("ar"))
+            .env("LD", platform.tool("ld"))
+            .env("OBJCOPY", platform.tool("objcopy"));
+    }
+    let status = cargo.status().context("starting cargo")?;
     if !status.success() {
         bail!("the build of static programs failed: see above; it needs libelf.a and libz.a of libelf-dev and zlib1g-dev");
     }
-    Ok(build::target_directory().join(TARGET).join("release"))
+    Ok(build::target_directory().join(target).join("release"))
 }
 
 /// Options by which compilers write other paths than those of this machine.
-fn remapped(option: &str) -> Result<String> {
+fn remapped(option: &str) -> Result<Vec<String>> {
     let home = match std::env::var_os("CARGO_HOME") {
         Some(home) => PathBuf::from(home),
         None => {
@@ -66,9 +208,14 @@ fn remapped(option: &str) -> Result<String> {
             Path::new(&home).join(".cargo")
         }
     };
-    let paths = [(build::root(), "/weir"), (home, "/cargo")];
+    // The last one that fits counts.
+    let paths = [
+        (build::root(), "/weir"),
+        (build::target_directory(), "/weir/target"),
+        (home, "/cargo"),
+    ];
     let options = paths.map(|(path, name)| format!("{option}{}={name}", path.display()));
-    Ok(options.join(" "))
+    Ok(options.to_vec())
 }
 
 /// Fails unless the programs in `directory` need no library of the system that they run on.
@@ -80,7 +227,7 @@ pub fn require_static(directory: &Path) -> Result<()> {
     for program in PROGRAMS {
         let path = directory.join(program);
         let libraries = super::output(
-            std::process::Command::new("readelf")
+            Command::new("readelf")
                 .args(["--dynamic", "--wide"])
                 .arg(&path),
         )?;

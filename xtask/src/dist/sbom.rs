@@ -19,7 +19,7 @@ use cyclonedx_bom::validation::Validate;
 use time::format_description::well_known::Rfc3339;
 use time::OffsetDateTime;
 
-use super::programs::{PLATFORM, PROGRAMS, TARGET};
+use super::programs::{Platform, PROGRAMS};
 use super::{output, VERSION};
 use crate::build;
 
@@ -37,23 +37,24 @@ const SUBJECT: &str = "weir";
 /// # Errors
 ///
 /// When cargo or pkg-config does not answer.
-pub fn write(directory: &Path, time: u64) -> Result<PathBuf> {
-    let bom = bom(&metadata()?, &libraries()?, time)?;
+pub fn write(platform: Platform, directory: &Path, time: u64) -> Result<PathBuf> {
+    let bom = bom(&metadata(platform)?, &libraries(platform)?, time)?;
     let mut text = Vec::new();
     bom.output_as_json_v1_5(&mut text)
         .context("writing CycloneDX")?;
     text.push(b'\n');
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
-    let file = directory.join(format!("weir-{VERSION}-{PLATFORM}.cdx.json"));
+    let file = directory.join(format!("weir-{VERSION}-{}.cdx.json", platform.name()));
     std::fs::write(&file, text).with_context(|| file.display().to_string())?;
     println!("{}", file.display());
     Ok(file)
 }
 
-fn metadata() -> Result<Metadata> {
+fn metadata(platform: Platform) -> Result<Metadata> {
+    let target = platform.target();
     MetadataCommand::new()
         .manifest_path(build::root().join("Cargo.toml"))
-        .other_options(["--locked", "--filter-platform", TARGET].map(str::to_owned))
+        .other_options(["--locked", "--filter-platform", &target].map(str::to_owned))
         .exec()
         .context("asking cargo for what the programs are made of")
 }
@@ -160,16 +161,42 @@ fn licensed(expression: &str) -> Result<Licenses> {
     Ok(Licenses(vec![LicenseChoice::Expression(expression)]))
 }
 
-/// The C libraries as they are on this machine.
-fn libraries() -> Result<Vec<Component>> {
+/// The C libraries that are on this machine for `platform`.
+fn libraries(platform: Platform) -> Result<Vec<Component>> {
     let mut all = Vec::new();
     for (name, license) in LIBRARIES {
-        let said = output(Command::new("pkg-config").args(["--modversion", name]))?;
+        let mut asked = Command::new("pkg-config");
+        asked.args(["--modversion", name]);
+        if !platform.is_native() {
+            asked.env("PKG_CONFIG_LIBDIR", platform.pkg_config());
+        }
+        let said = output(&mut asked)?;
         all.push(library(name, String::from_utf8(said)?.trim(), license)?);
     }
-    let said = String::from_utf8(output(Command::new("getconf").arg("GNU_LIBC_VERSION"))?)?;
-    let version = said.trim().trim_start_matches("glibc ");
-    all.push(library("glibc", version, GLIBC_LICENSE)?);
+    let said = output(Command::new(platform.tool("gcc")).args([
+        "-E",
+        "-P",
+        "-include",
+        "features.h",
+        "-dM",
+        "-x",
+        "c",
+        "/dev/null",
+    ]))?;
+    let said = String::from_utf8(said)?;
+    let number = |name: &str| {
+        let mut defined = said
+            .lines()
+            .filter_map(|line| line.strip_prefix("#define ")?.strip_prefix(name));
+        defined.find_map(|rest| rest.trim().parse::<u32>().ok())
+    };
+    let version = number("__GLIBC__ ").zip(number("__GLIBC_MINOR__ "));
+    let (major, minor) = version.context("the compiler's C library is not glibc")?;
+    all.push(library(
+        "glibc",
+        &format!("{major}.{minor}"),
+        GLIBC_LICENSE,
+    )?);
     Ok(all)
 }
 
@@ -190,7 +217,12 @@ mod tests {
         let libraries = [library("libelf", "0.188", LIBRARIES[0].1).unwrap()];
         let bill = |time| {
             let mut text = Vec::new();
-            let bom = bom(&metadata().unwrap(), &libraries, time).unwrap();
+            let bom = bom(
+                &metadata(Platform::native().unwrap()).unwrap(),
+                &libraries,
+                time,
+            )
+            .unwrap();
             bom.output_as_json_v1_5(&mut text).unwrap();
             String::from_utf8(text).unwrap()
         };

@@ -31,17 +31,17 @@ const PORTS: [&str; 2] = ["9464/tcp", "9465/tcp"];
 /// A second, as Docker counts.
 const SECOND: u64 = 1_000_000_000;
 
-/// The archive of an image with one layer: the bytes that it is packed into, and those that it has unpacked.
+/// The archive of an image for `architecture` with one layer: the bytes that it is packed into, and those that it has unpacked.
 ///
 /// # Errors
 ///
 /// When `time` is beyond what a date can say.
-pub fn archive(layer: &[u8], packed: Vec<u8>, time: u64) -> Result<Vec<u8>> {
+pub fn archive(architecture: &Arch, layer: &[u8], packed: Vec<u8>, time: u64) -> Result<Vec<u8>> {
     let created = OffsetDateTime::from_unix_timestamp(i64::try_from(time)?)?.format(&Rfc3339)?;
     let mut blobs = Blobs::default();
     let layer_digest = format!("sha256:{}", sha256(layer));
     let layer = blobs.add(MediaType::ImageLayerGzip, packed)?;
-    let configuration = configuration(&created, layer_digest)?;
+    let configuration = configuration(architecture, &created, layer_digest)?;
     let configuration = blobs.add(MediaType::ImageConfig, json_bytes(&configuration)?)?;
     let manifest = ImageManifestBuilder::default()
         .schema_version(SCHEMA_VERSION)
@@ -52,7 +52,7 @@ pub fn archive(layer: &[u8], packed: Vec<u8>, time: u64) -> Result<Vec<u8>> {
         .build()?;
     let mut manifest = blobs.add(MediaType::ImageManifest, json_bytes(&manifest)?)?;
     let platform = PlatformBuilder::default()
-        .architecture(Arch::Amd64)
+        .architecture(architecture.clone())
         .os(Os::Linux)
         .build()?;
     manifest.set_platform(Some(platform));
@@ -96,7 +96,7 @@ impl Blobs {
 }
 
 /// How a container of the image is started, in the words of the specification and in Docker's one more.
-fn configuration(created: &str, layer: String) -> Result<Value> {
+fn configuration(architecture: &Arch, created: &str, layer: String) -> Result<Value> {
     let config = ConfigBuilder::default()
         .entrypoint(ENTRYPOINT.map(str::to_owned).to_vec())
         .cmd(COMMAND.map(str::to_owned).to_vec())
@@ -116,7 +116,7 @@ fn configuration(created: &str, layer: String) -> Result<Value> {
         .build()?;
     let configuration = ImageConfigurationBuilder::default()
         .created(created)
-        .architecture(Arch::Amd64)
+        .architecture(architecture.clone())
         .os(Os::Linux)
         .config(config)
         .rootfs(rootfs)
@@ -179,10 +179,10 @@ mod tests {
 
     #[test]
     fn every_descriptor_leads_to_its_bytes() {
-        let archived = archive(b"layer", b"packed".to_vec(), 1_764_000_000).unwrap();
+        let archived = archive(&Arch::Amd64, b"layer", b"packed".to_vec(), 1_764_000_000).unwrap();
         assert_eq!(
             archived,
-            archive(b"layer", b"packed".to_vec(), 1_764_000_000).unwrap()
+            archive(&Arch::Amd64, b"layer", b"packed".to_vec(), 1_764_000_000).unwrap()
         );
         let files = files(&archived);
         let blob = |descriptor: &Descriptor| {

@@ -11,6 +11,7 @@ use anyhow::{bail, Context, Result};
 use clap::Args;
 use flate2::Compression;
 
+use super::programs::Platform;
 use super::tree::gzip;
 use super::{directory, programs, source_time, VERSION};
 use crate::{build, root as user, setup};
@@ -20,7 +21,7 @@ const TESTS_VARIABLE: &str = "WEIR_IMAGE";
 
 /// For `--help`.
 pub const HELP: &str = "\
-Writes target/dist/weir-VERSION-x86_64-linux.oci.tar, which `podman load`, `docker
+Writes target/dist/weir-VERSION-PROCESSOR-linux.oci.tar, which `podman load`, `docker
 load` and `skopeo copy oci-archive:FILE` read, and prints its path. Nothing runs
 for it but cargo: no daemon, no root.
 
@@ -29,6 +30,7 @@ would: interfaces that appear after the start, a ring that locks and is released
 
 Examples:
   cargo xtask image
+  cargo xtask image --platform aarch64
   cargo xtask image --check
   cargo xtask image --programs target/debug --out /tmp/image";
 
@@ -41,6 +43,9 @@ pub struct Arguments {
     /// tests.
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "check")]
     programs: Option<PathBuf>,
+    /// Whose processor it is for, x86_64 or aarch64 [default: this machine's].
+    #[arg(long, value_name = "PLATFORM", conflicts_with_all = ["check", "programs"])]
+    platform: Option<Platform>,
     /// Output directory [default: target/dist in the repository].
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
@@ -57,8 +62,12 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let out = arguments.out.clone().unwrap_or_else(directory);
     let time = source_time()?;
+    let platform = match arguments.platform {
+        Some(platform) => platform,
+        None => Platform::native()?,
+    };
     if let Some(programs) = &arguments.programs {
-        return write_with(programs, &out, time, Compression::fast()).map(drop);
+        return write_with(platform, programs, &out, time, Compression::fast()).map(drop);
     }
     let purpose = if arguments.check {
         user::require("cargo xtask image --check")?;
@@ -67,25 +76,26 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         setup::Purpose::Lab
     };
     setup::run(arguments.setup.no_install, purpose)?;
-    let programs = programs::build(time)?;
+    let programs = programs::build(platform, time)?;
     programs::require_static(&programs)?;
-    let image = write(&programs, &out, time)?;
+    let image = write(platform, &programs, &out, time)?;
     if arguments.check {
         check(&image)?;
     }
     Ok(())
 }
 
-/// Makes the image of `programs` in `directory`, with files of `time`; returns where it is.
+/// Makes the image of `programs` for `platform` in `directory`, with files of `time`; returns where it is.
 ///
 /// # Errors
 ///
 /// When a program is missing.
-pub fn write(programs: &Path, directory: &Path, time: u64) -> Result<PathBuf> {
-    write_with(programs, directory, time, Compression::best())
+pub fn write(platform: Platform, programs: &Path, directory: &Path, time: u64) -> Result<PathBuf> {
+    write_with(platform, programs, directory, time, Compression::best())
 }
 
 fn write_with(
+    platform: Platform,
     programs: &Path,
     directory: &Path,
     time: u64,
@@ -93,9 +103,9 @@ fn write_with(
 ) -> Result<PathBuf> {
     let layer = root::tree(programs)?.tar("", time)?;
     let packed = gzip(&layer, compression)?;
-    let archive = layout::archive(&layer, packed, time)?;
+    let archive = layout::archive(&platform.oci(), &layer, packed, time)?;
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
-    let file = directory.join(format!("weir-{VERSION}-{}.oci.tar", programs::PLATFORM));
+    let file = directory.join(format!("weir-{VERSION}-{}.oci.tar", platform.name()));
     std::fs::write(&file, archive).with_context(|| file.display().to_string())?;
     println!("{}", file.display());
     Ok(file)
