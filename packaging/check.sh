@@ -18,16 +18,8 @@ container=
 capabilities=000000c000207000
 bounding=000000c000207001
 
-say() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
-fail() {
-    echo "check.sh: $*" >&2
-    [ ! -s "$root.log" ] || tail -n 20 "$root.log" >&2
-    # Why a unit does not start stands in the journal alone.
-    [ -z "$container" ] || in_system journalctl --quiet --no-pager --lines=40 --unit=weir-switchd >&2 || true
-    exit 1
-}
-in_root() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"; }
-quietly() { "$@" >>"$root.log" 2>&1 || fail "failed: $*"; }
+# shellcheck source=packaging/root.sh
+. "$(dirname "$0")/root.sh"
 until_true() {
     local deadline=$((SECONDS + 120))
     until "$@" >>"$root.log" 2>&1; do
@@ -35,7 +27,10 @@ until_true() {
         read -rt 0.1 <> <(:) || true
     done
 }
+# Why a unit does not start stands in the journal alone.
+journal() { [ -z "$container" ] || in_system journalctl --quiet --no-pager --lines=40 --unit=weir-switchd >&2 || true; }
 cleanup() {
+    [ $? = 0 ] || journal
     [ -z "$daemon" ] || kill -9 "$daemon" 2>/dev/null || true
     # Its process 1 dies with it, and all others with that.
     [ -z "$container" ] || kill -9 "$container" 2>/dev/null || true
@@ -95,11 +90,7 @@ is_restarted() { [ "$(of_unit NRestarts)" = 1 ] && [ "$(of_unit ActiveState)" = 
 pings() { ip netns exec "$ns-1" ping -q -c 3 -i 0.2 -W 5 10.0.0.2; }
 
 say "making a clean Debian"
-debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus bookworm "$root" http://deb.debian.org/debian >"$root.log" 2>&1 || fail "debootstrap failed"
-mount -t proc proc "$root/proc"
-mount --rbind /sys "$root/sys"
-mount -t tmpfs tmpfs "$root/run"
-quietly in_root apt-get --quiet update
+make_root bookworm http://deb.debian.org/debian --include=systemd,systemd-sysv,dbus
 cp "$old" "$root/tmp/old.deb"
 cp "$new" "$root/tmp/new.deb"
 listing >"$root.before"

@@ -2,7 +2,7 @@
 //!
 //! A runner counts; [`assemble`](assemble::assemble) makes a [`RunResult`](weir_api::run::RunResult) of it.
 //! [`verdict`] judges results, [`compare`] lays two of them side by side, [`table`] and [`plot`] show them; [`chart`] draws
-//! whatever else is to be seen, [`figure`] stacked panels of curves.
+//! whatever else is to be seen, [`figure`] stacked panels of curves; [`report`] is all of it in one page.
 #![forbid(unsafe_code)]
 
 pub mod assemble;
@@ -11,6 +11,7 @@ pub mod compare;
 pub mod figure;
 pub mod plot;
 pub mod quantity;
+pub mod report;
 pub mod slowdown;
 pub mod table;
 pub mod verdict;

@@ -7,6 +7,17 @@ use std::process::Command;
 
 use anyhow::{bail, Context, Error, Result};
 
+/// What there is to install.
+pub const PROGRAMS: [&str; 7] = [
+    "weir-switchd",
+    "weir-endpoint",
+    "switchctl",
+    "weir-plan",
+    "weir-host",
+    "weir-sim",
+    "weir-lab",
+];
+
 /// The repository.
 pub fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -50,13 +61,7 @@ pub fn soak() -> Result<PathBuf> {
 ///
 /// When it does not compile.
 pub fn packaged() -> Result<PathBuf> {
-    build(&[
-        "weir-switchd",
-        "weir-endpoint",
-        "switchctl",
-        "weir-plan",
-        "weir-host",
-    ])?;
+    build(&PROGRAMS)?;
     Ok(target_directory().join("release"))
 }
 

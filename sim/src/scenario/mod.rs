@@ -3,11 +3,13 @@
 
 mod faults;
 mod hashes;
+mod history;
 mod ideal;
 mod outcome;
 mod plan;
 mod run;
 
+pub use history::Recorder;
 pub(crate) use outcome::{outcome as result_of, Delivered};
 pub use plan::{plan, PrepareError};
 pub use run::{run, Options, Progress, RunError};

@@ -13,6 +13,8 @@ use crate::network::{Imbalance, Network, PlanError};
 pub struct Options<'a> {
     /// Is told how far the run is, now and then.
     pub progress: Option<&'a mut dyn FnMut(Progress)>,
+    /// Is shown the network at the end of each of the run's parts, two hundred at most.
+    pub observe: Option<&'a mut dyn FnMut(&Network)>,
 }
 
 /// How far a run is.
@@ -62,12 +64,15 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunEr
     let mut network = Network::new(plan(scenario)?)?;
     let end = Instant::ZERO + scenario.duration;
     let part = Duration::from_nanos(scenario.duration.as_nanos().div_ceil(CHECKS).max(1));
-    let mut progress = options.progress;
+    let (mut progress, mut observe) = (options.progress, options.observe);
     let mut next = Instant::ZERO;
     while next < end {
         next = (next + part).min(end);
         network.run_until(next);
         check(scenario, &network)?;
+        if let Some(observe) = &mut observe {
+            observe(&network);
+        }
         if let Some(progress) = &mut progress {
             progress(Progress {
                 now: next,

@@ -41,6 +41,9 @@ for directory in etc usr; do
     mkdir -p "/run/written/$directory/upper" "/run/written/$directory/work"
     mount -t overlay book -o "lowerdir=/$directory,upperdir=/run/written/$directory/upper,workdir=/run/written/$directory/work" "/$directory"
 done
+# As the package has them.
+mkdir -p /usr/share/weir
+ln -s /run/book/scenarios /usr/share/weir/scenarios
 mount -t tmpfs book /tmp
 if [ ! -d "$checkout" ]; then
     mkdir -p "$checkout"

@@ -7,24 +7,17 @@ use cargo_metadata::MetadataCommand;
 use flate2::Compression;
 
 use super::programs::{require_static, Platform};
-use super::tree::{gzip, Tree, DATA, PROGRAM};
+use super::tree::{gzip, Tree, DATA};
 use super::{directory, VERSION};
 use crate::build;
 
-/// The package whose manifest lists what the Debian package has. The archive has the same, and what labs need.
+/// The package whose manifest lists what the Debian package has. The archive has the same.
 const LISTED_BY: &str = "weir-switchd";
 /// What is in the archive alone: where from, where to.
-const MORE: [(&str, &str, u32); 4] = [
-    ("scenarios/*.toml", "usr/share/weir/scenarios/", DATA),
-    (
-        "netns-scripts/*.sh",
-        "usr/share/weir/netns-scripts/",
-        PROGRAM,
-    ),
+const MORE: [(&str, &str, u32); 2] = [
     ("LICENSE-*", "usr/share/doc/weir/", DATA),
     ("packaging/archive/INSTALL", "", DATA),
 ];
-const MORE_PROGRAMS: [&str; 2] = ["weir-sim", "weir-lab"];
 
 /// Packs `programs`, what was `generated` by them, and files of `time`; returns where the archive is.
 ///
@@ -54,13 +47,6 @@ fn tree(programs: &Path, generated: &Path) -> Result<Tree> {
             root.join("switchd").join(from)
         };
         tree.copy_all(&into, mode, &from)?;
-    }
-    for program in MORE_PROGRAMS {
-        tree.copy(
-            &format!("usr/bin/{program}"),
-            PROGRAM,
-            &programs.join(program),
-        )?;
     }
     for (from, into, mode) in MORE {
         tree.copy_all(into, mode, &root.join(from))?;
@@ -117,9 +103,6 @@ mod tests {
             if into.ends_with("bin/") {
                 wanted.push(format!("{into}{}", file.file_name().unwrap().display()));
             }
-        }
-        for program in MORE_PROGRAMS {
-            std::fs::write(programs.join(program), "made").unwrap();
         }
         let packed = tree(&programs, &made).unwrap().tar("", 0).unwrap();
         std::fs::remove_dir_all(&directory).unwrap();

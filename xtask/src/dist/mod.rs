@@ -2,6 +2,7 @@
 
 mod archive;
 mod deb;
+mod elsewhere;
 pub mod image;
 mod manual;
 mod programs;
@@ -12,12 +13,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{bail, Context, Result};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use sha2::{Digest, Sha256};
 
 use crate::tool;
 use crate::{book, build, root as user, setup};
 
+use elsewhere::Place;
 use programs::Platform;
 
 /// What artefacts are called by.
@@ -31,16 +33,22 @@ cargo-deb and mdBook under target/tools if they are missing.
 debootstrap, runs the daemon from the installed files, kills and restarts it,
 upgrades, removes and purges the package, and prints the results.
 
---all also writes, for x86-64 and arm64, without paths and times of this machine:
+--all also writes, for x86-64 and arm64, free of this machine's paths and times,
 an archive of static programs (.tar.gz), the image of a container (.oci.tar;
 `cargo xtask image` alone), the bill of materials (.cdx.json), and SHA256SUMS of
-all. --platform leaves one of the two out; the package is always this machine's.
+all. --platform leaves one of the two out; the package is this machine's.
+
+--elsewhere (needs root) takes the package and the archives that --all has left to
+clean Debians 12 and 13 and an Ubuntu 24.04, an empty file system, and the other
+processor in an emulator. There every program runs, the simulator computes the
+same bytes, a switch forwards, and the book's ten minutes are gone through.
 
 Examples:
   cargo xtask dist
   cargo xtask dist --all
   cargo xtask dist --all --platform x86_64
-  cargo xtask dist --check";
+  cargo xtask dist --check
+  cargo xtask dist --elsewhere --place trixie --place aarch64";
 /// The sums of all artefacts, as sha256sum(1) reads them.
 const SUMS: &str = "SHA256SUMS";
 
@@ -58,6 +66,12 @@ pub struct Arguments {
     /// With --all: only for this processor, x86_64 or aarch64 [default: both].
     #[arg(long, value_name = "PLATFORM", requires = "all")]
     platform: Vec<Platform>,
+    /// Try package and archives in other places.
+    #[arg(long, conflicts_with_all = ["all", "check"])]
+    elsewhere: bool,
+    /// With --elsewhere: only there. Repeat it [default: all].
+    #[arg(long, value_name = "PLACE", requires = "elsewhere")]
+    place: Vec<Place>,
 }
 
 /// Does what the command line says.
@@ -71,6 +85,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         user::require("cargo xtask dist --check")?;
         setup::run(no_install, setup::Purpose::All)?;
         return deb::check(no_install);
+    }
+    if arguments.elsewhere {
+        user::require("cargo xtask dist --elsewhere")?;
+        setup::run(no_install, setup::Purpose::All)?;
+        return match &arguments.place[..] {
+            [] => elsewhere::check(Place::value_variants(), no_install),
+            chosen => elsewhere::check(chosen, no_install),
+        };
     }
     setup::run(no_install, setup::Purpose::Lab)?;
     match (arguments.all, &arguments.platform[..]) {

@@ -6,18 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{bail, Context, Result};
 use oci_spec::image::Arch;
 
-use crate::build;
-
-/// What there is to install.
-pub const PROGRAMS: [&str; 7] = [
-    "weir-switchd",
-    "weir-endpoint",
-    "switchctl",
-    "weir-plan",
-    "weir-host",
-    "weir-sim",
-    "weir-lab",
-];
+use crate::build::{self, PROGRAMS};
 
 /// What programs are built for, with glibc, linked statically: libelf and zlib are there for it, and what a program asks of
 /// NSS is in two files.

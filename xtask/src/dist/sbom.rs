@@ -19,9 +19,9 @@ use cyclonedx_bom::validation::Validate;
 use time::format_description::well_known::Rfc3339;
 use time::OffsetDateTime;
 
-use super::programs::{Platform, PROGRAMS};
+use super::programs::Platform;
 use super::{output, VERSION};
-use crate::build;
+use crate::build::{self, PROGRAMS};
 
 /// C libraries of this machine that are linked into the programs: what they are called by pkg-config, and their licences.
 const LIBRARIES: [(&str, &str); 2] = [

@@ -56,6 +56,7 @@ const RUN_HELP: &str = "\
 Examples:
   weir-sim run scenarios/ring4.toml
   weir-sim run scenarios/ring4.toml --set deadlock.policy=breaker --svg ring4.svg
+  weir-sim run scenarios/ring4.toml --set deadlock.policy=breaker --html ring4.html
   weir-sim run scenarios/fat-tree.toml --seed 7 --until 2ms
   weir-sim run scenarios/workload.toml --set traffic.0.sizes=web-search \\
     --slowdown slowdown.svg";
@@ -161,6 +162,9 @@ pub struct RunArguments {
     /// Draw slowdown over flow size: p50, p95 and p99.
     #[arg(long, value_name = "FILE")]
     pub slowdown: Option<PathBuf>,
+    /// Write the run as one page for a browser: who paused whom when, curves, deadlocks, flows and buffers.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Print no progress.
     #[arg(long)]
     pub quiet: bool,

@@ -3,25 +3,36 @@
 use anyhow::{Context, Result};
 use weir_config::scenario::Scenario;
 use weir_config::Override;
-use weir_results::{chart, plot, slowdown, table};
-use weir_sim::scenario::{run as simulate, Options, Progress};
+use weir_results::{chart, plot, report, slowdown, table};
+use weir_sim::network::Network;
+use weir_sim::scenario::{run as simulate, Options, Progress, Recorder};
 
 use crate::cli::{RunArguments, Source};
 use crate::output::{bar, write};
+
+/// Who made a page.
+const PROGRAM: &str = concat!("weir-sim ", env!("CARGO_PKG_VERSION"));
 
 /// Whether all expectations held.
 pub fn run(arguments: &RunArguments) -> Result<bool> {
     let scenario = load(&arguments.source, arguments.seed, &[])?;
     let bar = bar(scenario.duration.as_nanos(), arguments.quiet);
-    let mut report = |progress: Progress| {
+    let mut tell = |progress: Progress| {
         bar.set_position(progress.now.as_nanos());
         let (events, frames) = (progress.events as f64 / 1e6, progress.frames);
         bar.set_message(format!("{events:.1} M events, {frames} frames inside,"));
     };
+    let mut recorder = arguments.html.is_some().then(|| Recorder::new(&scenario));
+    let mut note = |network: &Network| {
+        if let Some(recorder) = &mut recorder {
+            recorder.note(network);
+        }
+    };
     let result = simulate(
         &scenario,
         Options {
-            progress: Some(&mut report),
+            progress: Some(&mut tell),
+            observe: Some(&mut note),
         },
     );
     bar.finish_and_clear();
@@ -45,6 +56,17 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
             "--slowdown: no flow with a size arrived, so there is nothing to draw; give flows a `size`, or traffic of kind \"poisson\"",
         )?;
         write(path, &chart::svg(&chart))?;
+    }
+    if let (Some(path), Some(recorder)) = (&arguments.html, recorder) {
+        let again = replay(&arguments.source, scenario.seed);
+        let page = report::html(
+            &scenario,
+            &result,
+            &recorder.into_history(),
+            &again,
+            PROGRAM,
+        );
+        write(path, &page)?;
     }
     let held = result
         .expectations

@@ -1,0 +1,107 @@
+//! Who held whom during a run, as a picture of the network over time wants it.
+
+use serde::Serialize;
+
+/// What was seen at even distances, from the beginning of traffic on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct History {
+    /// When, in seconds, rising.
+    pub seconds: Vec<f64>,
+    /// What was seen, by end of a link and priority.
+    pub ends: Vec<End>,
+}
+
+/// The ingress buffer of one port and priority.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct End {
+    /// The switch whose buffer it is.
+    pub switch: String,
+    /// What is at the other end of the port's link: the one that is paused.
+    pub peer: String,
+    /// The priority, 0 to 7.
+    pub priority: u8,
+    /// For each moment: bytes charged to the buffer.
+    pub bytes: Vec<u64>,
+    /// For each moment: for how long the peer had been paused altogether, in nanoseconds.
+    pub paused_nanos: Vec<u64>,
+}
+
+impl End {
+    /// Whether the peer was ever paused.
+    fn has_paused(&self) -> bool {
+        self.paused_nanos.last().is_some_and(|total| *total > 0)
+    }
+
+    /// For each moment: the part of the time since the one before during which the peer was paused, in per cent.
+    fn paused_percent(&self, seconds: &[f64]) -> Vec<u8> {
+        let before = |index: usize| index.checked_sub(1);
+        let values = self.paused_nanos.iter().zip(seconds).enumerate();
+        values
+            .map(|(index, (total, at))| {
+                let since = total - before(index).map_or(0, |before| self.paused_nanos[before]);
+                let span = at - before(index).map_or(0.0, |before| seconds[before]);
+                (since as f64 / 1e7 / span.max(f64::MIN_POSITIVE)).clamp(0.0, 100.0) as u8
+            })
+            .collect()
+    }
+}
+
+/// An [`End`] as the page has it.
+#[derive(Debug, Serialize)]
+pub(super) struct Drawn {
+    switch: String,
+    peer: String,
+    priority: u8,
+    bytes: Vec<u64>,
+    paused: Vec<u8>,
+}
+
+impl History {
+    /// The ends that have paused, those that have longest first, `most` at most, and how many are left out.
+    pub(super) fn drawn(&self, most: usize) -> (Vec<Drawn>, usize) {
+        let mut ends: Vec<&End> = self.ends.iter().filter(|end| end.has_paused()).collect();
+        ends.sort_by_key(|end| std::cmp::Reverse(end.paused_nanos.last().copied()));
+        let left_out = ends.len().saturating_sub(most);
+        ends.truncate(most);
+        let drawn = ends.into_iter().map(|end| Drawn {
+            switch: end.switch.clone(),
+            peer: end.peer.clone(),
+            priority: end.priority,
+            bytes: end.bytes.clone(),
+            paused: end.paused_percent(&self.seconds),
+        });
+        (drawn.collect(), left_out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_the_time_are_between_two_moments() {
+        let end = End {
+            paused_nanos: vec![0, 5_000_000, 15_000_000, 15_000_000],
+            ..End::default()
+        };
+        let seconds = [0.0, 0.01, 0.02, 0.03];
+        assert_eq!(end.paused_percent(&seconds), [0, 50, 100, 0]);
+    }
+
+    #[test]
+    fn those_that_paused_longest_are_kept() {
+        let end = |switch: &str, total| End {
+            switch: switch.into(),
+            bytes: vec![1],
+            paused_nanos: vec![total],
+            ..End::default()
+        };
+        let history = History {
+            seconds: vec![1.0],
+            ends: vec![end("a", 1), end("b", 0), end("c", 3), end("d", 2)],
+        };
+        let (drawn, left_out) = history.drawn(2);
+        let kept: Vec<&str> = drawn.iter().map(|end| &*end.switch).collect();
+        assert_eq!((kept, left_out), (vec!["c", "d"], 1));
+    }
+}
