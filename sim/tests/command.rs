@@ -98,6 +98,18 @@ fn an_expectation_that_fails_is_status_1_with_the_command_that_replays_it() {
 }
 
 #[test]
+fn whoever_cannot_watch_is_told_what_to_do_instead() {
+    let output = weir_sim(&["run", "scenarios/ring4.toml", "--watch"]);
+    assert_eq!(output.status.code(), Some(3));
+    let said = "--watch draws on a terminal, and standard error is none; --html FILE writes a page";
+    assert!(
+        text(&output.stderr).contains(said),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
 fn a_wrong_file_is_status_2_and_names_the_key() {
     let output = weir_sim(&["run", "scenarios/ring4.toml", "--set", "deadlock.polcy=off"]);
     assert_eq!(output.status.code(), Some(2));

@@ -165,6 +165,9 @@ pub struct RunArguments {
     /// Write the run as one page for a browser: who paused whom when, curves, deadlocks, flows and buffers.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Show who pauses whom, and what arrives, while the run goes on.
+    #[arg(long, conflicts_with = "quiet")]
+    pub watch: bool,
     /// Print no progress.
     #[arg(long)]
     pub quiet: bool,

@@ -11,6 +11,7 @@ mod reproduce;
 mod run;
 mod search;
 mod sweep;
+mod watch;
 mod wide;
 
 use std::process::ExitCode;

@@ -26,6 +26,15 @@ pub fn bar(length: u64, quiet: bool) -> ProgressBar {
     )
 }
 
+/// A bar with lines below it.
+pub fn bar_with_lines(length: u64) -> ProgressBar {
+    bar_of(
+        length,
+        false,
+        "{bar:30} {percent:>3} % {elapsed} of about {duration}{msg}",
+    )
+}
+
 /// The same over runs of a sweep.
 pub fn bar_of_runs(length: u64, quiet: bool) -> ProgressBar {
     bar_of(

@@ -1,6 +1,8 @@
 //! `weir-sim run`.
 
-use anyhow::{Context, Result};
+use std::io::IsTerminal as _;
+
+use anyhow::{bail, Context, Result};
 use weir_config::scenario::Scenario;
 use weir_config::Override;
 use weir_results::{chart, plot, report, slowdown, table};
@@ -8,7 +10,8 @@ use weir_sim::network::Network;
 use weir_sim::scenario::{run as simulate, Options, Progress, Recorder};
 
 use crate::cli::{RunArguments, Source};
-use crate::output::{bar, write};
+use crate::output::{bar, bar_with_lines, write};
+use crate::watch::Watch;
 
 /// Who made a page.
 const PROGRAM: &str = concat!("weir-sim ", env!("CARGO_PKG_VERSION"));
@@ -16,16 +19,27 @@ const PROGRAM: &str = concat!("weir-sim ", env!("CARGO_PKG_VERSION"));
 /// Whether all expectations held.
 pub fn run(arguments: &RunArguments) -> Result<bool> {
     let scenario = load(&arguments.source, arguments.seed, &[])?;
-    let bar = bar(scenario.duration.as_nanos(), arguments.quiet);
+    let length = scenario.duration.as_nanos();
+    let mut watch = watched(arguments, &scenario)?;
+    let bar = match &watch {
+        Some(_) => bar_with_lines(length),
+        None => bar(length, arguments.quiet),
+    };
+    let is_watched = watch.is_some();
     let mut tell = |progress: Progress| {
         bar.set_position(progress.now.as_nanos());
         let (events, frames) = (progress.events as f64 / 1e6, progress.frames);
-        bar.set_message(format!("{events:.1} M events, {frames} frames inside,"));
+        if !is_watched {
+            bar.set_message(format!("{events:.1} M events, {frames} frames inside,"));
+        }
     };
     let mut recorder = arguments.html.is_some().then(|| Recorder::new(&scenario));
     let mut note = |network: &Network| {
         if let Some(recorder) = &mut recorder {
             recorder.note(network);
+        }
+        if let Some(watch) = &mut watch {
+            bar.set_message(watch.look(network));
         }
     };
     let result = simulate(
@@ -76,6 +90,17 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
         eprintln!("replay with: {}", replay(&arguments.source, scenario.seed));
     }
     Ok(held)
+}
+
+/// Whoever looks at the run while it goes on.
+fn watched(arguments: &RunArguments, scenario: &Scenario) -> Result<Option<Watch>> {
+    if !arguments.watch {
+        return Ok(None);
+    }
+    if !std::io::stderr().is_terminal() {
+        bail!("--watch draws on a terminal, and standard error is none; --html FILE writes a page to look at later");
+    }
+    Ok(Some(Watch::new(scenario)))
 }
 
 /// Reads the scenario with what the command line puts over it.
