@@ -1,8 +1,8 @@
 //! Which daemon is meant, and what it answers.
 
 mod explain;
+mod places;
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +15,7 @@ use weir_config::daemon::read_socket;
 
 use crate::cli::complete;
 pub use explain::explain;
+use places::{names, only, run_dir, with_entry};
 
 /// Where daemons have their run directories.
 const RUN: &str = "/run/weir";
@@ -34,7 +35,7 @@ pub struct Target {
     /// API socket of the daemon. Default: $WEIR_SOCKET, else the only one under /run/weir.
     #[arg(long, global = true, value_name = "PATH", help_heading = GLOBAL)]
     pub socket: Option<PathBuf>,
-    /// Name of the switch: its run directory is /run/weir/NAME.
+    /// Name of the switch: its run directory is /run/weir/NAME, or that of a lab's switch of this name.
     #[arg(long, global = true, value_name = "NAME", help_heading = GLOBAL,
           add = complete::switches())]
     pub name: Option<String>,
@@ -266,59 +267,14 @@ fn running(run: &Path) -> Vec<String> {
     names(&with_entry(run, SOCKET_NAME))
 }
 
-fn names(directories: &[PathBuf]) -> Vec<String> {
-    let names = directories.iter().filter_map(|path| path.file_name());
-    names
-        .map(|name| name.to_string_lossy().into_owned())
-        .collect()
-}
-
-/// The directories in `run` that have `entry`, and those that one may not look into.
-fn with_entry(run: &Path, entry: &str) -> Vec<PathBuf> {
-    let has = |path: &PathBuf| match fs::symlink_metadata(path.join(entry)) {
-        Ok(_) => true,
-        Err(error) => error.kind() == ErrorKind::PermissionDenied,
-    };
-    let directories = fs::read_dir(run).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = directories.map(|it| it.path()).filter(has).collect();
-    found.sort();
-    found
-}
-
 fn is_denied(error: &ClientError) -> bool {
     matches!(error, ClientError::Unreachable { source, .. } if source.kind() == ErrorKind::PermissionDenied)
 }
 
-/// The run directory of a switch.
-fn run_dir(run: &Path, name: &str) -> Result<PathBuf, TargetError> {
-    if name.is_empty() || name == "." || name == ".." || name.contains('/') {
-        return Err(TargetError::BadName(name.to_owned()));
-    }
-    Ok(run.join(name))
-}
-
-/// The only run directory under `run` that has `entry`.
-fn only(
-    run: &Path,
-    entry: &str,
-    what: &'static str,
-    remedy: &'static str,
-) -> Result<PathBuf, TargetError> {
-    let mut found = with_entry(run, entry);
-    if found.len() > 1 {
-        return Err(TargetError::Several {
-            names: names(&found).join(", "),
-        });
-    }
-    found.pop().ok_or_else(|| TargetError::NoSwitch {
-        what,
-        run: run.to_owned(),
-        remedy,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn target(socket: Option<&str>, name: Option<&str>) -> Target {
@@ -411,7 +367,10 @@ mod tests {
         let at = |path: &str| Path::new(path).to_owned();
         assert_eq!(of(None, None, None).unwrap(), at("/from/environment/bpf"));
         assert_eq!(of(Some("/x/api.sock"), None, None).unwrap(), at("/x/bpf"));
-        assert_eq!(of(None, Some("s1"), None).unwrap(), at("/run/weir/s1/bpf"));
+        assert_eq!(
+            of(None, Some("not-in-a-lab"), None).unwrap(),
+            at("/run/weir/not-in-a-lab/bpf")
+        );
         assert_eq!(of(None, None, Some("/y")).unwrap(), at("/y/bpf"));
         let both = of(Some("/x/api.sock"), None, Some("/y")).unwrap_err();
         assert!(matches!(
@@ -427,7 +386,10 @@ mod tests {
                 .pins_beside(run_dir.map(Path::new), bpf_dir.map(Path::new), None)
                 .unwrap()
         };
-        assert_eq!(of(Some("s1"), None, None), Path::new("/run/weir/s1/bpf"));
+        assert_eq!(
+            of(Some("not-in-a-lab"), None, None),
+            Path::new("/run/weir/not-in-a-lab/bpf")
+        );
         assert_eq!(of(None, Some("/tmp/x"), None), Path::new("/tmp/x/bpf"));
         assert_eq!(
             of(None, None, Some("/sys/fs/bpf/w")),
